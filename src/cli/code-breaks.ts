@@ -121,7 +121,7 @@ async function printEnvelope({ study: name, id, out, ...options }: PrintOptions)
       '',
       'Open only in an emergency. Then report it: who opened it, when, and why.',
     ].join('\n');
-    // The file is made first: a disclosure must not be recorded of a file that cannot be written.
+    // The file is created first: no disclosure may be recorded for a file that cannot be written.
     const file = out === undefined ? undefined : newFile(out);
     await recordDisclosure(log, { what: 'envelopes', study: name, participant: id });
     if (file === undefined) result(text);

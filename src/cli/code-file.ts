@@ -1,4 +1,4 @@
-/** Reads files of pack codes, finds all that is wrong with them, and makes lists of what is new. */
+/** Reads files of pack codes, finds every problem in them, and makes lists of the new packs. */
 import { type Level, PackCode } from '../../events/study.ts';
 import { activeFactors, type Factor, openTreatments, ratioOf } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
@@ -32,12 +32,12 @@ export interface CodeFile {
 
 export const CODE_FORM = '1 to 64 of A–Z a–z 0–9 - _ . /';
 
-/** A row that is as it should be. */
+/** A valid row. */
 interface Row extends Entry {
   readonly where: Level | undefined;
 }
 
-/** @throws ImportError with all that is wrong with the file */
+/** @throws ImportError listing every problem in the file */
 export function readCodeFile(path: string, state: RegisteredState): CodeFile {
   const [header, ...rows] = csvRows(bytesOf(path));
   const { design } = state;
@@ -58,7 +58,7 @@ export function readCodeFile(path: string, state: RegisteredState): CodeFile {
       continue;
     }
     const why = [
-      ...(earlier === undefined ? [] : [`the code ${read.code} is in line ${earlier}, too`]),
+      ...(earlier === undefined ? [] : [`the code ${read.code} is also in line ${earlier}`]),
       ...(registered && !isThere ? [registeredOtherwise(read)] : []),
       ...entryProblems(read, factor, design),
     ];
@@ -85,7 +85,7 @@ function factorOf(columns: readonly string[], design: Design): Factor | undefine
   throw new ImportError([`${why} ${allowed(activeFactors(design).map((one) => one.name))}`]);
 }
 
-/** Undefined, and a problem, for a row of another form. */
+/** For a malformed row it adds a problem and returns undefined. */
 function readRow({ line, cells }: CsvRow, factor: Factor | undefined, problems: string[]): Row | undefined {
   const [code = '', treatment = '', level = ''] = cells;
   const expected = factor ? 3 : 2;
@@ -140,7 +140,7 @@ function listsOf(rows: readonly Row[]): CodeList[] {
   const lists: { where: Level | undefined; entries: Entry[]; bytes: number }[] = [];
   const unfinished = new Map<string | undefined, (typeof lists)[number]>();
   for (const { where, ...entry } of rows) {
-    // With the comma or bracket before it. The last bracket is counted from the start.
+    // Includes the comma or bracket before it. The closing bracket is counted from the start.
     const bytes = Buffer.byteLength(JSON.stringify(entry)) + 1;
     let list = unfinished.get(where?.level);
     if (!list || list.entries.length >= MOST_CODES || list.bytes + bytes > MOST_BYTES) {
@@ -161,18 +161,18 @@ function orderWarnings(rows: readonly Row[]): string[] {
   return [
     ...(byLevel.some(isInBlocks)
       ? [
-          'the file is sorted by arm: whoever sees it knows where an arm begins and ends (hint: shuffle the rows)',
+          'the file is sorted by arm: anyone who sees it knows where each arm begins and ends (hint: shuffle the rows)',
         ]
       : []),
     ...(byLevel.some((list) => isInBlocks(byCode(list)))
       ? [
-          'sorted by code, the packs come in one block for each arm: whoever learns what a few packs hold can guess the others (hint: have the codes given in random order)',
+          'sorted by code, the packs of each arm form one block: anyone who learns what a few packs hold can guess the others (hint: have the codes assigned in random order)',
         ]
       : []),
   ];
 }
 
-/** Of so few packs, nobody can say whether they are in order. */
+/** With so few packs, nobody can say whether they are in order. */
 const FEW = 2;
 
 function isInBlocks(rows: readonly Row[]): boolean {
@@ -197,7 +197,7 @@ function stockWarnings(added: readonly Row[], state: RegisteredState): string[] 
   ];
 }
 
-/** Chance gives an arm more than its share, and packs are damaged and lost: a fifth more is advisable. */
+/** Chance can give an arm more than its share, and packs get damaged or lost: a fifth more is advisable. */
 function tooFew(packs: readonly Row[], max: number, whom: string, design: Design): string[] {
   const ratio = ratioOf(design);
   const open = openTreatments(design);
@@ -213,7 +213,7 @@ function tooFew(packs: readonly Row[], max: number, whom: string, design: Design
   });
 }
 
-/** The column `code` of a file. @throws ImportError with all that is wrong with it */
+/** The column `code` of a file. @throws ImportError listing every problem in it */
 export function readCodes(path: string): string[] {
   const [header, ...rows] = csvRows(bytesOf(path));
   const column = header?.cells.indexOf('code') ?? -1;

@@ -1,13 +1,13 @@
-/** Problems of a file that a command reads are problems of the command. */
+/** Turns the problems of a file that a command reads into an error of the command. */
 import { ImportError } from '../import/source-table.ts';
 import { UsageError } from './options.ts';
 
 /** The most problems that are printed. */
 const MOST_PROBLEMS = 200;
-/** Of each. What is no CSV may be a single line. */
+/** Of each problem: a file that is not CSV may be a single line. */
 const MOST_CHARACTERS = 1000;
 
-/** @param nothing what was not done then, as a clause. @throws UsageError with what is wrong with the file */
+/** @param nothing a clause such as "nothing was imported". @throws UsageError listing the problems of the file */
 export async function withFileProblems(nothing: string, run: () => Promise<void>): Promise<void> {
   try {
     await run();

@@ -12,7 +12,7 @@ type Study = Pick<Design, 'name' | 'factors' | 'blinding'>;
 export interface Compared {
   /** Why the key would be useless. */
   readonly problems: readonly string[];
-  /** What may be intended. */
+  /** What may be intentional. */
   readonly warnings: readonly string[];
 }
 

@@ -36,7 +36,7 @@ Scopes (none implies another):
   randomize  randomize participants; alone, the arm is not shown
   audit      generator states and seeds, explanations, balances, the past: its holder can predict the next arm, so
              give it to someone who does not enrol
-  unblind    break the code of one participant or pack: the arm is shown, and that it was asked for is recorded
+  unblind    break the code of one participant or pack: the arm is shown, and the request is recorded
   correct    correct levels and ids of participants, void and reinstate them
   force      enter allocations that were made outside the service, such as during an outage; it names arms, so it is
              refused with blinded
@@ -58,7 +58,7 @@ Examples:
 export function addCommand(): Command {
   return logCommand('add')
     .argument('<user>', 'who owns the key; recorded with every participant that it randomizes')
-    .description('issue an API key and print it once; stdout holds nothing else')
+    .description('issue an API key and print it once; stdout contains nothing else')
     .addOption(
       option('--scope <scopes>', 'what the key may do, separated by commas').default('read,randomize'),
     )
@@ -142,7 +142,7 @@ async function known(log: OpenLog, { studies, where, scopes }: Grant): Promise<K
   return { users, studies: log.studies.list().map(({ design }) => design) };
 }
 
-/** @throws UsageError; for what may be intended it only prints a warning */
+/** @throws UsageError; what may be intentional only causes a warning */
 function refuseUnsuitable(grant: Grant, { users, studies }: Known, force = false): void {
   // A user who already has a key may get more, whatever the name.
   const unfit = users.includes(grant.user) ? undefined : lookAlikeProblem(grant.user);

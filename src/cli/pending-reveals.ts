@@ -3,7 +3,7 @@ import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { note } from './output.ts';
 
-/** Records what is pending, and says what came of it. It stops no command. Needs a folded log. */
+/** Records what is pending, and says what came of it. It never stops a command. Needs a folded log. */
 export async function recordPendingReveals({ codeBreaks }: OpenLog): Promise<void> {
   try {
     const { reveals } = await codeBreaks.pending();

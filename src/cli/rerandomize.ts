@@ -1,4 +1,4 @@
-/** urn rerandomize: the test that the design of a study asks for. */
+/** urn rerandomize: the test that the design of a study calls for. */
 import type { Command } from 'commander';
 import { freeTextProblem } from '../base/free-text.ts';
 import { BundleError } from '../bundle/bundle-error.ts';
@@ -48,9 +48,9 @@ as extreme, (b + 1)/(R + 1). T is that of the arm that the study names first, mi
   mean, ranksum, proportion, F, kruskal   --outcome <column>; of a proportion 0 or 1
   logrank                                 --time <column> --event <column>, 1 for an event
 
-F and kruskal compare all arms, or two by --arms; the others compare two. A live study that is not closed needs --interim.
+F and kruskal compare all arms, or the two of --arms; the others compare two. A live study that is not closed needs --interim.
 It compares arms, so it is not for blinded readers. It is recorded (urn operations) with the file's digest before it begins;
-the result is not recorded. Of a bundle nothing is recorded.
+the result is not recorded. With --bundle, nothing is recorded.
 
 Example:
   urn rerandomize --study "CHS JCOIN" --outcomes y.csv --outcome change --statistic mean --adjust sex,local_site`;
@@ -67,12 +67,9 @@ export function rerandomizeCommand(): Command {
       caseOption('--event <column>', 'logrank: the column that is 1 for an event, 0 for none so far'),
     )
     .addOption(
-      caseOption(
-        '--adjust <factors>',
-        'take out first what these factors explain, such as sex,"site, region"',
-      ),
+      caseOption('--adjust <factors>', 'first remove what these factors explain, such as sex,"site, region"'),
     )
-    .addOption(caseOption('--arms <A,B>', 'compare these two of several arms'))
+    .addOption(caseOption('--arms <A,B>', 'compare only these two arms'))
     .addOption(
       caseOption('--alternative <which>', 'default: two-sided; greater: T is above chance').choices([
         ...ALTERNATIVES,
@@ -148,7 +145,7 @@ async function testInBundle(
   await test(options, settings, sourced, async () => false);
 }
 
-/** What the options say, as far as the study is not needed. */
+/** What the options say, as far as that is clear without the study. */
 interface Settings {
   readonly columns: Columns;
   readonly asked: Asked;
@@ -239,7 +236,7 @@ async function test(
   if (options.json) return result(JSON.stringify(facts, null, 2));
   result(table(testRows(facts)));
   result(`\n${facts.restsOn.join('\n')}`);
-  if (!isRecorded) result('Of a bundle, nothing is recorded: note for yourself what you tested, and why.');
+  if (!isRecorded) result('Nothing is recorded for a bundle: make a note of what you tested, and why.');
 }
 
 function factsOfSource({ study, revision, root, content }: Sourced, bundle: string | undefined) {

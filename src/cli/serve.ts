@@ -159,7 +159,7 @@ async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
   };
 }
 
-/** What may be intended, but exposes the log or the keys. */
+/** What may be intentional, but exposes the log or the keys. */
 function risks(options: ServeOptions, { tls, trustProxy }: ServiceSettings): string[] {
   const { data, sessionKey, allowGroupKey } = options;
   const warnings = isInMemory(options)
@@ -207,7 +207,7 @@ function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certFile: string; keyFile: 
   return { certFile: tlsCert, keyFile: tlsKey };
 }
 
-/** Behind a proxy every connection has its address, so the limit would apply to all clients together. */
+/** Behind a proxy every connection comes from the proxy's address, so the limit would apply to all clients together. */
 function connectionsOf(
   { connectionsPerAddress: text }: ServeOptions,
   isBehindProxy: boolean,

@@ -1,4 +1,4 @@
-/** What is to be simulated, from the options of the command. */
+/** What to simulate, from the options of the command. */
 import { ComparatorError, readComparator, usualComparators } from '../assessment/comparator.ts';
 import { among, figureNames, figuresByName } from '../assessment/names.ts';
 import {
@@ -94,7 +94,7 @@ function seedFrom(text: string): bigint {
   throw new UsageError(`--seed ${quote(text)} is not a whole number from 1 to ${MOST_SEED} (2^63 - 1)`);
 }
 
-/** The end is always among them. */
+/** The end is always included. */
 function pointsFrom(text: string | undefined, participants: number): number[] {
   const points =
     text === undefined ? [] : text.split(',').map((one) => wholeNumber('--at', one.trim(), 1, participants));
@@ -111,7 +111,7 @@ function siteFrom(name: string | undefined, { factors }: SimulatedDesign): numbe
   );
 }
 
-/** A page without anything to compare with would say little, so it has what is usual. */
+/** A page with nothing to compare with would say little, so it gets the usual comparators. */
 function comparatorsFrom(
   { against, html }: SimulateOptions,
   design: SimulatedDesign,
@@ -119,7 +119,7 @@ function comparatorsFrom(
 ): Comparator[] {
   const texts = against ?? (html === undefined ? [] : usualComparators(design, siteFactor));
   const twice = texts.find((text, i) => texts.indexOf(text) < i);
-  if (twice !== undefined) throw new UsageError(`--against ${quote(twice)} is there twice`);
+  if (twice !== undefined) throw new UsageError(`--against ${quote(twice)} is given twice`);
   return asUsageErrors('--against', () => texts.map((text) => readComparator(text, design)));
 }
 

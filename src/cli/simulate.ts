@@ -18,17 +18,17 @@ import { DEFAULT_STUDIES_FILE } from './studies-file.ts';
 import { VERSION } from './version.ts';
 
 const HELP = `
-Runs the service's own allocation again and again on simulated participants, from empty urns, and says how far apart the arms
-come, overall and within levels, and how often a guess is right. It reads the studies file alone, opens no log (but for
---like), and has nothing to do with the seed of a study. Every figure is defined in docs/statistics.md.
+Runs the service's own allocation many times on simulated participants, from empty urns, and reports how far apart the arms
+get, overall and within levels, and how often a guess is right. It reads only the studies file, opens no log (except for
+--like), and does not use the seed of a study. Every figure is defined in docs/statistics.md.
 
 How participants arrive: with equal shares for the levels of each factor, or
   --levels    YAML: local_site: {Cook: 120, Kane: 30}, and opens: {local_site: {Kane: 100}} for a site that opens with the
               100th participant
-  --profiles  CSV: a column for each factor, and weight; whole rows are drawn, so levels may hang together
+  --profiles  CSV: a column for each factor, and weight; whole rows are drawn, so levels may be correlated
   --like      the participants of a study in the log, their levels alone
 
-Designs to compare with, each on the same participants; @ and factors behind a design confine it to their levels:
+Designs to compare with, each on the same participants; @ and factors after a design apply it within their levels:
   --against complete                 --against urn:w=5,D=range         --against minimization:0.8
   --against block:4@local_site       --against block:4+6@sex,site      --against efron:0.667    --against bigstick:4
 
@@ -59,12 +59,15 @@ export function simulateCommand(): Command {
     .addOption(option('--independent', 'take only the shares of levels from --profiles or --like'))
     .addOption(repeatedOption('--against <design>', 'compare with this design (repeatable)'))
     .addOption(
-      option('--site-factor <name>', 'the factor whose levels are sites: what is guessed from their counts'),
+      option(
+        '--site-factor <name>',
+        'the factor whose levels are sites, for guesses from the counts of one site',
+      ),
     )
     .addOption(
       option(
         '--at <numbers>',
-        'report imbalance after so many participants, such as 20,50,100 (default: at the end)',
+        'report imbalance after these numbers of participants, such as 20,50,100 (default: at the end)',
       ),
     )
     .addOption(

@@ -27,7 +27,7 @@ export interface Outcomes {
   readonly excluded: number;
 }
 
-/** @throws ImportError with all that is wrong with the file */
+/** @throws ImportError listing every problem in the file */
 export function readOutcomes(path: string, columns: Columns, study: Pick<PastStudy, 'find'>): Outcomes {
   const bytes = bytesOf(path);
   const [header, ...rows] = csvRows(bytes);
@@ -89,7 +89,7 @@ function idProblem(
   earlier: number | undefined,
 ): string | undefined {
   if (!person) return id === '' ? 'it has no id' : `the study has no participant ${quote(id)}`;
-  return earlier === undefined ? undefined : `participant ${quote(id)} is in line ${earlier}, too`;
+  return earlier === undefined ? undefined : `participant ${quote(id)} is also in line ${earlier}`;
 }
 
 /** Undefined of a participant without an outcome; a text says what is wrong. */

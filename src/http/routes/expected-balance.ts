@@ -45,7 +45,7 @@ export const ExpectedBalanceResult = z
   })
   .meta({
     description:
-      'The range is (R/K)·(max n_k/r_k − min n_k/r_k) of the K open arms, as the urns count them. The band is of each point by itself: 1 point in 20 outside is no alarm',
+      'The range is (R/K)·(max n_k/r_k − min n_k/r_k) of the K open arms, as the urns count them. The band is of each point by itself: 1 point in 20 outside is no cause for alarm',
   });
 
 const AT_TWO_POINTS = {

@@ -87,14 +87,14 @@ describe('urn studies check', () => {
 describe('urn studies amend, of arms, ratio, urns and factors', () => {
   it('shows the odds of every open level before and after an arm is closed, and records that it did', async () => {
     await enter({ A: 20, B: 18, C: 25 });
-    expect(await dryRun(arms('[A, B]'))).toBe(`dry run: nothing was recorded; it would be
+    expect(await dryRun(arms('[A, B]'))).toBe(`dry run: nothing was recorded; the record would be
 event       StudyAmended
 study       Sleep (test, 63 participants)
 amendment   1
 treatments  "C" takes no new participants (25 participants keep it)
 history     keep (by default; --history says otherwise)
 reason      the board decided it
-effect      No count of an urn changes. The counts of a closed arm stay aside, and count again if it is reopened.
+effect      No count in any urn changes. The counts of a closed arm are set aside, and count again if it is reopened.
 
 probability of each arm at the next draw, if the urn of the level is the one that is drawn from
 (not for anybody who is blinded)
@@ -158,7 +158,7 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
     expect(await dryRun(wished)).not.toMatch(/probability|history/);
     expect(ofType('EvidenceDisclosed')).toEqual([]);
     expect(await dryRun(wished, '--history', 'restart')).toContain(
-      'The urns begin anew: whoever is in the study now stays in it and is counted no more.',
+      'The urns begin anew: everybody now in the study stays in it, but is no longer counted.',
     );
   });
 
@@ -269,7 +269,7 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
     );
     expect((await amend(without.replace('[A, B, C]', '[A, B]'))).code).toBe(0);
     expect((await amend(without.replace('[A, B, C]', '[X, A]'))).stderr).toMatch(
-      /^hint: one arm is closed and another one is added/,
+      /^hint: one arm is closed and another is added/,
     );
   });
 });

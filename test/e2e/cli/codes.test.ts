@@ -232,7 +232,7 @@ describe('a file of packs that cannot be registered', () => {
       `urn: nothing was registered:
      line 3: "Q 2" is not a code: 1 to 64 of A–Z a–z 0–9 - _ . /
      line 4: the study has no arm "Placebo" (allowed: "Melatonin", "Control")
-     line 5: the code Q1 is in line 2, too
+     line 5: the code Q1 is also in line 2
      line 6: the code P00001 is registered already, with another treatment or level (hint: urn codes list)
      line 7: the code Control is, or contains, the name of an arm
      line 8: the code xmelatonin1 is, or contains, the name of an arm
@@ -243,7 +243,7 @@ describe('a file of packs that cannot be registered', () => {
      line 14: the study has no arm "Placebo" (allowed: "Melatonin", "Control"); site has no level "West" (allowed: "North", "South")
      line 15: the code P00000 is registered already, with another treatment or level (hint: urn codes list)
      line 16: the code R1 is registered already, with another treatment or level (hint: urn codes list)
-     line 17: the code R1 is in line 16, too
+     line 17: the code R1 is also in line 16
 `,
     );
     expect(storedLog(data)).toHaveLength(before);
@@ -541,7 +541,7 @@ describe('an entry of an allocation made outside', () => {
     );
     expect(await said(...entry(['--code', 'a b']))).toContain('--code "a b" is not a code');
     expect(await said(...entry(['--code', freeOf(ACTIVE), '--dry-run']))).toContain(
-      `pack         ${freeOf(ACTIVE)} (that it is of this arm was not checked)`,
+      `pack         ${freeOf(ACTIVE)} (not checked to be of this arm)`,
     );
     expect(await said(...entry(['--code', freeOf(ACTIVE)]))).toMatch(/^0 003 is entered/);
     expect(await packOf(data, '003')).toBe(freeOf(ACTIVE));

@@ -126,7 +126,7 @@ describe('an allocation that is entered', () => {
     const levels = { level: ['site=South', 'sex=Male'], 'occurred-at': at };
     expect(await participants('force', ...entry('003', levels), '--dry-run')).toEqual({
       ...{ code: 0, stderr: '' },
-      stdout: `dry run: nothing was recorded; it would be
+      stdout: `dry run: nothing was recorded; the record would be
 event        AllocationForced
 study        Sleep (live, 2 participants)
 participant  003

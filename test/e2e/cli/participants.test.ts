@@ -175,7 +175,7 @@ describe('the corrections of a study whose urns follow them', () => {
     const { participants } = commandsOn(data);
     const { code, stdout, stderr } = await participants('correct', '--id', '002', ...CORRECT, '--dry-run');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toBe(`dry run: nothing was recorded; it would be
+    expect(stdout).toBe(`dry run: nothing was recorded; the record would be
 event        LevelsCorrected
 study        Sleep (live, 4 participants)
 participant  002
@@ -219,7 +219,7 @@ describe('corrections that are not possible', () => {
         ...['--id', '001', '--cause', 'entry', '--duplicate-of', '001'],
         ...['--analysis', 'maybe', '--note', 'a\u0007b'],
       ],
-      `--duplicate-of belongs to --cause duplicate alone
+      `--duplicate-of is only for --cause duplicate
      --duplicate-of: "001" is the same participant
      --analysis "maybe" is none of keep, exclude
      --note contains a control character`,

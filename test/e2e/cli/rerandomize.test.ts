@@ -234,7 +234,7 @@ describe('what is refused', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     for (const line of [
       'line 3: "change" is "three", which is no number',
-      'line 4: participant "p1" is in line 2, too',
+      'line 4: participant "p1" is also in line 2',
       'line 5: the study has no participant "nobody"',
       'line 6: it has no id',
       'line 7: 3 fields instead of 2',

@@ -402,7 +402,7 @@ describe('urn studies close and reopen', () => {
     const before = storedLog(data).length;
     const { code, stdout, stderr } = await studies('close', LIVE, ...TARGET, ...RUIZ, '--dry-run');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toBe(`dry run: nothing was recorded; it would be
+    expect(stdout).toBe(`dry run: nothing was recorded; the record would be
 event        StudyClosed
 study        CHS JCOIN (live, 0 participants)
 cause        target

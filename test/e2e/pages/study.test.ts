@@ -175,7 +175,7 @@ describeInBrowser('the page of a study', () => {
     const chart = page.getByRole('img', { name: /Expected now: between \d+ and \d+\./ });
     await chart.waitFor();
     expect(await page.getByText('is being worked out').count()).toBe(0);
-    expect(await page.getByText('1 in 20 points outside is no alarm').count()).toBe(1);
+    expect(await page.getByText('1 in 20 points outside is no cause for alarm').count()).toBe(1);
     const name = (await chart.getAttribute('aria-label')) ?? '';
     const [difference = -1, , low = -1, high = -1] = [...name.matchAll(/\d+/g)].map(Number);
     const { results } = await ask(service.url, '/expected_balance', {
