@@ -106,7 +106,7 @@ function routeStudies(app: Express, parts: HttpParts): void {
   route(app, '/unblindings', '[]', { POST: postUnblinding(parts) });
 }
 
-/** What shows that the log is what it should be. */
+/** What shows that the log is sound. */
 function routeEvidence(app: Express, parts: HttpParts): void {
   route(app, '/records', '[]', { GET: getRecords(parts) });
   route(app, '/operations', '[]', { GET: getOperations(parts) });
@@ -128,7 +128,7 @@ function routeSession(app: Express, parts: HttpParts): void {
   });
 }
 
-/** For whoever runs the service, and for programs that use it. */
+/** For operators of the service, and for programs that use it. */
 function routeOperation(app: Express, parts: HttpParts): void {
   route(app, '/healthz', '[]', { GET: getHealth });
   route(app, '/readyz', '[]', { GET: getReadiness(parts) });

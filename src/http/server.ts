@@ -37,8 +37,8 @@ const LIMITS = {
 /** How long a shutdown waits for requests in progress, in ms. */
 const DRAIN_MS = 20_000;
 /**
- * A shutdown goes on listening until no connection came or ended during so many looks in a row. They are counted rather
- * than timed: on a busy machine, half a second may pass without this process getting to read what has arrived.
+ * A shutdown goes on listening until no connection has begun or ended during this many checks in a row. They are counted
+ * rather than timed: on a busy machine, half a second may pass without this process getting to read what has arrived.
  */
 const QUIET_LOOKS = 25;
 const LOOK_MS = 20;

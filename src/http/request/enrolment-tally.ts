@@ -9,7 +9,7 @@ import { EXAMINED_AT_ONCE, withinLimits } from './matching.ts';
 /** A chart shows no more than this many points. */
 export const MOST_POINTS = 200;
 
-/** Of some participants. */
+/** The counts of some participants. */
 export interface Count {
   readonly enrolled: number;
   /** How many have each treatment, in the order of the design. */
@@ -18,13 +18,13 @@ export interface Count {
 
 export interface EnrolmentTally extends Count {
   readonly treatments: readonly string[];
-  /** Each with the participants up to that one, in the order of randomization. */
+  /** Each counts the participants up to that one, in the order of randomization. */
   readonly points: readonly (Count & Pick<Participant, 'sequence' | 'at'>)[];
   /** At current levels, in the order of the design. */
   readonly levels: readonly (Count & { readonly factor: string; readonly level: string })[];
 }
 
-/** Voided participants are counted, as the list shows them. @param where limits of the key that asks */
+/** Voided participants are counted, since the list shows them. @param where limits of the key that asks */
 export async function tallied(
   inForce: Design,
   inOrder: readonly Participant[],
@@ -90,7 +90,7 @@ class Tally {
     if (treatment === undefined)
       throw new Error('a participant with a treatment that the design does not have');
     this.#all.add(treatment);
-    // Who came after a factor was retired has no level of it.
+    // Participants who came after a factor was retired have no level of it.
     for (const [i, level] of currentLevels(participant).entries())
       this.#factors[i]?.levels.get(level)?.add(treatment);
     const { sequence, at } = participant;

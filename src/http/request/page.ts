@@ -3,7 +3,7 @@ import { parseRevision, REVISION_FORM } from '../../history/moment.ts';
 import type { Query } from './query.ts';
 
 const MAX_LIMIT = 1000;
-/** Of the text that is searched for, as of an id. */
+/** The longest text to search for: as long as an id. */
 const MAX_SEARCH = 128;
 const ORDERS = ['asc', 'desc'] as const;
 /** With any of these, the answer says how many participants there are on all pages. */
@@ -19,7 +19,7 @@ export interface Page {
   readonly isDescending: boolean;
   /** Part of the id, as `searchForm` makes it. */
   readonly search: string | undefined;
-  /** Whether all participants on the list are counted, those before the page and after it, too. */
+  /** Whether all participants on the list are counted, including those before and after the page. */
   readonly isCounted: boolean;
   /** Whether `urn.from` can say where the next page begins. */
   readonly goesOnByRevision: boolean;
@@ -64,7 +64,7 @@ function searchOf(query: Query, problems: string[]): string | undefined {
   return searchForm(asked);
 }
 
-/** Who looks for an id does not care for capitals, or how a keyboard composes an accent. */
+/** A search for an id ignores case, and how a keyboard composes accents. */
 export function searchForm(text: string): string {
   return text.normalize('NFC').toLowerCase();
 }

@@ -14,7 +14,7 @@ export interface Reply {
 
 export const SUCCESS = 'Success';
 
-/** What is around the results. */
+/** What surrounds the results. */
 export interface Frame {
   readonly contentType: string;
   beginning(message: string): string;

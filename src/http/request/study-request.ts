@@ -41,7 +41,7 @@ export interface StudyRequest extends KeyRequest {
   readonly study: Study;
   /** The design in force at the time of the call. */
   readonly design: () => Design;
-  /** By that design. An amendment may come at any `await`. */
+  /** For that design. An amendment may be recorded during any `await`. */
   readonly view: () => StudyView;
   readonly participants: Participants;
 }
@@ -229,7 +229,7 @@ export function keyHandler(
   };
 }
 
-/** Judges the credential of a request again, for an answer that goes on. */
+/** Checks the credential of a request again, for a stream of changes. */
 export function stillAccepted(
   { authentication, sessionCookies }: Pick<Services, 'authentication' | 'sessionCookies'>,
   { accepted, session }: Pick<KeyRequest, 'accepted' | 'session'>,
@@ -271,7 +271,7 @@ export function studyFor(
   return study;
 }
 
-/** Like `studyFor`, but also a study of which only the first records could be read. */
+/** Like `studyFor`, but accepts a study even if only its first records could be read. */
 export function studyEvenIfHalted(
   services: Pick<Services, 'studies' | 'runner'>,
   key: ApiKey,
@@ -314,14 +314,14 @@ export function studiesFor(
     if (!hasLimitedFactors(key, study)) return [];
     return [{ name, mode, study: runner.halted(study.stream) ? undefined : study }];
   });
-  // Of a study whose registration cannot be read, only the key may know the name.
+  // If the registration of a study cannot be read, its name can only come from the key.
   const others = [...new Set(key.studies)].filter(
     (name) => !studies.find(name) && runner.halted(studies.streamOf(name)),
   );
   return [...registered, ...others.map((name) => ({ name, mode: undefined, study: undefined }))];
 }
 
-/** Like `studyFor`, but accepts a study whose records cannot all be read. Of such a study only the name is known. */
+/** Like `studyFor`, but accepts a study whose records cannot all be read. Only the name of such a study is known. */
 export function studyNameFor(
   services: Pick<Services, 'studies' | 'runner'>,
   key: ApiKey,

@@ -49,7 +49,7 @@ const RevealBody = z.strictObject({
 /** For the OpenAPI document. */
 const PACK_RESULT = {
   type: 'array',
-  description: 'Of a pack that nobody had',
+  description: 'For a pack that nobody had',
   items: {
     type: 'object',
     required: ['code', 'trt'],
@@ -152,7 +152,7 @@ const UnblindingBody = z.strictObject({
 });
 
 export const reportUnblindingOperation = bodyOperation(
-  'Report that a participant was unblinded without the service, or in error',
+  'Report that a participant was unblinded outside the service, or in error',
   'reportUnblinding',
   ACTS.UnblindingReported.scopes,
   {
@@ -211,10 +211,13 @@ export const CodeBreaksResult = z.array(
     revision: z.int(),
     at: z.string().meta({ description: 'When it was recorded, in ISO 8601 (UTC)' }),
     id: z.string().optional().meta({ description: 'The participant. Absent for a pack that nobody had' }),
-    code: z.string().optional().meta({ description: 'The pack, if the code-break was asked for by it' }),
+    code: z
+      .string()
+      .optional()
+      .meta({ description: 'The pack, if the code-break was requested by its code' }),
     type: z.enum(['revealed', 'reported']).meta({
       description:
-        '`revealed`: the service showed the arm. `reported`: somebody reported that it became known otherwise',
+        '`revealed`: the service showed the arm. `reported`: somebody reported that it became known in another way',
     }),
     category: RevealCategory.optional().meta({ description: 'If it was revealed' }),
     how: UnblindingWay.optional().meta({ description: 'If it was reported' }),

@@ -56,7 +56,7 @@ const LevelsBody = z.strictObject({
     }),
   cause: LevelsCause.meta({
     description:
-      '`entry`: a slip when it was entered. `source`: the source record was wrong. `definition`: the level was understood otherwise. `transfer`: the participant has moved to another site',
+      '`entry`: a slip when it was entered. `source`: the source record was wrong. `definition`: the level was misunderstood. `transfer`: the participant has moved to another site',
   }),
   note: Note,
 });
@@ -76,7 +76,7 @@ const VoidBody = z
     note: Note,
   })
   .refine(({ cause, duplicate_of }) => duplicate_of === undefined || cause === 'duplicate', {
-    error: 'belongs to the cause duplicate alone',
+    error: 'is only for the cause duplicate',
     path: ['duplicate_of'],
   });
 
@@ -96,7 +96,7 @@ const IdBody = z.strictObject({
   ...common,
   to: NewId,
   cause: IdCause.meta({
-    description: "`entry`: a slip when it was entered. `pattern`: it is not of the study's form",
+    description: "`entry`: a slip when it was entered. `pattern`: it did not match the study's pattern",
   }),
 });
 
@@ -130,7 +130,7 @@ export const voidOperation = correctionOperation(
 );
 
 export const reinstateOperation = correctionOperation(
-  'Take back that a participant was randomized in error',
+  'Undo the voiding of a participant',
   'reinstateAllocation',
   jsonSchema(ReinstateBody),
   { study: 'CHS JCOIN', id: '001-0009', note: 'was another person' },
@@ -154,7 +154,7 @@ function correctionOperation(summary: string, operationId: string, body: Json, b
     errors: {
       ...ERRORS,
       404: NOT_FOUND,
-      409: 'What is to be corrected is not, or no longer, as the request says; the message says how it is',
+      409: 'What the request corrects is not, or no longer, as it says; the message gives the current state',
       422: 'Well-formed, but impossible in this study; the message says why. Or the Idempotency-Key was used for a different request',
     },
   });
@@ -240,7 +240,7 @@ function answerTo(unlike: StudyOutcome, revision: number): StudyReply {
   return reply;
 }
 
-/** Every factor and level that the study does not have: 400. Otherwise the first level that is of another factor. */
+/** 400 for all factors and levels that the study does not have. Otherwise the first level that belongs to another factor. */
 function strayLevel(changes: readonly LevelChange[], factors: Design['factors']): Asked['unlike'] {
   const problems: string[] = [];
   let stray: ReturnType<typeof impossible> | undefined;

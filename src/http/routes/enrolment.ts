@@ -34,13 +34,13 @@ function resultWith<C extends z.ZodRawShape>(counts: C) {
       }),
     levels: z.array(z.strictObject({ factor: z.string(), level: z.string(), ...counts })).meta({
       description:
-        'By current levels, those that are closed too, in the order of the configuration. Who came after a factor was retired has no level of it',
+        'By current levels, including closed ones, in the order of the configuration. Participants who came after a factor was retired have no level of it',
     }),
   });
 }
 
 const enrolled = z.int().meta({
-  description: 'Number of participants; of a key that is limited to some levels, within its limits',
+  description: 'Number of participants; for a key that is limited to some levels, within its limits',
 });
 const treatments = z.map(z.string(), z.int()).meta({
   description:
@@ -102,7 +102,7 @@ export function getEnrolment(services: Services) {
     const { query, study, participants, response } = request;
     const { keyId, where, scopes } = request.accepted.key;
     refuseProblems(unknownParameters(query, PARAMETERS, 'enrolment'));
-    // The counts of all are made once for everybody.
+    // The counts of the whole study are made once for all keys.
     if (where && participants.inOrder.length > SLICE) await lists.begin(keyId, response);
     const inForce = request.design();
     const revision = services.runner.revision(study.stream);
@@ -114,7 +114,7 @@ export function getEnrolment(services: Services) {
   });
 }
 
-/** Without generator states and balances of urns, it shows no more than the list of participants does: it is no disclosure. */
+/** Without generator states and balances of urns, it shows no more than the list of participants does, so it is not a disclosure. */
 function enrolmentJson(
   { points, levels, treatments: names, ...all }: EnrolmentTally,
   target: number | undefined,

@@ -1,4 +1,4 @@
-/** GET /expected_balance: how far the arms of a study are apart, and how far they are in replicates of it. */
+/** GET /expected_balance: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 import { z } from 'zod';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
@@ -33,11 +33,12 @@ export const ExpectedBalanceResult = z
     }),
     points: z.array(z.int()).meta({
       description:
-        'Numbers of participants, at most 200 and evenly spaced. What is at a point is as it was before the next participant came; the last is as it is now',
+        'Numbers of participants, at most 200 and evenly spaced. Values at a point are those before the next participant came; the last ones are current',
     }),
     overall: ExpectedRange,
     levels: z.map(z.string(), z.map(z.string(), ExpectedRange)).meta({
-      description: 'By factor and level, by their names of now; retired factors and closed levels too',
+      description:
+        'By factor and level, under their current names; including retired factors and closed levels',
     }),
     course: z
       .strictObject({ actual: z.number(), percentile: z.number() })
@@ -45,7 +46,7 @@ export const ExpectedBalanceResult = z
   })
   .meta({
     description:
-      'The range is (R/K)·(max n_k/r_k − min n_k/r_k) of the K open arms, as the urns count them. The band is of each point by itself: 1 point in 20 outside is no cause for alarm',
+      'The range is (R/K)·(max n_k/r_k − min n_k/r_k) of the K open arms, as the urns count them. The band holds for each point by itself: 1 point in 20 outside is no cause for alarm',
   });
 
 const AT_TWO_POINTS = {
@@ -66,7 +67,7 @@ const EXAMPLE = {
 };
 
 export const expectedBalanceOperation = operation(
-  'How far the arms are apart, and between which values that lies in replicates of the study',
+  'How far apart the arms are, and how far apart they are in replicates of the study',
   'expected-balance',
   SCOPES,
   {

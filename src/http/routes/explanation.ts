@@ -53,7 +53,7 @@ export const ExplanationResult = z.strictObject({
     )
     .meta({
       description:
-        "For each factor that was not retired, the urn of the participant's level, as it was and was called before this participant",
+        "For each factor that was not retired, the urn of the participant's level, with its name and balls as they were before this participant",
     }),
   corrections: z
     .array(
@@ -83,7 +83,7 @@ export const ExplanationResult = z.strictObject({
   cumulative: Doubles,
   trt: z.string().meta({ description: 'The first treatment whose cumulative probability is greater than u' }),
   code: z.string().optional().meta({
-    description: 'The pack that the participant got then, as recorded: no random number chose it',
+    description: 'The pack that the participant got at the time, as recorded: no random number chose it',
   }),
   bg_state_before: BgStateResult.meta({ description: "The generator's state before the lot and the draw" }),
   bg_state_after: BgStateResult,

@@ -33,7 +33,7 @@ const Body = z.strictObject({
   }),
   cause: ForcedCause.meta({
     description:
-      '`outage`: the service could not be reached. `elsewhere`: another system allocates too. `protocol`: as it prescribes',
+      '`outage`: the service could not be reached. `elsewhere`: another system allocates too. `protocol`: the protocol prescribes it',
   }),
   code: z.string().min(1).optional().meta({ description: 'The pack that the participant was given' }),
   replaces: z.int().nonnegative().optional().meta({

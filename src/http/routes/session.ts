@@ -1,6 +1,6 @@
 /**
- * POST, GET and DELETE /session: a person signs in with an API key, sees as whom, and signs out. The browser holds a
- * cookie in place of the key from then on.
+ * POST, GET and DELETE /session: a person signs in with an API key, sees who is signed in, and signs out. From the sign-in
+ * on, the browser holds a cookie in place of the key.
  */
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -70,7 +70,7 @@ const CLEARS = { 'Set-Cookie': { description: 'Removes the cookie', schema: { ty
 
 export const postSessionOperation = sessionOperation('Sign in with an API key', 'signIn', {
   description:
-    'Begins a session. The answer sets a cookie, which later requests of the same site send in place of the key. For 12 hours at most, and 30 minutes after the last request that has no header `Urn-Automatic: true`. Needs the header `Origin` or `Sec-Fetch-Site`, and HTTPS or a browser on the same machine. Recorded in `operations`, unless the log takes no records.',
+    'Begins a session. The answer sets a cookie, which later requests of the same site send in place of the key. It lasts for 12 hours at most, and ends 30 minutes after the last request without the header `Urn-Automatic: true`. Needs the header `Origin` or `Sec-Fetch-Site`, and HTTPS or a browser on the same machine. Recorded in `operations`, unless the log takes no records.',
   body: jsonSchema(SignIn),
   result: ref('Session'),
   example: EXAMPLE,
@@ -87,7 +87,7 @@ export const postSessionOperation = sessionOperation('Sign in with an API key', 
 });
 
 export const getSessionOperation = sessionOperation('Who is signed in', 'session', {
-  description: 'Of the session whose cookie is sent. Does not renew it.',
+  description: 'Describes the session whose cookie is sent. Does not renew it.',
   result: ref('Session'),
   example: EXAMPLE,
   errors: {
@@ -203,7 +203,7 @@ function refuseKey(http: Request, query: Query): void {
   if (apiKeyOf(http, query) !== undefined)
     throw new HttpProblem(
       400,
-      'A session is about a cookie: send no API key with it (signing in takes the key in the JSON body, as "key")',
+      'A session uses a cookie: send no API key with it (signing in takes the key in the JSON body, as "key")',
     );
 }
 

@@ -249,7 +249,7 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
       'arms in another order',
       arms('[B, A, C]'),
       [],
-      /yaml:5: treatments differs .*, which no amendment changes/,
+      /yaml:5: treatments differs .*, which no amendment can change/,
     ],
   ] as const)('refuses %s, and says why', async (_, text, args, message) => {
     expect(await amend(text, ...args)).toMatchObject({

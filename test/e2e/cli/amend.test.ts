@@ -149,7 +149,7 @@ effect             No count in any urn changes. A new level begins with the same
     expect(other.code).toBe(1);
     expect(other.stdout).toMatch(/^Sleep: differs, amendment 1\n/);
     const back = await amend(LIVE, '--dry-run');
-    expect(back.stderr).toContain('warning: the file says what an earlier design was, so this takes back');
+    expect(back.stderr).toContain('warning: the file describes an earlier design, so this reverts');
     expect(back.stdout).toContain(`"${MCLEAN}" takes no new participants (nobody has it)`);
   });
 
@@ -180,9 +180,11 @@ effect             No count in any urn changes. A new level begins with the same
       [
         expect.stringMatching(/^urn: --rename "site:x": "site" has no such level/),
         'FILE:4: the file names a different protocol from --protocol',
-        'FILE:3: mode differs (in force: live; file: test), which no amendment changes',
-        'FILE:8: treatments differs (in force: ["A", "B"]; file: ["B", "A"]), which no amendment changes',
-        expect.stringMatching(/^FILE:12: factors\.site differs \(in force: .*, which no amendment changes$/),
+        'FILE:3: mode differs (in force: live; file: test), which no amendment can change',
+        'FILE:8: treatments differs (in force: ["A", "B"]; file: ["B", "A"]), which no amendment can change',
+        expect.stringMatching(
+          /^FILE:12: factors\.site differs \(in force: .*, which no amendment can change$/,
+        ),
         'FILE:11: the factor "age" is new: nobody has a level of it yet, so its urns would have no counts',
         expect.stringMatching(/^FILE:12: factors\.site: new level "x\\u200b": the name contains U\+200B/),
         'a live study can be amended only with an approval',

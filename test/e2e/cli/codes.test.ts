@@ -307,7 +307,7 @@ describe('a warning', () => {
     const blocks = [...Array(12).keys()].map((i) => `B${10 + i},${i < 6 ? ACTIVE : CONTROL}`);
     const turned = blocks.map((_, i) => blocks[(i * 5) % 12] ?? '');
     const other = (await add(withRows(turned))).stderr;
-    expect(other).toContain('warning: sorted by code, the packs come in one block for each arm');
+    expect(other).toContain('warning: sorted by code, the packs of each arm form one block');
     expect(other).not.toContain('the file is sorted');
     expect((await add(withRows(shuffled(12, 'S')))).stderr).not.toContain('warning');
   });

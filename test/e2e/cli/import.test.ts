@@ -334,7 +334,7 @@ describe('a history that kept a ratio by several names of one arm', () => {
     [
       'that continues the generator',
       [...MAP, '--generator', 'continued'],
-      '--generator continued: the other system knows no ratio',
+      '--generator continued: the other system has no ratios',
     ],
   ])('is refused %s', async (_, args, message) => {
     const { code, stderr } = await importInto(data, REFERENCE.csv, '--dry-run', ...args);
