@@ -85,7 +85,7 @@ function row(one: CodeBreak & { readonly id: string | undefined }): string[] {
     ...(requestedBy === undefined ? [] : [`for ${requestedBy}`]),
   ].join(' ');
   const remarks = [
-    ...(code === undefined ? [] : [`asked for by the pack ${code}`]),
+    ...(code === undefined ? [] : [`requested with the pack ${code}`]),
     ...(participantId === undefined ? ['which nobody had'] : []),
     ...(how.type === 'reported' && how.inadvertent ? ['inadvertent'] : []),
     ...(isLate ? [`recorded late, at ${one.at}`] : []),

@@ -222,7 +222,7 @@ function described(event: HistoryEvent, everybody: Participants): string {
     case 'CodeReplaced':
       return `pack ${event.data.code} replaced by ${event.data.by} (${event.data.cause})`;
     case 'AllocationRevealed':
-      return `code broken: ${event.data.category}${event.data.code === undefined ? '' : `, asked for by the pack ${event.data.code}`}`;
+      return `code broken: ${event.data.category}${event.data.code === undefined ? '' : `, requested with the pack ${event.data.code}`}`;
     case 'UnblindingReported':
       return `unblinding reported: ${event.data.how}${event.data.inadvertent ? ' (inadvertent)' : ''}`;
   }

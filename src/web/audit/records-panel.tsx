@@ -1,4 +1,4 @@
-/** The records of a study exactly as they are stored. To see them is recorded, so a press asks for them. */
+/** The records of a study exactly as they are stored. Seeing them is recorded, so they are loaded only on request. */
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Button } from 'react-aria-components/Button';

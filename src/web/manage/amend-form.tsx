@@ -1,4 +1,4 @@
-/** The common amendments. What is beyond them is made with the studies file. */
+/** The common amendments. All others are made with the studies file. */
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../../../dist/api-types/openapi.d.ts';
@@ -51,7 +51,7 @@ interface AmendProps {
 export function AmendForm({ study, name, isLive, inForce }: AmendProps) {
   const { t } = useTranslation();
   const act = useStudyAct(study);
-  // The number of the amendment that was looked at: if somebody else is faster, this one is refused.
+  // Fixed when the form opens: if somebody else is faster, this amendment is refused.
   const [amendment] = useState(inForce.design.amendment + 1);
   const tellChange = useTellChange(study, inForce);
   return (

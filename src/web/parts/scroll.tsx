@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** What may be wider than the screen, such as a table. It has the focus, so that the arrow keys scroll it. */
+/** What may be wider than the screen, such as a table. It can have the focus, so that the arrow keys scroll it. */
 export function Scroll({ label, children }: { label: string; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: it is no field set.

@@ -49,7 +49,7 @@ function Segments({ id, factor, levels, chosen, problem, onChoose }: Choice) {
   );
 }
 
-/** The browser's own, which every telephone shows in the way its owner knows. */
+/** The browser's own list, which every telephone shows in the way its owner knows. */
 function List({ id, factor, levels, chosen, problem, onChoose }: Choice) {
   const { t } = useTranslation();
   const problemId = `${id}-problem`;

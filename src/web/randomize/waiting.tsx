@@ -50,7 +50,7 @@ function useRequest({ pending, isSentAtOnce, onAnswer, onRefused }: RequestProps
         else setFailed({ attempt, error });
       },
     );
-    // Whoever leaves the page finds the request again on coming back.
+    // Anyone who leaves the page finds the request again on coming back.
     return () => {
       isAbandoned = true;
       clearTimeout(timer);

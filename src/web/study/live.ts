@@ -1,4 +1,4 @@
-/** Keeps what is on the page as the study is now, and says how. */
+/** Keeps the page up to date with the study, and says how. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import { refetchUnasked } from '../api/unasked.ts';
@@ -10,7 +10,7 @@ import { keyOfStudy } from './queries.ts';
 const AT_MOST_EVERY_MS = 1_000;
 const POLL_MS = 10_000;
 
-/** `polling`: the page looks every ten seconds. */
+/** `polling`: the page checks every ten seconds. */
 export type Liveness = 'connecting' | 'live' | 'polling' | 'offline';
 
 export function useLive(study: string): Liveness {
@@ -25,7 +25,7 @@ export function useLive(study: string): Liveness {
     }, AT_MOST_EVERY_MS);
     let isOpen = false;
     let isBehind = false;
-    // A tab that nobody sees looks when it is shown again.
+    // A hidden tab checks when it is shown again.
     const lookIfSeen = () => {
       isBehind = document.hidden;
       if (!isBehind) look.ask();

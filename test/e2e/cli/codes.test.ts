@@ -488,7 +488,7 @@ describe('a code-break by the pack', () => {
     expect(await said('reveal', ...why)).toContain('say whose code to break: --id, or --code of a pack');
     expect((await said('reveal', '--id', '001', '--code', pack, ...why)).slice(0, 1)).toBe('2');
     expect(await said('participants', 'history', '--id', '001')).toContain(
-      `code broken: emergency, asked for by the pack ${pack}`,
+      `code broken: emergency, requested with the pack ${pack}`,
     );
     expect((await command(['verify', '--data', data])).code).toBe(0);
   });
