@@ -53,7 +53,7 @@ function levelsOf({ design, arrivals, arrivalsSource }: SimulationPlan) {
   return { source: arrivalsSource, shares: named, ...rows, ...opens };
 }
 
-/** Of each level of each factor, with the sum 1. */
+/** For each level of each factor, with the sum 1. */
 export function sharesOf(arrivals: Arrivals, factors: SimulationPlan['design']['factors']): number[][] {
   const sums =
     arrivals.kind === 'shares'

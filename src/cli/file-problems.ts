@@ -4,7 +4,7 @@ import { UsageError } from './options.ts';
 
 /** The most problems that are printed. */
 const MOST_PROBLEMS = 200;
-/** Of each problem: a file that is not CSV may be a single line. */
+/** For each problem: a file that is not CSV may be a single line. */
 const MOST_CHARACTERS = 1000;
 
 /** @param nothing a clause such as "nothing was imported". @throws UsageError listing the problems of the file */

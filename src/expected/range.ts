@@ -7,7 +7,7 @@ import type { DesignStep } from '../replicate/steps.ts';
  * gives it times a number that depends on the ratio alone.
  */
 export class Range {
-  /** Of each open arm: its slots, and by what its participants are multiplied. */
+  /** For each open arm: its slots, and by what its participants are multiplied. */
   readonly #arms: readonly { readonly slots: readonly number[]; readonly by: number }[];
   /** R and K·L, where L is the least common multiple of the r_k. */
   readonly #slots: number;

@@ -11,7 +11,7 @@ export interface LevelOdds {
   readonly place: { readonly factor: number; readonly level: number };
   readonly factor: string;
   readonly level: string;
-  /** Of each open treatment, in order. */
+  /** For each open treatment, in order. */
   readonly odds: readonly { readonly treatment: string; readonly probability: number }[];
 }
 

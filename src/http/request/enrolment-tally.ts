@@ -72,7 +72,7 @@ class Tally {
   readonly #indexes: ReadonlyMap<string, number>;
   readonly #all: Counter;
   readonly #points: EnrolmentTally['points'][number][] = [];
-  /** Of each factor, by level. */
+  /** For each factor, by level. */
   readonly #factors: readonly { readonly name: string; readonly levels: ReadonlyMap<string, Counter> }[];
 
   constructor({ treatments, factors }: Design) {

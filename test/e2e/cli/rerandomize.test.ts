@@ -233,7 +233,7 @@ describe('what is refused', () => {
     const { code, stdout, stderr } = await rerandomize('Golden', bad, ...OF_MEANS);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     for (const line of [
-      'line 3: "change" is "three", which is no number',
+      'line 3: "change" is "three", which is not a number',
       'line 4: participant "p1" is also in line 2',
       'line 5: the study has no participant "nobody"',
       'line 6: it has no id',

@@ -333,7 +333,7 @@ describe('urn simulate refuses', () => {
     [['--at', '10,41'], '--at "41" is not a whole number from 1 to 40'],
     [['--site-factor', 'sites'], 'no factor "sites", only "sex" and "site" (hint: did you mean site?)'],
     [['--against', 'blok:4'], '--against "blok:4": there is no comparator "blok"'],
-    [['--against', 'block:3'], '--against "block:3": the size 3 is no multiple of 2'],
+    [['--against', 'block:3'], '--against "block:3": the size 3 is not a multiple of 2'],
     [['--against', 'complete', '--against', 'complete'], '"complete" is given twice'],
     [['--independent'], '--independent is for --profiles and --like'],
     [['--levels', 'a', '--profiles', 'b'], '--levels and --profiles: give only one of them'],
