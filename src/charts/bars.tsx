@@ -1,4 +1,4 @@
-/** Horizontal bars with their names, one below the other, to the same scale. */
+/** Horizontal bars with their names, one below the other, on the same scale. */
 import { Group } from '@visx/group';
 import { scaleLinear } from '@visx/scale';
 import { Bar as Rectangle } from '@visx/shape';

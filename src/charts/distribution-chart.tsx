@@ -1,4 +1,4 @@
-/** How often each imbalance came out, as columns. */
+/** How often each imbalance occurred, as columns. */
 import { scaleLinear } from '@visx/scale';
 import { Bar as Rectangle } from '@visx/shape';
 import { COLOURS } from './colours.ts';
@@ -13,7 +13,7 @@ export interface Column {
 
 interface DistributionChartProps extends Size {
   readonly columns: readonly Column[];
-  /** What the axes go up to. For charts that are compared, the value is the same. */
+  /** The ends of the axes. The value is the same for charts that are compared. */
   readonly most: { readonly value: number; readonly share: number };
   /** A value that is marked, and what it is. */
   readonly mark: { readonly value: number; readonly label: string };

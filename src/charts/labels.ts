@@ -1,4 +1,4 @@
-/** Finds places for the labels of points, so that none lies on another, or on a point. */
+/** Finds places for the labels of points, so that none covers another, or a point. */
 import type { Size } from './frame.tsx';
 
 export interface Place {
@@ -28,8 +28,8 @@ const MOST_LINES = 14;
 
 /**
  * @param texts of the labels, in the order of the points
- * @param size of the plot, within which they must lie
- * @param obstacles what else they must not lie on
+ * @param size of the plot, which the labels must not leave
+ * @param obstacles what else they must not cover
  */
 export function placeLabels(
   points: readonly Place[],
@@ -46,7 +46,7 @@ export function placeLabels(
       const box = boxOf(label, width);
       return [...fixed, ...taken].every((other) => !overlap(box, other));
     };
-    // The candidates are never empty: one side or the other has room, or neither.
+    // There is always a candidate: if none is within the plot, one outside is used.
     const chosen = places.find(isFree) ?? (places[0] as Label);
     taken.push(boxOf(chosen, width));
     return chosen;

@@ -11,7 +11,7 @@ export interface Metrics {
   readonly writerHooks: WriterHooks;
   readonly observeRequest: RequestObserver;
   connectionRefused(): void;
-  /** An arm was shown in an emergency, and this could be recorded nowhere. */
+  /** An arm was shown in an emergency, and that could not be recorded anywhere. */
   revealUnrecorded(): void;
 }
 

@@ -299,9 +299,7 @@ describe('a service whose studies file was brought up to date first', () => {
     await expect.poll(async () => (await post(first, '3', MCLEAN)).status, { timeout: 10_000 }).toBe(200);
     await first.stop();
     const second = await serve({ data, studies: LIVE });
-    expect(second.output.stderr).toMatch(
-      /"msg":"the studies file says what an earlier design of this study was/,
-    );
+    expect(second.output.stderr).toMatch(/"msg":"the studies file describes an earlier design of this study/);
     expect((await post(second, '4', MCLEAN)).status).toBe(200);
     expect((await amend(withSites(DUPAGE, MCLEAN), ...RUIZ)).code).toBe(0);
     await expect.poll(() => second.output.stderr, { timeout: 10_000 }).toContain('"msg":"study amended"');
