@@ -17,9 +17,9 @@ import { limitsToBe } from './stated-limits.ts';
 export type LevelRenamed = Extract<DesignChange, { kind: 'level-renamed' }>;
 
 /**
- * In the order in which they are to be applied. What no change can do is left out: the file still differs from the design
- * that they make.
- * @param renamings what the file cannot say, since a level that is renamed looks like one that goes and one that comes
+ * In the order in which they must be applied. Differences that no change can make are left out, so the file still differs
+ * from the resulting design.
+ * @param renamings what the file cannot say, because a renamed level looks like one level closed and another added
  */
 export function changesTo(
   file: StudyInFile,
@@ -45,7 +45,7 @@ export function changesTo(
   ];
 }
 
-/** Levels are closed last, so that a factor is never without one. */
+/** Levels are closed last, so that a factor never has none. */
 function levelChanges({ name: factor, levels, closed }: Factor, wished: readonly Factor[]): DesignChange[] {
   const listed = wished.find(({ name }) => name === factor)?.levels;
   if (!listed) return [];
@@ -76,7 +76,7 @@ function urnChange(design: Design, { w, alpha, beta, D }: Design): DesignChange[
   return Object.keys(change).length > 0 ? [{ kind: 'urn', ...change }] : [];
 }
 
-/** The arms that come or come back, and the ratio. A new ratio names every arm, so a new one needs no number of its own. */
+/** The arms that are added or reopened, and the ratio. A new ratio names every arm, so a new arm needs no number of its own. */
 function armChanges(design: Design, wished: Design): DesignChange[] {
   const { treatments, closedTreatments } = design;
   const added = wished.treatments.filter((treatment) => !treatments.includes(treatment));

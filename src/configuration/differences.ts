@@ -1,7 +1,7 @@
 /**
- * Where the studies file differs from the design in force. A study whose file says what never was its design takes no
- * participants: the change is neither applied nor silently ignored. One whose file says what an earlier design was goes
- * on: the study was amended, and this file has not followed yet.
+ * Where the studies file differs from the design in force. If the file describes a design that a study never had, the study
+ * takes no participants: the change is neither applied nor silently ignored. If it describes an earlier design, the study
+ * continues: it was amended, and the file is not up to date.
  */
 import { canonicalJson } from '../../events/record.ts';
 import type { Policies, StudyConfiguration } from '../../events/study.ts';
@@ -44,7 +44,7 @@ export type ConfigurationDifference = {
 
 export interface Comparison {
   readonly standing: 'agrees' | 'behind' | 'differs';
-  /** To the design in force. */
+  /** From the design in force. */
   readonly differences: readonly ConfigurationDifference[];
 }
 
@@ -68,7 +68,7 @@ export function compare(
 /**
  * The settings in which the two differ, in a fixed order. Names are not compared, and neither are the target and a
  * protocol that the file leaves out, which are information for people.
- * @param design the one with which to compare: that in force, or an earlier one
+ * @param design the one with which to compare: the one in force, or an earlier one
  */
 export function configurationDifferences(
   registered: RegisteredStudy,
@@ -106,7 +106,7 @@ export function configurationDifferences(
 /** What the file asks for, as a design. */
 export function wishedDesign({ configuration }: RegisteredStudy, file: StudyInFile): Design {
   const wished = registeredDesign(file.configuration);
-  // The default was fixed at the registration: another blinding does not change it.
+  // The default was fixed at the registration: a different blinding does not change it.
   const levelCounts = file.levelCounts ?? defaultLevelCounts(configuration.blinding);
   return { ...wished, policies: { ...wished.policies, levelCounts } };
 }
@@ -129,9 +129,9 @@ export function describeComparison(
 }
 
 const TO_CATCH_UP =
-  'The file says what an earlier design was, and the study goes on by the one in force. Write that into the file.';
+  'The file describes an earlier design, and the study continues under the one in force. Write that one into the file.';
 const TO_GO_ON =
-  'To go on: write what is in force into the studies file, or record the change with `urn studies amend`. What an ' +
+  'To continue: write the design in force into the studies file, or record the change with `urn studies amend`. What an ' +
   'amendment cannot change needs a study with a new name.';
 
 export function describeDifference({ what, inForce, file }: ConfigurationDifference): string {
@@ -147,7 +147,7 @@ function treatmentDifferences(
   return states(open, new Set(registered), listed) ? [] : differ('treatments', list(open), list(listed));
 }
 
-/** Of the arms that both have: the ratio of another one comes with it. No arm is named. */
+/** For the arms that both have: a new arm brings its own number. No arm is named. */
 function ratioDifferences(design: Design, wished: Design): ConfigurationDifference[] {
   const common = openTreatments(design).filter((treatment) => wished.treatments.includes(treatment));
   return differ('ratio', ratioOfThese(common, design), ratioOfThese(common, wished));
@@ -181,9 +181,9 @@ function factorDifferences(
 }
 
 /**
- * Whether a file that lists these names means the open ones. Only those of the registration have an order, which nobody
- * would know of those that were added.
- * @param first those of the registration
+ * Whether a file that lists these names means the open ones. The order matters only for the names of the registration:
+ * nobody would know that of names added later.
+ * @param first the names of the registration
  */
 function states(open: readonly string[], first: ReadonlySet<string>, listed: readonly string[]): boolean {
   const ordered = (names: readonly string[]) => list(names.filter((name) => first.has(name)));

@@ -55,8 +55,8 @@ function warnOfPairs({ line, names, shown }: Names, warn: Refuse): void {
     else
       warn(
         line,
-        `${shown(before)} and ${shown(place)} differ only in case, outer blanks or invisible characters`,
-        'remove one of them, unless they are meant to be two',
+        `${shown(before)} and ${shown(place)} differ only in case, leading or trailing blanks, or invisible characters`,
+        'remove one of them, unless both are intended',
       );
   }
 }

@@ -20,7 +20,7 @@ import type { RegisteredState } from './state.ts';
 type PackFact = Extract<StudyFact, { type: 'CodesRegistered' | 'CodesWithdrawn' }>;
 type PackDecision = Decision<PackFact, StudyOutcome>;
 
-/** What the entries of one record may take. */
+/** The most bytes that the entries of one record may take. */
 export const MOST_BYTES = 200_000;
 
 export function decidePacks(state: RegisteredState, command: PackCommand): PackDecision {
@@ -91,7 +91,7 @@ function withdrawCodes(state: RegisteredState, command: WithdrawCodes): PackDeci
   return problem ? { outcome: problem } : { fact, outcome: { type: 'codes-withdrawn' } };
 }
 
-/** The command, completed with what only the lists of packs know. */
+/** The command, completed with what only the lists of packs tell. */
 export function withPacks(state: RegisteredState, command: LifeCommand): LifeCommand {
   switch (command.type) {
     case 'replace-code': {

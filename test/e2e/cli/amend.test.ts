@@ -144,7 +144,7 @@ effect             No count in any urn changes. A new level begins with the same
     const behind = await check(LIVE);
     expect(behind.code).toBe(0);
     expect(behind.stdout).toMatch(/^Sleep: behind, amendment 1\n {2}factors\.site differs \(in force: .*\n/);
-    expect(behind.stdout).toContain('The file says what an earlier design was');
+    expect(behind.stdout).toContain('The file describes an earlier design');
     const other = await check(withSites(COOK, DUPAGE, 'Elsewhere'));
     expect(other.code).toBe(1);
     expect(other.stdout).toMatch(/^Sleep: differs, amendment 1\n/);

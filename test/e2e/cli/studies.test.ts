@@ -185,7 +185,7 @@ Rehearsal: new
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`${wrong}:2: study "A": it has fewer than two treatments (hint:`);
     expect(stderr).toContain(`${wrong}:3: study "A": D is "median"`);
-    expect(stderr).toContain(`${wrong}:4: study "A": factor "id" is called like a parameter`);
+    expect(stderr).toContain(`${wrong}:4: study "A": factor "id" has the name of a parameter`);
   });
 
   it('reads studies.yaml in the current directory, and refuses if there is none', async () => {
