@@ -17,7 +17,7 @@ const THREADS = 2;
 const ARMS = ['A', 'B', 'C'];
 const LEVELS = ['1', '2', '3'];
 const KERNEL_REPLICATES = 1000;
-/** Seconds are promised for 10,000 replicates. */
+/** The promised time, in seconds, is for 10,000 replicates. */
 const PROMISED = 10_000;
 const SIZES = [
   { factors: 2, seconds: 4, ratio: 4 },

@@ -144,7 +144,7 @@ describe('urn simulate', () => {
     ];
     for (const word of words) expect(paragraph).toContain(word);
     expect(paragraph).not.toContain('340282');
-    const [, line = ''] = /repeated by: urn (.*)$/.exec(paragraph) ?? [];
+    const [, line = ''] = /To reproduce these figures: urn (.*)$/.exec(paragraph) ?? [];
     expect(line).toBe(
       `simulate --studies ${inFolder('studies.yaml')} --study Pain --participants 40 --reps 200 --seed 1 --against block:4@site --site-factor site`,
     );

@@ -54,7 +54,7 @@ describe('a requirement', () => {
     const refuse = () => refuseUnknown(readRequirement('gess.known < 1'), [...FIGURES.keys()], DESIGN);
     expect(refuse).toThrow(
       [
-        'there is no figure "gess.known" of this design (hint: did you mean guess.known?); there are:',
+        'there is no figure "gess.known" of this design (hint: did you mean guess.known?); it has:',
         'guess.known',
         'level.<factor>.<level>.range.mean .p95',
         'overall.range.p95',
