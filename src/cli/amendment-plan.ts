@@ -19,7 +19,7 @@ import { describeChange, settingOf } from './design-text.ts';
 import { cliActor } from './options.ts';
 import { readRenamings } from './rename-option.ts';
 
-export interface Wish {
+export interface AmendRequest {
   /** What the studies file says. */
   readonly file: ConfiguredStudy;
   readonly reason: string;
@@ -37,8 +37,8 @@ export interface Plan {
   readonly problems: readonly string[];
 }
 
-export function planOf({ registered, design }: Study, wish: Wish): Plan {
-  const { file, reason, decision, rename, alias, history } = wish;
+export function planOf({ registered, design }: Study, asked: AmendRequest): Plan {
+  const { file, reason, decision, rename, alias, history } = asked;
   const { renamings, problems } = readRenamings(
     rename,
     alias,
@@ -57,7 +57,7 @@ export function planOf({ registered, design }: Study, wish: Wish): Plan {
     command,
     problems: [
       ...problems,
-      ...protocolProblems(wish),
+      ...protocolProblems(asked),
       ...configurationDifferences(registered, after, file).map(
         (difference) => `${at(file, difference.what)}: ${whyNoAmendment(difference, design)}`,
       ),
@@ -77,7 +77,7 @@ function whyNoAmendment(difference: ConfigurationDifference, { factors }: Design
 }
 
 /** The file would differ as soon as the amendment is recorded. */
-function protocolProblems({ file, decision: { protocol } }: Wish): string[] {
+function protocolProblems({ file, decision: { protocol } }: AmendRequest): string[] {
   const stated = file.configuration.protocol;
   if (!stated || !protocol || isSame(stated, protocol)) return [];
   return [

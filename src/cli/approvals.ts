@@ -15,7 +15,7 @@ export const APPROVAL_EXAMPLE = 'Dr. A. Ruiz, sponsor, 2027-09-01';
 export const IN_THE_CLEAR =
   "What you write is recorded in the clear: blinded readers see it, in the log, in bundles and in the feed. Name nobody's arm.";
 /** For a dry run, which may come before the approval. */
-export const APPROVAL_TO_COME: Approval = { name: 'somebody', role: 'somebody', on: '2000-01-01' };
+export const PLACEHOLDER_APPROVAL: Approval = { name: 'somebody', role: 'somebody', on: '2000-01-01' };
 const MAX_LENGTH = 200;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 

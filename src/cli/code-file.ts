@@ -5,7 +5,7 @@ import { quote } from '../base/text.ts';
 import { bytesOf, type CsvRow, csvRows } from '../import/csv-file.ts';
 import { ImportError } from '../import/source-table.ts';
 import type { RegisterCodes } from '../study/commands.ts';
-import { MOST_BYTES, tellsArm } from '../study/decide-packs.ts';
+import { MOST_BYTES, revealsArm } from '../study/decide-packs.ts';
 import { allowed, noSuchLevel } from '../study/levels.ts';
 import { whereNow } from '../study/pack-map.ts';
 import { MOST_CODES, type Pack } from '../study/packs.ts';
@@ -59,7 +59,7 @@ export function readCodeFile(path: string, state: RegisteredState): CodeFile {
     }
     const why = [
       ...(earlier === undefined ? [] : [`the code ${read.code} is also in line ${earlier}`]),
-      ...(registered && !isThere ? [registeredOtherwise(read)] : []),
+      ...(registered && !isThere ? [registeredDifferently(read)] : []),
       ...entryProblems(read, factor, design),
     ];
     if (why.length === 0) added.push(read);
@@ -110,7 +110,7 @@ function isSame(pack: Pack, { treatment, where }: Row, state: RegisteredState): 
   return pack.treatment === treatment && now?.factor === level?.factor && now?.level === level?.level;
 }
 
-function registeredOtherwise({ code }: Row): string {
+function registeredDifferently({ code }: Row): string {
   return `the code ${code} is registered already, with another treatment or level (hint: urn codes list)`;
 }
 
@@ -127,7 +127,7 @@ function entryProblems(
         ? `the arm ${quote(treatment)} is closed`
         : `the study has no arm ${quote(treatment)} ${allowed(open)}`,
     );
-  if (tellsArm(code, design.treatments)) why.push(`the code ${code} is, or contains, the name of an arm`);
+  if (revealsArm(code, design.treatments)) why.push(`the code ${code} is, or contains, the name of an arm`);
   if (factor && where?.level === '')
     why.push(`no level of ${factor.name} (hint: packs for all levels go into a file without this column)`);
   else if (factor && where && !factor.levels.includes(where.level))

@@ -8,7 +8,7 @@ import type { OpenLog } from '../open/open-log.ts';
 import type { ImportParticipant, StudyOutcome } from '../study/commands.ts';
 import { type Rehearsal, rehearse } from '../study/rehearse-import.ts';
 import type { Study } from '../study/studies.ts';
-import { APPROVAL_FORM, APPROVAL_TO_COME, approvedByOption, decisionOf } from './approvals.ts';
+import { APPROVAL_FORM, approvedByOption, decisionOf, PLACEHOLDER_APPROVAL } from './approvals.ts';
 import { isConfirmed } from './confirm.ts';
 import { withFileProblems } from './file-problems.ts';
 import { optionsIn, type Plan, type PlanOptions, pairsIn, planOf } from './import-plan.ts';
@@ -103,7 +103,7 @@ async function beginNow(log: OpenLog, study: Study, options: Options, { begin, r
   const shown = progressOf('rows checked', rows.length);
   const { mode } = study.registered.configuration;
   const isUnapproved = mode === 'live' && begin.approvals.length === 0;
-  const approved = isUnapproved && options.dryRun ? { ...begin, approvals: [APPROVAL_TO_COME] } : begin;
+  const approved = isUnapproved && options.dryRun ? { ...begin, approvals: [PLACEHOLDER_APPROVAL] } : begin;
   const rehearsal = rehearse(registeredState(log, study), approved, rows, shown.show);
   shown.end();
   if (rehearsal.refused) throw refusal(options.study, rehearsal.refused);

@@ -274,8 +274,8 @@ function restsOn({ study }: Sourced, { arms }: PlannedTest): string[] {
 
 /** @throws UsageError */
 function refuseInterim({ study }: Sourced, interim: string | undefined): void {
-  const goesOn = study.design.mode === 'live' && study.status !== 'closed';
-  if (goesOn && interim === undefined)
+  const isOngoing = study.design.mode === 'live' && study.status !== 'closed';
+  if (isOngoing && interim === undefined)
     throw new UsageError(
       `${study.design.name} is live and not closed: comparing its arms now is an interim analysis (hint: close the study first, or give a reason with --interim, which is recorded in the clear)`,
     );

@@ -16,12 +16,12 @@ import { historyOf, type Odds, oddsJson, oddsOf, oddsTable } from './amendment-o
 import { doubts, type Plan, planOf, problemText } from './amendment-plan.ts';
 import {
   APPROVAL_EXAMPLE,
-  APPROVAL_TO_COME,
   approvedByOption,
   type DecisionOptions,
   decisionOf,
   decisionRows,
   IN_THE_CLEAR,
+  PLACEHOLDER_APPROVAL,
   protocolOption,
 } from './approvals.ts';
 import { mayChange } from './confirm.ts';
@@ -160,14 +160,14 @@ async function expectPossible(
   { dryRun }: Options,
   { command, problems }: Plan,
 ): Promise<void> {
-  const isToCome = dryRun && study.design.mode === 'live' && command.approvals.length === 0;
-  const tried = isToCome ? { ...command, approvals: [APPROVAL_TO_COME] } : command;
+  const lacksApproval = dryRun && study.design.mode === 'live' && command.approvals.length === 0;
+  const tried = lacksApproval ? { ...command, approvals: [PLACEHOLDER_APPROVAL] } : command;
   const { outcome } = await studies.tryOut(study.stream, tried);
   const found = outcome.type === 'not-amendable' ? outcome.problems : [];
   const all = [...problems, ...found.map((problem) => problemText(problem, command.changes, file))];
   if (all.length > 0) throw new UsageError(all.join('\n     '));
   if (outcome.type !== 'amended') throw refusalOf(study, outcome);
-  if (isToCome) note(`the study is live: the amendment needs --approved-by '${APPROVAL_EXAMPLE}'`);
+  if (lacksApproval) note(`the study is live: the amendment needs --approved-by '${APPROVAL_EXAMPLE}'`);
 }
 
 function refusalOf({ design: { name } }: Study, outcome: StudyOutcome): UsageError {
@@ -238,7 +238,7 @@ function rowsOf(log: OpenLog, study: Study, before: Design, change: DesignChange
     case 'ratio':
       return [['ratio', ratioText(before.treatments, change.value)]];
     default:
-      return [[settingOf(change), `${describeChange(change)}${whoStays(log, study, change)}`]];
+      return [[settingOf(change), `${describeChange(change)}${stayingText(log, study, change)}`]];
   }
 }
 
@@ -271,7 +271,7 @@ function effectOf(command: Amend, after: Design): string {
 }
 
 /** How many participants have a level or an arm that is closed. */
-function whoStays({ runner }: OpenLog, { stream, design }: Study, change: DesignChange): string {
+function stayingText({ runner }: OpenLog, { stream, design }: Study, change: DesignChange): string {
   if (change.kind !== 'level-closed' && change.kind !== 'arm-closed') return '';
   const { inOrder } = runner.state(participants, stream);
   const has = (one: Participant) => {

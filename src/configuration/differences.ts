@@ -76,27 +76,31 @@ export function configurationDifferences(
   file: StudyInFile,
 ): ConfigurationDifference[] {
   const was = registered.configuration;
-  const wished = wishedDesign(registered, file);
+  const requested = requestedDesign(registered, file);
   const numbers = ['w', 'alpha', 'beta'] as const;
-  const { protocol } = wished;
+  const { protocol } = requested;
   return [
-    ...differ('mode', was.mode, wished.mode),
+    ...differ('mode', was.mode, requested.mode),
     ...differ('start', was.start ?? 'open', file.configuration.start ?? 'open'),
-    ...differ('D', design.D, wished.D),
-    ...differ('urn_selection', design.urnSelection, wished.urnSelection),
-    ...numbers.flatMap((name) => differ(name, String(design[name]), String(wished[name]))),
+    ...differ('D', design.D, requested.D),
+    ...differ('urn_selection', design.urnSelection, requested.urnSelection),
+    ...numbers.flatMap((name) => differ(name, String(design[name]), String(requested[name]))),
     ...differ(
       'id_pattern',
       design.idPattern && quote(design.idPattern),
-      wished.idPattern && quote(wished.idPattern),
+      requested.idPattern && quote(requested.idPattern),
     ),
-    ...treatmentDifferences(was.treatments, design, wished.treatments),
-    ...ratioDifferences(design, wished),
-    ...factorDifferences(was.factors, activeFactors(design), wished.factors),
-    ...differ('blinding', design.blinding, wished.blinding),
-    ...differ('limits', shown(statedLimits(design)), shown(limitsInOrder(wished.limits, design))),
+    ...treatmentDifferences(was.treatments, design, requested.treatments),
+    ...ratioDifferences(design, requested),
+    ...factorDifferences(was.factors, activeFactors(design), requested.factors),
+    ...differ('blinding', design.blinding, requested.blinding),
+    ...differ('limits', shown(statedLimits(design)), shown(limitsInOrder(requested.limits, design))),
     ...POLICY_NAMES.flatMap((name) =>
-      differ(`policies.${POLICY_KEYS[name]}`, String(design.policies[name]), String(wished.policies[name])),
+      differ(
+        `policies.${POLICY_KEYS[name]}`,
+        String(design.policies[name]),
+        String(requested.policies[name]),
+      ),
     ),
     ...(protocol ? differ('protocol', shown(design.protocol), shown(protocol)) : []),
     ...seedDifferences(registered, file.seed),
@@ -104,11 +108,11 @@ export function configurationDifferences(
 }
 
 /** What the file asks for, as a design. */
-export function wishedDesign({ configuration }: RegisteredStudy, file: StudyInFile): Design {
-  const wished = registeredDesign(file.configuration);
+export function requestedDesign({ configuration }: RegisteredStudy, file: StudyInFile): Design {
+  const requested = registeredDesign(file.configuration);
   // The default was fixed at the registration: a different blinding does not change it.
   const levelCounts = file.levelCounts ?? defaultLevelCounts(configuration.blinding);
-  return { ...wished, policies: { ...wished.policies, levelCounts } };
+  return { ...requested, policies: { ...requested.policies, levelCounts } };
 }
 
 /**
@@ -148,9 +152,9 @@ function treatmentDifferences(
 }
 
 /** For the arms that both have: a new arm brings its own number. No arm is named. */
-function ratioDifferences(design: Design, wished: Design): ConfigurationDifference[] {
-  const common = openTreatments(design).filter((treatment) => wished.treatments.includes(treatment));
-  return differ('ratio', ratioOfThese(common, design), ratioOfThese(common, wished));
+function ratioDifferences(design: Design, requested: Design): ConfigurationDifference[] {
+  const common = openTreatments(design).filter((treatment) => requested.treatments.includes(treatment));
+  return differ('ratio', ratioOfThese(common, design), ratioOfThese(common, requested));
 }
 
 /** Undefined if each of them has one slot. */
@@ -162,16 +166,16 @@ function ratioOfThese(treatments: readonly string[], design: Design): string | u
 function factorDifferences(
   registered: StudyConfiguration['factors'],
   inForce: readonly Factor[],
-  wished: readonly Factor[],
+  requested: readonly Factor[],
 ): ConfigurationDifference[] {
-  const names = [...new Set([...inForce, ...wished].map(({ name }) => name))];
+  const names = [...new Set([...inForce, ...requested].map(({ name }) => name))];
   const find = (factors: readonly Factor[], wanted: string) => factors.find(({ name }) => name === wanted);
   const common = (ours: readonly Factor[], theirs: readonly Factor[]): string =>
     list(ours.map(({ name }) => name).filter((name) => find(theirs, name)));
   return [
-    ...differ('factors', common(inForce, wished), common(wished, inForce)),
+    ...differ('factors', common(inForce, requested), common(requested, inForce)),
     ...names.flatMap((name) => {
-      const [ours, theirs] = [find(inForce, name), find(wished, name)];
+      const [ours, theirs] = [find(inForce, name), find(requested, name)];
       const first = registered.find((factor) => factor.name === name)?.levels.length ?? 0;
       if (ours && theirs && states(openLevels(ours), new Set(ours.levels.slice(0, first)), theirs.levels))
         return [];

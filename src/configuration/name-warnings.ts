@@ -32,7 +32,7 @@ export function warnAboutNames(
   ];
   for (const names of all) {
     warnOfPairs(names, warn);
-    warnOfUnseen(names, warn);
+    warnOfInvisible(names, warn);
   }
   for (const { name, levels } of factors)
     if (levels.length === 1)
@@ -61,7 +61,7 @@ function warnOfPairs({ line, names, shown }: Names, warn: Refuse): void {
   }
 }
 
-function warnOfUnseen({ line, names, shown }: Names, warn: Refuse): void {
+function warnOfInvisible({ line, names, shown }: Names, warn: Refuse): void {
   for (const [place, name] of names.entries()) {
     const problem = lookAlikeProblem(name);
     if (problem !== undefined)

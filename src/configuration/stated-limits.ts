@@ -23,7 +23,7 @@ export function limitsInOrder(file: Limits | undefined, design: Design): Limits 
 }
 
 /** All limits of a design that follows the file: closed levels and retired factors keep theirs. */
-export function limitsToBe(file: Limits | undefined, design: Design): Limits | undefined {
+export function resultingLimits(file: Limits | undefined, design: Design): Limits | undefined {
   const stated = limitsInOrder(file, design)?.levels ?? [];
   const kept = levelLimits(design).filter((limit) => isLeftOut(design, limit));
   return limitsOf(file?.total, inOrder([...stated, ...kept], design));

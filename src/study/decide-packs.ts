@@ -51,7 +51,7 @@ function entriesProblem(
       return impossible('entries', `${code}: ${treatment} is no open arm of the study`);
     if (own.has(code) || packs.get(code))
       return impossible('entries', `the code ${code} is registered already`);
-    if (tellsArm(code, design.treatments))
+    if (revealsArm(code, design.treatments))
       return impossible('entries', `the code ${code} is, or contains, the name of an arm`);
     own.add(code);
   }
@@ -59,14 +59,14 @@ function entriesProblem(
 }
 
 /** Short names occur in codes by chance. */
-const TELLING = 4;
+const MIN_LENGTH = 4;
 
 /** Whether the code is the name of an arm, or contains one that is not short. */
-export function tellsArm(code: string, treatments: readonly string[]): boolean {
+export function revealsArm(code: string, treatments: readonly string[]): boolean {
   const folded = code.toLowerCase();
   return treatments.some((treatment) => {
     const name = treatment.toLowerCase();
-    return folded === name || (name.length >= TELLING && folded.includes(name));
+    return folded === name || (name.length >= MIN_LENGTH && folded.includes(name));
   });
 }
 

@@ -22,7 +22,7 @@ export interface Page {
   /** Whether all participants on the list are counted, including those before and after the page. */
   readonly isCounted: boolean;
   /** Whether `urn.from` can say where the next page begins. */
-  readonly goesOnByRevision: boolean;
+  readonly continuesByRevision: boolean;
 }
 
 /** The page that the request asks for. Any problem with it is added to `problems`. */
@@ -39,9 +39,9 @@ export function pageOf(query: Query, problems: string[]): Page {
     problems.push('urn.offset needs urn.limit, which says how long a page is');
   const order = query.get('urn.order') ?? 'asc';
   if (!ORDERS.some((one) => one === order)) problems.push(`urn.order must be ${ORDERS.join(' or ')}`);
-  const isInOrderOfTime = (query.get('urn.sort') ?? 'time') === 'time' && order === 'asc';
-  const goesOnByRevision = isInOrderOfTime && !query.has('urn.offset');
-  if (query.has('urn.from') && !goesOnByRevision)
+  const isByTime = (query.get('urn.sort') ?? 'time') === 'time' && order === 'asc';
+  const continuesByRevision = isByTime && !query.has('urn.offset');
+  if (query.has('urn.from') && !continuesByRevision)
     problems.push(
       'urn.from is a place in the order of randomization, and cannot be combined with urn.offset or another order (hint: leave urn.from out, and page with urn.offset and urn.limit)',
     );
@@ -52,7 +52,7 @@ export function pageOf(query: Query, problems: string[]): Page {
     isDescending: order === 'desc',
     search: searchOf(query, problems),
     isCounted: !query.has('urn.from') && COUNTED.some((name) => query.has(name)),
-    goesOnByRevision,
+    continuesByRevision,
   };
 }
 

@@ -50,7 +50,7 @@ export interface KeyReply extends Omit<Reply, 'results'> {
   /** JSON text. A result that is too long to render at once comes slice by slice. A file comes without the envelope. */
   readonly results: string | Iterator<string> | Readable;
   /** In place of results: a stream of events. Called when the head has been written. */
-  readonly goesOn?: () => void;
+  readonly beginStream?: () => void;
   /** Around results that come slice by slice. Default: the envelope. */
   readonly frame?: Frame;
   /** The revision of the study, or of another stream, that the answer shows; undefined if it shows several. */
@@ -217,11 +217,11 @@ export function keyHandler(
     const shownRevision = revision === undefined ? {} : { 'Urn-Revision': String(revision) };
     const headers: Record<string, string> = Object.assign(shownRevision, modeHeader(locals), reply.headers);
     if (reply.refused !== undefined) headers['Urn-Refused'] = reply.refused;
-    if (reply.goesOn) {
+    if (reply.beginStream) {
       locals.answeredAt = performance.now();
       beginEvents(response, headers);
       if (http.method === 'HEAD') response.end();
-      else reply.goesOn();
+      else reply.beginStream();
     } else if (typeof results === 'string') send(response, { status, message, results, headers });
     else if (results instanceof Readable) await sendFile(response, { status, headers }, results);
     else

@@ -116,8 +116,8 @@ export class StudyView {
     const form = [...found, ...prefixedParameters(query)];
     const problems: string[] = [];
     const id = check(ParticipantId, query.get('id'), form);
-    const unlike = id === undefined ? undefined : this.patternProblem(id);
-    if (unlike !== undefined) problems.push(`id ${unlike}`);
+    const problemOfId = id === undefined ? undefined : this.patternProblem(id);
+    if (problemOfId !== undefined) problems.push(`id ${problemOfId}`);
     const levels = this.#levelsFrom((name) => query.get(name), form, problems);
     if (form.length > 0 || id === undefined) throw new HttpProblem(400, [...form, ...problems].join('; '));
     return { id: ownText(id), levels, problems };

@@ -56,7 +56,7 @@ export function getChanges(services: ChangeServices) {
       message: SUCCESS,
       results: '{}',
       revision: latest(),
-      goesOn: () => services.changes.open(response, { isAllowed, latest, known }),
+      beginStream: () => services.changes.open(response, { isAllowed, latest, known }),
     };
   });
 }

@@ -165,7 +165,7 @@ export function postLevelCorrection(services: Services) {
     const { cause, changes, note } = body;
     return {
       command: { type: 'correct-levels', cause, changes, note },
-      unlike: strayLevel(changes, design().factors),
+      mismatch: strayLevel(changes, design().factors),
     };
   });
 }
@@ -192,7 +192,7 @@ export function postIdCorrection(services: Services) {
     const { amendment } = design();
     return {
       command: { type: 'correct-id', cause, to, amendment },
-      unlike: problem === undefined ? undefined : impossible('to', problem),
+      mismatch: problem === undefined ? undefined : impossible('to', problem),
     };
   });
 }
@@ -205,7 +205,7 @@ interface Asked {
   /** What the route's command has besides what all have. */
   readonly command: Own<Correction>;
   /** Why it does not fit the design in force. */
-  readonly unlike?: StudyOutcome | HttpProblem | undefined;
+  readonly mismatch?: StudyOutcome | HttpProblem | undefined;
 }
 
 function correctionHandler<T extends Body>(
@@ -215,7 +215,7 @@ function correctionHandler<T extends Body>(
 ) {
   return bodyHandler(services, schema, SCOPES, async (request): Promise<StudyReply> => {
     const { http, accepted, body } = request;
-    const { command: asked, unlike } = own(request);
+    const { command: asked, mismatch } = own(request);
     const command = {
       ...asked,
       participantId: body.id,
@@ -223,9 +223,9 @@ function correctionHandler<T extends Body>(
       user: accepted.key.user,
       idempotencyKey: idempotencyKeyOf(http),
     } as Correction;
-    if (unlike && !(await wasAnswered(services, request, command))) {
-      if (unlike instanceof HttpProblem) throw unlike;
-      return answerTo(unlike, request.study.revision);
+    if (mismatch && !(await wasAnswered(services, request, command))) {
+      if (mismatch instanceof HttpProblem) throw mismatch;
+      return answerTo(mismatch, request.study.revision);
     }
     return answerCommand(services, request, command, {
       problemOf: participantProblem,
@@ -234,14 +234,14 @@ function correctionHandler<T extends Body>(
   });
 }
 
-function answerTo(unlike: StudyOutcome, revision: number): StudyReply {
-  const reply = participantProblem(unlike, revision);
-  if (!reply) throw new Error(`unexpected outcome ${unlike.type}`);
+function answerTo(mismatch: StudyOutcome, revision: number): StudyReply {
+  const reply = participantProblem(mismatch, revision);
+  if (!reply) throw new Error(`unexpected outcome ${mismatch.type}`);
   return reply;
 }
 
 /** 400 for all factors and levels that the study does not have. Otherwise the first level that belongs to another factor. */
-function strayLevel(changes: readonly LevelChange[], factors: Design['factors']): Asked['unlike'] {
+function strayLevel(changes: readonly LevelChange[], factors: Design['factors']): Asked['mismatch'] {
   const problems: string[] = [];
   let stray: ReturnType<typeof impossible> | undefined;
   for (const [i, { factor, ...levels }] of changes.entries()) {

@@ -98,8 +98,8 @@ function asked(request: BodyRequest<Body>): { command: Force; problems: readonly
   if (!inForce.treatments.includes(treatment)) problems.push(noSuchTreatment(inForce, treatment));
   if (occurredAt < study.registered.registeredAt)
     problems.push(`occurred_at is before the study was registered (${study.registered.registeredAt})`);
-  const unlike = lookAlikeProblem(id) ?? request.view().patternProblem(id);
-  if (unlike !== undefined) problems.push(`id ${unlike}`);
+  const problemOfId = lookAlikeProblem(id) ?? request.view().patternProblem(id);
+  if (problemOfId !== undefined) problems.push(`id ${problemOfId}`);
   if (problems.length === 0 && !isWithin(accepted.key.where, inForce, levels))
     throw outsideLimits(accepted.key.where, inForce);
   const { user } = accepted.key;

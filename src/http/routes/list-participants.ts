@@ -168,7 +168,7 @@ export function listParticipants(services: Services) {
   return studyHandler(services, ['read', 'blinded'], async (request) => {
     const options = optionsOf(request);
     // A list that is rendered in one slice delays nobody.
-    if (mostListed(services, request, options) > SLICE) {
+    if (mostExamined(services, request, options) > SLICE) {
       await lists.begin(request.accepted.key.keyId, request.response);
       if (options.moment) lists.beginPast(request.response);
     }
@@ -197,7 +197,7 @@ function optionsOf(request: StudyRequest): ListOptions {
 }
 
 /** How many participants must be examined for the list, as far as that is known before the study is read. */
-function mostListed(services: Services, request: StudyRequest, options: ListOptions): number {
+function mostExamined(services: Services, request: StudyRequest, options: ListOptions): number {
   const { participants } = request;
   if (options.moment) return request.query.has('id') ? 1 : participants.inOrder.length;
   const inForce = request.design();
@@ -325,10 +325,10 @@ async function countedPage(
   lists: Lists,
 ): Promise<Found> {
   const found = isWanted ? await matching(among, isWanted, among.length, lists) : among;
-  const { offset, limit = found.length, goesOnByRevision } = page;
+  const { offset, limit = found.length, continuesByRevision } = page;
   return {
     shown: found.slice(offset, offset + limit),
-    next: goesOnByRevision ? found[limit]?.revision : undefined,
+    next: continuesByRevision ? found[limit]?.revision : undefined,
     total: found.length,
   };
 }

@@ -94,7 +94,7 @@ export function randomizeParticipant(services: Services) {
       amendment: inForce.amendment,
     };
     if (asked.problems.length > 0)
-      return unlikeDesign(services, request, shownScopes, command, asked.problems);
+      return notInDesign(services, request, shownScopes, command, asked.problems);
     if (isDry) {
       const { outcome, revision } = await services.studies.tryOut(study.stream, command);
       if (outcome.type === 'amended-meanwhile') return randomize(request);
@@ -123,7 +123,7 @@ export function randomizeParticipant(services: Services) {
  * A participant whom the design in force does not have. An amendment does not change the answer to a request that was
  * answered before it.
  */
-async function unlikeDesign(
+async function notInDesign(
   services: Services,
   request: StudyRequest,
   shownScopes: readonly Scope[],

@@ -14,7 +14,7 @@ const LOST_AFTER_MS = 5_000;
 const AGAIN_AFTER_MS = 60_000;
 
 /** @returns a function that ends it */
-export function hearChanges(study: string, hear: (news: News) => void): () => void {
+export function listenForChanges(study: string, hear: (news: News) => void): () => void {
   const name = `urn-changes ${study}`;
   const channel = new BroadcastChannel(name);
   const ended = new AbortController();

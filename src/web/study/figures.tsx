@@ -29,7 +29,7 @@ export function Figures({ summary }: { summary: Schemas['Studies'][number] }) {
   const { study } = summary;
   const { data: enrolment, error } = useEnrolment(study);
   const arms = useArms(study);
-  const [firstFactor] = useFactors(study).filter(isTold);
+  const [firstFactor] = useFactors(study).filter(isWorthShowing);
   return (
     <div className={`grid ${style.figures}`}>
       <ProblemNotice error={enrolment ? null : error} />
@@ -46,7 +46,7 @@ export function Figures({ summary }: { summary: Schemas['Studies'][number] }) {
 export function LevelTables({ study }: { study: string }) {
   const { data: enrolment } = useEnrolment(study);
   const arms = useArms(study);
-  const factors = useFactors(study).filter(isTold);
+  const factors = useFactors(study).filter(isWorthShowing);
   if (!enrolment || (enrolment.treatments && !arms)) return null;
   const shown = enrolment.treatments ? factors : factors.slice(1);
   return (
@@ -59,7 +59,7 @@ export function LevelTables({ study }: { study: string }) {
 }
 
 /** If everybody has the same level, there is nothing to show. */
-function isTold({ levels }: FactorCounts): boolean {
+function isWorthShowing({ levels }: FactorCounts): boolean {
   return levels.length > 1;
 }
 

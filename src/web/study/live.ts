@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import { refetchUnasked } from '../api/unasked.ts';
 import { studiesQuery } from '../session/studies-query.ts';
-import { hearChanges } from './changes.ts';
+import { listenForChanges } from './changes.ts';
 import { paced } from './paced.ts';
 import { keyOfStudy } from './queries.ts';
 
@@ -20,32 +20,32 @@ export function useLive(study: string): Liveness {
   const [isAnswered, setAnswered] = useState(true);
 
   useEffect(() => {
-    const look = paced(async () => {
+    const refresh = paced(async () => {
       setAnswered(await refetchUnasked(queries, [keyOfStudy(study), studiesQuery.queryKey]));
     }, AT_MOST_EVERY_MS);
     let isOpen = false;
     let isBehind = false;
     // A hidden tab checks when it is shown again.
-    const lookIfSeen = () => {
+    const checkIfVisible = () => {
       isBehind = document.hidden;
-      if (!isBehind) look.ask();
+      if (!isBehind) refresh.ask();
     };
-    const lookIfBehind = () => isBehind && lookIfSeen();
-    document.addEventListener('visibilitychange', lookIfBehind);
-    const end = hearChanges(study, (news) => {
+    const checkIfBehind = () => isBehind && checkIfVisible();
+    document.addEventListener('visibilitychange', checkIfBehind);
+    const end = listenForChanges(study, (news) => {
       if (news === 'change') {
-        lookIfSeen();
+        checkIfVisible();
         return;
       }
       isOpen = news === 'open';
       setStream(news);
     });
-    const poll = setInterval(() => !isOpen && lookIfSeen(), POLL_MS);
+    const poll = setInterval(() => !isOpen && checkIfVisible(), POLL_MS);
     return () => {
       clearInterval(poll);
       end();
-      document.removeEventListener('visibilitychange', lookIfBehind);
-      look.stop();
+      document.removeEventListener('visibilitychange', checkIfBehind);
+      refresh.stop();
     };
   }, [queries, study]);
 
