@@ -91,7 +91,11 @@ describe('urn studies check', () => {
           message: expect.stringContaining('with 3 arms and 5 factors, D: chisquare does not give'),
         },
         { line: 27, message: expect.stringContaining('factor "1" has one level') },
-        { message: expect.stringContaining('"cafe\u0301" of "answer" differ only in case, leading or trailing blanks, or') },
+        {
+          message: expect.stringContaining(
+            '"cafe\u0301" of "answer" differ only in case, leading or trailing blanks, or',
+          ),
+        },
         { message: expect.stringContaining('"cafe\u0301" of "answer" contains U+0301, which') },
       ],
     });
