@@ -93,7 +93,7 @@ function urnFrom(settings: string | undefined, design: SimulatedDesign): Compara
   return { kind: 'urn', ...urn };
 }
 
-/** As `readPlaces` reads it. */
+/** In the form that `readPlaces` reads. */
 function placeText(name: string): string {
   return !/[",]/.test(name) && name === name.trim() ? name : `"${name.replaceAll('"', '""')}"`;
 }

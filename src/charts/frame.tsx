@@ -1,4 +1,4 @@
-/** What every chart with axes has: its size, the lines behind the data, and the few labels of its axes. */
+/** What all charts with axes share: the size, the lines behind the data, and the few labels of the axes. */
 import { Axis, Orientation } from '@visx/axis';
 import { GridRows } from '@visx/grid';
 import { Group } from '@visx/group';

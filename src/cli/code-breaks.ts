@@ -139,7 +139,7 @@ function formerId(participant: Participant): string[] {
   return currentId(participant) === participantId ? [] : [`Formerly     ${participantId}`];
 }
 
-/** @throws UsageError when there is such a file */
+/** @throws UsageError if the file exists */
 function newFile(path: string): number {
   try {
     return openSync(path, 'wx', 0o600);

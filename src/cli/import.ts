@@ -61,7 +61,7 @@ export function importCommand(): Command {
         .default('reference'),
     )
     .addOption(
-      new Option('--generator <kind>', 'how the draws go on')
+      new Option('--generator <kind>', 'how the draws continue')
         .choices(ImportedGenerator.options)
         .default('fresh'),
     )

@@ -36,7 +36,7 @@ export function compareLimits({ studies, where }: Limited, registered: readonly 
   return { problems, warnings: [...unregistered, ...outOfReach] };
 }
 
-/** The blinded studies in which a key shows the arms to whoever randomizes with it. */
+/** The blinded studies in which a key shows the arms to anyone who randomizes with it. */
 export function unblindedBy(
   { scopes, studies }: Pick<Grant, 'scopes' | 'studies'>,
   registered: readonly Study[],

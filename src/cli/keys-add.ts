@@ -41,7 +41,7 @@ Scopes (none implies another):
   force      enter allocations that were made outside the service, such as during an outage; it names arms, so it is
              refused with blinded
   supply     see which treatment each pack holds, withdraw and replace packs: the unblinded pharmacist. It shows the arm of
-             whoever has a pack, so it is refused with blinded
+             anyone who has a pack, so it is refused with blinded
   manage     pause, resume, close, reopen and amend studies
 
 With audit, randomize, correct, force and manage are refused unless --allow-prediction is given: their holder could act on
@@ -125,7 +125,7 @@ export async function issue(user: string, options: AddOptions): Promise<Issued> 
 /** What a grant can refer to in a log. */
 interface Known {
   readonly users: readonly string[];
-  /** As they are now. */
+  /** In their current form. */
   readonly studies: readonly Design[];
 }
 
@@ -152,7 +152,7 @@ function refuseUnsuitable(grant: Grant, { users, studies }: Known, force = false
     throw new UsageError(`${problems.join('\n     ')}\n     (to issue the key anyway: --force)`);
   const unblinded = unblindedBy(grant, studies).map(
     (name) =>
-      `study ${JSON.stringify(name)} is blinded, and this key shows the arm to whoever randomizes with it (hint: --scope blinded,randomize)`,
+      `study ${JSON.stringify(name)} is blinded, and this key shows the arm to anyone who randomizes with it (hint: --scope blinded,randomize)`,
   );
   for (const warning of [...problems, ...warnings, ...unblinded]) note(`warning: ${warning}`);
 }

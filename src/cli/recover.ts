@@ -1,4 +1,4 @@
-/** urn recover: declares what a restored backup lacks, and lets the log go on with fresh randomness. */
+/** urn recover: declares what a restored backup lacks, and lets the log continue with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
 import { openCheckpoint } from '../ledger/checkpoint.ts';

@@ -84,7 +84,7 @@ export function rerandomizeCommand(): Command {
       caseOption('--seed <number>', "0 to 4294967295 (default: from the study's UUID, the same everywhere)"),
     )
     .addOption(
-      caseOption('--interim <reason>', 'compare arms while the study goes on; recorded in the clear'),
+      caseOption('--interim <reason>', 'compare arms while the study is under way; recorded in the clear'),
     )
     .addOption(caseOption('--bundle <file>', 'the study in this bundle (full or open), instead of a log'))
     .addOption(jsonOption())
@@ -186,7 +186,7 @@ function columnsOf({ statistic, outcome, time, event }: Options): Columns {
 
 function methodOf({ reps, halfWidth, exact }: Options): Method {
   const given = [reps, halfWidth, exact].filter((one) => one !== undefined);
-  if (given.length > 1) throw new UsageError('--reps, --half-width and --exact exclude each other');
+  if (given.length > 1) throw new UsageError('--reps, --half-width and --exact cannot be combined');
   if (exact) return { kind: 'exact' };
   if (halfWidth === undefined)
     return { kind: 'reps', reps: wholeNumber('--reps', reps ?? String(DEFAULT_REPS), 1, MOST_REPS) };

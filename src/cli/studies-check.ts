@@ -97,7 +97,7 @@ interface Recorded extends Pick<Study, 'registered'> {
   readonly designs: readonly Design[];
 }
 
-/** By name. A file can be checked before there is a log. */
+/** The registered studies, by name. A file can be checked before there is a log. */
 async function recordedStudies(options: Options): Promise<Map<string, Recorded>> {
   try {
     return await withStudies(options, async (log) => {
@@ -120,7 +120,7 @@ function warnOfArmsShown({ keys, studies }: OpenLog): void {
   for (const key of keys.list().filter(({ revoked }) => !revoked))
     for (const name of unblindedBy(key, designs))
       note(
-        `warning: study ${quote(name)} is blinded, and key ${key.keyId} of ${key.user} shows the arm to whoever randomizes with it (hint: issue one with --scope blinded,randomize, and revoke this one)`,
+        `warning: study ${quote(name)} is blinded, and key ${key.keyId} of ${key.user} shows the arm to anyone who randomizes with it (hint: issue one with --scope blinded,randomize, and revoke this one)`,
       );
 }
 

@@ -87,7 +87,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
 interface View extends Shown {
   readonly counts: BalanceView;
   readonly overview: ReturnType<typeof summary>;
-  /** Of the study as it is now, if an earlier moment is shown. */
+  /** The current revision of the study, if an earlier moment is shown. */
   readonly lastRevision: number | undefined;
   readonly verifierKey: string;
   readonly firstCheckpoint: string | undefined;
@@ -310,9 +310,9 @@ interface Shown {
   readonly voided: Readonly<Record<string, number>>;
   /** Undefined for a study without packs. */
   readonly packs: PackNumbers | undefined;
-  /** Of the last event that is shown. */
+  /** The time of the last event that is shown. */
   readonly at: string | undefined;
-  /** Of the first event that is not. */
+  /** The time of the first event that is not. */
   readonly nextAt: string | undefined;
 }
 

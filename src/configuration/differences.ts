@@ -203,7 +203,7 @@ function seedDifferences(registered: RegisteredStudy, inFile: bigint | undefined
   if (inFile === BigInt(registered.seed)) return [];
   return registered.seedSource === 'drawn'
     ? [{ what: 'starting_seed', inForce: 'drawn by the service', file: 'given' }]
-    : [{ what: 'starting_seed', inForce: 'given in the file', file: 'another one' }];
+    : [{ what: 'starting_seed', inForce: 'given in the file', file: 'a different one' }];
 }
 
 function differ(

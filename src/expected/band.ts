@@ -1,5 +1,5 @@
 /**
- * The expected band of a study's imbalance: between which values the range of its counts lies in replicates of the study,
+ * The expected band of a study's imbalance: the values between which the range of its counts is in replicates of the study,
  * after each participant. Steps are taken in the order in which they happen. Whether a band takes them one by one or all at
  * once makes no difference, to the bit.
  */

@@ -67,7 +67,7 @@ export class ExpectedBands {
 
   /**
    * The band of a study at this revision or a later one.
-   * @returns how far it is, if it is not ready within the time; the work goes on meanwhile
+   * @returns how far along it is, if it is not ready within the time; the work continues meanwhile
    * @throws DomainError
    */
   async of(

@@ -37,7 +37,7 @@ export interface Judged {
 export interface Randomize extends Repeatable, Judged {
   readonly type: 'randomize';
   readonly participantId: string;
-  /** One level per factor, in the order of the design, by their names of now. */
+  /** One level per factor, in the order of the design, under their current names. */
   readonly levels: readonly string[];
   /** Set when this process enrols nobody in the study because its studies file differs from the design in force. */
   readonly suspended?: boolean;
@@ -153,7 +153,7 @@ export interface CorrectId extends AboutParticipant, Judged {
 export interface Force extends Repeatable, Judged {
   readonly type: 'force';
   readonly participantId: string;
-  /** One level per factor, in the order of the design, by their names of now. */
+  /** One level per factor, in the order of the design, under their current names. */
   readonly levels: readonly string[];
   readonly treatment: string;
   readonly cause: ForcedCause;

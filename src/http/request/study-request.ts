@@ -289,7 +289,7 @@ function knownStudy({ studies }: Pick<Services, 'studies'>, key: ApiKey, name: s
   return study;
 }
 
-/** A key that is limited to levels of a factor knows nothing of studies that do not have it. */
+/** A key that is limited to levels of a factor must not know of studies without that factor. */
 function hasLimitedFactors({ where = [] }: ApiKey, { registered }: Study): boolean {
   const { factors } = registered.configuration;
   return where.every((limit) => factors.some(({ name }) => name === limit.factor));

@@ -69,7 +69,7 @@ interface Rendering {
 }
 
 export class StudyViews {
-  /** A design never changes: an amendment makes another one. */
+  /** A design never changes: an amendment makes a new one. */
   readonly #views = new WeakMap<Design, StudyView>();
   readonly #datetimeFormat: DatetimeFormat;
 
@@ -311,7 +311,7 @@ export class StudyView {
   }
 }
 
-/** The levels that a record shows, and by which it is filtered. */
+/** The levels that a record shows and that filters apply to. */
 export function levelsShown(participant: Enrolled, which: Shown['levels']): readonly string[] {
   return which === 'current' ? currentLevels(participant) : participant.levels;
 }

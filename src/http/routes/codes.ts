@@ -84,7 +84,7 @@ export function listCodes(services: Services) {
   });
 }
 
-/** Only packs for levels of the key. A pack of a participant of whom the key may not know is left out. */
+/** Only packs for levels of the key, and none of participants that the key may not know of. */
 function codesFor(request: StudyRequest, state: RegisteredState): CodesResult {
   const { accepted, participants } = request;
   const holderOf = (id: string | undefined) => (id === undefined ? undefined : participants.find(id));

@@ -66,7 +66,7 @@ const VoidBody = z
     ...common,
     cause: VoidCause.meta({ description: '`entry` is for allocations that were made outside the service' }),
     analysis: VoidAnalysis.meta({
-      description: 'Whether the participant is to be analysed, as far as you know',
+      description: 'Whether the participant should be analysed, as far as you know',
     }),
     duplicate_of: z
       .string()

@@ -1,4 +1,4 @@
-/** GET /enrolment: how a study has grown, by level and, for whoever may see arms in the list, by treatment. */
+/** GET /enrolment: how a study has grown, by level and, for keys that may see arms in the list, by treatment. */
 import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import { toJson } from '../../base/json.ts';

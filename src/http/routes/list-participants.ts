@@ -40,7 +40,7 @@ const PAGE = [
     name: 'urn.from',
     in: 'query',
     description:
-      'Only participants randomized at this revision or later. For pages that agree with each other while the study grows, give each request the same urn.revision.',
+      'Only participants randomized at this revision or later. For pages that are consistent while the study grows, give each request the same urn.revision.',
     schema: { type: 'integer', minimum: 0 },
   },
   {

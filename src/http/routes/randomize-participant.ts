@@ -38,7 +38,7 @@ import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts
 
 const REPEATED = {
   'Urn-Repeated': {
-    description: '`true` if the request had been answered before: the record is that of then',
+    description: '`true` if the request had been answered before: the record is the one from that time',
     schema: { type: 'string', enum: ['true'] },
   },
 };
@@ -163,8 +163,8 @@ function checkForm(http: StudyRequest['http'], query: StudyRequest['query']): vo
 }
 
 /**
- * A new participant needs names that people can tell apart. This does not apply to recorded participants, who are found by
- * whatever name they have.
+ * The names of a new participant must be easy to tell apart from others. This does not apply to recorded participants, who
+ * are found under any name.
  */
 function lookAlikeProblems(id = '', behalf = ''): string[] {
   const ofId = lookAlikeProblem(id);

@@ -13,7 +13,7 @@ import { useTranslation } from 'react-i18next';
 /** What was filled in, by the names of the fields; empty ones are undefined. */
 export type Filled = (name: string) => string | undefined;
 
-/** A field as it was filled in, as people read it. */
+/** A filled-in field, in the form that people read. */
 export type Line = readonly [label: string, text: string];
 
 interface CheckedFormProps {

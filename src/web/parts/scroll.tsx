@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 export function Scroll({ label, children }: { label: string; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: it is no field set.
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by keyboard.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: people without a mouse scroll it by keyboard.
     <div className="scroll" role="group" aria-label={label} tabIndex={0}>
       {children}
     </div>

@@ -11,7 +11,7 @@ const MOST_SEGMENTS = 4;
 const MOST_CHARACTERS = 20;
 
 interface Choice {
-  /** Of the field in the document. */
+  /** The id of the field in the document. */
   readonly id: string;
   readonly factor: string;
   readonly levels: readonly string[];

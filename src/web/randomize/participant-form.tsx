@@ -1,4 +1,4 @@
-/** The first step: who is to be randomized. */
+/** The first step: whom to randomize. */
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';

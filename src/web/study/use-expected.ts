@@ -34,7 +34,7 @@ export function useMayExpect(): boolean {
 export interface ExpectedCourse {
   readonly points: readonly DifferencePoint[];
   readonly band: readonly Expected[];
-  /** Of the largest difference so far, in per cent. */
+  /** The percentile of the largest difference so far. */
   readonly percentile: number;
 }
 

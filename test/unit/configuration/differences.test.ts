@@ -117,7 +117,7 @@ describe('a file that disagrees with the registration', () => {
       differences(configured, fileWith({}, { seed: undefined })),
     ];
     expect(cases.map((found) => inWords(found)[0])).toEqual([
-      'starting_seed differs (in force: given in the file; file: another one)',
+      'starting_seed differs (in force: given in the file; file: a different one)',
       'starting_seed differs (in force: drawn by the service; file: given)',
       'starting_seed differs (in force: given in the file; file: removed)',
     ]);

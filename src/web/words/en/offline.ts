@@ -28,7 +28,7 @@ export const offline = {
   relation: {
     beginning: 'It agrees with {{with}} ({{size}} records).',
     contradiction:
-      'It contradicts {{with}}, which says something else about the same {{size}} records. Keep both files and tell whoever oversees the trial.',
+      'It contradicts {{with}}, which says something else about the same {{size}} records. Keep both files and tell the people who oversee the trial.',
     'not-proven':
       'Whether it agrees with {{with}} ({{size}} records) is not shown: add the proof, which an auditor can save on the page Audit.',
   },

@@ -1,7 +1,7 @@
 export const participant = {
   find: 'Find a participant',
   id: 'Participant id',
-  idHint: 'As it was entered, or as it was corrected.',
+  idHint: 'The original or the corrected one.',
   show: 'Show the participant',
   onlyPack: 'Only a pack at hand?',
   packCode: 'Number on the pack',
