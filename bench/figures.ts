@@ -42,7 +42,8 @@ export function pairedRatios(numerators: readonly number[], denominators: readon
 
 /**
  * Two values that enclose the median of their distribution with a probability of at least 95 %, whatever that distribution
- * is: each value is below the median with probability 1/2, so the number of values below it is binomial. (Conover, Practical Nonparametric Statistics, 3.2.)
+ * is: each value is below the median with probability 1/2, so the number of values below it is binomial. (Conover,
+ * Practical Nonparametric Statistics, 3.2.)
  * @throws RangeError for fewer than 6 values
  */
 export function medianInterval(values: readonly number[]): { readonly low: number; readonly high: number } {

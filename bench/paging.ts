@@ -1,4 +1,4 @@
-/** Measures what the web pages ask of a long list (a page in each order, a search, the charts), and how much that delays others. */
+/** Measures what the web pages ask of a long list (a page in each order, a search, the charts), and whom that delays. */
 import { get } from 'node:http';
 import { type Figure, median, pairedRatio } from './figures.ts';
 import { populate } from './populate.ts';

@@ -25,7 +25,7 @@ export interface CodeFile {
   readonly lists: readonly CodeList[];
   /** How many rows are new. */
   readonly added: number;
-  /** How many are registered already, as the file says. */
+  /** How many are already registered with the same treatment and level. */
   readonly skipped: number;
   readonly warnings: readonly string[];
 }

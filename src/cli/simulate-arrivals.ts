@@ -89,7 +89,7 @@ async function fromProfiles(file: string, factors: SimulatedDesign['factors']): 
   return { arrivals, source: `drawing with replacement from the ${length} profiles in ${file}` };
 }
 
-/** Levels as randomized, since allocation saw those. Voided participants are left out: they should not have been in the trial. */
+/** Levels as randomized, since allocation saw those. Voided participants should not have been in the trial, so they are out. */
 async function fromStudy(
   name: string,
   options: LogOptions,

@@ -86,7 +86,7 @@ function routeAllocations(app: Express, parts: HttpParts): void {
   route(app, '/expected_balance', '{}', { GET: getExpectedBalance(parts) });
 }
 
-/** What a study is and becomes, and what happens to its participants after they were randomized. */
+/** What a study is, how it changes, and what happens to its participants after randomization. */
 function routeStudies(app: Express, parts: HttpParts): void {
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
   route(app, '/study_form', '{}', { GET: getStudyForm(parts) });

@@ -1,4 +1,4 @@
-/** What all routes answer that write an event about one participant. */
+/** Answers shared by all routes that write an event about one participant. */
 import type { StudyOutcome } from '../../study/commands.ts';
 import { ERRORS } from './operation.ts';
 import { impossibleReply, noCodeReply, reusedReply } from './refused-reply.ts';

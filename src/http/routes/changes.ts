@@ -78,7 +78,7 @@ function latestChange({ runner }: Services, request: StudyRequest): () => number
       participants,
       events,
     };
-    // What is new may be nothing that this key may know of.
+    // None of the new events may be one that this key may know of.
     const found = lastChange(changed, accepted.key.where, seen);
     if (found > seen) latest = found;
     seen = revision;

@@ -202,7 +202,7 @@ type Own<C> = C extends Correction
   : never;
 
 interface Asked {
-  /** What the route's command has besides what all have. */
+  /** The members of the route's command that the other corrections lack. */
   readonly command: Own<Correction>;
   /** Why it does not fit the design in force. */
   readonly mismatch?: StudyOutcome | HttpProblem | undefined;

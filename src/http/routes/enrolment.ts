@@ -114,7 +114,7 @@ export function getEnrolment(services: Services) {
   });
 }
 
-/** Without generator states and balances of urns, it shows no more than the list of participants does, so it is not a disclosure. */
+/** It has no generator states or balances of urns. It shows no more than the list of participants: it is not a disclosure. */
 function enrolmentJson(
   { points, levels, treatments: names, ...all }: EnrolmentTally,
   target: number | undefined,

@@ -2,7 +2,7 @@
  * Computes the figures of a simulation without simulating: dynamic programming over the counts of the arms, forward from the
  * first participant. This is possible for one factor with one level, and the simulation is checked against it.
  *
- * Every figure is a mean over all ways that a trial can go. Most are means of something that depends only on the state at one step.
+ * Every figure is a mean over all ways that a trial can go. Most are means of something that depends only on one step's state.
  * Two are not: the drift, for which the mean and the mean square of a sum along the way are carried with each state, and the
  * largest range over the course (course.ts).
  */

@@ -83,7 +83,7 @@ export class Histogram {
   }
 }
 
-/** With its interval from order statistics: the number of values at or below a quantile is binomial, whatever their distribution. */
+/** With its interval from order statistics: the number of values at or below a quantile is binomial for any distribution. */
 export function percentileFigure(histogram: Histogram, percent: number, unit: number): Figure {
   const { low, high } = ranksAround(percent / 100, histogram.count);
   return {

@@ -237,7 +237,7 @@ function Recorded({ record, entries }: { record: ParticipantRecord; entries: rea
   );
 }
 
-/** How somebody came into the study, as the label of when that was. */
+/** How somebody entered the study, as the label for the time. */
 const ENROLMENTS = {
   ParticipantRandomized: 'participant.randomized',
   ParticipantImported: 'participant.imported',

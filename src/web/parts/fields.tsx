@@ -120,7 +120,7 @@ function mended({ currentTarget }: FormEvent<HTMLInputElement | HTMLTextAreaElem
   if (currentTarget.validity.valid) currentTarget.dispatchEvent(new Event('change'));
 }
 
-/** In the language of the page: the browser's own messages are in the browser's. */
+/** In the language of the page. The browser's own messages may be in another language. */
 function Wrong() {
   const { t } = useTranslation();
   return (

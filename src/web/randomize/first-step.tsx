@@ -1,4 +1,4 @@
-/** What the form needs to know of the study, and what is shown instead when nobody can be randomized. */
+/** What the form needs to know about the study, and what is shown instead when nobody can be randomized. */
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { api, results } from '../api/client.ts';

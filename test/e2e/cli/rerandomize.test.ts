@@ -260,7 +260,7 @@ describe('what is refused', () => {
     ['Golden', [...OF_MEANS, '--reps', '0'], '--reps "0" is not a whole number from 1 to 10000000'],
     ['Golden', [...OF_MEANS, '--seed', '4294967296'], '--seed "4294967296" is not'],
     ['Golden', [...OF_MEANS, '--half-width', '2'], '--half-width "2" is not'],
-    ['Golden', [...OF_MEANS, '--reps', '9', '--exact'], 'exclude each other'],
+    ['Golden', [...OF_MEANS, '--reps', '9', '--exact'], 'cannot be combined'],
     ['Three', [...OF_MEANS], 'the study has 3 arms, and mean compares two'],
     ['Nothing', [...OF_MEANS], 'no study "Nothing" is registered'],
   ])('%s %j', async (study, args, message) => {
