@@ -29,8 +29,8 @@ interface PrintOptions extends ParticipantOptions {
 }
 
 const PRINT_HELP = `
-The text names the participant's ARM. Seal it in an envelope that shows when it was opened, and report an opened one with
-urn unblindings add. Printing is recorded (urn operations).`;
+The text names the participant's ARM. Seal it in an envelope that shows whether it has been opened, and report an opened
+envelope with urn unblindings add. Printing is recorded (urn operations).`;
 
 /** The first one is the default. */
 export function codeBreaksCommand(): Command[] {

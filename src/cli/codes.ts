@@ -59,13 +59,13 @@ interface ReplaceOptions extends WriteOptions, ParticipantOptions {
 
 const WRITE_HELP = `
 For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
-does not ask, so scripts are not blocked. Exit code 2: it was not possible, and nothing was recorded. A running service picks
-up the change within a second.`;
+does not ask, so scripts are not blocked. Exit code 2: not possible, so nothing was recorded. A running service picks up the
+change within a second.`;
 
 const ADD_HELP = `
 The file is CSV in UTF-8 with the header code,treatment or code,treatment,<factor>. With a factor, only participants with
-that level get the pack: a site, for instance. A code is 1 to 64 of A–Z a–z 0–9 - _ . / and says nothing about the arm. No
-code is ever used twice in a study.
+that level get the pack: a site, for instance. A code has 1 to 64 characters of A–Z a–z 0–9 - _ . / and says nothing
+about the arm. No code is ever used twice in a study.
 
 Once the first list is in, everybody who is randomized is given a pack of their arm. A participant is refused (no-code) while
 any open arm has no pack left for them. Which treatment a pack holds is sealed.
@@ -92,7 +92,7 @@ Examples:
 
 const WITHDRAW_HELP = `
 Only packs that nobody has can be withdrawn, all or none of them. A pack that somebody has is replaced (urn codes replace).
-How many packs were withdrawn is in the clear; which ones, and why, is sealed. Even so, if all of them are of one arm, the
+The number of packs withdrawn is in the clear; which ones, and why, is sealed. Even so, if all of them are of one arm, the
 recall reveals to the sites which participants have the same treatment.
 
 --from is a CSV file with a column named code; other columns are ignored.

@@ -36,13 +36,12 @@ Nothing is drawn again: the participant keeps the arm, and the log keeps what wa
 A running service picks up the change within a second.
 
 For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
-does not ask, so scripts are not blocked. Exit code 0 also means that nothing had to change; 2, that it was not possible and
-nothing was recorded.`;
+does not ask, so scripts are not blocked. Exit codes: 0 done, or nothing to change; 2 not possible, so nothing was recorded.`;
 
 const CORRECT_HELP = `${COMMON_HELP}
 
-Causes: entry (a slip when it was entered), source (the source record was wrong), definition (the level was
-misunderstood), transfer (the participant has moved to another site), other.
+Causes: entry (a slip when it was entered), source (the source record was wrong), definition (the level was misunderstood),
+transfer (the participant has moved to another site), other.
 The study's policy level_counts decides at which level later allocations count the participant. After a transfer it is
 always the level as randomized.
 
@@ -53,7 +52,7 @@ const VOID_HELP = `${COMMON_HELP}
 
 Void only participants who were randomized in error, not those who leave the treatment or the trial.
 Causes: ineligible, duplicate, never-enrolled, entry (an allocation that was made outside the service was entered wrongly),
-other. --analysis says whether the participant is to be analysed, as far as you know.
+other. --analysis says whether the participant should be analysed, as far as you know.
 The study's policy void_counts decides whether later allocations still count a duplicate, or someone who was never enrolled.
 
 Example:
@@ -113,7 +112,7 @@ function correctionCommand(
 ): Command {
   return withParticipant(logCommand(name))
     .description(description)
-    .addOption(caseOption('--dry-run', 'say what would be recorded, and write nothing'))
+    .addOption(caseOption('--dry-run', 'show what would be recorded, and write nothing'))
     .addOption(caseOption('--yes', 'do not ask before a live study is changed'))
     .addHelpText('after', help)
     .action((options: CorrectionOptions) => run(options, read));

@@ -25,17 +25,17 @@ interface Options extends EntryOptions {
 
 const HELP = `
 Nothing is drawn: the participant has the arm that you name. The arm and the note are sealed; the rest stays in the clear.
-The study's policy forced_counts decides whether later allocations count the participant. Participants stay in the
-order of entry, not of --occurred-at. The arm must have been open at --occurred-at; it may be closed now. Give no level for a
-retired factor, whenever the allocation was made. In a study with packs, --code says which one the participant
-was given: a free one of this arm and for these levels, or, with --replaces, the one of the wrong entry.
+The study's policy forced_counts decides whether later allocations count the participant. Participants stay in the order
+of entry, not of --occurred-at. The arm must have been open at --occurred-at; it may be closed now. Give no level for a retired
+factor, whenever the allocation was made. In a study with packs, --code says which one the participant was given: a free one
+of this arm and for these levels, or, with --replaces, the one of the wrong entry.
 
-Causes: outage (the service could not be reached), elsewhere (another system allocates too), protocol (as it prescribes),
-other. A wrong entry is voided first (urn participants void --cause entry) and then entered anew with --replaces and its
+Causes: outage (the service could not be reached), elsewhere (another system allocates too), protocol (it prescribes
+this), other. A wrong entry is voided first (urn participants void --cause entry) and then entered anew with --replaces and its
 revision.
 
 For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
-does not ask, so scripts are not blocked. Exit code 2: it was not possible, and nothing was recorded.
+does not ask, so scripts are not blocked. Exit code 2: not possible, so nothing was recorded.
 
 Example:
   urn participants force --study 'CHS JCOIN' --id 001-0010 --level sex=Male --treatment MART \\
@@ -68,7 +68,7 @@ export function forceCommand(): Command {
         'what happened, 1 to 2,000 characters; sealed: blinded readers do not see it',
       ).makeOptionMandatory(),
     )
-    .addOption(caseOption('--dry-run', 'say what would be recorded, and write nothing'))
+    .addOption(caseOption('--dry-run', 'show what would be recorded, and write nothing'))
     .addOption(caseOption('--yes', 'do not ask before a live study is changed'))
     .addHelpText('after', HELP)
     .action(run);

@@ -33,8 +33,8 @@ const HELP = `
 The study must be registered and have no participants, and it takes nobody until the last row is in. If the command is
 interrupted, run it again with the same file. Try it with --dry-run first.
 
-Each row that has the generator's state is drawn again from the state of an earlier row. Rows that
-cannot be drawn again are imported as they are, counted, and named.
+Each row that has the generator's state is drawn again from the state of an earlier row. Rows that cannot be
+drawn again are imported as they are, counted, and named.
 
 A study that used several names for one arm to get a ratio (A1, A2, B for 2:1) is imported into a study with that ratio: with
 --treatment-map A1=A,A2=A the names take the slots of the arm in the order given. Its rows are drawn again, and the
@@ -42,7 +42,7 @@ generator begins anew.
 
 Generators:
   fresh      128 bits drawn now (default): nobody who has the old database can compute later arms
-  continued  goes on where the other system stopped, with the draw that it would have made next
+  continued  continues where the other system stopped, with the draw that it would have made next
 
 Examples:
   urn import --study "CHS JCOIN" --from history.csv --dry-run
@@ -75,7 +75,7 @@ export function importCommand(): Command {
     .addOption(approvedByOption())
     .addOption(new Option('--abort', 'give up an import that is under way').conflicts('from'))
     .addOption(new Option('--reason <text>', 'with --abort; recorded in the clear'))
-    .addOption(option('--dry-run', 'say what would happen, and write nothing'))
+    .addOption(option('--dry-run', 'show what would happen, and write nothing'))
     .addOption(new Option('--yes', 'do not ask before a live study is changed'))
     .addHelpText('after', HELP)
     .action((options: Options) =>

@@ -24,7 +24,7 @@ One line per event, oldest first: when it was written, who, what.
                      re-randomization tests
   signed in, out     a person in the pages, with the session; a session that expired has no sign-out
 
-Repetitions are summed up: the first has its own line, the others are counted, with the first and the last time.
+Repeated events are summed up: the first has its own line, the others are counted, with the first and the last time.
 The log may be in use. Nothing is written, and the signing key is not needed.`;
 
 export function operationsCommand(): Command {

@@ -40,8 +40,8 @@ const HELP = `
 For a log that was restored from a backup, when no newer copy exists. Stop every service that uses it first.
 
 The file last-checkpoints in the data folder shows what the backup lacks, and so do the checkpoints that you give: receipts
-(Urn-Receipt) of the sites, the file of a witness. The more you give, the more of the loss is declared. If a
-receipt turns up later and shows more, urn verify reports a loss that was not declared.
+(Urn-Receipt) of the sites, the file of a witness. The more you give, the more of the loss is declared. If a receipt turns
+up later and shows more, urn verify reports a loss that was not declared.
 
 The recovery is recorded in the stream log, with the reason. Every study gets a new generator with 128 bits from the
 operating system, because the old one would draw the lost allocations again. Checkpoints have a different origin from

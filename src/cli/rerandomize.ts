@@ -42,15 +42,15 @@ interface Options extends LogOptions {
 
 const HELP = `
 The file of outcomes is CSV with a column "id" (an id that the participant has or had) and others; an empty cell means no
-outcome. The study is run again with other random numbers, R times: p is the share of replicates with a statistic at least
-as extreme, (b + 1)/(R + 1). T is that of the arm that the study names first, minus the other.
+outcome. The study is run again R times with different random numbers: p is the share of replicates with a statistic at least
+as extreme, (b + 1)/(R + 1). T is the value for the arm that the study names first, minus that for the other.
 
-  mean, ranksum, proportion, F, kruskal   --outcome <column>; of a proportion 0 or 1
+  mean, ranksum, proportion, F, kruskal   --outcome <column>; for a proportion, 0 or 1
   logrank                                 --time <column> --event <column>, 1 for an event
 
 F and kruskal compare all arms, or the two of --arms; the others compare two. A live study that is not closed needs --interim.
-It compares arms, so it is not for blinded readers. It is recorded (urn operations) with the file's digest before it begins;
-the result is not recorded. With --bundle, nothing is recorded.
+The test compares arms, so it is not for blinded readers. It is recorded (urn operations) with the file's digest before it
+begins; the result is not recorded. With --bundle, nothing is recorded.
 
 Example:
   urn rerandomize --study "CHS JCOIN" --outcomes y.csv --outcome change --statistic mean --adjust sex,local_site`;
@@ -60,7 +60,7 @@ export function rerandomizeCommand(): Command {
     .description('test a difference between arms by randomizing the study again (re-randomization test)')
     .addOption(option('--study <name>', 'name of the study (with --bundle it may be left out)'))
     .addOption(caseOption('--outcomes <file>', 'CSV with a column id and others').makeOptionMandatory())
-    .addOption(choice('--statistic <name>', 'what compares the arms', STATISTICS))
+    .addOption(choice('--statistic <name>', 'the statistic that compares the arms', STATISTICS))
     .addOption(caseOption('--outcome <column>', 'the column of the outcome'))
     .addOption(caseOption('--time <column>', 'logrank: the column of the time'))
     .addOption(
@@ -79,7 +79,7 @@ export function rerandomizeCommand(): Command {
     .addOption(
       caseOption('--half-width <number>', 'as many replicates as give the interval of p this half-width'),
     )
-    .addOption(caseOption('--exact', 'go through every way in which the study could have gone'))
+    .addOption(caseOption('--exact', 'enumerate every way in which the study could have gone'))
     .addOption(
       caseOption('--seed <number>', "0 to 4294967295 (default: from the study's UUID, the same everywhere)"),
     )

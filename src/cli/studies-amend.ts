@@ -63,7 +63,7 @@ longer in the file is retired for good. Without --rename, a level under another 
 added. No participant is drawn again, and nobody's arm changes.
 
 --history says what the urns count from then on:
-  keep     everybody whom they counted before
+  keep     everybody they counted before
   restart  nobody who is in the study now: the urns begin anew
 The default is restart with a new arm or a new ratio, and otherwise keep. A new ratio cannot keep: earlier participants have
 no place in the new slots. With keep, a new arm is drawn more often than the others until it has caught up with them.
@@ -76,7 +76,7 @@ ${IN_THE_CLEAR}
 A live study needs at least one approval: who decided it outside this system. It is recorded as you state it.
 
 The service may be running. For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for
-you. Exit code 0 also means that there was nothing to amend; 2, that it was not possible and nothing was recorded.
+you. Exit codes: 0 done, or nothing to amend; 2 not possible, so nothing was recorded.
 
 Examples:
   urn studies amend "CHS JCOIN" --studies studies.yaml --dry-run --reason "new site, Cook closed"
@@ -109,7 +109,7 @@ export function amendCommand(): Command {
         History.options,
       ),
     )
-    .addOption(option('--dry-run', 'say what would be recorded, and write nothing'))
+    .addOption(option('--dry-run', 'show what would be recorded, and write nothing'))
     .addOption(new Option('--yes', 'do not ask before a live study is changed'))
     .addOption(jsonOption())
     .addHelpText('after', HELP)

@@ -28,7 +28,8 @@ the number of participants between the arm with the most and that with the fewes
 divided by its share. Only arms that take participants are included, as the urns count them.
 
 The band is where 95 of 100 replicates are, for each level by itself and at this moment. So 1 in 20 levels outside the
-band is no cause for alarm. The percentile is the share of the replicates with a smaller range, and half of those with the same.
+band is no cause for alarm. The percentile is the share of the replicates with a smaller range, plus half of those with the
+same.
 
 Examples:
   urn studies expected 'CHS JCOIN'

@@ -99,7 +99,7 @@ function stateCommand(verb: Verb, description: string): Command {
     .addOption(
       option('--reason <text>', 'recorded in the clear, 1 to 2,000 characters').makeOptionMandatory(),
     )
-    .addOption(option('--dry-run', 'say what would be recorded, and write nothing'))
+    .addOption(option('--dry-run', 'show what would be recorded, and write nothing'))
     .addOption(new Option('--yes', 'do not ask before a live study is changed'))
     .action((name: string, options: Options) => setState(verb, name, options));
 }
