@@ -1,4 +1,4 @@
-/** Options shared by the commands. Every option has an environment variable, URN_<NAME>; the option wins. */
+/** Options shared by the commands. Those made by `option` have an environment variable, URN_<NAME>; the option wins. */
 import { userInfo } from 'node:os';
 import { Command, Option } from 'commander';
 import type { Actor } from '../../events/record.ts';
