@@ -48,7 +48,7 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
     const value = this.given[name];
     const found = allowed.find((one) => one === value);
     if (found === undefined)
-      this.problems.push(`--${name} ${quote(String(value ?? ''))} is none of ${allowed.join(', ')}`);
+      this.problems.push(`--${name} ${quote(String(value ?? ''))} is not one of ${allowed.join(', ')}`);
     return found;
   }
 

@@ -109,7 +109,7 @@ function writeHistory({ state, participants }: Exported, { out }: FormatOptions)
     ],
     warnings: eatenNames(design).map(
       ([name, eaten]) =>
-        `versions of the reference record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when they draw it, and then do not count it`,
+        `some versions of the reference record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when they draw it, and then do not count it`,
     ),
   };
 }

@@ -235,7 +235,7 @@ function refusal(name: string, { row, outcome }: NonNullable<Rehearsal['refused'
 function why(outcome: StudyOutcome): string {
   switch (outcome.type) {
     case 'not-empty':
-      return 'the study has participants already';
+      return 'the study already has participants';
     case 'refused':
       return outcome.because === 'importing'
         ? 'another import into it has just begun (hint: wait until it is done)'

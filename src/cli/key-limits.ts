@@ -97,7 +97,7 @@ function limitProblems(where: readonly LevelLimit[], studies: readonly Study[]):
   });
   if (problems.length > 0 || studies.some((study) => where.every((limit) => has(study, limit))))
     return problems;
-  return [`no study has ${where.map(({ factor }) => quote(factor)).join(' and ')} with these levels at once`];
+  return [`no single study has ${where.map(({ factor }) => quote(factor)).join(' and ')} with these levels`];
 }
 
 function has({ factors }: Study, { factor, levels }: LevelLimit): boolean {

@@ -50,7 +50,7 @@ export function storeCommand(name: string): Command {
     .addOption(
       option(
         '--store <url>',
-        'where the log is: sqlite:<file>, esdb://<host>:2113 (EventStoreDB), or memory: (lost at the end; default: SQLite in --data)',
+        'where the log is: sqlite:<file>, esdb://<host>:2113 (EventStoreDB), or memory: (lost when the process ends; default: SQLite in --data)',
       ),
     )
     .addOption(

@@ -9,7 +9,7 @@ export async function recordPendingReveals({ codeBreaks }: OpenLog): Promise<voi
     const { reveals } = await codeBreaks.pending();
     const { left, damaged } = await codeBreaks.recordPending();
     const recorded = reveals.length - left.length;
-    if (recorded > 0) note(`recorded now: ${codeBreaksOf(recorded)} that could not be recorded at once`);
+    if (recorded > 0) note(`recorded now: ${codeBreaksOf(recorded)} that could not be recorded earlier`);
     for (const { reveal, why } of left)
       note(
         `warning: the code-break of ${reveal.participantId ?? `the pack ${reveal.code}`} (${reveal.study}, ${reveal.shownAt}) stays in ${PENDING_REVEALS}: ${why} (hint: keep the file)`,

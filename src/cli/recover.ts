@@ -133,7 +133,7 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
   });
 }
 
-const LOST_PACKS = `Packs that lost participants were given are free again in the log, and would be given out once more. BEFORE the service
+const LOST_PACKS = `Packs that were given to lost participants are free again in the log, and would be given out a second time. BEFORE the service
 starts, enter those participants with their packs (urn participants force --code), or withdraw the packs (urn codes withdraw).`;
 
 function hasPacks({ runner, studies }: OpenLog): boolean {

@@ -141,7 +141,7 @@ async function testInBundle(
   const sourced = await studyInBundle(file);
   const { name } = sourced.study.design;
   if (command.getOptionValueSource('study') === 'cli' && options.study !== name)
-    throw new UsageError(`the bundle is of the study ${JSON.stringify(name)}`);
+    throw new UsageError(`the bundle is for the study ${JSON.stringify(name)}`);
   await test(options, settings, sourced, async () => false);
 }
 

@@ -46,7 +46,7 @@ export async function arrivalsFrom(
         : undefined;
   if (independent && !drawn)
     throw new UsageError(
-      '--independent is for --profiles and --like: otherwise levels are independent already',
+      '--independent is for --profiles and --like: otherwise levels are already independent',
     );
   if (drawn) return independent ? independently(drawn, factors) : drawn;
   if (levels !== undefined) return fromShares(levels, factors);

@@ -225,7 +225,7 @@ function asText(log: OpenLog, study: Study, { command, after, odds, keys }: Prev
     ['effect', effectOf(command, after)],
   ]);
   if (!odds) return facts;
-  return `${facts}\n\nprobability of each arm at the next draw, if the urn of the level is the one that is drawn from\n(not for anybody who is blinded)\n${oddsTable(odds)}`;
+  return `${facts}\n\nprobability of each arm at the next draw, if the urn of the level is the one that is drawn from\n(not for blinded readers)\n${oddsTable(odds)}`;
 }
 
 /** @param before in force when the change is applied */
@@ -248,7 +248,7 @@ function historyText(command: Amend): string {
 }
 
 function leftBehind({ keyId, user, limit: { factor, levels } }: KeyLeftBehind): string {
-  return `${keyId} of ${user} is limited to ${factor} = ${levels.map(quote).join(' or ')}: it keeps whom it has, and can enter nobody new`;
+  return `${keyId} of ${user} is limited to ${factor} = ${levels.map(quote).join(' or ')}: it keeps its participants, and cannot enrol anybody new`;
 }
 
 function effectOf(command: Amend, after: Design): string {

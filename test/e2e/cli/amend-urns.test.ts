@@ -97,7 +97,7 @@ reason      the board decided it
 effect      No count in any urn changes. The counts of a closed arm are set aside, and count again if it is reopened.
 
 probability of each arm at the next draw, if the urn of the level is the one that is drawn from
-(not for anybody who is blinded)
+(not for blinded readers)
                A before  B before  C before  A after  B after
 sex = Male     0.3411    0.3566    0.3023    0.4750   0.5250
 sex = Female   0.3333    0.3333    0.3333    0.5000   0.5000
@@ -181,7 +181,7 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
     await log.close();
     const closed = await dryRun(STUDY.replace('[Cook, Dupage]', '[Dupage]'));
     expect(closed.match(/^key .*$/gm)).toEqual([
-      `key           ${ids[0]} of cook is limited to site = "Cook": it keeps whom it has, and can enter nobody new`,
+      `key           ${ids[0]} of cook is limited to site = "Cook": it keeps its participants, and cannot enrol anybody new`,
     ]);
     const retired = await dryRun(STUDY.replace('    site: [Cook, Dupage]\n', ''));
     expect(retired.match(/ of \w+ is limited/g)).toEqual([' of cook is limited', ' of both is limited']);

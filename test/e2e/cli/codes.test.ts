@@ -562,7 +562,7 @@ describe('a log that is restored from a backup', () => {
     copyFileSync(backup, database);
     const { code, stderr } = await command(['recover', '--unproven', '--reason', 'disk', '--data', data]);
     expect(code).toBe(0);
-    expect(stderr).toContain('Packs that lost participants were given are free again');
+    expect(stderr).toContain('Packs that were given to lost participants are free again');
     expect((await mapOf(data)).find((one) => one.code === lost?.code)?.state).toBe('free');
     const args = entryOf('001', lost?.treatment ?? '', ['--code', lost?.code ?? '']);
     expect(await said(...args)).toMatch(/^0 001 is entered/);

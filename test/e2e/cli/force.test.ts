@@ -161,7 +161,7 @@ describe('an entry that is not possible', () => {
         '--level "age=9": the study has no factor "age" (factors: "sex", "site")',
         '--level is missing for site',
         '--treatment: the study has no treatment "Placebo" (allowed: "ZZARM-A", "ZZARM-B")',
-        '--cause "whim" is none of outage, elsewhere, protocol, other',
+        '--cause "whim" is not one of outage, elsewhere, protocol, other',
         '--occurred-at',
         '--replaces "-1" is not a revision',
         '--note must be 1 to 2000 characters',

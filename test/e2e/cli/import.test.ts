@@ -150,7 +150,7 @@ describe('a history of the reference', () => {
     await importInto(data, REFERENCE.csv, ...APPROVED);
     const { code, stderr } = await importInto(data, REFERENCE.csv, ...APPROVED);
     expect(code).toBe(2);
-    expect(stderr).toContain('the study has participants already');
+    expect(stderr).toContain('the study already has participants');
   });
 
   it('leaves a paused study paused', async () => {
@@ -469,7 +469,7 @@ describe('a large history', () => {
     const ended = await Promise.all([urn(args(data)), urn(args(data))]);
     // One may be done before the other begins.
     for (const { code, stderr } of ended)
-      if (code !== 0) expect(stderr).toContain('the study has participants already');
+      if (code !== 0) expect(stderr).toContain('the study already has participants');
     expect(ended.map(({ code }) => code)).toContain(0);
     const rows = eventsIn(data, 'ParticipantImported').map(({ record }) => record.data.row);
     expect(rows).toEqual(Array.from({ length: ROWS }, (_, i) => i + 1));
