@@ -65,7 +65,7 @@ export interface Columns {
   readonly width: number;
 }
 
-const MOST_COLUMNS = 40;
+const MAX_COLUMNS = 40;
 
 /** About 40 columns at most, none of which is empty because no value can fall into it. */
 export function columnsFor(values: readonly number[]): Columns {
@@ -73,7 +73,7 @@ export function columnsFor(values: readonly number[]): Columns {
   const steps = sorted.slice(1).map((value, i) => value - (sorted[i] ?? 0));
   const step = steps.length > 0 ? Math.min(...steps) : 1;
   const span = (sorted.at(-1) ?? 0) - (sorted[0] ?? 0);
-  return { step, width: step * Math.max(1, Math.ceil(span / step / MOST_COLUMNS)) };
+  return { step, width: step * Math.max(1, Math.ceil(span / step / MAX_COLUMNS)) };
 }
 
 /** The column that a value falls into. A column of one value has it in its middle. */

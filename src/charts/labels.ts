@@ -24,7 +24,7 @@ const POINT = 6;
 const GAP = 9;
 /** Nothing is measured, so letters count as wide ones. */
 const LETTER = 6.8;
-const MOST_LINES = 14;
+const MAX_LINES = 14;
 
 /**
  * @param texts of the labels, in the order of the points
@@ -55,10 +55,7 @@ export function placeLabels(
 
 /** From near to far, those within the plot. */
 function candidates({ x, y }: Place, width: number, size: Size): Label[] {
-  const rises = Array.from(
-    { length: MOST_LINES },
-    (_, i) => (i % 2 === 0 ? -1 : 1) * Math.ceil(i / 2) * LINE,
-  );
+  const rises = Array.from({ length: MAX_LINES }, (_, i) => (i % 2 === 0 ? -1 : 1) * Math.ceil(i / 2) * LINE);
   const all = rises.flatMap((rise): Label[] => {
     const isFar = Math.abs(rise) > LINE;
     return [

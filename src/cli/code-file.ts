@@ -5,10 +5,10 @@ import { quote } from '../base/text.ts';
 import { bytesOf, type CsvRow, csvRows } from '../import/csv-file.ts';
 import { ImportError } from '../import/source-table.ts';
 import type { RegisterCodes } from '../study/commands.ts';
-import { MOST_BYTES, revealsArm } from '../study/decide-packs.ts';
+import { MAX_BYTES, revealsArm } from '../study/decide-packs.ts';
 import { allowed, noSuchLevel } from '../study/levels.ts';
 import { whereNow } from '../study/pack-map.ts';
-import { MOST_CODES, type Pack } from '../study/packs.ts';
+import { MAX_CODES, type Pack } from '../study/packs.ts';
 import type { RegisteredState } from '../study/state.ts';
 
 type Entry = RegisterCodes['entries'][number];
@@ -143,7 +143,7 @@ function listsOf(rows: readonly Row[]): CodeList[] {
     // Includes the comma or bracket before it. The closing bracket is counted from the start.
     const bytes = Buffer.byteLength(JSON.stringify(entry)) + 1;
     let list = unfinished.get(where?.level);
-    if (!list || list.entries.length >= MOST_CODES || list.bytes + bytes > MOST_BYTES) {
+    if (!list || list.entries.length >= MAX_CODES || list.bytes + bytes > MAX_BYTES) {
       list = { where, entries: [], bytes: 1 };
       lists.push(list);
       unfinished.set(where?.level, list);

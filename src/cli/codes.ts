@@ -9,7 +9,7 @@ import { csvLine } from '../export/csv.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { RegisterCodes, StudyCommand, StudyOutcome } from '../study/commands.ts';
 import { packMap, stockOf } from '../study/pack-map.ts';
-import { MOST_CODES } from '../study/packs.ts';
+import { MAX_CODES } from '../study/packs.ts';
 import type { Study } from '../study/studies.ts';
 import { type CodeFile, type CodeList, codeProblem, readCodeFile, readCodes } from './code-file.ts';
 import { mayChange } from './confirm.ts';
@@ -335,8 +335,8 @@ function codesIn({ code: given, from }: WithdrawOptions): readonly string[] {
   });
   if (problems.length > 0) throw new UsageError(problems.join('\n     '));
   const codes = given ?? readCodes(from ?? '');
-  if (codes.length > MOST_CODES)
-    throw new UsageError(`${codes.length} packs: at most ${MOST_CODES} at once (hint: split the file)`);
+  if (codes.length > MAX_CODES)
+    throw new UsageError(`${codes.length} packs: at most ${MAX_CODES} at once (hint: split the file)`);
   return codes;
 }
 

@@ -3,9 +3,9 @@ import { ImportError } from '../import/source-table.ts';
 import { UsageError } from './options.ts';
 
 /** The most problems that are printed. */
-const MOST_PROBLEMS = 200;
+const MAX_PROBLEMS = 200;
 /** For each problem: a file that is not CSV may be a single line. */
-const MOST_CHARACTERS = 1000;
+const MAX_CHARACTERS = 1000;
 
 /** @param nothing a clause such as "nothing was imported". @throws UsageError listing the problems of the file */
 export async function withFileProblems(nothing: string, run: () => Promise<void>): Promise<void> {
@@ -14,9 +14,9 @@ export async function withFileProblems(nothing: string, run: () => Promise<void>
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     const { problems } = error;
-    const more = problems.length - MOST_PROBLEMS;
+    const more = problems.length - MAX_PROBLEMS;
     const shown = problems
-      .slice(0, MOST_PROBLEMS)
+      .slice(0, MAX_PROBLEMS)
       .map(shortened)
       .concat(more > 0 ? [`and ${more} more`] : []);
     throw new UsageError(`${nothing}:\n     ${shown.join('\n     ')}`);
@@ -24,5 +24,5 @@ export async function withFileProblems(nothing: string, run: () => Promise<void>
 }
 
 function shortened(problem: string): string {
-  return problem.length > MOST_CHARACTERS ? `${problem.slice(0, MOST_CHARACTERS)}…` : problem;
+  return problem.length > MAX_CHARACTERS ? `${problem.slice(0, MAX_CHARACTERS)}…` : problem;
 }

@@ -7,7 +7,7 @@ import { ImportError } from '../import/source-table.ts';
 import { defaultSeed, holdsSeed } from '../replicate/seeds.ts';
 import { ExactError } from '../rerandomize/exact.ts';
 import { type Columns, type Outcomes, readOutcomes } from '../rerandomize/outcomes.ts';
-import { DEFAULT_REPS, type Method, MOST_REPS, runTest, type TestResult } from '../rerandomize/run-test.ts';
+import { DEFAULT_REPS, MAX_REPS, type Method, runTest, type TestResult } from '../rerandomize/run-test.ts';
 import { type Sourced, studyInBundle, studyInLog } from '../rerandomize/sources.ts';
 import { ALTERNATIVES, type Alternative, STATISTICS, type StatisticName } from '../rerandomize/statistic.ts';
 import { type Asked, compare, type PlannedTest, plannedTest, TestError } from '../rerandomize/test-plan.ts';
@@ -75,7 +75,7 @@ export function rerandomizeCommand(): Command {
         ...ALTERNATIVES,
       ]),
     )
-    .addOption(caseOption('--reps <number>', `replicates (default: ${DEFAULT_REPS}; at most ${MOST_REPS})`))
+    .addOption(caseOption('--reps <number>', `replicates (default: ${DEFAULT_REPS}; at most ${MAX_REPS})`))
     .addOption(
       caseOption('--half-width <number>', 'as many replicates as give the interval of p this half-width'),
     )
@@ -189,7 +189,7 @@ function methodOf({ reps, halfWidth, exact }: Options): Method {
   if (given.length > 1) throw new UsageError('--reps, --half-width and --exact cannot be combined');
   if (exact) return { kind: 'exact' };
   if (halfWidth === undefined)
-    return { kind: 'reps', reps: wholeNumber('--reps', reps ?? String(DEFAULT_REPS), 1, MOST_REPS) };
+    return { kind: 'reps', reps: wholeNumber('--reps', reps ?? String(DEFAULT_REPS), 1, MAX_REPS) };
   const width = Number(halfWidth);
   if (!/^[\d.eE-]+$/.test(halfWidth) || !(width > 0 && width < 0.5))
     throw new UsageError(`--half-width "${halfWidth}" is not a number between 0 and 0.5`);
@@ -284,7 +284,7 @@ function refuseInterim({ study }: Sourced, interim: string | undefined): void {
 /** @throws UsageError */
 function refuseOwnSeed({ study }: Sourced, seed: number, method: Method): void {
   if (method.kind === 'exact') return;
-  const most = method.kind === 'reps' ? method.reps : DEFAULT_REPS + MOST_REPS;
+  const most = method.kind === 'reps' ? method.reps : DEFAULT_REPS + MAX_REPS;
   if (study.seeds.some((own) => holdsSeed(seed, most, own)))
     throw new UsageError(
       `with --seed ${seed} a replicate would draw from the study's own seed (hint: another --seed)`,

@@ -19,8 +19,8 @@ interface ExpectedOptions extends LogOptions {
   readonly json?: boolean;
 }
 
-const MOST_REPLICATES = 100_000;
-const MOST_SEED = 2 ** 32 - 1;
+const MAX_REPLICATES = 100_000;
+const MAX_SEED = 2 ** 32 - 1;
 
 const HELP = `
 A replicate is the study with the same people, levels and decisions, and other random numbers. The range of the arms is
@@ -44,7 +44,7 @@ export function expectedCommand(): Command {
     .addOption(
       option(
         '--reps <n>',
-        `how many replicates, up to ${MOST_REPLICATES} (default: 1000, or 200 from 10000 participants on)`,
+        `how many replicates, up to ${MAX_REPLICATES} (default: 1000, or 200 from 10000 participants on)`,
       ),
     )
     .addOption(
@@ -60,8 +60,8 @@ export function expectedCommand(): Command {
 
 async function expected(name: string, options: ExpectedOptions): Promise<void> {
   const reps =
-    options.reps === undefined ? undefined : wholeNumber('--reps', options.reps, 1, MOST_REPLICATES);
-  const seed = options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, MOST_SEED);
+    options.reps === undefined ? undefined : wholeNumber('--reps', options.reps, 1, MAX_REPLICATES);
+  const seed = options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, MAX_SEED);
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);

@@ -93,12 +93,12 @@ function shareAt({ key, value }: Entry, refuse: Refuse): number | undefined {
 }
 
 /** Keeps sums of shares finite. */
-const MOST_SHARE = 1e15;
+const MAX_SHARE = 1e15;
 
-/** A number from 0 to `MOST_SHARE`; undefined if the text is not one. */
+/** A number from 0 to `MAX_SHARE`; undefined if the text is not one. */
 export function parseShare(text: string): number | undefined {
   const share = /^(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
-  return share <= MOST_SHARE ? share : undefined;
+  return share <= MAX_SHARE ? share : undefined;
 }
 
 function factorAt({ key, line }: Entry, factors: Factors, refuse: Refuse): number | undefined {

@@ -35,7 +35,7 @@ export interface ExpectedBalance {
   readonly course: { readonly actual: number; readonly percentile: number };
 }
 
-export const MOST_POINTS = 200;
+export const MAX_POINTS = 200;
 
 /** What was found for one row after a participant, and before the next. */
 interface Found {
@@ -158,7 +158,7 @@ export class Band {
 
   result(): ExpectedBalance {
     const setting = this.#setting;
-    const points = evenPoints(this.#participants, MOST_POINTS);
+    const points = evenPoints(this.#participants, MAX_POINTS);
     const largest = this.#largest.map((one, r) => Math.max(one, this.#overall[r] as number));
     const actual = Math.max(this.#studyLargest, this.#latest(ALL).actual);
     const levels = (setting?.design.factors ?? []).map(({ name, levels: ofFactor }, factor) => {

@@ -39,7 +39,7 @@ interface KeptBand {
   askedAt: number;
 }
 
-const MOST_STUDIES = 8;
+const MAX_STUDIES = 8;
 const IDLE_MS = 3_600_000;
 const LOOK_MS = 60_000;
 /** Steps per order. With 1,000 replicates they take the process a second at most, after which it notices that it must end. */
@@ -169,7 +169,7 @@ export class ExpectedBands {
   /** Drops the bands that were asked for longest ago. */
   async #dropOthers(): Promise<void> {
     const byAge = [...this.#bands].sort(([, one], [, other]) => one.askedAt - other.askedAt);
-    for (const [stream] of byAge.slice(0, Math.max(0, byAge.length - MOST_STUDIES))) await this.#drop(stream);
+    for (const [stream] of byAge.slice(0, Math.max(0, byAge.length - MAX_STUDIES))) await this.#drop(stream);
   }
 
   #dropIdle(): void {

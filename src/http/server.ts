@@ -40,10 +40,10 @@ const DRAIN_MS = 20_000;
  * A shutdown goes on listening until no connection has begun or ended during this many checks in a row. They are counted
  * rather than timed: on a busy machine, half a second may pass without this process getting to read what has arrived.
  */
-const QUIET_LOOKS = 25;
-const LOOK_MS = 20;
+const QUIET_CHECKS = 25;
+const CHECK_MS = 20;
 /** However many connections come. */
-const MOST_LOOKS = 10 * QUIET_LOOKS;
+const MAX_CHECKS = 10 * QUIET_CHECKS;
 
 export class HttpServer {
   readonly #server: Server;
@@ -116,15 +116,15 @@ export class HttpServer {
 
   /**
    * Answers the requests that were accepted, then closes. For a short while the server goes on listening, and each answer
-   * ends its connection. A request may be on its way on a connection that looks idle. If that connection were closed at
+   * ends its connection. A request may be on its way on a connection that checks idle. If that connection were closed at
    * once, the client would get no answer.
    */
   async drain(): Promise<void> {
     this.#turns.drain();
-    for (let looks = 0, quiet = 0; looks < MOST_LOOKS && quiet < QUIET_LOOKS; looks++) {
+    for (let checks = 0, quiet = 0; checks < MAX_CHECKS && quiet < QUIET_CHECKS; checks++) {
       if (this.#sockets.size === 0) break;
       const before = this.#changes;
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await new Promise((resolve) => setTimeout(resolve, CHECK_MS));
       quiet = this.#changes === before ? quiet + 1 : 0;
     }
 

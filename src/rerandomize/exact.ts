@@ -9,7 +9,7 @@ import { type PeopleStep, type Plan, Tally } from './plan.ts';
 import { States } from './states.ts';
 import { extremityOf, thresholdOf } from './statistic.ts';
 
-const MOST_STATES = 5_000_000;
+const MAX_STATES = 5_000_000;
 
 /** There are too many states to enumerate, or something else makes the tree infeasible. */
 export class ExactError extends Error {
@@ -28,7 +28,7 @@ export interface ExactResult {
 export function exactP(
   plan: Plan,
   onProgress: (steps: number) => void = () => undefined,
-  most = MOST_STATES,
+  most = MAX_STATES,
 ): ExactResult {
   const [design, ...people] = plan.steps;
   if (design?.kind !== 'design') throw new Error('a study begins with its design');
@@ -220,13 +220,13 @@ interface Scale {
   readonly error: number;
 }
 
-const MOST_DECIMALS = 9;
+const MAX_DECIMALS = 9;
 
 /** The factor that turns scores into integers with exact sums: a power of ten, or a power of two with a rounding error. */
 function scaleOf(scores: Float64Array): Scale {
   const largest = scores.reduce((most, score) => Math.max(most, Math.abs(score)), 1);
   const most = 2 ** 52 / (scores.length * largest);
-  for (let decimals = 0, by = 1; decimals <= MOST_DECIMALS && by < most; decimals++, by *= 10) {
+  for (let decimals = 0, by = 1; decimals <= MAX_DECIMALS && by < most; decimals++, by *= 10) {
     const power = by;
     if (scores.every((score) => Math.round(score * power) / power === score)) return { by, error: 0 };
   }

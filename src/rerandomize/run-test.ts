@@ -6,7 +6,7 @@ import type { Plan } from './plan.ts';
 import { runReplicates } from './replicates.ts';
 
 export const DEFAULT_REPS = 9999;
-export const MOST_REPS = 10_000_000;
+export const MAX_REPS = 10_000_000;
 
 export type Method =
   | { readonly kind: 'exact' }
@@ -62,7 +62,7 @@ export async function runTest(
 /** How many replicates give an interval of this half-width. */
 export function repsFor(p: number, halfWidth: number): number {
   const reps = Math.ceil((Z ** 2 * p * (1 - p)) / halfWidth ** 2);
-  return Math.min(MOST_REPS, Math.max(DEFAULT_REPS, reps));
+  return Math.min(MAX_REPS, Math.max(DEFAULT_REPS, reps));
 }
 
 export function resultOf(

@@ -1,6 +1,6 @@
 /** The result of a test, in words. */
 import type { Numbers } from './past-study.ts';
-import { MOST_REPS, type TestResult } from './run-test.ts';
+import { MAX_REPS, type TestResult } from './run-test.ts';
 import { isOfManyArms, type StatisticName } from './statistic.ts';
 
 const DIGITS = 10;
@@ -84,7 +84,7 @@ export function resultRows(result: TestResult): string[][] {
   const between = `${number(interval.low)} to ${number(interval.high)}`;
   return [
     ['replicates', `R = ${reps}${from > 0 ? `, from replicate ${from} on (those before decided on R)` : ''}`],
-    ...(from > 0 && reps === MOST_REPS ? [['', 'the maximum number: the half-width may be larger']] : []),
+    ...(from > 0 && reps === MAX_REPS ? [['', 'the maximum number: the half-width may be larger']] : []),
     ['as extreme', `b = ${b}${empty > 0 ? `, ${empty} of them with an arm that has no outcome` : ''}`],
     ['p', number(p)],
     [

@@ -21,7 +21,7 @@ type PackFact = Extract<StudyFact, { type: 'CodesRegistered' | 'CodesWithdrawn' 
 type PackDecision = Decision<PackFact, StudyOutcome>;
 
 /** The most bytes that the entries of one record may take. */
-export const MOST_BYTES = 200_000;
+export const MAX_BYTES = 200_000;
 
 export function decidePacks(state: RegisteredState, command: PackCommand): PackDecision {
   return command.type === 'register-codes' ? registerCodes(state, command) : withdrawCodes(state, command);
@@ -42,8 +42,8 @@ function entriesProblem(
   { design, packs }: RegisteredState,
   entries: RegisterCodes['entries'],
 ): StudyOutcome | undefined {
-  if (Buffer.byteLength(JSON.stringify(entries)) > MOST_BYTES)
-    return impossible('count', `a list takes at most ${MOST_BYTES} bytes`);
+  if (Buffer.byteLength(JSON.stringify(entries)) > MAX_BYTES)
+    return impossible('count', `a list takes at most ${MAX_BYTES} bytes`);
   const open = openTreatments(design);
   const own = new Set<string>();
   for (const { code, treatment } of entries) {

@@ -80,7 +80,7 @@ function orderOf({ key, code }: Pack, id: string): string {
 }
 
 /** The most codes that one record may hold. */
-export const MOST_CODES = 4000;
+export const MAX_CODES = 4000;
 
 /** Why the list is not possible, as far as the clear part shows; undefined if it is possible. */
 export function listProblem(
@@ -89,7 +89,7 @@ export function listProblem(
 ): StudyOutcome | undefined {
   if (list !== lists + 1)
     return { type: 'stale', why: `the next list is number ${lists + 1}`, field: 'list' };
-  if (count > MOST_CODES) return impossible('count', `a list has at most ${MOST_CODES} codes`);
+  if (count > MAX_CODES) return impossible('count', `a list has at most ${MAX_CODES} codes`);
   if (!where) return undefined;
   const factor = design.factors.find(({ name }) => name === where.factor);
   if (!factor) return impossible('where.factor', 'the study has no such factor');

@@ -17,7 +17,7 @@ export interface Watched {
 
 const LIMITS = { perHolder: 3, all: 200 };
 /** How often each stream is checked, in ms. */
-const LOOK_MS = 250;
+const CHECK_MS = 250;
 /** The least time between two events of a stream, and between two checks of its credential, in ms. */
 const PACE_MS = 1000;
 /** A stream is never silent for longer, so that proxies and browsers know that it is alive. */
@@ -31,9 +31,9 @@ const CLOSE_MS = 1000;
 interface Stream extends Watched {
   readonly response: ServerResponse;
   readonly openedAt: number;
-  told: number;
-  toldAt: number;
-  judgedAt: number;
+  sent: number;
+  sentAt: number;
+  checkedAt: number;
   writtenAt: number;
 }
 
@@ -61,8 +61,8 @@ export class ChangeStreams {
   open(response: ServerResponse, watched: Watched): void {
     const now = performance.now();
     const { known } = watched;
-    const times = { openedAt: now, toldAt: Number.NEGATIVE_INFINITY, judgedAt: now, writtenAt: now };
-    const stream: Stream = { ...watched, response, told: known, ...times };
+    const times = { openedAt: now, sentAt: Number.NEGATIVE_INFINITY, checkedAt: now, writtenAt: now };
+    const stream: Stream = { ...watched, response, sent: known, ...times };
     response.write(`retry: ${RETRY_MS}\n\n`);
     if (this.#isClosed) {
       end(stream);
@@ -70,10 +70,10 @@ export class ChangeStreams {
     }
     this.#streams.add(stream);
     response.once('close', () => this.#forget(stream));
-    this.#look(stream);
+    this.#check(stream);
     this.#timer ??= setInterval(() => {
-      for (const one of this.#streams) this.#look(one);
-    }, LOOK_MS);
+      for (const one of this.#streams) this.#check(one);
+    }, CHECK_MS);
   }
 
   /** Ends all streams, and from now on every new one as soon as it is opened. */
@@ -82,11 +82,11 @@ export class ChangeStreams {
     for (const stream of this.#streams) this.#end(stream);
   }
 
-  #look(stream: Stream): void {
+  #check(stream: Stream): void {
     const now = performance.now();
-    const isNews = now - stream.toldAt >= PACE_MS && stream.latest() > stream.told;
-    if (isNews || now - stream.judgedAt >= PACE_MS) {
-      stream.judgedAt = now;
+    const isNews = now - stream.sentAt >= PACE_MS && stream.latest() > stream.sent;
+    if (isNews || now - stream.checkedAt >= PACE_MS) {
+      stream.checkedAt = now;
       if (!stream.isAllowed()) {
         this.#end(stream);
         return;
@@ -94,10 +94,10 @@ export class ChangeStreams {
     }
     if (now - stream.openedAt >= LONGEST_MS) this.#end(stream);
     else if (isNews) {
-      stream.told = stream.latest();
-      stream.toldAt = now;
+      stream.sent = stream.latest();
+      stream.sentAt = now;
       // Browsers drop an event without data.
-      write(stream, `id: ${stream.told}\ndata:\n\n`, now);
+      write(stream, `id: ${stream.sent}\ndata:\n\n`, now);
     } else if (now - stream.writtenAt >= COMMENT_MS) write(stream, ':\n\n', now);
   }
 

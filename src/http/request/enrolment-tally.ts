@@ -7,7 +7,7 @@ import type { Lists } from './key-limits.ts';
 import { EXAMINED_AT_ONCE, withinLimits } from './matching.ts';
 
 /** A chart shows no more than this many points. */
-export const MOST_POINTS = 200;
+export const MAX_POINTS = 200;
 
 /** The counts of some participants. */
 export interface Count {
@@ -32,7 +32,7 @@ export async function tallied(
   lists: Lists,
 ): Promise<EnrolmentTally> {
   const known = await withinLimits(inOrder, where, inForce, lists);
-  const points = new Set(evenlySpaced(known.length, MOST_POINTS));
+  const points = new Set(evenlySpaced(known.length, MAX_POINTS));
   const tally = new Tally(inForce);
   for (let from = 0; from < known.length; from += EXAMINED_AT_ONCE) {
     if (from > 0) await lists.slice(() => undefined);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import { toJson } from '../../base/json.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
-import { type Count, type EnrolmentTally, MOST_POINTS, tallied } from '../request/enrolment-tally.ts';
+import { type Count, type EnrolmentTally, MAX_POINTS, tallied } from '../request/enrolment-tally.ts';
 import { LastOfStudy } from '../request/last-of-study.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
@@ -30,7 +30,7 @@ function resultWith<C extends z.ZodRawShape>(counts: C) {
         }),
       )
       .meta({
-        description: `At most ${MOST_POINTS} of the participants, evenly spaced and with the first and the last one; each with the counts up to that one`,
+        description: `At most ${MAX_POINTS} of the participants, evenly spaced and with the first and the last one; each with the counts up to that one`,
       }),
     levels: z.array(z.strictObject({ factor: z.string(), level: z.string(), ...counts })).meta({
       description:

@@ -16,7 +16,7 @@ import { layersOf, type Ways } from './layers.ts';
 import { rangeOf } from './range.ts';
 import { ruleOf, type State, sum } from './rules.ts';
 
-const MOST_STATES = 5_000_000;
+const MAX_STATES = 5_000_000;
 
 interface Named {
   readonly name: string;
@@ -29,9 +29,9 @@ export function exactProblem(plan: SimulationPlan): string | undefined {
   if (factors.length !== 1 || factors[0]?.levels.length !== 1)
     return 'exact figures are for a study of one factor with one level';
   for (const { name, rule } of designsOf(plan))
-    if (statesOf(rule, ratio, plan.participants) > MOST_STATES)
+    if (statesOf(rule, ratio, plan.participants) > MAX_STATES)
       return (
-        `exact figures of ${name} need more than ${MOST_STATES.toLocaleString('en')} states, with ` +
+        `exact figures of ${name} need more than ${MAX_STATES.toLocaleString('en')} states, with ` +
         `${plan.participants} participants and ${ratio.length} arms`
       );
   return undefined;

@@ -7,8 +7,8 @@ import { factorName } from '../parts/record.ts';
 import styles from './page.module.css';
 
 /** What fits side by side on a telephone, all as wide as the longest. */
-const MOST_SEGMENTS = 4;
-const MOST_CHARACTERS = 20;
+const MAX_SEGMENTS = 4;
+const MAX_CHARACTERS = 20;
 
 interface Choice {
   /** The id of the field in the document. */
@@ -23,7 +23,7 @@ interface Choice {
 export function LevelChoice(choice: Choice) {
   const { levels } = choice;
   const width = Math.max(...levels.map((level) => level.length)) * levels.length;
-  const isSegmented = levels.length <= MOST_SEGMENTS && width <= MOST_CHARACTERS;
+  const isSegmented = levels.length <= MAX_SEGMENTS && width <= MAX_CHARACTERS;
   return isSegmented ? <Segments {...choice} /> : <List {...choice} />;
 }
 
