@@ -42,7 +42,7 @@ const DRAIN_MS = 20_000;
  */
 const QUIET_CHECKS = 25;
 const CHECK_MS = 20;
-/** However many connections come. */
+/** The limit if connections keep coming. */
 const MAX_CHECKS = 10 * QUIET_CHECKS;
 
 export class HttpServer {
@@ -116,7 +116,7 @@ export class HttpServer {
 
   /**
    * Answers the requests that were accepted, then closes. For a short while the server goes on listening, and each answer
-   * ends its connection. A request may be on its way on a connection that checks idle. If that connection were closed at
+   * ends its connection. A request may be on its way on a connection that looks idle. If that connection were closed at
    * once, the client would get no answer.
    */
   async drain(): Promise<void> {
