@@ -1,4 +1,4 @@
-/** Measures `urn simulate`, from its start to its end, beside the kernel alone on the same participants. */
+/** Measures `urn simulate` from start to end, compared with the kernel alone on the same participants. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Pcg64 } from '../src/random/pcg64.ts';

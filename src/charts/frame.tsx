@@ -120,7 +120,7 @@ interface ChartTextProps {
   readonly children: ReactNode;
 }
 
-/** visx has a component for text, too; in a file it leaves style attributes, which a strict policy does not allow. */
+/** Used instead of the text component of visx, which writes style attributes: a strict policy forbids them in a file. */
 export function ChartText({ x, y, anchor, isData = false, children }: ChartTextProps) {
   return (
     <text

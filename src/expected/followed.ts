@@ -37,7 +37,7 @@ export class FollowedStudy {
     this.#beginsAnew = true;
   }
 
-  /** The steps since the last call, and whether those before are void. */
+  /** The steps since the last call, and whether the earlier ones are void. */
   takeSteps(): { readonly steps: readonly Step[]; readonly beginsAnew: boolean } {
     const taken = { steps: this.#new, beginsAnew: this.#beginsAnew };
     this.#new = [];

@@ -79,7 +79,7 @@ function historyProblems(changes: readonly DesignChange[], history: History | un
     : [];
 }
 
-/** Each change is judged by the design that those before it make, and the last of these designs by itself. */
+/** Each change is judged by the design that the previous changes make, and the final design as a whole. */
 function changesProblems(before: Design, changes: readonly DesignChange[]): FieldProblem[] {
   const problems: FieldProblem[] = [];
   let design = before;

@@ -80,7 +80,7 @@ export function send(response: ServerResponse, reply: Reply): void {
 }
 
 /**
- * Writes each piece after those before it have been sent. Over TLS, a body written as a whole is encrypted as a whole in
+ * Writes each piece after the previous ones have been sent. Over TLS, a body written as a whole is encrypted as a whole in
  * memory, and a client that reads it slowly looks like one that does not read at all.
  */
 export function endInPieces(response: ServerResponse, body: Buffer): void {

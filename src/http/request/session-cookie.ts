@@ -1,4 +1,4 @@
-/** The cookie of a session: the credential of people who work in a browser, beside the API key of programs. */
+/** The cookie of a session: the credential of people in a browser, as an API key is that of programs. */
 import type { Request, Response } from 'express';
 import type { Accepted, Keys, KnownKey } from '../../access/keys.ts';
 import { renewed, type Session } from '../../session/session.ts';

@@ -86,7 +86,7 @@ function latestChange({ runner }: Services, request: StudyRequest): () => number
   };
 }
 
-/** A browser sends what it has heard last; anything else counts as nothing. */
+/** A browser sends the last id that it received; anything else counts as none. */
 function lastEventId(http: IncomingMessage): number {
   const [id = ''] = headerValues(http, 'last-event-id');
   return /^\d{1,15}$/.test(id) ? Number(id) : -1;

@@ -81,8 +81,8 @@ function towardsSmaller([a = 0, b = 0]: readonly number[], p: number): number[] 
 }
 
 /**
- * Pocock & Simon 1975 with the range of one factor's level: the F arms that would leave the least range come first, in
- * random order, and the first arm of all has the probability p.
+ * Pocock & Simon 1975 with the range of one factor's level: of the F arms that would leave the least range, one at
+ * random has the probability p, and all other arms share the rest equally.
  */
 function minimization(p: number, counts: readonly number[]): number[] {
   const arms = counts.length;
