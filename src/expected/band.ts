@@ -18,7 +18,7 @@ export interface ExpectedRange {
   readonly expected: readonly (readonly number[])[];
   /** The range of the study itself. */
   readonly actual: readonly number[];
-  /** The share of the replicates with a smaller range, and half of those with the same. */
+  /** The share of the replicates with a smaller range, plus half of those with the same. */
   readonly percentile: readonly number[];
 }
 

@@ -7,7 +7,7 @@ import { mayKnowOf, type StudyReply, type StudyRequest } from './study-request.t
 const NO_PARTICIPANT = 'There is no such participant';
 
 /** For the OpenAPI document. */
-export const NOT_FOUND = `${ERRORS[404]}. Or there is no such participant, or the key is limited to others`;
+export const NOT_FOUND = `${ERRORS[404]}. Or there is no such participant, or the key is limited to other participants`;
 
 /** The participant's record as it is now and as the key's scopes show it, without generator states. */
 export function recordFor(request: StudyRequest, id: string): string {

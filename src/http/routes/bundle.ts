@@ -39,7 +39,7 @@ export const bundleOperation = operation(
     },
     errors: {
       ...ERRORS,
-      403: `${ERRORS[403]}. Also a key that is limited to studies: a bundle shows the keys that the study names, with their limits`,
+      403: `${ERRORS[403]}. Also for a key that is limited to studies: a bundle shows the keys that the study names, with their limits`,
       503: `${ERRORS[503]}. Also while another bundle is being made or several are being sent, and if the service shuts down during this one`,
     },
   },

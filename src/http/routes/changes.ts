@@ -22,7 +22,7 @@ const SCOPES = Scope.options;
 
 export const changesOperation = operation('Hear when a study changes', 'changes', SCOPES, {
   description: [
-    'Server-sent events for `EventSource`. Each has a revision as its `id`, and no data: ask for the list again. At most one a second; a comment every 15 s. The first comes at once, unless',
+    'Server-sent events for `EventSource`. Each has a revision as its `id`, and no data: ask for the list again. At most one a second; a comment every 15 s. The first comes immediately, unless',
     '`Last-Event-ID` is as recent. A key that is limited to levels hears of changes to the study, and to participants within its limits. The stream ends after',
     '5 minutes, with the session, with the key, and when the service stops. It does not renew the session. A session, or a key, may have 3, and a process 200; beyond that, the status is 429.',
   ].join(' '),

@@ -40,7 +40,8 @@ const RevealBody = z.strictObject({
   id: ParticipantId.optional().meta({ description: 'The participant. Either this or `code`' }),
   code: z.string().min(1).optional().meta({ description: 'The code of a pack. Either this or `id`' }),
   category: RevealCategory.meta({
-    description: 'An `emergency` is answered even if the log cannot be written; the others are refused then',
+    description:
+      'An `emergency` is answered even if the log cannot be written; other categories are then refused',
   }),
   ...grounds,
   dry_run: DryRun,
@@ -78,7 +79,7 @@ export const breakCodeOperation = bodyOperation(
       ...RECEIPT,
       'Urn-Recorded': {
         description:
-          '`log`: the code-break is in the log. `pending`, only in an emergency: the log could not be written, so the code-break is in a file of the service, and goes to the log as soon as that is possible. `none`, only in an emergency: it could be recorded nowhere. Write it down, and report it later.',
+          '`log`: the code-break is in the log. `pending`, only in an emergency: the log could not be written, so the code-break is in a file of the service, and will go to the log as soon as possible. `none`, only in an emergency: it could not be recorded anywhere. Write it down, and report it later.',
         schema: { type: 'string', enum: ['log', 'pending', 'none'] },
       },
     },

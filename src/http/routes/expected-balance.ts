@@ -20,7 +20,7 @@ const ExpectedRange = z.strictObject({
   }),
   actual: z.array(z.number()).meta({ description: 'The range in the study itself' }),
   percentile: z.array(z.number().min(0).max(1)).meta({
-    description: 'The share of the replicates with a smaller range, and half of those with the same',
+    description: 'The share of the replicates with a smaller range, plus half of those with the same',
   }),
 });
 
@@ -77,7 +77,7 @@ export const expectedBalanceOperation = operation(
     empty: {},
     errors: {
       ...ERRORS,
-      403: `${ERRORS[403]}. Also a key with the scope \`blinded\`, or limited to some levels`,
+      403: `${ERRORS[403]}. Also for a key with the scope \`blinded\`, or limited to some levels`,
       503: `${ERRORS[503]}. Also while the replicates catch up with the study: ask again after Retry-After`,
     },
   },

@@ -37,7 +37,7 @@ export const ExplanationResult = z.strictObject({
   beta: z.int(),
   treatments: z.array(z.string()).meta({
     description:
-      'The arm of each slot that could be drawn: without those that were closed, and with a ratio each as often as it has slots',
+      'The arm of each slot that could be drawn: closed arms are left out, and with a ratio an arm is there once for each of its slots',
   }),
   urns: z
     .array(
@@ -60,7 +60,7 @@ export const ExplanationResult = z.strictObject({
       z.strictObject({
         revision: z.int(),
         type: z.string(),
-        id: z.string().meta({ description: 'The participant corrected, by the id as randomized' }),
+        id: z.string().meta({ description: 'The corrected participant, by the id as randomized' }),
         levels: z.array(z.strictObject({ factor: z.string(), level: z.string() })),
       }),
     )

@@ -54,7 +54,7 @@ const PAGE = [
     name: 'urn.sort',
     in: 'query',
     description:
-      'What the list is sorted by: `time`, the order of randomization (default); `id`, with numbers in ids compared as numbers; `f_` and the name of a factor, with its levels in the order of the configuration. Equal ones stay in the order of randomization. There is no order by treatment.',
+      'What the list is sorted by: `time`, the order of randomization (default); `id`, with numbers in ids compared as numbers; `f_` and the name of a factor, with its levels in the order of the configuration. Ties stay in the order of randomization. There is no order by treatment.',
     schema: { type: 'string' },
     example: 'f_local_site',
   },

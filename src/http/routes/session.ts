@@ -64,7 +64,7 @@ const EXAMPLE = {
 };
 
 const FOREIGN =
-  'A page of another site sent it, or it does not show which page did; or sessions cannot be used there';
+  'A page of another site sent the request, or it does not show which page did; or sessions cannot be used at this address';
 const NO_SESSION = 'There is no session, or it has ended';
 const CLEARS = { 'Set-Cookie': { description: 'Removes the cookie', schema: { type: 'string' } } };
 
@@ -91,7 +91,7 @@ export const getSessionOperation = sessionOperation('Who is signed in', 'session
   result: ref('Session'),
   example: EXAMPLE,
   errors: {
-    400: 'There is an API key or a parameter, or two cookies',
+    400: 'The request has an API key, a parameter, or two cookies',
     401: NO_SESSION,
     403: FOREIGN,
     503: ERRORS[503],
@@ -111,7 +111,7 @@ export const deleteSessionOperation = sessionOperation('Sign out', 'signOut', {
     },
   },
   errors: {
-    400: 'There is an API key or a parameter, or two cookies',
+    400: 'The request has an API key, a parameter, or two cookies',
     401: NO_SESSION,
     403: FOREIGN,
     503: ERRORS[503],
