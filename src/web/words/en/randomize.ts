@@ -75,7 +75,7 @@ export const randomize = {
       next: 'Nobody was recorded. Ask whoever runs the trial before you tell the participant anything.',
     },
     'level-closed': {
-      what: 'This takes no more participants',
+      what: 'This choice takes no more participants',
       next: 'Nobody was recorded. Check what you chose, or ask whoever runs the trial.',
     },
     'no-code': {

@@ -46,7 +46,7 @@ export const study = {
   differenceNow: 'The largest difference between the arms is {{difference}}.',
   expectedAlternative: 'Expected now: between {{low}} and {{high}}.',
   expected:
-    'Shaded: where 95 of 100 replicates of the study lie, with the same people and other random numbers. This holds for each moment by itself: 1 in 20 points outside is no cause for alarm. The largest difference so far is at percentile {{percentile}}.',
+    'Shaded: where 95 of 100 replicates of the study are, with the same people and different random numbers. This holds for each moment by itself: 1 in 20 points outside is no cause for alarm. The largest difference so far is at percentile {{percentile}}.',
   expectedSoon: 'The expected difference is being worked out, and will be shown here.',
   expectedUntil: 'Up to participant {{enrolled}}: later ones are shown when the page is opened again.',
   perShare: 'Each arm counts by its share.',
