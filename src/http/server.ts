@@ -143,7 +143,7 @@ export class HttpServer {
     this.#destroyAll();
   }
 
-  /** Closes at once. */
+  /** Closes immediately. */
   close(): void {
     this.#server.close();
     this.#destroyAll();

@@ -54,7 +54,7 @@ const DATA_HEADERS = [...SECURITY_HEADERS, 'Cache-Control', 'no-store'];
 /** The headers of every response in the envelope. */
 export const API_HEADERS: readonly string[] = [...DATA_HEADERS, 'Content-Type', ENVELOPE.contentType];
 
-/** Writes the head of a stream of events. It ends its connection, and proxies pass each event on at once. */
+/** Writes the head of a stream of events. It ends its connection, and proxies pass each event on immediately. */
 export function beginEvents(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
   const own = {
     'Content-Type': 'text/event-stream',

@@ -148,7 +148,7 @@ async function endEarlier({ sessions, sessionCookies }: SessionServices, http: R
   const earlier = await sessionCookies.presentedIn(http);
   if (!earlier) return;
   const { key, accessRevision } = earlier.holder;
-  // For this process it has ended at once; nobody who signs in waits for the record.
+  // For this process it has already ended; nobody who signs in waits for the record.
   void sessions.end(earlier.session, { accessRevision, keyId: key.keyId, user: key.user });
 }
 
