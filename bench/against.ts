@@ -1,8 +1,8 @@
 /**
  * Compares the POST throughput of this checkout's program with that of another checkout, on the same machine at the same time.
  *
- * Both services run throughout and are loaded in turn. A round is this, other, other, this, or the reverse, so neither a
- * machine that slows down nor the order within a round favours one of them.
+ * Both services run throughout and are loaded in turn. A round is this, other, other, this, or the reverse, so that neither a
+ * machine that slows down nor the order within a round favours one side.
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -12,7 +12,7 @@ import { OWN_PROGRAM, type Processes } from './processes.ts';
 import { STUDY } from './study.ts';
 
 export interface AgainstPlan {
-  /** At least 6: fewer give no interval. */
+  /** At least 6: with fewer there is no interval. */
   readonly rounds: number;
   readonly measuredMs: number;
 }
@@ -36,7 +36,7 @@ export async function measureAgainst(
 ): Promise<Figure[]> {
   const other = resolve(checkout, 'bin/urn.js');
   if (!existsSync(resolve(checkout, 'dist/src/main.js')))
-    throw new Error(`${checkout} holds no built program (hint: npm ci && npm run build there)`);
+    throw new Error(`${checkout} has no built program (hint: npm ci && npm run build there)`);
   const servers = {
     this: await startOn(processes, 'this', OWN_PROGRAM),
     other: await startOn(processes, 'other', other),

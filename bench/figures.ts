@@ -4,7 +4,7 @@ export interface Figure {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** What design and documentation promise. Undefined: for information. */
+  /** What the design and the documentation promise. Undefined: the figure is for information only. */
   readonly target?: Target;
 }
 
@@ -31,7 +31,7 @@ export function quantile(values: readonly number[], q: number): number {
   return value;
 }
 
-/** Median of the ratios of values measured side by side: what slows down both values of a pair cancels out. */
+/** Median of the ratios of values measured side by side: anything that slows down both values of a pair cancels out. */
 export function pairedRatio(numerators: readonly number[], denominators: readonly number[]): number {
   return median(pairedRatios(numerators, denominators));
 }
@@ -41,15 +41,15 @@ export function pairedRatios(numerators: readonly number[], denominators: readon
 }
 
 /**
- * The two values between which the median of their distribution is, with a probability of at least 95 %, whatever that
- * distribution is: each value is below the median with probability 1/2, so the number of those below it is
- * binomial. (Conover, Practical Nonparametric Statistics, 3.2.)
+ * Two values that enclose the median of their distribution with a probability of at least 95 %, whatever that distribution
+ * is: each value is below the median with probability 1/2, so the number of values below it is binomial. (Conover,
+ * Practical Nonparametric Statistics, 3.2.)
  * @throws RangeError for fewer than 6 values
  */
 export function medianInterval(values: readonly number[]): { readonly low: number; readonly high: number } {
   const sorted = Float64Array.from(values).sort();
   const n = sorted.length;
-  // The k smallest values can go from either end as long as P(fewer than k of n are below the median) is at most 2.5 %.
+  // k values can be dropped from either end as long as P(fewer than k of n are below the median) is at most 2.5 %.
   let outside = 0;
   let probability = 2 ** -n; // that exactly k of n are below
   let rank = 0;
@@ -59,7 +59,7 @@ export function medianInterval(values: readonly number[]): { readonly low: numbe
     rank++;
   }
   const [low, high] = [sorted[rank - 1], sorted[n - rank]];
-  if (low === undefined || high === undefined) throw new RangeError('6 values are the least');
+  if (low === undefined || high === undefined) throw new RangeError('at least 6 values are needed');
   return { low, high };
 }
 

@@ -1,8 +1,8 @@
 /**
- * Several instances of the service on one log: how many POSTs a second 1, 2 and 4 processes take, all into one study and
- * spread over many, and what a conflict between processes costs.
+ * Several instances of the service on one log: how many POSTs per second 1, 2 and 4 processes handle, all into one study and
+ * spread over many, and the cost of a conflict between processes.
  *
- * Processes and load generator share the processors of one machine. The figures show what instances cost each other, not
+ * Processes and load generator share the processors of one machine. The figures show how much instances cost one another, not
  * what the same number of machines would reach.
  */
 import { mkdirSync } from 'node:fs';
@@ -139,7 +139,7 @@ function loadFigures(measured: ReadonlyMap<string, readonly Measured[]>): Figure
 /** How often to ask the other process, in ms. */
 const ASK_MS = 5;
 
-/** Time from the answer of one process, under load, until another one shows the participant. */
+/** Time from the answer of one process, under load, until another process shows the participant. */
 async function measureFollowing(
   processes: Processes,
   log: LogSettings,
@@ -189,8 +189,8 @@ async function measureFollowing(
 const BELOW_A_SECOND = { relation: 'below', value: 1000 } as const;
 
 /**
- * One command at a time. When two writers on one log take turns, each finds that the other was first, and must read its
- * event, fold it and decide again. A single writer never does.
+ * One command at a time. When two writers on one log take turns, each finds that the other was first, and must read the
+ * other's event, fold it and decide again. A single writer never has to.
  */
 async function measureConflict(settings: LogSettings, pairs: number): Promise<Figure[]> {
   const cli: Actor = { cli: true, user: 'bench' };

@@ -2,7 +2,7 @@
  * The load generator, a separate process: a number of keep-alive connections, each with one request in progress.
  *
  * It does as little as possible, because on a small machine it competes with the service for the processor: raw sockets,
- * and requests assembled from prepared text. Of a response it looks only at the status and the length.
+ * and requests assembled from prepared text. It looks only at the status and the length of a response.
  */
 import { connect, type Socket } from 'node:net';
 import { quantile } from './figures.ts';
@@ -16,7 +16,7 @@ export interface LoadOrder {
   readonly studies: readonly string[] | readonly (readonly string[])[];
   readonly apiKey: string;
   readonly connections: number;
-  /** Not measured. */
+  /** This time is not measured. */
   readonly warmUpMs: number;
   readonly measuredMs: number;
 }
@@ -110,7 +110,7 @@ function client(
       const length = Number(LENGTH.exec(begun)?.[1]);
       if (begun.length < headerEnd + HEADER_END.length + length) return;
       if (!begun.startsWith('HTTP/1.1 200 ')) {
-        reject(new Error(`a request was not answered as it should be: ${begun}`));
+        reject(new Error(`a request was answered unexpectedly: ${begun}`));
         socket.destroy();
         return;
       }

@@ -1,4 +1,4 @@
-/** Measures what the pages for people ask of a long list: a page in each order, a search, the charts; and whom that delays. */
+/** Measures what the web pages ask of a long list (a page in each order, a search, the charts), and whom that delays. */
 import { get } from 'node:http';
 import { type Figure, median, pairedRatio } from './figures.ts';
 import { populate } from './populate.ts';
@@ -11,7 +11,7 @@ export interface PagingPlan {
   readonly rounds: number;
 }
 
-/** What is asked for. Each is asked twice: the second time, the answer has been kept from the first. */
+/** The requests. Each is sent twice: the second time, the result has been kept from the first. */
 const ASKED = {
   'page in the order of randomization': listed({}),
   'page by id': listed({ 'urn.sort': 'id' }),
@@ -32,7 +32,7 @@ export async function measurePaging(processes: Processes, plan: PagingPlan): Pro
   for (const [name, path] of Object.entries(ASKED)) {
     const [first, second]: [number[], number[]] = [[], []];
     for (let round = 0; round < plan.rounds; round++) {
-      // Whoever comes in makes the kept order useless.
+      // A new participant makes the kept order useless.
       await randomize(port, apiKey, `${name} ${round}`);
       const waiting = startAsking(port);
       first.push(await timed(port, 'GET', path, { 'X-API-Key': apiKey }));
@@ -54,7 +54,7 @@ export async function measurePaging(processes: Processes, plan: PagingPlan): Pro
   return [...figures, { ...delay, target: { relation: 'below', value: 100 } }];
 }
 
-/** Asks for something short, again and again. `stop` returns how long the longest answer took, in ms. */
+/** Keeps asking for something short. `stop` returns how long the longest answer took, in ms. */
 function startAsking(port: number): { stop(): Promise<number> } {
   let isStopped = false;
   let longest = 0;

@@ -6,7 +6,7 @@ import { type LogSettings, type OpenLog, openLog } from '../src/open/open-log.ts
 import { randomLevels, STUDY } from './study.ts';
 
 const CLI: Actor = { cli: true, user: 'bench' };
-/** Commands submitted at once. */
+/** Commands submitted at a time. */
 const SUBMITTED = 1000;
 
 /**
@@ -26,7 +26,7 @@ export async function populate(
       await log.studies.register({ ...STUDY, name }, undefined, CLI);
     const stream = log.studies.streamOf(STUDY.name);
     const first = log.runner.revision(stream);
-    // As for participants who came over HTTP.
+    // The same as for participants over HTTP.
     const actor = participants > 0 ? await randomizer(log) : CLI;
     for (let done = 0; done < participants; done += SUBMITTED) {
       const commands = Array.from({ length: Math.min(SUBMITTED, participants - done) }, (_, i) => ({

@@ -60,7 +60,7 @@ async function rounds(
   const reports: Reports = { service: [], middleware: [], plain: [], express: [] };
   for (let round = 0; round < plan.rounds; round++) {
     eachRound();
-    // Each comes first in its turn.
+    // Each comes first in turn.
     const order = CONTENDERS.map((_, i) => CONTENDERS[(i + round) % CONTENDERS.length] ?? 'service');
     for (const contender of order) {
       const { port, apiKey } = servers[contender];

@@ -12,7 +12,7 @@ import type { LoadOrder, LoadReport } from './load.ts';
 const ASK_MS = 20;
 const START_TIMEOUT_MS = 120_000;
 
-/** Of this checkout. */
+/** The program of this checkout. */
 export const OWN_PROGRAM = built('../../bin/urn.js');
 
 export interface Running {
@@ -32,14 +32,14 @@ export class Processes {
     this.#serviceOptions = serviceOptions;
   }
 
-  /** What a command that ends by itself writes to stdout. @throws Error if it fails */
+  /** Runs a command that ends by itself, and returns its stdout. @throws Error if it fails */
   run(program: string, args: readonly string[]): string {
     const options = { cwd: this.folder, env: environment(), encoding: 'utf8', stdio: 'pipe' } as const;
     return execFileSync(process.execPath, [program, ...args], options).trim();
   }
 
   /**
-   * The built service, on the log in the folder or another one. Resolves once /readyz says 200.
+   * The built service, on the log in the folder or another one. Resolves when /readyz answers 200.
    * @param where options that name the log
    * @param program bin/urn.js of a built checkout
    */
@@ -104,7 +104,7 @@ export class Processes {
   }
 }
 
-/** The environment without URN_*: what the shell happens to set must not change the measurement. */
+/** The environment without URN_*: the settings of the shell must not change the measurement. */
 function environment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('URN_')));
 }
@@ -135,7 +135,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** The options of Node that a program is run with when it is called by its name. */
+/** The options of Node with which a program runs when it is called by its name. */
 function ownOptions(program: string): string[] {
   const [firstLine = ''] = readFileSync(program, 'utf8').split('\n', 1);
   return firstLine.match(/--\S+/g) ?? [];

@@ -1,6 +1,6 @@
 /**
  * Measures how fast the relay drains a log into Kafka, compared with a plain producer that sends the same messages without
- * transactions, and how long after the answer to a POST a consumer of committed records has the allocation.
+ * transactions, and how long after the answer to a POST the allocation reaches a consumer of committed records.
  */
 import { mkdirSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -26,7 +26,7 @@ export interface RelayingPlan {
 const CLI = { cli: true, user: 'bench' } as const;
 /** The most that the relay takes at once. */
 const SENT_TOGETHER = 500;
-/** Pause between two POSTs: longer than a transaction, so that none waits for the one before. */
+/** Pause between two POSTs: longer than a transaction, so that no transaction waits for the previous one. */
 const [PAUSE_MS, BEGINNING] = [20, 50];
 
 export async function measureRelaying(processes: Processes, plan: RelayingPlan): Promise<Figure[]> {
@@ -168,7 +168,7 @@ async function measureDelay(
     if (![...answeredAt.keys()].every((key) => arrivedAt.has(key))) throw new Error('not all have arrived');
   });
   await consumer.disconnect();
-  // A warm-up: at first nothing is compiled for single records.
+  // The first ones are a warm-up, because nothing is compiled for single records yet.
   const delays = [...answeredAt]
     .slice(BEGINNING)
     .map(([key, answered]) => (arrivedAt.get(key) ?? Number.NaN) - answered);

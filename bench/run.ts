@@ -32,7 +32,7 @@ const { values: options } = parseArgs({
 const quick = options.quick;
 const toVerify = options.verify === undefined ? (quick ? 20_000 : 100_000) : Number(options.verify);
 if (!Number.isSafeInteger(toVerify) || toVerify < 1000)
-  throw new Error(`--verify takes a number of allocations from 1000 on, not ${options.verify}`);
+  throw new Error(`--verify takes a number of allocations, at least 1000, not ${options.verify}`);
 const serviceOptions =
   options.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(options.profile)}`];
 
@@ -87,7 +87,7 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
 const unknown = options.only?.find((name) => !(name in PARTS));
 if (unknown !== undefined) throw new Error(`--only takes ${Object.keys(PARTS).join(', ')}, not ${unknown}`);
 if (options.against !== undefined && options.only?.join() !== 'posts')
-  throw new Error('--against goes with --only posts');
+  throw new Error('--against needs --only posts');
 
 const figures: Figure[] = [];
 const startedAt = new Date();

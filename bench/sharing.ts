@@ -16,7 +16,7 @@ export interface SharingPlan {
 
 /** Clients that randomize, each as fast as it gets answers. */
 const CONNECTIONS = 4;
-/** How long a refused reader waits, as the answer asks. */
+/** How long a refused reader waits, as the answer asks, in ms. */
 const RETRY_MS = 1000;
 const PATH = `/study_participants?study=${encodeURIComponent(STUDY.name)}`;
 
@@ -70,7 +70,7 @@ function latencies(name: string, reports: readonly LoadReport[], target?: Figure
   ];
 }
 
-/** One reader for each key reads its list again and again. `stop` returns how many lists were read. */
+/** One reader for each key keeps reading its list. `stop` returns how many lists were read. */
 function startReaders(port: number, keys: readonly string[]): { stop(): Promise<number> } {
   let isStopped = false;
   let lists = 0;

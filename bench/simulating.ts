@@ -1,4 +1,4 @@
-/** Measures `urn simulate`, from its start to its end, beside the kernel alone on the same participants. */
+/** Measures `urn simulate` from start to end, compared with the kernel alone on the same participants. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Pcg64 } from '../src/random/pcg64.ts';
@@ -17,7 +17,7 @@ const THREADS = 2;
 const ARMS = ['A', 'B', 'C'];
 const LEVELS = ['1', '2', '3'];
 const KERNEL_REPLICATES = 1000;
-/** Seconds are promised for 10,000 replicates. */
+/** The promised time, in seconds, is for 10,000 replicates. */
 const PROMISED = 10_000;
 const SIZES = [
   { factors: 2, seconds: 4, ratio: 4 },

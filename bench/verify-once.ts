@@ -7,7 +7,7 @@ export interface Verified {
   readonly ok: boolean;
   readonly seconds: number;
   readonly cpuSeconds: number;
-  /** At the most. */
+  /** The maximum. */
   readonly residentMiB: number;
 }
 

@@ -1,4 +1,4 @@
-/** Compares verifying a log with parsing and hashing the same bytes, the least that any verification must do. */
+/** Compares verifying a log with parsing and hashing the same bytes, the minimum for any verification. */
 import { fork } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
@@ -83,7 +83,7 @@ interface Bare {
   readonly cpuSeconds: number;
 }
 
-/** Without what it takes to read the database. */
+/** Does not count reading the database. */
 function parseAndHash(folder: string): Bare {
   const log = new RecordedLog({ file: join(folder, 'urn.sqlite'), use: 'at-rest' });
   let [ms, cpuMs] = [0, 0];

@@ -29,7 +29,7 @@ const program = new Command('urn')
   .addHelpText(
     'after',
     `
-Every option has an environment variable, URN_<NAME>, such as URN_PORT; the option wins.
+Most options have an environment variable, URN_<NAME>, such as URN_PORT, which the help names; the option wins.
 
 Documentation:
   /docs                 of a running service: its HTTP interface (for machines: /openapi.json)
@@ -54,7 +54,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   },
   studies: async () => {
     const { studiesCommand } = await import('./cli/studies.ts');
-    return group('studies', 'studies: check, list, show, pause, resume, close, reopen', studiesCommand());
+    return group(
+      'studies',
+      'studies: check, list, show, expected, pause, resume, close, reopen, amend',
+      studiesCommand(),
+    );
   },
   simulate: async () => (await import('./cli/simulate.ts')).simulateCommand(),
   import: async () => (await import('./cli/import.ts')).importCommand(),

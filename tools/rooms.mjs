@@ -1,7 +1,7 @@
 /**
- * Checks the imports between the rooms of the program against the floors in rooms.json. A room is a directory that holds
- * TypeScript files; each belongs to one floor and may import only from floors below its own, so there is no cycle. Imports
- * of types alone do not count: they are gone when the program runs.
+ * Checks the imports between the rooms of the program against the floors in rooms.json. A room is a directory with
+ * TypeScript files. It belongs to one floor and may import only from the floors below, so there is no cycle. Imports of
+ * nothing but types do not count: they are gone when the program runs.
  *
  * usage: node tools/rooms.mjs [FOLDER]     exit code 1, and a line for each import that is not allowed
  */
@@ -25,7 +25,7 @@ const rooms = new Set(files.map((file) => dirname(file)));
 for (const room of rooms)
   if (!floorOf.has(room)) problems.push(`${room} is on no floor (hint: add it to tools/rooms.json)`);
 for (const room of floorOf.keys())
-  if (!rooms.has(room)) problems.push(`${room} is on a floor of tools/rooms.json, but holds no file`);
+  if (!rooms.has(room)) problems.push(`${room} is on a floor of tools/rooms.json, but has no files`);
 
 for (const file of files)
   for (const imported of importsOf(file)) {
@@ -54,7 +54,7 @@ function importsOf(file) {
       .flatMap(({ entries }) => entries)
       .filter(({ moduleRequest, isType }) => moduleRequest && !isType)
       .map((one) => one.moduleRequest.value),
-    // What is no literal cannot be followed.
+    // Anything but a literal cannot be followed.
     ...module.dynamicImports.map(({ moduleRequest: { start, end } }) => source.slice(start + 1, end - 1)),
   ];
   return requested

@@ -1,4 +1,4 @@
-/** A simulated design with all that is shown of it. */
+/** A simulated design with everything that is shown about it. */
 import type { SimulationPlan } from '../simulation/plan.ts';
 import type { DesignResult, Figure } from '../simulation/result.ts';
 import { figuresByName } from './names.ts';
@@ -6,7 +6,7 @@ import type { Judged } from './requirement.ts';
 import { warningsOf } from './warnings.ts';
 
 export interface Assessment {
-  /** Of this software. */
+  /** The version of this software. */
   readonly version: string;
   readonly plan: SimulationPlan;
   /** Computed, not simulated. */

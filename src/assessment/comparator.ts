@@ -1,4 +1,4 @@
-/** Reads designs to compare with, as they are asked for: `block:4+6@local_site`, `urn:w=5,D=range`. */
+/** Reads designs to compare with, as the user writes them: `block:4+6@local_site`, `urn:w=5,D=range`. */
 import { ImbalanceMeasure } from '../../events/study.ts';
 import { quote } from '../base/text.ts';
 import { suggest } from '../configuration/values.ts';
@@ -11,7 +11,7 @@ type Kind = (typeof KINDS)[number];
 
 /** What follows the colon, for each kind. */
 const FORMS: Readonly<Record<Kind, string>> = {
-  urn: 'urn:w=5,alpha=0,beta=1,D=range (what is left out is as in the study)',
+  urn: 'urn:w=5,alpha=0,beta=1,D=range (anything left out is as in the study)',
   complete: 'complete',
   block: 'block:4, or block:4+6 for blocks of both sizes by lot',
   minimization: 'minimization:0.8',
@@ -21,7 +21,7 @@ const FORMS: Readonly<Record<Kind, string>> = {
 
 export class ComparatorError extends Error {}
 
-/** @throws ComparatorError with what is wrong with it, and what there is */
+/** @throws ComparatorError that says what is wrong, and what is available */
 export function readComparator(text: string, design: SimulatedDesign): Comparator {
   const [, head = '', places] = /^([^@]*)(?:@(.*))?$/s.exec(text) ?? [];
   const [, named = '', numbers] = /^([^:]*)(?::(.*))?$/s.exec(head) ?? [];
@@ -40,8 +40,8 @@ export function readComparator(text: string, design: SimulatedDesign): Comparato
 }
 
 /**
- * What a design is usually weighed against: complete randomization, blocks within sites if there is a factor of sites, and
- * minimization, which knows no ratio.
+ * What a design is usually compared with: complete randomization, blocks within sites if there is a factor for sites, and
+ * minimization, unless there is a ratio.
  */
 export function usualComparators(
   { ratio, factors }: SimulatedDesign,
@@ -93,12 +93,12 @@ function urnFrom(settings: string | undefined, design: SimulatedDesign): Compara
   return { kind: 'urn', ...urn };
 }
 
-/** As `readPlaces` reads it. */
+/** In the form that `readPlaces` reads. */
 function placeText(name: string): string {
   return !/[",]/.test(name) && name === name.trim() ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Names of factors, separated by commas. A name in double quotes may hold a comma, and two double quotes for one. */
+/** Names of factors, separated by commas. A name in double quotes may contain commas, and "" for a double quote. */
 function readPlaces(
   text: string,
   { factors }: SimulatedDesign,

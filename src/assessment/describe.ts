@@ -1,4 +1,4 @@
-/** A plan in words: its design, its participants, and how a comparator is called. */
+/** A plan in words: its design, its participants, and the names of comparators. */
 import { ratioText } from '../../projections/describe-design.ts';
 import type { SimulatedDesign, SimulationPlan } from '../simulation/plan.ts';
 
@@ -19,7 +19,7 @@ export function factorsText({ factors }: SimulatedDesign): string {
   return factors.map(({ name, levels }) => `${name} (${levels.join(', ')})`).join('; ');
 }
 
-/** With a ratio, the kernel computes imbalance otherwise: see docs/method.md. */
+/** With a ratio, the kernel computes imbalance differently: see docs/method.md. */
 export function algorithmText(design: SimulatedDesign): string {
   return `wei-urn-method1-pcg64, version ${hasRatio(design) ? 2 : 1}`;
 }
@@ -32,7 +32,7 @@ export function replicatesText({ plan, isExact }: { plan: SimulationPlan; isExac
   return isExact ? 'computed exactly' : `${numberText(plan.reps)} simulated trials, seed ${plan.seed}`;
 }
 
-/** As tables head it. */
+/** As in the heads of tables. */
 export function designName(name: string): string {
   return name === 'study' ? 'this study' : name;
 }

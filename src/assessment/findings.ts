@@ -1,4 +1,4 @@
-/** What was found of a design, in words. Each sentence is about its own figures; nothing is said that was not simulated. */
+/** The findings about a design, in words. Each sentence rests on its own figures: nothing is said that was not simulated. */
 import type { Comparator } from '../simulation/plan.ts';
 import type { Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';
@@ -31,7 +31,7 @@ export function findingsOf(assessment: Assessment): Finding[] {
     .filter(({ sentences }) => sentences.length > 0);
 }
 
-/** Of figures that this design has: others would leave a gap. */
+/** Only if this design has the figures: others would leave a gap. */
 function sentence(figures: Figures, names: readonly string[], text: (...values: string[]) => string): string {
   const found = names.map((name) => [name, figures.get(name)] as const);
   if (found.some(([, figure]) => figure === undefined)) return '';
@@ -53,12 +53,13 @@ function armsFound({ own, plan }: Assessment): string[] {
     sentence(
       own,
       ['overall.range.ge10'],
-      (share) => `A difference of 10 % of the participants or more comes out in ${share} of the trials.`,
+      (share) => `A difference of 10 % of the participants or more occurs in ${share} of the trials.`,
     ),
     sentence(
       own,
       ['course.range.mean', 'course.range.p95'],
-      (mean, p95) => `The largest difference on the way there is ${mean} on average, at most ${p95} in 95 %.`,
+      (mean, p95) =>
+        `The largest difference along the way is ${mean} on average, and at most ${p95} in 95 % of the trials.`,
     ),
   ];
 }
@@ -117,8 +118,8 @@ function driftFound(own: Figures): string {
   const drift = own.get('drift');
   if (!drift) return '';
   const much = `If outcomes rise or fall steadily over the trial, the variance that this adds to the difference of the arms is ${shown('drift', drift)} times that under complete randomization`;
-  if (drift.high < 1) return `${much}: the urns take away a part of it, not all.`;
-  if (drift.low > 1) return `${much}: it is more.`;
+  if (drift.high < 1) return `${much}: the urns remove part of it, not all.`;
+  if (drift.low > 1) return `${much}: the urns add to it.`;
   return `${much}: no protection was found.`;
 }
 
@@ -131,7 +132,7 @@ function lossFound({ own, plan }: Assessment): string {
   );
 }
 
-/** Of all these, less is better. */
+/** For all of these, less is better. */
 const COMPARED = [
   { name: 'overall.range.mean', words: 'the difference of the arms' },
   { name: 'levels.range.mean', words: 'the largest difference within a level' },
@@ -165,5 +166,5 @@ function besideText(own: Figures, other: Figures): string[] {
 function sizesNote(comparator: Comparator | undefined): string {
   const { rule } = comparator ?? {};
   if (rule?.kind !== 'block' || rule.sizes.length < 2) return '';
-  return 'Someone who knows everything is taken to know the size of each block, too: in a trial, right guesses are fewer.';
+  return 'Someone who knows everything is assumed to know the size of each block as well: in a trial, there are fewer right guesses.';
 }

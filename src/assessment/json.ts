@@ -32,7 +32,7 @@ export function jsonOf(assessment: Assessment): string {
   );
 }
 
-/** The share of each level, and where it is from. Levels drawn together in rows have more to them than their shares. */
+/** The share of each level, and its source. The shares do not say everything about levels that are drawn together in rows. */
 function levelsOf({ design, arrivals, arrivalsSource }: SimulationPlan) {
   const shares = sharesOf(arrivals, design.factors);
   const named = design.factors.map(({ name, levels }, f) => ({
@@ -53,7 +53,7 @@ function levelsOf({ design, arrivals, arrivalsSource }: SimulationPlan) {
   return { source: arrivalsSource, shares: named, ...rows, ...opens };
 }
 
-/** Of each level of each factor, with the sum 1. */
+/** For each level of each factor. The sum over a factor is 1. */
 export function sharesOf(arrivals: Arrivals, factors: SimulationPlan['design']['factors']): number[][] {
   const sums =
     arrivals.kind === 'shares'
@@ -74,7 +74,7 @@ export function sharesOf(arrivals: Arrivals, factors: SimulationPlan['design']['
 
 export const CSV_HEAD = ['design', 'figure', 'n', 'value', 'low', 'high'] as const;
 
-/** A figure about the whole course has the number of all participants. */
+/** A figure about the whole course is given with the total number of participants. */
 export function csvRowsOf({ designs, plan }: Assessment): string[][] {
   return designs.flatMap((design) =>
     Object.entries(design.figures).map(([full, { value, low, high }]) => {

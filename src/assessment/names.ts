@@ -1,4 +1,4 @@
-/** Names of figures: with the number of participants, as they are computed, and without. */
+/** Names of figures, with the number of participants (as they are computed) and without it. */
 import { rangeNames, valueNames } from '../simulation/figures/quantities.ts';
 import type { SimulationPlan } from '../simulation/plan.ts';
 import type { DesignResult, Figure } from '../simulation/result.ts';
@@ -16,7 +16,7 @@ export interface FigureName {
 }
 
 export function parted(full: string): FigureName {
-  // The name of a factor may end like this.
+  // The name of a factor may end in the same way.
   const found = full.startsWith('drawn.') ? null : /^(.*)@(\d+)((?:\.(?:mean|p\d\d|ge5|ge10))?)$/s.exec(full);
   if (!found) return { name: full, n: undefined };
   const [, before = '', n, after = ''] = found;
@@ -38,7 +38,7 @@ export function figuresByName(
 
 const OF_A_RANGE = ['mean', 'p05', 'p25', 'p50', 'p75', 'p95', 'ge5', 'ge10'] as const;
 
-/** Of the study's own design: what there will be, those after all participants also without `@n`. */
+/** The names that the study's own design will have; those after all participants also without `@n`. */
 export function figureNames(plan: SimulationPlan): string[] {
   const { design, at, participants } = plan;
   const factors = design.factors.map(({ name }) => name);

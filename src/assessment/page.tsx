@@ -24,7 +24,7 @@ body { max-width: 1000px; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 0 6mm; }
 figcaption { font-weight: bold; overflow-wrap: anywhere; }
 .scatter { max-width: 640px; }
-/* On a narrow screen a smaller one, whose labels keep their size. */
+/* Narrow screens get a smaller chart, with labels of the same size. */
 .narrow { display: none; }
 @media screen and (max-width: 600px) { .narrow { display: block; } .broad { display: none; } }
 ul { margin: 0 0 2mm; padding-left: 5mm; }
@@ -75,7 +75,7 @@ function basis({ plan, isExact }: Assessment): string {
   const trials = isExact
     ? `Computed exactly for ${numberText(plan.participants)} participants`
     : `${numberText(plan.reps)} simulated trials of ${numberText(plan.participants)} participants`;
-  return `${trials}, with levels from ${plan.arrivalsSource}. No participant of the study is in it, and nothing of the study's seed.`;
+  return `${trials}, with levels from ${plan.arrivalsSource}. They use no participant of the study, and not its seed.`;
 }
 
 function findings(assessment: Assessment): string {
@@ -85,9 +85,9 @@ function findings(assessment: Assessment): string {
   );
   const interval = assessment.isExact
     ? ''
-    : ' Brackets hold the 95 % interval of the Monte Carlo error, and differences within it are not called differences.';
+    : ' Brackets contain the 95 % interval of the Monte Carlo error. Differences within it are not reported as differences.';
   return `${texts.join('\n')}
-<p class="lead">This was found for this design, with these participants; another number of participants or other shares of the levels can change it.${interval}</p>`;
+<p class="lead">These findings are for this design and these participants; a different number of participants or different shares of the levels can change them.${interval}</p>`;
 }
 
 function requirements({ judged }: Assessment): string {
@@ -102,14 +102,14 @@ function pictures(assessment: Assessment): string {
   const { designs, plan } = assessment;
   const n = plan.participants;
   return `<h2>Imbalance of the arms after ${n} participants</h2>
-<p class="lead">Across: the range, that is the difference of the largest and the smallest arm. Up: the share of the trials in which it came out, to a scale of its own for each design. The dashed line has 95 % of the trials at or left of it.</p>
+<p class="lead">Across: the range, which is the difference between the largest and the smallest arm. Up: the share of the trials with that range, on a separate scale for each design. 95 % of the trials are at or to the left of the dashed line.</p>
 <div class="grid">${distributions(designs, n).join('\n')}</div>
 <h2>Guessing against imbalance</h2>
-<p class="lead">Designs further to the left hold the arms closer together; those further down are harder to guess.</p>
+<p class="lead">Designs further to the left keep the arms closer together; those further down are harder to guess.</p>
 <figure class="scatter broad">${scatter(assessment, { width: 560, height: 360 })}</figure>
 <figure class="scatter narrow">${scatter(assessment, { width: 350, height: 330 })}</figure>
 <h2>Imbalance while the trial grows</h2>
-<p class="lead">Across: participants. Up: the range of the arms; the line is its median, the dark band holds half of the trials, the light one nine tenths.</p>
+<p class="lead">Across: participants. Up: the range of the arms; the line is its median, the dark band contains half of the trials, the light one nine tenths.</p>
 <div class="grid">${courses(designs).join('\n')}</div>`;
 }
 
@@ -203,7 +203,7 @@ function cell(name: string, figure: Figure | undefined): string {
   return `${shownValue(name, value)}${interval}`;
 }
 
-/** It can be scrolled, by keyboard too. */
+/** It can be scrolled, also by keyboard. */
 function wideTable(
   about: string,
   designs: readonly DesignResult[],
@@ -232,8 +232,8 @@ function overTheCourse({ designs, plan }: Assessment): string {
       ...designs.map(({ figures }) => cell(`.${what}`, figures[`overall.range@${n}.${what}`])),
     ]),
   );
-  return `<h3>On the way</h3>
-${wideTable('Figures on the way', designs, rows)}`;
+  return `<h3>Along the way</h3>
+${wideTable('Figures along the way', designs, rows)}`;
 }
 
 function settings(assessment: Assessment): string {

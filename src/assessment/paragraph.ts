@@ -11,7 +11,7 @@ export function paragraphOf({ plan, designs, own, version, isExact, command }: A
     ? `computed exactly for ${participants} participants`
     : `assessed by ${numberText(reps)} simulated trials of ${participants} participants (seed ${seed})`;
   const sentences = [
-    `Participants of ${study} are allocated by Wei's urn (urn ${version}, algorithm ${algorithmText(design)}): each level of each factor has an urn; the arm is drawn from the most imbalanced urn of the participant's levels, ties by lot.`,
+    `Participants of ${study} are allocated by Wei's urn (urn ${version}, algorithm ${algorithmText(design)}): each level of each factor has an urn; the arm is drawn from the most imbalanced urn of the participant's levels, with ties broken by lot.`,
     `Arms: ${armsText(design)}. Factors: ${factorsText(design)}. Settings: ${urnText(design)}.`,
     `The design was ${how}; the levels of participants came from ${arrivalsSource}.`,
     outcomes(own, participants, siteName(plan)),
@@ -25,7 +25,7 @@ export function paragraphOf({ plan, designs, own, version, isExact, command }: A
       .map((one) => `With ${one.name} instead: ${figuresText(figuresByName(one, plan), siteName(plan))}.`),
     ...(isExact ? [] : ['In brackets: 95 % intervals of the Monte Carlo error.']),
     analysis(plan),
-    `These figures are repeated by: ${command}`,
+    `To reproduce these figures: ${command}`,
   ];
   return sentences.filter((one) => one !== '').join(' ');
 }
@@ -69,5 +69,5 @@ function sentenceOf(
 /** The outcome and its statistic are the trial's own choice. */
 function analysis({ study, design }: Assessment['plan']): string {
   const statistic = design.treatments.length > 2 ? 'F' : 'mean';
-  return `The arms are compared by a re-randomization test, which repeats these allocations with all else held fixed: urn rerandomize --study ${JSON.stringify(study)} --outcomes FILE --outcome COLUMN --statistic ${statistic} --reps 9999 --seed 1 [put in the file and column, and the statistic of the protocol: mean, ranksum, proportion, logrank, F or kruskal].`;
+  return `The arms are compared by a re-randomization test, which repeats these allocations with everything else held fixed: urn rerandomize --study ${JSON.stringify(study)} --outcomes FILE --outcome COLUMN --statistic ${statistic} --reps 9999 --seed 1 [insert the file, the column, and the statistic of the protocol: mean, ranksum, proportion, logrank, F or kruskal].`;
 }

@@ -10,7 +10,7 @@ type Factors = SimulatedDesign['factors'];
 
 const WEIGHT = 'weight';
 
-/** @throws ImportError with all that is wrong with the file */
+/** @throws ImportError listing every problem in the file */
 export function readProfiles(bytes: Buffer, factors: Factors): Extract<Arrivals, { kind: 'rows' }> {
   const [header, ...rows] = csvRows(bytes);
   const columns = columnsOf(header, factors);

@@ -23,7 +23,7 @@ export interface Judged {
   readonly requirement: string;
   readonly met: boolean;
   readonly figure: Figure;
-  /** Then another seed could judge otherwise. */
+  /** If so, another seed could give a different verdict. */
   readonly withinError: boolean;
 }
 
@@ -66,7 +66,7 @@ export function judge(
 function unknownFigure(name: string, names: readonly string[], design: SimulatedDesign): string {
   const nearest = nearestTo(name, names);
   const hint = nearest === undefined ? '' : ` (hint: did you mean ${nearest}?)`;
-  return `there is no figure ${quote(name)} of this design${hint}; there are:\n  ${named(names, design).join('\n  ')}`;
+  return `there is no figure ${quote(name)} of this design${hint}; it has:\n  ${named(names, design).join('\n  ')}`;
 }
 
 /** Each level, and each kind of range, has the same figures, so they are named once. */
@@ -89,7 +89,7 @@ function named(names: readonly string[], { factors }: SimulatedDesign): string[]
 export function judgedText({ requirement, met, figure, withinError }: Judged): string {
   const { value, low, high } = figure;
   const interval = low < high ? ` [${short(low)}, ${short(high)}]` : '';
-  const remark = withinError ? '; the number lies within the Monte Carlo error: more --reps tell' : '';
+  const remark = withinError ? '; the number is within the Monte Carlo error: use more --reps' : '';
   return `${met ? 'met' : 'NOT MET'}: ${requirement}; it is ${short(value)}${interval}${remark}`;
 }
 

@@ -1,4 +1,4 @@
-/** Figures as people read them. */
+/** Figures in the form that people read. */
 import type { Figure } from '../simulation/result.ts';
 
 /** Probabilities, and shares of trials and of allocations. */
@@ -8,7 +8,7 @@ const QUANTILE = /\.p\d\d$/;
 
 /** @param name without `@n` */
 export function shownValue(name: string, exact: number): string {
-  // No minus before what is shown as zero.
+  // No minus sign before a number that is shown as zero.
   const value = Math.abs(exact) < 0.00005 ? 0 : exact;
   if (IN_PERCENT.test(name)) return `${(100 * value).toFixed(2)} %`;
   if (THREE_DECIMALS.test(name)) return value.toFixed(3);

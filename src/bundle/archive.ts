@@ -38,7 +38,7 @@ export async function writeArchive(
   files: readonly ArchiveFile[],
   onWritten: (file: WrittenFile) => void,
 ): Promise<string> {
-  if (existsSync(out)) throw Object.assign(new Error(`${out} exists already`), { code: 'EEXIST' });
+  if (existsSync(out)) throw Object.assign(new Error(`${out} already exists`), { code: 'EEXIST' });
   const draft = `${out}.new-${randomBytes(6).toString('hex')}`;
   const zip = new ZipFile();
   // The library's types use an older name for this stream.

@@ -333,7 +333,7 @@ export class StudySummary {
         : `recorded late: the treatment was shown at ${shownInstant(shownAt)}`;
     if (participantId === undefined) this.revealedPacks++;
     const what = `code of ${participantId === undefined ? `pack ${code}` : this.#idOf(participantId)} broken: ${category}`;
-    const byPack = participantId === undefined ? 'nobody had it' : `asked for by the pack ${code}`;
+    const byPack = participantId === undefined ? 'nobody had it' : `requested with the pack ${code}`;
     const texts = [code !== undefined && byPack, late, ...groundsTexts(event.sections)];
     this.#noteBreak(event, category, sentence(what, ...texts));
   }

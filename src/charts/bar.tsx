@@ -1,4 +1,4 @@
-/** One bar of a table, in parts. The numbers are beside it in the table, so it has no text alternative. */
+/** One bar of a table, in parts. The table has the numbers beside it, so it needs no text alternative. */
 import { Bar as Rectangle } from '@visx/shape';
 
 interface BarProps {

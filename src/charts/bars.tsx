@@ -1,4 +1,4 @@
-/** Horizontal bars with their names, one below the other, to the same scale. */
+/** Horizontal bars with their names, one below the other, on the same scale. */
 import { Group } from '@visx/group';
 import { scaleLinear } from '@visx/scale';
 import { Bar as Rectangle } from '@visx/shape';
@@ -22,7 +22,7 @@ const BAR = 14;
 /** For the names, and for the sum after each bar. */
 const MARGIN = { left: 210, right: 44 } as const;
 /** What fits left of the bars. */
-const MOST_CHARACTERS = 34;
+const MAX_CHARACTERS = 34;
 
 export function Bars({ width, bars, alternative }: BarsProps) {
   const sums = bars.map(({ parts }) => parts.reduce((sum, { count }) => sum + count, 0));
@@ -59,5 +59,5 @@ export function Bars({ width, bars, alternative }: BarsProps) {
 
 function shortened(text: string): string {
   const characters = [...text];
-  return characters.length > MOST_CHARACTERS ? `${characters.slice(0, MOST_CHARACTERS - 1).join('')}…` : text;
+  return characters.length > MAX_CHARACTERS ? `${characters.slice(0, MAX_CHARACTERS - 1).join('')}…` : text;
 }

@@ -1,4 +1,4 @@
-/** An imbalance as a study grows: its median, and the bands that hold half and nine tenths of the trials. */
+/** An imbalance as a study grows: its median, and the bands that contain half and nine tenths of the trials. */
 import { scaleLinear } from '@visx/scale';
 import { Area, LinePath } from '@visx/shape';
 import type { CoursePoint } from '../simulation/result.ts';
@@ -7,7 +7,7 @@ import { ChartText, FONT_SIZE, Frame, plot, type Size } from './frame.tsx';
 
 interface CourseChartProps extends Size {
   readonly points: readonly CoursePoint[];
-  /** What the vertical axis goes up to: the same for all charts that are compared. */
+  /** The top of the vertical axis: the same for all charts that are compared. */
   readonly most: number;
   /** What is written after the last point. */
   readonly endLabels: { readonly p50: string; readonly p95: string };

@@ -1,7 +1,7 @@
 /** The labels of a time axis. */
 const DAY_MS = 86_400_000;
 
-/** By how long a time the chart shows: hours, days, months or years. */
+/** Depends on the length of time that the chart shows: hours, days, months or years. */
 export function dateFormat(
   [from, to]: readonly [Date, Date],
   language: string,

@@ -5,7 +5,7 @@ import { COLOURS } from './colours.ts';
 import { ChartText, Frame, plot, rowsIn, type Size } from './frame.tsx';
 import type { DifferencePoint } from './series.ts';
 
-/** Between which values the difference is expected. */
+/** The values between which the difference is expected. */
 export interface Expected {
   readonly enrolled: number;
   readonly low: number;

@@ -1,4 +1,4 @@
-/** How often each imbalance came out, as columns. */
+/** How often each imbalance occurred, as columns. */
 import { scaleLinear } from '@visx/scale';
 import { Bar as Rectangle } from '@visx/shape';
 import { COLOURS } from './colours.ts';
@@ -13,7 +13,7 @@ export interface Column {
 
 interface DistributionChartProps extends Size {
   readonly columns: readonly Column[];
-  /** What the axes go up to. For charts that are compared, the value is the same. */
+  /** The ends of the axes. The value is the same for charts that are compared. */
   readonly most: { readonly value: number; readonly share: number };
   /** A value that is marked, and what it is. */
   readonly mark: { readonly value: number; readonly label: string };
@@ -65,7 +65,7 @@ export interface Columns {
   readonly width: number;
 }
 
-const MOST_COLUMNS = 40;
+const MAX_COLUMNS = 40;
 
 /** About 40 columns at most, none of which is empty because no value can fall into it. */
 export function columnsFor(values: readonly number[]): Columns {
@@ -73,7 +73,7 @@ export function columnsFor(values: readonly number[]): Columns {
   const steps = sorted.slice(1).map((value, i) => value - (sorted[i] ?? 0));
   const step = steps.length > 0 ? Math.min(...steps) : 1;
   const span = (sorted.at(-1) ?? 0) - (sorted[0] ?? 0);
-  return { step, width: step * Math.max(1, Math.ceil(span / step / MOST_COLUMNS)) };
+  return { step, width: step * Math.max(1, Math.ceil(span / step / MAX_COLUMNS)) };
 }
 
 /** The column that a value falls into. A column of one value has it in its middle. */

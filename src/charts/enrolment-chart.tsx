@@ -17,11 +17,11 @@ interface EnrolmentChartProps extends Size {
   readonly points: readonly EnrolmentPoint[];
   readonly target?: number | undefined;
   readonly targetLabel?: string | undefined;
-  /** Up to when the chart goes, so that a time without enrolment is seen. */
+  /** The end of the chart, so that a time without enrolment is visible. */
   readonly until: string;
   readonly alternative: string;
   readonly language: string;
-  /** Without it, the zone of whoever looks. */
+  /** Default: the zone of the reader. */
   readonly timeZone?: 'UTC' | undefined;
 }
 

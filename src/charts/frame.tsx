@@ -1,4 +1,4 @@
-/** What every chart with axes has: its size, the lines behind the data, and the few labels of its axes. */
+/** What all charts with axes share: the size, the lines behind the data, and the few labels of the axes. */
 import { Axis, Orientation } from '@visx/axis';
 import { GridRows } from '@visx/grid';
 import { Group } from '@visx/group';
@@ -15,7 +15,7 @@ export interface Size {
 const MARGIN = { top: 22, right: 52, bottom: 26, left: 44 } as const;
 export const FONT_SIZE = 12;
 
-/** How many lines there are behind the data, about. With `nice`, the highest of them is above all data. */
+/** Roughly how many lines there are behind the data. With `nice`, the highest of them is above all data. */
 export function rowsIn({ height }: Size): number {
   return Math.max(2, Math.floor(height / 50));
 }
@@ -120,7 +120,7 @@ interface ChartTextProps {
   readonly children: ReactNode;
 }
 
-/** visx has a component for text, too; in a file it leaves style attributes, which a strict policy does not let pass. */
+/** Used instead of the text component of visx, which writes style attributes: a strict policy forbids them in a file. */
 export function ChartText({ x, y, anchor, isData = false, children }: ChartTextProps) {
   return (
     <text

@@ -1,4 +1,4 @@
-/** Finds places for the labels of points, so that none lies on another, or on a point. */
+/** Finds places for the labels of points, so that none covers another, or a point. */
 import type { Size } from './frame.tsx';
 
 export interface Place {
@@ -24,12 +24,12 @@ const POINT = 6;
 const GAP = 9;
 /** Nothing is measured, so letters count as wide ones. */
 const LETTER = 6.8;
-const MOST_LINES = 14;
+const MAX_LINES = 14;
 
 /**
  * @param texts of the labels, in the order of the points
- * @param size of the plot, within which they must lie
- * @param obstacles what else they must not lie on
+ * @param size of the plot, which the labels must not leave
+ * @param obstacles what else they must not cover
  */
 export function placeLabels(
   points: readonly Place[],
@@ -46,7 +46,7 @@ export function placeLabels(
       const box = boxOf(label, width);
       return [...fixed, ...taken].every((other) => !overlap(box, other));
     };
-    // The candidates are never empty: one side or the other has room, or neither.
+    // There is always a candidate: if none is within the plot, one outside is used.
     const chosen = places.find(isFree) ?? (places[0] as Label);
     taken.push(boxOf(chosen, width));
     return chosen;
@@ -55,10 +55,7 @@ export function placeLabels(
 
 /** From near to far, those within the plot. */
 function candidates({ x, y }: Place, width: number, size: Size): Label[] {
-  const rises = Array.from(
-    { length: MOST_LINES },
-    (_, i) => (i % 2 === 0 ? -1 : 1) * Math.ceil(i / 2) * LINE,
-  );
+  const rises = Array.from({ length: MAX_LINES }, (_, i) => (i % 2 === 0 ? -1 : 1) * Math.ceil(i / 2) * LINE);
   const all = rises.flatMap((rise): Label[] => {
     const isFar = Math.abs(rise) > LINE;
     return [

@@ -5,7 +5,7 @@ export type Counts = Readonly<Record<string, number>>;
 
 export interface Arm {
   readonly name: string;
-  /** How many participants it gets for one of an arm with the share 1. */
+  /** How many participants it gets for each one of an arm with the share 1. */
   readonly share: number;
 }
 
@@ -18,7 +18,7 @@ export interface DifferencePoint {
 export function largestDifference(counts: Counts, arms: readonly Arm[]): number {
   if (arms.length === 0) return 0;
   const perShare = arms.map(({ name, share }) => (counts[name] ?? 0) / share);
-  // Shares make fractions; a tenth of a participant is precise enough.
+  // Shares give fractions; a tenth of a participant is precise enough.
   return Math.round((Math.max(...perShare) - Math.min(...perShare)) * 10) / 10;
 }
 

@@ -14,7 +14,7 @@ export interface DesignPoint {
 
 interface TradeOffChartProps extends Size {
   readonly points: readonly DesignPoint[];
-  /** In percent: how often somebody is right who knows nothing. */
+  /** In percent: how often somebody who knows nothing is right. */
   readonly blind: number;
   readonly xTitle: string;
   readonly yTitle: string;

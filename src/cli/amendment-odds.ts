@@ -8,13 +8,13 @@ import { table } from './output.ts';
 
 export interface Odds {
   readonly before: readonly LevelOdds[];
-  /** What is asked for comes first. */
+  /** The history that was asked for comes first. */
   readonly after: readonly { readonly history: History; readonly levels: readonly LevelOdds[] }[];
 }
 
 /**
- * @param revision that the amendment would have
- * @returns undefined if all urns that are drawn from go on as they are
+ * @param revision the one that the amendment would have
+ * @returns undefined if no urn that is drawn from changes
  */
 export function oddsOf(state: RegisteredState, command: Amend, revision: number): Odds | undefined {
   const asked = historyOf(command);
@@ -37,7 +37,7 @@ export function historyOf({ history, changes }: Amend): History | undefined {
   return history ?? defaultHistory(changes);
 }
 
-/** A level that comes, goes or has another name leaves the urns of the others as they are, unless all begin anew. */
+/** Adding, closing or renaming a level leaves the urns of the others unchanged, unless all begin anew. */
 function changesOdds(command: Amend): boolean {
   const isOfUrns = ({ kind }: DesignChange) =>
     kind.startsWith('arm-') || kind === 'urn' || kind === 'ratio' || kind === 'factor-retired';
@@ -56,7 +56,7 @@ export function oddsTable({ before, after }: Odds): string {
     { title: 'before', levels: before },
     ...after.map(({ history, levels }) => ({ title: after.length > 1 ? history : 'after', levels })),
   ];
-  // By its name of afterwards. Levels are found by their places, which stay.
+  // Under its new name. Levels are matched by position, which does not change.
   const named = new Map(
     [before, ...after.map(({ levels }) => levels)].flat().map((one) => [placeOf(one), one]),
   );

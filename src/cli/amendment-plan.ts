@@ -1,4 +1,4 @@
-/** The amendment that a studies file asks for: its changes, what of it is not possible, and what may not be meant. */
+/** The amendment that a studies file asks for: its changes, what is not possible, and what may be a mistake. */
 import type { DesignChange, History } from '../../events/amendment.ts';
 import type { Protocol } from '../../events/text.ts';
 import { activeFactors, amendedDesign, type Design } from '../../projections/design.ts';
@@ -19,7 +19,7 @@ import { describeChange, settingOf } from './design-text.ts';
 import { cliActor } from './options.ts';
 import { readRenamings } from './rename-option.ts';
 
-export interface Wish {
+export interface AmendRequest {
   /** What the studies file says. */
   readonly file: ConfiguredStudy;
   readonly reason: string;
@@ -27,7 +27,7 @@ export interface Wish {
   /** `FACTOR:OLD=NEW`. */
   readonly rename: readonly string[];
   readonly alias: boolean;
-  /** Default: what the changes have. */
+  /** Undefined: the default for these changes. */
   readonly history: History | undefined;
 }
 
@@ -37,8 +37,8 @@ export interface Plan {
   readonly problems: readonly string[];
 }
 
-export function planOf({ registered, design }: Study, wish: Wish): Plan {
-  const { file, reason, decision, rename, alias, history } = wish;
+export function planOf({ registered, design }: Study, asked: AmendRequest): Plan {
+  const { file, reason, decision, rename, alias, history } = asked;
   const { renamings, problems } = readRenamings(
     rename,
     alias,
@@ -57,7 +57,7 @@ export function planOf({ registered, design }: Study, wish: Wish): Plan {
     command,
     problems: [
       ...problems,
-      ...protocolProblems(wish),
+      ...protocolProblems(asked),
       ...configurationDifferences(registered, after, file).map(
         (difference) => `${at(file, difference.what)}: ${whyNoAmendment(difference, design)}`,
       ),
@@ -70,18 +70,18 @@ function whyNoAmendment(difference: ConfigurationDifference, { factors }: Design
   const { what, inForce, file } = difference;
   const name = /^factors\.(.*)$/s.exec(what)?.[1];
   if (name === undefined || inForce !== undefined || file === undefined)
-    return `${describeDifference(difference)}, which no amendment changes (hint: restore it, or register a study with a new name)`;
+    return `${describeDifference(difference)}, which no amendment can change (hint: restore it, or register a study with a new name)`;
   return factors.some((factor) => factor.name === name)
     ? `the factor ${quote(name)} is retired, and a retired factor never returns (hint: take it out of the file)`
-    : `the factor ${quote(name)} is new: nobody so far has a level of it, so its urns would have no counts (hint: register a successor study that has it, under another name)`;
+    : `the factor ${quote(name)} is new: nobody has a level of it yet, so its urns would have no counts (hint: register a successor study that has it, under another name)`;
 }
 
 /** The file would differ as soon as the amendment is recorded. */
-function protocolProblems({ file, decision: { protocol } }: Wish): string[] {
+function protocolProblems({ file, decision: { protocol } }: AmendRequest): string[] {
   const stated = file.configuration.protocol;
   if (!stated || !protocol || isSame(stated, protocol)) return [];
   return [
-    `${at(file, 'protocol')}: the file says another protocol than --protocol (hint: bring it up to date)`,
+    `${at(file, 'protocol')}: the file names a different protocol from --protocol (hint: bring it up to date)`,
   ];
 }
 
@@ -103,13 +103,13 @@ export function problemText(
   return field === 'history' ? `--history: ${why}` : `${field}: ${why}`;
 }
 
-/** The line of a setting, as compilers say it. */
+/** The line of a setting, in the form that compilers use. */
 function at({ file, lineOf }: ConfiguredStudy, setting: string): string {
   return `${file}:${lineOf(setting)}`;
 }
 
 /**
- * What may not be meant.
+ * What may be a mistake.
  * @param designs all that the study has had, in order
  */
 export function doubts(
@@ -122,7 +122,7 @@ export function doubts(
   return [
     ...(isBehind
       ? [
-          'warning: the file says what an earlier design was, so this takes back what was amended since (hint: is it up to date?)',
+          'warning: the file describes an earlier design, so this reverts what was amended since (hint: is it up to date?)',
         ]
       : []),
     ...file.configuration.factors.flatMap(({ name }) => renamingHint(name, changes)),
@@ -136,16 +136,16 @@ function renamingHint(factor: string, changes: readonly DesignChange[]): string[
   if (goes.length === 0 || comes.length === 0) return [];
   const pair = goes.length + comes.length === 2 ? `${goes[0]}=${comes[0]}` : 'OLD=NEW';
   return [
-    `hint: ${factor} has a level that goes and one that comes; if it is the same one under another name, use --rename ${quote(`${factor}:${pair}`)}`,
+    `hint: ${factor} loses one level and gains another; if they are the same level under two names, use --rename ${quote(`${factor}:${pair}`)}`,
   ];
 }
 
-/** No amendment renames an arm: whoever has it would have another one in every record. */
+/** No amendment renames an arm: every record of its participants would name a different one. */
 function armsHint(changes: readonly DesignChange[]): string[] {
   const has = (kind: DesignChange['kind']) => changes.some((change) => change.kind === kind);
   return has('arm-closed') && has('arm-added')
     ? [
-        'hint: one arm is closed and another one is added; an arm cannot be renamed, so if it is the same treatment, write its old name',
+        'hint: one arm is closed and another is added; an arm cannot be renamed, so if it is the same treatment, write its old name',
       ]
     : [];
 }

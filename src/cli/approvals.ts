@@ -1,4 +1,4 @@
-/** What was decided about a study outside this system, as it is stated: --reason, --approved-by and --protocol. */
+/** Decisions made about a study outside this system, as the user states them: --reason, --approved-by and --protocol. */
 import { Option } from 'commander';
 import type { Approval, Protocol } from '../../events/text.ts';
 import { isDay } from '../base/day.ts';
@@ -6,7 +6,7 @@ import { freeTextProblem } from '../base/free-text.ts';
 import { quote } from '../base/text.ts';
 import { UsageError } from './options.ts';
 
-/** What was read, or what is wrong with the text: each a sentence. */
+/** What was read, or what is wrong with the text, one sentence per problem. */
 export type Read<T> = { readonly value: T } | { readonly problems: readonly string[] };
 
 export const APPROVAL_FORM = 'NAME, ROLE, DATE[, REFERENCE]';
@@ -14,8 +14,8 @@ export const APPROVAL_EXAMPLE = 'Dr. A. Ruiz, sponsor, 2027-09-01';
 /** For the help of a command. */
 export const IN_THE_CLEAR =
   "What you write is recorded in the clear: blinded readers see it, in the log, in bundles and in the feed. Name nobody's arm.";
-/** For a dry run: whoever tries something out may have the approval still to come. */
-export const APPROVAL_TO_COME: Approval = { name: 'somebody', role: 'somebody', on: '2000-01-01' };
+/** For a dry run, which may come before the approval. */
+export const PLACEHOLDER_APPROVAL: Approval = { name: 'somebody', role: 'somebody', on: '2000-01-01' };
 const MAX_LENGTH = 200;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
@@ -30,7 +30,7 @@ export interface Decision {
   readonly protocol?: Protocol | undefined;
 }
 
-/** As what is decided case by case, it is not read from the environment. */
+/** Not read from the environment, because it is decided case by case. */
 export function approvedByOption(): Option {
   return new Option(
     '--approved-by <approval>',
@@ -45,7 +45,7 @@ export function protocolOption(): Option {
   );
 }
 
-/** @throws UsageError with all that is wrong */
+/** @throws UsageError listing every problem */
 export function decisionOf({ reason, approvedBy = [], protocol }: DecisionOptions): Decision {
   const unfit = reason === undefined ? undefined : freeTextProblem(reason, 1);
   const problems = unfit === undefined ? [] : [`--reason ${unfit}`];
@@ -76,7 +76,7 @@ function listed(...texts: (string | undefined)[]): string {
 export function parseApproval(text: string): Read<Approval> {
   const parts = text.split(',').map((part) => part.trim());
   const found = parts.findIndex((part) => DAY.test(part));
-  // Without a date, name and role are still what comes first.
+  // Even without a date, name and role come first.
   const before = parts.slice(0, found < 0 ? 2 : found);
   const [name = '', role = ''] = before;
   const on = found < 0 ? parts[2] : parts[found];

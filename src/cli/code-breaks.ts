@@ -29,8 +29,8 @@ interface PrintOptions extends ParticipantOptions {
 }
 
 const PRINT_HELP = `
-The text names the participant's ARM. Seal it in an envelope that shows when it was opened, and report an opened one with
-urn unblindings add. Printing is recorded (urn operations).`;
+The text names the participant's ARM. Seal it in an envelope that shows whether it has been opened, and report an opened
+envelope with urn unblindings add. Printing is recorded (urn operations).`;
 
 /** The first one is the default. */
 export function codeBreaksCommand(): Command[] {
@@ -85,7 +85,7 @@ function row(one: CodeBreak & { readonly id: string | undefined }): string[] {
     ...(requestedBy === undefined ? [] : [`for ${requestedBy}`]),
   ].join(' ');
   const remarks = [
-    ...(code === undefined ? [] : [`asked for by the pack ${code}`]),
+    ...(code === undefined ? [] : [`requested with the pack ${code}`]),
     ...(participantId === undefined ? ['which nobody had'] : []),
     ...(how.type === 'reported' && how.inadvertent ? ['inadvertent'] : []),
     ...(isLate ? [`recorded late, at ${one.at}`] : []),
@@ -121,7 +121,7 @@ async function printEnvelope({ study: name, id, out, ...options }: PrintOptions)
       '',
       'Open only in an emergency. Then report it: who opened it, when, and why.',
     ].join('\n');
-    // The file is made first: a disclosure must not be recorded of a file that cannot be written.
+    // The file is created first: no disclosure may be recorded for a file that cannot be written.
     const file = out === undefined ? undefined : newFile(out);
     await recordDisclosure(log, { what: 'envelopes', study: name, participant: id });
     if (file === undefined) result(text);
@@ -139,7 +139,7 @@ function formerId(participant: Participant): string[] {
   return currentId(participant) === participantId ? [] : [`Formerly     ${participantId}`];
 }
 
-/** @throws UsageError when there is such a file */
+/** @throws UsageError if the file exists */
 function newFile(path: string): number {
   try {
     return openSync(path, 'wx', 0o600);

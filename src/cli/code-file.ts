@@ -1,14 +1,14 @@
-/** Reads files of pack codes, finds all that is wrong with them, and makes lists of what is new. */
+/** Reads files of pack codes, finds every problem in them, and makes lists of the new packs. */
 import { type Level, PackCode } from '../../events/study.ts';
 import { activeFactors, type Factor, openTreatments, ratioOf } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
 import { bytesOf, type CsvRow, csvRows } from '../import/csv-file.ts';
 import { ImportError } from '../import/source-table.ts';
 import type { RegisterCodes } from '../study/commands.ts';
-import { MOST_BYTES, tellsArm } from '../study/decide-packs.ts';
+import { MAX_BYTES, revealsArm } from '../study/decide-packs.ts';
 import { allowed, noSuchLevel } from '../study/levels.ts';
 import { whereNow } from '../study/pack-map.ts';
-import { MOST_CODES, type Pack } from '../study/packs.ts';
+import { MAX_CODES, type Pack } from '../study/packs.ts';
 import type { RegisteredState } from '../study/state.ts';
 
 type Entry = RegisterCodes['entries'][number];
@@ -25,19 +25,19 @@ export interface CodeFile {
   readonly lists: readonly CodeList[];
   /** How many rows are new. */
   readonly added: number;
-  /** How many are registered already, as the file says. */
+  /** How many are already registered with the same treatment and level. */
   readonly skipped: number;
   readonly warnings: readonly string[];
 }
 
 export const CODE_FORM = '1 to 64 of A–Z a–z 0–9 - _ . /';
 
-/** A row that is as it should be. */
+/** A valid row. */
 interface Row extends Entry {
   readonly where: Level | undefined;
 }
 
-/** @throws ImportError with all that is wrong with the file */
+/** @throws ImportError listing every problem in the file */
 export function readCodeFile(path: string, state: RegisteredState): CodeFile {
   const [header, ...rows] = csvRows(bytesOf(path));
   const { design } = state;
@@ -58,8 +58,8 @@ export function readCodeFile(path: string, state: RegisteredState): CodeFile {
       continue;
     }
     const why = [
-      ...(earlier === undefined ? [] : [`the code ${read.code} is in line ${earlier}, too`]),
-      ...(registered && !isThere ? [registeredOtherwise(read)] : []),
+      ...(earlier === undefined ? [] : [`the code ${read.code} is also in line ${earlier}`]),
+      ...(registered && !isThere ? [registeredDifferently(read)] : []),
       ...entryProblems(read, factor, design),
     ];
     if (why.length === 0) added.push(read);
@@ -85,7 +85,7 @@ function factorOf(columns: readonly string[], design: Design): Factor | undefine
   throw new ImportError([`${why} ${allowed(activeFactors(design).map((one) => one.name))}`]);
 }
 
-/** Undefined, and a problem, for a row of another form. */
+/** For a malformed row it adds a problem and returns undefined. */
 function readRow({ line, cells }: CsvRow, factor: Factor | undefined, problems: string[]): Row | undefined {
   const [code = '', treatment = '', level = ''] = cells;
   const expected = factor ? 3 : 2;
@@ -110,7 +110,7 @@ function isSame(pack: Pack, { treatment, where }: Row, state: RegisteredState): 
   return pack.treatment === treatment && now?.factor === level?.factor && now?.level === level?.level;
 }
 
-function registeredOtherwise({ code }: Row): string {
+function registeredDifferently({ code }: Row): string {
   return `the code ${code} is registered already, with another treatment or level (hint: urn codes list)`;
 }
 
@@ -127,7 +127,7 @@ function entryProblems(
         ? `the arm ${quote(treatment)} is closed`
         : `the study has no arm ${quote(treatment)} ${allowed(open)}`,
     );
-  if (tellsArm(code, design.treatments)) why.push(`the code ${code} is, or contains, the name of an arm`);
+  if (revealsArm(code, design.treatments)) why.push(`the code ${code} is, or contains, the name of an arm`);
   if (factor && where?.level === '')
     why.push(`no level of ${factor.name} (hint: packs for all levels go into a file without this column)`);
   else if (factor && where && !factor.levels.includes(where.level))
@@ -140,10 +140,10 @@ function listsOf(rows: readonly Row[]): CodeList[] {
   const lists: { where: Level | undefined; entries: Entry[]; bytes: number }[] = [];
   const unfinished = new Map<string | undefined, (typeof lists)[number]>();
   for (const { where, ...entry } of rows) {
-    // With the comma or bracket before it. The last bracket is counted from the start.
+    // Includes the comma or bracket before it. The closing bracket is counted from the start.
     const bytes = Buffer.byteLength(JSON.stringify(entry)) + 1;
     let list = unfinished.get(where?.level);
-    if (!list || list.entries.length >= MOST_CODES || list.bytes + bytes > MOST_BYTES) {
+    if (!list || list.entries.length >= MAX_CODES || list.bytes + bytes > MAX_BYTES) {
       list = { where, entries: [], bytes: 1 };
       lists.push(list);
       unfinished.set(where?.level, list);
@@ -161,18 +161,18 @@ function orderWarnings(rows: readonly Row[]): string[] {
   return [
     ...(byLevel.some(isInBlocks)
       ? [
-          'the file is sorted by arm: whoever sees it knows where an arm begins and ends (hint: shuffle the rows)',
+          'the file is sorted by arm: anyone who sees it knows where each arm begins and ends (hint: shuffle the rows)',
         ]
       : []),
     ...(byLevel.some((list) => isInBlocks(byCode(list)))
       ? [
-          'sorted by code, the packs come in one block for each arm: whoever learns what a few packs hold can guess the others (hint: have the codes given in random order)',
+          'sorted by code, the packs of each arm form one block: anyone who learns what a few packs hold can guess the others (hint: have the codes assigned in random order)',
         ]
       : []),
   ];
 }
 
-/** Of so few packs, nobody can say whether they are in order. */
+/** With so few packs, nobody can say whether they are in order. */
 const FEW = 2;
 
 function isInBlocks(rows: readonly Row[]): boolean {
@@ -197,7 +197,7 @@ function stockWarnings(added: readonly Row[], state: RegisteredState): string[] 
   ];
 }
 
-/** Chance gives an arm more than its share, and packs are damaged and lost: a fifth more is advisable. */
+/** Chance can give an arm more than its share, and packs get damaged or lost: a fifth more is advisable. */
 function tooFew(packs: readonly Row[], max: number, whom: string, design: Design): string[] {
   const ratio = ratioOf(design);
   const open = openTreatments(design);
@@ -213,7 +213,7 @@ function tooFew(packs: readonly Row[], max: number, whom: string, design: Design
   });
 }
 
-/** The column `code` of a file. @throws ImportError with all that is wrong with it */
+/** The column `code` of a file. @throws ImportError listing every problem in it */
 export function readCodes(path: string): string[] {
   const [header, ...rows] = csvRows(bytesOf(path));
   const column = header?.cells.indexOf('code') ?? -1;

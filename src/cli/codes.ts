@@ -9,7 +9,7 @@ import { csvLine } from '../export/csv.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { RegisterCodes, StudyCommand, StudyOutcome } from '../study/commands.ts';
 import { packMap, stockOf } from '../study/pack-map.ts';
-import { MOST_CODES } from '../study/packs.ts';
+import { MAX_CODES } from '../study/packs.ts';
 import type { Study } from '../study/studies.ts';
 import { type CodeFile, type CodeList, codeProblem, readCodeFile, readCodes } from './code-file.ts';
 import { mayChange } from './confirm.ts';
@@ -58,20 +58,20 @@ interface ReplaceOptions extends WriteOptions, ParticipantOptions {
 }
 
 const WRITE_HELP = `
-For a live study the command asks first if it runs on a terminal; --yes answers for you. Without a terminal it does not
-ask, so scripts are not blocked. Exit code 2 if it is not possible: nothing is recorded then. It works beside a running
-service, which follows within a second.`;
+For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
+does not ask, so scripts are not blocked. Exit code 2: not possible, so nothing was recorded. A running service picks up the
+change within a second.`;
 
 const ADD_HELP = `
 The file is CSV in UTF-8 with the header code,treatment or code,treatment,<factor>. With a factor, only participants with
-that level get the pack: a site, for instance. A code is 1 to 64 of A–Z a–z 0–9 - _ . / and says nothing about the arm. No
-code is ever used twice in a study.
+that level get the pack: a site, for instance. A code has 1 to 64 characters of A–Z a–z 0–9 - _ . / and says nothing
+about the arm. No code is ever used twice in a study.
 
-From the first list on, everybody who is randomized is given a pack of their arm, and is refused (no-code) while any open
-arm has none left for them. Which treatment a pack holds is sealed.
+Once the first list is in, everybody who is randomized is given a pack of their arm. A participant is refused (no-code) while
+any open arm has no pack left for them. Which treatment a pack holds is sealed.
 
-All problems of the file are listed at once, by line. If the command is interrupted, run it again with the same file: it
-goes on with the codes that are missing.
+All problems in the file are listed together, by line. If the command is interrupted, run it again with the same file: it
+continues with the codes that are missing.
 ${WRITE_HELP}
 
 Examples:
@@ -79,10 +79,10 @@ Examples:
   urn codes add --study 'CHS JCOIN' --from codes.csv`;
 
 const LIST_HELP = `
-The list names the ARM of every pack, and so of every participant who has one: who reads it is unblinded. Reading it is
+The list names the ARM of every pack, and so of every participant who has one: reading it unblinds you, and is
 recorded (urn operations). After the packs it shows how many are free, by arm and level.
 
---json is an object: packs, a list with code, treatment, where (factor, level; only of a pack for one level), state (free,
+--json is an object: packs, a list with code, treatment, where (factor, level; only for a pack of one level), state (free,
 given or withdrawn) and id (of the participant who has or had it); and stock, a list with treatment, where and free.
 --csv has a row for each pack, and no stock.
 
@@ -91,11 +91,11 @@ Examples:
   urn codes list --study 'CHS JCOIN' --csv > map.csv`;
 
 const WITHDRAW_HELP = `
-Only packs that nobody has can be withdrawn, all of them or none. A pack that somebody has is replaced (urn codes replace).
-How many packs were withdrawn is in the clear; which ones, and why, is sealed. If they are all of one arm, the packs that are
-recalled at the sites tell who has the same treatment all the same.
+Only packs that nobody has can be withdrawn, all or none of them. A pack that somebody has is replaced (urn codes replace).
+The number of packs withdrawn is in the clear; which ones, and why, is sealed. Even so, if all of them are of one arm, the
+recall reveals to the sites which participants have the same treatment.
 
---from is a CSV file with a column code; what else is in it does not matter.
+--from is a CSV file with a column named code; other columns are ignored.
 ${WRITE_HELP}
 
 Examples:
@@ -175,7 +175,7 @@ async function add(options: AddOptions): Promise<void> {
     if (file.skipped > 0)
       note(`${packs(file.skipped)} of the file: registered already, and left as they are`);
     const commands = file.lists.map((one, i) => commandOf(one, state.lists + 1 + i));
-    // What is possible of one list is so of all.
+    // If one list is possible, all are.
     if (commands[0]) refuse(name, (await log.studies.tryOut(study.stream, commands[0])).outcome);
     if (dryRun)
       return tell(
@@ -237,8 +237,10 @@ async function write(
 function refuse(study: string, outcome: StudyOutcome): void {
   if (outcome.type === 'codes-registered') return;
   if (outcome.type === 'stale')
-    throw new UsageError(`somebody else registers packs of ${study}: ${outcome.why} (hint: run it again)`);
-  if (outcome.type === 'impossible') throw new UsageError(`no more was registered: ${outcome.why}`);
+    throw new UsageError(
+      `somebody else is registering packs of ${study}: ${outcome.why} (hint: run it again)`,
+    );
+  if (outcome.type === 'impossible') throw new UsageError(`nothing more was registered: ${outcome.why}`);
   throw refusalOf(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
 }
 
@@ -323,7 +325,7 @@ async function withdraw(options: WithdrawOptions): Promise<void> {
   });
 }
 
-/** @throws UsageError; ImportError with all that is wrong with the file */
+/** @throws UsageError; ImportError listing every problem in the file */
 function codesIn({ code: given, from }: WithdrawOptions): readonly string[] {
   if (given === undefined && from === undefined)
     throw new UsageError('say which packs: --code, or --from with a file');
@@ -333,13 +335,13 @@ function codesIn({ code: given, from }: WithdrawOptions): readonly string[] {
   });
   if (problems.length > 0) throw new UsageError(problems.join('\n     '));
   const codes = given ?? readCodes(from ?? '');
-  if (codes.length > MOST_CODES)
-    throw new UsageError(`${codes.length} packs: at most ${MOST_CODES} at once (hint: split the file)`);
+  if (codes.length > MAX_CODES)
+    throw new UsageError(`${codes.length} packs: at most ${MAX_CODES} at once (hint: split the file)`);
   return codes;
 }
 
 /**
- * Tries the command, asks, and submits it. Of a dry run it only tries it.
+ * Tries the command, asks for confirmation, and submits it. A dry run only tries it.
  * @returns the revision; undefined if the person did not agree
  * @throws UsageError when it is not possible
  */

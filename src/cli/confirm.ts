@@ -16,7 +16,7 @@ export async function mayChange(
   return false;
 }
 
-/** Whether the person agrees. If stdin is not a terminal, nobody can be asked, and scripts go on. */
+/** Whether the person agrees. If stdin is not a terminal, nobody can be asked, and scripts continue. */
 export function isConfirmed(question: string): Promise<boolean> {
   const { stdin, stderr } = process;
   if (!stdin.isTTY) return Promise.resolve(true);

@@ -88,7 +88,7 @@ async function run({ json = false, ...options }: Options): Promise<void> {
   };
   try {
     const parts = await openEnds(ends, options, open);
-    // The data folder may belong to another log than the one that --from names.
+    // The data folder may belong to a different log from the one that --from names.
     const isOwn = options.from === undefined && hasSigningKey(logSettings(options));
     if (abort) {
       await giveUp(parts, ends, json);
@@ -164,7 +164,7 @@ async function giveUp(parts: AbortParts, { source }: Ends, json: boolean): Promi
   if (json) return result(JSON.stringify({ move, aborted: true, reopened }, null, 2));
   result(`move ${move} was given up: ${reopened.length} streams are open again in ${source.id}`);
   note(
-    'the target still holds what was copied, and no move can arrive there any more (hint: remove it, or keep it as it is)',
+    'the target still holds what was copied, and no move can arrive there now (hint: remove it, or keep it as it is)',
   );
 }
 
@@ -215,7 +215,7 @@ function reportArrival(
     [
       `move ${move} has arrived: ${records} records in ${streams.length} streams are the same in both stores, ${copied} were copied by this run.`,
       `Neither store accepted anything for ${closedSeconds.toFixed(1)} s.`,
-      `What is left to do: take signing-key and last-checkpoints to the services of ${target.id} and start them;`,
+      `Still to do: take signing-key and last-checkpoints to the services of ${target.id} and start them;`,
       `stop the services of ${source.id} and keep that store as it is; make a new backup.`,
     ].join('\n'),
   );
@@ -242,7 +242,7 @@ async function refusePending({ codeBreaks }: OpenLog): Promise<void> {
 
 /** Lets a service with this data folder recognize a backup of the source that was made before the move. */
 async function noteWhatIsSigned({ rebuild, ledger, lastCheckpoints }: OpenLog): Promise<void> {
-  // The records that came since: those of the move, at least.
+  // Include the records added since, at least those of the move.
   await rebuild();
   const streams = ledger.streams().filter((stream) => ledger.maySign(stream));
   await lastCheckpoints?.keep(streams.map((stream) => ledger.checkpoint(stream)));

@@ -1,4 +1,4 @@
-/** Reads the options of the commands that enter, correct, void and rename participants, and says all that is wrong with them. */
+/** Reads the options of the commands that enter, correct, void and rename participants, and reports every problem in them. */
 import type { LevelChange } from '../../events/corrections.ts';
 import { activeFactors, askedLevel, type Design, type Factor } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
@@ -26,13 +26,13 @@ export interface CorrectionOptions extends EntryOptions {
 
 /** What a `--level factor=level` names. */
 interface NamedLevel {
-  /** Of the factor, in the order of the study. */
+  /** Index of the factor, in the order of the study. */
   readonly index: number;
   readonly factor: string;
   readonly level: string;
 }
 
-/** Reads options about a participant by the design in force. */
+/** Reads options about a participant, under the design in force. */
 export class EntryReader<O extends EntryOptions = EntryOptions> {
   readonly design: Design;
   readonly problems: string[] = [];
@@ -48,7 +48,7 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
     const value = this.given[name];
     const found = allowed.find((one) => one === value);
     if (found === undefined)
-      this.problems.push(`--${name} ${quote(String(value ?? ''))} is none of ${allowed.join(', ')}`);
+      this.problems.push(`--${name} ${quote(String(value ?? ''))} is not one of ${allowed.join(', ')}`);
     return found;
   }
 
@@ -59,10 +59,10 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
     return note;
   }
 
-  /** An id that is new to the study, as the service would take it. */
+  /** An id that is new to the study and that the service would accept. */
   newId(option: string, id: string): string {
     const unfit = [...problemsOfId(id)].map((problem) => problem.replace(/^id /, ''));
-    // Only of a well-formed id can more be said.
+    // The other checks need a well-formed id.
     const more = unfit.length > 0 ? [] : [lookAlikeProblem(id), this.#patternProblem(id)];
     for (const problem of [...unfit, ...more])
       if (problem !== undefined) this.problems.push(`${option} ${quote(id)} ${problem}`);
@@ -77,7 +77,7 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
     return matches ? undefined : `does not match the study's pattern ${idPattern}`;
   }
 
-  /** The levels that are given, each of another factor, by their names of now. */
+  /** The levels that are given, one per factor, under their current names. */
   levels(): NamedLevel[] {
     const seen = new Set<number>();
     return (this.given.level ?? []).flatMap((text) => {
@@ -87,7 +87,7 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
       const { name } = factor;
       if (factor.isRetired) {
         this.problems.push(
-          `--level ${quote(text)}: the factor ${quote(name)} is retired, and no level of it is entered or corrected any more (hint: leave it out)`,
+          `--level ${quote(text)}: the factor ${quote(name)} is retired: its levels are no longer entered or corrected (hint: leave it out)`,
         );
         return [];
       }
@@ -100,7 +100,7 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
     });
   }
 
-  /** Index of the factor, or -1 and a problem. Names may contain `=`, so the longest one that fits is meant. */
+  /** Index of the factor, or -1 and a problem. Names may contain `=`, so the longest match is taken. */
   #factorOf(text: string): number {
     const { factors } = this.design;
     const length = (index: number) => factors[index]?.name.length ?? 0;
@@ -138,12 +138,12 @@ export class CorrectionReader extends EntryReader<CorrectionOptions> {
     this.everybody = everybody;
   }
 
-  /** Of whom the participant is a duplicate, if that is said. */
+  /** Whose duplicate the participant is, if that is given. */
   original(cause: string | undefined): Participant | undefined {
     const { duplicateOf } = this.given;
     if (duplicateOf === undefined) return undefined;
     if (cause !== undefined && cause !== 'duplicate')
-      this.problems.push('--duplicate-of belongs to --cause duplicate alone');
+      this.problems.push('--duplicate-of is only for --cause duplicate');
     const original = this.everybody.find(duplicateOf);
     if (!original) this.problems.push(`--duplicate-of: there is no participant ${quote(duplicateOf)}`);
     if (original === this.participant)
@@ -155,7 +155,7 @@ export class CorrectionReader extends EntryReader<CorrectionOptions> {
     return this.newId('--to', this.given.to ?? '');
   }
 
-  /** The levels that the participant is to have, and those that they have. */
+  /** The levels to change, each with the old and the new one. */
   changes(): LevelChange[] {
     const current = currentLevels(this.participant);
     return this.levels().map(({ index, factor, level }) => ({

@@ -20,7 +20,7 @@ type Own<C> = C extends Correction ? Omit<C, 'participantId' | 'user'> : never;
 interface Asked {
   readonly command: Own<Correction>;
   readonly event: string;
-  /** As an order: what a person is asked to confirm. */
+  /** In the imperative: what a person is asked to confirm. */
   readonly order: string;
   readonly done: string;
   readonly facts: readonly (readonly string[])[];
@@ -28,20 +28,20 @@ interface Asked {
   effect(movesCounts: boolean): string;
 }
 
-/** What is asked for; or why there is nothing to do; or nothing, if the reader has found problems. */
+/** What is asked for, or why there is nothing to do; undefined if the reader has found problems. */
 type Reading = Asked | { readonly already: string } | undefined;
 
 const COMMON_HELP = `
 Nothing is drawn again: the participant keeps the arm, and the log keeps what was recorded before. The output names no arm.
-The command works beside a running service, which follows within a second.
+A running service picks up the change within a second.
 
-For a live study the command asks first if it runs on a terminal; --yes answers for you. Without a terminal it does not
-ask, so scripts are not blocked. Exit code 0 also if it was so already, 2 if it is not possible: nothing is recorded then.`;
+For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
+does not ask, so scripts are not blocked. Exit codes: 0 done, or nothing to change; 2 not possible, so nothing was recorded.`;
 
 const CORRECT_HELP = `${COMMON_HELP}
 
-Causes: entry (a slip when it was entered), source (the source record was wrong), definition (the level was understood
-otherwise), transfer (the participant has moved to another site), other.
+Causes: entry (a slip when it was entered), source (the source record was wrong), definition (the level was misunderstood),
+transfer (the participant has moved to another site), other.
 The study's policy level_counts decides at which level later allocations count the participant. After a transfer it is
 always the level as randomized.
 
@@ -50,10 +50,10 @@ Example:
 
 const VOID_HELP = `${COMMON_HELP}
 
-Void only who was randomized in error. Who leaves the treatment or the trial is not voided.
+Void only participants who were randomized in error, not those who leave the treatment or the trial.
 Causes: ineligible, duplicate, never-enrolled, entry (an allocation that was made outside the service was entered wrongly),
-other. --analysis says whether the participant is to be analysed, as far as you know.
-The study's policy void_counts decides whether later allocations still count a duplicate, or who was never enrolled.
+other. --analysis says whether the participant should be analysed, as far as you know.
+The study's policy void_counts decides whether later allocations still count a duplicate, or someone who was never enrolled.
 
 Example:
   urn participants void --study 'CHS JCOIN' --id 001-0009 --cause duplicate --duplicate-of 001-0004 --analysis exclude \\
@@ -66,8 +66,8 @@ Example:
 
 const RENAME_HELP = `${COMMON_HELP}
 
-Both ids find the participant afterwards, and nobody else can get either. Ids stay in the clear for ever, so no id should be
-personal data. Causes: entry (a slip when it was entered), pattern (it was not of the study's form), other.
+Both ids find the participant afterwards, and nobody else can get either. Ids stay in the clear forever, so no id should be
+personal data. Causes: entry (a slip when it was entered), pattern (it did not match the study's pattern), other.
 
 Example:
   urn participants rename --study 'CHS JCOIN' --id 001-0070 --to 001-0007 --cause entry`;
@@ -94,7 +94,7 @@ export function correctionCommands(): Command[] {
       .addOption(sealedNote()),
     correctionCommand(
       'reinstate',
-      'take back that a participant was randomized in error',
+      'undo the voiding of a participant',
       readReinstatement,
       REINSTATE_HELP,
     ).addOption(sealedNote()),
@@ -112,7 +112,7 @@ function correctionCommand(
 ): Command {
   return withParticipant(logCommand(name))
     .description(description)
-    .addOption(caseOption('--dry-run', 'say what would be recorded, and write nothing'))
+    .addOption(caseOption('--dry-run', 'show what would be recorded, and write nothing'))
     .addOption(caseOption('--yes', 'do not ask before a live study is changed'))
     .addHelpText('after', help)
     .action((options: CorrectionOptions) => run(options, read));
@@ -160,7 +160,7 @@ function movesOf(outcome: StudyOutcome, options: CorrectionOptions): boolean {
 }
 
 function dryRun({ event, facts, effect }: Asked, study: string, moves: boolean): string {
-  return `dry run: nothing was recorded; it would be\n${table([
+  return `dry run: nothing was recorded; the record would be\n${table([
     ['event', event],
     ['study', study],
     ...facts,

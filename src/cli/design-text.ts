@@ -31,7 +31,7 @@ export function settingOf(change: DesignChange): string {
   }
 }
 
-/** What is different from then on. */
+/** What differs from then on. */
 export function describeChange(change: DesignChange): string {
   switch (change.kind) {
     case 'level-added':
@@ -39,7 +39,7 @@ export function describeChange(change: DesignChange): string {
     case 'level-closed':
       return `${quote(change.level)} takes no new participants`;
     case 'level-reopened':
-      return `${quote(change.level)} takes participants again, with its urn as it stood`;
+      return `${quote(change.level)} takes participants again, with its urn as it was`;
     case 'level-renamed': {
       const { level, to, alias } = change;
       const old = alias ? `; requests may still say ${quote(level)}` : '';
@@ -50,7 +50,7 @@ export function describeChange(change: DesignChange): string {
     case 'arm-closed':
       return `${quote(change.treatment)} takes no new participants`;
     case 'arm-reopened':
-      return `${quote(change.treatment)} takes participants again, with its counts as they stood`;
+      return `${quote(change.treatment)} takes participants again, with its counts as they were`;
     case 'arm-added': {
       const { treatment, ratio } = change;
       return `new arm ${quote(treatment)}${ratio === undefined ? '' : `, with ${ratio} slots`}`;

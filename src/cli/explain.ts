@@ -66,7 +66,7 @@ async function explained(log: OpenLog, { study, id }: Options): Promise<Explanat
     event.type === 'ParticipantRandomized' && event.data.participantId === id;
   const first = await until(log, study, isAsked);
   if (first.states.before.status === 'unregistered') throw unknownStudy(study);
-  // Somebody who has another id since, or was imported.
+  // A participant whose id has changed since, or who was imported.
   const found = first.next ? undefined : first.states.participants.find(id);
   const { states, next } = found
     ? await until(log, study, ({ revision }) => revision >= found.revision)

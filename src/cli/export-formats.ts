@@ -37,13 +37,13 @@ export interface Written {
   readonly participants: number;
   /** For the JSON of the command. */
   readonly facts: Readonly<Record<string, number>>;
-  /** Sentences for whoever reads the output. */
+  /** Sentences for the person who reads the output. */
   readonly remarks: readonly string[];
   readonly warnings: readonly string[];
 }
 
 interface Format {
-  /** What the file shows of the study; its name is chosen by it, too. */
+  /** How much the file shows of the study, which also decides its name. */
   contentOf(options: FormatOptions): Content;
   /** @param file name of the file, without its folder */
   write(exported: Exported, options: FormatOptions, file: string): Written;
@@ -54,11 +54,8 @@ export const FORMATS: Readonly<Record<'csv' | 'reference-csv', Format>> = {
   'reference-csv': {
     contentOf: ({ blinded, excel }) => {
       if (blinded)
-        throw new UsageError(
-          'a reference-csv tells arms and states of the generator, so it cannot be --blinded',
-        );
-      if (excel)
-        throw new UsageError('--excel is for csv: the reference would take the apostrophes for data');
+        throw new UsageError('a reference-csv contains arms and generator states, so it cannot be --blinded');
+      if (excel) throw new UsageError('--excel is for csv: the reference would read the apostrophes as data');
       return 'full';
     },
     write: writeHistory,
@@ -82,7 +79,7 @@ function writeList({ state, participants }: Exported, options: FormatOptions, fi
   };
 }
 
-/** @throws UsageError with every reason against it */
+/** @throws UsageError listing every reason against it */
 function writeHistory({ state, participants }: Exported, { out }: FormatOptions): Written {
   const { design, counts, bgState } = state;
   const { counted, others } = byCounting(participants, design);
@@ -90,7 +87,7 @@ function writeHistory({ state, participants }: Exported, { out }: FormatOptions)
   if (others.length > 0 && out === undefined)
     problems.push(`${others.length} participants are not counted and need a file of their own: give --out`);
   if (problems.length > 0)
-    throw new UsageError(['the reference could not go on from this study:', ...problems].join('\n  '));
+    throw new UsageError(['the reference could not continue from this study:', ...problems].join('\n  '));
   const text = referenceCsv(design, counted);
   checkReference(design, text, { counts, bgState });
   const notCounted = '.not-counted.csv';
@@ -112,7 +109,7 @@ function writeHistory({ state, participants }: Exported, { out }: FormatOptions)
     ],
     warnings: eatenNames(design).map(
       ([name, eaten]) =>
-        `versions of the reference record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when they draw it, and then do not count it`,
+        `some versions of the reference record the arm ${JSON.stringify(name)} as ${JSON.stringify(eaten)} when they draw it, and then do not count it`,
     ),
   };
 }

@@ -29,14 +29,15 @@ interface Options extends LogOptions {
 
 const HELP = `
   csv   for statisticians: one row per participant, in the order of randomization. With --out also a data dictionary and
-        how to read the file with R and SAS (FILE.dictionary.csv, FILE.R, FILE.sas).
+        scripts that read the file into R and SAS (FILE.dictionary.csv, FILE.R, FILE.sas).
   reference-csv
-        for moving to the reference implementation, whose upload-participants takes it and goes on bit for bit. Its times
+        for moving to the reference implementation, whose upload-participants reads it and continues bit for bit. Its times
         increase strictly; the true ones are in FILE.at.csv. Participants who are not counted in the urns are left out and
-        stand in FILE.not-counted.csv. The command reads the file again and draws five more participants on both sides.
+        listed in FILE.not-counted.csv. The command reads the file back and draws five more participants from it and from
+        the study, to compare them.
 
-Without --blinded a csv names the arm of every participant (unblinding material); a reference-csv also tells the state of
-the generator. It is recorded (urn operations) before anything is shown. No file is overwritten.
+Without --blinded a csv names the arm of every participant (unblinding material); a reference-csv also contains the
+states of the generator. The export is recorded (urn operations) before anything is shown. No file is overwritten.
 
 Example:
   urn export --study "CHS JCOIN" --format csv --blinded --out participants.csv`;

@@ -1,22 +1,22 @@
-/** Problems of a file that a command reads are problems of the command. */
+/** Turns the problems of a file that a command reads into an error of the command. */
 import { ImportError } from '../import/source-table.ts';
 import { UsageError } from './options.ts';
 
 /** The most problems that are printed. */
-const MOST_PROBLEMS = 200;
-/** Of each. What is no CSV may be a single line. */
-const MOST_CHARACTERS = 1000;
+const MAX_PROBLEMS = 200;
+/** For each problem: a file that is not CSV may be a single line. */
+const MAX_CHARACTERS = 1000;
 
-/** @param nothing what was not done then, as a clause. @throws UsageError with what is wrong with the file */
+/** @param nothing a clause such as "nothing was imported". @throws UsageError listing the problems of the file */
 export async function withFileProblems(nothing: string, run: () => Promise<void>): Promise<void> {
   try {
     await run();
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     const { problems } = error;
-    const more = problems.length - MOST_PROBLEMS;
+    const more = problems.length - MAX_PROBLEMS;
     const shown = problems
-      .slice(0, MOST_PROBLEMS)
+      .slice(0, MAX_PROBLEMS)
       .map(shortened)
       .concat(more > 0 ? [`and ${more} more`] : []);
     throw new UsageError(`${nothing}:\n     ${shown.join('\n     ')}`);
@@ -24,5 +24,5 @@ export async function withFileProblems(nothing: string, run: () => Promise<void>
 }
 
 function shortened(problem: string): string {
-  return problem.length > MOST_CHARACTERS ? `${problem.slice(0, MOST_CHARACTERS)}…` : problem;
+  return problem.length > MAX_CHARACTERS ? `${problem.slice(0, MAX_CHARACTERS)}…` : problem;
 }

@@ -46,7 +46,7 @@ function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
     ]);
 }
 
-/** A curl line that works as it is printed: it randomizes into the first study that takes any id and can be printed. */
+/** A curl command that works as printed, for the first study that takes any id and whose names can be printed. */
 function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
   const study = log.studies.list().find(({ design: { idPattern, ...names } }) => {
     return idPattern === undefined && isPrintable(JSON.stringify(names));

@@ -24,18 +24,18 @@ interface Options extends EntryOptions {
 }
 
 const HELP = `
-Nothing is drawn: the participant has the arm that you say. The arm and the note are sealed; the rest stays in the clear.
-The study's policy forced_counts decides whether later allocations count the participant. The order in the study is that of
-the entry, not that of --occurred-at. The arm must have been open at --occurred-at; it may be closed now. Of a factor that is
-retired no level is given, whenever the allocation was made. In a study with packs, --code says which one the participant
-was given: a free one of this arm and for these levels, or, with --replaces, the one of the wrong entry.
+Nothing is drawn: the participant has the arm that you name. The arm and the note are sealed; the rest stays in the clear.
+The study's policy forced_counts decides whether later allocations count the participant. Participants stay in the order
+of entry, not of --occurred-at. The arm must have been open at --occurred-at; it may be closed now. Give no level for a retired
+factor, whenever the allocation was made. In a study with packs, --code says which one the participant was given: a free one
+of this arm and for these levels, or, with --replaces, the one of the wrong entry.
 
-Causes: outage (the service could not be reached), elsewhere (another system allocates too), protocol (as it prescribes),
-other. A wrong entry is voided first (urn participants void --cause entry) and then entered anew with --replaces and its
+Causes: outage (the service could not be reached), elsewhere (another system allocates too), protocol (it prescribes
+this), other. A wrong entry is voided first (urn participants void --cause entry) and then entered anew with --replaces and its
 revision.
 
-For a live study the command asks first if it runs on a terminal; --yes answers for you. Without a terminal it does not
-ask, so scripts are not blocked. Exit code 2 if it is not possible: nothing is recorded then.
+For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
+does not ask, so scripts are not blocked. Exit code 2: not possible, so nothing was recorded.
 
 Example:
   urn participants force --study 'CHS JCOIN' --id 001-0010 --level sex=Male --treatment MART \\
@@ -56,15 +56,19 @@ export function forceCommand(): Command {
     )
     .addOption(caseOption('--occurred-at <instant>', 'when, in UTC: 2027-03-02T21:40Z').makeOptionMandatory())
     .addOption(caseOption('--cause <cause>', `why: ${ForcedCause.options.join(', ')}`).makeOptionMandatory())
-    .addOption(caseOption('--replaces <revision>', 'of the wrong entry of this id, which is voided'))
-    .addOption(caseOption('--code <code>', 'of the pack that the participant was given, if there was one'))
+    .addOption(
+      caseOption('--replaces <revision>', 'revision of the wrong entry of this id, which has been voided'),
+    )
+    .addOption(
+      caseOption('--code <code>', 'code of the pack that the participant was given, if there was one'),
+    )
     .addOption(
       caseOption(
         '--note <text>',
         'what happened, 1 to 2,000 characters; sealed: blinded readers do not see it',
       ).makeOptionMandatory(),
     )
-    .addOption(caseOption('--dry-run', 'say what would be recorded, and write nothing'))
+    .addOption(caseOption('--dry-run', 'show what would be recorded, and write nothing'))
     .addOption(caseOption('--yes', 'do not ask before a live study is changed'))
     .addHelpText('after', HELP)
     .action(run);
@@ -93,7 +97,7 @@ async function run(options: Options): Promise<void> {
   });
 }
 
-/** @throws UsageError with all that is wrong */
+/** @throws UsageError listing every problem */
 function commandOf(options: Options, study: Study, user: string): Force {
   const { design, registered } = study;
   const reader = new EntryReader(options, design);
@@ -151,16 +155,16 @@ function effect({ participantId }: Force, moves: boolean): string {
 
 function dryRun(command: Force, design: Design, study: string, moves: boolean): string {
   const { participantId, levels, treatment, cause, occurredAt, replaces, code, note: text } = command;
-  return `dry run: nothing was recorded; it would be\n${table([
+  return `dry run: nothing was recorded; the record would be\n${table([
     ['event', 'AllocationForced'],
     ['study', study],
     ['participant', participantId],
     ['levels', levels.filter((level) => level !== NONE).join(', ')],
-    ['treatment', `${treatment}${isClosed(design, treatment) ? ' (closed now, and open then)' : ''}`],
+    ['treatment', `${treatment}${isClosed(design, treatment) ? ' (closed now, open then)' : ''}`],
     ['cause', cause],
     ['occurred at', occurredAt],
     ...(replaces === undefined ? [] : [['replaces', `the entry at revision ${replaces}`]]),
-    ...(code === undefined ? [] : [['pack', `${code} (that it is of this arm was not checked)`]]),
+    ...(code === undefined ? [] : [['pack', `${code} (not checked to be of this arm)`]]),
     ['note', text],
     ['effect', effect(command, moves)],
   ])}`;

@@ -78,12 +78,12 @@ export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Asked
     return new UsageError(`${study} was amended meanwhile: nothing was recorded (hint: run it again)`);
   if (outcome.type === 'refused')
     return new UsageError(
-      `a history is being imported into ${study}, and nobody is corrected and no pack registered, withdrawn or replaced until it is in`,
+      `a history is being imported into ${study}, and until it is complete nobody can be corrected, and no pack registered, withdrawn or replaced`,
     );
   return undefined;
 }
 
-/** The options are called like the members of the facts, but for those that name the participant and the levels. */
+/** Options have the names of the facts' members, except those that name the participant and the levels. */
 function optionOf(field: string): string {
   if (field === 'participantId') return '--id';
   if (field.startsWith('levels[')) return '--level';

@@ -1,4 +1,4 @@
-/** What urn import is to write: the rows of a file, and how the generator goes on. */
+/** What urn import will write: the rows of a file, and how the generator continues. */
 import { createHash, randomUUID } from 'node:crypto';
 import type { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import type { Approval } from '../../events/text.ts';
@@ -29,8 +29,8 @@ export interface Plan {
 }
 
 /**
- * @param state of the study, in which the same import may be under way
- * @throws ImportError with all that is wrong with the file; UsageError
+ * @param state of the study, in which the same import may already be under way
+ * @throws ImportError listing every problem in the file; UsageError
  */
 export function planOf(
   design: Design,
@@ -41,7 +41,7 @@ export function planOf(
 ): Plan {
   if (options.generator === 'continued' && hasRatio(design))
     throw new UsageError(
-      '--generator continued: the other system knows no ratio and would draw in another way, so the generator begins anew (hint: leave it out)',
+      '--generator continued: the other system has no ratios and would draw differently, so the generator begins anew (hint: leave it out)',
     );
   const treatmentMap = treatmentMapOf(mapOf(options.treatmentMap ?? []), design);
   const table = file.table(design.name);
@@ -79,13 +79,13 @@ function beginning(
   };
 }
 
-/** Of rows with the same instant, the reference goes on from the first. */
+/** Among rows with the same instant, the reference continues from the first. */
 function lastState(history: readonly HistoryRow[]) {
   const last = history.at(-1)?.instant;
   return history.find(({ instant }) => instant === last)?.bgState;
 }
 
-/** @throws ImportError when the other system's database has another seed than the study */
+/** @throws ImportError when the other system's database has a different seed from the study */
 function refuseOtherSeed(
   { seedKnown }: PlanOptions,
   settings: SourceTable['settings'],
@@ -99,11 +99,11 @@ function refuseOtherSeed(
   )
     return;
   throw new ImportError([
-    `the database ${seed === '' ? 'has no starting_seed' : 'has another starting_seed than the study'} (hint: leave out --seed-known)`,
+    `the database ${seed === '' ? 'has no starting_seed' : 'has a different starting_seed from the study'} (hint: leave out --seed-known)`,
   ]);
 }
 
-/** A comma may be part of a name: then the pairs come one by one. */
+/** A name may contain a comma: then each pair has an option of its own. */
 export function pairsIn(value: string): string[] {
   const parts = value.split(',');
   return parts.every((part) => part.includes('=')) ? parts : [value];
@@ -116,13 +116,14 @@ function mapOf(pairs: readonly string[]): Map<string, string> {
     const [from = '', to, ...more] = pair.split('=');
     if (from === '' || to === undefined || to === '' || more.length > 0)
       throw new UsageError(`--treatment-map ${pair} (write THEIRS=OURS, such as ndard=standard)`);
-    if (map.has(from)) throw new UsageError(`--treatment-map: ${quote(from)} stands for several treatments`);
+    if (map.has(from))
+      throw new UsageError(`--treatment-map: ${quote(from)} is mapped to several treatments`);
     map.set(from, to);
   }
   return map;
 }
 
-/** What the rows and their proofs depend on, besides the file: as options of the command. */
+/** The options of the command that the rows and their proofs depend on, besides the file. */
 export function optionsIn({
   source: { format },
   generator,

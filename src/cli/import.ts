@@ -1,4 +1,4 @@
-/** urn import: a history of the reference, or of another system, goes on here. */
+/** urn import: continues here a history from the reference or another system. */
 import { type Command, Option } from 'commander';
 import { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import { participants } from '../../projections/participants.ts';
@@ -8,7 +8,7 @@ import type { OpenLog } from '../open/open-log.ts';
 import type { ImportParticipant, StudyOutcome } from '../study/commands.ts';
 import { type Rehearsal, rehearse } from '../study/rehearse-import.ts';
 import type { Study } from '../study/studies.ts';
-import { APPROVAL_FORM, APPROVAL_TO_COME, approvedByOption, decisionOf } from './approvals.ts';
+import { APPROVAL_FORM, approvedByOption, decisionOf, PLACEHOLDER_APPROVAL } from './approvals.ts';
 import { isConfirmed } from './confirm.ts';
 import { withFileProblems } from './file-problems.ts';
 import { optionsIn, type Plan, type PlanOptions, pairsIn, planOf } from './import-plan.ts';
@@ -26,23 +26,23 @@ interface Options extends LogOptions, PlanOptions {
   readonly yes?: boolean;
 }
 
-/** Of so many rows, one lot waits for the log while the one before it is written. */
+/** Rows in a lot. One lot waits for the log while the previous one is written. */
 const LOT = 500;
 
 const HELP = `
-The study must be registered and have no participants. Until the last row is in it takes nobody; if the command is
-interrupted, run it again with the same file. --dry-run first says what would come of it.
+The study must be registered and have no participants, and it takes nobody until the last row is in. If the command is
+interrupted, run it again with the same file. Try it with --dry-run first.
 
-Each row that has the generator's state is drawn again from the state of an earlier row. What cannot be drawn again is
-imported as it is, counted, and named.
+Each row that has the generator's state is drawn again from the state of an earlier row. Rows that cannot be
+drawn again are imported as they are, counted, and named.
 
-A study that kept a ratio by several names of one arm (A1, A2, B for 2:1) is imported into a study with that ratio: with
+A study that used several names for one arm to get a ratio (A1, A2, B for 2:1) is imported into a study with that ratio: with
 --treatment-map A1=A,A2=A the names take the slots of the arm in the order given. Its rows are drawn again, and the
 generator begins anew.
 
 Generators:
   fresh      128 bits drawn now (default): nobody who has the old database can compute later arms
-  continued  goes on where the other system stopped, with the draw that it would have made next
+  continued  continues where the other system stopped, with the draw that it would have made next
 
 Examples:
   urn import --study "CHS JCOIN" --from history.csv --dry-run
@@ -61,21 +61,21 @@ export function importCommand(): Command {
         .default('reference'),
     )
     .addOption(
-      new Option('--generator <kind>', 'how the draws go on')
+      new Option('--generator <kind>', 'how the draws continue')
         .choices(ImportedGenerator.options)
         .default('fresh'),
     )
-    .addOption(new Option('--seed-known', 'the other system began with the seed of the registration'))
+    .addOption(new Option('--seed-known', "the other system began with this study's seed"))
     .addOption(
       new Option(
         '--treatment-map <theirs=ours>',
-        'a treatment that the file names otherwise (repeatable, or separated by commas)',
+        'a treatment that has another name in the file (repeatable, or separated by commas)',
       ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, ...pairsIn(value)]),
     )
     .addOption(approvedByOption())
     .addOption(new Option('--abort', 'give up an import that is under way').conflicts('from'))
     .addOption(new Option('--reason <text>', 'with --abort; recorded in the clear'))
-    .addOption(option('--dry-run', 'say what would come of it, and write nothing'))
+    .addOption(option('--dry-run', 'show what would happen, and write nothing'))
     .addOption(new Option('--yes', 'do not ask before a live study is changed'))
     .addHelpText('after', HELP)
     .action((options: Options) =>
@@ -103,7 +103,7 @@ async function beginNow(log: OpenLog, study: Study, options: Options, { begin, r
   const shown = progressOf('rows checked', rows.length);
   const { mode } = study.registered.configuration;
   const isUnapproved = mode === 'live' && begin.approvals.length === 0;
-  const approved = isUnapproved && options.dryRun ? { ...begin, approvals: [APPROVAL_TO_COME] } : begin;
+  const approved = isUnapproved && options.dryRun ? { ...begin, approvals: [PLACEHOLDER_APPROVAL] } : begin;
   const rehearsal = rehearse(registeredState(log, study), approved, rows, shown.show);
   shown.end();
   if (rehearsal.refused) throw refusal(options.study, rehearsal.refused);
@@ -127,7 +127,7 @@ async function beginNow(log: OpenLog, study: Study, options: Options, { begin, r
   await write(log, study, rows, 0);
 }
 
-/** @throws UsageError when it was begun with another file, or otherwise */
+/** @throws UsageError when it was begun with another file or other options */
 async function goOn(log: OpenLog, study: Study, options: Options, { begin, rows }: Plan): Promise<void> {
   const { imported, importing } = registeredState(log, study);
   const name = study.registered.configuration.name;
@@ -142,8 +142,9 @@ async function goOn(log: OpenLog, study: Study, options: Options, { begin, rows 
   if (begun !== optionsIn(begin))
     throw new UsageError(`the import into ${name} was begun with other options (hint: ${begun})`);
   const taken = importing?.taken ?? 0;
-  if (options.dryRun) return result(`dry run: the import would go on after ${taken} of ${rows.length} rows`);
-  note(`going on after ${taken} of ${rows.length} rows`);
+  if (options.dryRun)
+    return result(`dry run: the import would continue after ${taken} of ${rows.length} rows`);
+  note(`continuing after ${taken} of ${rows.length} rows`);
   await write(log, study, rows, taken);
 }
 
@@ -168,7 +169,7 @@ async function write(
     let before = Promise.resolve();
     for (let from = taken; from < rows.length; from += LOT) {
       const lot = writeLot(from);
-      // If the one before it fails, this one has too, and nobody waits for it.
+      // If the previous lot fails, so does this one, and nobody awaits it.
       lot.catch(() => undefined);
       await before;
       before = lot;
@@ -184,7 +185,7 @@ async function write(
   note(`${rows.length} participants were imported into ${name} (revision ${revision})`);
 }
 
-/** Whether another process, which imports the same file, was faster. */
+/** Whether another process that imports the same file was faster. */
 function isComplete(
   { runner }: OpenLog,
   { stream }: Study,
@@ -234,7 +235,7 @@ function refusal(name: string, { row, outcome }: NonNullable<Rehearsal['refused'
 function why(outcome: StudyOutcome): string {
   switch (outcome.type) {
     case 'not-empty':
-      return 'the study has participants already';
+      return 'the study already has participants';
     case 'refused':
       return outcome.because === 'importing'
         ? 'another import into it has just begun (hint: wait until it is done)'
@@ -246,7 +247,7 @@ function why(outcome: StudyOutcome): string {
     case 'not-importing':
       return 'the import was given up';
     case 'duplicate':
-      return `participant ${outcome.participantId} is there already`;
+      return `participant ${outcome.participantId} is already in the study`;
     case 'impossible':
       return outcome.field === 'approvals'
         ? `${outcome.why} (hint: --approved-by '${APPROVAL_FORM}')`

@@ -12,7 +12,7 @@ type Study = Pick<Design, 'name' | 'factors' | 'blinding'>;
 export interface Compared {
   /** Why the key would be useless. */
   readonly problems: readonly string[];
-  /** What may be intended. */
+  /** What may be intentional. */
   readonly warnings: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export function compareLimits({ studies, where }: Limited, registered: readonly 
   return { problems, warnings: [...unregistered, ...outOfReach] };
 }
 
-/** The blinded studies in which a key shows the arms to whoever randomizes with it. */
+/** The blinded studies in which a key shows the arms to anyone who randomizes with it. */
 export function unblindedBy(
   { scopes, studies }: Pick<Grant, 'scopes' | 'studies'>,
   registered: readonly Study[],
@@ -97,7 +97,7 @@ function limitProblems(where: readonly LevelLimit[], studies: readonly Study[]):
   });
   if (problems.length > 0 || studies.some((study) => where.every((limit) => has(study, limit))))
     return problems;
-  return [`no study has ${where.map(({ factor }) => quote(factor)).join(' and ')} with these levels at once`];
+  return [`no single study has ${where.map(({ factor }) => quote(factor)).join(' and ')} with these levels`];
 }
 
 function has({ factors }: Study, { factor, levels }: LevelLimit): boolean {

@@ -36,12 +36,12 @@ Scopes (none implies another):
   randomize  randomize participants; alone, the arm is not shown
   audit      generator states and seeds, explanations, balances, the past: its holder can predict the next arm, so
              give it to someone who does not enrol
-  unblind    break the code of one participant or pack: the arm is shown, and that it was asked for is recorded
+  unblind    break the code of one participant or pack: the arm is shown, and the request is recorded
   correct    correct levels and ids of participants, void and reinstate them
   force      enter allocations that were made outside the service, such as during an outage; it names arms, so it is
              refused with blinded
   supply     see which treatment each pack holds, withdraw and replace packs: the unblinded pharmacist. It shows the arm of
-             whoever has a pack, so it is refused with blinded
+             anyone who has a pack, so it is refused with blinded
   manage     pause, resume, close, reopen and amend studies
 
 With audit, randomize, correct, force and manage are refused unless --allow-prediction is given: their holder could act on
@@ -58,7 +58,7 @@ Examples:
 export function addCommand(): Command {
   return logCommand('add')
     .argument('<user>', 'who owns the key; recorded with every participant that it randomizes')
-    .description('issue an API key and print it once; stdout holds nothing else')
+    .description('issue an API key and print it once; stdout contains nothing else')
     .addOption(
       option('--scope <scopes>', 'what the key may do, separated by commas').default('read,randomize'),
     )
@@ -125,7 +125,7 @@ export async function issue(user: string, options: AddOptions): Promise<Issued> 
 /** What a grant can refer to in a log. */
 interface Known {
   readonly users: readonly string[];
-  /** As they are now. */
+  /** In their current form. */
   readonly studies: readonly Design[];
 }
 
@@ -142,7 +142,7 @@ async function known(log: OpenLog, { studies, where, scopes }: Grant): Promise<K
   return { users, studies: log.studies.list().map(({ design }) => design) };
 }
 
-/** @throws UsageError; for what may be intended it only prints a warning */
+/** @throws UsageError; what may be intentional only causes a warning */
 function refuseUnsuitable(grant: Grant, { users, studies }: Known, force = false): void {
   // A user who already has a key may get more, whatever the name.
   const unfit = users.includes(grant.user) ? undefined : lookAlikeProblem(grant.user);
@@ -152,7 +152,7 @@ function refuseUnsuitable(grant: Grant, { users, studies }: Known, force = false
     throw new UsageError(`${problems.join('\n     ')}\n     (to issue the key anyway: --force)`);
   const unblinded = unblindedBy(grant, studies).map(
     (name) =>
-      `study ${JSON.stringify(name)} is blinded, and this key shows the arm to whoever randomizes with it (hint: --scope blinded,randomize)`,
+      `study ${JSON.stringify(name)} is blinded, and this key shows the arm to anyone who randomizes with it (hint: --scope blinded,randomize)`,
   );
   for (const warning of [...problems, ...warnings, ...unblinded]) note(`warning: ${warning}`);
 }

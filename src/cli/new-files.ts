@@ -1,4 +1,4 @@
-/** Files that a command writes. None of them may be there yet, and it is better to know before hours of work than after. */
+/** Files that a command writes. None may exist yet, and it is better to find out before hours of work than after. */
 import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createOnce } from '../base/create-once.ts';
@@ -13,12 +13,12 @@ export function refuseUnfit(files: readonly string[]): void {
     const folder = dirname(path);
     if (!existsSync(folder) || !statSync(folder).isDirectory())
       throw new UsageError(`there is no folder ${folder}`);
-    if (!isWritable(folder)) throw new UsageError(`no file may be written into the folder ${folder}`);
-    if (paths.indexOf(path) < i) throw new UsageError(`${file} is to be written twice`);
+    if (!isWritable(folder)) throw new UsageError(`the folder ${folder} is not writable`);
+    if (paths.indexOf(path) < i) throw new UsageError(`${file} would be written twice`);
   }
   const existing = files.filter((file) => existsSync(file));
   if (existing.length > 0)
-    throw new UsageError(`${existing.join(', ')} exists already (hint: choose another name)`);
+    throw new UsageError(`${existing.join(', ')} already exists (hint: choose another name)`);
 }
 
 function isWritable(folder: string): boolean {
@@ -30,7 +30,7 @@ function isWritable(folder: string): boolean {
   }
 }
 
-/** @throws UsageError if it is there by now */
+/** @throws UsageError if it exists by now */
 export function writeNew(file: string, text: string): void {
   refuseUnfit([file]);
   createOnce(file, (draft) => writeFileSync(draft, text));

@@ -1,4 +1,4 @@
-/** How commands open the log. Most of them never begin one, so a wrong folder stays as it is. */
+/** How commands open the log. Most of them never begin one, so a wrong folder stays untouched. */
 
 import { permissionWarnings } from '../base/permissions.ts';
 import { lookAlikeProblem } from '../base/text.ts';

@@ -22,9 +22,9 @@ One line per event, oldest first: when it was written, who, what.
   was refused        a request with any key that was ever issued
   was shown          generator states, a seed, records, explanations, balances, bundles, exports,
                      re-randomization tests
-  signed in, out     a person in the pages, with the session; a session that ended by its age has no sign-out
+  signed in, out     a person in the pages, with the session; a session that expired has no sign-out
 
-Repetitions are summed up: the first has its own line, the others are counted, with the first and the last time.
+Repeated events are summed up: the first has its own line, the others are counted, with the first and the last time.
 The log may be in use. Nothing is written, and the signing key is not needed.`;
 
 export function operationsCommand(): Command {

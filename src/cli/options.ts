@@ -1,4 +1,4 @@
-/** Options shared by the commands. Every option has an environment variable, URN_<NAME>; the option wins. */
+/** Options shared by the commands. Those made by `option` have an environment variable, URN_<NAME>; the option wins. */
 import { userInfo } from 'node:os';
 import { Command, Option } from 'commander';
 import type { Actor } from '../../events/record.ts';
@@ -50,7 +50,7 @@ export function storeCommand(name: string): Command {
     .addOption(
       option(
         '--store <url>',
-        'where the log is: sqlite:<file>, esdb://<host>:2113 (EventStoreDB), or memory: (lost at the end; default: SQLite in --data)',
+        'where the log is: sqlite:<file>, esdb://<host>:2113 (EventStoreDB), or memory: (lost when the process ends; default: SQLite in --data)',
       ),
     )
     .addOption(

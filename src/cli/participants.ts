@@ -34,20 +34,20 @@ interface ListOptions extends LogOptions {
 }
 
 const LIST_HELP = `
-The id is the one in use. Where another one was randomized, that one is shown too.
+The id is the one in use. A participant who was randomized under another id is shown with both.
 
 --json is a list of objects with these members:
   sequence         1, 2, … in the order of randomization
   revision         of the event that randomized the participant
   id               in use
-  idAsRandomized   only if it is another one
+  idAsRandomized   only if it is a different one
   levels           one for each factor, in the order of the study
   randomizedAt     in ISO 8601 (UTC)
   user             who randomized the participant
-  occurredAt       only of an allocation that was made outside the service and entered by hand: when it was made;
+  occurredAt       only for an allocation that was made outside the service and entered by hand: when it was made;
                    randomizedAt is when it was entered
   pack             only in a study with packs: the code of the pack that the participant has
-  voided           only of a participant who was randomized in error: the cause
+  voided           only for a participant who was randomized in error: the cause
   revealed         whether the participant was unblinded`;
 
 const HISTORY_HELP = `
@@ -222,7 +222,7 @@ function described(event: HistoryEvent, everybody: Participants): string {
     case 'CodeReplaced':
       return `pack ${event.data.code} replaced by ${event.data.by} (${event.data.cause})`;
     case 'AllocationRevealed':
-      return `code broken: ${event.data.category}${event.data.code === undefined ? '' : `, asked for by the pack ${event.data.code}`}`;
+      return `code broken: ${event.data.category}${event.data.code === undefined ? '' : `, requested with the pack ${event.data.code}`}`;
     case 'UnblindingReported':
       return `unblinding reported: ${event.data.how}${event.data.inadvertent ? ' (inadvertent)' : ''}`;
   }

@@ -3,13 +3,13 @@ import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { note } from './output.ts';
 
-/** Records what is pending, and says what came of it. It stops no command. Needs a folded log. */
+/** Records what is pending, and says what came of it. It never stops a command. Needs a folded log. */
 export async function recordPendingReveals({ codeBreaks }: OpenLog): Promise<void> {
   try {
     const { reveals } = await codeBreaks.pending();
     const { left, damaged } = await codeBreaks.recordPending();
     const recorded = reveals.length - left.length;
-    if (recorded > 0) note(`recorded now: ${codeBreaksOf(recorded)} that could not be recorded at once`);
+    if (recorded > 0) note(`recorded now: ${codeBreaksOf(recorded)} that could not be recorded earlier`);
     for (const { reveal, why } of left)
       note(
         `warning: the code-break of ${reveal.participantId ?? `the pack ${reveal.code}`} (${reveal.study}, ${reveal.shownAt}) stays in ${PENDING_REVEALS}: ${why} (hint: keep the file)`,

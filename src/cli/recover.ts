@@ -1,4 +1,4 @@
-/** urn recover: declares what a restored backup lacks, and lets the log go on with fresh randomness. */
+/** urn recover: declares what a restored backup lacks, and lets the log continue with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
 import { openCheckpoint } from '../ledger/checkpoint.ts';
@@ -39,9 +39,9 @@ interface Options extends LogOptions {
 const HELP = `
 For a log that was restored from a backup, when no newer copy exists. Stop every service that uses it first.
 
-What the backup lacks is known from the file last-checkpoints in the data folder, and from the checkpoints that you give:
-receipts (Urn-Receipt) of the sites, the file of a witness. The more you give, the more of the loss is declared. If a
-receipt turns up later and shows more, urn verify reports a loss that was not declared.
+The file last-checkpoints in the data folder shows what the backup lacks, and so do the checkpoints that you give: receipts
+(Urn-Receipt) of the sites, the file of a witness. The more you give, the more of the loss is declared. If a receipt turns
+up later and shows more, urn verify reports a loss that was not declared.
 
 The recovery is recorded in the stream log, with the reason. Every study gets a new generator with 128 bits from the
 operating system, because the old one would draw the lost allocations again. Checkpoints have a different origin from
@@ -123,7 +123,7 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
     note(
       [
         `The generator of ${renewed.length === 1 ? 'one study' : `${renewed.length} studies`} begins anew. Restart the service.`,
-        'What is left to do: inform the sponsor and the statistician; compare each study with the records of its sites; check',
+        'Still to do: inform the sponsor and the statistician; compare each study with the records of its sites; check',
         'urn keys list for keys issued or revoked after the backup, and urn studies list for studies that are open because',
         'their closing or pause was lost; keep the receipts (urn verify reports those of lost records as DECLARED LOSS);',
         'archive new checkpoints.',
@@ -133,7 +133,7 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
   });
 }
 
-const LOST_PACKS = `Packs that lost participants were given are free again in the log, and would be given out once more. BEFORE the service
+const LOST_PACKS = `Packs that were given to lost participants are free again in the log, and would be given out a second time. BEFORE the service
 starts, enter those participants with their packs (urn participants force --code), or withdraw the packs (urn codes withdraw).`;
 
 function hasPacks({ runner, studies }: OpenLog): boolean {
@@ -151,7 +151,7 @@ async function finish(log: OpenLog, dryRun?: boolean, json?: boolean): Promise<v
       'nothing is missing that this log is known to have signed (hint: give the receipts of the sites with --checkpoint; if nobody knows how much is missing, insist with --unproven)',
     );
   if (json) return result(JSON.stringify({ renewed }, null, 2));
-  result(`an earlier recovery is complete now: the generators of ${renewed.join(', ')} begin anew`);
+  result(`an earlier recovery is now complete: the generators of ${renewed.join(', ')} begin anew`);
 }
 
 /** @throws UsageError for a checkpoint that this log's key did not sign */

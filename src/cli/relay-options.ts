@@ -34,16 +34,12 @@ export function withRelayOptions(command: Command): Command {
     )
     .addOption(option('--kafka-tls', 'connect with TLS'))
     .addOption(option('--kafka-ca <file>', 'certificates to trust (PEM), instead of those of the system'))
-    .addOption(option('--kafka-username <name>', `user for SASL; the password is read from ${PASSWORD}`))
+    .addOption(option('--kafka-username <name>', `SASL user; the password is read from ${PASSWORD}`))
+    .addOption(option('--kafka-password-file <file>', `file with the SASL password, instead of ${PASSWORD}`))
     .addOption(
-      option('--kafka-password-file <file>', `file that holds the password for SASL, instead of ${PASSWORD}`),
+      option('--kafka-mechanism <name>', 'SASL mechanism').choices(SASL_MECHANISMS).default('scram-sha-512'),
     )
-    .addOption(
-      option('--kafka-mechanism <name>', 'mechanism of SASL')
-        .choices(SASL_MECHANISMS)
-        .default('scram-sha-512'),
-    )
-    .addOption(option('--create-topics', 'create the topics that are missing'));
+    .addOption(option('--create-topics', 'create missing topics'));
 }
 
 /** @throws UsageError */

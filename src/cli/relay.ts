@@ -1,4 +1,4 @@
-/** urn relay: publishes the log into Kafka. */
+/** urn relay: publishes the log to Kafka. */
 import type { Command } from 'commander';
 import type { MetricsServer } from '../http/metrics-server.ts';
 import { FeedError } from '../relay/feed-error.ts';
@@ -33,7 +33,7 @@ Runs until SIGTERM. Exit codes: 0 stopped, 2 wrong usage or configuration, 3 ano
 const FENCED_CODES = ['3', '0'];
 
 export function relayCommand(): Command {
-  return withRelayOptions(logCommand('relay').description('publish the log into Kafka'))
+  return withRelayOptions(logCommand('relay').description('publish the log to Kafka'))
     .addOption(
       option(
         '--metrics-port <[address:]port>',

@@ -1,4 +1,4 @@
-/** urn rerandomize: the test that the design of a study asks for. */
+/** urn rerandomize: the test that the design of a study calls for. */
 import type { Command } from 'commander';
 import { freeTextProblem } from '../base/free-text.ts';
 import { BundleError } from '../bundle/bundle-error.ts';
@@ -7,7 +7,7 @@ import { ImportError } from '../import/source-table.ts';
 import { defaultSeed, holdsSeed } from '../replicate/seeds.ts';
 import { ExactError } from '../rerandomize/exact.ts';
 import { type Columns, type Outcomes, readOutcomes } from '../rerandomize/outcomes.ts';
-import { DEFAULT_REPS, type Method, MOST_REPS, runTest, type TestResult } from '../rerandomize/run-test.ts';
+import { DEFAULT_REPS, MAX_REPS, type Method, runTest, type TestResult } from '../rerandomize/run-test.ts';
 import { type Sourced, studyInBundle, studyInLog } from '../rerandomize/sources.ts';
 import { ALTERNATIVES, type Alternative, STATISTICS, type StatisticName } from '../rerandomize/statistic.ts';
 import { type Asked, compare, type PlannedTest, plannedTest, TestError } from '../rerandomize/test-plan.ts';
@@ -42,15 +42,15 @@ interface Options extends LogOptions {
 
 const HELP = `
 The file of outcomes is CSV with a column "id" (an id that the participant has or had) and others; an empty cell means no
-outcome. The study is run again with other random numbers, R times: p is the share of replicates with a statistic at least
-as extreme, (b + 1)/(R + 1). T is that of the arm that the study names first, minus the other.
+outcome. The study is run again R times with different random numbers: p is the share of replicates with a statistic at least
+as extreme, (b + 1)/(R + 1). T is the value for the arm that the study names first, minus that for the other.
 
-  mean, ranksum, proportion, F, kruskal   --outcome <column>; of a proportion 0 or 1
+  mean, ranksum, proportion, F, kruskal   --outcome <column>; for a proportion, 0 or 1
   logrank                                 --time <column> --event <column>, 1 for an event
 
-F and kruskal compare all arms, or two by --arms; the others compare two. A live study that is not closed needs --interim.
-It compares arms, so it is not for blinded readers. It is recorded (urn operations) with the file's digest before it begins;
-the result is not recorded. Of a bundle nothing is recorded.
+F and kruskal compare all arms, or the two of --arms; the others compare two. A live study that is not closed needs --interim.
+The test compares arms, so it is not for blinded readers. It is recorded (urn operations) with the file's digest before it
+begins; the result is not recorded. With --bundle, nothing is recorded.
 
 Example:
   urn rerandomize --study "CHS JCOIN" --outcomes y.csv --outcome change --statistic mean --adjust sex,local_site`;
@@ -60,34 +60,31 @@ export function rerandomizeCommand(): Command {
     .description('test a difference between arms by randomizing the study again (re-randomization test)')
     .addOption(option('--study <name>', 'name of the study (with --bundle it may be left out)'))
     .addOption(caseOption('--outcomes <file>', 'CSV with a column id and others').makeOptionMandatory())
-    .addOption(choice('--statistic <name>', 'what compares the arms', STATISTICS))
+    .addOption(choice('--statistic <name>', 'the statistic that compares the arms', STATISTICS))
     .addOption(caseOption('--outcome <column>', 'the column of the outcome'))
     .addOption(caseOption('--time <column>', 'logrank: the column of the time'))
     .addOption(
       caseOption('--event <column>', 'logrank: the column that is 1 for an event, 0 for none so far'),
     )
     .addOption(
-      caseOption(
-        '--adjust <factors>',
-        'take out first what these factors explain, such as sex,"site, region"',
-      ),
+      caseOption('--adjust <factors>', 'first remove what these factors explain, such as sex,"site, region"'),
     )
-    .addOption(caseOption('--arms <A,B>', 'compare these two of several arms'))
+    .addOption(caseOption('--arms <A,B>', 'compare only these two arms'))
     .addOption(
       caseOption('--alternative <which>', 'default: two-sided; greater: T is above chance').choices([
         ...ALTERNATIVES,
       ]),
     )
-    .addOption(caseOption('--reps <number>', `replicates (default: ${DEFAULT_REPS}; at most ${MOST_REPS})`))
+    .addOption(caseOption('--reps <number>', `replicates (default: ${DEFAULT_REPS}; at most ${MAX_REPS})`))
     .addOption(
       caseOption('--half-width <number>', 'as many replicates as give the interval of p this half-width'),
     )
-    .addOption(caseOption('--exact', 'go through every way in which the study could have gone'))
+    .addOption(caseOption('--exact', 'enumerate every way in which the study could have gone'))
     .addOption(
       caseOption('--seed <number>', "0 to 4294967295 (default: from the study's UUID, the same everywhere)"),
     )
     .addOption(
-      caseOption('--interim <reason>', 'compare arms while the study goes on; recorded in the clear'),
+      caseOption('--interim <reason>', 'compare arms while the study is under way; recorded in the clear'),
     )
     .addOption(caseOption('--bundle <file>', 'the study in this bundle (full or open), instead of a log'))
     .addOption(jsonOption())
@@ -144,11 +141,11 @@ async function testInBundle(
   const sourced = await studyInBundle(file);
   const { name } = sourced.study.design;
   if (command.getOptionValueSource('study') === 'cli' && options.study !== name)
-    throw new UsageError(`the bundle is of the study ${JSON.stringify(name)}`);
+    throw new UsageError(`the bundle is for the study ${JSON.stringify(name)}`);
   await test(options, settings, sourced, async () => false);
 }
 
-/** What the options say, as far as the study is not needed. */
+/** What the options say, as far as that is clear without the study. */
 interface Settings {
   readonly columns: Columns;
   readonly asked: Asked;
@@ -189,10 +186,10 @@ function columnsOf({ statistic, outcome, time, event }: Options): Columns {
 
 function methodOf({ reps, halfWidth, exact }: Options): Method {
   const given = [reps, halfWidth, exact].filter((one) => one !== undefined);
-  if (given.length > 1) throw new UsageError('--reps, --half-width and --exact exclude each other');
+  if (given.length > 1) throw new UsageError('--reps, --half-width and --exact cannot be combined');
   if (exact) return { kind: 'exact' };
   if (halfWidth === undefined)
-    return { kind: 'reps', reps: wholeNumber('--reps', reps ?? String(DEFAULT_REPS), 1, MOST_REPS) };
+    return { kind: 'reps', reps: wholeNumber('--reps', reps ?? String(DEFAULT_REPS), 1, MAX_REPS) };
   const width = Number(halfWidth);
   if (!/^[\d.eE-]+$/.test(halfWidth) || !(width > 0 && width < 0.5))
     throw new UsageError(`--half-width "${halfWidth}" is not a number between 0 and 0.5`);
@@ -239,7 +236,7 @@ async function test(
   if (options.json) return result(JSON.stringify(facts, null, 2));
   result(table(testRows(facts)));
   result(`\n${facts.restsOn.join('\n')}`);
-  if (!isRecorded) result('Of a bundle, nothing is recorded: note for yourself what you tested, and why.');
+  if (!isRecorded) result('Nothing is recorded for a bundle: make a note of what you tested, and why.');
 }
 
 function factsOfSource({ study, revision, root, content }: Sourced, bundle: string | undefined) {
@@ -277,8 +274,8 @@ function restsOn({ study }: Sourced, { arms }: PlannedTest): string[] {
 
 /** @throws UsageError */
 function refuseInterim({ study }: Sourced, interim: string | undefined): void {
-  const goesOn = study.design.mode === 'live' && study.status !== 'closed';
-  if (goesOn && interim === undefined)
+  const isOngoing = study.design.mode === 'live' && study.status !== 'closed';
+  if (isOngoing && interim === undefined)
     throw new UsageError(
       `${study.design.name} is live and not closed: comparing its arms now is an interim analysis (hint: close the study first, or give a reason with --interim, which is recorded in the clear)`,
     );
@@ -287,7 +284,7 @@ function refuseInterim({ study }: Sourced, interim: string | undefined): void {
 /** @throws UsageError */
 function refuseOwnSeed({ study }: Sourced, seed: number, method: Method): void {
   if (method.kind === 'exact') return;
-  const most = method.kind === 'reps' ? method.reps : DEFAULT_REPS + MOST_REPS;
+  const most = method.kind === 'reps' ? method.reps : DEFAULT_REPS + MAX_REPS;
   if (study.seeds.some((own) => holdsSeed(seed, most, own)))
     throw new UsageError(
       `with --seed ${seed} a replicate would draw from the study's own seed (hint: another --seed)`,

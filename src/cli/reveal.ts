@@ -17,14 +17,14 @@ interface Options extends GroundsOptions {
 }
 
 const HELP = `
-Works beside a running service and without one. The code-break is recorded first: who, when, which participant, the
-category; the reason under seal. Everybody who may read the study sees that the code was broken, and nobody the arm.
+Works whether or not the service is running. The code-break is recorded first: who, when, which participant, the
+category; the reason under seal. Everybody who may read the study sees that the code was broken, but not the arm.
 
 In an emergency the arm is shown even if the log cannot be written. The code-break then waits in the file
 ${PENDING_REVEALS} of the data folder, and the service or the next command will record it. Other categories need the log.
 
-With --code the pack in somebody's hand is enough: of a pack that was given out, the code-break is about the participant who
-has or had it; of any other pack, about the pack alone.
+With --code, the code on the pack is enough: for a pack that was given out, the code-break is about the participant who
+has or had it; for any other pack, about the pack alone.
 
 Examples:
   urn reveal --study 'CHS JCOIN' --id 001-0007 --category emergency --reason 'anaphylaxis, ICU' --requested-by 'Dr. K.'
@@ -78,7 +78,7 @@ async function run(options: Options): Promise<void> {
   });
 }
 
-/** A participant has the id that was asked for; one who was found by the pack, the id in use. */
+/** Names the participant by the id that was asked for or, if found by the pack, by the id in use. */
 function answerOf(subject: Subject, { id, code }: Options) {
   if ('pack' in subject) {
     const { code: of, treatment } = subject.pack;

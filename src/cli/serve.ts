@@ -40,7 +40,7 @@ const CONNECTIONS_PER_ADDRESS = 256;
 
 export function serveCommand(): Command {
   const command = logCommand('serve')
-    .description('serve the studies of the file and the log over HTTP')
+    .description('serve the studies in the file and in the log over HTTP')
     .addOption(
       option('--studies <file>', `studies to register (default: ${DEFAULT_STUDIES_FILE}, if it exists)`),
     )
@@ -72,7 +72,7 @@ export function serveCommand(): Command {
         .choices([...LOG_LEVELS])
         .default('info'),
     )
-    .addOption(option('--relay', 'publish the log into Kafka, as urn relay does (with --kafka-brokers)'));
+    .addOption(option('--relay', 'publish the log to Kafka, as urn relay does (with --kafka-brokers)'));
   return withRelayOptions(command).action(serve);
 }
 
@@ -102,7 +102,7 @@ function withConnectionOptions(command: Command): Command {
     .addOption(
       option(
         '--connections-per-address <number>',
-        `most connections from one address (default: ${CONNECTIONS_PER_ADDRESS}; no effect with --trust-proxy)`,
+        `maximum number of connections from one address (default: ${CONNECTIONS_PER_ADDRESS}; no effect with --trust-proxy)`,
       ),
     )
     .addOption(
@@ -159,7 +159,7 @@ async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
   };
 }
 
-/** What may be intended, but exposes the log or the keys. */
+/** What may be intentional, but exposes the log or the keys. */
 function risks(options: ServeOptions, { tls, trustProxy }: ServiceSettings): string[] {
   const { data, sessionKey, allowGroupKey } = options;
   const warnings = isInMemory(options)
@@ -207,7 +207,7 @@ function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certFile: string; keyFile: 
   return { certFile: tlsCert, keyFile: tlsKey };
 }
 
-/** Behind a proxy every connection has its address, so the limit would apply to all clients together. */
+/** Behind a proxy every connection comes from the proxy's address, so the limit would apply to all clients together. */
 function connectionsOf(
   { connectionsPerAddress: text }: ServeOptions,
   isBehindProxy: boolean,

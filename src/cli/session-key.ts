@@ -13,9 +13,9 @@ interface ReplaceOptions {
 }
 
 const HELP = `
-A running service takes the new key within a second or two. Cookies sealed with the key before it are accepted for 12 hours,
-which no session outlasts. If somebody may have read the key, use --end-sessions: everybody has to sign in again.
-Give each instance with its own copy the new file.`;
+A running service takes the new key within a second or two. Cookies sealed with the previous key are accepted for 12 hours,
+and no session lasts longer. If somebody may have read the key, use --end-sessions: everybody has to sign in again.
+Give the new file to each instance that has its own copy.`;
 
 export function sessionKeyCommand(): Command[] {
   return [
@@ -23,7 +23,7 @@ export function sessionKeyCommand(): Command[] {
       .description('make a new key, or the first one')
       .addOption(option('--data <folder>', 'folder of the log').default('./data'))
       .addOption(option('--session-key <file>', 'the file of the key (default: session-key in --data)'))
-      .addOption(option('--end-sessions', 'the key before it is not accepted any longer'))
+      .addOption(option('--end-sessions', 'no longer accept the previous key'))
       .addHelpText('after', HELP)
       .action(replace),
   ];
@@ -36,6 +36,6 @@ function replace({ data, sessionKey, endSessions = false }: ReplaceOptions): voi
   note(
     endSessions
       ? 'the session key is replaced, and everybody has to sign in again'
-      : 'the session key is replaced; the one before it is accepted for 12 hours',
+      : 'the session key is replaced; the previous one is accepted for 12 hours',
   );
 }

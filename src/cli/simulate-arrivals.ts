@@ -28,7 +28,7 @@ export interface SourcedArrivals {
 
 const NOTHING = 'nothing was simulated';
 
-/** @throws UsageError with all that is wrong with a file */
+/** @throws UsageError listing every problem in a file */
 export async function arrivalsFrom(
   options: ArrivalOptions,
   { factors }: SimulatedDesign,
@@ -37,7 +37,7 @@ export async function arrivalsFrom(
   const given = Object.entries({ '--levels': levels, '--profiles': profiles, '--like': like }).flatMap(
     ([name, value]) => (value === undefined ? [] : [name]),
   );
-  if (given.length > 1) throw new UsageError(`${given.join(' and ')}: give one of them`);
+  if (given.length > 1) throw new UsageError(`${given.join(' and ')}: give only one of them`);
   const drawn =
     profiles !== undefined
       ? await fromProfiles(profiles, factors)
@@ -46,7 +46,7 @@ export async function arrivalsFrom(
         : undefined;
   if (independent && !drawn)
     throw new UsageError(
-      '--independent is for --profiles and --like: otherwise levels are independent already',
+      '--independent is for --profiles and --like: otherwise levels are already independent',
     );
   if (drawn) return independent ? independently(drawn, factors) : drawn;
   if (levels !== undefined) return fromShares(levels, factors);
@@ -89,7 +89,7 @@ async function fromProfiles(file: string, factors: SimulatedDesign['factors']): 
   return { arrivals, source: `drawing with replacement from the ${length} profiles in ${file}` };
 }
 
-/** As randomized, since that is what allocation saw. Who was voided was not to be a participant. */
+/** Levels as randomized, since allocation saw those. Voided participants should not have been in the trial, so they are out. */
 async function fromStudy(
   name: string,
   options: LogOptions,

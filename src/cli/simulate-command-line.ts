@@ -1,10 +1,10 @@
-/** The command line that repeats a simulation, as a shell takes it. */
+/** The command line that repeats a simulation, quoted for a shell. */
 import type { SimulationPlan } from '../simulation/plan.ts';
 import { DEFAULT_DATA } from './options.ts';
 import type { SimulateOptions } from './simulate-plan.ts';
 import { DEFAULT_STUDIES_FILE } from './studies-file.ts';
 
-/** What changes nothing in the figures is left out: threads, and where the result goes. */
+/** Leaves out what does not affect the figures: threads, and where the result is written. */
 export function commandLine(options: SimulateOptions, plan: SimulationPlan): string {
   const {
     studies = DEFAULT_STUDIES_FILE,

@@ -1,4 +1,4 @@
-/** What is to be simulated, from the options of the command. */
+/** What to simulate, from the options of the command. */
 import { ComparatorError, readComparator, usualComparators } from '../assessment/comparator.ts';
 import { among, figureNames, figuresByName } from '../assessment/names.ts';
 import {
@@ -39,9 +39,9 @@ export interface SimulateOptions extends ArrivalOptions {
 export const DEFAULTS = { reps: '10000', seed: '1' } as const;
 
 /** A trial is held in memory while it is simulated. */
-const MOST_PARTICIPANTS = 1_000_000;
-const MOST_REPS = 1_000_000_000;
-const MOST_THREADS = 1024;
+const MAX_PARTICIPANTS = 1_000_000;
+const MAX_REPS = 1_000_000_000;
+const MAX_THREADS = 1024;
 
 export async function planFrom(
   options: SimulateOptions,
@@ -57,10 +57,10 @@ export async function planFrom(
     throw new UsageError(
       `study ${quote(name)} has no target_enrollment (hint: say how many participants: --participants 300)`,
     );
-  const size = wholeNumber('--participants', participants, 1, MOST_PARTICIPANTS);
+  const size = wholeNumber('--participants', participants, 1, MAX_PARTICIPANTS);
   const threads =
-    options.threads === undefined ? undefined : wholeNumber('--threads', options.threads, 1, MOST_THREADS);
-  const reps = wholeNumber('--reps', options.reps, 1, MOST_REPS);
+    options.threads === undefined ? undefined : wholeNumber('--threads', options.threads, 1, MAX_THREADS);
+  const reps = wholeNumber('--reps', options.reps, 1, MAX_REPS);
   const seed = seedFrom(options.seed);
   const at = pointsFrom(options.at, size);
   const siteFactor = siteFrom(options.siteFactor, design);
@@ -86,15 +86,15 @@ async function studyFrom({ studies: file, study: name }: SimulateOptions): Promi
   return found;
 }
 
-const MOST_SEED = 2n ** 63n - 1n;
+const MAX_SEED = 2n ** 63n - 1n;
 
 function seedFrom(text: string): bigint {
   const seed = /^[1-9]\d{0,18}$/.test(text) ? BigInt(text) : 0n;
-  if (seed >= 1n && seed <= MOST_SEED) return seed;
-  throw new UsageError(`--seed ${quote(text)} is not a whole number from 1 to ${MOST_SEED} (2^63 - 1)`);
+  if (seed >= 1n && seed <= MAX_SEED) return seed;
+  throw new UsageError(`--seed ${quote(text)} is not a whole number from 1 to ${MAX_SEED} (2^63 - 1)`);
 }
 
-/** The end is always among them. */
+/** The end is always included. */
 function pointsFrom(text: string | undefined, participants: number): number[] {
   const points =
     text === undefined ? [] : text.split(',').map((one) => wholeNumber('--at', one.trim(), 1, participants));
@@ -111,7 +111,7 @@ function siteFrom(name: string | undefined, { factors }: SimulatedDesign): numbe
   );
 }
 
-/** A page without anything to compare with would say little, so it has what is usual. */
+/** A page with nothing to compare with would say little, so it gets the usual comparators. */
 function comparatorsFrom(
   { against, html }: SimulateOptions,
   design: SimulatedDesign,
@@ -119,7 +119,7 @@ function comparatorsFrom(
 ): Comparator[] {
   const texts = against ?? (html === undefined ? [] : usualComparators(design, siteFactor));
   const twice = texts.find((text, i) => texts.indexOf(text) < i);
-  if (twice !== undefined) throw new UsageError(`--against ${quote(twice)} is there twice`);
+  if (twice !== undefined) throw new UsageError(`--against ${quote(twice)} is given twice`);
   return asUsageErrors('--against', () => texts.map((text) => readComparator(text, design)));
 }
 

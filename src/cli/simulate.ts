@@ -18,17 +18,17 @@ import { DEFAULT_STUDIES_FILE } from './studies-file.ts';
 import { VERSION } from './version.ts';
 
 const HELP = `
-Runs the service's own allocation again and again on simulated participants, from empty urns, and says how far apart the arms
-come, overall and within levels, and how often a guess is right. It reads the studies file alone, opens no log (but for
---like), and has nothing to do with the seed of a study. Every figure is defined in docs/statistics.md.
+Runs the service's own allocation many times on simulated participants, from empty urns, and reports how far apart the arms
+get, overall and within levels, and how often a guess is right. It reads only the studies file, opens no log (except for
+--like), and does not use the seed of a study. Every figure is defined in docs/statistics.md.
 
 How participants arrive: with equal shares for the levels of each factor, or
   --levels    YAML: local_site: {Cook: 120, Kane: 30}, and opens: {local_site: {Kane: 100}} for a site that opens with the
               100th participant
-  --profiles  CSV: a column for each factor, and weight; whole rows are drawn, so levels may hang together
-  --like      the participants of a study in the log, their levels alone
+  --profiles  CSV: a column for each factor, and weight; whole rows are drawn, so levels may be correlated
+  --like      the participants of a study in the log, only their levels
 
-Designs to compare with, each on the same participants; @ and factors behind a design confine it to their levels:
+Designs to compare with, each on the same participants; @ and factors after a design apply it within their levels:
   --against complete                 --against urn:w=5,D=range         --against minimization:0.8
   --against block:4@local_site       --against block:4+6@sex,site      --against efron:0.667    --against bigstick:4
 
@@ -40,7 +40,9 @@ Examples:
 
 export function simulateCommand(): Command {
   return logCommand('simulate')
-    .description("simulate a study's design before it begins: balance, guessing, drift, beside other designs")
+    .description(
+      "simulate a study's design before it begins: balance, guessing, drift, compared with other designs",
+    )
     .addOption(option('--studies <file>', `the studies file (default: ${DEFAULT_STUDIES_FILE})`))
     .addOption(
       option('--study <name>', 'name of the study in the file (may be left out if it is the only one)'),
@@ -49,9 +51,9 @@ export function simulateCommand(): Command {
       option('--participants <number>', "participants of a trial (default: the study's target_enrollment)"),
     )
     .addOption(option('--reps <number>', 'trials to simulate').default(DEFAULTS.reps))
-    .addOption(option('--seed <number>', 'of the simulation, from 1 to 2^63 - 1').default(DEFAULTS.seed))
+    .addOption(option('--seed <number>', 'seed of the simulation, from 1 to 2^63 - 1').default(DEFAULTS.seed))
     .addOption(
-      option('--threads <number>', 'threads to use; they change nothing else (default: one per core)'),
+      option('--threads <number>', 'threads to use; they do not affect the results (default: one per core)'),
     )
     .addOption(option('--levels <file>', 'shares of the levels (YAML)'))
     .addOption(option('--profiles <file>', 'profiles of participants with their weights (CSV)'))
@@ -59,12 +61,15 @@ export function simulateCommand(): Command {
     .addOption(option('--independent', 'take only the shares of levels from --profiles or --like'))
     .addOption(repeatedOption('--against <design>', 'compare with this design (repeatable)'))
     .addOption(
-      option('--site-factor <name>', 'the factor whose levels are sites: what is guessed from their counts'),
+      option(
+        '--site-factor <name>',
+        'the factor whose levels are sites, for guesses from the counts of one site',
+      ),
     )
     .addOption(
       option(
         '--at <numbers>',
-        'report imbalance after so many participants, such as 20,50,100 (default: at the end)',
+        'report imbalance after these numbers of participants, such as 20,50,100 (default: at the end)',
       ),
     )
     .addOption(
@@ -73,12 +78,12 @@ export function simulateCommand(): Command {
         "'NAME OP NUMBER': judge the design by a figure (repeatable)",
       ),
     )
-    .addOption(option('--exact', 'compute instead of simulating: one factor with one level'))
+    .addOption(option('--exact', 'compute instead of simulating (for one factor with one level)'))
     .addOption(option('--csv <file>', 'write all figures as CSV'))
     .addOption(
       option(
         '--html <file>',
-        'write a page with pictures, and a paragraph for the protocol (without --against: beside complete, blocks of the --site-factor and minimization:0.8)',
+        'write a page with pictures, and a paragraph for the protocol (without --against: compared with complete, blocks of the --site-factor and minimization:0.8)',
       ),
     )
     .addOption(jsonOption())

@@ -1,4 +1,4 @@
-/** urn studies amend: makes the design of a study what the studies file says, from here on. */
+/** urn studies amend: changes the design of a study to what the studies file says, from here on. */
 import { type Command, Option } from 'commander';
 import { type DesignChange, History } from '../../events/amendment.ts';
 import { ratioText } from '../../projections/describe-design.ts';
@@ -16,12 +16,12 @@ import { historyOf, type Odds, oddsJson, oddsOf, oddsTable } from './amendment-o
 import { doubts, type Plan, planOf, problemText } from './amendment-plan.ts';
 import {
   APPROVAL_EXAMPLE,
-  APPROVAL_TO_COME,
   approvedByOption,
   type DecisionOptions,
   decisionOf,
   decisionRows,
   IN_THE_CLEAR,
+  PLACEHOLDER_APPROVAL,
   protocolOption,
 } from './approvals.ts';
 import { mayChange } from './confirm.ts';
@@ -53,30 +53,30 @@ interface Options extends LogOptions, DecisionOptions {
 }
 
 const HELP = `
-First write the design as it is to be into the studies file: open levels, open arms, factors that are asked for. What then
-differs from the design in force is recorded as one amendment: levels and arms that are new, closed, open again or (levels
-alone) renamed, factors that are left out, ratio, w, alpha, beta, D, limits, policies, blinding, id_pattern,
-target_enrollment and protocol. All else stays as it was registered, and a file that changes it is refused, with the lines.
+First write the new design into the studies file: open levels, open arms, factors that are asked for. Every difference from
+the design in force is then recorded as one amendment: levels and arms that are new, closed, open again or (levels only)
+renamed, factors that are left out, ratio, w, alpha, beta, D, limits, policies, blinding, id_pattern, target_enrollment and
+protocol. Everything else stays as it was registered: a file that changes it is refused, naming the lines.
 
 A level or an arm that is no longer in the file is closed: it takes nobody, and its participants stay. A factor that is no
-longer in the file is retired for good. Without --rename, a level under another name looks like one that goes and one that
-comes. No participant is drawn again, and nobody's arm changes.
+longer in the file is retired for good. Without --rename, a level under another name looks like one level closed and another
+added. No participant is drawn again, and nobody's arm changes.
 
 --history says what the urns count from then on:
-  keep     everybody whom they counted before
+  keep     everybody they counted before
   restart  nobody who is in the study now: the urns begin anew
-Left out, it is restart with a new arm or a new ratio, else keep. A new ratio cannot keep: earlier participants have no place
-in the new slots. With keep, a new arm is drawn more often than the others until it has caught up with them.
+The default is restart with a new arm or a new ratio, and otherwise keep. A new ratio cannot keep: earlier participants have
+no place in the new slots. With keep, a new arm is drawn more often than the others until it has caught up with them.
 
 If the amendment touches the urns of arms or factors, a table shows each arm's probability at the next draw, by level, before
-and after; for a new arm under both histories unless --history is given. It is worked out from the counts of the arms in the
-log: never pass it on to anybody who is blinded. That it was shown is recorded, also of a dry run.
+and after; for a new arm, under both histories unless --history is given. It is worked out from the counts of the arms in
+the log: never pass it on to anybody who is blinded. Showing it is recorded, even in a dry run.
 
 ${IN_THE_CLEAR}
 A live study needs at least one approval: who decided it outside this system. It is recorded as you state it.
 
-The command works beside a running service. For a live study it asks first if it runs on a terminal; --yes answers for you.
-Exit code 0 also if there is nothing to amend, 2 if it is not possible: nothing is recorded then.
+The service may be running. For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for
+you. Exit codes: 0 done, or nothing to amend; 2 not possible, so nothing was recorded.
 
 Examples:
   urn studies amend "CHS JCOIN" --studies studies.yaml --dry-run --reason "new site, Cook closed"
@@ -100,7 +100,7 @@ export function amendCommand(): Command {
     .addOption(
       new Option(
         '--rename <factor:old=new>',
-        'a level that the file calls otherwise than the log (repeatable)',
+        'a level that has a new name in the file (repeatable)',
       ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, value]),
     )
     .addOption(new Option('--alias', 'with --rename: requests may still use the old names'))
@@ -109,7 +109,7 @@ export function amendCommand(): Command {
         History.options,
       ),
     )
-    .addOption(option('--dry-run', 'say what would be recorded, and write nothing'))
+    .addOption(option('--dry-run', 'show what would be recorded, and write nothing'))
     .addOption(new Option('--yes', 'do not ask before a live study is changed'))
     .addOption(jsonOption())
     .addHelpText('after', HELP)
@@ -132,7 +132,7 @@ async function amend(name: string, options: Options): Promise<void> {
     const preview = await previewOf(log, study, command);
     const shown = asText(log, study, preview);
     if (options.dryRun) {
-      const tried = `dry run: nothing was recorded; it would be\n${shown}`;
+      const tried = `dry run: nothing was recorded; the record would be\n${shown}`;
       return result(options.json ? asJson(study, preview) : tried);
     }
     note(shown);
@@ -152,7 +152,7 @@ async function studyInFile(name: string, fileName: string): Promise<ConfiguredSt
   return found;
 }
 
-/** @throws UsageError with all that is wrong */
+/** @throws UsageError listing every problem */
 async function expectPossible(
   { studies }: OpenLog,
   study: Study,
@@ -160,14 +160,14 @@ async function expectPossible(
   { dryRun }: Options,
   { command, problems }: Plan,
 ): Promise<void> {
-  const isToCome = dryRun && study.design.mode === 'live' && command.approvals.length === 0;
-  const tried = isToCome ? { ...command, approvals: [APPROVAL_TO_COME] } : command;
+  const lacksApproval = dryRun && study.design.mode === 'live' && command.approvals.length === 0;
+  const tried = lacksApproval ? { ...command, approvals: [PLACEHOLDER_APPROVAL] } : command;
   const { outcome } = await studies.tryOut(study.stream, tried);
   const found = outcome.type === 'not-amendable' ? outcome.problems : [];
   const all = [...problems, ...found.map((problem) => problemText(problem, command.changes, file))];
   if (all.length > 0) throw new UsageError(all.join('\n     '));
   if (outcome.type !== 'amended') throw refusalOf(study, outcome);
-  if (isToCome) note(`the study is live: the amendment needs --approved-by '${APPROVAL_EXAMPLE}'`);
+  if (lacksApproval) note(`the study is live: the amendment needs --approved-by '${APPROVAL_EXAMPLE}'`);
 }
 
 function refusalOf({ design: { name } }: Study, outcome: StudyOutcome): UsageError {
@@ -225,7 +225,7 @@ function asText(log: OpenLog, study: Study, { command, after, odds, keys }: Prev
     ['effect', effectOf(command, after)],
   ]);
   if (!odds) return facts;
-  return `${facts}\n\nprobability of each arm at the next draw, if the urn of the level is the one that is drawn from\n(not for anybody who is blinded)\n${oddsTable(odds)}`;
+  return `${facts}\n\nprobability of each arm at the next draw, if the urn of the level is the one that is drawn from\n(not for blinded readers)\n${oddsTable(odds)}`;
 }
 
 /** @param before in force when the change is applied */
@@ -238,7 +238,7 @@ function rowsOf(log: OpenLog, study: Study, before: Design, change: DesignChange
     case 'ratio':
       return [['ratio', ratioText(before.treatments, change.value)]];
     default:
-      return [[settingOf(change), `${describeChange(change)}${whoStays(log, study, change)}`]];
+      return [[settingOf(change), `${describeChange(change)}${stayingText(log, study, change)}`]];
   }
 }
 
@@ -248,7 +248,7 @@ function historyText(command: Amend): string {
 }
 
 function leftBehind({ keyId, user, limit: { factor, levels } }: KeyLeftBehind): string {
-  return `${keyId} of ${user} is limited to ${factor} = ${levels.map(quote).join(' or ')}: it keeps whom it has, and can enter nobody new`;
+  return `${keyId} of ${user} is limited to ${factor} = ${levels.map(quote).join(' or ')}: it keeps its participants, and cannot enrol anybody new`;
 }
 
 function effectOf(command: Amend, after: Design): string {
@@ -257,12 +257,12 @@ function effectOf(command: Amend, after: Design): string {
   const each = hasRatio(after) ? 'slot' : 'arm';
   return [
     isRestart
-      ? 'The urns begin anew: whoever is in the study now stays in it and is counted no more.'
-      : 'No count of an urn changes.',
+      ? 'The urns begin anew: everybody now in the study stays in it, but is no longer counted.'
+      : 'No count in any urn changes.',
     ...(kinds.has('level-added') ? [`A new level begins with the same odds for every ${each}.`] : []),
     ...(kinds.has('level-renamed') ? ['Keys that are limited to a renamed level keep it.'] : []),
     ...(kinds.has('arm-closed') && !isRestart
-      ? ['The counts of a closed arm stay aside, and count again if it is reopened.']
+      ? ['The counts of a closed arm are set aside, and count again if it is reopened.']
       : []),
     ...(kinds.has('arm-added') && !isRestart
       ? ['A new arm is drawn more often until it has caught up with the others.']
@@ -271,7 +271,7 @@ function effectOf(command: Amend, after: Design): string {
 }
 
 /** How many participants have a level or an arm that is closed. */
-function whoStays({ runner }: OpenLog, { stream, design }: Study, change: DesignChange): string {
+function stayingText({ runner }: OpenLog, { stream, design }: Study, change: DesignChange): string {
   if (change.kind !== 'level-closed' && change.kind !== 'arm-closed') return '';
   const { inOrder } = runner.state(participants, stream);
   const has = (one: Participant) => {

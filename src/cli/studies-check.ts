@@ -23,8 +23,8 @@ interface Options extends LogOptions {
 }
 
 const HELP = `
-For each study it says whether it is new, as registered, as amended, behind (the file says what an earlier design was: bring
-it up to date), or differs from the design in force: then it takes no participants, and the exit code is 1. For a new one it
+For each study it says whether it is new, as registered, as amended, behind (the file describes an earlier design: bring it up
+to date), or differs from the design in force: then it takes no participants, and the exit code is 1. For a new study it
 prints what the next urn serve would register for good: read it first. docs/studies-file.md describes the file.`;
 
 export function checkCommand(): Command {
@@ -39,7 +39,7 @@ export function checkCommand(): Command {
 interface Outcome {
   readonly study: string;
   readonly outcome: 'new' | 'as registered' | 'as amended' | 'behind' | 'differs';
-  /** Number of the last amendment; left out without. */
+  /** Number of the last amendment; left out if there is none. */
   readonly amendment?: number;
   readonly differences: readonly string[];
   /** As in the file, with defaults. */
@@ -97,7 +97,7 @@ interface Recorded extends Pick<Study, 'registered'> {
   readonly designs: readonly Design[];
 }
 
-/** By name. A file can be checked before there is a log. */
+/** The registered studies, by name. A file can be checked before there is a log. */
 async function recordedStudies(options: Options): Promise<Map<string, Recorded>> {
   try {
     return await withStudies(options, async (log) => {
@@ -120,7 +120,7 @@ function warnOfArmsShown({ keys, studies }: OpenLog): void {
   for (const key of keys.list().filter(({ revoked }) => !revoked))
     for (const name of unblindedBy(key, designs))
       note(
-        `warning: study ${quote(name)} is blinded, and key ${key.keyId} of ${key.user} shows the arm to whoever randomizes with it (hint: issue one with --scope blinded,randomize, and revoke this one)`,
+        `warning: study ${quote(name)} is blinded, and key ${key.keyId} of ${key.user} shows the arm to anyone who randomizes with it (hint: issue one with --scope blinded,randomize, and revoke this one)`,
       );
 }
 
@@ -165,7 +165,7 @@ function registration({ configuration, seedSource, liveByDefault }: Outcome): st
   ]);
 }
 
-/** As in the studies file. What corrections and forced allocations do to the urns is shown in any case. */
+/** As in the studies file. What corrections and forced allocations do to the urns is always shown. */
 function policiesIn({ policies = {}, blinding }: StudyConfiguration): string {
   const {
     stopAtLimit,

@@ -1,4 +1,4 @@
-/** urn studies expected: how far the arms of a study are apart, and how far they are in replicates of it. */
+/** urn studies expected: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 import type { Command } from 'commander';
 import { toJson } from '../base/json.ts';
 import { Band, type ExpectedBalance, type ExpectedRange } from '../expected/band.ts';
@@ -19,16 +19,17 @@ interface ExpectedOptions extends LogOptions {
   readonly json?: boolean;
 }
 
-const MOST_REPLICATES = 100_000;
-const MOST_SEED = 2 ** 32 - 1;
+const MAX_REPLICATES = 100_000;
+const MAX_SEED = 2 ** 32 - 1;
 
 const HELP = `
 A replicate is the study with the same people, levels and decisions, and other random numbers. The range of the arms is
 the number of participants between the arm with the most and that with the fewest; with a ratio, each arm's number is
-divided by its share. It is of the arms that take participants, as the urns count them.
+divided by its share. Only arms that take participants are included, as the urns count them.
 
-The band is where 95 of 100 replicates are, of each level by itself and at this moment. So 1 in 20 levels outside the
-band is no alarm. The percentile is the share of the replicates with a smaller range, and half of those with the same.
+The band is where 95 of 100 replicates are, for each level by itself and at this moment. So 1 in 20 levels outside the
+band is no cause for alarm. The percentile is the share of the replicates with a smaller range, plus half of those with the
+same.
 
 Examples:
   urn studies expected 'CHS JCOIN'
@@ -38,18 +39,18 @@ export function expectedCommand(): Command {
   return logCommand('expected')
     .argument('<name>', 'name of a study')
     .description(
-      'show how far the arms of a study are apart, and how far they are in replicates of it; it tells of arms, so it is not for blinded readers, and showing it is recorded',
+      'show how far apart the arms of a study are, and how far apart they are in replicates of it; it is about arms, so it is not for blinded readers, and showing it is recorded',
     )
     .addOption(
       option(
         '--reps <n>',
-        `how many replicates, up to ${MOST_REPLICATES} (default: 1000, from 10000 participants on 200)`,
+        `how many replicates, up to ${MAX_REPLICATES} (default: 1000, or 200 from 10000 participants on)`,
       ),
     )
     .addOption(
       option(
         '--seed <n>',
-        'of the replicates, below 2^32 (default: from the id of the study, as the service has it)',
+        'seed of the replicates, below 2^32 (default: from the id of the study, as in the service)',
       ),
     )
     .addOption(jsonOption())
@@ -59,8 +60,8 @@ export function expectedCommand(): Command {
 
 async function expected(name: string, options: ExpectedOptions): Promise<void> {
   const reps =
-    options.reps === undefined ? undefined : wholeNumber('--reps', options.reps, 1, MOST_REPLICATES);
-  const seed = options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, MOST_SEED);
+    options.reps === undefined ? undefined : wholeNumber('--reps', options.reps, 1, MAX_REPLICATES);
+  const seed = options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, MAX_SEED);
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
@@ -88,11 +89,11 @@ async function read({ store, identity }: OpenLog, stream: string): Promise<Follo
   return states.followed;
 }
 
-/** @throws UsageError when a replicate would have the seed of the study */
+/** @throws UsageError when a replicate would use the seed of the study */
 function worked(study: FollowedStudy, reps: number, seed: number): ExpectedBalance {
   if (study.sharesSeed(seed, reps))
     throw new UsageError(
-      `one of these replicates would have the seed of the study itself (hint: another --seed)`,
+      `one of these replicates would use the seed of the study itself (hint: another --seed)`,
     );
   const band = new Band(reps, seed);
   const { steps } = study.takeSteps();
@@ -124,12 +125,12 @@ function asText(
   return [
     table(facts),
     table([head, ['all', ...now(overall)], ...rows]),
-    `The largest range of all so far was ${number(course.actual)}: percentile ${percent(course.percentile)} among the replicates.`,
-    '1 in 20 levels outside its band is no alarm: a band is where 95 of 100 replicates are, of each level by itself.',
+    `The largest range so far was ${number(course.actual)}: percentile ${percent(course.percentile)} among the replicates.`,
+    '1 in 20 levels outside its band is no cause for alarm: a band is where 95 of 100 replicates are, for each level by itself.',
   ].join('\n\n');
 }
 
-/** Of a row at the last point. */
+/** A row at the last point. */
 function now({ expected: quantiles, actual, percentile }: ExpectedRange): string[] {
   const [low = 0, , middle = 0, , high = 0] = quantiles.at(-1) ?? [];
   return [

@@ -6,8 +6,8 @@ import { UsageError } from './options.ts';
 export const DEFAULT_STUDIES_FILE = 'studies.yaml';
 
 /**
- * Reads the studies file. Without a named file the default one may be missing: then there are no studies, since the log
- * alone can be served.
+ * Reads the studies file. If none is named, the default one may be missing: then there are no studies in it, and the log
+ * alone is served.
  * @throws UsageError; StudiesFileError naming every problem with file and line
  */
 export async function readStudiesFile(named: string | undefined): Promise<StudiesFile> {
@@ -24,7 +24,7 @@ export async function readStudiesFile(named: string | undefined): Promise<Studie
       throw new UsageError(`${file} is not UTF-8 (hint: save it as UTF-8)`);
     throw new UsageError(`cannot read ${file}: ${message}`);
   }
-  // The YAML parser is a tenth of a command's start, and most commands have no studies file to read.
+  // Loading the YAML parser takes a tenth of a command's start-up, and most commands read no studies file.
   const { parseStudiesFile } = await import('../configuration/studies-file.ts');
   return parseStudiesFile(text, file);
 }

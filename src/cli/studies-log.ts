@@ -49,7 +49,10 @@ export function studiesOption() {
   );
 }
 
-/** Suspends in this process what `urn serve` with the same file would. A default file that cannot be read only causes a warning: it may not be the service's. */
+/**
+ * Suspends in this process what `urn serve` with the same file would. A default file that cannot be read only causes a
+ * warning: it may not be the service's.
+ */
 export async function suspendAsServed(log: OpenLog, studiesFile: string | undefined): Promise<void> {
   try {
     for (const configured of (await readStudiesFile(studiesFile)).studies)

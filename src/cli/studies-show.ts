@@ -87,7 +87,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
 interface View extends Shown {
   readonly counts: BalanceView;
   readonly overview: ReturnType<typeof summary>;
-  /** Of the study as it is now, when an earlier moment is shown. */
+  /** The current revision of the study, if an earlier moment is shown. */
   readonly lastRevision: number | undefined;
   readonly verifierKey: string;
   readonly firstCheckpoint: string | undefined;
@@ -170,7 +170,7 @@ function balanceTable(
   ]);
 }
 
-/** How many codes were broken, by category, and how often an unblinding without the service was reported. No arms. */
+/** How many codes were broken, by category, and how often an unblinding outside the service was reported. No arms. */
 function brokenCodes(breaks: readonly CodeBreak[]) {
   const revealed: Record<string, number> = {};
   let unblindingReported = 0;
@@ -213,7 +213,7 @@ function facts({
   return [
     ['study', name],
     ...(lastRevision === undefined ? [] : [['as of', `revision ${study.revision}, of ${at}`]]),
-    // A clock that ran ahead shows here.
+    // This reveals a clock that ran ahead.
     ...(nextAt === undefined ? [] : [['not shown', `${later} later events, the first of ${nextAt}`]]),
     ['mode', overview.mode],
     ['state', whyClosed(overview) ?? overview.state],
@@ -235,13 +235,13 @@ function facts({
 
 interface PackNumbers {
   readonly registered: number;
-  /** Those that were replaced since, too. */
+  /** Including those that were replaced since. */
   readonly given: number;
   readonly replaced: number;
   readonly withdrawn: number;
 }
 
-/** How many packs there are, without a word on arms; undefined in a study without packs. */
+/** How many packs there are, saying nothing about arms; undefined in a study without packs. */
 function packNumbers(state: StudyState, { inOrder }: ParticipantEvents): PackNumbers | undefined {
   if (state.status === 'unregistered' || state.packs.isEmpty()) return undefined;
   const { packs, given, withdrawn } = state;
@@ -281,7 +281,7 @@ function urnFacts(all: readonly Design[]): string[][] {
   ]);
 }
 
-/** Records keep the names that levels had. */
+/** Records keep the old names of levels. */
 function renamedFacts({ name, earlierNames }: Factor): string[][] {
   return earlierNames.map((earlier) => ['renamed', `${name} = ${earlier.now}, once ${earlier.name}`]);
 }
@@ -310,9 +310,9 @@ interface Shown {
   readonly voided: Readonly<Record<string, number>>;
   /** Undefined for a study without packs. */
   readonly packs: PackNumbers | undefined;
-  /** Of the last event that is shown. */
+  /** The time of the last event that is shown. */
   readonly at: string | undefined;
-  /** Of the first event that is not. */
+  /** The time of the first event that is not. */
   readonly nextAt: string | undefined;
 }
 

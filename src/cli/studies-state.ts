@@ -39,7 +39,7 @@ const EFFECTS: Readonly<Record<Verb, string>> = {
   pause: 'no new participants until it is resumed',
   resume: 'it takes participants again',
   close: 'no new participants; codes can still be broken',
-  reopen: 'it takes participants again, with the urns as they stood',
+  reopen: 'it takes participants again, with the urns as they were',
 };
 
 interface Options extends LogOptions, DecisionOptions {
@@ -52,13 +52,13 @@ interface Options extends LogOptions, DecisionOptions {
 const COMMON_HELP = `
 ${IN_THE_CLEAR}
 
-For a live study the command asks first if it runs on a terminal; --yes answers for you. Without a terminal it does not
-ask, so scripts are not blocked.`;
+For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
+does not ask, so scripts are not blocked.`;
 
 const CLOSE_HELP = `${COMMON_HELP}
 
-A closed study takes no participants. Codes can still be broken, and everything can still be read. Only urn studies reopen opens it
-again, with an approval if the study is live. To stop for a while, pause it.
+A closed study takes no participants. Codes can still be broken, and everything can still be read. Only urn studies reopen can
+reopen it, with an approval if the study is live. To stop for a while, pause it.
 
 Causes: target (enough participants), sponsor, safety, regulator, end (of the trial), other.
 
@@ -67,8 +67,8 @@ Example:
 
 const REOPEN_HELP = `${COMMON_HELP}
 
-A live study needs at least one approval: who decided it outside this system. It is recorded as you state it. The urns go
-on where they stood.
+A live study needs at least one approval: who decided it outside this system. It is recorded as you state it. The urns
+continue as they were.
 
 Example:
   urn studies reopen "CHS JCOIN" --reason "target raised" --approved-by "Dr. A. Ruiz, sponsor, 2027-09-20, Amendment 3" \\
@@ -99,7 +99,7 @@ function stateCommand(verb: Verb, description: string): Command {
     .addOption(
       option('--reason <text>', 'recorded in the clear, 1 to 2,000 characters').makeOptionMandatory(),
     )
-    .addOption(option('--dry-run', 'say what would be recorded, and write nothing'))
+    .addOption(option('--dry-run', 'show what would be recorded, and write nothing'))
     .addOption(new Option('--yes', 'do not ask before a live study is changed'))
     .action((name: string, options: Options) => setState(verb, name, options));
 }
@@ -120,7 +120,7 @@ async function setState(verb: Verb, name: string, options: Options): Promise<voi
   });
 }
 
-/** @throws UsageError with all that is wrong */
+/** @throws UsageError listing every problem */
 function commandOf(verb: Verb, options: Options, user: string): StateCommand {
   const { reason, cause = 'other' } = options;
   const { approvals, protocol } = decisionOf(options);
@@ -130,7 +130,7 @@ function commandOf(verb: Verb, options: Options, user: string): StateCommand {
   return { type: verb, reason, user };
 }
 
-/** @throws UsageError when the study is in no state for it */
+/** @throws UsageError when the state of the study does not allow it */
 function sentenceOf(name: string, verb: Verb, outcome: StudyOutcome): string {
   const refused = (why: string) => new UsageError(`${name} ${why}`);
   switch (outcome.type) {
@@ -171,7 +171,7 @@ function sentenceOf(name: string, verb: Verb, outcome: StudyOutcome): string {
 function asRecorded(log: OpenLog, study: Study, command: StateCommand): string {
   const approvals = 'approvals' in command ? (command.approvals ?? []) : [];
   const protocol = command.type === 'reopen' ? command.protocol : undefined;
-  return `dry run: nothing was recorded; it would be\n${table([
+  return `dry run: nothing was recorded; the record would be\n${table([
     ['event', EVENTS[command.type]],
     ['study', described(log, study)],
     ...(command.type === 'close' ? [['cause', command.cause]] : []),

@@ -40,7 +40,7 @@ type Request = Omit<BundleRequest, 'checkpoints' | 'lastCheckpoints'>;
 
 /**
  * Writes a file about a study where the options say, then passes it to `report`.
- * @throws UsageError if the file exists already, or the study does not; NoLogError
+ * @throws UsageError if the file already exists, or the study does not; NoLogError
  */
 export async function writeAbout<Written>(
   { study, content, ...options }: FileOptions,
@@ -56,7 +56,7 @@ export async function writeAbout<Written>(
     if (!first) throw unknownStudy(study);
     const byDefault = fileNameAbout(study, { isTest: isTest(first), what: content, extension });
     const out = resolve(options.out ?? byDefault);
-    if (existsSync(out)) throw new UsageError(`${out} exists already (hint: choose another --out)`);
+    if (existsSync(out)) throw new UsageError(`${out} already exists (hint: choose another --out)`);
     const { show: onProgress } = shown;
     const parts = { store, identity, gate, stream, content, version: VERSION, out, onProgress };
     const written = await write(log, parts);
@@ -70,7 +70,7 @@ async function firstRecord(pages: AsyncIterable<readonly StoredRecord[]>): Promi
   return undefined;
 }
 
-/** Only for the name of a file, so a record that cannot be read does no harm here. */
+/** Used only for the name of a file, so an unreadable record does no harm here. */
 function isTest(registration: StoredRecord): boolean {
   try {
     const { type, data } = decodeRecord(registration);

@@ -6,7 +6,7 @@ import { UsageError } from './options.ts';
 const PROXY_RANGES = new Set(['loopback', 'linklocal', 'uniquelocal']);
 
 /**
- * What Express takes as `trust proxy`.
+ * The value for Express's setting `trust proxy`.
  * @throws UsageError
  */
 export function trustOf(trust: string | true | undefined): number | string | undefined {

@@ -1,4 +1,4 @@
-/** urn unblindings add: reports that somebody learned an arm without the service, or in error. */
+/** urn unblindings add: reports that somebody learned an arm outside the service, or in error. */
 import type { Command } from 'commander';
 import { UnblindingWay } from '../../events/code-break.ts';
 import {

@@ -38,21 +38,20 @@ and compared field by field. That shows that the history is consistent. Only che
 under a key that you have from elsewhere, show that it is the one that happened: a change to revision r is found only by
 a checkpoint of a size above r.
 
-The report is for auditors: it names treatments and generator states where they are not what they should be. It is not
-for blinded readers.
+The report is for auditors: it names treatments and generator states where they are wrong, so it is not for blinded readers.
 
-A checkpoint file holds signed notes as they are, separated by empty lines, or one base64 line for each, as in the
-response header Urn-Receipt. A key is a verifier key (name+hash+base64), or a file that holds one.
+A checkpoint file contains signed notes as they are, separated by empty lines, or in base64, one line for each, as in the
+response header Urn-Receipt. A key is a verifier key (name+hash+base64), or a file with one.
 
 If the data folder says what the log signed last (last-checkpoints), the log must hold that too. This proves nothing, and
 --no-last-checkpoints leaves it out, for a copy that was restored elsewhere. It is a failure if receipts are given and
-none is of a study that is verified; --study-id names the study that must be found.
+none belongs to a study that is verified; --study-id names the study that must be found.
 
 The log may be in use; records appended after the start are left out. Nothing is written, and the signing key is not
-needed. Exit codes: 0 no failure (read what it is worth), 1 a failure, 2 wrong usage.
+needed. Exit codes: 0 no failure (the report says what that proves), 1 a failure, 2 wrong usage.
 
-A bundle (urn bundle) needs no log. What it withholds is not checked, and the report says what that is: with the contents
-open and blinded, no draw is decided again. Checkpoints in the bundle are compared, and reported separately from yours.
+A bundle (urn bundle) needs no log. What it withholds is not checked, and the report says so: with the contents open and
+blinded, no draw is decided again. Checkpoints in the bundle are compared, and reported separately from yours.
 
 Examples:
   urn verify --data ./data

@@ -11,15 +11,15 @@ import {
   ratioOf,
 } from '../../projections/design.ts';
 import { slotsOf } from '../study/forced.ts';
-import { POLICY_NAMES, type RegisteredStudy, type StudyInFile, wishedDesign } from './differences.ts';
-import { limitsToBe } from './stated-limits.ts';
+import { POLICY_NAMES, type RegisteredStudy, requestedDesign, type StudyInFile } from './differences.ts';
+import { resultingLimits } from './stated-limits.ts';
 
 export type LevelRenamed = Extract<DesignChange, { kind: 'level-renamed' }>;
 
 /**
- * In the order in which they are to be applied. What no change can do is left out: the file still differs from the design
- * that they make.
- * @param renamings what the file cannot say, since a level that is renamed looks like one that goes and one that comes
+ * In the order in which they must be applied. Differences that no change can make are left out, so the file still differs
+ * from the resulting design.
+ * @param renamings what the file cannot say, because a renamed level looks like one level closed and another added
  */
 export function changesTo(
   file: StudyInFile,
@@ -27,27 +27,30 @@ export function changesTo(
   design: Design,
   renamings: readonly LevelRenamed[],
 ): DesignChange[] {
-  const wished = wishedDesign(registered, file);
+  const requested = requestedDesign(registered, file);
   const renamed = renamings.reduce(changedDesign, design);
   const urns = [
-    ...activeFactors(renamed).flatMap((factor) => levelChanges(factor, wished.factors)),
-    ...retirements(renamed, wished),
-    ...urnChange(renamed, wished),
-    ...armChanges(renamed, wished),
+    ...activeFactors(renamed).flatMap((factor) => levelChanges(factor, requested.factors)),
+    ...retirements(renamed, requested),
+    ...urnChange(renamed, requested),
+    ...armChanges(renamed, requested),
   ];
   const after = urns.reduce(changedDesign, renamed);
   return [
     ...renamings,
     ...urns,
-    ...limitsChange(after, wished.limits),
-    ...otherChanges(after, wished),
-    ...closedArms(renamed, wished),
+    ...limitsChange(after, requested.limits),
+    ...otherChanges(after, requested),
+    ...closedArms(renamed, requested),
   ];
 }
 
-/** Levels are closed last, so that a factor is never without one. */
-function levelChanges({ name: factor, levels, closed }: Factor, wished: readonly Factor[]): DesignChange[] {
-  const listed = wished.find(({ name }) => name === factor)?.levels;
+/** Levels are closed last, so that a factor never has none. */
+function levelChanges(
+  { name: factor, levels, closed }: Factor,
+  requested: readonly Factor[],
+): DesignChange[] {
+  const listed = requested.find(({ name }) => name === factor)?.levels;
   if (!listed) return [];
   const added = listed.filter((level) => !levels.includes(level));
   const reopened = closed.filter((level) => listed.includes(level));
@@ -59,9 +62,9 @@ function levelChanges({ name: factor, levels, closed }: Factor, wished: readonly
   ];
 }
 
-function retirements(design: Design, wished: Design): DesignChange[] {
+function retirements(design: Design, requested: Design): DesignChange[] {
   return activeFactors(design)
-    .filter(({ name }) => wished.factors.every((factor) => factor.name !== name))
+    .filter(({ name }) => requested.factors.every((factor) => factor.name !== name))
     .map(({ name }) => ({ kind: 'factor-retired', factor: name }));
 }
 
@@ -76,17 +79,17 @@ function urnChange(design: Design, { w, alpha, beta, D }: Design): DesignChange[
   return Object.keys(change).length > 0 ? [{ kind: 'urn', ...change }] : [];
 }
 
-/** The arms that come or come back, and the ratio. A new ratio names every arm, so a new one needs no number of its own. */
-function armChanges(design: Design, wished: Design): DesignChange[] {
+/** The arms that are added or reopened, and the ratio. A new ratio names every arm, so a new arm needs no number of its own. */
+function armChanges(design: Design, requested: Design): DesignChange[] {
   const { treatments, closedTreatments } = design;
-  const added = wished.treatments.filter((treatment) => !treatments.includes(treatment));
-  const share = (treatment: string) => slotsOf(wished, treatment).length;
+  const added = requested.treatments.filter((treatment) => !treatments.includes(treatment));
+  const share = (treatment: string) => slotsOf(requested, treatment).length;
   const present = ratioOf(design);
   const value = [...treatments, ...added].map((treatment, i) => share(treatment) || (present[i] ?? 1));
   const isNewRatio = present.some((number, i) => number !== value[i]);
   return [
     ...closedTreatments
-      .filter((treatment) => wished.treatments.includes(treatment))
+      .filter((treatment) => requested.treatments.includes(treatment))
       .map((treatment) => ({ kind: 'arm-reopened', treatment }) as const),
     ...added.map((treatment): DesignChange => {
       const ratio = share(treatment);
@@ -96,20 +99,20 @@ function armChanges(design: Design, wished: Design): DesignChange[] {
   ];
 }
 
-function closedArms(design: Design, wished: Design): DesignChange[] {
+function closedArms(design: Design, requested: Design): DesignChange[] {
   return openTreatments(design)
-    .filter((treatment) => !wished.treatments.includes(treatment))
+    .filter((treatment) => !requested.treatments.includes(treatment))
     .map((treatment) => ({ kind: 'arm-closed', treatment }));
 }
 
-function limitsChange(design: Design, wished: Limits | undefined): DesignChange[] {
-  const value = limitsToBe(wished, design);
+function limitsChange(design: Design, requested: Limits | undefined): DesignChange[] {
+  const value = resultingLimits(requested, design);
   if (canonicalJson(value ?? null) === canonicalJson(design.limits ?? null)) return [];
   return [{ kind: 'limits', ...(value && { value }) }];
 }
 
-function otherChanges(design: Design, wished: Design): DesignChange[] {
-  const { idPattern, target, blinding } = wished;
+function otherChanges(design: Design, requested: Design): DesignChange[] {
+  const { idPattern, target, blinding } = requested;
   return [
     ...(idPattern === design.idPattern
       ? []
@@ -118,8 +121,8 @@ function otherChanges(design: Design, wished: Design): DesignChange[] {
       ? []
       : [{ kind: 'target' as const, ...(target !== undefined && { value: target }) }]),
     ...(blinding === design.blinding ? [] : [{ kind: 'blinding' as const, value: blinding }]),
-    ...POLICY_NAMES.filter((name) => wished.policies[name] !== design.policies[name]).map(
-      (name) => ({ kind: 'policy', name, value: wished.policies[name] }) as DesignChange,
+    ...POLICY_NAMES.filter((name) => requested.policies[name] !== design.policies[name]).map(
+      (name) => ({ kind: 'policy', name, value: requested.policies[name] }) as DesignChange,
     ),
   ];
 }

@@ -1,7 +1,7 @@
 /**
- * Where the studies file differs from the design in force. A study whose file says what never was its design takes no
- * participants: the change is neither applied nor silently ignored. One whose file says what an earlier design was goes
- * on: the study was amended, and this file has not followed yet.
+ * Where the studies file differs from the design in force. If the file describes a design that a study never had, the study
+ * takes no participants: the change is neither applied nor silently ignored. If it describes an earlier design, the study
+ * continues: it was amended, and the file is not up to date.
  */
 import { canonicalJson } from '../../events/record.ts';
 import type { Policies, StudyConfiguration } from '../../events/study.ts';
@@ -44,7 +44,7 @@ export type ConfigurationDifference = {
 
 export interface Comparison {
   readonly standing: 'agrees' | 'behind' | 'differs';
-  /** To the design in force. */
+  /** From the design in force. */
   readonly differences: readonly ConfigurationDifference[];
 }
 
@@ -68,7 +68,7 @@ export function compare(
 /**
  * The settings in which the two differ, in a fixed order. Names are not compared, and neither are the target and a
  * protocol that the file leaves out, which are information for people.
- * @param design the one with which to compare: that in force, or an earlier one
+ * @param design the one with which to compare: the one in force, or an earlier one
  */
 export function configurationDifferences(
   registered: RegisteredStudy,
@@ -76,27 +76,31 @@ export function configurationDifferences(
   file: StudyInFile,
 ): ConfigurationDifference[] {
   const was = registered.configuration;
-  const wished = wishedDesign(registered, file);
+  const requested = requestedDesign(registered, file);
   const numbers = ['w', 'alpha', 'beta'] as const;
-  const { protocol } = wished;
+  const { protocol } = requested;
   return [
-    ...differ('mode', was.mode, wished.mode),
+    ...differ('mode', was.mode, requested.mode),
     ...differ('start', was.start ?? 'open', file.configuration.start ?? 'open'),
-    ...differ('D', design.D, wished.D),
-    ...differ('urn_selection', design.urnSelection, wished.urnSelection),
-    ...numbers.flatMap((name) => differ(name, String(design[name]), String(wished[name]))),
+    ...differ('D', design.D, requested.D),
+    ...differ('urn_selection', design.urnSelection, requested.urnSelection),
+    ...numbers.flatMap((name) => differ(name, String(design[name]), String(requested[name]))),
     ...differ(
       'id_pattern',
       design.idPattern && quote(design.idPattern),
-      wished.idPattern && quote(wished.idPattern),
+      requested.idPattern && quote(requested.idPattern),
     ),
-    ...treatmentDifferences(was.treatments, design, wished.treatments),
-    ...ratioDifferences(design, wished),
-    ...factorDifferences(was.factors, activeFactors(design), wished.factors),
-    ...differ('blinding', design.blinding, wished.blinding),
-    ...differ('limits', shown(statedLimits(design)), shown(limitsInOrder(wished.limits, design))),
+    ...treatmentDifferences(was.treatments, design, requested.treatments),
+    ...ratioDifferences(design, requested),
+    ...factorDifferences(was.factors, activeFactors(design), requested.factors),
+    ...differ('blinding', design.blinding, requested.blinding),
+    ...differ('limits', shown(statedLimits(design)), shown(limitsInOrder(requested.limits, design))),
     ...POLICY_NAMES.flatMap((name) =>
-      differ(`policies.${POLICY_KEYS[name]}`, String(design.policies[name]), String(wished.policies[name])),
+      differ(
+        `policies.${POLICY_KEYS[name]}`,
+        String(design.policies[name]),
+        String(requested.policies[name]),
+      ),
     ),
     ...(protocol ? differ('protocol', shown(design.protocol), shown(protocol)) : []),
     ...seedDifferences(registered, file.seed),
@@ -104,11 +108,11 @@ export function configurationDifferences(
 }
 
 /** What the file asks for, as a design. */
-export function wishedDesign({ configuration }: RegisteredStudy, file: StudyInFile): Design {
-  const wished = registeredDesign(file.configuration);
-  // The default was fixed at the registration: another blinding does not change it.
+export function requestedDesign({ configuration }: RegisteredStudy, file: StudyInFile): Design {
+  const requested = registeredDesign(file.configuration);
+  // The default was fixed at the registration: a different blinding does not change it.
   const levelCounts = file.levelCounts ?? defaultLevelCounts(configuration.blinding);
-  return { ...wished, policies: { ...wished.policies, levelCounts } };
+  return { ...requested, policies: { ...requested.policies, levelCounts } };
 }
 
 /**
@@ -129,9 +133,9 @@ export function describeComparison(
 }
 
 const TO_CATCH_UP =
-  'The file says what an earlier design was, and the study goes on by the one in force. Write that into the file.';
+  'The file describes an earlier design, and the study continues under the one in force. Write that one into the file.';
 const TO_GO_ON =
-  'To go on: write what is in force into the studies file, or record the change with `urn studies amend`. What an ' +
+  'To continue: write the design in force into the studies file, or record the change with `urn studies amend`. What an ' +
   'amendment cannot change needs a study with a new name.';
 
 export function describeDifference({ what, inForce, file }: ConfigurationDifference): string {
@@ -147,10 +151,10 @@ function treatmentDifferences(
   return states(open, new Set(registered), listed) ? [] : differ('treatments', list(open), list(listed));
 }
 
-/** Of the arms that both have: the ratio of another one comes with it. No arm is named. */
-function ratioDifferences(design: Design, wished: Design): ConfigurationDifference[] {
-  const common = openTreatments(design).filter((treatment) => wished.treatments.includes(treatment));
-  return differ('ratio', ratioOfThese(common, design), ratioOfThese(common, wished));
+/** For the arms that both have: a new arm brings its own number. No arm is named. */
+function ratioDifferences(design: Design, requested: Design): ConfigurationDifference[] {
+  const common = openTreatments(design).filter((treatment) => requested.treatments.includes(treatment));
+  return differ('ratio', ratioOfThese(common, design), ratioOfThese(common, requested));
 }
 
 /** Undefined if each of them has one slot. */
@@ -162,16 +166,16 @@ function ratioOfThese(treatments: readonly string[], design: Design): string | u
 function factorDifferences(
   registered: StudyConfiguration['factors'],
   inForce: readonly Factor[],
-  wished: readonly Factor[],
+  requested: readonly Factor[],
 ): ConfigurationDifference[] {
-  const names = [...new Set([...inForce, ...wished].map(({ name }) => name))];
+  const names = [...new Set([...inForce, ...requested].map(({ name }) => name))];
   const find = (factors: readonly Factor[], wanted: string) => factors.find(({ name }) => name === wanted);
   const common = (ours: readonly Factor[], theirs: readonly Factor[]): string =>
     list(ours.map(({ name }) => name).filter((name) => find(theirs, name)));
   return [
-    ...differ('factors', common(inForce, wished), common(wished, inForce)),
+    ...differ('factors', common(inForce, requested), common(requested, inForce)),
     ...names.flatMap((name) => {
-      const [ours, theirs] = [find(inForce, name), find(wished, name)];
+      const [ours, theirs] = [find(inForce, name), find(requested, name)];
       const first = registered.find((factor) => factor.name === name)?.levels.length ?? 0;
       if (ours && theirs && states(openLevels(ours), new Set(ours.levels.slice(0, first)), theirs.levels))
         return [];
@@ -181,9 +185,9 @@ function factorDifferences(
 }
 
 /**
- * Whether a file that lists these names means the open ones. Only those of the registration have an order, which nobody
- * would know of those that were added.
- * @param first those of the registration
+ * Whether a file that lists these names means the open ones. The order matters only for the names of the registration:
+ * nobody would know that of names added later.
+ * @param first the names of the registration
  */
 function states(open: readonly string[], first: ReadonlySet<string>, listed: readonly string[]): boolean {
   const ordered = (names: readonly string[]) => list(names.filter((name) => first.has(name)));
@@ -199,7 +203,7 @@ function seedDifferences(registered: RegisteredStudy, inFile: bigint | undefined
   if (inFile === BigInt(registered.seed)) return [];
   return registered.seedSource === 'drawn'
     ? [{ what: 'starting_seed', inForce: 'drawn by the service', file: 'given' }]
-    : [{ what: 'starting_seed', inForce: 'given in the file', file: 'another one' }];
+    : [{ what: 'starting_seed', inForce: 'given in the file', file: 'a different one' }];
 }
 
 function differ(

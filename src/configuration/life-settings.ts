@@ -1,4 +1,4 @@
-/** The settings of a study that concern its life after the registration. What has its default value is left out. */
+/** The settings of a study that concern its life after the registration. Settings with their default value are left out. */
 import type { Limits, Policies, StudyConfiguration } from '../../events/study.ts';
 import type { Protocol } from '../../events/text.ts';
 import { defaultLevelCounts } from '../../projections/design.ts';
@@ -13,7 +13,7 @@ export const LIFE_KEYS = ['blinding', 'start', 'limits', 'policies', 'protocol']
 
 type LifeSettings = Pick<StudyConfiguration, (typeof LIFE_KEYS)[number]>;
 
-/** What the policies are called in a studies file. */
+/** The names of the policies in a studies file. */
 export const POLICY_KEYS = {
   stopAtLimit: 'stop_at_limit',
   levelCounts: 'level_counts',
@@ -57,7 +57,7 @@ export function readLifeSettings(
   return { settings, levelCounts };
 }
 
-/** The entries of the mapping, with those that it does not know refused. */
+/** The known entries of the mapping. Others are refused. */
 function membersOf(entry: Entry, known: readonly string[], refuse: Refuse): ReadonlyMap<string, Entry> {
   const members = new Map<string, Entry>();
   if (entry.value.kind !== 'mapping') {
@@ -108,7 +108,7 @@ function readLimits(
   return Object.keys(limits).length > 0 ? limits : undefined;
 }
 
-/** In the order of the configuration, whatever that of the file. */
+/** In the order of the configuration, whatever the order in the file. */
 function readLevelLimits(
   entry: Entry | undefined,
   factors: StudyConfiguration['factors'],

@@ -32,7 +32,7 @@ export function warnAboutNames(
   ];
   for (const names of all) {
     warnOfPairs(names, warn);
-    warnOfUnseen(names, warn);
+    warnOfInvisible(names, warn);
   }
   for (const { name, levels } of factors)
     if (levels.length === 1)
@@ -55,13 +55,13 @@ function warnOfPairs({ line, names, shown }: Names, warn: Refuse): void {
     else
       warn(
         line,
-        `${shown(before)} and ${shown(place)} differ only in case, outer blanks or invisible characters`,
-        'remove one of them, unless they are meant to be two',
+        `${shown(before)} and ${shown(place)} differ only in case, leading or trailing blanks, or invisible characters`,
+        'remove one of them, unless both are intended',
       );
   }
 }
 
-function warnOfUnseen({ line, names, shown }: Names, warn: Refuse): void {
+function warnOfInvisible({ line, names, shown }: Names, warn: Refuse): void {
   for (const [place, name] of names.entries()) {
     const problem = lookAlikeProblem(name);
     if (problem !== undefined)

@@ -1,4 +1,4 @@
-/** Rules for the names of a study when it is registered. They do not apply to studies that are in the log already. */
+/** Rules for the names of a study when it is registered. They do not apply to studies that are already in the log. */
 import type { StudyConfiguration } from '../../events/study.ts';
 import { isTooLong, MAX_NAME_CHARACTERS } from '../base/names.ts';
 import { lookAlikeProblem } from '../base/text.ts';
@@ -9,7 +9,7 @@ export function problemsOfNewNames(configuration: StudyConfiguration): Problem[]
   return [
     ...(invalid === undefined
       ? []
-      : [{ reason: `its name ${invalid}`, hint: 'choose a name that nobody can take for another' }]),
+      : [{ reason: `its name ${invalid}`, hint: 'choose a name that nobody can mistake for another' }]),
     ...namesOf(configuration)
       .filter(([, name]) => isTooLong(name))
       .map(([what]) => ({

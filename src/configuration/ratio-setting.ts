@@ -10,7 +10,7 @@ const FORM = 'write {first treatment: 2, second treatment: 1}, or [2, 1] in the 
 
 /**
  * The numbers in the order of the treatments; undefined if they are refused. Messages never name a treatment. Whether the
- * numbers fit together is judged when the study is registered or amended: those of the open arms alone may not.
+ * numbers fit together is judged when the study is registered or amended: the numbers of the open arms alone may not.
  */
 export function readRatio(
   entry: Entry | undefined,
@@ -31,7 +31,7 @@ export function noteNewRatio({ treatments, ratio }: StudyConfiguration, line: nu
   if (problem !== undefined)
     note(
       line,
-      `the ratio cannot be: ${problem}`,
+      `the ratio is not possible: ${problem}`,
       'write the smallest whole numbers, with a sum of at most 40',
     );
 }
@@ -61,8 +61,8 @@ function numbersByName(
     if (!treatments.includes(key))
       refuse(
         own,
-        `entry ${i + 1} of the ratio is no treatment of the study`,
-        'write it as under treatments, with a blank behind the colon',
+        `entry ${i + 1} of the ratio is not a treatment of the study`,
+        'write it as under treatments, with a space after the colon',
       );
   return whole(
     treatments.map((treatment, i) => {
@@ -71,7 +71,7 @@ function numbersByName(
       refuse(
         line,
         `the ratio leaves out treatment ${i + 1}`,
-        'write a number for every treatment, also if it is 1',
+        'write a number for every treatment, even if it is 1',
       );
       return undefined;
     }),

@@ -10,7 +10,7 @@ type Factors = readonly { readonly name: string; readonly levels: readonly strin
 
 const OPENS = 'opens';
 
-/** @returns every reason why the file is refused, or what it says. A factor that is left out has equal shares */
+/** @returns what the file says, or every reason why it is refused. A factor that is left out has equal shares */
 export function parseSharesFile(
   text: string,
   fileName: string,
@@ -65,7 +65,7 @@ function refuseNobody(
       refuse(
         of(OPENS),
         `no level of ${quote(name)} is open for the first participant`,
-        'leave out of opens what is open from the start',
+        'leave levels that are open from the start out of opens',
       );
   });
 }
@@ -92,13 +92,13 @@ function shareAt({ key, value }: Entry, refuse: Refuse): number | undefined {
   return share;
 }
 
-/** So that no sum of shares is infinite. */
-const MOST_SHARE = 1e15;
+/** Keeps sums of shares finite. */
+const MAX_SHARE = 1e15;
 
-/** A number from 0 to `MOST_SHARE`; undefined if the text is none. */
+/** A number from 0 to `MAX_SHARE`; undefined if the text is not one. */
 export function parseShare(text: string): number | undefined {
   const share = /^(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
-  return share <= MOST_SHARE ? share : undefined;
+  return share <= MAX_SHARE ? share : undefined;
 }
 
 function factorAt({ key, line }: Entry, factors: Factors, refuse: Refuse): number | undefined {
@@ -123,7 +123,7 @@ function levelAt(
 
 function entriesOf(tree: Tree, what: string, refuse: Refuse): Entry[] {
   if (tree.kind === 'mapping') return tree.entries;
-  const why = isMissing(tree) ? 'has nothing in it' : 'is not a mapping';
+  const why = isMissing(tree) ? 'is empty' : 'is not a mapping';
   refuse(tree.line, `${what} ${why}`, 'write {name: number, name: number}, or name: number on lines below');
   return [];
 }

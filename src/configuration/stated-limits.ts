@@ -1,10 +1,10 @@
-/** The limits of a design as a studies file states them: a file leaves closed levels and retired factors out. */
+/** The limits of a design as a studies file states them: without closed levels and retired factors. */
 import type { Limits } from '../../events/study.ts';
 import { activeFactors, type Design } from '../../projections/design.ts';
 
 type LevelLimit = NonNullable<Limits['levels']>[number];
 
-/** What a file that agrees with the design states. */
+/** What a file states if it agrees with the design. */
 export function statedLimits(design: Design): Limits | undefined {
   return limitsOf(
     design.limits?.total,
@@ -13,8 +13,8 @@ export function statedLimits(design: Design): Limits | undefined {
 }
 
 /**
- * The limits of a file in the order of the design, in which the same limits have one form. Those of a factor that is not
- * asked for are left out: it is this factor that differs.
+ * The limits of a file in the order of the design, so that the same limits have a single form. Limits of a factor that is
+ * not asked for are left out: that difference is reported for the factor.
  */
 export function limitsInOrder(file: Limits | undefined, design: Design): Limits | undefined {
   const names = activeFactors(design).map(({ name }) => name);
@@ -22,8 +22,8 @@ export function limitsInOrder(file: Limits | undefined, design: Design): Limits 
   return limitsOf(file?.total, inOrder(stated, design));
 }
 
-/** All limits that a design has when the file is followed: closed levels and retired factors keep theirs. */
-export function limitsToBe(file: Limits | undefined, design: Design): Limits | undefined {
+/** All limits of a design that follows the file: closed levels and retired factors keep theirs. */
+export function resultingLimits(file: Limits | undefined, design: Design): Limits | undefined {
   const stated = limitsInOrder(file, design)?.levels ?? [];
   const kept = levelLimits(design).filter((limit) => isLeftOut(design, limit));
   return limitsOf(file?.total, inOrder([...stated, ...kept], design));
@@ -47,7 +47,7 @@ function isLeftOut({ factors }: Design, { factor, level }: LevelLimit): boolean 
   return found !== undefined && (found.isRetired || found.closed.includes(level));
 }
 
-/** Without a limit there is no object. */
+/** Undefined without a limit. */
 function limitsOf(total: number | undefined, levels: readonly LevelLimit[]): Limits | undefined {
   if (total === undefined && levels.length === 0) return undefined;
   return { ...(total !== undefined && { total }), ...(levels.length > 0 && { levels: [...levels] }) };

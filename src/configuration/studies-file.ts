@@ -23,7 +23,7 @@ export type ConfiguredStudy = {
   readonly file: string;
   /** The line, from 1, of a setting (`w`, `factors`) or of a factor (`factors.sex`); of the study's name if it has none. */
   readonly lineOf: (setting: string) => number;
-  /** Why the file is refused if the study is not in the log yet. */
+  /** Why the file is refused if the study is not yet in the log. */
   readonly refusedIfNew: readonly Finding[];
 };
 

@@ -64,7 +64,7 @@ export function readStudy(entry: Entry, defaults: UrnSettings, refuseInFile: Ref
   }
   const factors = readFactors(own('factors'), refuse);
   const treatments = readTreatments(own('treatments'), refuse);
-  // Without treatments the numbers have nothing to belong to, and only one of the two is to be mended.
+  // Without treatments, the numbers of a ratio mean nothing, and one problem is enough to report.
   const ratio = treatments.length > 0 ? readRatio(own('ratio'), treatments, refuse) : undefined;
   const { settings, levelCounts } = readLifeSettings(entries, factors, refuse);
   const configuration: StudyConfiguration = {

@@ -5,8 +5,8 @@ import { type Comparison, compare } from './differences.ts';
 import type { ConfiguredStudy } from './studies-file.ts';
 
 /**
- * Suspends the study in this process while the file differs: it then takes no participants here. An amendment ends it, by
- * whichever process, if the file says what the design is from then on.
+ * Suspends the study in this process while the file differs: it then takes no participants here. An amendment by any process
+ * ends this if the file describes the new design.
  * @returns how they compare now; undefined if the study is not registered
  */
 export function suspendWhileDiffering(studies: Studies, file: ConfiguredStudy): Comparison | undefined {
@@ -17,7 +17,7 @@ export function suspendWhileDiffering(studies: Studies, file: ConfiguredStudy): 
     const designs = studies.designs(stream);
     const registered = studies.find(name)?.registered;
     if (!registered) return undefined;
-    // Asked for every participant, so it is worked out once for each design.
+    // This is asked for every participant, so it is worked out once for each design.
     if (last?.designs !== designs) last = { designs, comparison: compare(registered, designs, file) };
     return last.comparison;
   };

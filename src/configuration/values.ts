@@ -9,7 +9,7 @@ import { type Entry, isMissing, type Tree } from './yaml-tree.ts';
 /** See http-api.md: factors are plain query parameters next to these, and the prefix `f_` marks them in records. */
 export function factorNameProblem(name: string): Problem | undefined {
   if (['api_key', 'study', 'id'].includes(name)) {
-    return { reason: 'is called like a parameter of every request', hint: 'choose another name' };
+    return { reason: 'has the name of a parameter of every request', hint: 'choose another name' };
   }
   for (const prefix of ['f_', 'urn.']) {
     if (name.startsWith(prefix)) {
@@ -52,7 +52,7 @@ export function readWholeNumber(tree: Tree): bigint | Problem {
   if (/^-[0-9.]/.test(text)) return { reason: 'is negative', hint: 'write a number of at least 0' };
   if (/^0[0-9_]|^0o/.test(text)) {
     return {
-      reason: 'begins with a zero, which some readers of YAML take for base 8',
+      reason: 'begins with a zero, which some YAML readers take for octal',
       hint: 'write it without leading zeros',
     };
   }

@@ -53,8 +53,8 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
     warn(
       lines.get('beta') ?? lines.get('w') ?? lineOf('treatments'),
       `after one assignment the ${one} just assigned keeps w = ${w} of w*K + beta*(K-1) = ${balls} balls (K = ${slots} ` +
-        `${all}, alpha left aside), fewer than 5 in 100: the next ${one} is nearly certain not to be the same one` +
-        (ratio ? '' : ', and with two arms it can be foretold'),
+        `${all}, ignoring alpha), fewer than 5 in 100: the next ${one} is nearly certain not to be the same one` +
+        (ratio ? '' : ', and with two arms it can be predicted'),
       'choose a larger w or a smaller beta',
     );
   }

@@ -33,7 +33,7 @@ export function isMissing(tree: Tree): boolean {
 }
 
 /**
- * Reads one YAML document (JSON is YAML). An empty document gives an empty plain text. Returns undefined after a syntax
+ * Reads one YAML document (JSON is YAML). An empty document gives empty plain text. Returns undefined after a syntax
  * error. After any other refusal (a repeated key, a merge key, a tag, an unknown alias), the tree can be checked further.
  */
 export function readYaml(text: string, refuse: Refuse): Tree | undefined {

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { threadFile } from '../base/thread-file.ts';
 import type { BandOrder, BandReply } from './band-process.ts';
 
-/** The process ended in the middle of an order, and all bands are gone. */
+/** The process ended during an order, and all bands are gone. */
 export class KeeperEndedError extends Error {
   override readonly name = 'KeeperEndedError';
 }
@@ -13,7 +13,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** An order takes a second. A process that is stopped or hangs would hold up the bands of all studies for ever. */
+/** An order takes a second. A process that is stopped or hangs would hold up the bands of all studies forever. */
 const HANGS_MS = 300_000;
 
 export class BandKeeper {
@@ -39,7 +39,7 @@ export class BandKeeper {
     });
   }
 
-  /** Ends the process at once. The order that it was about is rejected. */
+  /** Ends the process immediately. The order in progress is rejected. */
   stop(): void {
     const child = this.#child;
     this.#child = undefined;
@@ -48,7 +48,7 @@ export class BandKeeper {
   }
 
   #begin(): ChildProcess {
-    // Neither the secrets in the service's environment nor a debugger's port are its business.
+    // It gets neither the secrets in the service's environment nor a debugger's port.
     const child = fork(threadFile('band-process'), {
       ...{ env: {}, execArgv: [], serialization: 'advanced' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -58,7 +58,7 @@ export class BandKeeper {
       this.#waiting?.resolve(reply);
       this.#waiting = undefined;
     });
-    // A process that could not be started has no exit.
+    // A process that could not be started emits no exit event.
     child.on('error', (error) => this.#ended(child, error.message));
     child.on('exit', (code, signal) => this.#ended(child, signal ?? `exit code ${code}`));
     // The service may end while it keeps bands.

@@ -1,17 +1,17 @@
-/** The process of band-keeper.ts: it keeps the bands of some studies, and takes their steps one order at a time. */
+/** The process of band-keeper.ts: it keeps the bands of some studies, and advances them one order at a time. */
 import { setPriority } from 'node:os';
 import { toJson } from '../base/json.ts';
 import type { Step } from '../replicate/steps.ts';
 import { Band } from './band.ts';
 
-/** `key`: of the band, chosen by whoever orders. */
+/** `key` names the band; the parent process chooses it. */
 export type BandOrder =
   | { readonly type: 'begin'; readonly key: string; readonly reps: number; readonly seed: number }
   | { readonly type: 'steps'; readonly key: string; readonly steps: readonly Step[] }
   | { readonly type: 'show'; readonly key: string }
   | { readonly type: 'drop'; readonly key: string };
 
-/** Of `show`: the band as JSON text; of any other order, nothing. */
+/** For `show`, the band as JSON text; for any other order, nothing. */
 export type BandReply = string | undefined;
 
 /** On the scale of `nice`: all other work of the service comes first. */
@@ -23,7 +23,7 @@ const bands = new Map<string, Band>();
 process.on('message', (order: BandOrder) => {
   process.send?.({ reply: done(order) });
 });
-// The service has ended, whichever way.
+// The service has ended in some way.
 process.on('disconnect', () => process.exit());
 // Signals may reach every process of the service, which ends this one when it stops.
 process.on('SIGINT', () => undefined);

@@ -1,7 +1,7 @@
 /**
- * The expected band of a study's imbalance: between which values the range of its counts lies in replicates of the study,
- * after each participant. Steps are taken in order as they happen, and a band that took them one by one is, to the bit, one
- * that took them all at once.
+ * The expected band of a study's imbalance: the values between which the range of its counts is in replicates of the study,
+ * after each participant. Steps are taken in the order in which they happen. Whether a band takes them one by one or all at
+ * once makes no difference, to the bit.
  */
 import { evenPoints } from '../base/whole-numbers.ts';
 import { Pcg64 } from '../random/pcg64.ts';
@@ -12,13 +12,13 @@ import type { DesignStep, Step } from '../replicate/steps.ts';
 import { midPercentile, quantiles } from './place.ts';
 import { Range } from './range.ts';
 
-/** Of one row of counts, one element for each of the points. */
+/** For one row of counts; each list has one element per point. */
 export interface ExpectedRange {
   /** 2.5, 25, 50, 75 and 97.5 % of the replicates' range. */
   readonly expected: readonly (readonly number[])[];
   /** The range of the study itself. */
   readonly actual: readonly number[];
-  /** The share of the replicates with a smaller range, and half of those with the same. */
+  /** The share of the replicates with a smaller range, plus half of those with the same. */
   readonly percentile: readonly number[];
 }
 
@@ -26,7 +26,7 @@ export interface ExpectedBalance {
   /** How many replicates there are. */
   readonly reps: number;
   readonly seed: number;
-  /** Numbers of participants. The last is of the study as it is now. */
+  /** Numbers of participants. The last is that of the study now. */
   readonly points: readonly number[];
   readonly overall: ExpectedRange;
   /** By factor and level. */
@@ -35,9 +35,9 @@ export interface ExpectedBalance {
   readonly course: { readonly actual: number; readonly percentile: number };
 }
 
-export const MOST_POINTS = 200;
+export const MAX_POINTS = 200;
 
-/** What was found of one row after a participant, and before the next. */
+/** What was found for one row after a participant, and before the next. */
 interface Found {
   readonly after: number;
   readonly expected: readonly number[];
@@ -56,10 +56,10 @@ export class Band {
   #setting: Setting | undefined;
   #range: Range | undefined;
   #participants = 0;
-  /** By row, in order. Only where the row changed. */
+  /** By row, in order, with an entry only where the row changed. */
   readonly #found: Found[][] = [];
   readonly #sorted: Float64Array;
-  /** The range overall of each replicate now, and the largest before the last participant. */
+  /** The overall range of each replicate now, and the largest before the last participant. */
   readonly #overall: Float64Array;
   readonly #largest: Float64Array;
   #studyLargest = 0;
@@ -95,7 +95,7 @@ export class Band {
     this.#range = new Range(step);
     if (this.#study) for (const one of [this.#study, ...this.#replicates]) one.amend(setting);
     else this.#begin(setting);
-    // Which arms are open, and how many a row counts, may be otherwise now.
+    // The open arms, and the counts of a row, may have changed.
     for (let row = 0; row < setting.layout.rowCount; row++) this.#look(row);
   }
 
@@ -103,11 +103,11 @@ export class Band {
     const base = baseSeed(this.#seed);
     const make = (r: number) => new Replicate(Pcg64.fromSeed(base + BigInt(r)), setting);
     this.#replicates = Array.from({ length: this.#reps }, (_, r) => make(r));
-    // It repeats what was recorded, and draws nothing.
+    // The study itself repeats what was recorded, and draws nothing.
     this.#study = make(0);
   }
 
-  /** Another participant comes, so the range that there was counts for the course. */
+  /** Another participant comes, so the range so far counts for the course. */
   #endCourse(): void {
     this.#participants++;
     this.#studyLargest = Math.max(this.#studyLargest, this.#latest(ALL).actual);
@@ -116,7 +116,7 @@ export class Band {
       if ((overall[r] as number) > (largest[r] as number)) largest[r] = overall[r] as number;
   }
 
-  /** Those that the step may have changed. */
+  /** The rows that the step may have changed. */
   #rowsOf(step: Exclude<Step, DesignStep>): Set<number> {
     const places = step.kind === 'move' ? [step.from, step.to] : [step.levels];
     const rows = this.#setting?.layout.rows ?? [];
@@ -158,7 +158,7 @@ export class Band {
 
   result(): ExpectedBalance {
     const setting = this.#setting;
-    const points = evenPoints(this.#participants, MOST_POINTS);
+    const points = evenPoints(this.#participants, MAX_POINTS);
     const largest = this.#largest.map((one, r) => Math.max(one, this.#overall[r] as number));
     const actual = Math.max(this.#studyLargest, this.#latest(ALL).actual);
     const levels = (setting?.design.factors ?? []).map(({ name, levels: ofFactor }, factor) => {

@@ -1,6 +1,6 @@
 /**
- * The expected bands of the running service. A band is worked out when somebody first asks for it, by another process
- * (band-keeper.ts), one study at a time; after that it takes only what is new in the study.
+ * The expected bands of the running service. Another process (band-keeper.ts) works out a band when somebody first asks for
+ * it, one study at a time. After that it adds only what is new in the study.
  */
 import type { LogEvent } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
@@ -17,13 +17,13 @@ export interface EventSource {
 }
 
 export interface ShownBand {
-  /** Of the study's last event in it. */
+  /** Revision of the study's last event in it. */
   readonly revision: number;
   /** As JSON text. */
   readonly json: string;
 }
 
-/** How far a band is that is not ready. */
+/** How far along a band is that is not ready. */
 export interface BandProgress {
   readonly participants: number;
   readonly of: number;
@@ -39,10 +39,10 @@ interface KeptBand {
   askedAt: number;
 }
 
-const MOST_STUDIES = 8;
+const MAX_STUDIES = 8;
 const IDLE_MS = 3_600_000;
 const LOOK_MS = 60_000;
-/** Steps per order. With 1,000 replicates it takes the process a second at most, and then it can hear that it must end. */
+/** Steps per order. With 1,000 replicates they take the process a second at most, after which it notices that it must end. */
 const STEPS_AT_ONCE = 64;
 
 export class ExpectedBands {
@@ -56,7 +56,7 @@ export class ExpectedBands {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  /** @param onEnd the process ended by itself, and is begun anew for the next request */
+  /** @param onEnd the process ended by itself; the next request starts another */
   constructor(events: EventSource, onEnd: (how: string) => void) {
     this.#events = events;
     this.#keeper = new BandKeeper((how) => {
@@ -67,7 +67,7 @@ export class ExpectedBands {
 
   /**
    * The band of a study at this revision or a later one.
-   * @returns how far it is, if it is not ready within the time; the work goes on meanwhile
+   * @returns how far along it is, if it is not ready within the time; the work continues meanwhile
    * @throws DomainError
    */
   async of(
@@ -108,7 +108,7 @@ export class ExpectedBands {
     const work = this.#lastWork.then(() => this.#catchUp(study));
     this.#lastWork = work.catch(() => undefined);
     this.#work.set(stream, work);
-    // Whoever still waits gets the error.
+    // Anyone still waiting gets the error.
     work.catch(() => undefined).finally(() => this.#work.delete(stream));
     this.#timer ??= setInterval(() => this.#dropIdle(), LOOK_MS).unref();
     return work;
@@ -121,7 +121,7 @@ export class ExpectedBands {
       // The process has ended meanwhile.
       if (this.#bands.get(stream) !== kept) return await this.#catchUp({ stream, studyId });
       const reps = replicatesFor(kept.study.participants);
-      // It has grown into a long one. All points must be of the same replicates.
+      // The study has grown into a long one. All points must come from the same replicates.
       if (kept.reps !== 0 && kept.reps !== reps) {
         this.#bands.delete(stream);
         return await this.#catchUp({ stream, studyId });
@@ -142,7 +142,7 @@ export class ExpectedBands {
       const json = (await this.#carryOut({ type: 'show', key: stream })) ?? '';
       kept.shown = { revision: kept.study.revision, json };
     } catch (error) {
-      // What it has read may not have reached the process.
+      // The process may not have received what was read.
       if (this.#bands.get(stream) === kept) this.#bands.delete(stream);
       if (error instanceof KeeperEndedError) throw new DomainError('unavailable', error.message, error);
       throw error;
@@ -166,10 +166,10 @@ export class ExpectedBands {
     }
   }
 
-  /** Those that were asked for longest ago make room. */
+  /** Drops the bands that were asked for longest ago. */
   async #dropOthers(): Promise<void> {
     const byAge = [...this.#bands].sort(([, one], [, other]) => one.askedAt - other.askedAt);
-    for (const [stream] of byAge.slice(0, Math.max(0, byAge.length - MOST_STUDIES))) await this.#drop(stream);
+    for (const [stream] of byAge.slice(0, Math.max(0, byAge.length - MAX_STUDIES))) await this.#drop(stream);
   }
 
   #dropIdle(): void {
@@ -179,7 +179,7 @@ export class ExpectedBands {
       return askedAt < since && !this.#work.has(stream);
     };
     const idle = [...this.#bands.keys()].filter(isIdle);
-    // Without a band, the process need not be there either.
+    // Without bands, the process is not needed either.
     if (idle.length > 0 && idle.length === this.#bands.size && this.#work.size === 0) this.forget();
     else
       for (const stream of idle)
@@ -202,7 +202,7 @@ function stopped(): DomainError {
   return new DomainError('unavailable', 'the service is shutting down');
 }
 
-/** Whether the work is done in time. @throws what the work throws in time */
+/** Whether the work is done in time. @throws what the work throws within that time */
 async function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => {

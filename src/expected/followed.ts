@@ -7,13 +7,13 @@ import { designStep, type Step, StudySteps } from '../replicate/steps.ts';
 
 export class FollowedStudy {
   readonly #steps = new StudySteps();
-  /** The study's own seeds: of its registration, and where its generator began anew. */
+  /** The study's own seeds: from its registration, and from where its generator began anew. */
   readonly #seeds: bigint[] = [];
   #new: Step[] = [];
   #beginsAnew = true;
   #revision = -1;
 
-  /** Of the last event. */
+  /** Revision of the last event. */
   get revision(): number {
     return this.#revision;
   }
@@ -37,7 +37,7 @@ export class FollowedStudy {
     this.#beginsAnew = true;
   }
 
-  /** The steps since the last call, and whether those before are void. */
+  /** The steps since the last call, and whether the earlier ones are void. */
   takeSteps(): { readonly steps: readonly Step[]; readonly beginsAnew: boolean } {
     const taken = { steps: this.#new, beginsAnew: this.#beginsAnew };
     this.#new = [];
@@ -45,7 +45,7 @@ export class FollowedStudy {
     return taken;
   }
 
-  /** Whether a replicate would have the seed of the study itself, and so its arms. */
+  /** Whether a replicate would use the seed of the study itself, and therefore have its arms. */
   sharesSeed(seed: number, reps: number): boolean {
     return this.#seeds.some((own) => holdsSeed(seed, reps, own));
   }

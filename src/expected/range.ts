@@ -1,13 +1,13 @@
-/** How far the arms that take participants are apart in one row of counts. */
+/** How far apart the arms that take participants are in one row of counts. */
 import { leastCommonMultiple } from '../base/whole-numbers.ts';
 import type { DesignStep } from '../replicate/steps.ts';
 
 /**
- * The range is (R/K)·(max n_k/r_k − min n_k/r_k). It is worked out in whole numbers, so that equal ranges are equal: `of`
- * gives it times a number that depends on the ratio alone.
+ * The range is (R/K)·(max n_k/r_k − min n_k/r_k). It is computed in whole numbers, so that equal ranges compare as equal:
+ * `of` gives it times a number that depends only on the ratio.
  */
 export class Range {
-  /** Of each open arm: its slots, and by what its participants are multiplied. */
+  /** For each open arm: its slots, and the factor for its participants. */
   readonly #arms: readonly { readonly slots: readonly number[]; readonly by: number }[];
   /** R and K·L, where L is the least common multiple of the r_k. */
   readonly #slots: number;
@@ -36,7 +36,7 @@ export class Range {
     return most - least;
   }
 
-  /** The range itself, of what `of` gives. A single division of whole numbers, so that equal ranges stay equal. */
+  /** The range itself, from the result of `of`. A single division of whole numbers, so that equal ranges stay equal. */
   value(whole: number): number {
     return (whole * this.#slots) / this.#divisor;
   }

@@ -1,7 +1,7 @@
 /** How many replicates a band has. */
 
 const REPLICATES = 1000;
-/** From this many participants on, that many replicates would take minutes. */
+/** From this many participants on, the usual number of replicates would take minutes. */
 const LONG_STUDY = 10_000;
 const REPLICATES_OF_LONG_STUDY = 200;
 

@@ -86,7 +86,7 @@ function routeAllocations(app: Express, parts: HttpParts): void {
   route(app, '/expected_balance', '{}', { GET: getExpectedBalance(parts) });
 }
 
-/** What a study is and becomes, and what happens to its participants after they were randomized. */
+/** What a study is, how it changes, and what happens to its participants after randomization. */
 function routeStudies(app: Express, parts: HttpParts): void {
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
   route(app, '/study_form', '{}', { GET: getStudyForm(parts) });
@@ -106,7 +106,7 @@ function routeStudies(app: Express, parts: HttpParts): void {
   route(app, '/unblindings', '[]', { POST: postUnblinding(parts) });
 }
 
-/** What shows that the log is what it should be. */
+/** What shows that the log is sound. */
 function routeEvidence(app: Express, parts: HttpParts): void {
   route(app, '/records', '[]', { GET: getRecords(parts) });
   route(app, '/operations', '[]', { GET: getOperations(parts) });
@@ -128,7 +128,7 @@ function routeSession(app: Express, parts: HttpParts): void {
   });
 }
 
-/** For whoever runs the service, and for programs that use it. */
+/** For operators of the service, and for programs that use it. */
 function routeOperation(app: Express, parts: HttpParts): void {
   route(app, '/healthz', '[]', { GET: getHealth });
   route(app, '/readyz', '[]', { GET: getReadiness(parts) });

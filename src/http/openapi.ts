@@ -78,7 +78,7 @@ export function openApiDocument(version: string): Json {
           in: 'cookie',
           name: '__Host-urn-<8 hex digits>',
           description:
-            'The cookie that `POST /session` sets. It counts only if `Sec-Fetch-Site` is `same-origin` or `Origin` is that of the service: one that is present and wrong is 403, and with POST and DELETE one must be present. Together with an API key it is 400.',
+            'The cookie that `POST /session` sets. It counts only if `Sec-Fetch-Site` is `same-origin` or `Origin` is that of the service: a wrong value of either is answered with 403, and POST and DELETE need one of the two. Together with an API key, the cookie is answered with 400.',
         },
       },
       schemas: componentSchemas(),

@@ -27,7 +27,7 @@ const ENCODINGS = { br: 'br', gzip: 'gz' } as const;
 interface Page {
   readonly type: string;
   readonly etag: string;
-  /** By the encoding. */
+  /** The content in each encoding. */
   readonly contents: { readonly identity: Buffer } & Partial<Record<keyof typeof ENCODINGS, Buffer>>;
 }
 

@@ -37,13 +37,13 @@ const LIMITS = {
 /** How long a shutdown waits for requests in progress, in ms. */
 const DRAIN_MS = 20_000;
 /**
- * A shutdown goes on listening until no connection came or ended during so many looks in a row. They are counted rather
- * than timed: on a busy machine, half a second may pass without this process getting to read what has arrived.
+ * A shutdown goes on listening until no connection has begun or ended during this many checks in a row. They are counted
+ * rather than timed: on a busy machine, half a second may pass without this process getting to read what has arrived.
  */
-const QUIET_LOOKS = 25;
-const LOOK_MS = 20;
-/** However many connections come. */
-const MOST_LOOKS = 10 * QUIET_LOOKS;
+const QUIET_CHECKS = 25;
+const CHECK_MS = 20;
+/** The limit if connections keep coming. */
+const MAX_CHECKS = 10 * QUIET_CHECKS;
 
 export class HttpServer {
   readonly #server: Server;
@@ -121,10 +121,10 @@ export class HttpServer {
    */
   async drain(): Promise<void> {
     this.#turns.drain();
-    for (let looks = 0, quiet = 0; looks < MOST_LOOKS && quiet < QUIET_LOOKS; looks++) {
+    for (let checks = 0, quiet = 0; checks < MAX_CHECKS && quiet < QUIET_CHECKS; checks++) {
       if (this.#sockets.size === 0) break;
       const before = this.#changes;
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await new Promise((resolve) => setTimeout(resolve, CHECK_MS));
       quiet = this.#changes === before ? quiet + 1 : 0;
     }
 
@@ -143,7 +143,7 @@ export class HttpServer {
     this.#destroyAll();
   }
 
-  /** Closes at once. */
+  /** Closes immediately. */
   close(): void {
     this.#server.close();
     this.#destroyAll();

@@ -2,7 +2,7 @@
 import type { Request } from 'express';
 import { HttpProblem } from './request/problem.ts';
 
-/** A request with a larger body is refused. No route reads a body. */
+/** A request that announces a larger body is refused. The routes with a JSON body read less (request/json-body.ts). */
 const BODY_BYTES = 64 * 1024;
 const CLOSE = { Connection: 'close' };
 

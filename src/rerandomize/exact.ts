@@ -1,7 +1,7 @@
 /**
  * The exact p-value: every way in which the study could have gone, with its probability. Participants come in a fixed
- * order, so this goes forward, one participant after another, over what is left of the past: the counts that later draws
- * see, and how many participants with an outcome each arm has, with the sum of their scores. Equal states are one.
+ * order, so this moves forward one participant at a time. All it keeps of the past is the counts that later draws see, and
+ * for each arm the number of participants with an outcome and the sum of their scores. Equal states are merged.
  */
 import { Pcg64 } from '../random/pcg64.ts';
 import { Replicate, Setting } from '../replicate/replicate.ts';
@@ -9,16 +9,16 @@ import { type PeopleStep, type Plan, Tally } from './plan.ts';
 import { States } from './states.ts';
 import { extremityOf, thresholdOf } from './statistic.ts';
 
-const MOST_STATES = 5_000_000;
+const MAX_STATES = 5_000_000;
 
-/** There are more states than can be gone through, or something else makes the tree infeasible. */
+/** There are too many states to enumerate, or something else makes the tree infeasible. */
 export class ExactError extends Error {
   override readonly name = 'ExactError';
 }
 
 export interface ExactResult {
   readonly p: number;
-  /** Probability that an arm has nobody with an outcome, which counts as extreme. */
+  /** Probability that some arm has nobody with an outcome, which counts as extreme. */
   readonly empty: number;
   /** The most states at one participant. */
   readonly states: number;
@@ -28,7 +28,7 @@ export interface ExactResult {
 export function exactP(
   plan: Plan,
   onProgress: (steps: number) => void = () => undefined,
-  most = MOST_STATES,
+  most = MAX_STATES,
 ): ExactResult {
   const [design, ...people] = plan.steps;
   if (design?.kind !== 'design') throw new Error('a study begins with its design');
@@ -46,9 +46,9 @@ export function exactP(
 
 /** One possible state of the counts. */
 interface Branch {
-  /** Of the cells that later draws see. */
+  /** The counts of the cells that later draws see. */
   readonly counts: readonly number[];
-  /** Numbers of participants with an outcome by arm, then their sums of scores, of all arms but the last. */
+  /** For all arms but the last: the numbers of participants with an outcome, then the sums of their scores. */
   readonly states: States;
 }
 
@@ -60,14 +60,14 @@ class Tree {
   readonly #tally: Tally;
   /** Holds the counts of one branch at a time. */
   readonly #replicate: Replicate;
-  /** Of each cell of the counts: the last step that sees it. */
+  /** For each cell of the counts: the last step that sees it. */
   readonly #lastSeen: Int32Array;
-  /** Of each person with an outcome: the score as an integer, so that a sum does not depend on the order. */
+  /** For each person with an outcome: the score as an integer, so that a sum does not depend on the order. */
   readonly #scores: ReadonlyMap<number, number>;
   readonly #scale: Scale;
   /** All arms but the last, whose numbers and sums follow from the others. */
   readonly #arms: number;
-  /** The cells that the branches are told apart by. */
+  /** The cells that distinguish the branches. */
   #cells: readonly number[] = [];
   #branches: readonly Branch[];
   #most = 1;
@@ -91,7 +91,7 @@ class Tree {
     this.#branches = [{ counts: [], states }];
   }
 
-  /** Goes on by one step. @throws ExactError when there are too many states */
+  /** Advances by one step. @throws ExactError when there are too many states */
   grow(index: number): void {
     const step = this.#people[index] as PeopleStep;
     const { counts } = this.#replicate;
@@ -125,7 +125,7 @@ class Tree {
     this.#cells = cells;
   }
 
-  /** What the person, on the arm of now, adds to a state. */
+  /** What the person, on the arm they have now, adds to a state. */
   #shift(person: number): Float64Array {
     const shift = new Float64Array(2 * this.#arms);
     const place = this.#tally.place(this.#replicate.arm(person));
@@ -136,7 +136,7 @@ class Tree {
     return shift;
   }
 
-  /** The slots that a person can get, with their probabilities; of other arms only what is recorded. */
+  /** The slots that a person can get, with their probabilities. Someone on another arm keeps the recorded slot. */
   #ways(step: PeopleStep, before: Int32Array): { slot: number; chance: number }[] {
     if (step.kind !== 'draw') return [{ slot: -1, chance: 1 }];
     const { urnDesign } = this.#setting.design;
@@ -208,7 +208,7 @@ function lastSeen(people: readonly PeopleStep[], { layout, design }: Setting): I
   people.forEach((step, index) => {
     if (step.kind === 'draw')
       for (const [factor, level] of step.levels.entries()) see(layout.rows[factor]?.[level], index);
-    // Of several slots of an arm, one is chosen by the counts of everybody.
+    // If an arm has several slots, the counts of everybody decide which one is used.
     else if (step.kind === 'fixed' && hasSlots) see(0, index);
   });
   return seen;
@@ -220,13 +220,13 @@ interface Scale {
   readonly error: number;
 }
 
-const MOST_DECIMALS = 9;
+const MAX_DECIMALS = 9;
 
-/** By what scores become integers whose sums are exact: a power of ten, or a power of two with a rounding error. */
+/** The factor that turns scores into integers with exact sums: a power of ten, or a power of two with a rounding error. */
 function scaleOf(scores: Float64Array): Scale {
   const largest = scores.reduce((most, score) => Math.max(most, Math.abs(score)), 1);
   const most = 2 ** 52 / (scores.length * largest);
-  for (let decimals = 0, by = 1; decimals <= MOST_DECIMALS && by < most; decimals++, by *= 10) {
+  for (let decimals = 0, by = 1; decimals <= MAX_DECIMALS && by < most; decimals++, by *= 10) {
     const power = by;
     if (scores.every((score) => Math.round(score * power) / power === score)) return { by, error: 0 };
   }

@@ -1,4 +1,4 @@
-/** Intervals of a proportion that was found by drawing. */
+/** Intervals of a proportion that was estimated by drawing. */
 
 export interface Interval {
   readonly low: number;
@@ -16,7 +16,7 @@ export function clopperPearson(found: number, of: number): Interval {
   };
 }
 
-/** By halving, which needs no care anywhere. */
+/** By bisection, which works everywhere. */
 function betaQuantile(probability: number, a: number, b: number): number {
   let [low, high] = [0, 1];
   for (let i = 0; i < 60; i++) {

@@ -1,5 +1,5 @@
 /**
- * The study is run again and again, each time with other random numbers and the same outcomes.
+ * Runs the study many times, each time with different random numbers and the same outcomes.
  *
  * Replicates are summed in blocks, and blocks are added in order, so that any number of threads gives the same numbers.
  */
@@ -14,9 +14,9 @@ import { extremityOf, thresholdOf } from './statistic.ts';
 /** Replicates per block. */
 export const BLOCK = 100;
 
-/** Of some replicates. A weight is that of the replicate over that of the study as it was; without other arms it is 1. */
+/** Sums over some replicates. A weight is the replicate's weight over that of the study itself; without other arms it is 1. */
 export interface Sums {
-  /** Replicates in which an arm has nobody with an outcome. They count as extreme. */
+  /** Replicates in which some arm has nobody with an outcome. They count as extreme. */
   readonly empty: number;
   readonly extreme: number;
   readonly weights: number;
@@ -46,7 +46,7 @@ export class MonteCarlo {
   readonly #steps: Prepared;
   readonly #tally: Tally;
   readonly #threshold: number;
-  /** Logarithm of the weight of the study as it was. */
+  /** Logarithm of the weight of the study itself. */
   readonly #recordedWeight: number;
   #chances = new Float64Array(0);
   #cumulative = new Float64Array(0);
@@ -107,7 +107,7 @@ export class MonteCarlo {
     return { replicate, weight };
   }
 
-  /** Of the slots that can be drawn: their probabilities, or 0 of a slot that the person cannot get in a replicate. */
+  /** The probabilities of the slots that can be drawn; 0 for a slot that the person cannot get in a replicate. */
   #possible(replicate: Replicate, step: DrawStep, setting: Setting): Float64Array {
     const { length } = setting.design.urnDesign.slots;
     if (this.#chances.length !== length) {
@@ -119,7 +119,7 @@ export class MonteCarlo {
     return this.#chances;
   }
 
-  /** Who is on an arm that is not compared keeps the slot, which needs no random number. */
+  /** A person on an arm that is not compared keeps the slot, which needs no random number. */
   #drawn(possible: Float64Array, step: DrawStep, { design }: Setting, generator: Pcg64): number {
     if (!this.#tally.isCompared(step.person)) return step.slot;
     fillCumulative(possible, this.#cumulative);

@@ -27,13 +27,13 @@ export interface Outcomes {
   readonly excluded: number;
 }
 
-/** @throws ImportError with all that is wrong with the file */
+/** @throws ImportError listing every problem in the file */
 export function readOutcomes(path: string, columns: Columns, study: Pick<PastStudy, 'find'>): Outcomes {
   const bytes = bytesOf(path);
   const [header, ...rows] = csvRows(bytes);
   const places = placesOf(header?.cells ?? [], columns);
   const problems: string[] = [];
-  /** By the number of the person: the line. */
+  /** The line of each person, by the person's number. */
   const lines = new Map<number, number>();
   const found: Outcome[] = [];
   let excluded = 0;
@@ -63,7 +63,7 @@ export function readOutcomes(path: string, columns: Columns, study: Pick<PastStu
 interface Places {
   readonly id: number;
   readonly value: number;
-  /** -1 without. */
+  /** -1 if there is none. */
   readonly event: number;
 }
 
@@ -89,10 +89,10 @@ function idProblem(
   earlier: number | undefined,
 ): string | undefined {
   if (!person) return id === '' ? 'it has no id' : `the study has no participant ${quote(id)}`;
-  return earlier === undefined ? undefined : `participant ${quote(id)} is in line ${earlier}, too`;
+  return earlier === undefined ? undefined : `participant ${quote(id)} is also in line ${earlier}`;
 }
 
-/** Undefined of a participant without an outcome; a text says what is wrong. */
+/** Undefined for a participant without an outcome; a text says what is wrong. */
 function valuesOf(
   { cells }: CsvRow,
   places: Places,
@@ -118,12 +118,12 @@ function valuesOf(
 function notANumber(name: string, value: string): string {
   if (NUMBER.test(value))
     return `${quote(name)} is ${quote(value)} (expected: no more than 1e100, above or below 0)`;
-  return `${quote(name)} is ${quote(value)}, which is no number (hint: leave the cell empty if there is no outcome)`;
+  return `${quote(name)} is ${quote(value)}, which is not a number (hint: leave the cell empty if there is no outcome)`;
 }
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-/** Of such numbers, sums of squares are finite. */
+/** Up to this size, sums of squares stay finite. */
 const LARGEST = 1e100;
 
 function numberOf(text: string): number | undefined {

@@ -12,9 +12,9 @@ export interface PastPerson {
   readonly person: number;
   /** As randomized. */
   readonly participantId: string;
-  /** As randomized, in the order of the factors, by their names of now. */
+  /** As randomized, in the order of the factors, under their current names. */
   readonly levels: readonly string[];
-  /** What whoever voided the participant said of the analysis; undefined if they are not voided. */
+  /** What was decided about the analysis when the participant was voided; undefined if they are not voided. */
   readonly voided: VoidAnalysis | undefined;
 }
 
@@ -25,9 +25,9 @@ export interface PastStudy {
   /** Whether the study had a ratio at any time. */
   readonly hadRatio: boolean;
   readonly steps: readonly Step[];
-  /** Of every person: the arm as recorded, as an index in the treatments. */
+  /** For every person: the arm as recorded, as an index in the treatments. */
   readonly arms: Int8Array;
-  /** Of the generator, as far as they are not withheld. */
+  /** The seeds of the generator, as far as they are not withheld. */
   readonly seeds: readonly bigint[];
   readonly numbers: Numbers;
   /** Who has, or had, this id. */
@@ -37,11 +37,11 @@ export interface PastStudy {
 /** What people decided while the study went on. */
 export interface Numbers {
   readonly participants: number;
-  /** Whose levels were corrected. */
+  /** Participants whose levels were corrected. */
   readonly corrected: number;
   readonly voided: number;
   readonly forced: number;
-  /** Of imported participants, those who are drawn again, and the others. */
+  /** Imported participants: those who are drawn again, and the others. */
   readonly redrawn: number;
   readonly unproven: number;
   readonly amendments: number;

@@ -8,13 +8,13 @@ export interface Plan {
   /** Arms, as indexes in the treatments of the study, in their order. */
   readonly compared: readonly number[];
   /**
-   * Whether the study has other arms, whose participants keep them. Then those compared are drawn from their arms alone, and
-   * replicates have weights.
+   * Whether the study has other arms, whose participants keep them. Then the other participants are drawn only from the arms
+   * that are compared, and replicates have weights.
    */
   readonly hasOthers: boolean;
   /** The persons with an outcome, on the arms that are compared, in the order of the scores. */
   readonly analysed: Int32Array;
-  /** Of every person: the arm as recorded. */
+  /** For every person: the arm as recorded. */
   readonly recorded: Int8Array;
   readonly statistic: Statistic;
 }
@@ -38,7 +38,7 @@ type TalliedPlan = Pick<Plan, 'analysed' | 'statistic' | 'compared' | 'recorded'
 /** Numbers and sums of the analysed participants, by arm compared. */
 export class Tally {
   readonly #plan: TalliedPlan;
-  /** The place of each arm among those compared; -1 of another. */
+  /** The place of each arm among those compared; -1 for any other. */
   readonly #places: Int8Array;
   readonly numbers: Float64Array;
   readonly sums: Float64Array;
@@ -54,19 +54,19 @@ export class Tally {
     this.sums = new Float64Array(compared.length);
   }
 
-  /** The place of an arm among those compared; -1 of another. */
+  /** The place of an arm among those compared; -1 for any other. */
   place(arm: number): number {
     return this.#places[arm] ?? -1;
   }
 
-  /** Whether the person is on an arm that is compared, in the study and so in every replicate of two arms of several. */
+  /** Whether the person is on an arm that is compared: in the study, and therefore in every replicate. */
   isCompared(person: number): boolean {
     return this.place(this.#plan.recorded[person] as number) >= 0;
   }
 
   /**
-   * Where other arms are kept, sets the probability of every slot that the person cannot get to 0.
-   * @param chances of the slots that can be drawn
+   * If participants on other arms keep them, sets the probability of every slot that the person cannot get to 0.
+   * @param chances the probabilities of the slots that can be drawn
    */
   keepPossible(chances: Float64Array, { person, slot }: DrawStep, { design }: Setting): void {
     if (!this.#plan.hasOthers) return;
@@ -79,7 +79,7 @@ export class Tally {
     }
   }
 
-  /** @returns whether every arm has somebody */
+  /** @returns whether no arm is empty */
   count(armOf: (person: number) => number): boolean {
     const { numbers, sums } = this;
     const { analysed, statistic } = this.#plan;

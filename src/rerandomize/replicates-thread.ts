@@ -1,4 +1,4 @@
-/** A thread of replicates.ts: it gets the number of one block after the other, and gives its sums. */
+/** A thread of replicates.ts: it receives one block number after the other, and returns the sums of that block. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { BLOCK, MonteCarlo } from './monte-carlo.ts';
 import type { ReplicatesOrder } from './replicates.ts';

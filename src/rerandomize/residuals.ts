@@ -1,6 +1,6 @@
 /** What is left of an outcome once the levels of factors have explained what they can: residuals of least squares. */
 
-/** A column that is this much shorter once those before it are taken out says nothing new. */
+/** A column that shrinks to this share of its length once the earlier ones are taken out says nothing new. */
 const COLLINEAR = 1e-9;
 /** Equal outcomes of different levels can have residuals that differ in their last digits. */
 const SAME = 1e-10;
@@ -12,7 +12,7 @@ export interface Residuals {
 }
 
 /**
- * @param factors of each factor, the level of each participant
+ * @param factors for each factor, the level of each participant
  * @returns outcomes minus those fitted by an intercept and an indicator for each level
  */
 export function residuals(outcomes: readonly number[], factors: readonly (readonly string[])[]): Residuals {
@@ -24,7 +24,7 @@ export function residuals(outcomes: readonly number[], factors: readonly (readon
   ];
   const basis: number[][] = [];
   for (const column of columns) {
-    // Twice, because once leaves an error where columns are nearly dependent.
+    // Twice, because a single pass leaves an error where columns are nearly dependent.
     const rest = without(without(column, basis), basis);
     const length = Math.sqrt(product(rest, rest));
     if (length > COLLINEAR * Math.sqrt(product(column, column)))
@@ -36,7 +36,7 @@ export function residuals(outcomes: readonly number[], factors: readonly (readon
   return { values: values.map((value) => (Math.abs(value) <= tiedWithin ? 0 : value)), tiedWithin };
 }
 
-/** @param basis of length 1 and at right angles to each other */
+/** @param basis vectors of length 1, at right angles to each other */
 function without(vector: readonly number[], basis: readonly (readonly number[])[]): number[] {
   return basis.reduce<number[]>(
     (rest, direction) => {

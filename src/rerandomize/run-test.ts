@@ -6,7 +6,7 @@ import type { Plan } from './plan.ts';
 import { runReplicates } from './replicates.ts';
 
 export const DEFAULT_REPS = 9999;
-export const MOST_REPS = 10_000_000;
+export const MAX_REPS = 10_000_000;
 
 export type Method =
   | { readonly kind: 'exact' }
@@ -18,16 +18,16 @@ export type TestResult =
   | {
       readonly method: 'monte-carlo';
       readonly p: number;
-      /** 95 %, of the exact p. */
+      /** A 95 % interval for the exact p. */
       readonly interval: Interval;
       /** Replicates at least as extreme as the study. */
       readonly b: number;
       readonly reps: number;
-      /** The replicate with which these began. */
+      /** The first of these replicates. */
       readonly from: number;
-      /** Replicates in which an arm has nobody with an outcome. They count as extreme. */
+      /** Replicates in which some arm has nobody with an outcome. They count as extreme. */
       readonly empty: number;
-      /** Only where replicates have weights. */
+      /** Only if replicates have weights. */
       readonly effective?: number;
     };
 
@@ -53,7 +53,7 @@ export async function runTest(
   };
   if (method.kind === 'reps') return resultOf(plan, await sumsOf(0, method.reps), 0, method.reps);
   const { extreme } = await sumsOf(0, DEFAULT_REPS);
-  // New ones: those that decided on the number would bias p.
+  // New replicates, because those that decided on the number would bias p.
   const reps = repsFor(extreme / DEFAULT_REPS, method.halfWidth);
   const sums = await sumsOf(DEFAULT_REPS, DEFAULT_REPS + reps);
   return resultOf(plan, sums, DEFAULT_REPS, reps);
@@ -62,7 +62,7 @@ export async function runTest(
 /** How many replicates give an interval of this half-width. */
 export function repsFor(p: number, halfWidth: number): number {
   const reps = Math.ceil((Z ** 2 * p * (1 - p)) / halfWidth ** 2);
-  return Math.min(MOST_REPS, Math.max(DEFAULT_REPS, reps));
+  return Math.min(MAX_REPS, Math.max(DEFAULT_REPS, reps));
 }
 
 export function resultOf(
@@ -75,7 +75,7 @@ export function resultOf(
   const drawn = { method: 'monte-carlo', b, reps, from, empty } as const;
   if (!hasOthers) return { ...drawn, p: (b + 1) / (reps + 1), interval: clopperPearson(b, reps) };
   const share = extremeWeights / weights;
-  // Of a ratio of two sums: the mean square of w·(extreme − share).
+  // The variance of a ratio of two sums: the mean square of w·(extreme − share).
   const variance = extremeSquares * (1 - 2 * share) + squares * share ** 2;
   const half = (Z * Math.sqrt(Math.max(0, variance))) / weights;
   return {

@@ -13,11 +13,11 @@ import { TestError } from './test-plan.ts';
 
 export interface Sourced {
   readonly study: PastStudy;
-  /** Of the last record. */
+  /** Revision of the last record. */
   readonly revision: number;
-  /** Of the study's stream up to there, in base64, as in a checkpoint of this size. */
+  /** Root hash of the study's stream up to there, in base64, as in a checkpoint of this size. */
   readonly root: string;
-  /** Which sections a bundle includes; undefined of a log. */
+  /** Which sections a bundle includes; undefined for a log. */
   readonly content: Content | undefined;
 }
 
@@ -47,7 +47,7 @@ export async function studyInLog(
   return { study, revision, root: root.toString('base64'), content: undefined };
 }
 
-/** @throws BundleError; TestError when a record is not what it should be, or arms are withheld */
+/** @throws BundleError; TestError when a record is wrong, or arms are withheld */
 export async function studyInBundle(file: string): Promise<Sourced> {
   const files = await BundleFiles.open(file);
   try {

@@ -1,14 +1,14 @@
-/** States and their probabilities. Equal states are one. A state is a list of numbers; there may be millions. */
+/** States and their probabilities. Equal states are merged. A state is a list of numbers; there may be millions. */
 
 const EMPTY = -1;
-/** Most of many lists are short. */
+/** There are many lists, and most are short. */
 const FIRST_ROOM = 4;
 
 export class States {
   readonly #width: number;
   #values: Float64Array;
   #probabilities: Float64Array;
-  /** By the hash of a state, its place; a state whose place is taken has the next one that is free. */
+  /** A hash table of the states, with linear probing. */
   #places: Int32Array;
   #size = 0;
 
@@ -54,7 +54,7 @@ export class States {
     this.#probabilities[index] = probability;
   }
 
-  /** Adds every state of another list, with a number added to each of its numbers, and `chance` times as probable. */
+  /** Adds every state of another list, with `shift` added to its numbers and its probability times `chance`. */
   addAll(from: States, shift: Float64Array, chance: number): void {
     const width = this.#width;
     const state = new Float64Array(width);

@@ -12,23 +12,23 @@ export type StatisticName = (typeof STATISTICS)[number];
 export const ALTERNATIVES = ['two-sided', 'greater', 'less'] as const;
 export type Alternative = (typeof ALTERNATIVES)[number];
 
-/** Can be sent to a thread. */
+/** It can be sent to a thread. */
 export interface Statistic {
   readonly name: StatisticName;
-  /** Of each analysed participant. */
+  /** For each analysed participant. */
   readonly scores: Float64Array;
   readonly alternative: Alternative;
 }
 
-/** Statistics that compare any number of arms; the others are of two. They are extreme where they are large. */
+/** Statistics that compare any number of arms; the others compare two. They are extreme when they are large. */
 export function isOfManyArms(name: StatisticName): boolean {
   return name === 'F' || name === 'kruskal';
 }
 
 /**
- * T. Of two arms it is that of the first minus the second.
- * @param numbers of analysed participants, by arm; none of them 0
- * @param sums of their scores, by arm
+ * T. For two arms it is that of the first minus the second.
+ * @param numbers analysed participants, by arm; none of them 0
+ * @param sums their scores, by arm
  */
 export function tValue(
   { name, scores }: Pick<Statistic, 'name' | 'scores'>,
@@ -67,7 +67,7 @@ export function tValue(
 
 const variations = new WeakMap<Float64Array, number>();
 
-/** What equal scores can be off their mean, squared. */
+/** How far equal scores can be from their mean, squared. */
 const ROUNDING = 1e-28;
 
 /** The sum of squares about the mean. */
@@ -82,7 +82,7 @@ function variationOf(scores: Float64Array): number {
   return variation;
 }
 
-/** T, turned so that it is extreme where it is large. */
+/** T, transformed so that large values are extreme. */
 export function extremityOf(
   statistic: Statistic,
   numbers: ArrayLike<number>,
@@ -94,12 +94,12 @@ export function extremityOf(
   return statistic.alternative === 'greater' ? value : -value;
 }
 
-/** What counts as at least as extreme as this one, in doubles. */
+/** The least value that counts as at least as extreme as this one, in doubles. */
 export function thresholdOf(extremity: number, tolerance = 1e-12): number {
   return Number.isFinite(extremity) ? extremity - tolerance * Math.max(1, Math.abs(extremity)) : extremity;
 }
 
-/** Ranks from 1; those of equal values are their mean. */
+/** Ranks from 1; equal values share the mean of their ranks. */
 export function midranks(values: ArrayLike<number>, tiedWithin = 0): Float64Array {
   const order = Array.from({ length: values.length }, (_, i) => i);
   order.sort((a, b) => (values[a] as number) - (values[b] as number));

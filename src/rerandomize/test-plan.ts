@@ -1,4 +1,4 @@
-/** From what is asked for to the plan of a re-randomization test. */
+/** Turns what is asked for into the plan of a re-randomization test. */
 import type { Outcome } from './outcomes.ts';
 import type { PastStudy } from './past-study.ts';
 import { type Plan, Tally } from './plan.ts';
@@ -13,7 +13,7 @@ import {
   tValue,
 } from './statistic.ts';
 
-/** The test is not possible, or is no test. The message says why. */
+/** The test is not possible, or would not be a test. The message says why. */
 export class TestError extends Error {
   override readonly name = 'TestError';
 }
@@ -29,18 +29,18 @@ export interface Asked {
 
 export interface PlannedTest {
   readonly plan: Plan;
-  /** T of the study as it was. */
+  /** T of the study itself. */
   readonly value: number;
-  /** Those compared, in order, with the number of participants who have an outcome. */
+  /** The arms that are compared, in order, with the number of participants who have an outcome. */
   readonly arms: readonly { readonly name: string; readonly analysed: number }[];
   /** Outcomes of participants on other arms, which are not used. */
   readonly onOtherArms: number;
 }
 
-/** Statistics of an outcome whose residuals can take its place. */
+/** Statistics that can use the residuals of an outcome in its place. */
 const ADJUSTABLE: readonly StatisticName[] = ['mean', 'ranksum', 'F', 'kruskal'];
 
-/** What can be judged without an outcome. @throws TestError */
+/** Checks what can be checked without an outcome. @throws TestError */
 export function compare(study: Pick<PastStudy, 'design'>, asked: Asked): number[] {
   const { statistic, adjust, alternative = 'two-sided' } = asked;
   const { factors, treatments } = study.design;

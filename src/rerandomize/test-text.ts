@@ -1,10 +1,10 @@
 /** The result of a test, in words. */
 import type { Numbers } from './past-study.ts';
-import { MOST_REPS, type TestResult } from './run-test.ts';
+import { MAX_REPS, type TestResult } from './run-test.ts';
 import { isOfManyArms, type StatisticName } from './statistic.ts';
 
 const DIGITS = 10;
-/** With fewer, a hint. */
+/** With fewer, there is a hint. */
 const FEW_REPLICATES = 100;
 
 /** What T is, of arms A and B or of all arms. */
@@ -36,7 +36,7 @@ interface About extends Described, Numbers {
   readonly onOtherArms: number;
   readonly excluded: number;
   readonly T: number;
-  /** Where replicates are drawn. */
+  /** Only if replicates are drawn. */
   readonly seed?: number;
   readonly version: string;
 }
@@ -65,7 +65,7 @@ export function testRows(test: About & TestResult): string[][] {
   ];
 }
 
-/** The statistic, with what it compares and what was taken out before. */
+/** The statistic, with what it compares and what was removed first. */
 function statisticText({ statistic, arms, adjust, alternative }: Described): string {
   const names = arms.map(({ name }) => name);
   const of = isOfManyArms(statistic) ? names.join(', ') : `${names[0]} − ${names[1]}`;
@@ -84,10 +84,8 @@ export function resultRows(result: TestResult): string[][] {
   const between = `${number(interval.low)} to ${number(interval.high)}`;
   return [
     ['replicates', `R = ${reps}${from > 0 ? `, from replicate ${from} on (those before decided on R)` : ''}`],
-    ...(from > 0 && reps === MOST_REPS
-      ? [['', 'the most that are drawn: the half-width may be larger']]
-      : []),
-    ['as extreme', `b = ${b}${empty > 0 ? `, of them ${empty} in which an arm has no outcome` : ''}`],
+    ...(from > 0 && reps === MAX_REPS ? [['', 'the maximum number: the half-width may be larger']] : []),
+    ['as extreme', `b = ${b}${empty > 0 ? `, ${empty} of them with an arm that has no outcome` : ''}`],
     ['p', number(p)],
     [
       '95 % interval',
@@ -112,14 +110,14 @@ export function foundations(
   return [
     'Participants, their order, levels and outcomes are held fixed; every arm that the service drew is drawn again by the same rules.',
     `The test assumes that, given the log, allocation did not depend on outcomes, and that corrections and voids were decided without regard to arms: ${corrected} with corrected levels, ${voided} voided, ${amendments} ${amendments === 1 ? 'amendment' : 'amendments'}.`,
-    `Allocations that nobody drew here keep their arm: ${forced} entered by hand, ${unproven} imported without proof of a draw${redrawn > 0 ? ` (${redrawn} imported ones are drawn again)` : ''}.${fixed > 0 ? ' They take part in the statistic with the arm as recorded.' : ''}`,
+    `Allocations that nobody drew here keep their arm: ${forced} entered by hand, ${unproven} imported without proof of a draw${redrawn > 0 ? ` (${redrawn} imported ones are drawn again)` : ''}.${fixed > 0 ? ' They count in the statistic with the arm as recorded.' : ''}`,
     others.length === 0
       ? 'The null hypothesis is that the outcome of every participant is the same on every arm.'
       : `The null hypothesis is that the outcome of every participant on ${compared.join(' or ')} is the same on both. Participants on ${others.join(', ')} keep their arm, and replicates are weighted by its probability.`,
   ];
 }
 
-/** With enough digits to compare with another program. */
+/** With enough digits to compare it with the result of another program. */
 function number(value: number): string {
   return String(Number(value.toPrecision(DIGITS)));
 }

@@ -1,4 +1,4 @@
-/** Collects the newest checkpoints in files: one that the next start on this machine compares with, and the witness's. */
+/** Collects the newest checkpoints in two files: one for the next start on this machine to compare with, and the witness's. */
 import { appendTo, Collector } from '../ledger/collector.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Logger } from './logger.ts';

@@ -1,4 +1,4 @@
-/** The relay inside a service, if there is one. If it fails, the service goes on without it and the feed lags. */
+/** The relay inside a service, if there is one. If it fails, the service continues without it and the feed lags. */
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';

@@ -9,7 +9,7 @@ import type { Logger } from './logger.ts';
 
 /**
  * @param onSafe is called when the records of a stream are no longer in danger
- * @param onUnrecorded is called when an arm was shown and this could be recorded nowhere
+ * @param onUnrecorded is called when an arm was shown and that could not be recorded anywhere
  */
 export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () => void): LogHooks {
   return {
@@ -18,7 +18,7 @@ export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () =>
         { ...shown, why: error.message },
         error instanceof DomainError && error.code === 'moved'
           ? `a code was broken in an emergency, but the log has moved: it is in ${PENDING_REVEALS} (hint: stop this service, and take the file to the data folder of the new one)`
-          : `a code was broken in an emergency while the log could not be written: it is in ${PENDING_REVEALS}, and goes to the log as soon as that is possible`,
+          : `a code was broken in an emergency while the log could not be written: it is in ${PENDING_REVEALS}, and will go to the log as soon as possible`,
       ),
     onUnrecorded: (error, shown) => {
       logger.error(
@@ -76,7 +76,7 @@ export function logUnrecorded(logger: Logger): (fact: OperationsFact, actor: Act
   };
 }
 
-/** Logs what stays in the file of pending code-breaks, each once. */
+/** Logs each code-break that stays in the file of pending ones, once. */
 export function logLeftPending(logger: Logger): (left: LeftPending) => void {
   const logged = new Set<string>();
   let damagedBefore = 0;

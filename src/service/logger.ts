@@ -1,6 +1,6 @@
 /**
- * Structured logs on stderr. Each line lists its fields one by one, and no code logs a whole domain object. At no level may a
- * line contain a key, treatment, generator state, seed or evidence.
+ * Structured logs on stderr. Each line lists its fields one by one, and no code logs a whole domain object. No line, at any
+ * level, may contain a key, treatment, generator state, seed or evidence.
  */
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 
@@ -17,7 +17,7 @@ const FLUSH_MS = 100;
 
 export function logDestination() {
   const out = destination({ fd: 2, sync: false, minLength: BUFFER_BYTES, periodicFlush: FLUSH_MS });
-  // A full disk costs lines of the log. It must not end the service.
+  // A full disk loses lines of the log. It must not end the service.
   out.on('error', () => undefined);
   return out;
 }

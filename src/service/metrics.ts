@@ -11,7 +11,7 @@ export interface Metrics {
   readonly writerHooks: WriterHooks;
   readonly observeRequest: RequestObserver;
   connectionRefused(): void;
-  /** An arm was shown in an emergency, and this could be recorded nowhere. */
+  /** An arm was shown in an emergency, and that could not be recorded anywhere. */
   revealUnrecorded(): void;
 }
 
@@ -31,7 +31,7 @@ export function makeMetrics(measured: Measured): Metrics {
   collectProcessMetrics(registry);
   const connectionsRefused = new Counter({
     name: 'urn_http_connections_refused_total',
-    help: 'Connections closed at once, because their address or all addresses together held too many',
+    help: 'Connections closed immediately because their address, or all addresses together, had too many',
     registers,
   });
   const revealsUnrecorded = new Counter({
@@ -54,7 +54,7 @@ export function makeMetrics(measured: Measured): Metrics {
 function makeWriterHooks(registers: Registry[]): WriterHooks {
   const events = new Counter({
     name: 'urn_events_appended_total',
-    help: 'Events that the log acknowledged to studies of this process, all types',
+    help: 'Study events of all types that the log acknowledged to this process',
     registers,
   });
   const allocations = new Counter({

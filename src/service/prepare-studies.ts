@@ -1,4 +1,4 @@
-/** Registers the studies of the file in the log. This happens at the start of a service and when the log is reopened. */
+/** Registers the studies of the file in the log, when a service starts and when the log is reopened. */
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { currentId } from '../../projections/enrolled.ts';
@@ -34,19 +34,19 @@ export async function prepareStudies(
   if (refusal) logger.error({ why: refusal.message }, 'this log takes no participants');
 }
 
-/** @throws StudiesFileError for what a new study cannot have */
+/** @throws StudiesFileError for settings that a new study cannot have */
 function refuseUnfit({ studies }: OpenLog, configured: readonly ConfiguredStudy[], logger: Logger): void {
   const registered = studies.list().map((study) => study.registered);
   for (const warning of refuseNewStudies(configured, (name) => studies.isNew(name), registered))
     logger.warn(formatFinding(warning));
 }
 
-/** Whoever looks for a participant by id could take the record of a rehearsal for the real one. */
+/** A person who looks up a participant by id could take the record of a rehearsal for the real one. */
 function warnOfSharedIds({ studies, runner }: OpenLog, logger: Logger): void {
   const [tests, live] = (['test', 'live'] as const).map((mode) =>
     studies.list().filter(({ registered }) => registered.configuration.mode === mode),
   );
-  // Most logs have participants only in the ones or the others, and the ids of all tests take a while to list.
+  // Most logs have participants only in live studies or only in tests, and listing the ids of all tests takes a while.
   if (live?.every(({ stream }) => runner.state(participants, stream).inOrder.length === 0)) return;
   const ids = new Map(
     tests?.flatMap(({ stream, registered }) =>
@@ -126,11 +126,11 @@ function logComparison(logger: Logger, study: string, comparison: Comparison): v
   if (comparison.standing === 'behind')
     logger.warn(
       { study, differences },
-      'the studies file says what an earlier design of this study was (hint: bring it up to date; urn studies check shows what is missing)',
+      'the studies file describes an earlier design of this study (hint: bring it up to date; urn studies check shows what is missing)',
     );
 }
 
-/** What was registered for good. The log of the service never names an arm. */
+/** What was registered for good. The service log never names an arm. */
 function registration({ name: _, treatments, ...configuration }: StudyConfiguration) {
   return { ...configuration, treatments: treatments.length };
 }

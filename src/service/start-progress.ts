@@ -44,7 +44,7 @@ export class StartProgress {
   }
 }
 
-/** The size of the log: as the store says, or else according to the last checkpoints on this machine. */
+/** The size of the log, according to the store or else to the last checkpoints on this machine. */
 function totalOf({ store, lastCheckpoints }: LogToRead): number | undefined {
   if (store.size) return store.size();
   const signed = lastCheckpoints?.signedBefore ?? [];

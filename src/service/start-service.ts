@@ -1,4 +1,4 @@
-/** The running service: it listens, reads its log, registers the studies of its file, answers, and drains when it is stopped. */
+/** The running service: it listens, reads its log, registers the studies of its file, answers, and drains when stopped. */
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
 import { Bundles } from '../bundle/bundles.ts';
@@ -36,7 +36,7 @@ export interface ServiceSettings extends LogSettings, Listening {
   readonly studies: readonly ConfiguredStudy[];
   readonly datetimeFormat: DatetimeFormat;
   readonly trustProxy: number | string | undefined;
-  /** The address of the service in browsers, if it cannot be seen from their requests: `https://…`. */
+  /** The address of the service in browsers, if their requests do not show it: `https://…`. */
   readonly publicUrl?: string | undefined;
   /** File of the session key; undefined: `session-key` in the data folder. */
   readonly sessionKey?: string | undefined;
@@ -210,7 +210,7 @@ class StartingService {
     };
   }
 
-  /** After a move or a recovery the log takes records again, and everything that waited for it goes on. */
+  /** After a move or a recovery the log takes records again, and everything that waited for it continues. */
   reopen(): void {
     const { log, logger, feed } = this.#parts;
     logger.info('the log takes records again');
@@ -231,7 +231,7 @@ class StartingService {
   /** Completes every accepted request except a verification and the making of a bundle, which may take long: 503. */
   async #stop(collectors: readonly Collector[]): Promise<void> {
     this.#notReady = () => 'The service is shutting down';
-    // First, or they would hold up what waits for answers.
+    // First, because the streams would hold up the wait for answers.
     this.#changes.close();
     await this.#verifications.stop();
     await this.#bundles.stop();

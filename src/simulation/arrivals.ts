@@ -3,7 +3,7 @@ import type { Pcg64 } from '../random/pcg64.ts';
 import { fillCumulative, fillProbabilities, indexAt } from '../urn/draw.ts';
 import type { Arrivals } from './plan.ts';
 
-/** Draws the levels of one participant after the other. */
+/** Draws the levels of participants, one after another. */
 export interface LevelSource {
   /** @param levels is filled, for each participant, with the index of the level of each factor, in the order of the factors */
   fill(generator: Pcg64, levels: Int32Array): void;
@@ -34,7 +34,7 @@ export function levelSource(arrivals: Arrivals, participants: number): LevelSour
 interface Phase {
   /** The first participant of the phase, counted from 1. */
   readonly from: number;
-  /** Of each factor. */
+  /** For each factor. */
   readonly cumulative: readonly Float64Array[];
 }
 
@@ -76,7 +76,7 @@ function cumulativeOf(shares: readonly number[]): Float64Array {
   return probabilities;
 }
 
-/** What `indexAt` finds, among thousands. */
+/** The same as `indexAt`, for thousands of values. */
 function firstAbove(cumulative: Float64Array, uniform53: number): number {
   const u = uniform53 * 2 ** -53;
   let from = 0;

@@ -16,7 +16,7 @@ export const BLOCK = 100;
 /** Above all seeds of arms. */
 const LEVELS_SEED = 1n << 127n;
 
-/** The study's own design, as another is described. */
+/** The study's own design, described like a comparator, and then the comparators. */
 function designs({ design, comparators }: SimulationPlan): readonly Comparator[] {
   const { w, alpha, beta, D } = design;
   return [{ name: 'study', rule: { kind: 'urn', w, alpha, beta, D }, within: [] }, ...comparators];
@@ -100,7 +100,7 @@ export class Summaries {
   }
 }
 
-/** As `simulate`, in this thread. */
+/** Like `simulate`, in this thread. */
 export function simulateHere(plan: SimulationPlan): DesignResult[] {
   const simulation = new BlockSimulation(plan);
   const summaries = new Summaries(plan);
@@ -127,7 +127,7 @@ class SimulatedParticipants implements Participants {
     return strata.of;
   }
 
-  /** Once the levels are known. */
+  /** To be called when the levels are known. */
   assignStrata(): void {
     for (const strata of this.#strata.values()) strata.assign(this.levels);
   }

@@ -1,7 +1,7 @@
 /** What is simulated. A plan can be passed to a thread. */
 import type { ImbalanceMeasure } from '../../events/study.ts';
 
-/** Of a design: what its allocation sees, and the names to report by. */
+/** What a design's allocation sees, and the names for reports. */
 export interface SimulatedDesign {
   readonly treatments: readonly string[];
   /** r_k of each treatment; ones without a ratio. */
@@ -18,7 +18,7 @@ export interface Comparator {
   /** As it was asked for, such as `block:4+6@local_site`. */
   readonly name: string;
   readonly rule: ComparatorRule;
-  /** Indexes of the factors that it uses. None: it does without. An urn and minimization use all unless some are named. */
+  /** Indexes of the factors that it uses; none if it uses none. An urn and minimization use all unless some are named. */
   readonly within: readonly number[];
 }
 
@@ -31,7 +31,7 @@ export type ComparatorRule =
       readonly D: ImbalanceMeasure;
     }
   | { readonly kind: 'complete' }
-  /** Each block is of one of the sizes, by lot. */
+  /** Each block has one of the sizes, by lot. */
   | { readonly kind: 'block'; readonly sizes: readonly number[] }
   | { readonly kind: 'minimization'; readonly p: number }
   | { readonly kind: 'efron'; readonly p: number }
@@ -42,7 +42,7 @@ export type ComparatorRule =
 export type Arrivals =
   | {
       readonly kind: 'shares';
-      /** Of each level of each factor: numbers of any sum above 0. */
+      /** For each level of each factor: numbers of any sum above 0. */
       readonly shares: readonly (readonly number[])[];
       /** Levels that have the share 0 before a participant (counted from 1). */
       readonly opens: readonly { readonly factor: number; readonly level: number; readonly from: number }[];
@@ -51,7 +51,7 @@ export type Arrivals =
       readonly kind: 'rows';
       /** Indexes of the levels, one per factor. */
       readonly rows: readonly (readonly number[])[];
-      /** Of any sum above 0, one per row. */
+      /** One per row, with any sum above 0. */
       readonly weights: readonly number[];
     };
 
@@ -59,10 +59,10 @@ export interface SimulationPlan {
   readonly study: string;
   readonly design: SimulatedDesign;
   readonly arrivals: Arrivals;
-  /** Where the levels' shares come from, in words, for the report. */
+  /** Where the shares of the levels come from, in words, for the report. */
   readonly arrivalsSource: string;
   readonly comparators: readonly Comparator[];
-  /** Index of the factor by whose counts a site guesses. */
+  /** Index of the factor whose counts a site uses to guess. */
   readonly siteFactor: number | undefined;
   readonly participants: number;
   readonly reps: number;

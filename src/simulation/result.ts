@@ -1,4 +1,4 @@
-/** What a simulation, or the exact computation, gives. Every figure is defined in docs/statistics.md. */
+/** The result of a simulation, or of the exact computation. Every figure is defined in docs/statistics.md. */
 
 /** With the 95 % interval of its Monte Carlo error. An exact figure is its own interval. */
 export interface Figure {
@@ -18,9 +18,9 @@ export interface CoursePoint {
 }
 
 export interface DesignResult {
-  /** `study` for the study's own design; of a comparator, as it was asked for. */
+  /** `study` for the study's own design; for a comparator, its name as asked for. */
   readonly name: string;
-  /** By name, such as `overall.range@300.mean` or `guess.naive`. What depends on n is at every n of the plan. */
+  /** By name, such as `overall.range@300.mean` or `guess.naive`. Figures that depend on n are given at every n of the plan. */
   readonly figures: Readonly<Record<string, Figure>>;
   /** At most 50 points, the last of them after all participants. */
   readonly course: readonly CoursePoint[];

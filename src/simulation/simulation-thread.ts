@@ -1,4 +1,4 @@
-/** A thread of simulate.ts: it gets the number of one block after the other, and gives its tallies. */
+/** A thread of simulate.ts: it receives one block number after the other, and returns the tallies of that block. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { BlockSimulation } from './blocks.ts';
 import type { SimulationPlan } from './plan.ts';

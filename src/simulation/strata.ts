@@ -4,13 +4,13 @@
 const MAX_KEYS = 2 ** 26;
 
 export class Strata {
-  /** Those factors, in runs whose levels have at most MAX_KEYS combinations. A factor always fits. */
+  /** Those factors, in runs whose levels have at most MAX_KEYS combinations. A single factor always fits. */
   readonly #runs: readonly (readonly { readonly factor: number; readonly levels: number }[])[];
   readonly #numbers = new Map<number, number>();
   readonly #factors: number;
-  /** Of each participant: the number of the stratum. The first to come is in number 0. */
+  /** For each participant: the number of the stratum. The first participant is in number 0. */
   readonly of: Int32Array;
-  /** How many have come. */
+  /** The number of strata. */
   count = 0;
 
   /** @param within indexes of the factors. None: all participants are in one stratum */
@@ -24,7 +24,7 @@ export class Strata {
     this.#runs = runsOf(within.map((factor) => ({ factor, levels: factors[factor]?.levels.length ?? 1 })));
   }
 
-  /** @param levels of each participant: the index of the level of each factor */
+  /** @param levels for each participant: the index of the level of each factor */
   assign(levels: Int32Array): void {
     const { of } = this;
     of.fill(0);

@@ -20,7 +20,7 @@ import { ratioProblem, tooManySlots } from './ratio.ts';
 type Of<K extends DesignChange['kind']> = Extract<DesignChange, { kind: K }>;
 type LevelChange = Of<'level-added' | 'level-closed' | 'level-reopened' | 'level-renamed'>;
 
-/** The fact's data, whether or not it is possible. */
+/** The data of the fact, whether or not it is possible. */
 export function amendmentOf({ amendment, approvals, changes, history, protocol, reason }: Amend): Amendment {
   const effective = history ?? defaultHistory(changes);
   return {
@@ -36,11 +36,11 @@ export function amendmentOf({ amendment, approvals, changes, history, protocol, 
 /** Undefined if no change touches the urns. */
 export function defaultHistory(changes: readonly DesignChange[]): History | undefined {
   if (!changes.some(touchesUrns)) return undefined;
-  // An arm that is new must not catch up, and new slots have no counts.
+  // A new arm must not catch up, and new slots have no counts.
   return changes.some(({ kind }) => kind === 'arm-added' || kind === 'ratio') ? 'restart' : 'keep';
 }
 
-/** Whether the change replaces urns, or alters what they hold. */
+/** Whether the change replaces urns, or alters their contents. */
 function touchesUrns({ kind }: DesignChange): boolean {
   return /^(?:level|arm|factor)-|^urn$|^ratio$/.test(kind);
 }
@@ -79,7 +79,7 @@ function historyProblems(changes: readonly DesignChange[], history: History | un
     : [];
 }
 
-/** Each change is judged by the design that those before it make, and the last of these designs by itself. */
+/** Each change is judged by the design that the previous changes make, and the final design as a whole. */
 function changesProblems(before: Design, changes: readonly DesignChange[]): FieldProblem[] {
   const problems: FieldProblem[] = [];
   let design = before;
@@ -91,7 +91,7 @@ function changesProblems(before: Design, changes: readonly DesignChange[]): Fiel
   return problems.length > 0 ? problems : resultProblems(design, changes);
 }
 
-/** What a study cannot do without. The problem is that of the last change that takes it away. */
+/** What a study cannot do without. The problem is reported for the last change that takes it away. */
 function resultProblems(design: Design, changes: readonly DesignChange[]): FieldProblem[] {
   const at = (applies: (change: DesignChange) => boolean) => `changes[${changes.findLastIndex(applies)}]`;
   const problems: FieldProblem[] = [];
@@ -147,7 +147,7 @@ function isLevelChange(change: DesignChange): change is LevelChange {
   return change.kind.startsWith('level-');
 }
 
-/** Nothing of a retired factor changes any more. */
+/** A retired factor never changes. */
 function activeFactor({ factors }: Design, name: string): Factor | FieldProblem {
   const factor = factors.find((one) => one.name === name);
   if (!factor) return { field: 'factor', why: 'the study has no such factor' };
@@ -173,7 +173,7 @@ function armProblem(
   return isClosed ? undefined : { field, why: 'it is not closed' };
 }
 
-/** Only what changes is said, so that one change has one form. */
+/** Members that do not change must be left out, so that each change has a single form. */
 function urnProblem(design: Design, { kind: _, ...parameters }: Of<'urn'>): FieldProblem | undefined {
   const given = Object.entries(parameters) as [keyof typeof parameters, unknown][];
   if (given.length === 0) return { field: 'kind', why: 'it says nothing of w, alpha, beta and D' };
@@ -202,12 +202,12 @@ function noSuchLevel({ earlierNames }: Factor, level: string): string {
   return now === undefined ? 'the factor has no such level' : `it is called ${JSON.stringify(now)} now`;
 }
 
-/** A level may return to a name that it had. */
+/** A level may go back to a name that it had. */
 function isOwnEarlierName({ earlierNames }: Factor, level: string, name: string): boolean {
   return earlierNames.some((earlier) => earlier.name === name && earlier.now === level);
 }
 
-/** A name means one level for ever: records keep the names that levels had. */
+/** A name means the same level forever: records keep the old names of levels. */
 function nameTaken(
   { levels, closed, earlierNames }: Factor,
   name: string,
@@ -245,7 +245,8 @@ function text(limits: Limits | undefined): string | undefined {
 }
 
 /**
- * Each limit is of a level of the study, once, in the order of the design, so that the same limits have one form.
+ * Each limit must be for a level of the study, without repetition and in the order of the design, so that the same limits
+ * have a single form.
  * @param at the path of the limits in the fact
  */
 export function limitsProblem(
@@ -267,7 +268,7 @@ export function limitsProblem(
   return undefined;
 }
 
-/** What no new name may be, for the edges of the program: Unicode grows, and what is recorded stays valid. */
+/** Rules for new names, checked only at the edges of the program: Unicode grows, and what is recorded stays valid. */
 export function newNameProblems(changes: readonly DesignChange[]): FieldProblem[] {
   return changes.flatMap((change, i) => {
     const [field, name] =

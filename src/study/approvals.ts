@@ -1,4 +1,4 @@
-/** Who approved something outside the system, as far as that can be checked. */
+/** Checks approvals that were given outside the system, as far as they can be checked. */
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { Approval, Protocol } from '../../events/text.ts';
 import { isDay } from '../base/day.ts';

@@ -1,4 +1,4 @@
-/** The commands of a study. Their form has been checked already; `decide` judges them against the study's state. */
+/** The commands of a study. Their form has already been checked; `decide` judges them against the study's state. */
 
 import type { LevelLimit } from '../../events/access.ts';
 import type { DesignChange, History } from '../../events/amendment.ts';
@@ -28,16 +28,16 @@ export interface Repeatable {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** A command with an id or levels that whoever submits it has compared with the design. */
+/** A command with an id or levels that the submitter has compared with the design. */
 export interface Judged {
-  /** Number of the last amendment of that design. The command is refused once there is another one. */
+  /** Number of the last amendment of that design. The command is refused if there has been another since. */
   readonly amendment?: number | undefined;
 }
 
 export interface Randomize extends Repeatable, Judged {
   readonly type: 'randomize';
   readonly participantId: string;
-  /** One level per factor, in the order of the design, by their names of now. */
+  /** One level per factor, in the order of the design, under their current names. */
   readonly levels: readonly string[];
   /** Set when this process enrols nobody in the study because its studies file differs from the design in force. */
   readonly suspended?: boolean;
@@ -72,7 +72,7 @@ export interface Amend extends Repeatable {
   /** The number of this amendment: one more than that of the last. */
   readonly amendment: number;
   readonly changes: readonly DesignChange[];
-  /** Default: what suits the changes. */
+  /** Default: depends on the changes. */
   readonly history?: History | undefined;
   readonly reason: string;
   readonly approvals: readonly Approval[];
@@ -84,7 +84,7 @@ export interface AboutParticipant extends Repeatable {
   readonly participantId: string;
   /** Revision of the event that enrolled the participant, if only that one is meant. */
   readonly randomizedAt?: number | undefined;
-  /** The limits of the key. Outside them there is no such participant. */
+  /** The limits of the key. A participant outside them does not exist for it. */
   readonly where?: readonly LevelLimit[] | undefined;
 }
 
@@ -93,12 +93,12 @@ export interface Grounds {
   readonly requestedBy?: string | undefined;
 }
 
-/** Asks for the arm of one participant, or of one pack and of whoever it was given to. */
+/** Asks for the arm of one participant, or of one pack and of the participant it was given to. */
 export interface Reveal extends Omit<AboutParticipant, 'participantId'> {
   readonly type: 'reveal';
   readonly participantId?: string | undefined;
   readonly code?: string | undefined;
-  /** Set where the lists of packs are known: whether the pack is on one, and within the limits of the key. */
+  /** Whether the pack is on a list and within the limits of the key. Set only where the lists of packs are known. */
   readonly isPackKnown?: boolean | undefined;
   readonly category: RevealCategory;
   readonly grounds: Grounds;
@@ -153,16 +153,16 @@ export interface CorrectId extends AboutParticipant, Judged {
 export interface Force extends Repeatable, Judged {
   readonly type: 'force';
   readonly participantId: string;
-  /** One level per factor, in the order of the design, by their names of now. */
+  /** One level per factor, in the order of the design, under their current names. */
   readonly levels: readonly string[];
   readonly treatment: string;
   readonly cause: ForcedCause;
   readonly occurredAt: string;
   /** Revision of the wrong entry that this one replaces. */
   readonly replaces?: number | undefined;
-  /** Of the pack that the participant was given. */
+  /** The code of the pack that the participant was given. */
   readonly code?: string | undefined;
-  /** Set where the lists of packs are known: whether the participant can have been given this pack. */
+  /** Whether the participant can have been given this pack. Set only where the lists of packs are known. */
   readonly isPackRight?: boolean | undefined;
   readonly note: string;
 }
@@ -170,7 +170,7 @@ export interface Force extends Repeatable, Judged {
 /** Packs are ready to be given out. */
 export interface RegisterCodes {
   readonly type: 'register-codes';
-  /** Which list of the study it is. */
+  /** Number of the list within the study. */
   readonly list: number;
   readonly where?: Level | undefined;
   /** 128 random bits, in hex. */
@@ -183,13 +183,13 @@ export interface ReplaceCode extends AboutParticipant {
   readonly type: 'replace-code';
   readonly code: string;
   readonly cause: ReplacementCause;
-  /** Whether whoever asks may know which treatment packs hold. */
+  /** Whether the person who asks may know which treatment each pack holds. */
   readonly isSupply: boolean;
-  /** The pack instead, where the lists are known; undefined if there is none. */
+  /** The replacement, where the lists are known; undefined if there is none. */
   readonly by?: string | undefined;
 }
 
-/** Packs must not be given out. */
+/** Packs must no longer be given out. */
 export interface WithdrawCodes extends Repeatable {
   readonly type: 'withdraw-codes';
   readonly codes: readonly string[];
@@ -198,7 +198,7 @@ export interface WithdrawCodes extends Repeatable {
   readonly where?: readonly LevelLimit[] | undefined;
 }
 
-/** A history of another system begins to come in. */
+/** The import of another system's history begins. */
 export interface BeginImport extends Judged {
   readonly type: 'begin-import';
   readonly import: string;
@@ -210,18 +210,18 @@ export interface BeginImport extends Judged {
   readonly generator: ImportedGenerator;
   /** The state of the first new draw. */
   readonly bgState: BgState;
-  /** If the generator is fresh. */
+  /** Only if the generator is fresh. */
   readonly seed?: bigint | undefined;
   readonly seedKnown?: boolean | undefined;
   readonly proof: { readonly redrawn: number; readonly unproven: number };
   readonly approvals: readonly Approval[];
 }
 
-/** One row of it. */
+/** One row of the history. */
 export interface ImportParticipant {
   readonly type: 'import-participant';
   readonly import: string;
-  /** How many rows must be in before it, so that none is left out when a write fails or another process writes too. */
+  /** How many rows must already be in, so that none is left out when a write fails or another process writes as well. */
   readonly place?: number;
   readonly row: number;
   readonly participantId: string;
@@ -229,9 +229,9 @@ export interface ImportParticipant {
   readonly levels: readonly string[];
   readonly original: { readonly datetime: string; readonly user: string };
   readonly treatment: string;
-  /** Of the treatment, if the file has a name for each of its slots. */
+  /** The slot of the treatment, if the file has a name for each of its slots. */
   readonly slot?: number | undefined;
-  /** After the draw, as the other system recorded it. */
+  /** The state after the draw, as the other system recorded it. */
   readonly bgState?: BgState | undefined;
 }
 
@@ -252,13 +252,13 @@ export interface Recover {
   readonly seed: bigint;
 }
 
-/** A limit that is reached: of all participants, or of those with a level. */
+/** A limit that is reached: for all participants, or for those with one level. */
 export interface FullLimit {
   readonly max: number;
   readonly of?: { readonly factor: string; readonly level: string };
 }
 
-/** Commands that need nothing but the part of the stream that is in the clear. */
+/** Commands that need only the part of the stream that is in the clear. */
 export type StateCommand = Pause | Resume | Close | Reopen;
 export type StudyLifeCommand = StateCommand | Amend;
 export type Correction = CorrectLevels | VoidAllocation | Reinstate | CorrectId;
@@ -276,7 +276,7 @@ export type StudyOutcome =
   | { readonly type: 'amended' }
   /** Each problem with a path in the fact. */
   | { readonly type: 'not-amendable'; readonly problems: readonly FieldProblem[] }
-  /** What was judged by the design before an amendment must be judged again. */
+  /** The command was judged by the design before an amendment, and must be judged again. */
   | { readonly type: 'amended-meanwhile' }
   /** The study has no such level now, or takes nobody with it. */
   | { readonly type: 'level-unknown' | 'level-closed'; readonly factor: string; readonly level: string }
@@ -294,9 +294,9 @@ export type StudyOutcome =
   | { readonly type: 'unblinding-reported'; readonly participantId: string }
   | { readonly type: 'codes-registered' | 'codes-withdrawn' }
   | { readonly type: 'code-replaced'; readonly participantId: string; readonly moves: false }
-  /** A treatment has no pack left for the participant. It is never said which. */
+  /** A treatment has no pack left for the participant. The answer never says which one. */
   | { readonly type: 'no-code' }
-  /** `moves`: the urns count otherwise from here on. */
+  /** `moves`: the counts of the urns change from here on. */
   | {
       readonly type: 'levels-corrected' | 'voided' | 'reinstated' | 'id-corrected';
       readonly participantId: string;
@@ -306,11 +306,11 @@ export type StudyOutcome =
   | { readonly type: 'stale'; readonly why: string; readonly field?: string }
   /** The key may act on the participant as they are, but not as they would be. */
   | { readonly type: 'outside-limits' }
-  /** A reveal that was shown earlier is in the log already. */
+  /** A reveal that was shown earlier is already in the log. */
   | { readonly type: 'already-recorded'; readonly revision: number }
   /** The same request with the same idempotency key gets the same answer. */
   | { readonly type: 'repeated'; readonly participantId: string }
-  /** The same, of a command that made the fact at this revision. */
+  /** The same, for a command that made the fact at this revision. */
   | { readonly type: 'done-before'; readonly revision: number }
   /** The idempotency key belongs to another request. */
   | { readonly type: 'idempotency-key-reused' }

@@ -1,4 +1,4 @@
-/** Corrections of what is recorded of one participant: the fact that a command asks for, and why it is not possible. */
+/** Corrections of what is recorded about one participant: the fact that a command asks for, and why it is not possible. */
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { LevelChange, VoidCause } from '../../events/corrections.ts';
 import { askedLevel } from '../../projections/design.ts';
@@ -59,7 +59,7 @@ function levelCounts({ design: { policies } }: Life): 'as-randomized' | 'as-corr
   return policies.levelCounts;
 }
 
-/** What is never removed by policy: who was ineligible was there, and is analysed. */
+/** The policy is only for people who were counted twice or never there. A wrong entry is always removed; the rest stay. */
 function voidCounts({ design: { policies } }: Life, cause: VoidCause): 'kept' | 'removed' {
   if (cause === 'entry') return 'removed';
   const isNobody = cause === 'duplicate' || cause === 'never-enrolled';
@@ -71,7 +71,7 @@ function originalId(life: Life, id: string | undefined): string | undefined {
   return id === undefined ? undefined : (holderOf(life, id)?.participantId ?? id);
 }
 
-/** Whether the urns count otherwise once the fact is recorded. */
+/** Whether the fact changes the counts of the urns. */
 export function movesCounts({ design }: Life, fact: CorrectionFact, before: Allocated): boolean {
   return countsMoved(before, correctedBy(before, { ...fact, revision: -1 }, design.factors), design);
 }
@@ -135,7 +135,7 @@ function voidProblem(
   return voided && stale(`the participant is voided already (${voided.cause}, revision ${voided.revision})`);
 }
 
-/** Whether the one is voided as a duplicate of the other, or of a duplicate of the other. */
+/** Whether one is voided as a duplicate of the other, or of a duplicate of the other. */
 function isDuplicateOf(life: Life, id: string, other: string): boolean {
   const of = life.enrolled.get(id)?.corrected?.voided?.duplicateOf;
   return of !== undefined && (of === other || isDuplicateOf(life, of, other));

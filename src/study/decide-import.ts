@@ -128,13 +128,13 @@ function slotsOfRow(
   return named.some((one) => one.slot === slot) && slot !== undefined ? [slot] : [];
 }
 
-/** Of a row that was not drawn again. */
+/** The allocation of a row that was not drawn again. */
 function allocated(state: RegisteredState, treatment: string, [slot, ...others]: readonly number[]) {
   const isNamed = slot !== undefined && others.length === 0;
   return isNamed && hasRatio(state.design) ? { treatment, slot } : placed(state, treatment);
 }
 
-/** A row that is in was written by another process that imports the same file. */
+/** A row that is already in was written by another process that imports the same file. */
 function outOfPlace(
   { importing }: RegisteredState,
   { import: id, place, participantId }: ImportParticipant,

@@ -1,4 +1,4 @@
-/** Decides the commands that need nothing that is sealed. Pure, like decide.ts. */
+/** Decides the commands that need no sealed data. Pure, like decide.ts. */
 import type { StudyFact } from '../../events/catalogue.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
 import type { Decision } from '../write/decider.ts';
@@ -96,7 +96,7 @@ const ALREADY = {
   reopen: 'not-closed',
 } as const;
 
-/** Of a pack that was given out, the code-break is about the participant, too. */
+/** If the pack was given out, the code-break is also about the participant. */
 function reveal(life: Life, command: Reveal): LifeDecision {
   const { code } = command;
   const participantId = code === undefined ? command.participantId : idByPack(life, code);
@@ -146,7 +146,7 @@ function problemOfFact(
   );
 }
 
-/** A site may record that a participant moves to it, but must not find out levels by trying. */
+/** A site may record that a participant moves to it, but must not be able to find out levels by trying. */
 function withinLimits(
   { design }: Life,
   { where }: AboutOne,
@@ -179,7 +179,7 @@ function participantFor(life: Life, { participantId, randomizedAt }: AboutOne): 
   return holder?.revision === (randomizedAt ?? holder?.revision) ? holder : undefined;
 }
 
-/** Outside the limits of a key there is no such participant. */
+/** A participant outside the limits of a key does not exist for it. */
 function limitsProblem(
   { design }: Life,
   { where }: AboutOne,

@@ -20,8 +20,8 @@ import type { RegisteredState } from './state.ts';
 type PackFact = Extract<StudyFact, { type: 'CodesRegistered' | 'CodesWithdrawn' }>;
 type PackDecision = Decision<PackFact, StudyOutcome>;
 
-/** What the entries of one record may take. */
-export const MOST_BYTES = 200_000;
+/** The most bytes that the entries of one record may take. */
+export const MAX_BYTES = 200_000;
 
 export function decidePacks(state: RegisteredState, command: PackCommand): PackDecision {
   return command.type === 'register-codes' ? registerCodes(state, command) : withdrawCodes(state, command);
@@ -42,8 +42,8 @@ function entriesProblem(
   { design, packs }: RegisteredState,
   entries: RegisterCodes['entries'],
 ): StudyOutcome | undefined {
-  if (Buffer.byteLength(JSON.stringify(entries)) > MOST_BYTES)
-    return impossible('count', `a list takes at most ${MOST_BYTES} bytes`);
+  if (Buffer.byteLength(JSON.stringify(entries)) > MAX_BYTES)
+    return impossible('count', `a list takes at most ${MAX_BYTES} bytes`);
   const open = openTreatments(design);
   const own = new Set<string>();
   for (const { code, treatment } of entries) {
@@ -51,7 +51,7 @@ function entriesProblem(
       return impossible('entries', `${code}: ${treatment} is no open arm of the study`);
     if (own.has(code) || packs.get(code))
       return impossible('entries', `the code ${code} is registered already`);
-    if (tellsArm(code, design.treatments))
+    if (revealsArm(code, design.treatments))
       return impossible('entries', `the code ${code} is, or contains, the name of an arm`);
     own.add(code);
   }
@@ -59,14 +59,14 @@ function entriesProblem(
 }
 
 /** Short names occur in codes by chance. */
-const TELLING = 4;
+const MIN_LENGTH = 4;
 
 /** Whether the code is the name of an arm, or contains one that is not short. */
-export function tellsArm(code: string, treatments: readonly string[]): boolean {
+export function revealsArm(code: string, treatments: readonly string[]): boolean {
   const folded = code.toLowerCase();
   return treatments.some((treatment) => {
     const name = treatment.toLowerCase();
-    return folded === name || (name.length >= TELLING && folded.includes(name));
+    return folded === name || (name.length >= MIN_LENGTH && folded.includes(name));
   });
 }
 
@@ -91,7 +91,7 @@ function withdrawCodes(state: RegisteredState, command: WithdrawCodes): PackDeci
   return problem ? { outcome: problem } : { fact, outcome: { type: 'codes-withdrawn' } };
 }
 
-/** The command, completed with what only the lists of packs know. */
+/** The command, completed with what only the lists of packs tell. */
 export function withPacks(state: RegisteredState, command: LifeCommand): LifeCommand {
   switch (command.type) {
     case 'replace-code': {

@@ -99,7 +99,7 @@ function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutc
   }
   const taken = holderOf(state, participantId);
   if (taken) {
-    // Whoever asks may have the levels from before a correction.
+    // The client may have the levels from before a correction.
     const isAsRandomized = differing(state, taken.levels, levels).length === 0;
     const differingFactors = isAsRandomized ? [] : differing(state, currentLevels(taken), levels);
     return { type: 'duplicate', participantId, differingFactors };
@@ -117,7 +117,7 @@ function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutc
   return state.lists > 0 && lacksPacks(state, levels) ? { type: 'no-code' } : undefined;
 }
 
-/** Nothing is drawn unless every arm that could come has a pack, so that nobody can fish for another arm. */
+/** Nothing is drawn unless every arm that could be drawn has a pack, so that nobody can fish for another arm. */
 function lacksPacks(state: RegisteredState, levels: readonly string[]): boolean {
   const free = freePacks(state, levels);
   return openTreatments(state.design).some((treatment) => !free.has(treatment));
@@ -125,7 +125,7 @@ function lacksPacks(state: RegisteredState, levels: readonly string[]): boolean 
 
 export type Tried = Randomize | LifeCommand | PackCommand;
 
-/** What would come of a command, without drawing anything. */
+/** What the outcome of a command would be, without drawing anything. */
 export function tryOut(state: StudyState, command: Tried): StudyOutcome {
   if (state.status === 'unregistered') return { type: 'not-registered' };
   if (command.type === 'register-codes' || command.type === 'withdraw-codes')
@@ -137,8 +137,8 @@ export function tryOut(state: StudyState, command: Tried): StudyOutcome {
 }
 
 /**
- * Names of the factors whose levels differ. What was asked for before a renaming has the names of then, and what is asked
- * for after a factor was retired has no level of it.
+ * Names of the factors whose levels differ. A request from before a renaming has the old names, and one from after a factor
+ * was retired has no level of it.
  * @param b as asked for
  */
 function differing(

@@ -14,7 +14,7 @@ export class Enrolment extends ForkableMap<string, Allocated> {
     }
   }
 
-  /** Must not be changed while they are read. */
+  /** The map must not be changed while they are read. */
   *all(): Iterable<Allocated> {
     for (const [, participant] of this.entries()) yield participant;
   }

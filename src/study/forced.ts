@@ -27,13 +27,13 @@ export function forcedOf(life: Life, command: Force): ForcedFact {
   };
 }
 
-/** The treatment, with its slot where the treatment does not say it. */
+/** The treatment, with its slot if the treatment has several. */
 export function placed(life: Life, treatment: string): ForcedFact['sections']['allocation'] {
   if (!hasRatio(life.design)) return { treatment };
   return { treatment, slot: leastFilledSlot(life, treatment) };
 }
 
-/** Of the slots of a treatment, the one with the fewest participants whom the urns count; of equals, the first. */
+/** The slot of a treatment with the fewest participants whom the urns count; the first among equals. */
 function leastFilledSlot({ design, enrolled }: Life, treatment: string): number {
   const numbers = design.slots.map(() => 0);
   for (const participant of enrolled.all())
@@ -50,7 +50,7 @@ export function slotsOf({ slots }: Pick<Design, 'slots'>, treatment: string): nu
   return slots.flatMap((slot, index) => (slot === treatment ? [index] : []));
 }
 
-/** Why nobody was allocated to this treatment then; undefined if somebody can have been. */
+/** Why nobody can have been allocated to this treatment at that time; undefined if somebody can. */
 export function treatmentProblem(
   { design, closings }: Life,
   treatment: string,
@@ -70,7 +70,7 @@ function closedThen({ from, to }: Closing, occurredAt: string): string {
   return `this arm was closed at ${occurredAt}: since ${from}${to === undefined ? ', and it still is' : `, until ${to}`}`;
 }
 
-/** Why it is not possible, as far as that is in the clear; undefined if it is. */
+/** Why it is not possible, as far as the clear part shows; undefined if it is possible. */
 export function forcedProblem(life: Life, { data }: Pick<ForcedFact, 'data'>): StudyOutcome | undefined {
   const levels = levelsByFactor(data.levels, life.design.factors);
   return (
@@ -82,7 +82,7 @@ export function forcedProblem(life: Life, { data }: Pick<ForcedFact, 'data'>): S
   );
 }
 
-/** An id is free, or that of an entry that was wrong. */
+/** The id must be free, or that of a wrong entry. */
 function idProblem(life: Life, { participantId, replaces }: ForcedFact['data']): StudyOutcome | undefined {
   const holder = holderOf(life, participantId);
   if (replaces === undefined) {
@@ -98,7 +98,7 @@ function idProblem(life: Life, { participantId, replaces }: ForcedFact['data']):
     : impossible('replaces', 'that allocation is not voided as a wrong entry');
 }
 
-/** The pack of a wrong entry is that of the entry that replaces it, or stays used. */
+/** The pack of a wrong entry goes to the entry that replaces it, or stays used. */
 function codeProblem(
   { enrolled, given, lists }: Life,
   { code, participantId, replaces }: ForcedFact['data'],
@@ -108,7 +108,7 @@ function codeProblem(
   return isOwn ? undefined : impossible('code', 'no free pack of this arm has this code');
 }
 
-/** Into a closed study goes only what was allocated before. */
+/** A closed study takes only what was allocated before it was closed. */
 function lateProblem(
   { status, closedAt }: Life,
   { occurredAt }: ForcedFact['data'],

@@ -18,7 +18,7 @@ export class ForkableMap<K, V> {
     this.#own.set(key, value);
   }
 
-  /** Must not be changed while it is read. */
+  /** The map must not be changed while it is read. */
   *entries(): Iterable<readonly [K, V]> {
     for (const entry of this.#parent?.entries() ?? []) if (!this.#own.has(entry[0])) yield entry;
     yield* this.#own;

@@ -30,7 +30,7 @@ function matchesLinearly(text: string): Matches {
   return (id) => compiled.matches(id);
 }
 
-/** For one comparison. Some patterns take longer than anybody can wait, even for ids of twenty characters. */
+/** For one comparison, in ms. Some patterns take longer than anybody can wait, even with ids of twenty characters. */
 const TIMEOUT_MS = 50;
 /** On a busy machine, 50 ms may pass without any progress of the comparison. */
 const TRIES = 10;

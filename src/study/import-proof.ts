@@ -13,9 +13,9 @@ import type { UrnDesign } from '../urn/kernel.ts';
 /** How many rows back a state is tried. */
 export const ROWS_BACK = 32;
 
-/** What is known after a row, or before the first. */
+/** What is known after a row, or before the first one. */
 export interface Step {
-  /** Undefined if nothing is known of it. */
+  /** Undefined if it is not known. */
   readonly bgState: BgState | undefined;
   readonly counts: Counts;
 }
@@ -62,7 +62,7 @@ export function proofOf(
   return { cause };
 }
 
-/** The other system knows no ratio: it takes slots for arms, in their order, as version 1 of the algorithm does. */
+/** The other system has no ratios: it treats slots as arms, in their order, like version 1 of the algorithm. */
 function drawnElsewhere(design: UrnDesign, ...args: Rest): Allocation {
   if (!design.hasRatio) return allocate(design, ...args);
   const allocation = allocate({ ...design, hasRatio: false }, ...args);

@@ -1,4 +1,4 @@
-/** The import of a history, as far as it is in the clear: what may follow what. */
+/** The import of a history, as far as it is in the clear: which events may follow which. */
 import type { StudyFact } from '../../events/catalogue.ts';
 import { hasRatio } from '../../projections/design.ts';
 import { microsecondsOf } from '../base/instant.ts';
@@ -13,7 +13,7 @@ type Data<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>['data']
 export interface Importing {
   readonly import: string;
   readonly rows: number;
-  /** How many rows are to be drawn again. */
+  /** How many rows must be drawn again. */
   readonly toRedraw: number;
   /** How many rows are in, and how many of these were drawn again. */
   readonly taken: number;

@@ -35,17 +35,17 @@ export function stakeOf(
 
 type Factors = Pick<Design, 'factors'>;
 
-/** A correction must not lock out an emergency. */
+/** A correction must not get in the way of an emergency. */
 function unblindingStake(participant: Enrolled): Stake {
   return { need: 'any', of: [participant.levels, currentLevels(participant)] };
 }
 
-/** What only participants with some level may get. */
+/** Something that only participants with some level may get. */
 export interface Limited {
   readonly where?: Level | undefined;
 }
 
-/** Whether a key with these limits may act on a pack that nobody has. One for all levels is within all limits. */
+/** Whether a key with these limits may act on a pack that nobody has. A pack for all levels is within all limits. */
 export function isPackWithin(
   where: readonly LevelLimit[] | undefined,
   pack: Limited,
@@ -69,7 +69,7 @@ export function mayReveal(
   return brokenLimit(where, unblindingStake(participant), design) === undefined;
 }
 
-/** A limit that does not hold, and the level that it forbids. */
+/** A limit that is broken, and the level that it forbids. */
 export interface BrokenLimit extends LevelLimit {
   readonly level: string | undefined;
 }
@@ -112,7 +112,7 @@ export function levelsWithin(where: readonly LevelLimit[] | undefined, factor: F
   return openLevels(factor).filter((level) => limits.every((limit) => isListed(limit, factor, level)));
 }
 
-/** The key was issued at some time, and its levels have the names of then. */
+/** The levels of a key have the names that they had when it was issued. */
 function isListed({ levels }: LevelLimit, factor: Factor, level: string | undefined): boolean {
   return levels.some((listed) => levelNow(factor, listed) === level);
 }

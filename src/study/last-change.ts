@@ -1,4 +1,4 @@
-/** Up to where a key should read a study again, by what it may know of. */
+/** The last change to a study that a key may know of, so that its holder reads the study again. */
 import type { LevelLimit } from '../../events/access.ts';
 import { type Design, levelNow } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
@@ -8,7 +8,7 @@ import { isWithin } from './key-limits.ts';
 
 export interface ChangedStudy {
   readonly revision: number;
-  /** Revision of the last event that is about no single participant. */
+  /** Revision of the last event that is not about a single participant. */
   readonly lastStudyWide: number;
   readonly design: Pick<Design, 'factors'>;
   readonly participants: Pick<Participants, 'inOrder' | 'find'>;
@@ -16,9 +16,9 @@ export interface ChangedStudy {
 }
 
 /**
- * The revision of the last change that a key with these limits may know of. When people are allocated elsewhere is none of
- * its business, so such a change does not count.
- * @param after the last change that is known already: nothing up to there is looked at
+ * The revision of the last change that a key with these limits may know of. The key must not learn when people are
+ * allocated elsewhere, so such a change does not count.
+ * @param after the last change that is already known: nothing up to there is examined
  */
 export function lastChange(
   study: ChangedStudy,
@@ -32,13 +32,13 @@ export function lastChange(
   const enrolled = lastOf(participants.inOrder, newest, (one) => isShown(currentLevels(one)));
   return lastOf(events.inOrder, enrolled, (event) => {
     const participant = participants.find(event.data.participantId ?? '');
-    // Without a participant it is about a pack that nobody had, or about an import that was given up.
+    // Without a participant, the event is about a pack that nobody had, or about an import that was given up.
     if (participant?.revision !== event.data.randomizedAt || participant === undefined) return false;
     return levelsAround(event, participant, design).some(isShown);
   });
 }
 
-/** The revision of the last one that is wanted and later than `after`; otherwise `after`. */
+/** The revision of the last wanted event after `after`; otherwise `after`. */
 function lastOf<T extends { readonly revision: number }>(
   inOrder: readonly T[],
   after: number,
@@ -52,7 +52,7 @@ function lastOf<T extends { readonly revision: number }>(
   return after;
 }
 
-/** The levels now, and of a transfer those before it: both sites hear of it. */
+/** The levels now and, for a transfer, those before it: both sites hear of it. */
 function levelsAround(
   event: ParticipantEvent,
   participant: Participant,

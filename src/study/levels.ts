@@ -11,7 +11,7 @@ export function namedLevels({ factors }: Pick<Design, 'factors'>, levels: readon
 
 /**
  * The first level that is unknown, or that is closed.
- * @param levels by their names of now; of retired factors there is none
+ * @param levels under their current names, without retired factors
  */
 export function levelRefusal(
   { factors }: Pick<Design, 'factors'>,
@@ -28,7 +28,7 @@ export function levelRefusal(
 }
 
 /**
- * What to say of a level that a request asks for and that there is not.
+ * What to say about a level that a request asks for and that does not exist.
  * @param choices the levels that could be asked for; default: all of the factor
  */
 export function noSuchLevel(factor: Factor, asked: string, choices = factor.levels): string {

@@ -1,6 +1,6 @@
 /**
  * The life of a study as far as it is in the clear: whether it takes participants, who is in it, whose code was broken.
- * Deciding such a command needs nothing that is sealed (decide-life.ts), so the same rules check a bundle without arms.
+ * Deciding such a command needs no sealed data (decide-life.ts), so the same rules check a bundle without arms.
  */
 import { hash } from 'node:crypto';
 import type { DesignChange } from '../../events/amendment.ts';
@@ -29,15 +29,15 @@ import { ForkableMap } from './forkable-map.ts';
 import { begun, type Importing, withRow } from './imports.ts';
 import { type Filled, filledAfter, filledBy } from './limits.ts';
 
-/** In place of an id. */
+/** Used in place of an id. */
 const NOBODY = '';
 
 /** What was asked with an idempotency key. */
 export interface Answered {
   readonly revision: number;
-  /** Of a randomization, as it was asked for: a later correction changes neither the id nor the levels. */
+  /** For a randomization, as it was asked for: a later correction changes neither the id nor the levels. */
   readonly enrolled?: Enrolled;
-  /** Of any other request: what makes it the same request, by `contentOf`, which is shorter than a note. */
+  /** For any other request: the digest by which `contentOf` recognizes it, which is shorter than a note. */
   readonly content?: string;
 }
 
@@ -47,10 +47,10 @@ export interface Allocated extends Enrolled {
   readonly slot: number;
 }
 
-/** A treatment took nobody between two instants. */
+/** A time between two instants in which a treatment took nobody. */
 export interface Closing {
   readonly treatment: string;
-  /** `YYYY-MM-DDTHH:MM:SS.sssZ`. Of a treatment that was added later: the empty text, before every instant. */
+  /** `YYYY-MM-DDTHH:MM:SS.sssZ`. For a treatment that was added later: the empty text, which is before every instant. */
   readonly from: string;
   /** Undefined while it is closed. */
   readonly to: string | undefined;
@@ -63,7 +63,7 @@ export interface Life {
   latestAt: string;
   /** When treatments took nobody, in order. */
   readonly closings: readonly Closing[];
-  /** When the study was closed last. */
+  /** When the study was last closed. */
   readonly closedAt?: string;
   /** Number of the log's recovery after which the generator was last restarted; 0 if it never was. */
   readonly recovery: number;
@@ -78,13 +78,13 @@ export interface Life {
   readonly importing?: Importing | undefined;
   /** How many lists of packs there are. */
   readonly lists: number;
-  /** By code, of every pack that was ever given out: the id, as randomized, of the participant; or `NOBODY`. */
+  /** For every pack that was ever given out, by its code: the id, as randomized, of the participant; or `NOBODY`. */
   readonly given: ForkableMap<string, string>;
   /** Code-breaks in order. */
   readonly reveals: readonly {
     readonly reveal: string;
     readonly revision: number;
-    /** Undefined of a pack that nobody had. */
+    /** Undefined for a pack that nobody had. */
     readonly participantId: string | undefined;
   }[];
 }
@@ -114,7 +114,7 @@ export function answeredBefore(
   return idempotencyKey === undefined ? undefined : requests.get(requestKey(user, idempotencyKey));
 }
 
-/** Whether what depends on the design was judged by another one. */
+/** Whether the design has changed since the command was judged by it. */
 export function isAmendedSince({ design }: Life, { amendment }: Judged): boolean {
   return amendment !== undefined && amendment !== design.amendment;
 }
@@ -124,7 +124,7 @@ export function requestSection({ idempotencyKey }: Repeatable) {
   return idempotencyKey === undefined ? {} : { request: { idempotencyKey } };
 }
 
-/** Members of facts that are worked out for each request, and so are no part of what was asked for. */
+/** Members of facts that are worked out anew for each request, and so are not part of what was asked for. */
 const WORKED_OUT = new Set([
   'reveal',
   'shownAt',
@@ -169,9 +169,9 @@ interface Sections {
   readonly request?: { readonly idempotencyKey: string };
   readonly grounds?: object;
   readonly note?: object;
-  /** Of an allocation that was entered by hand. */
+  /** For an allocation that was entered by hand. */
   readonly allocation?: object;
-  /** Of packs. */
+  /** For packs. */
   readonly withdrawn?: object;
 }
 
@@ -279,7 +279,7 @@ function allocatedBy(design: Design, event: EnrolmentEvent): Allocated {
   return { participantId, levels, revision, slot };
 }
 
-/** Index of the participant's slot; -1 if it is withheld. It is recorded only where the treatment does not say it. */
+/** Index of the participant's slot; -1 if it is withheld. It is recorded only if the treatment has several. */
 export function slotOf({ type, sections }: EnrolmentEvent, { slots }: Pick<Design, 'slots'>): number {
   const recorded = type === 'AllocationForced' ? undefined : sections.draw?.slot;
   if (recorded !== undefined) return recorded;
@@ -289,7 +289,7 @@ export function slotOf({ type, sections }: EnrolmentEvent, { slots }: Pick<Desig
   return allocation ? slots.indexOf(allocation.treatment) : -1;
 }
 
-/** A wrong entry gives way to the one that replaces it. */
+/** A wrong entry makes way for the one that replaces it. */
 function force<L extends Life>(life: L, event: Extract<PartialEvent, { type: 'AllocationForced' }>): L {
   const { design, enrolled, filled, requests } = life;
   const { participantId } = event.data;
@@ -326,7 +326,7 @@ function importRow<L extends Life>(
   return { ...life, importing: life.importing && withRow(life.importing, data) };
 }
 
-/** Limits are counted anew, because others may apply. */
+/** Limits are counted anew, because different ones may apply. */
 function amend<L extends Life>(life: L, event: Extract<PartialEvent, { type: 'StudyAmended' }>): L {
   const { enrolled } = life;
   const design = designAfter(life.design, event) ?? life.design;
@@ -354,7 +354,7 @@ function closingsAfter(at: string) {
   };
 }
 
-/** Of an import that was given up nothing is left but its records. */
+/** Nothing is left of an import that was given up, except its records. */
 function ended<L extends Life>(
   life: L,
   data: Extract<PartialEvent, { type: 'HistoryImportEnded' }>['data'],

@@ -1,4 +1,4 @@
-/** The limits of a study: how many participants it takes, in all and with a level. */
+/** The limits of a study: how many participants it takes, overall and with each level. */
 import type { Design } from '../../projections/design.ts';
 import { currentLevels, type Enrolled, fillsPlace } from '../../projections/enrolled.ts';
 import type { FullLimit } from './commands.ts';
@@ -18,7 +18,7 @@ function limitsOf({ limits, policies }: Limited): readonly FullLimit[] {
   ];
 }
 
-/** @param participants all that there are */
+/** @param participants all of them */
 export function filledBy(design: Limited, participants: Iterable<Enrolled> = []): Filled {
   const none: Filled = limitsOf(design).map(() => 0);
   if (none.length === 0) return none;

@@ -1,4 +1,4 @@
-/** What the next participant of each level would be drawn from. */
+/** The urn from which the next participant of each level would be drawn, and its odds. */
 import { openTreatments } from '../../projections/design.ts';
 import { rowSeen } from '../urn/allocate.ts';
 import { balls } from '../urn/balls.ts';
@@ -11,13 +11,13 @@ export interface LevelOdds {
   readonly place: { readonly factor: number; readonly level: number };
   readonly factor: string;
   readonly level: string;
-  /** Of each open treatment, in order. */
+  /** For each open treatment, in order. */
   readonly odds: readonly { readonly treatment: string; readonly probability: number }[];
 }
 
 /**
- * Each arm's probability if the urn of this level is the one that is drawn from: the share of its balls, over all slots of
- * the arm.
+ * Each arm's probability if the urn of this level is the one that is drawn from: the arm's share of the balls, over all of
+ * its slots.
  */
 export function nextDraw(state: Pick<RegisteredState, 'design' | 'urnDesign' | 'counts'>): LevelOdds[] {
   const { design, urnDesign, counts } = state;

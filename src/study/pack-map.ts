@@ -1,4 +1,4 @@
-/** The map of packs: which treatment each one holds, whether it is free, and how many are. It names arms. */
+/** The map of packs: which treatment each one holds, whether it is free, and how many are free. It names arms. */
 import type { Level } from '../../events/study.ts';
 import { levelNow } from '../../projections/design.ts';
 import { idByPack } from './life.ts';
@@ -10,21 +10,21 @@ export const PACK_STATES = ['free', 'given', 'withdrawn'] as const;
 export interface MappedPack {
   readonly code: string;
   readonly treatment: string;
-  /** By its name of now. */
+  /** Under its current name. */
   readonly where?: Level;
   readonly state: (typeof PACK_STATES)[number];
   /** The id, as randomized, of the participant who has or had it. */
   readonly participantId?: string;
 }
 
-/** How many packs are free, of those of one treatment and level. */
+/** How many packs of one treatment and level are free. */
 export interface Stock {
   readonly treatment: string;
   readonly where?: Level;
   readonly free: number;
 }
 
-/** In the order of registration. @param isShown whether the pack is on the map: default, all are */
+/** In the order of registration. @param isShown whether the pack is on the map; by default, all are */
 export function packMap(
   state: RegisteredState,
   isShown: (pack: Pack, participantId: string | undefined) => boolean = () => true,
@@ -42,7 +42,7 @@ export function packMap(
   return mapped;
 }
 
-/** The level of the pack, by its name of now. */
+/** The level of the pack, under its current name. */
 export function whereNow({ where }: Pick<Pack, 'where'>, { design }: Pick<RegisteredState, 'design'>) {
   const factor = design.factors.find(({ name }) => name === where?.factor);
   return where && factor ? { ...where, level: levelNow(factor, where.level) } : where;

@@ -1,6 +1,6 @@
 /**
  * Packs of medication: which are free, which one a participant gets, and why a pack cannot be replaced or withdrawn. The
- * choice spends no random number of the study, can be repeated by anybody who sees the lists, and tells nothing to anybody
+ * choice uses no random number of the study. Anybody who sees the lists can repeat it, and it reveals nothing to anybody
  * who does not.
  */
 import { hash } from 'node:crypto';
@@ -18,21 +18,21 @@ type Data<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>['data']
 export interface Pack {
   readonly code: string;
   readonly treatment: string;
-  /** Only participants with this level get it. The level has the name of then. */
+  /** Only participants with this level get it. The level has the name of that time. */
   readonly where?: Level | undefined;
-  /** Of its list, in hex. */
+  /** The key of its list, in hex. */
   readonly key: string;
 }
 
-/** What is known of the packs of a study. */
+/** What is known about the packs of a study. */
 export interface Packs extends Pick<Life, 'given' | 'design'> {
-  /** By code: all that were ever registered. */
+  /** All packs that were ever registered, by code. */
   readonly packs: ForkableMap<string, Pack>;
   /** Codes that must not be given out. */
   readonly withdrawn: ForkableMap<string, true>;
 }
 
-/** How often the pack of a participant is replaced without somebody who sees which treatment packs hold. */
+/** How often a participant's pack can be replaced without somebody who sees which treatment packs hold. */
 const REPLACEMENTS = 3;
 
 export function isFree({ given, withdrawn }: Omit<Packs, 'packs' | 'design'>, code: string): boolean {
@@ -63,7 +63,7 @@ export function freePacks(state: Packs, levels: readonly string[]): ReadonlyMap<
   return free;
 }
 
-/** Of packs of one treatment, the one that the participant gets; undefined if there is none. @param id as randomized */
+/** The pack that the participant gets, among those of one treatment; undefined if there is none. @param id as randomized */
 export function packFor(packs: readonly Pack[] = [], id: string): Pack | undefined {
   let [first] = packs;
   let least = first && orderOf(first, id);
@@ -74,22 +74,22 @@ export function packFor(packs: readonly Pack[] = [], id: string): Pack | undefin
   return first;
 }
 
-/** Packs are given in the order of SHA-256(key, 0, id, 0, code). In hex, texts compare as bytes do. */
+/** Packs are given out in the order of SHA-256(key, 0, id, 0, code). In hex, texts compare like bytes. */
 function orderOf({ key, code }: Pack, id: string): string {
   return hash('sha256', Buffer.concat([Buffer.from(key, 'hex'), Buffer.from(`\0${id}\0${code}`)]));
 }
 
-/** What one record may hold. */
-export const MOST_CODES = 4000;
+/** The most codes that one record may hold. */
+export const MAX_CODES = 4000;
 
-/** Why the list is not possible, as far as that is in the clear; undefined if it is. */
+/** Why the list is not possible, as far as the clear part shows; undefined if it is possible. */
 export function listProblem(
   { design, lists }: Pick<Life, 'design' | 'lists'>,
   { count, list, where }: Data<'CodesRegistered'>,
 ): StudyOutcome | undefined {
   if (list !== lists + 1)
     return { type: 'stale', why: `the next list is number ${lists + 1}`, field: 'list' };
-  if (count > MOST_CODES) return impossible('count', `a list has at most ${MOST_CODES} codes`);
+  if (count > MAX_CODES) return impossible('count', `a list has at most ${MAX_CODES} codes`);
   if (!where) return undefined;
   const factor = design.factors.find(({ name }) => name === where.factor);
   if (!factor) return impossible('where.factor', 'the study has no such factor');
@@ -100,7 +100,7 @@ export function listProblem(
   return impossible('where.level', `the factor has no such level${hint}`);
 }
 
-/** Why the pack cannot be replaced, as far as that is in the clear; undefined if it can. */
+/** Why the pack cannot be replaced, as far as the clear part shows; undefined if it can. */
 export function replacementProblem(
   { pack }: Allocated,
   { code, isSupply }: { readonly code: string; readonly isSupply: boolean },
@@ -116,7 +116,7 @@ export function replacementProblem(
     : undefined;
 }
 
-/** Why this is not the pack instead, as far as that is in the clear. */
+/** Why this pack cannot be the replacement, as far as the clear part shows. */
 export function replacingProblem(
   { given }: Pick<Life, 'given'>,
   { by }: Data<'CodeReplaced'>,

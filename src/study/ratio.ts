@@ -5,7 +5,7 @@ import { greatestCommonDivisor } from '../base/whole-numbers.ts';
 const MAX_SLOTS = 40;
 
 /**
- * Why a study cannot have this ratio; undefined if it can. Ones, which mean none, are possible here.
+ * Why a study cannot have this ratio; undefined if it can. All ones, which mean no ratio, are possible here.
  * @param ratio a number for each treatment, each from 1 to 20
  */
 export function ratioProblem(treatments: readonly string[], ratio: readonly number[]): string | undefined {
@@ -21,7 +21,7 @@ export function tooManySlots(slots: number): string | undefined {
   return slots > MAX_SLOTS ? `there would be ${slots} slots (there can be ${MAX_SLOTS})` : undefined;
 }
 
-/** Such a ratio is left out. */
+/** A ratio of all ones is left out. */
 export function isEqualAllocation(ratio: readonly number[]): boolean {
   return ratio.every((slots) => slots === 1);
 }

@@ -1,4 +1,4 @@
-/** Decides an import without writing it: which rows can be drawn again, and what would be refused. */
+/** Tries an import without writing it: which rows can be drawn again, and what would be refused. */
 import type { UnprovenCause } from '../../events/import.ts';
 import type { BeginImport, ImportParticipant, StudyOutcome } from './commands.ts';
 import { decideImport } from './decide-import.ts';

@@ -30,7 +30,7 @@ export interface RegisteredState extends Life {
   readonly counts: Counts;
   readonly packs: Packs['packs'];
   readonly withdrawn: Packs['withdrawn'];
-  /** Of the registration. */
+  /** The state at the registration. */
   readonly seedState: BgState;
   /** State of the generator after the last allocation. Changed in place: a copy for each allocation would cost more. */
   bgState: BgState;
@@ -38,9 +38,9 @@ export interface RegisteredState extends Life {
   imported?: Imported | undefined;
 }
 
-/** What is sealed of an import. */
+/** The sealed part of an import. */
 interface Imported {
-  /** Of the file. */
+  /** The digest of the file. */
   readonly sha256: string;
   readonly format: SourceFormat;
   readonly isFresh: boolean;
@@ -149,7 +149,7 @@ function withImported(state: RegisteredState, event: Of<'ParticipantImported'>):
   };
 }
 
-/** The first new draw goes from the state that the import says, unless the generator began anew since. */
+/** The first new draw starts from the state that the import says, unless the generator has begun anew since. */
 function importEnded(
   { importing, imported }: RegisteredState,
   after: RegisteredState,
@@ -160,7 +160,7 @@ function importEnded(
   return { ...after, imported: undefined, bgState };
 }
 
-/** The urns of the design in force, with everybody whom they count. */
+/** The urns of the design in force, with everybody they count. */
 function recounted(state: RegisteredState): RegisteredState {
   const after = { ...state, counts: new Counts(state.design) };
   for (const participant of after.enrolled.all()) count(after, participant, 1);
@@ -211,7 +211,7 @@ export function fork(state: StudyState): StudyState {
   return { ...forkOfLife(state), counts: counts.fork(), packs: packs.fork(), withdrawn: withdrawn.fork() };
 }
 
-/** Folds what a record would say that is not written. @param state may be changed: give a fork */
+/** Folds a record that is not written. @param state may be changed, so pass a fork */
 export function afterUnwritten(state: RegisteredState, fact: StudyFact, revision: number): RegisteredState {
   const actor: Actor = { cli: true, user: '' };
   return evolve(state, { ...fact, revision, actor, at: '' } as LogEvent) as RegisteredState;

@@ -32,7 +32,7 @@ const DIFFERS =
 
 type StudyWriter = Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
 
-/** Commands that need not know what another process has just written. */
+/** Commands that do not need to know what another process has just written. */
 const NEVER_READ_FIRST: ReadonlySet<StudyCommand['type']> = new Set([
   'register',
   'recover',
@@ -43,7 +43,7 @@ const NEVER_READ_FIRST: ReadonlySet<StudyCommand['type']> = new Set([
 export class Studies {
   readonly #parts: LogParts;
   readonly #writers = new Map<string, StudyWriter>();
-  /** By name. Holds only studies that exist: names that clients make up must not fill the memory. */
+  /** By name. Contains only studies that exist: names that clients make up must not fill the memory. */
   readonly #streams = new Map<string, string>();
   /** By stream: whether the studies file of this process differs from the design that is then in force. */
   readonly #differs = new Map<string, () => boolean>();
@@ -68,7 +68,7 @@ export class Studies {
     return this.#at(this.streamOf(name));
   }
 
-  /** Whether the log holds nothing of the study with this name. A study that cannot be read is not new. */
+  /** Whether the log has no records of the study with this name. A study that cannot be read is not new. */
   isNew(name: string): boolean {
     const stream = this.streamOf(name);
     return !this.#at(stream) && !this.#parts.runner.halted(stream);
@@ -83,10 +83,10 @@ export class Studies {
   }
 
   /**
-   * Registers a study unless it is in the log already. Without a seed, draws one of 128 bits.
+   * Registers a study unless it is already in the log. Without a seed, draws one of 128 bits.
    *
    * It then reads the tail of `log`, before anything else is written to the study. A move to another store closes `log`
-   * first and then lists the streams to close. Without this read, a study missing from that list could go on here.
+   * first and then lists the streams to close. Without this read, a study missing from that list could continue here.
    * @throws DomainError as `submit`; StoreError
    */
   async register(
@@ -121,7 +121,7 @@ export class Studies {
   }
 
   /**
-   * The study takes no participants in this process while its studies file differs. This is asked anew for every
+   * The study takes no participants in this process while its studies file differs. This is checked for every
    * participant, because an amendment, even one by another process, can end it.
    */
   suspendWhile(stream: string, differs: () => boolean): void {
@@ -159,7 +159,7 @@ export class Studies {
   }
 
   /**
-   * What would come of a command now. Nothing is written, and nothing is drawn.
+   * What the outcome of a command would be now. Nothing is written, and nothing is drawn.
    * @throws DomainError as `submit`
    */
   async tryOut(stream: string, command: Tried): Promise<Written<StudyOutcome>> {
@@ -200,8 +200,8 @@ export class Studies {
 
   /**
    * Whether the answer may depend on what another process has just written. Nobody may be told that a participant is
-   * voided already who was reinstated a moment ago. A new participant is compared with the log when they are written, and
-   * so is the place of a row of a history. A code-break waits for nothing that it does not need.
+   * already voided who was reinstated a moment ago. New participants, and the places of rows of a history, are compared with
+   * the log when they are written. A code-break waits for nothing that it does not need.
    */
   #readsFirst(stream: string, command: StudyCommand): boolean {
     if (NEVER_READ_FIRST.has(command.type)) return false;

@@ -16,11 +16,11 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 10_000,
-      // Without a connection it fails and the page says so; it would wait in silence otherwise.
+      // Without a connection a request fails, and the page says so. Otherwise it would wait silently.
       networkMode: 'always',
-      // Asked again below, as nobody's act.
+      // Fetched again below, as automatic requests.
       refetchOnReconnect: false,
-      // A refusal stays one, however often it is asked.
+      // A refusal stays a refusal, however often it is retried.
       retry: (failures, error) => failures < 2 && !(error instanceof ApiProblem && error.status < 500),
     },
     mutations: { retry: false, networkMode: 'always' },

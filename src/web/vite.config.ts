@@ -1,4 +1,4 @@
-/** Builds the pages into dist/pages: hashed names, and beside each file what a browser that takes Brotli or gzip is sent. */
+/** Builds the pages into dist/pages: hashed names, and beside each file its copies in Brotli and gzip. */
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import react from '@vitejs/plugin-react';

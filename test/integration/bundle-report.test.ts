@@ -322,7 +322,7 @@ describe('the report of a study with packs', () => {
         `list 2 of packs registered: 6, for ${SITE.factor} ${SITE.level}`,
         `pack ${first} of 001 replaced by ${now} (damaged)`,
         `packs withdrawn that nobody had: 1${content === 'full' ? '; reason: ZZREASON' : ''}`,
-        `code of 001 broken: emergency; asked for by the pack ${first}${because}`,
+        `code of 001 broken: emergency; requested with the pack ${first}${because}`,
       ]);
       expect(told(7)).toMatch(/^code of pack [PQ]\d broken: emergency; nobody had it/);
     });

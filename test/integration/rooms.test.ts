@@ -58,5 +58,5 @@ it('the check of rooms refuses a room on no floor, and a floor whose room is gon
   const { status, stderr } = check(folder);
   expect(status).toBe(1);
   expect(stderr).toContain('src/attic is on no floor');
-  expect(stderr).toContain('src/cellar is on a floor of tools/rooms.json, but holds no file');
+  expect(stderr).toContain('src/cellar is on a floor of tools/rooms.json, but has no files');
 });

@@ -1,4 +1,4 @@
-/** Whether a client wants comma-separated values. JSON is the default: it is also for whoever names no type, or any type. */
+/** Whether a client wants comma-separated values. JSON is the default, also for clients that name no type or accept any. */
 import type { IncomingMessage } from 'node:http';
 
 export const CSV = 'text/csv';

@@ -1,6 +1,6 @@
 /**
- * The open streams of changes: server-sent events that say no more than up to which revision a study has changed. A stream
- * is no request at work: it is looked at from time to time, and ends first when the service stops.
+ * The open streams of changes: server-sent events that give only the latest revision at which a study has changed. A stream
+ * does not count as a request in progress: it is checked from time to time, and streams end first when the service stops.
  */
 import type { ServerResponse } from 'node:http';
 import { tooMany } from './problem.ts';
@@ -9,21 +9,21 @@ import { tooMany } from './problem.ts';
 export interface Watched {
   /** Whether the credential is still accepted and the study can still be read. */
   readonly isAllowed: () => boolean;
-  /** Revision of the last change that may be told. */
+  /** Revision of the last change that the client may know of. */
   readonly latest: () => number;
-  /** The change that the client knows of; -1 for none. */
+  /** Revision of the last change that the client knows of; -1 for none. */
   readonly known: number;
 }
 
 const LIMITS = { perHolder: 3, all: 200 };
-/** How often each stream is looked at, in ms. */
-const LOOK_MS = 250;
-/** Between two events of a stream, and between two times that its credential is judged, in ms. */
+/** How often each stream is checked, in ms. */
+const CHECK_MS = 250;
+/** The least time between two events of a stream, and between two checks of its credential, in ms. */
 const PACE_MS = 1000;
-/** A stream is never silent for longer, so that proxies and browsers know that it lives. */
+/** A stream is never silent for longer, so that proxies and browsers know that it is alive. */
 const COMMENT_MS = 15_000;
 const LONGEST_MS = 300_000;
-/** When a browser connects again. By then a service that stops listens no longer. */
+/** When a browser connects again. By then a service that is stopping no longer listens. */
 const RETRY_MS = 3000;
 /** How long a client that reads nothing may keep its connection after the end. */
 const CLOSE_MS = 1000;
@@ -31,21 +31,21 @@ const CLOSE_MS = 1000;
 interface Stream extends Watched {
   readonly response: ServerResponse;
   readonly openedAt: number;
-  told: number;
-  toldAt: number;
-  judgedAt: number;
+  sent: number;
+  sentAt: number;
+  checkedAt: number;
   writtenAt: number;
 }
 
 export class ChangeStreams {
   readonly #streams = new Set<Stream>();
-  /** Whose the responses are, also of those that are about to be opened. */
+  /** The holder of each response, including those that are about to be opened. */
   readonly #holders = new Map<ServerResponse, string>();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   /**
-   * Keeps a place for a stream, until its response is closed.
+   * Reserves a place for a stream, until its response is closed.
    * @param holder the session, or the key of a program
    * @throws HttpProblem 429 when the holder, or this process, has too many
    */
@@ -61,8 +61,8 @@ export class ChangeStreams {
   open(response: ServerResponse, watched: Watched): void {
     const now = performance.now();
     const { known } = watched;
-    const times = { openedAt: now, toldAt: Number.NEGATIVE_INFINITY, judgedAt: now, writtenAt: now };
-    const stream: Stream = { ...watched, response, told: known, ...times };
+    const times = { openedAt: now, sentAt: Number.NEGATIVE_INFINITY, checkedAt: now, writtenAt: now };
+    const stream: Stream = { ...watched, response, sent: known, ...times };
     response.write(`retry: ${RETRY_MS}\n\n`);
     if (this.#isClosed) {
       end(stream);
@@ -70,23 +70,23 @@ export class ChangeStreams {
     }
     this.#streams.add(stream);
     response.once('close', () => this.#forget(stream));
-    this.#look(stream);
+    this.#check(stream);
     this.#timer ??= setInterval(() => {
-      for (const one of this.#streams) this.#look(one);
-    }, LOOK_MS);
+      for (const one of this.#streams) this.#check(one);
+    }, CHECK_MS);
   }
 
-  /** Ends all streams, and every later one at once. */
+  /** Ends all streams, and from now on every new one as soon as it is opened. */
   close(): void {
     this.#isClosed = true;
     for (const stream of this.#streams) this.#end(stream);
   }
 
-  #look(stream: Stream): void {
+  #check(stream: Stream): void {
     const now = performance.now();
-    const isNews = now - stream.toldAt >= PACE_MS && stream.latest() > stream.told;
-    if (isNews || now - stream.judgedAt >= PACE_MS) {
-      stream.judgedAt = now;
+    const isNews = now - stream.sentAt >= PACE_MS && stream.latest() > stream.sent;
+    if (isNews || now - stream.checkedAt >= PACE_MS) {
+      stream.checkedAt = now;
       if (!stream.isAllowed()) {
         this.#end(stream);
         return;
@@ -94,10 +94,10 @@ export class ChangeStreams {
     }
     if (now - stream.openedAt >= LONGEST_MS) this.#end(stream);
     else if (isNews) {
-      stream.told = stream.latest();
-      stream.toldAt = now;
-      // A browser passes on no event without data.
-      write(stream, `id: ${stream.told}\ndata:\n\n`, now);
+      stream.sent = stream.latest();
+      stream.sentAt = now;
+      // Browsers drop an event without data.
+      write(stream, `id: ${stream.sent}\ndata:\n\n`, now);
     } else if (now - stream.writtenAt >= COMMENT_MS) write(stream, ':\n\n', now);
   }
 

@@ -58,7 +58,7 @@ export class Authentication {
   /** The key if it was ever issued, even if it is no longer valid. Grants no access. */
   readonly lookUp = (apiKey: string): KnownKey | undefined => this.#keys.lookUp(apiKey);
 
-  /** Judges a key again that was accepted before. */
+  /** Whether a key that was accepted before is still valid. */
   isValid(keyId: string): boolean {
     return this.#keys.lookUpId(keyId)?.standing === 'valid';
   }

@@ -49,7 +49,7 @@ export const DRY_RUN_PARAMETER = {
   name: 'urn.dry_run',
   in: 'query',
   description:
-    '`true` checks everything and records nothing: nobody is randomized and nothing is drawn. The response has the header Urn-Dry-Run and shows only that the request would be taken.',
+    '`true` checks everything and records nothing: nobody is randomized and nothing is drawn. The response has the header Urn-Dry-Run and shows only that the request would be accepted.',
   schema: { type: 'string', enum: ['true'] },
 };
 

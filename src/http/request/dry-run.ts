@@ -9,7 +9,7 @@ export type CountsEffect = 'moves' | 'stays' | 'zero';
 /** `results` of a dry run, for the OpenAPI document. */
 export const DRY_RUN_RESULT = {
   type: 'object',
-  description: 'Of a dry run',
+  description: 'For a dry run',
   required: ['effect'],
   additionalProperties: false,
   properties: {
@@ -18,7 +18,7 @@ export const DRY_RUN_RESULT = {
       required: ['counts'],
       properties: {
         counts: { type: 'string', enum: ['moves', 'stays', 'zero'], description: 'What happens to the urns' },
-        design: { type: 'object', description: 'Of an amendment: the design that would be in force' },
+        design: { type: 'object', description: 'For an amendment: the design that would be in force' },
       },
     },
   },
@@ -27,7 +27,7 @@ export const DRY_RUN_RESULT = {
 export const DRY_RUN_HEADER = { 'Urn-Dry-Run': 'true' } as const;
 
 /**
- * The answer to a dry run that found nothing wrong. It says nothing of what would be drawn.
+ * The answer to a dry run that found nothing wrong. It says nothing about what would be drawn.
  * @param more members of `effect`
  */
 export function dryRunReply(counts: CountsEffect, revision: number, more: object = {}): StudyReply {

@@ -7,9 +7,9 @@ import type { Lists } from './key-limits.ts';
 import { EXAMINED_AT_ONCE, withinLimits } from './matching.ts';
 
 /** A chart shows no more than this many points. */
-export const MOST_POINTS = 200;
+export const MAX_POINTS = 200;
 
-/** Of some participants. */
+/** The counts of some participants. */
 export interface Count {
   readonly enrolled: number;
   /** How many have each treatment, in the order of the design. */
@@ -18,13 +18,13 @@ export interface Count {
 
 export interface EnrolmentTally extends Count {
   readonly treatments: readonly string[];
-  /** Each with the participants up to that one, in the order of randomization. */
+  /** Each counts the participants up to that one, in the order of randomization. */
   readonly points: readonly (Count & Pick<Participant, 'sequence' | 'at'>)[];
   /** At current levels, in the order of the design. */
   readonly levels: readonly (Count & { readonly factor: string; readonly level: string })[];
 }
 
-/** Voided participants are counted, as the list shows them. @param where limits of the key that asks */
+/** Voided participants are counted, since the list shows them. @param where limits of the key that asks */
 export async function tallied(
   inForce: Design,
   inOrder: readonly Participant[],
@@ -32,7 +32,7 @@ export async function tallied(
   lists: Lists,
 ): Promise<EnrolmentTally> {
   const known = await withinLimits(inOrder, where, inForce, lists);
-  const points = new Set(evenlySpaced(known.length, MOST_POINTS));
+  const points = new Set(evenlySpaced(known.length, MAX_POINTS));
   const tally = new Tally(inForce);
   for (let from = 0; from < known.length; from += EXAMINED_AT_ONCE) {
     if (from > 0) await lists.slice(() => undefined);
@@ -72,7 +72,7 @@ class Tally {
   readonly #indexes: ReadonlyMap<string, number>;
   readonly #all: Counter;
   readonly #points: EnrolmentTally['points'][number][] = [];
-  /** Of each factor, by level. */
+  /** For each factor, by level. */
   readonly #factors: readonly { readonly name: string; readonly levels: ReadonlyMap<string, Counter> }[];
 
   constructor({ treatments, factors }: Design) {
@@ -90,7 +90,7 @@ class Tally {
     if (treatment === undefined)
       throw new Error('a participant with a treatment that the design does not have');
     this.#all.add(treatment);
-    // Who came after a factor was retired has no level of it.
+    // Participants who came after a factor was retired have no level of it.
     for (const [i, level] of currentLevels(participant).entries())
       this.#factors[i]?.levels.get(level)?.add(treatment);
     const { sequence, at } = participant;

@@ -41,7 +41,7 @@ export async function readJson<T>(
   if (!isUtf8(bytes)) throw new HttpProblem(400, 'The body is not UTF-8');
   const text = bytes.toString('utf8');
   const json = parseJson(text);
-  // Written anew, so that an escaped character hides no key.
+  // Serialized again, so that no escaped character can hide a key.
   refuseApiKey(JSON.stringify(json, (name, value) => (name === keyMember ? undefined : value)) ?? '');
   const parsed = schema.safeParse(json);
   if (!parsed.success) throw new HttpProblem(400, parsed.error.issues.map(describe).join('; '));
@@ -50,7 +50,7 @@ export async function readJson<T>(
   return parsed.data;
 }
 
-/** Of a member that is given twice, JSON.parse keeps the last without a word. JSON is YAML, whose reader notices. */
+/** JSON.parse silently keeps the last of two members with one name. JSON is also YAML, whose parser reports duplicates. */
 function hasDuplicates(json: string): boolean {
   const { errors } = parseDocument(json, { uniqueKeys: true, prettyErrors: false, logLevel: 'silent' });
   return errors.some(({ code }) => code === 'DUPLICATE_KEY');

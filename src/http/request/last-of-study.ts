@@ -1,4 +1,4 @@
-/** What was made of the participants of a study last. */
+/** Keeps the last result that was made from the participants of a study. */
 import type { Participants } from '../../../projections/participants.ts';
 
 interface Kept<T> {
@@ -8,15 +8,15 @@ interface Kept<T> {
 }
 
 /**
- * Keeps the last thing that was made of each study's participants, until the study changes or another thing is asked for.
- * So it is made once for all who ask meanwhile, and a study never keeps more than one.
+ * Keeps, for each study, the last result that was made from its participants, until the study changes or a different result
+ * is asked for. So everybody who asks meanwhile shares one result, and each study keeps only one.
  */
 export class LastOfStudy<T> {
   readonly #last = new WeakMap<Participants, Kept<T>>();
 
   /**
    * @param revision of the study at the time of the call
-   * @param name of what is made; things that differ have different names
+   * @param name of the result; different results have different names
    */
   of(participants: Participants, revision: number, name: string, make: () => Promise<T>): Promise<T> {
     const last = this.#last.get(participants);

@@ -7,20 +7,19 @@ import type { Lists } from './key-limits.ts';
 import { LastOfStudy } from './last-of-study.ts';
 import { levelsShown, type Shown } from './study-view.ts';
 
-/** By what a list is sorted: the order of randomization, the id in use, or the level of a factor of the study. */
+/** What a list is sorted by: the order of randomization, the id in use, or the level of a factor of the study. */
 export type SortedBy = 'time' | 'id' | { readonly factor: number };
 
-/** Numbers in ids are compared as numbers. Not the locale of the machine: the same list is the same everywhere. */
+/** Numbers in ids are compared as numbers. The locale is fixed, so that a list has the same order on every machine. */
 const IDS = new Intl.Collator('en', { numeric: true });
 
 type Compare = (a: Participant, b: Participant) => number;
 
-/** Ids that a person reads as the same, such as 1 and 01, stay in the order of randomization. */
+/** Ids that compare as equal, such as 1 and 01, stay in the order of randomization. */
 export const byId: Compare = (a, b) => IDS.compare(currentId(a), currentId(b));
 
 /**
- * In the order of the configuration. Participants without a level, since the factor was retired before they came, are the
- * last ones.
+ * In the order of the configuration. Participants who came after the factor was retired have no level, and come last.
  */
 export function byLevel(index: number, { levels }: Pick<Factor, 'levels'>, which: Shown['levels']): Compare {
   const places = new Map(levels.map((level, place) => [level, place]));
@@ -29,8 +28,7 @@ export function byLevel(index: number, { levels }: Pick<Factor, 'levels'>, which
 }
 
 /**
- * Sorts participants. Whoever turns the pages of a long list does not have it sorted for each of them, as long as the study
- * does not change.
+ * Sorts participants. While the study does not change, a long list is not sorted again for each of its pages.
  */
 export class ListOrders {
   readonly #last = new LastOfStudy<readonly Participant[]>();
@@ -52,7 +50,7 @@ export class ListOrders {
     compare: Compare,
   ): Promise<readonly Participant[]> {
     return this.#last.of(participants, revision, name, () =>
-      // A copy, because the study may grow before all is sorted.
+      // A copy, because the study may grow while it is being sorted.
       sortedInSlices(participants.inOrder.slice(), compare, (work) => this.#lists.slice(work)),
     );
   }

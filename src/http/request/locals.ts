@@ -17,7 +17,7 @@ export interface Locals {
   presented?: KnownKey | undefined;
   /** The name of the study, once it is clear that the key may know of it. */
   studyName?: string;
-  /** When an answer that goes on began, by the monotonic clock. */
+  /** When a stream of changes began, by the monotonic clock. */
   answeredAt?: number;
   /** Whether the study is a test. */
   isTest?: boolean;

@@ -24,7 +24,7 @@ export function momentOf({ query, accepted, study }: StudyRequest, problems: str
   if (!accepted.key.scopes.includes('audit'))
     throw new HttpProblem(403, 'This API key lacks the scope audit, which urn.revision and urn.at need');
   if (revision !== undefined && at !== undefined) {
-    problems.push('urn.revision and urn.at exclude each other');
+    problems.push('urn.revision and urn.at cannot be combined');
     return undefined;
   }
   if (revision !== undefined) {
@@ -42,7 +42,7 @@ export function momentOf({ query, accepted, study }: StudyRequest, problems: str
   return instant === undefined ? undefined : { type: 'instant', at: instant };
 }
 
-/** The study as it was at the moment. @throws DomainError as `History.foldUntil` does */
+/** The study at that moment. @throws DomainError as `History.foldUntil` does */
 export function studyAt<P extends Readonly<Record<string, Projection<unknown>>>>(
   { history }: Services,
   { study }: StudyRequest,

@@ -133,6 +133,9 @@ export const WRITE_HEADERS = [
   },
 ];
 
+/** `a`, `b` or `c` */
+const ANY_OF = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
 function described(summary: string, operationId: string, scopes: readonly string[]): Json {
   return {
     tags: ['Studies'],
@@ -141,7 +144,7 @@ function described(summary: string, operationId: string, scopes: readonly string
     description:
       scopes.length === 0
         ? 'Needs a key, with any scope.'
-        : `Needs a key with the scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`,
+        : `Needs a key with the scope ${ANY_OF.format(scopes.map((scope) => `\`${scope}\``))}.`,
   };
 }
 
@@ -159,7 +162,7 @@ const STUDY_HEADERS = {
 const REFUSED = {
   'Urn-Refused': {
     description:
-      'Why the state of the study or of a participant forbids it, as `operations` records it: `duplicate`, `paused`, `closed`, `importing`, `suspended`, `full`, `level-closed`, `no-code`, `stale` or `malformed`. Absent if the status says it.',
+      'Why the state of the study or of a participant forbids it, as `operations` records it: `duplicate`, `paused`, `closed`, `importing`, `suspended`, `full`, `level-closed`, `no-code`, `stale` or `malformed`. Absent if the status says enough.',
     schema: { type: 'string' },
   },
 };

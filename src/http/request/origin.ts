@@ -1,4 +1,4 @@
-/** Which site a request was sent to, and whether a page of that very site sent it. */
+/** Which site a request was sent to, and whether a page of that same site sent it. */
 import { BlockList, isIP } from 'node:net';
 import type { Request } from 'express';
 import { HttpProblem } from './problem.ts';
@@ -27,7 +27,7 @@ export function siteOf(request: Request, publicUrl: string | undefined): Site | 
   const address = `${isSecure ? 'https' : 'http'}://${host}`;
   if (!HOST.test(host) || !URL.canParse(address)) return undefined;
   const { origin, hostname } = new URL(address);
-  // A page that gave its own name the address of this machine has another host.
+  // A page whose own name was pointed at this machine's address has another host.
   const isHere = isLoopbackName(hostname) && isLoopback(request.socket.remoteAddress ?? '');
   return isSecure || isHere ? { origin, isSecure } : undefined;
 }
@@ -42,8 +42,8 @@ function isLoopback(address: string): boolean {
 }
 
 /**
- * Refuses a request that a page of another site may have sent. Browsers send one header or the other with everything that
- * may change something, and no page can forge them.
+ * Refuses a request that a page of another site may have sent. With every request that may change something, browsers send
+ * at least one of the two headers, and no page can forge them.
  * @throws HttpProblem 403
  */
 export function refuseForeign({ method, headers }: Request, site: Site): void {

@@ -3,7 +3,7 @@ import { parseRevision, REVISION_FORM } from '../../history/moment.ts';
 import type { Query } from './query.ts';
 
 const MAX_LIMIT = 1000;
-/** Of the text that is searched for, as of an id. */
+/** The longest text to search for: as long as an id. */
 const MAX_SEARCH = 128;
 const ORDERS = ['asc', 'desc'] as const;
 /** With any of these, the answer says how many participants there are on all pages. */
@@ -19,10 +19,10 @@ export interface Page {
   readonly isDescending: boolean;
   /** Part of the id, as `searchForm` makes it. */
   readonly search: string | undefined;
-  /** Whether all participants on the list are counted, those before the page and after it, too. */
+  /** Whether all participants on the list are counted, including those before and after the page. */
   readonly isCounted: boolean;
   /** Whether `urn.from` can say where the next page begins. */
-  readonly goesOnByRevision: boolean;
+  readonly continuesByRevision: boolean;
 }
 
 /** The page that the request asks for. Any problem with it is added to `problems`. */
@@ -39,9 +39,9 @@ export function pageOf(query: Query, problems: string[]): Page {
     problems.push('urn.offset needs urn.limit, which says how long a page is');
   const order = query.get('urn.order') ?? 'asc';
   if (!ORDERS.some((one) => one === order)) problems.push(`urn.order must be ${ORDERS.join(' or ')}`);
-  const isInOrderOfTime = (query.get('urn.sort') ?? 'time') === 'time' && order === 'asc';
-  const goesOnByRevision = isInOrderOfTime && !query.has('urn.offset');
-  if (query.has('urn.from') && !goesOnByRevision)
+  const isByTime = (query.get('urn.sort') ?? 'time') === 'time' && order === 'asc';
+  const continuesByRevision = isByTime && !query.has('urn.offset');
+  if (query.has('urn.from') && !continuesByRevision)
     problems.push(
       'urn.from is a place in the order of randomization, and cannot be combined with urn.offset or another order (hint: leave urn.from out, and page with urn.offset and urn.limit)',
     );
@@ -52,7 +52,7 @@ export function pageOf(query: Query, problems: string[]): Page {
     isDescending: order === 'desc',
     search: searchOf(query, problems),
     isCounted: !query.has('urn.from') && COUNTED.some((name) => query.has(name)),
-    goesOnByRevision,
+    continuesByRevision,
   };
 }
 
@@ -64,7 +64,7 @@ function searchOf(query: Query, problems: string[]): string | undefined {
   return searchForm(asked);
 }
 
-/** Who looks for an id does not care for capitals, or how a keyboard composes an accent. */
+/** A search for an id ignores case, and how a keyboard composes accents. */
 export function searchForm(text: string): string {
   return text.normalize('NFC').toLowerCase();
 }

@@ -1,4 +1,4 @@
-/** What all routes answer that write an event about one participant. */
+/** Answers shared by all routes that write an event about one participant. */
 import type { StudyOutcome } from '../../study/commands.ts';
 import { ERRORS } from './operation.ts';
 import { impossibleReply, noCodeReply, reusedReply } from './refused-reply.ts';
@@ -7,7 +7,7 @@ import { mayKnowOf, type StudyReply, type StudyRequest } from './study-request.t
 const NO_PARTICIPANT = 'There is no such participant';
 
 /** For the OpenAPI document. */
-export const NOT_FOUND = `${ERRORS[404]}. Or there is no such participant, or the key is limited to others`;
+export const NOT_FOUND = `${ERRORS[404]}. Or there is no such participant, or the key is limited to other participants`;
 
 /** The participant's record as it is now and as the key's scopes show it, without generator states. */
 export function recordFor(request: StudyRequest, id: string): string {

@@ -1,4 +1,4 @@
-/** What all routes that write to a study answer when the study does not allow it. */
+/** Answers shared by all routes that write to a study, for when the study does not allow it. */
 import type { LevelLimit } from '../../../events/access.ts';
 import type { Design } from '../../../projections/design.ts';
 import type { Status } from '../../study/acts.ts';

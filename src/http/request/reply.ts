@@ -14,7 +14,7 @@ export interface Reply {
 
 export const SUCCESS = 'Success';
 
-/** What is around the results. */
+/** What surrounds the results. */
 export interface Frame {
   readonly contentType: string;
   beginning(message: string): string;
@@ -54,7 +54,7 @@ const DATA_HEADERS = [...SECURITY_HEADERS, 'Cache-Control', 'no-store'];
 /** The headers of every response in the envelope. */
 export const API_HEADERS: readonly string[] = [...DATA_HEADERS, 'Content-Type', ENVELOPE.contentType];
 
-/** Writes the head of a stream of events. It ends its connection, and proxies pass each event on at once. */
+/** Writes the head of a stream of events. It ends its connection, and proxies pass each event on immediately. */
 export function beginEvents(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
   const own = {
     'Content-Type': 'text/event-stream',
@@ -80,7 +80,7 @@ export function send(response: ServerResponse, reply: Reply): void {
 }
 
 /**
- * Writes each piece after those before it have been sent. Over TLS, a body written as a whole is encrypted as a whole in
+ * Writes each piece after the previous ones have been sent. Over TLS, a body written as a whole is encrypted as a whole in
  * memory, and a client that reads it slowly looks like one that does not read at all.
  */
 export function endInPieces(response: ServerResponse, body: Buffer): void {

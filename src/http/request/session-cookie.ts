@@ -1,4 +1,4 @@
-/** The cookie of a session: the credential of people who work in a browser, beside the API key of programs. */
+/** The cookie of a session: the credential of people in a browser, as an API key is that of programs. */
 import type { Request, Response } from 'express';
 import type { Accepted, Keys, KnownKey } from '../../access/keys.ts';
 import { renewed, type Session } from '../../session/session.ts';
@@ -20,12 +20,12 @@ export interface SignedIn {
   readonly accepted: Accepted;
 }
 
-/** Asking these is not an act of a person. */
+/** The pages ask for these by themselves: that is not an act of a person. */
 const AUTOMATIC_ROUTES = new Set(['/session', '/changes']);
 
 export class SessionCookies {
   readonly #parts: SessionCookieParts;
-  /** Each log has its own: a browser sends a cookie to every port of a host. */
+  /** Each log has its own name, because a browser sends a cookie to every port of a host. */
   readonly #name: string;
 
   constructor(parts: SessionCookieParts) {
@@ -33,7 +33,7 @@ export class SessionCookies {
     this.#name = `urn-${parts.logId.replaceAll('-', '').slice(-8)}`;
   }
 
-  /** Where sessions may be used; undefined: not where this request was sent to. */
+  /** The site that this request was sent to; undefined if no session may be used there. */
   siteOf(http: Request): Site | undefined {
     return siteOf(http, this.#parts.publicUrl);
   }
@@ -57,7 +57,7 @@ export class SessionCookies {
   }
 
   /**
-   * Renews the session, unless no person is behind the request.
+   * Renews the session if the request is an act of a person.
    * @throws HttpProblem 401, 403
    */
   async accept(http: Request, response: Response, value: string): Promise<SignedIn> {
@@ -76,7 +76,7 @@ export class SessionCookies {
     return { session: next ?? session, accepted: known };
   }
 
-  /** Judges a session again that was accepted before, but not its key. */
+  /** Whether a session that was accepted before is still open. Its key is not checked. */
   isOpen(session: Session): boolean {
     return this.#parts.sessions.isOpen(session);
   }

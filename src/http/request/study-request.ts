@@ -41,7 +41,7 @@ export interface StudyRequest extends KeyRequest {
   readonly study: Study;
   /** The design in force at the time of the call. */
   readonly design: () => Design;
-  /** By that design. An amendment may come at any `await`. */
+  /** For that design. An amendment may be recorded during any `await`. */
   readonly view: () => StudyView;
   readonly participants: Participants;
 }
@@ -50,7 +50,7 @@ export interface KeyReply extends Omit<Reply, 'results'> {
   /** JSON text. A result that is too long to render at once comes slice by slice. A file comes without the envelope. */
   readonly results: string | Iterator<string> | Readable;
   /** In place of results: a stream of events. Called when the head has been written. */
-  readonly goesOn?: () => void;
+  readonly beginStream?: () => void;
   /** Around results that come slice by slice. Default: the envelope. */
   readonly frame?: Frame;
   /** The revision of the study, or of another stream, that the answer shows; undefined if it shows several. */
@@ -217,11 +217,11 @@ export function keyHandler(
     const shownRevision = revision === undefined ? {} : { 'Urn-Revision': String(revision) };
     const headers: Record<string, string> = Object.assign(shownRevision, modeHeader(locals), reply.headers);
     if (reply.refused !== undefined) headers['Urn-Refused'] = reply.refused;
-    if (reply.goesOn) {
+    if (reply.beginStream) {
       locals.answeredAt = performance.now();
       beginEvents(response, headers);
       if (http.method === 'HEAD') response.end();
-      else reply.goesOn();
+      else reply.beginStream();
     } else if (typeof results === 'string') send(response, { status, message, results, headers });
     else if (results instanceof Readable) await sendFile(response, { status, headers }, results);
     else
@@ -229,7 +229,7 @@ export function keyHandler(
   };
 }
 
-/** Judges the credential of a request again, for an answer that goes on. */
+/** Checks the credential of a request again, for a stream of changes. */
 export function stillAccepted(
   { authentication, sessionCookies }: Pick<Services, 'authentication' | 'sessionCookies'>,
   { accepted, session }: Pick<KeyRequest, 'accepted' | 'session'>,
@@ -271,7 +271,7 @@ export function studyFor(
   return study;
 }
 
-/** Like `studyFor`, but also a study of which only the first records could be read. */
+/** Like `studyFor`, but accepts a study even if only its first records could be read. */
 export function studyEvenIfHalted(
   services: Pick<Services, 'studies' | 'runner'>,
   key: ApiKey,
@@ -289,7 +289,7 @@ function knownStudy({ studies }: Pick<Services, 'studies'>, key: ApiKey, name: s
   return study;
 }
 
-/** A key that is limited to levels of a factor knows nothing of studies that do not have it. */
+/** A key that is limited to levels of a factor must not know of studies without that factor. */
 function hasLimitedFactors({ where = [] }: ApiKey, { registered }: Study): boolean {
   const { factors } = registered.configuration;
   return where.every((limit) => factors.some(({ name }) => name === limit.factor));
@@ -314,14 +314,14 @@ export function studiesFor(
     if (!hasLimitedFactors(key, study)) return [];
     return [{ name, mode, study: runner.halted(study.stream) ? undefined : study }];
   });
-  // Of a study whose registration cannot be read, only the key may know the name.
+  // If the registration of a study cannot be read, its name can only come from the key.
   const others = [...new Set(key.studies)].filter(
     (name) => !studies.find(name) && runner.halted(studies.streamOf(name)),
   );
   return [...registered, ...others.map((name) => ({ name, mode: undefined, study: undefined }))];
 }
 
-/** Like `studyFor`, but accepts a study whose records cannot all be read. Of such a study only the name is known. */
+/** Like `studyFor`, but accepts a study whose records cannot all be read. Only the name of such a study is known. */
 export function studyNameFor(
   services: Pick<Services, 'studies' | 'runner'>,
   key: ApiKey,

@@ -34,7 +34,7 @@ export const SLICE = 250;
 
 export interface NewParticipant {
   readonly id: string;
-  /** One level per factor, in the order of the design, by their names of now; `NONE` of those that are retired. */
+  /** One level per factor, in the order of the design, under their current names; `NONE` for retired factors. */
   readonly levels: readonly string[];
   /** Why the design has no such participant. Its amendments do not change the answer to a repeated request. */
   readonly problems: readonly string[];
@@ -61,7 +61,7 @@ const AS_IN_CONTRACT: Shown = { levels: 'current', place: false };
 
 interface Rendering {
   readonly schema: z.ZodType;
-  /** Of a participant who was corrected, or entered by hand. */
+  /** For a participant who was corrected, or entered by hand. */
   readonly fullSchema: z.ZodType;
   readonly treatment: boolean;
   readonly bgState: boolean;
@@ -69,7 +69,7 @@ interface Rendering {
 }
 
 export class StudyViews {
-  /** A design never changes: an amendment makes another one. */
+  /** A design never changes: an amendment makes a new one. */
   readonly #views = new WeakMap<Design, StudyView>();
   readonly #datetimeFormat: DatetimeFormat;
 
@@ -116,8 +116,8 @@ export class StudyView {
     const form = [...found, ...prefixedParameters(query)];
     const problems: string[] = [];
     const id = check(ParticipantId, query.get('id'), form);
-    const unlike = id === undefined ? undefined : this.patternProblem(id);
-    if (unlike !== undefined) problems.push(`id ${unlike}`);
+    const problemOfId = id === undefined ? undefined : this.patternProblem(id);
+    if (problemOfId !== undefined) problems.push(`id ${problemOfId}`);
     const levels = this.#levelsFrom((name) => query.get(name), form, problems);
     if (form.length > 0 || id === undefined) throw new HttpProblem(400, [...form, ...problems].join('; '));
     return { id: ownText(id), levels, problems };
@@ -136,7 +136,7 @@ export class StudyView {
   /**
    * @param given the level that a request gives of a factor
    * @param missing gets a problem for each factor without a level
-   * @param problems gets one for each level that there is not
+   * @param problems gets one for each unknown level
    */
   #levelsFrom(
     given: (factor: string) => string | undefined,
@@ -260,7 +260,7 @@ export class StudyView {
     return named;
   }
 
-  /** The pack, and what is not, or no longer, as randomized. */
+  /** The pack, and whatever differs from an ordinary randomization. */
   #remarks({ participantId, levels, corrected, occurredAt, pack }: Participant): object {
     const forced = {
       ...(occurredAt !== undefined && { 'urn.occurred_at': occurredAt }),
@@ -297,7 +297,7 @@ export class StudyView {
       ...(treatment ? { trt: oneOf(treatments) } : {}),
       datetime,
       user,
-      // Another system may have drawn without telling its state.
+      // Another system may have drawn without recording its state.
       ...(bgState ? { bg_state: bg_state.optional() } : {}),
       ...(shown.place ? placeMembers : {}),
     });
@@ -311,7 +311,7 @@ export class StudyView {
   }
 }
 
-/** The levels that a record shows, and by which it is filtered. */
+/** The levels that a record shows and that filters apply to. */
 export function levelsShown(participant: Enrolled, which: Shown['levels']): readonly string[] {
   return which === 'current' ? currentLevels(participant) : participant.levels;
 }
@@ -340,7 +340,7 @@ function withBgState(record: object): string {
   return `${JSON.stringify(shown).slice(0, -1)},"bg_state":{"bit_generator":"${bit_generator}","has_uint32":${has_uint32},"state":${stateText},"uinteger":${uinteger}}}`;
 }
 
-/** The level that is meant, by its name of now. Adds a problem if there is none, or none of that name any more. */
+/** The level that is meant, under its current name. Adds a problem if the name is unknown, or no longer in use. */
 function levelOf(factor: Factor, asked: string, choices: readonly string[], problems: string[]): string {
   const { levels } = factor;
   const known = askedLevel(factor, asked);

@@ -66,7 +66,7 @@ const Change = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('ratio'),
     value: z.array(z.int().min(1).max(20)).min(2).meta({
-      description: 'A number for each treatment, also for those that are closed; ones: no ratio',
+      description: 'A number for each treatment, including closed ones; all ones: no ratio',
     }),
   }),
   z.strictObject({ kind: z.literal('factor-retired'), factor: z.string() }),
@@ -154,7 +154,7 @@ export function postAmendment(services: Services) {
   });
 }
 
-/** @throws HttpProblem 400 naming every new name that nothing can have */
+/** @throws HttpProblem 400 listing every new name that is not allowed */
 function commandOf({ http, accepted: { key }, body }: BodyRequest<Body>): Amend {
   const { amendment, history, reason, approvals = [], protocol } = body;
   const changes = body.changes.map(changeOf);

@@ -43,7 +43,7 @@ export const BalanceResult = z
     voided: Counts.meta({ description: 'How many of the participants are voided, on each treatment' }),
   })
   .meta({
-    description: '`totals` and `factors` are of everybody who was randomized, at their current levels',
+    description: '`totals` and `factors` count everybody who was randomized, at their current levels',
   });
 
 const TALLY = {

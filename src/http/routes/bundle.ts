@@ -1,4 +1,4 @@
-/** GET /bundle: the zip archive that `urn bundle` makes, for an auditor at a distance. */
+/** GET /bundle: the zip archive that `urn bundle` makes, for a remote auditor. */
 import { CONTENTS, type Content } from '../../../events/content.ts';
 import { fileNameAbout } from '../../bundle/file-name.ts';
 import { STUDY } from '../request/documented-parameters.ts';
@@ -39,8 +39,8 @@ export const bundleOperation = operation(
     },
     errors: {
       ...ERRORS,
-      403: `${ERRORS[403]}. Also a key that is limited to studies: a bundle shows the keys that the study names, with their limits`,
-      503: `${ERRORS[503]}. Also while another bundle is made or several are sent, and if the service shuts down during this one`,
+      403: `${ERRORS[403]}. Also for a key that is limited to studies: a bundle shows the keys that the study names, with their limits`,
+      503: `${ERRORS[503]}. Also while another bundle is being made or several are being sent, and if the service shuts down during this one`,
     },
   },
 );
@@ -50,7 +50,7 @@ export function getBundle(services: Services) {
     const problems = unknownParameters(query, PARAMETERS, 'bundle');
     const content = contentOf(query, problems);
     refuseProblems(problems);
-    // The records of `access` in a bundle say of keys for which other studies they are.
+    // The records of `access` in a bundle show which other studies a key is limited to.
     if (key.studies || key.where)
       throw new HttpProblem(403, 'This API key is limited, and a bundle shows more than one study or level');
     const { stream, revision } = study;
@@ -69,7 +69,7 @@ export function getBundle(services: Services) {
       headers: {
         'Content-Type': 'application/zip',
         'Content-Length': String(bytes),
-        // A name has no characters that the encoding would have to leave out.
+        // A name never has characters that cannot be encoded.
         'Content-Disposition': `attachment; filename*=UTF-8''${encodeURIComponent(fileName)}`,
         'Urn-Bundle-Sha256': sha256,
       },

@@ -22,16 +22,16 @@ const SCOPES = Scope.options;
 
 export const changesOperation = operation('Hear when a study changes', 'changes', SCOPES, {
   description: [
-    'Server-sent events for `EventSource`. Each has a revision as its `id`, and no data: ask for the list again. At most one a second; a comment every 15 s. The first comes at once, unless',
-    '`Last-Event-ID` is as new. A key that is limited to levels hears of changes to the study, and to participants within its limits. The stream ends after',
-    '5 minutes, with the session, with the key, and when the service stops. It does not renew the session. A session, or a key, may have 3, and a process 200; beyond that it is 429.',
+    'Server-sent events for `EventSource`. Each has a revision as its `id`, and no data: ask for the list again. At most one a second; a comment every 15 s. The first comes immediately, unless',
+    '`Last-Event-ID` is as recent. A key that is limited to levels hears of changes to the study, and to participants within its limits. The stream ends after',
+    '5 minutes, with the session, with the key, and when the service stops. It does not renew the session. A session, or a key, may have 3, and a process 200; beyond that, the status is 429.',
   ].join(' '),
   parameters: [
     STUDY,
     {
       name: 'Last-Event-ID',
       in: 'header',
-      description: 'The revision that is known already. `EventSource` sends it by itself',
+      description: 'The revision that is already known. `EventSource` sends it by itself',
       schema: { type: 'integer' },
     },
   ],
@@ -56,7 +56,7 @@ export function getChanges(services: ChangeServices) {
       message: SUCCESS,
       results: '{}',
       revision: latest(),
-      goesOn: () => services.changes.open(response, { isAllowed, latest, known }),
+      beginStream: () => services.changes.open(response, { isAllowed, latest, known }),
     };
   });
 }
@@ -78,7 +78,7 @@ function latestChange({ runner }: Services, request: StudyRequest): () => number
       participants,
       events,
     };
-    // What is new may be nothing that this key may know of.
+    // None of the new events may be one that this key may know of.
     const found = lastChange(changed, accepted.key.where, seen);
     if (found > seen) latest = found;
     seen = revision;
@@ -86,7 +86,7 @@ function latestChange({ runner }: Services, request: StudyRequest): () => number
   };
 }
 
-/** A browser sends what it has heard last; anything else counts as nothing. */
+/** A browser sends the last id that it received; anything else counts as none. */
 function lastEventId(http: IncomingMessage): number {
   const [id = ''] = headerValues(http, 'last-event-id');
   return /^\d{1,15}$/.test(id) ? Number(id) : -1;

@@ -40,7 +40,8 @@ const RevealBody = z.strictObject({
   id: ParticipantId.optional().meta({ description: 'The participant. Either this or `code`' }),
   code: z.string().min(1).optional().meta({ description: 'The code of a pack. Either this or `id`' }),
   category: RevealCategory.meta({
-    description: 'An `emergency` is answered even if the log cannot be written; the others are refused then',
+    description:
+      'An `emergency` is answered even if the log cannot be written; other categories are then refused',
   }),
   ...grounds,
   dry_run: DryRun,
@@ -49,7 +50,7 @@ const RevealBody = z.strictObject({
 /** For the OpenAPI document. */
 const PACK_RESULT = {
   type: 'array',
-  description: 'Of a pack that nobody had',
+  description: 'For a pack that nobody had',
   items: {
     type: 'object',
     required: ['code', 'trt'],
@@ -78,7 +79,7 @@ export const breakCodeOperation = bodyOperation(
       ...RECEIPT,
       'Urn-Recorded': {
         description:
-          '`log`: the code-break is in the log. `pending`, only in an emergency: the log could not be written, so the code-break is in a file of the service, and goes to the log as soon as that is possible. `none`, only in an emergency: it could be recorded nowhere. Write it down, and report it later.',
+          '`log`: the code-break is in the log. `pending`, only in an emergency: the log could not be written, so the code-break is in a file of the service, and will go to the log as soon as possible. `none`, only in an emergency: it could not be recorded anywhere. Write it down, and report it later.',
         schema: { type: 'string', enum: ['log', 'pending', 'none'] },
       },
     },
@@ -152,7 +153,7 @@ const UnblindingBody = z.strictObject({
 });
 
 export const reportUnblindingOperation = bodyOperation(
-  'Report that a participant was unblinded without the service, or in error',
+  'Report that a participant was unblinded outside the service, or in error',
   'reportUnblinding',
   ACTS.UnblindingReported.scopes,
   {
@@ -211,10 +212,13 @@ export const CodeBreaksResult = z.array(
     revision: z.int(),
     at: z.string().meta({ description: 'When it was recorded, in ISO 8601 (UTC)' }),
     id: z.string().optional().meta({ description: 'The participant. Absent for a pack that nobody had' }),
-    code: z.string().optional().meta({ description: 'The pack, if the code-break was asked for by it' }),
+    code: z
+      .string()
+      .optional()
+      .meta({ description: 'The pack, if the code-break was requested by its code' }),
     type: z.enum(['revealed', 'reported']).meta({
       description:
-        '`revealed`: the service showed the arm. `reported`: somebody reported that it became known otherwise',
+        '`revealed`: the service showed the arm. `reported`: somebody reported that it became known in another way',
     }),
     category: RevealCategory.optional().meta({ description: 'If it was revealed' }),
     how: UnblindingWay.optional().meta({ description: 'If it was reported' }),

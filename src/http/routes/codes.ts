@@ -84,7 +84,7 @@ export function listCodes(services: Services) {
   });
 }
 
-/** Of the levels of the key. Who has a pack is shown only where the key may know of the participant. */
+/** Only packs for levels of the key, and none of participants that the key may not know of. */
 function codesFor(request: StudyRequest, state: RegisteredState): CodesResult {
   const { accepted, participants } = request;
   const holderOf = (id: string | undefined) => (id === undefined ? undefined : participants.find(id));

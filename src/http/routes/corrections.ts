@@ -56,7 +56,7 @@ const LevelsBody = z.strictObject({
     }),
   cause: LevelsCause.meta({
     description:
-      '`entry`: a slip when it was entered. `source`: the source record was wrong. `definition`: the level was understood otherwise. `transfer`: the participant has moved to another site',
+      '`entry`: a slip when it was entered. `source`: the source record was wrong. `definition`: the level was misunderstood. `transfer`: the participant has moved to another site',
   }),
   note: Note,
 });
@@ -66,7 +66,7 @@ const VoidBody = z
     ...common,
     cause: VoidCause.meta({ description: '`entry` is for allocations that were made outside the service' }),
     analysis: VoidAnalysis.meta({
-      description: 'Whether the participant is to be analysed, as far as you know',
+      description: 'Whether the participant should be analysed, as far as you know',
     }),
     duplicate_of: z
       .string()
@@ -76,7 +76,7 @@ const VoidBody = z
     note: Note,
   })
   .refine(({ cause, duplicate_of }) => duplicate_of === undefined || cause === 'duplicate', {
-    error: 'belongs to the cause duplicate alone',
+    error: 'is only for the cause duplicate',
     path: ['duplicate_of'],
   });
 
@@ -96,7 +96,7 @@ const IdBody = z.strictObject({
   ...common,
   to: NewId,
   cause: IdCause.meta({
-    description: "`entry`: a slip when it was entered. `pattern`: it is not of the study's form",
+    description: "`entry`: a slip when it was entered. `pattern`: it did not match the study's pattern",
   }),
 });
 
@@ -130,7 +130,7 @@ export const voidOperation = correctionOperation(
 );
 
 export const reinstateOperation = correctionOperation(
-  'Take back that a participant was randomized in error',
+  'Undo the voiding of a participant',
   'reinstateAllocation',
   jsonSchema(ReinstateBody),
   { study: 'CHS JCOIN', id: '001-0009', note: 'was another person' },
@@ -154,7 +154,7 @@ function correctionOperation(summary: string, operationId: string, body: Json, b
     errors: {
       ...ERRORS,
       404: NOT_FOUND,
-      409: 'What is to be corrected is not, or no longer, as the request says; the message says how it is',
+      409: 'What the request corrects is not, or no longer, as it says; the message gives the current state',
       422: 'Well-formed, but impossible in this study; the message says why. Or the Idempotency-Key was used for a different request',
     },
   });
@@ -165,7 +165,7 @@ export function postLevelCorrection(services: Services) {
     const { cause, changes, note } = body;
     return {
       command: { type: 'correct-levels', cause, changes, note },
-      unlike: strayLevel(changes, design().factors),
+      mismatch: strayLevel(changes, design().factors),
     };
   });
 }
@@ -192,7 +192,7 @@ export function postIdCorrection(services: Services) {
     const { amendment } = design();
     return {
       command: { type: 'correct-id', cause, to, amendment },
-      unlike: problem === undefined ? undefined : impossible('to', problem),
+      mismatch: problem === undefined ? undefined : impossible('to', problem),
     };
   });
 }
@@ -202,10 +202,10 @@ type Own<C> = C extends Correction
   : never;
 
 interface Asked {
-  /** What the route's command has besides what all have. */
+  /** The members of the route's command that the other corrections lack. */
   readonly command: Own<Correction>;
   /** Why it does not fit the design in force. */
-  readonly unlike?: StudyOutcome | HttpProblem | undefined;
+  readonly mismatch?: StudyOutcome | HttpProblem | undefined;
 }
 
 function correctionHandler<T extends Body>(
@@ -215,7 +215,7 @@ function correctionHandler<T extends Body>(
 ) {
   return bodyHandler(services, schema, SCOPES, async (request): Promise<StudyReply> => {
     const { http, accepted, body } = request;
-    const { command: asked, unlike } = own(request);
+    const { command: asked, mismatch } = own(request);
     const command = {
       ...asked,
       participantId: body.id,
@@ -223,9 +223,9 @@ function correctionHandler<T extends Body>(
       user: accepted.key.user,
       idempotencyKey: idempotencyKeyOf(http),
     } as Correction;
-    if (unlike && !(await wasAnswered(services, request, command))) {
-      if (unlike instanceof HttpProblem) throw unlike;
-      return answerTo(unlike, request.study.revision);
+    if (mismatch && !(await wasAnswered(services, request, command))) {
+      if (mismatch instanceof HttpProblem) throw mismatch;
+      return answerTo(mismatch, request.study.revision);
     }
     return answerCommand(services, request, command, {
       problemOf: participantProblem,
@@ -234,14 +234,14 @@ function correctionHandler<T extends Body>(
   });
 }
 
-function answerTo(unlike: StudyOutcome, revision: number): StudyReply {
-  const reply = participantProblem(unlike, revision);
-  if (!reply) throw new Error(`unexpected outcome ${unlike.type}`);
+function answerTo(mismatch: StudyOutcome, revision: number): StudyReply {
+  const reply = participantProblem(mismatch, revision);
+  if (!reply) throw new Error(`unexpected outcome ${mismatch.type}`);
   return reply;
 }
 
-/** Every factor and level that the study does not have: 400. Otherwise the first level that is of another factor. */
-function strayLevel(changes: readonly LevelChange[], factors: Design['factors']): Asked['unlike'] {
+/** 400 for all factors and levels that the study does not have. Otherwise the first level that belongs to another factor. */
+function strayLevel(changes: readonly LevelChange[], factors: Design['factors']): Asked['mismatch'] {
   const problems: string[] = [];
   let stray: ReturnType<typeof impossible> | undefined;
   for (const [i, { factor, ...levels }] of changes.entries()) {

@@ -1,9 +1,9 @@
-/** GET /enrolment: how a study has grown, by level and, for whoever may see arms in the list, by treatment. */
+/** GET /enrolment: how a study has grown, by level and, for keys that may see arms in the list, by treatment. */
 import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import { toJson } from '../../base/json.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
-import { type Count, type EnrolmentTally, MOST_POINTS, tallied } from '../request/enrolment-tally.ts';
+import { type Count, type EnrolmentTally, MAX_POINTS, tallied } from '../request/enrolment-tally.ts';
 import { LastOfStudy } from '../request/last-of-study.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
@@ -30,17 +30,17 @@ function resultWith<C extends z.ZodRawShape>(counts: C) {
         }),
       )
       .meta({
-        description: `At most ${MOST_POINTS} of the participants, evenly spaced and with the first and the last one; each with the counts up to that one`,
+        description: `At most ${MAX_POINTS} of the participants, evenly spaced and with the first and the last one; each with the counts up to that one`,
       }),
     levels: z.array(z.strictObject({ factor: z.string(), level: z.string(), ...counts })).meta({
       description:
-        'By current levels, those that are closed too, in the order of the configuration. Who came after a factor was retired has no level of it',
+        'By current levels, including closed ones, in the order of the configuration. Participants who came after a factor was retired have no level of it',
     }),
   });
 }
 
 const enrolled = z.int().meta({
-  description: 'Number of participants; of a key that is limited to some levels, within its limits',
+  description: 'Number of participants; for a key that is limited to some levels, within its limits',
 });
 const treatments = z.map(z.string(), z.int()).meta({
   description:
@@ -102,7 +102,7 @@ export function getEnrolment(services: Services) {
     const { query, study, participants, response } = request;
     const { keyId, where, scopes } = request.accepted.key;
     refuseProblems(unknownParameters(query, PARAMETERS, 'enrolment'));
-    // The counts of all are made once for everybody.
+    // The counts of the whole study are made once for all keys.
     if (where && participants.inOrder.length > SLICE) await lists.begin(keyId, response);
     const inForce = request.design();
     const revision = services.runner.revision(study.stream);
@@ -114,7 +114,7 @@ export function getEnrolment(services: Services) {
   });
 }
 
-/** Without generator states and balances of urns, it shows no more than the list of participants does: it is no disclosure. */
+/** It has no generator states or balances of urns. It shows no more than the list of participants: it is not a disclosure. */
 function enrolmentJson(
   { points, levels, treatments: names, ...all }: EnrolmentTally,
   target: number | undefined,

@@ -1,4 +1,4 @@
-/** GET /expected_balance: how far the arms of a study are apart, and how far they are in replicates of it. */
+/** GET /expected_balance: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 import { z } from 'zod';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
@@ -20,7 +20,7 @@ const ExpectedRange = z.strictObject({
   }),
   actual: z.array(z.number()).meta({ description: 'The range in the study itself' }),
   percentile: z.array(z.number().min(0).max(1)).meta({
-    description: 'The share of the replicates with a smaller range, and half of those with the same',
+    description: 'The share of the replicates with a smaller range, plus half of those with the same',
   }),
 });
 
@@ -33,11 +33,12 @@ export const ExpectedBalanceResult = z
     }),
     points: z.array(z.int()).meta({
       description:
-        'Numbers of participants, at most 200 and evenly spaced. What is at a point is as it was before the next participant came; the last is as it is now',
+        'Numbers of participants, at most 200 and evenly spaced. Values at a point are those before the next participant came; the last ones are current',
     }),
     overall: ExpectedRange,
     levels: z.map(z.string(), z.map(z.string(), ExpectedRange)).meta({
-      description: 'By factor and level, by their names of now; retired factors and closed levels too',
+      description:
+        'By factor and level, under their current names; including retired factors and closed levels',
     }),
     course: z
       .strictObject({ actual: z.number(), percentile: z.number() })
@@ -45,7 +46,7 @@ export const ExpectedBalanceResult = z
   })
   .meta({
     description:
-      'The range is (R/K)·(max n_k/r_k − min n_k/r_k) of the K open arms, as the urns count them. The band is of each point by itself: 1 point in 20 outside is no alarm',
+      'The range is (R/K)·(max n_k/r_k − min n_k/r_k) of the K open arms, as the urns count them. The band holds for each point by itself: 1 point in 20 outside is no cause for alarm',
   });
 
 const AT_TWO_POINTS = {
@@ -66,7 +67,7 @@ const EXAMPLE = {
 };
 
 export const expectedBalanceOperation = operation(
-  'How far the arms are apart, and between which values that lies in replicates of the study',
+  'How far apart the arms are, and how far apart they are in replicates of the study',
   'expected-balance',
   SCOPES,
   {
@@ -76,7 +77,7 @@ export const expectedBalanceOperation = operation(
     empty: {},
     errors: {
       ...ERRORS,
-      403: `${ERRORS[403]}. Also a key with the scope \`blinded\`, or limited to some levels`,
+      403: `${ERRORS[403]}. Also for a key with the scope \`blinded\`, or limited to some levels`,
       503: `${ERRORS[503]}. Also while the replicates catch up with the study: ask again after Retry-After`,
     },
   },

@@ -37,7 +37,7 @@ export const ExplanationResult = z.strictObject({
   beta: z.int(),
   treatments: z.array(z.string()).meta({
     description:
-      'The arm of each slot that could be drawn: without those that were closed, and with a ratio each as often as it has slots',
+      'The arm of each slot that could be drawn: closed arms are left out, and with a ratio an arm is there once for each of its slots',
   }),
   urns: z
     .array(
@@ -53,14 +53,14 @@ export const ExplanationResult = z.strictObject({
     )
     .meta({
       description:
-        "For each factor that was not retired, the urn of the participant's level, as it was and was called before this participant",
+        "For each factor that was not retired, the urn of the participant's level, with its name and balls as they were before this participant",
     }),
   corrections: z
     .array(
       z.strictObject({
         revision: z.int(),
         type: z.string(),
-        id: z.string().meta({ description: 'The participant corrected, by the id as randomized' }),
+        id: z.string().meta({ description: 'The corrected participant, by the id as randomized' }),
         levels: z.array(z.strictObject({ factor: z.string(), level: z.string() })),
       }),
     )
@@ -83,7 +83,7 @@ export const ExplanationResult = z.strictObject({
   cumulative: Doubles,
   trt: z.string().meta({ description: 'The first treatment whose cumulative probability is greater than u' }),
   code: z.string().optional().meta({
-    description: 'The pack that the participant got then, as recorded: no random number chose it',
+    description: 'The pack that the participant got at the time, as recorded: no random number chose it',
   }),
   bg_state_before: BgStateResult.meta({ description: "The generator's state before the lot and the draw" }),
   bg_state_after: BgStateResult,

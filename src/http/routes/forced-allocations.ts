@@ -33,7 +33,7 @@ const Body = z.strictObject({
   }),
   cause: ForcedCause.meta({
     description:
-      '`outage`: the service could not be reached. `elsewhere`: another system allocates too. `protocol`: as it prescribes',
+      '`outage`: the service could not be reached. `elsewhere`: another system allocates too. `protocol`: the protocol prescribes it',
   }),
   code: z.string().min(1).optional().meta({ description: 'The pack that the participant was given' }),
   replaces: z.int().nonnegative().optional().meta({
@@ -98,8 +98,8 @@ function asked(request: BodyRequest<Body>): { command: Force; problems: readonly
   if (!inForce.treatments.includes(treatment)) problems.push(noSuchTreatment(inForce, treatment));
   if (occurredAt < study.registered.registeredAt)
     problems.push(`occurred_at is before the study was registered (${study.registered.registeredAt})`);
-  const unlike = lookAlikeProblem(id) ?? request.view().patternProblem(id);
-  if (unlike !== undefined) problems.push(`id ${unlike}`);
+  const problemOfId = lookAlikeProblem(id) ?? request.view().patternProblem(id);
+  if (problemOfId !== undefined) problems.push(`id ${problemOfId}`);
   if (problems.length === 0 && !isWithin(accepted.key.where, inForce, levels))
     throw outsideLimits(accepted.key.where, inForce);
   const { user } = accepted.key;

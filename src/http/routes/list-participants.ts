@@ -40,7 +40,7 @@ const PAGE = [
     name: 'urn.from',
     in: 'query',
     description:
-      'Only participants randomized at this revision or later. For pages that agree with each other while the study grows, give each request the same urn.revision.',
+      'Only participants randomized at this revision or later. For pages that are consistent while the study grows, give each request the same urn.revision.',
     schema: { type: 'integer', minimum: 0 },
   },
   {
@@ -54,21 +54,21 @@ const PAGE = [
     name: 'urn.sort',
     in: 'query',
     description:
-      'By what the list is sorted: `time`, the order of randomization (default); `id`, with numbers in ids compared as numbers; `f_` and the name of a factor, with its levels in the order of the configuration. What is equal stays in the order of randomization. There is no order by treatment.',
+      'What the list is sorted by: `time`, the order of randomization (default); `id`, with numbers in ids compared as numbers; `f_` and the name of a factor, with its levels in the order of the configuration. Ties stay in the order of randomization. There is no order by treatment.',
     schema: { type: 'string' },
     example: 'f_local_site',
   },
   {
     name: 'urn.order',
     in: 'query',
-    description: '`desc` turns the whole list round. By default `asc`.',
+    description: '`desc` reverses the whole list. By default `asc`.',
     schema: { type: 'string', enum: ['asc', 'desc'] },
   },
   {
     name: 'urn.search',
     in: 'query',
     description:
-      'Only participants with this text in their id, or in the one as randomized if it was corrected. Capital and small letters are the same.',
+      'Only participants whose id contains this text, or whose id as randomized does if it was corrected. Case is ignored.',
     schema: { type: 'string', minLength: 1, maxLength: 128 },
   },
 ];
@@ -85,7 +85,7 @@ const VIEW_PARAMETER = {
   name: VIEW,
   in: 'query',
   description:
-    'Which levels the records show, and the filters mean: the current ones (default), or those as randomized. Either way they have the names of now, or of the moment asked for. Each record then has `urn.sequence` and `urn.revision`.',
+    'Which levels the records show, and the filters mean: the current ones (default), or those as randomized. Either way they have their current names, or those of the moment asked for. Each record then has `urn.sequence` and `urn.revision`.',
   schema: { type: 'string', enum: SHOWN_LEVELS },
 };
 
@@ -123,7 +123,7 @@ export const listParticipantsOperation = operation(
         schema: {
           type: 'string',
           description:
-            'With `Accept: text/csv`: RFC 4180, in UTF-8. The first line names the columns: sequence, revision, id, id_as_randomized, for each factor its current level (`f_<factor>`), for each factor its level as randomized (`randomized_f_<factor>`), treatment (with the scope `read`), randomized_at, occurred_at (of an allocation that was entered by hand), user, on_behalf_of, kind, voided_cause, pack_code (of the pack that the participant has). No generator states. Errors are JSON.',
+            'With `Accept: text/csv`: RFC 4180, in UTF-8. The first line names the columns: sequence, revision, id, id_as_randomized, for each factor its current level (`f_<factor>`), for each factor its level as randomized (`randomized_f_<factor>`), treatment (with the scope `read`), randomized_at, occurred_at (for an allocation that was entered by hand), user, on_behalf_of, kind, voided_cause, pack_code (the pack that the participant has). No generator states. Errors are JSON.',
         },
         example: EXAMPLE_CSV,
       },
@@ -155,7 +155,7 @@ interface Wanted {
   readonly sortedBy: SortedBy;
 }
 
-/** The study at the moment that is listed. Its parts go together, though it may grow or be amended meanwhile. */
+/** The study at the moment that is listed. Its parts stay consistent if it grows or is amended meanwhile. */
 interface Listed {
   readonly design: Design;
   readonly participants: Participants;
@@ -168,7 +168,7 @@ export function listParticipants(services: Services) {
   return studyHandler(services, ['read', 'blinded'], async (request) => {
     const options = optionsOf(request);
     // A list that is rendered in one slice delays nobody.
-    if (mostListed(services, request, options) > SLICE) {
+    if (mostExamined(services, request, options) > SLICE) {
       await lists.begin(request.accepted.key.keyId, request.response);
       if (options.moment) lists.beginPast(request.response);
     }
@@ -190,14 +190,14 @@ function optionsOf(request: StudyRequest): ListOptions {
   const page = pageOf(query, problems);
   const scopes = scopesShown(request, problems);
   const shown = shownBy(query, problems);
-  // The levels of another moment may be others.
+  // The study may have had different levels at that moment.
   if (moment) refuseProblems(problems);
   else view().filter(query, problems);
   return { moment, page, scopes, shown };
 }
 
-/** How many participants the list has or is found among, as far as that is known before the study is read. */
-function mostListed(services: Services, request: StudyRequest, options: ListOptions): number {
+/** How many participants must be examined for the list, as far as that is known before the study is read. */
+function mostExamined(services: Services, request: StudyRequest, options: ListOptions): number {
   const { participants } = request;
   if (options.moment) return request.query.has('id') ? 1 : participants.inOrder.length;
   const inForce = request.design();
@@ -325,10 +325,10 @@ async function countedPage(
   lists: Lists,
 ): Promise<Found> {
   const found = isWanted ? await matching(among, isWanted, among.length, lists) : among;
-  const { offset, limit = found.length, goesOnByRevision } = page;
+  const { offset, limit = found.length, continuesByRevision } = page;
   return {
     shown: found.slice(offset, offset + limit),
-    next: goesOnByRevision ? found[limit]?.revision : undefined,
+    next: continuesByRevision ? found[limit]?.revision : undefined,
     total: found.length,
   };
 }

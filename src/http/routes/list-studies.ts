@@ -28,7 +28,7 @@ export const StudiesResult = z.array(
     protocol: ProtocolResult.optional(),
     enrolled: z.int().optional().meta({
       description:
-        'How many participants the study has; of a key that is limited to some levels, within its limits. Absent if the study cannot be read',
+        'How many participants the study has; for a key that is limited to some levels, within its limits. Absent if the study cannot be read',
     }),
     target: z.int().optional(),
     last_allocation_at: z.string().optional().meta({
@@ -93,7 +93,7 @@ async function shownTo(
   const { halt } = registered;
   const { target, protocol } = design;
   const { inOrder } = runner.state(participants, stream);
-  // When the others randomize is nobody's business either.
+  // When participants beyond the limits were randomized is not shown either.
   const known = await withinLimits(inOrder, where, design, limits.lists);
   const last = known.at(-1);
   return {

@@ -46,7 +46,10 @@ export const ParticipantHistoryResult = z.array(
     note: z.string().optional().meta({
       description: 'Free text about the participant. Only for a key with the scope `read` or `audit`',
     }),
-    requested_by: z.string().optional().meta({ description: 'Who asked for a code-break. As `note`.' }),
+    requested_by: z
+      .string()
+      .optional()
+      .meta({ description: 'Who asked for a code-break. Shown like `note`.' }),
   }),
 );
 type HistoryResult = z.infer<typeof ParticipantHistoryResult>;

@@ -16,7 +16,7 @@ export const ParticipantRecord = z
   .catchall(
     z.string().meta({
       description:
-        'f_<factor>: the level of that factor, by its name of now. Absent for participants who came after it was retired',
+        'f_<factor>: the level of that factor, under its current name. Absent for participants who came after it was retired',
     }),
   );
 

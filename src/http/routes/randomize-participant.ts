@@ -38,7 +38,7 @@ import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts
 
 const REPEATED = {
   'Urn-Repeated': {
-    description: '`true` if the request had been answered before: the record is that of then',
+    description: '`true` if the request had been answered before: the record is the one from that time',
     schema: { type: 'string', enum: ['true'] },
   },
 };
@@ -94,7 +94,7 @@ export function randomizeParticipant(services: Services) {
       amendment: inForce.amendment,
     };
     if (asked.problems.length > 0)
-      return unlikeDesign(services, request, shownScopes, command, asked.problems);
+      return notInDesign(services, request, shownScopes, command, asked.problems);
     if (isDry) {
       const { outcome, revision } = await services.studies.tryOut(study.stream, command);
       if (outcome.type === 'amended-meanwhile') return randomize(request);
@@ -123,7 +123,7 @@ export function randomizeParticipant(services: Services) {
  * A participant whom the design in force does not have. An amendment does not change the answer to a request that was
  * answered before it.
  */
-async function unlikeDesign(
+async function notInDesign(
   services: Services,
   request: StudyRequest,
   shownScopes: readonly Scope[],
@@ -163,8 +163,8 @@ function checkForm(http: StudyRequest['http'], query: StudyRequest['query']): vo
 }
 
 /**
- * A new participant needs names that people can tell apart. This does not apply to recorded participants, who are found by
- * whatever name they have.
+ * The names of a new participant must be easy to tell apart from others. This does not apply to recorded participants, who
+ * are found under any name.
  */
 function lookAlikeProblems(id = '', behalf = ''): string[] {
   const ofId = lookAlikeProblem(id);

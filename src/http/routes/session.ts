@@ -1,6 +1,6 @@
 /**
- * POST, GET and DELETE /session: a person signs in with an API key, sees as whom, and signs out. The browser holds a
- * cookie in place of the key from then on.
+ * POST, GET and DELETE /session: a person signs in with an API key, sees who is signed in, and signs out. From the sign-in
+ * on, the browser holds a cookie in place of the key.
  */
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -64,13 +64,13 @@ const EXAMPLE = {
 };
 
 const FOREIGN =
-  'A page of another site sent it, or it does not show which page did; or sessions cannot be used there';
+  'A page of another site sent the request, or it does not show which page did; or sessions cannot be used at this address';
 const NO_SESSION = 'There is no session, or it has ended';
 const CLEARS = { 'Set-Cookie': { description: 'Removes the cookie', schema: { type: 'string' } } };
 
 export const postSessionOperation = sessionOperation('Sign in with an API key', 'signIn', {
   description:
-    'Begins a session. The answer sets a cookie, which later requests of the same site send in place of the key. For 12 hours at most, and 30 minutes after the last request that has no header `Urn-Automatic: true`. Needs the header `Origin` or `Sec-Fetch-Site`, and HTTPS or a browser on the same machine. Recorded in `operations`, unless the log takes no records.',
+    'Begins a session. The answer sets a cookie, which later requests of the same site send in place of the key. It lasts for 12 hours at most, and ends 30 minutes after the last request without the header `Urn-Automatic: true`. Needs the header `Origin` or `Sec-Fetch-Site`, and HTTPS or a browser on the same machine. Recorded in `operations`, unless the log takes no records.',
   body: jsonSchema(SignIn),
   result: ref('Session'),
   example: EXAMPLE,
@@ -87,11 +87,11 @@ export const postSessionOperation = sessionOperation('Sign in with an API key', 
 });
 
 export const getSessionOperation = sessionOperation('Who is signed in', 'session', {
-  description: 'Of the session whose cookie is sent. Does not renew it.',
+  description: 'Describes the session whose cookie is sent. Does not renew it.',
   result: ref('Session'),
   example: EXAMPLE,
   errors: {
-    400: 'There is an API key or a parameter, or two cookies',
+    400: 'The request has an API key, a parameter, or two cookies',
     401: NO_SESSION,
     403: FOREIGN,
     503: ERRORS[503],
@@ -111,7 +111,7 @@ export const deleteSessionOperation = sessionOperation('Sign out', 'signOut', {
     },
   },
   errors: {
-    400: 'There is an API key or a parameter, or two cookies',
+    400: 'The request has an API key, a parameter, or two cookies',
     401: NO_SESSION,
     403: FOREIGN,
     503: ERRORS[503],
@@ -148,7 +148,7 @@ async function endEarlier({ sessions, sessionCookies }: SessionServices, http: R
   const earlier = await sessionCookies.presentedIn(http);
   if (!earlier) return;
   const { key, accessRevision } = earlier.holder;
-  // For this process it has ended at once; nobody who signs in waits for the record.
+  // For this process it has already ended; nobody who signs in waits for the record.
   void sessions.end(earlier.session, { accessRevision, keyId: key.keyId, user: key.user });
 }
 
@@ -203,7 +203,7 @@ function refuseKey(http: Request, query: Query): void {
   if (apiKeyOf(http, query) !== undefined)
     throw new HttpProblem(
       400,
-      'A session is about a cookie: send no API key with it (signing in takes the key in the JSON body, as "key")',
+      'A session uses a cookie: send no API key with it (signing in takes the key in the JSON body, as "key")',
     );
 }
 

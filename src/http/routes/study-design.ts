@@ -31,7 +31,7 @@ export const DesignResult = z.strictObject({
     description: 'How many slots each of `treatments` has in an urn; absent: one each',
   }),
   epoch: z.int().meta({ description: 'How often the urns began anew; 0: never' }),
-  amendment: z.int().meta({ description: 'Number of the last amendment; 0 without' }),
+  amendment: z.int().meta({ description: 'Number of the last amendment; 0 if there is none' }),
   factors: z.array(
     z.strictObject({
       name: z.string(),

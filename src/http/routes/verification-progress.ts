@@ -1,4 +1,4 @@
-/** GET /verification_progress: how far the verification of a study is, for whoever waits for it. */
+/** GET /verification_progress: how far the verification of a study is, for clients that wait for it. */
 import { z } from 'zod';
 import { STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';

@@ -91,7 +91,7 @@ const LifeResult = z.strictObject({
   unblindingReported: z
     .int()
     .optional()
-    .meta({ description: 'Number of reports that a participant was unblinded without the service' }),
+    .meta({ description: 'Number of reports that a participant was unblinded outside the service' }),
 });
 
 const StreamResult = z.strictObject({

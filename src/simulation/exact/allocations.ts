@@ -1,9 +1,9 @@
-/** Figures of how the next allocation can be guessed: means over the steps and over the states at each. */
+/** How well the next allocation can be guessed: means over the steps, and over the states at each step. */
 import { type State, sum } from './rules.ts';
 
 const NEARLY = 1e-12;
 
-/** What of the chances of one allocation is averaged. */
+/** The quantities that are averaged, for one allocation. */
 interface Terms {
   known: number;
   naive: number;
@@ -35,7 +35,7 @@ export class Allocations {
 
   /**
    * The states before one more participant.
-   * @param weights the probability of each
+   * @param weights the probability of each state
    */
   add(states: readonly State[], weights: Float64Array, chancesOf: (state: State) => readonly number[]): void {
     const means = this.#ratio.map(() => 0);
@@ -52,7 +52,7 @@ export class Allocations {
     this.#steps++;
   }
 
-  /** @param site whether a site guesses, too: with one level it sees what everybody sees */
+  /** @param site whether a site guesses as well: with one level, it sees what everybody sees */
   set(set: (figure: string, value: number) => void, site: boolean): void {
     const mean = (term: keyof Terms): number => this.#total[term] / this.#steps;
     set('guess.naive', mean('naive'));
@@ -82,7 +82,7 @@ function termsOf(chances: readonly number[], counts: readonly number[], ratio: r
   };
 }
 
-/** The chance of the arm with the least n_k/r_k; of several, of those with the largest r_k, one at random. */
+/** The chance of the arm with the least n_k/r_k. Among several, those with the largest r_k count, one of them at random. */
 function naiveGuess(chances: readonly number[], counts: readonly number[], ratio: readonly number[]): number {
   const arms = [...counts.keys()];
   const filled = (k: number): number => (counts[k] as number) / (ratio[k] as number);

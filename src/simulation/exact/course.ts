@@ -1,21 +1,21 @@
 /** The largest range over the steps of a trial. */
 import type { Ways } from './layers.ts';
 
-/** What is left of the probability when larger limits need not be looked at. */
+/** Larger limits are ignored when no more than this probability is left for them. */
 const NEGLIGIBLE = 1e-12;
 
 export interface Trail {
-  /** Of each state of a step, in units. */
+  /** For each state of a step, in units. */
   readonly ranges: Int32Array;
-  /** To the next step. None from the last. */
+  /** The ways to the next step. Undefined for the last. */
   readonly ways: Ways | undefined;
 }
 
 /**
- * P(the largest is at most m) is the probability of the ways on which no range is above m. So it is found for one m after
- * another, and what it grows by is the probability of m.
+ * P(the largest is at most m) is the probability of the ways on which no range is above m. It is computed for one m after
+ * another, and each increase is the probability of m.
  *
- * @param trails of all steps
+ * @param trails one for each step
  * @returns the probability of each largest range, in units
  */
 export function largestRange(trails: readonly Trail[]): Map<number, number> {

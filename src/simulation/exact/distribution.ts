@@ -1,7 +1,7 @@
 /** The distribution of a range, exactly. */
 import type { RangeScale } from '../figures/quantities.ts';
 
-/** Sums of probabilities are off by their rounding: a share of exactly one half must count as reached. */
+/** Sums of probabilities have rounding errors: a share of exactly one half must count as reached. */
 const ROUNDING = 1e-12;
 
 export class Distribution {
@@ -10,7 +10,7 @@ export class Distribution {
   readonly #scale: RangeScale;
 
   /**
-   * @param chances probability of each range, in units of the scale
+   * @param chances the probability of each range, in units of the scale
    */
   constructor(chances: ReadonlyMap<number, number>, scale: RangeScale) {
     this.#scale = scale;
@@ -43,7 +43,7 @@ export class Distribution {
     return (this.#values.at(-1)?.steps ?? 0) * this.#scale.unit;
   }
 
-  /** The probability of a range of at least one part in so many of n participants. */
+  /** The probability of a range of at least n / `parts`, for n participants. */
   atLeast(parts: number, n: number): number {
     return this.#values
       .filter(({ steps }) => this.#scale.isAtLeast(steps, parts, n))

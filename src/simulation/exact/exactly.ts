@@ -1,8 +1,8 @@
 /**
- * The figures of a simulation without simulating: dynamic programming over the counts of the arms, forward from the first
- * participant. It is possible for one factor with one level, and is what the simulation is checked against.
+ * Computes the figures of a simulation without simulating: dynamic programming over the counts of the arms, forward from the
+ * first participant. This is possible for one factor with one level, and the simulation is checked against it.
  *
- * Every figure is a mean over all ways that a trial can go. Most are means of something that the state at one step decides.
+ * Every figure is a mean over all ways that a trial can go. Most are means of something that depends only on one step's state.
  * Two are not: the drift, for which the mean and the mean square of a sum along the way are carried with each state, and the
  * largest range over the course (course.ts).
  */
@@ -16,22 +16,22 @@ import { layersOf, type Ways } from './layers.ts';
 import { rangeOf } from './range.ts';
 import { ruleOf, type State, sum } from './rules.ts';
 
-const MOST_STATES = 5_000_000;
+const MAX_STATES = 5_000_000;
 
 interface Named {
   readonly name: string;
   readonly rule: ComparatorRule;
 }
 
-/** @returns why the figures of this plan cannot be computed exactly, if so */
+/** @returns why the figures of this plan cannot be computed exactly; undefined if they can */
 export function exactProblem(plan: SimulationPlan): string | undefined {
   const { factors, ratio } = plan.design;
   if (factors.length !== 1 || factors[0]?.levels.length !== 1)
     return 'exact figures are for a study of one factor with one level';
   for (const { name, rule } of designsOf(plan))
-    if (statesOf(rule, ratio, plan.participants) > MOST_STATES)
+    if (statesOf(rule, ratio, plan.participants) > MAX_STATES)
       return (
-        `exact figures of ${name} need more than ${MOST_STATES.toLocaleString('en')} states, with ` +
+        `exact figures of ${name} need more than ${MAX_STATES.toLocaleString('en')} states, with ` +
         `${plan.participants} participants and ${ratio.length} arms`
       );
   return undefined;
@@ -52,13 +52,13 @@ function designsOf({ design, comparators }: SimulationPlan): Named[] {
   return [{ name: 'study', rule: { kind: 'urn', w, alpha, beta, D } }, ...comparators];
 }
 
-/** At most so many states, of all steps together. Infinite if they are too many to number. */
+/** An upper bound for the number of states of all steps together. Infinite if there are too many to number. */
 function statesOf(rule: ComparatorRule, ratio: readonly number[], participants: number): number {
   const arms = ratio.length;
   const largest = rule.kind === 'block' ? Math.max(...rule.sizes) : 1;
   if (largest * (participants + 1) ** arms > Number.MAX_SAFE_INTEGER) return Number.POSITIVE_INFINITY;
   if (rule.kind === 'block') return statesOfBlocks(rule.sizes, ratio, participants);
-  // As many as there are ways to divide at most n participants among K arms: C(n + K, K).
+  // The number of ways to divide at most n participants among K arms: C(n + K, K).
   let ways = 1;
   for (let k = 1; k <= arms; k++) ways = (ways * (participants + k)) / k;
   return ways;
@@ -73,7 +73,7 @@ function statesOfBlocks(sizes: readonly number[], ratio: readonly number[], part
   return sum(inBlock) * times;
 }
 
-/** Of each state: its probability, and the mean of S and of S² over the ways to it, each times that probability. */
+/** For each state: its probability, and the mean of S and of S² over the ways to it, each times that probability. */
 interface Moments {
   readonly zeroth: Float64Array;
   readonly first: Float64Array;
@@ -88,7 +88,7 @@ function momentsOf(states: number): Moments {
   };
 }
 
-/** @param stepOf what S grows by when an arm is allocated */
+/** @param stepOf how much S grows when an arm is allocated */
 function carry(before: Moments, ways: Ways, stepOf: (arm: number) => number): Moments {
   const { zeroth, first, second } = momentsOf(ways.reached);
   for (let way = 0; way < ways.from.length; way++) {
@@ -149,12 +149,12 @@ function resultOf(plan: SimulationPlan, { name, rule }: Named): DesignResult {
   setRange(set, 'course.range', new Distribution(largestRange(trails), scale), participants);
   set('balanced', balanced / participants);
   allocations.set(set, siteFactor !== undefined);
-  // Of a single participant there is no drift.
+  // With a single participant there is no drift.
   if (ratio.length === 2 && participants > 1) set('drift', driftOf(moments, share, participants));
   return { name, figures, course, distribution: distribution.shares };
 }
 
-/** With one level, all that is measured within levels is what is measured overall. */
+/** With one level, every measure within levels equals the overall one. */
 function levelNames({ design }: SimulationPlan): string[] {
   const [factor] = design.factors;
   return ['overall', `level.${factor?.name}.${factor?.levels[0]}`, 'levels', 'strata'];
@@ -213,7 +213,7 @@ function setDifference(
   set(`loss@${n}`, loss);
 }
 
-/** The sum of the second arm is the negative of the first one's, so both squares are the same. */
+/** The sum of the second arm is minus that of the first, so both squares are the same. */
 function driftOf({ second }: Moments, share: number, participants: number): number {
   const spread = (participants * (participants * participants - 1)) / 12; // Σ(i - ī)²
   return (2 * second.reduce((total, one) => total + one, 0)) / (2 * share * (1 - share) * spread);

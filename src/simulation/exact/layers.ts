@@ -13,12 +13,12 @@ export interface Ways {
 
 export interface Layer {
   readonly states: readonly State[];
-  /** To the next layer. None from the last. */
+  /** The ways to the next layer. Undefined for the last. */
   readonly ways: Ways | undefined;
 }
 
 /**
- * @param participants how many are allocated; there is one layer before each, and one after all
+ * @param participants how many are allocated; there is one layer before each of them, and one at the end
  * @param branches the most states that one draw of an arm may lead to
  */
 export function* layersOf(
@@ -70,7 +70,7 @@ export function* layersOf(
   yield { states, ways: undefined };
 }
 
-/** One number per state of a layer, in digits. The last arm's count follows from the others; none is above `participants`. */
+/** Encodes a state of a layer as one number. The last arm's count follows from the others; none exceeds `participants`. */
 function keyOfStates(arms: number, participants: number): (state: State) => number {
   const base = participants + 1;
   return ({ counts, block, filled }) => {

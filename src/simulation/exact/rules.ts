@@ -1,6 +1,6 @@
 /**
- * The chances of each arm by each design, for one factor with one level. Written from the definitions, and apart from the
- * code that simulates and allocates, because the exact figures are to check that code.
+ * The chances of each arm under each design, for one factor with one level. Written from the definitions, and separate from
+ * the code that simulates and allocates, because the exact figures check that code.
  */
 import type { ComparatorRule } from '../plan.ts';
 
@@ -8,9 +8,9 @@ import type { ComparatorRule } from '../plan.ts';
 export interface State {
   /** n_k of each arm. */
   readonly counts: readonly number[];
-  /** The size of the block that is begun; 0 between two blocks and without blocks. */
+  /** The size of the current block; 0 between two blocks and without blocks. */
   readonly block: number;
-  /** How many of it are allocated. */
+  /** How many places of it are allocated. */
   readonly filled: number;
 }
 
@@ -57,7 +57,7 @@ const shares = (ratio: readonly number[]): number[] => ratio.map((share) => shar
 
 /**
  * An arm with r_k slots has B_k = r_k·w + α·n_k + β·(r_k·N - n_k) balls: each of its slots has w, each participant in a slot
- * adds α to it and β to every other one. How the n_k are spread over the arm's slots does not matter.
+ * adds α to it and β to every other one. It does not matter how the n_k are spread over the arm's slots.
  */
 function urn(
   { w, alpha, beta }: { w: number; alpha: number; beta: number },
@@ -81,8 +81,8 @@ function towardsSmaller([a = 0, b = 0]: readonly number[], p: number): number[] 
 }
 
 /**
- * Pocock & Simon 1975 with the range of one factor's level: the F arms that would leave the least range share the arm with
- * p and F - 1 of the K - 1 others, in random order.
+ * Pocock & Simon 1975 with the range of one factor's level: of the F arms that would leave the least range, one at
+ * random has the probability p, and all other arms share the rest equally.
  */
 function minimization(p: number, counts: readonly number[]): number[] {
   const arms = counts.length;
@@ -106,7 +106,7 @@ function blocks(ratio: readonly number[], sizes: readonly number[]): ExactRule {
       const before = sum(counts) - filled;
       return counts.map((count, k) => {
         const [inBlock, already] = [block * (share[k] as number), count - before * (share[k] as number)];
-        // Whole numbers, but for rounding.
+        // Whole numbers, apart from rounding.
         return (Math.round(inBlock) - Math.round(already)) / (block - filled);
       });
     },

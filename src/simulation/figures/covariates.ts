@@ -1,22 +1,22 @@
 /**
- * How much the design costs an analysis that adjusts for all factors: what is left of the arms' indicators after least
+ * How much the design costs an analysis that adjusts for all factors: what remains of the arms' indicators after least
  * squares on the levels.
  *
  * Sources: A. C. Atkinson, "Optimum biased-coin designs for sequential treatment allocation with covariate information",
  * Statistics in Medicine 18, 1999, for the loss with two arms; the determinant, for more, is that of D-optimality.
  */
 
-/** A column whose rest is this small beside itself is a combination of those before it. */
+/** A column whose remainder is this small relative to itself is a combination of those before it. */
 const NOTHING_LEFT = 1e-9;
 
-/** The factors' part after some participants of a replicate: the same for every design. */
+/** The factors' part after some participants of a replicate. It is the same for every design. */
 interface Moment {
   readonly n: number;
   /** Participants with each level of the base factor. */
   readonly base: Float64Array;
   /** For each level of the base factor: how many of its participants have each other level. */
   readonly cross: Float64Array;
-  /** The Cholesky factor of the other levels' products once the base is taken out, by rows. Columns left out are 0. */
+  /** The Cholesky factor of the other levels' products after the base is taken out, by rows. Columns left out are 0. */
   readonly root: Float64Array;
 }
 
@@ -32,14 +32,14 @@ export class Covariates {
   readonly #firstColumns: Int32Array;
   /** The columns of one participant. */
   readonly #own: Int32Array;
-  /** Of each column: its level's place among all levels. */
+  /** For each column: its level's place among all levels. */
   readonly #others: Int32Array;
   readonly #moments: readonly Moment[];
   readonly #products: Int32Array;
-  /** What is left of each arm's indicator, in the coordinates of `root`. */
+  /** What remains of each arm's indicator, in the coordinates of `root`. */
   readonly #left: Float64Array;
   readonly #arm: Float64Array;
-  /** Of each arm: pi_k. */
+  /** For each arm: pi_k. */
   readonly #shares: readonly number[];
 
   /** @param at numbers of participants, ascending */
@@ -76,7 +76,7 @@ export class Covariates {
     this.#arm = new Float64Array((this.#arms - 1) ** 2);
   }
 
-  /** @param levels of each participant: the index of the level of each factor */
+  /** @param levels for each participant: the index of the level of each factor */
   prepare(levels: Int32Array): void {
     const columns = this.#others.length;
     this.#products.fill(0);
@@ -121,7 +121,7 @@ export class Covariates {
   /**
    * n(1 - eff) at one of the numbers of participants.
    * @param counts n_k of each level of each factor, in their order
-   * @param armCounts n_k of all
+   * @param armCounts n_k overall
    */
   loss(moment: number, counts: Int32Array, armCounts: Int32Array): number {
     const { n, base, cross, root } = this.#moments[moment] as Moment;
@@ -158,7 +158,7 @@ export class Covariates {
     return n * (1 - this.#efficiency(n, armCounts));
   }
 
-  /** From what is left of the arms. */
+  /** From what remains of the arms. */
   #efficiency(n: number, armCounts: Int32Array): number {
     const size = this.#arms - 1;
     choleskyInPlace(this.#arm, size, armCounts, 1);
@@ -184,8 +184,8 @@ function takeOutBase({ base, cross, root }: Moment, columns: number): void {
 }
 
 /**
- * The lower triangle L of A = L L', by rows, in the place of A. A column that the ones before it explain becomes 0.
- * @param diagonal what a column's rest is compared with: elements of a matrix's diagonal, or of a list
+ * The lower triangle L of A = L L', by rows, in place of A. A column that the ones before it explain becomes 0.
+ * @param diagonal what a column's remainder is compared with: elements of a matrix's diagonal, or of a list
  */
 function choleskyInPlace(
   matrix: Float64Array,
@@ -212,7 +212,7 @@ function rest(matrix: Float64Array, size: number, row: number, column: number): 
   return left;
 }
 
-/** L z = b, with 0 in the columns that L leaves out; z takes the place of b, from `start` on. */
+/** L z = b, with 0 in the columns that L leaves out; z replaces b, from `start` on. */
 function solveInPlace(root: Float64Array, size: number, vector: Float64Array, start: number): void {
   for (let row = 0; row < size; row++) {
     const pivot = root[row * size + row] as number;

@@ -10,17 +10,17 @@ export function share(count: number, replicates: number): Figure {
   const half =
     (Z * Math.sqrt((value * (1 - value)) / replicates + (Z * Z) / (4 * replicates * replicates))) /
     (1 + (Z * Z) / replicates);
-  // At both ends the limit is the value, which rounding may miss.
+  // At both ends the limit is the value itself, which rounding may miss.
   return { value, low: count === 0 ? 0 : centre - half, high: count === replicates ? 1 : centre + half };
 }
 
-/** Mean and variance of values that come one by one (Welford). Equal values have exactly the variance 0. */
+/** Running mean and variance (Welford). The variance of equal values is exactly 0. */
 export class Moments {
   count = 0;
   mean = 0;
   #squares = 0;
 
-  /** @param times the value comes so often */
+  /** @param times how often the value occurs */
   add(value: number, times = 1): void {
     this.count += times;
     const deviation = value - this.mean;
@@ -65,7 +65,7 @@ export class Histogram {
     return moments;
   }
 
-  /** The smallest value with at least so many values at or below it. */
+  /** The smallest value with at least `rank` values at or below it. */
   valueAt(rank: number): number {
     let below = 0;
     let last = 0;
@@ -77,13 +77,13 @@ export class Histogram {
     return last;
   }
 
-  /** The smallest value with a share of at least so many per cent at or below it. */
+  /** The smallest value with at least `percent` per cent of the values at or below it. */
   percentile(percent: number): number {
     return this.valueAt(Math.ceil((percent * this.count) / 100));
   }
 }
 
-/** With its interval from order statistics: how many values are at or below a quantile is binomial, whatever is distributed. */
+/** With its interval from order statistics: the number of values at or below a quantile is binomial for any distribution. */
 export function percentileFigure(histogram: Histogram, percent: number, unit: number): Figure {
   const { low, high } = ranksAround(percent / 100, histogram.count);
   return {
@@ -93,7 +93,7 @@ export function percentileFigure(histogram: Histogram, percent: number, unit: nu
   };
 }
 
-/** Ranks, from 1 on, of the values between which a quantile is with 95 %; at the ends of the values with less, if they are few. */
+/** Ranks, from 1, of two values that enclose a quantile with 95 % confidence, or less if there are too few values. */
 export function ranksAround(q: number, count: number): { readonly low: number; readonly high: number } {
   const { first, weights } = binomial(count, q);
   const tail = (1 - 0.95) / 2;
@@ -114,7 +114,7 @@ export function ranksAround(q: number, count: number): { readonly low: number; r
   return { low: Math.max(1, low), high: Math.min(count, high) };
 }
 
-/** The binomial probabilities that matter, up to a common factor, so that none is too small for a double. */
+/** The binomial probabilities that matter, times a common factor, so that none is too small for a double. */
 function binomial(count: number, q: number): { readonly first: number; readonly weights: number[] } {
   const NEGLIGIBLE = 1e-18;
   const mode = Math.min(count, Math.floor((count + 1) * q));
@@ -132,7 +132,7 @@ function binomial(count: number, q: number): { readonly first: number; readonly 
 }
 
 /**
- * The standard deviation of whole numbers. Its error is that of the mean of the squares, by the delta method.
+ * The standard deviation of whole numbers. Its error comes from that of the mean of the squares, by the delta method.
  */
 export function deviationFigure(histogram: Histogram): Figure {
   const moments = histogram.moments(1);

@@ -1,4 +1,4 @@
-/** What is noted of each replicate, and where. */
+/** What is noted for each replicate, and where. */
 import { evenPoints, leastCommonMultiple } from '../../base/whole-numbers.ts';
 import type { SimulatedDesign, SimulationPlan } from '../plan.ts';
 
@@ -13,8 +13,8 @@ export const CERTAIN = [
 ] as const;
 
 /**
- * Ranges are noted as whole numbers: of counts, each times the least common multiple of the ratio over its own share. So they
- * are compared and counted exactly.
+ * Ranges are noted as whole numbers: each count is multiplied by the least common multiple of the ratio over its own share.
+ * So they are compared and counted exactly.
  */
 export class RangeScale {
   /** What the count of each arm is multiplied by. */
@@ -32,7 +32,7 @@ export class RangeScale {
     this.unit = this.#sum / this.#whole;
   }
 
-  /** Whether a range is at least one part in so many of n participants: of nobody it is, since 0 is all of 0. */
+  /** Whether a range is at least n / `parts`, for n participants. With nobody it is, since 0 is all of 0. */
   isAtLeast(range: number, parts: number, n: number): boolean {
     return parts * range * this.#sum >= n * this.#whole;
   }
@@ -74,7 +74,7 @@ export function levelNames({ factors }: SimulatedDesign): string[] {
   return factors.flatMap(({ name, levels }) => levels.map((level) => `level.${name}.${level}`));
 }
 
-/** Numbers of participants, ascending, the last of them all. */
+/** Numbers of participants, ascending, up to all of them. */
 export function coursePoints(participants: number): number[] {
   return evenPoints(participants, MAX_POINTS);
 }

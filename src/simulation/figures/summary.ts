@@ -1,11 +1,11 @@
-/** Adds the blocks of one design, and makes its figures of them. Memory does not depend on how many replicates there are. */
+/** Adds the blocks of one design, and makes figures from them. Memory does not depend on the number of replicates. */
 import type { SimulationPlan } from '../plan.ts';
 import type { CoursePoint, DesignResult, Figure } from '../result.ts';
 import { around, deviationFigure, Histogram, Moments, percentileFigure, share } from './intervals.ts';
 import { coursePoints, RangeScale, rangeNames, valueNames } from './quantities.ts';
 import type { BlockTally } from './tally.ts';
 
-/** What equal sums of doubles may differ by, per replicate. */
+/** How much equal sums of doubles may differ, per replicate. */
 const ROUNDING = 1e-12;
 
 const PERCENTS = [5, 25, 50, 75, 95] as const;
@@ -14,7 +14,7 @@ export class Summary {
   readonly #plan: SimulationPlan;
   readonly #rangeNames: readonly string[];
   readonly #valueNames: readonly string[];
-  /** Of the ranges with names, then of the points of the course. */
+  /** For the ranges with names, then for the points of the course. */
   readonly #ranges: readonly Histogram[];
   readonly #atLeast5: Float64Array;
   readonly #atLeast10: Float64Array;
@@ -91,7 +91,7 @@ export class Summary {
     };
   }
 
-  /** Its error is that of the first step where it was found: among many, one is far off by chance. */
+  /** Its error is that of the first step where it was found: among many steps, one is far off by chance. */
   #share(): Figure {
     const R = this.#replicates;
     const largest = this.#deviations.reduce((most, sum) => Math.max(most, Math.abs(sum)), 0);
@@ -120,7 +120,7 @@ export class Summary {
   }
 }
 
-/** Adds each row's values to one of the totals each. */
+/** Adds each row's values to the totals, one value to each. */
 function addRows(values: Int32Array | Float64Array, totals: readonly { add(value: number): void }[]): void {
   for (let i = 0; i < values.length; i++) totals[i % totals.length]?.add(values[i] as number);
 }

@@ -7,14 +7,14 @@ import { CERTAIN, coursePoints, RangeScale, rangeNames, valueNames } from './qua
 /** Can be passed from a thread. */
 export interface BlockTally {
   readonly replicates: number;
-  /** Of each replicate: the ranges in the order of `rangeNames`, then those at the points of the course. */
+  /** For each replicate: the ranges in the order of `rangeNames`, then those at the points of the course. */
   readonly ranges: Int32Array;
-  /** For each range with a name: in how many replicates it is at least 5 %, 10 % of its participants. */
+  /** For each range with a name: the number of replicates in which it is at least 5 %, 10 % of its participants. */
   readonly atLeast5: Int32Array;
   readonly atLeast10: Int32Array;
-  /** Of each replicate, for two arms: by how many the first is ahead, at each n. */
+  /** For each replicate with two arms: by how many the first is ahead, at each n. */
   readonly differences: Int32Array;
-  /** Of each replicate, in the order of `valueNames`. */
+  /** For each replicate, in the order of `valueNames`. */
   readonly values: Float64Array;
   /** For each participant and arm: the sums, over replicates, of p_k - r_k/R and of its square. */
   readonly deviations: Float64Array;
@@ -52,7 +52,7 @@ export class Tally {
   readonly #levelCounts: Int32Array;
   /** n_k of each stratum. */
   readonly #stratumCounts: Int32Array;
-  /** Of each arm: the sum of 2i - N - 1 over its participants i = 1 … N. */
+  /** For each arm: the sum of 2i - N - 1 over its participants i = 1 … N. */
   readonly #times: Float64Array;
   readonly #certain = new Int32Array(CERTAIN.length);
   readonly #drawn: Int32Array;
@@ -197,7 +197,7 @@ export class Tally {
       this.#site += this.#guess(chances, this.#levelCounts, this.#level(participant, siteFactor) * arms);
   }
 
-  /** The chance of the arms with the least n_k/r_k, among these those with the largest r_k: guessing one of them by lot. */
+  /** The chance of guessing right by picking at random among the arms with the least n_k/r_k and, of those, the largest r_k. */
   #guess(chances: Float64Array, counts: Int32Array, start: number): number {
     let least = Number.POSITIVE_INFINITY;
     let largestShare = 0;
@@ -239,7 +239,7 @@ export class Tally {
     this.#times[arm] = (this.#times[arm] as number) + 2 * participant + 1 - N;
   }
 
-  /** Of the scaled counts of all arms, from `start` on. */
+  /** The range of the scaled counts of all arms, from `start` on. */
   #range(counts: Int32Array, start: number): number {
     let most = 0;
     let least = Number.POSITIVE_INFINITY;
@@ -271,7 +271,7 @@ export class Tally {
     this.#noteAt(n);
   }
 
-  /** Strata are numbered as they come. */
+  /** Strata are numbered in the order in which they appear. */
   #largestInStratum(n: number): number {
     const arms = this.#counts.length;
     let last = 0;
@@ -283,7 +283,7 @@ export class Tally {
     return largest;
   }
 
-  /** @param of the number of participants that the range is a part of */
+  /** @param of the number of participants that the range is compared with */
   #noteRange(index: number, range: number, of: number): void {
     const { ranges, atLeast5, atLeast10 } = this.#block;
     const name = index - this.#replicate * this.#rangeCount;
@@ -323,7 +323,7 @@ export class Tally {
   }
 }
 
-/** @returns of each participant, by index, whether that many are among the numbers */
+/** @returns for each participant, by index, whether that many are among the numbers */
 function marks(numbers: readonly number[], participants: number): Uint8Array {
   const marks = new Uint8Array(participants);
   for (const n of numbers) marks[n - 1] = 1;

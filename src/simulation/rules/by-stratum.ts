@@ -3,7 +3,7 @@ import { boundedInteger } from '../../random/bounded.ts';
 import type { Pcg64 } from '../../random/pcg64.ts';
 import { ArmDraw, type Participants, type Rule } from './rule.ts';
 
-/** Each participant independently, by the ratio. */
+/** Each participant independently, in the ratio. */
 export class Complete implements Rule {
   readonly drawnFactor = -1;
   readonly chances: Float64Array;
@@ -30,9 +30,9 @@ export class Blocks implements Rule {
   readonly #ratio: readonly number[];
   readonly #sum: number;
   readonly #strata: Int32Array;
-  /** Of each stratum: how often each arm is left in the block that is open. */
+  /** For each stratum: how often each arm is left in the block that is open. */
   readonly #left: Int32Array;
-  /** The sums of these. */
+  /** The sum of these in each stratum. */
   readonly #leftInAll: Int32Array;
   readonly #arm: ArmDraw;
 
@@ -83,7 +83,7 @@ export class Blocks implements Rule {
 export class TwoArms implements Rule {
   readonly drawnFactor = -1;
   readonly chances = new Float64Array(2);
-  /** p of the first arm, given how many more it has than the second. */
+  /** p of the first arm, given by how many it is ahead of the second. */
   readonly #chance: (ahead: number) => number;
   readonly #strata: Int32Array;
   readonly #ahead: Int32Array;

@@ -17,7 +17,7 @@ export class Minimization implements Rule {
   readonly #starts: Int32Array;
   /** n_k of each level of these factors. */
   readonly #counts: Int32Array;
-  /** Of each arm: the imbalance if the participant were assigned to it. */
+  /** For each arm: the imbalance if the participant were assigned to it. */
   readonly #imbalances: Int32Array;
   readonly #arm: ArmDraw;
 
@@ -78,7 +78,7 @@ export class Minimization implements Rule {
     }
   }
 
-  /** Of F arms tied for the best, each gets the mean over their random orders of p for the first and the rest alike. */
+  /** One of the F best arms, at random, has p, and all others share the rest equally. These are the means over that choice. */
   #fillChances(): void {
     const K = this.chances.length;
     const p = this.#p;

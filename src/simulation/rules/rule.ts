@@ -11,21 +11,21 @@ export interface Rule {
   restart(): void;
   /**
    * Fills `chances`, draws an arm and counts it.
-   * @param participant index, from 0 on, each after the one before
+   * @param participant index, from 0 on, in ascending order without gaps
    */
   allocate(participant: number, generator: Pcg64): number;
 }
 
-/** Who comes in a replicate. The arrays are filled anew for each. */
+/** The participants of a replicate. The arrays are filled anew for each. */
 export interface Participants {
-  /** Of each participant: the index of the level of each factor, in the order of the factors. */
+  /** For each participant: the index of the level of each factor, in the order of the factors. */
   readonly levels: Int32Array;
   readonly factors: readonly { readonly name: string; readonly levels: readonly string[] }[];
-  /** @returns of each participant, the number of the stratum by these factors, from 0 on without gaps */
+  /** @returns for each participant, the number of the stratum by these factors, from 0 on without gaps */
   strata(within: readonly number[]): Int32Array;
 }
 
-/** An arm by one double through the cumulative sums of the probabilities. */
+/** Draws an arm with one double, from the cumulative sums of the probabilities. */
 export class ArmDraw {
   readonly #cumulative: Float64Array;
 

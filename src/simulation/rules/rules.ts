@@ -57,7 +57,7 @@ export function comparatorProblem(
     case 'bigstick':
       return Number.isSafeInteger(rule.limit) && rule.limit >= 1
         ? undefined
-        : 'the largest difference must be a whole number from 1 on';
+        : 'the largest difference must be a whole number of at least 1';
   }
 }
 
@@ -75,7 +75,7 @@ function blockProblem(sizes: readonly number[], sum: number, hasRatio: boolean):
     !Number.isSafeInteger(size) || size < sum || size > MAX_BLOCK || size % sum !== 0;
   const wrong = sizes.find(isWrong);
   if (wrong === undefined) return undefined;
-  return `the size ${wrong} is no multiple of ${sum}, ${hasRatio ? 'the sum of the ratio' : 'the number of arms'}, up to ${MAX_BLOCK}`;
+  return `the size ${wrong} is not a multiple of ${sum}, ${hasRatio ? 'the sum of the ratio' : 'the number of arms'}, up to ${MAX_BLOCK}`;
 }
 
 function chanceProblem(p: number, min: number, shown: string): string | undefined {

@@ -1,4 +1,4 @@
-/** The service's own method, by the kernel that the write path uses. */
+/** The service's own method, with the kernel that the write path uses. */
 import type { ImbalanceMeasure } from '../../../events/study.ts';
 import type { Pcg64 } from '../../random/pcg64.ts';
 import { Kernel } from '../../urn/kernel.ts';

@@ -31,7 +31,7 @@ export const AUTOMATIC = { 'Urn-Automatic': 'true' } as const;
 
 /** What the client tells the rest of the page about its requests. */
 interface Listener {
-  /** The service knows no session, or no longer. */
+  /** There is no session, or it has ended. */
   onNoSession(message: string): void;
   onAct(): void;
   actingPerson(): string | undefined;
@@ -46,7 +46,7 @@ export function listenToRequests(to: Listener): void {
 const session: Middleware = {
   onRequest({ request }) {
     const person = listener?.actingPerson();
-    // A header takes Latin-1 alone, so the UTF-8 bytes go as one character each.
+    // A header takes only Latin-1, so each byte of the UTF-8 goes as one character.
     if (person) request.headers.set('X-On-Behalf-Of', bytesAsText(person));
     if (!request.headers.has('Urn-Automatic')) listener?.onAct();
     return request;

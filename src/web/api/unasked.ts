@@ -1,8 +1,8 @@
-/** Asking again what is on the page although nobody asked for it: live lists and polling. */
+/** Fetches again what is on the page without anybody asking for it: live lists and polling. */
 import { hashKey, type QueryClient, type QueryKey } from '@tanstack/react-query';
 import { AUTOMATIC, ConnectionLost } from './client.ts';
 
-/** The queries that are being asked again, by their hashes. Their retries are nobody's act either. */
+/** The queries that are being asked again, by their hashes. Their retries are automatic too. */
 const unasked = new Set<string>();
 
 /** The headers of a query's request. */
@@ -11,7 +11,7 @@ export function headersFor(queryKey: QueryKey): Readonly<Record<string, string>>
 }
 
 /**
- * Asks again what is on the page and begins with one of the keys.
+ * Fetches again the queries on the page that begin with one of the keys.
  * @returns whether the service answered
  */
 export async function refetchUnasked(queries: QueryClient, keys: readonly QueryKey[]): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** What is around every page: where to go, whose key this is, and whether the study is a test. */
+/** What surrounds every page: where to go, whose key this is, and whether the study is a test. */
 import { useQuery } from '@tanstack/react-query';
 import { Suspense, useEffect } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -24,7 +24,7 @@ export function Shell() {
   const navigate = useNavigate();
   const isSignedOut = phase.is === 'out' && (phase.why === 'signed-out' || phase.why === 'only-here');
   useEffect(() => {
-    // The address names a study and a participant, and would lead the next one who signs in to them.
+    // The address names a study and a participant, and would take the next person who signs in there.
     if (isSignedOut) void navigate(address('studies'), { replace: true });
   }, [isSignedOut, navigate]);
   return (
@@ -39,7 +39,7 @@ export function Shell() {
         </main>
       )}
       {phase.is === 'out' && <SignIn why={phase.why} />}
-      {/* Of another session, nothing that is filled in or shown stays. */}
+      {/* Nothing that was filled in or shown stays for another session. */}
       {phase.is === 'in' && <SignedIn key={sessionName(phase.session)} />}
       <Footer />
     </I18nProvider>

@@ -38,7 +38,7 @@ export function Audit() {
           ))}
         </TabList>
         {Object.entries<ReactNode>(panels).map(([name, panel]) => (
-          // What was asked for stays while another section is looked at.
+          // What was asked for is kept while another section is open.
           <TabPanel key={name} id={name} className={styles['panel'] ?? ''} shouldForceMount>
             {panel}
           </TabPanel>

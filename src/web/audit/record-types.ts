@@ -1,4 +1,4 @@
-/** What every record has, as far as the page shows it. */
+/** The members of every record that the page shows. */
 export interface RecordHead {
   readonly type: string;
   readonly at: string;

@@ -1,4 +1,4 @@
-/** The records of a study exactly as they are stored. To see them is recorded, so a press asks for them. */
+/** The records of a study exactly as they are stored. Seeing them is recorded, so they are loaded only on request. */
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -49,7 +49,7 @@ export function RecordsPanel({ study }: { study: string }) {
 
 /** A page of records, newest first. @param before undefined: the newest page */
 async function recordsBefore(study: string, before: number | undefined): Promise<StoredRecord[]> {
-  // How many there are is no secret, and asking for it shows no record.
+  // The number of records is no secret, and asking for it shows none of them.
   const end = before ?? (await results(api.GET('/checkpoint', { params: { query: { study } } }))).size;
   const from = Math.max(0, end - PAGE);
   const page = await results(api.GET('/records', { params: { query: { study, from } } }));

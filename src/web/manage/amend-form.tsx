@@ -1,4 +1,4 @@
-/** The common amendments. What is beyond them is made with the studies file. */
+/** The common amendments. All others are made with the studies file. */
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../../../dist/api-types/openapi.d.ts';
@@ -51,9 +51,9 @@ interface AmendProps {
 export function AmendForm({ study, name, isLive, inForce }: AmendProps) {
   const { t } = useTranslation();
   const act = useStudyAct(study);
-  // The number of the amendment that was looked at: if somebody else is faster, this one is refused.
+  // Fixed when the form opens: if somebody else is faster, this amendment is refused.
   const [amendment] = useState(inForce.design.amendment + 1);
-  const tellChange = useTellChange(study, inForce);
+  const changeText = useChangeText(study, inForce);
   return (
     <Act
       {...act}
@@ -66,7 +66,7 @@ export function AmendForm({ study, name, isLive, inForce }: AmendProps) {
       send={(body, key) => answer(api.POST('/amendments', { ...idempotent(key), body }))}
       tell={({ changes }, { counts }) => (
         <>
-          {changes.map(tellChange)}
+          {changes.map(changeText)}
           <p>{t(counts === 'zero' ? 'manage.effect.beginAnew' : 'manage.effect.keep')}</p>
           <p>{t('manage.effect.amendment', { number: amendment })}</p>
         </>
@@ -227,7 +227,7 @@ function same(one: readonly Limit[], other: readonly Limit[]): boolean {
 }
 
 /** What a change means, with the numbers that this key may know. */
-function useTellChange(study: string, { enrolled: all }: StudyDesign) {
+function useChangeText(study: string, { enrolled: all }: StudyDesign) {
   const { t } = useTranslation();
   const enrolledWith = useEnrolled(study);
   return (change: Change) => {

@@ -39,7 +39,7 @@ function OneStudy({ study, act }: { study: string; act: string | undefined }) {
   const problem = error ?? designError;
   const shown = studies?.find((one) => one.study === study);
   if (shown && (design || !isReader) && act !== undefined)
-    return <TheForm study={study} act={act} isLive={shown.mode === 'live'} design={design} />;
+    return <ChosenForm study={study} act={act} isLive={shown.mode === 'live'} design={design} />;
   return (
     <Page
       title={t('manage.title', { study })}
@@ -75,7 +75,7 @@ interface FormProps {
 }
 
 /** The form that the address names. */
-function TheForm({ study, act, isLive, design }: FormProps) {
+function ChosenForm({ study, act, isLive, design }: FormProps) {
   const { t } = useTranslation();
   const may = { manage: useScope('manage'), force: useScope('force'), supply: useScope('supply') };
   if (may.manage && act in STATE_ACTIONS)

@@ -47,7 +47,7 @@ export function ApprovalFields({ isOptional }: { isOptional: boolean }) {
   );
 }
 
-/** Absent if nothing of it was filled in; what is missing then, the service says. */
+/** Absent if none of it was filled in. If only some of it was, the service says what is missing. */
 export function approvalsOf(filled: Filled) {
   const [name, role, on, reference] = ['name', 'role', 'on', 'reference'].map((part) =>
     filled(`approval_${part}`),

@@ -5,7 +5,7 @@ import { Act, idempotent } from '../parts/act.tsx';
 import { Choice } from '../parts/fields.tsx';
 import { ApprovalFields, approvalsOf, ReasonField, useStudyAct } from './parts.tsx';
 
-/** Which of them say a cause or who approved. */
+/** Which of them have a cause or approvals. */
 export const STATE_ACTIONS = {
   pause: { hasCause: false, isApproved: false },
   resume: { hasCause: false, isApproved: false },

@@ -48,7 +48,7 @@ export type Read =
   | { readonly type: 'proof'; readonly proof: Proof }
   | { readonly type: 'unreadable'; readonly why: string };
 
-/** What a file is: checkpoints, of which receipts are some, or a proof. */
+/** What a file contains: checkpoints, including receipts, or a proof. */
 export function readFile(bytes: Uint8Array, name: string): Read {
   const proof = proofIn(bytes);
   if (proof) return { type: 'proof', proof };

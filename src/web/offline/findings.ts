@@ -84,7 +84,7 @@ async function examineNote(
       );
       for (const proof of fitting)
         if (await isBeginning(claims, other.claims, proof)) return { ...about, is: 'beginning' };
-      // A proof that fits neither may be of another study, so it shows nothing.
+      // A proof that fits neither may be about another study, so it shows nothing.
       return { ...about, is: 'not-proven' };
     }),
   );

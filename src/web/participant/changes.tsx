@@ -33,7 +33,7 @@ const CHANGES: readonly Change[] = [
   { name: 'unblinding', scopes: ['unblind', 'correct'], isFor: everybody, Form: ReportUnblinding },
 ];
 
-/** Those that this key may make of this participant. */
+/** The changes that this key may make to this participant. */
 function useChanges(record: ParticipantRecord): readonly Change[] {
   const { scopes: own } = useSession();
   return CHANGES.filter(({ scopes, isFor }) => scopes.some((scope) => own.includes(scope)) && isFor(record));
@@ -61,7 +61,7 @@ export function Changes({ study, record }: Pick<ChangeProps, 'study' | 'record'>
 /** The form of the change that the address names. */
 export function ChangeForm({ name, ...props }: ChangeProps & { name: string }) {
   const { t } = useTranslation();
-  // It stays after it has been recorded, when it may no longer be possible.
+  // The form stays after the change has been recorded, when it may no longer be possible.
   const change = CHANGES.find((one) => one.name === name);
   const { scopes } = useSession();
   if (!change?.scopes.some((scope) => scopes.includes(scope)))

@@ -12,10 +12,10 @@ import { ExactTime } from '../parts/when.tsx';
 import { useSession, useSessionContext } from '../session/session.tsx';
 import styles from './participant.module.css';
 
-/** Whose code, or that of which pack. */
+/** The participant or the pack whose code is broken. */
 export type Subject = { readonly id: string } | { readonly code: string };
 
-/** What was shown. It is kept nowhere but on the screen. */
+/** What was shown. It is kept only on the screen. */
 export interface Broken {
   readonly subject: Subject;
   /** Absent for a pack that nobody is known to have. */
@@ -47,7 +47,7 @@ export function AskForCode({ study, subject, onBroken, onClose }: AskProps) {
   const [error, setError] = useState<Error>();
   useEffect(() => {
     dialog.current?.showModal();
-    // The reason is all that has to be written.
+    // The reason is the only thing that has to be typed.
     dialog.current?.querySelector('textarea')?.focus();
   }, []);
   const who = acting === undefined ? user : t('participant.onBehalf', { user, person: acting });

@@ -46,7 +46,7 @@ export function By({ user, key_id, on_behalf_of }: Pick<Entry, 'user' | 'key_id'
   return on_behalf_of === undefined ? user : t('participant.onBehalf', { user, person: on_behalf_of });
 }
 
-/** What happened, and in small letters what belongs to it. */
+/** What happened, with details in small letters. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a list of events, each with its own words.
 function What({ entry, withLevels }: { entry: Entry; withLevels: boolean }) {
   const { t } = useTranslation();

@@ -33,7 +33,7 @@ export function Participant() {
         <Link to={address('studies')}>{t('common.toStudies')}</Link>
       </Page>
     );
-  // Another participant begins anew: nothing that was shown of one stays for the next.
+  // Another participant starts afresh: nothing that was shown about one stays for the next.
   const subject = `${study}\n${id}`;
   return id === undefined ? (
     <Find key={subject} study={study} />
@@ -198,7 +198,7 @@ function Recorded({ record, entries }: { record: ParticipantRecord; entries: rea
   const before = record['urn.as_randomized'] ?? {};
   const pack = record['urn.code'];
   const former = record['urn.id_as_randomized'];
-  // Wrong entries that were replaced come before the one that holds.
+  // Wrong entries that were replaced come before the valid one.
   const enrolment = entries.findLast(({ type }) => type in ENROLMENTS);
   return (
     <section className="card">
@@ -237,7 +237,7 @@ function Recorded({ record, entries }: { record: ParticipantRecord; entries: rea
   );
 }
 
-/** How somebody came into the study, as the label of when that was. */
+/** How somebody entered the study, as the label for the time. */
 const ENROLMENTS = {
   ParticipantRandomized: 'participant.randomized',
   ParticipantImported: 'participant.imported',

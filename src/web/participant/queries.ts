@@ -1,4 +1,4 @@
-/** What the service knows of one participant. */
+/** What the service knows about one participant. */
 import { queryOptions } from '@tanstack/react-query';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { api, results, type Schemas } from '../api/client.ts';

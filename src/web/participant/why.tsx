@@ -14,7 +14,7 @@ import styles from './participant.module.css';
 
 type Explanation = Schemas['Explanation'];
 
-/** It is asked for only on demand and never by itself again, because each reading is recorded as a disclosure. */
+/** Fetched only on demand, and never again by itself, because each reading is recorded as a disclosure. */
 export function Why({ study, id }: { study: string; id: string }) {
   const { t } = useTranslation();
   const [explanation, setExplanation] = useState<Explanation>();
@@ -298,7 +298,7 @@ function Swatch({ colour }: { colour: string }) {
   );
 }
 
-/** Of the arm, which keeps its colour in all its slots. */
+/** The colour of the arm, the same in all its slots. */
 function colourOf(treatments: readonly string[], slot: number): string {
   const arms = [...new Set(treatments)];
   return armColour(arms.indexOf(treatments[slot] ?? ''));

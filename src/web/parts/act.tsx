@@ -1,6 +1,6 @@
 /**
- * Something that is recorded: a form, then what will happen in words, after a dry run, then one confirmation. Every act
- * on the pages goes through these steps; only an emergency does not.
+ * The steps of everything that is recorded: a form, what will happen in words after a dry run, and one confirmation. Only
+ * an emergency skips them.
  */
 import { Fragment, type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -12,13 +12,13 @@ import { useIdempotencyKey } from './idempotency.ts';
 import { Page } from './page.tsx';
 import { ProblemNotice } from './problem.tsx';
 
-/** The header of a request that is sent at most once, however often it is repeated. */
+/** The header of a request that takes effect at most once, however often it is repeated. */
 export const idempotent = (key: string) => ({ params: { header: { 'Idempotency-Key': key } } });
 
 /** What the dry run says. */
 export interface Effect {
   readonly counts: 'moves' | 'stays' | 'zero';
-  /** Of an amendment: the design that would be in force. */
+  /** For an amendment: the design that would be in force. */
   readonly design?: unknown;
 }
 
@@ -28,7 +28,7 @@ interface ActProps<Body extends object> {
   readonly chips: ReactNode;
   /** The fields. */
   readonly children: ReactNode;
-  /** Where it came from, and what that is called. */
+  /** The page to go back to, and its name. */
   readonly back: { readonly to: string; readonly text: string };
   readonly bodyOf: (filled: Filled) => Body;
   /** @throws ApiProblem, ConnectionLost */
@@ -82,7 +82,7 @@ export function Act<Body extends object>(props: ActProps<Body>) {
     <Page title={title} chips={chips} width="narrow">
       <div className="card">
         <ProblemNotice error={error} />
-        {/* The fields stay, with what was filled in, for whoever goes back to them. */}
+        {/* The fields keep what was filled in, for anyone who goes back to them. */}
         <div hidden={step.is !== 'form'}>
           <CheckedForm onFilled={(filled, lines) => void look(filled, lines)}>
             {children}

@@ -1,4 +1,4 @@
-/** Fields of forms: the label above, what is wrong beside, and all that is wrong summed up at the top. */
+/** Fields of forms: the label above, the problem beside, and a summary of all problems at the top. */
 import { type FormEvent, type ReactNode, useId, useRef, useState } from 'react';
 import { FieldError } from 'react-aria-components/FieldError';
 import { Form } from 'react-aria-components/Form';
@@ -13,7 +13,7 @@ import { useTranslation } from 'react-i18next';
 /** What was filled in, by the names of the fields; empty ones are undefined. */
 export type Filled = (name: string) => string | undefined;
 
-/** A field as it was filled in, as people read it. */
+/** A filled-in field, in the form that people read. */
 export type Line = readonly [label: string, text: string];
 
 interface CheckedFormProps {
@@ -113,14 +113,14 @@ export function TextLine({ label, hint, isOptional = false, isLong = false, min,
 }
 
 /**
- * Takes back what was said to be wrong as soon as it is mended. Otherwise that would happen when the field is left: the
- * button would move away under the finger that presses it.
+ * Removes a problem as soon as it is mended. Otherwise that would happen when the field is left, and the button would move
+ * away from under the finger that presses it.
  */
 function mended({ currentTarget }: FormEvent<HTMLInputElement | HTMLTextAreaElement>): void {
   if (currentTarget.validity.valid) currentTarget.dispatchEvent(new Event('change'));
 }
 
-/** In the language of the page: the browser speaks its own. */
+/** In the language of the page. The browser's own messages may be in another language. */
 function Wrong() {
   const { t } = useTranslation();
   return (
@@ -142,7 +142,7 @@ function FieldLabel({ label, isOptional }: { label: string; isOptional: boolean 
   );
 }
 
-/** A value, and how it is called. */
+/** A value, and its label. */
 export type Option = readonly [value: string, text: string];
 
 interface ChoiceProps extends FieldProps {
@@ -151,7 +151,7 @@ interface ChoiceProps extends FieldProps {
   readonly onChange?: (value: string) => void;
 }
 
-/** One of a few: all are seen at once. */
+/** One of a few, all of them visible. */
 export function Choice({ label, hint, options, isOptional = false, ...field }: ChoiceProps) {
   return (
     <RadioGroup isRequired={!isOptional} {...field}>

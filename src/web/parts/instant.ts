@@ -1,4 +1,4 @@
-/** Instants as a field of the browser has them: in the reader's zone, without naming it. */
+/** Instants in the form of the browser's fields: in the reader's zone, without naming it. */
 
 /** In ISO 8601 (UTC). */
 export function instantOf(local: string): string {

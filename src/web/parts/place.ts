@@ -1,6 +1,6 @@
 /**
- * Which study and participant a page is about. They are in the fragment of the URL, which a browser keeps to itself: it is
- * in no request, in no log of a proxy and in no Referer.
+ * Which study and participant a page is about. They are in the fragment of the URL, which a browser keeps to itself: it
+ * appears in no request, no log of a proxy and no Referer.
  */
 import { useMemo } from 'react';
 import { useLocation } from 'react-router';

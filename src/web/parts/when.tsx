@@ -1,6 +1,6 @@
 import { useLanguage } from '../words/index.ts';
 
-/** A time in the reader's zone, with UTC beside. */
+/** A time in the reader's zone, with UTC alongside. */
 export function When({ at, utc = true }: { at: string; utc?: boolean }) {
   const { language } = useLanguage();
   const date = new Date(at);

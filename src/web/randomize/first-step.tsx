@@ -1,4 +1,4 @@
-/** What the form needs to know of the study, and what is shown instead when nobody can be randomized. */
+/** What the form needs to know about the study, and what is shown instead when nobody can be randomized. */
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { api, results } from '../api/client.ts';
@@ -61,7 +61,7 @@ export function FirstStep({ study, draft, onChange, refusal, onChecked }: Props)
   );
 }
 
-/** The chosen levels that can still be chosen, in the order of the form. Where there is one alone, nobody needs to choose. */
+/** The chosen levels that can still be chosen, in the order of the form. Where there is only one, it is chosen already. */
 function possible(
   { factors }: { readonly factors: readonly { readonly name: string; readonly levels: readonly string[] }[] },
   { levels: chosen }: Draft,

@@ -3,7 +3,7 @@ import { queryOptions } from '@tanstack/react-query';
 
 type Matches = (id: string) => boolean;
 
-/** The engine is large, so it comes only where there is a pattern. */
+/** The engine is large, so it is loaded only if there is a pattern. */
 export const idPatternQuery = (pattern: string | undefined) =>
   queryOptions({
     queryKey: ['id-pattern', pattern],

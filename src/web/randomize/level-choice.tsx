@@ -7,11 +7,11 @@ import { factorName } from '../parts/record.ts';
 import styles from './page.module.css';
 
 /** What fits side by side on a telephone, all as wide as the longest. */
-const MOST_SEGMENTS = 4;
-const MOST_CHARACTERS = 20;
+const MAX_SEGMENTS = 4;
+const MAX_CHARACTERS = 20;
 
 interface Choice {
-  /** Of the field in the document. */
+  /** The id of the field in the document. */
   readonly id: string;
   readonly factor: string;
   readonly levels: readonly string[];
@@ -23,7 +23,7 @@ interface Choice {
 export function LevelChoice(choice: Choice) {
   const { levels } = choice;
   const width = Math.max(...levels.map((level) => level.length)) * levels.length;
-  const isSegmented = levels.length <= MOST_SEGMENTS && width <= MOST_CHARACTERS;
+  const isSegmented = levels.length <= MAX_SEGMENTS && width <= MAX_CHARACTERS;
   return isSegmented ? <Segments {...choice} /> : <List {...choice} />;
 }
 
@@ -49,7 +49,7 @@ function Segments({ id, factor, levels, chosen, problem, onChoose }: Choice) {
   );
 }
 
-/** The browser's own, which every telephone shows in the way its owner knows. */
+/** The browser's own list, which every telephone shows in the way its owner knows. */
 function List({ id, factor, levels, chosen, problem, onChoose }: Choice) {
   const { t } = useTranslation();
   const problemId = `${id}-problem`;

@@ -1,4 +1,4 @@
-/** The first step: who is to be randomized. */
+/** The first step: whom to randomize. */
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -23,7 +23,7 @@ interface Props {
   readonly onChange: (draft: Draft) => void;
   /** Why the participant was not randomized when it was tried. */
   readonly refusal: Error | undefined;
-  /** The service would take the participant. */
+  /** Called when the service would accept the participant. */
   readonly onChecked: (draft: Draft) => void;
 }
 
@@ -136,7 +136,7 @@ function IdField({ id, pattern, fits, problem, onChange }: IdFieldProps) {
   );
 }
 
-/** All problems at once, each of which leads to its field. */
+/** All problems together, each with a link to its field. */
 function Summary({ problems }: { problems: readonly Problem[] }) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);

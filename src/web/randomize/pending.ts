@@ -7,7 +7,7 @@ import type { Draft } from './draft.ts';
 
 export interface Pending extends Draft {
   readonly idempotencyKey: string;
-  /** The API key whose session sent it, and the person who acted. Nobody else asks for its answer unawares. */
+  /** The API key whose session sent it, and the person who acted. Nobody else asks for its answer unknowingly. */
   readonly keyId: string;
   readonly acting: string | undefined;
 }

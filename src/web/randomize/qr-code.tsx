@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import styles from './page.module.css';
 
-/** The encoder comes when the first code is shown. */
+/** The encoder is loaded when the first code is shown. */
 export function QrCode({ content, label }: { content: Uint8Array; label: string }) {
   const { data: code } = useQuery({
     queryKey: ['qr-encoder'],
@@ -9,7 +9,7 @@ export function QrCode({ content, label }: { content: Uint8Array; label: string 
     select: (encode) => encode([...content], { ecc: 'L', border: 4 }),
     staleTime: Number.POSITIVE_INFINITY,
   });
-  // It keeps its place until then.
+  // This keeps its space until then.
   if (!code) return <div className={styles.qr} />;
   const { size, data } = code;
   const squares = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')));

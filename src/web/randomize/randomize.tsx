@@ -75,10 +75,10 @@ function useRandomizing(study: string, go: ReturnType<typeof useStep>['go']) {
   };
   const refuse = (sent: Pending, error: Error) => {
     settle();
-    // What was entered in another study belongs to that one's form.
+    // What was entered in another study belongs to the form of that study.
     if (sent.study === study) setDraft({ study, id: sent.id, levels: sent.levels });
     setRefusal(error);
-    // The study is not what the form took it for.
+    // The study may not be what the form took it for.
     void queries.invalidateQueries();
     go('participant', { replace: true });
   };

@@ -1,4 +1,4 @@
-/** What is recorded of a participant, as far as the reader may see it. */
+/** What is recorded about a participant, as far as the reader may see it. */
 import { useQuery } from '@tanstack/react-query';
 import { Trans, useTranslation } from 'react-i18next';
 import { factorName, levelsOf, type ParticipantRecord, randomizedAt } from '../parts/record.ts';

@@ -14,7 +14,7 @@ import { recordOf } from './requests.ts';
 const EXPLAINED = ['paused', 'closed', 'importing', 'suspended', 'full', 'level-closed', 'no-code'] as const;
 type Explained = (typeof EXPLAINED)[number];
 
-/** Those of which only the service knows whom they concern. */
+/** The reasons for which only the message of the service says whom they concern. */
 const WITH_MESSAGE: ReadonlySet<string> = new Set(['full', 'level-closed']);
 
 export function Refusal({ error, draft }: { error: Error; draft: Draft }) {

@@ -1,4 +1,4 @@
-/** What is asked of the service about a participant who is to be randomized. */
+/** The requests to the service about a participant to be randomized. */
 import { answer, api, results } from '../api/client.ts';
 import type { ParticipantRecord } from '../parts/record.ts';
 import type { Draft } from './draft.ts';

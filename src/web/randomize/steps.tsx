@@ -4,7 +4,7 @@ import styles from './page.module.css';
 const STEPS = ['participant', 'review', 'result'] as const;
 export type Step = (typeof STEPS)[number];
 
-/** Where somebody is on the way. */
+/** Shows which step the reader has reached. */
 export function Steps({ now }: { now: Step }) {
   const { t } = useTranslation();
   return (

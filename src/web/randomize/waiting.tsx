@@ -11,7 +11,7 @@ interface Props {
   readonly pending: Pending;
   /** It was found here, so it had been sent before. */
   readonly isLeftOver: boolean;
-  /** Send it at once. Otherwise a person decides. */
+  /** Send it immediately. Otherwise a person decides. */
   readonly isSentAtOnce: boolean;
   readonly onAnswer: (outcome: Outcome) => void;
   /** The service refused, and nothing was recorded. */
@@ -50,7 +50,7 @@ function useRequest({ pending, isSentAtOnce, onAnswer, onRefused }: RequestProps
         else setFailed({ attempt, error });
       },
     );
-    // Whoever leaves the page finds the request again on coming back.
+    // Anyone who leaves the page finds the request again on coming back.
     return () => {
       isAbandoned = true;
       clearTimeout(timer);

@@ -46,7 +46,7 @@ const CHECK_MS = 60_000;
 /** When a person last did something here: a request that was not automatic. */
 let lastAct = Date.now();
 
-/** By what was done in this tab, and by what the service has heard from all of them. */
+/** The later of two times: from what was done in this tab, and from what the service has heard from all tabs. */
 export function idleEndsAt({ idle_ends_at }: Session): number {
   return Math.max(lastAct + IDLE_MS, Date.parse(idle_ends_at));
 }
@@ -76,7 +76,7 @@ function usePhase() {
   const enter = useCallback(
     (session: Session) => {
       if (known.current !== undefined && known.current !== sessionName(session)) {
-        // Another tab signed in anew, perhaps with another key: what was shown to the one is not for the other.
+        // Another tab signed in anew, perhaps with another key: what the old one could see is not for the new one.
         queries.clear();
         sessionStorage.removeItem(ACTING);
       }
@@ -127,8 +127,8 @@ function useHiddenWhenAway(setPhase: (phase: Phase) => void, check: () => Promis
 }
 
 /**
- * Once a minute on a page that somebody sees, and when time is up, the service is asked whether the session is over: the
- * key may have been revoked, and another tab may have prolonged it.
+ * Asks the service whether the session is over: once a minute while the page is visible, and when time is up. The key may
+ * have been revoked, and another tab may have prolonged the session.
  */
 function useRegularCheck(phase: Phase, check: () => Promise<void>) {
   useEffect(() => {

@@ -1,20 +1,20 @@
 /**
- * Hears that a study has changed, by GET /changes. All tabs of the browser share one stream: the tab that has the lock
+ * Learns from GET /changes that a study has changed. All tabs of the browser share one stream: the tab that has the lock
  * listens, and tells the others.
  */
 
-/** `change`: something on the page may be out of date. `open` and `lost`: whether changes are heard of. */
+/** `change`: something on the page may be out of date. `open` and `lost`: whether changes are being received. */
 export type News = 'change' | 'open' | 'lost';
 
 /** What a tab asks when it opens. */
 const IS_IT_OPEN = 'is it open?';
-/** A stream ends every few minutes, and the browser opens the next one; only after this time it is lost. */
+/** A stream ends every few minutes, and the browser opens the next one. Only after this time does it count as lost. */
 const LOST_AFTER_MS = 5_000;
-/** Where the service refused the stream, because there are too many. */
+/** When to try again if the service refused the stream because there are too many. */
 const AGAIN_AFTER_MS = 60_000;
 
 /** @returns a function that ends it */
-export function hearChanges(study: string, hear: (news: News) => void): () => void {
+export function listenForChanges(study: string, hear: (news: News) => void): () => void {
   const name = `urn-changes ${study}`;
   const channel = new BroadcastChannel(name);
   const ended = new AbortController();
@@ -39,7 +39,7 @@ export function hearChanges(study: string, hear: (news: News) => void): () => vo
   };
 }
 
-/** Listens until the end. The browser itself opens a stream that broke off anew. */
+/** Listens until the end. The browser reopens a stream that broke off. */
 function listen(study: string, tell: (news: News) => void, ended: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     let stream: EventSource;

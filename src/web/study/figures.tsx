@@ -29,7 +29,7 @@ export function Figures({ summary }: { summary: Schemas['Studies'][number] }) {
   const { study } = summary;
   const { data: enrolment, error } = useEnrolment(study);
   const arms = useArms(study);
-  const [firstFactor] = useFactors(study).filter(isTold);
+  const [firstFactor] = useFactors(study).filter(isWorthShowing);
   return (
     <div className={`grid ${style.figures}`}>
       <ProblemNotice error={enrolment ? null : error} />
@@ -46,7 +46,7 @@ export function Figures({ summary }: { summary: Schemas['Studies'][number] }) {
 export function LevelTables({ study }: { study: string }) {
   const { data: enrolment } = useEnrolment(study);
   const arms = useArms(study);
-  const factors = useFactors(study).filter(isTold);
+  const factors = useFactors(study).filter(isWorthShowing);
   if (!enrolment || (enrolment.treatments && !arms)) return null;
   const shown = enrolment.treatments ? factors : factors.slice(1);
   return (
@@ -59,11 +59,11 @@ export function LevelTables({ study }: { study: string }) {
 }
 
 /** If everybody has the same level, there is nothing to show. */
-function isTold({ levels }: FactorCounts): boolean {
+function isWorthShowing({ levels }: FactorCounts): boolean {
   return levels.length > 1;
 }
 
-/** Keeps the place of a chart. */
+/** Keeps the space of a chart. */
 function Waiting() {
   return <div className={`card ${style.waiting}`} aria-busy />;
 }
@@ -95,7 +95,7 @@ function EnrolmentCard({
   const { language } = useLanguage();
   const isNarrow = useNarrow();
   const { limits } = useSession();
-  // Of some levels, nobody said how many are wanted.
+  // The target is for the whole study. Nobody said how many are wanted of some of its levels.
   const target = limits.length === 0 ? wanted : undefined;
   const finding =
     target === undefined
@@ -141,14 +141,14 @@ export function Balance({ study }: { study: string }) {
 
 interface BalanceOverTimeProps {
   readonly study: string;
-  /** Shown until the service knows what was to be expected. */
+  /** Shown until the service has worked out what was to be expected. */
   readonly points: readonly DifferencePoint[];
-  /** How many participants an arm with the share 1 has of as many as there are arms. */
+  /** How many participants an arm with the share 1 gets, of as many participants as there are arms. */
   readonly share: number;
   readonly enrolled: number;
 }
 
-/** The line and its band are of the same numbers: as the urns count them. */
+/** The line and its band come from the same numbers, as the urns count them. */
 function BalanceOverTime({ study, points, share, enrolled }: BalanceOverTimeProps) {
   const { t } = useTranslation();
   const { language } = useLanguage();

@@ -1,16 +1,16 @@
-/** Keeps what is on the page as the study is now, and says how. */
+/** Keeps the page up to date with the study, and says how. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import { refetchUnasked } from '../api/unasked.ts';
 import { studiesQuery } from '../session/studies-query.ts';
-import { hearChanges } from './changes.ts';
+import { listenForChanges } from './changes.ts';
 import { paced } from './paced.ts';
 import { keyOfStudy } from './queries.ts';
 
 const AT_MOST_EVERY_MS = 1_000;
 const POLL_MS = 10_000;
 
-/** `polling`: the page looks every ten seconds. */
+/** `polling`: the page checks every ten seconds. */
 export type Liveness = 'connecting' | 'live' | 'polling' | 'offline';
 
 export function useLive(study: string): Liveness {
@@ -20,32 +20,32 @@ export function useLive(study: string): Liveness {
   const [isAnswered, setAnswered] = useState(true);
 
   useEffect(() => {
-    const look = paced(async () => {
+    const refresh = paced(async () => {
       setAnswered(await refetchUnasked(queries, [keyOfStudy(study), studiesQuery.queryKey]));
     }, AT_MOST_EVERY_MS);
     let isOpen = false;
     let isBehind = false;
-    // A tab that nobody sees looks when it is shown again.
-    const lookIfSeen = () => {
+    // A hidden tab checks when it is shown again.
+    const checkIfVisible = () => {
       isBehind = document.hidden;
-      if (!isBehind) look.ask();
+      if (!isBehind) refresh.ask();
     };
-    const lookIfBehind = () => isBehind && lookIfSeen();
-    document.addEventListener('visibilitychange', lookIfBehind);
-    const end = hearChanges(study, (news) => {
+    const checkIfBehind = () => isBehind && checkIfVisible();
+    document.addEventListener('visibilitychange', checkIfBehind);
+    const end = listenForChanges(study, (news) => {
       if (news === 'change') {
-        lookIfSeen();
+        checkIfVisible();
         return;
       }
       isOpen = news === 'open';
       setStream(news);
     });
-    const poll = setInterval(() => !isOpen && lookIfSeen(), POLL_MS);
+    const poll = setInterval(() => !isOpen && checkIfVisible(), POLL_MS);
     return () => {
       clearInterval(poll);
       end();
-      document.removeEventListener('visibilitychange', lookIfBehind);
-      look.stop();
+      document.removeEventListener('visibilitychange', checkIfBehind);
+      refresh.stop();
     };
   }, [queries, study]);
 

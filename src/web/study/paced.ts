@@ -1,4 +1,4 @@
-/** Work that many events ask for: once at a time, with a pause after it, and once more for those that came meanwhile. */
+/** Work that many events ask for: one run at a time, a pause after it, and one more run for events that came meanwhile. */
 export interface Paced {
   ask(): void;
   stop(): void;

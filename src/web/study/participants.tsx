@@ -65,7 +65,7 @@ export function Participants({ study }: { study: string }) {
   );
 }
 
-/** How the list was left is kept in memory, for whoever comes back from a participant. It ends with the session. */
+/** Remembers how the list was left, for a reader who comes back from a participant. It is forgotten with the session. */
 function useListView(study: string) {
   const queries = useQueryClient();
   const kept = [...keyOfStudy(study), 'view'];
@@ -125,7 +125,7 @@ function ParticipantTable({ study, participants, view, onSort }: ParticipantTabl
           const at = randomizedAt(one);
           const classes = [
             one['urn.voided'] && style.voided,
-            // A row that appears while somebody looks is shown to be new.
+            // A row that appears while the page is open is marked as new.
             Date.parse(at) > openedAt && style.fresh,
           ].filter(Boolean);
           return (

@@ -1,4 +1,4 @@
-/** What the page of a study asks the service. None of it is a disclosure but the band of the balance (use-expected.ts). */
+/** What the page of a study asks the service. Only the band of the balance (use-expected.ts) is a disclosure. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { answer, api, results, type Schemas } from '../api/client.ts';
 import { headersFor } from '../api/unasked.ts';
@@ -52,7 +52,7 @@ export function listQuery(study: string, view: ListView) {
       const { results: participants, headers } = await answer(list);
       return { participants, total: Number(headers.get('Urn-Total')) };
     },
-    // The list keeps its place while another page comes.
+    // The list stays while another page is loaded.
     placeholderData: keepPreviousData,
   });
 }

@@ -26,7 +26,7 @@ type StudySummary = Schemas['Studies'][number];
 
 export function Study() {
   const { study } = usePlace();
-  // Another study begins anew: nothing of the last one is kept.
+  // Another study starts afresh: nothing of the last one is kept.
   return study === undefined ? (
     <Navigate to={address('studies')} replace />
   ) : (
@@ -63,7 +63,7 @@ function Contents({ summary }: { summary: StudySummary }) {
   const mayList = useScope('read', 'blinded');
   const mayExpect = useMayExpect();
   const hasAny = enrolled > 0;
-  // Who may not read the list has their work on other pages.
+  // People who may not read the list do their work on other pages.
   if (!mayList)
     return (
       <div className="grid">

@@ -21,7 +21,7 @@ export function Tiles({ summary }: { summary: Schemas['Studies'][number] }) {
     <section className={`grid ${style.tiles}`} aria-label={t('study.tiles')}>
       <Tile label={levels === '' ? t('study.enrolled') : t('study.enrolledWithin', { levels })}>
         {enrolled}
-        {/* The target is that of the whole study, which says nothing about some of its levels. */}
+        {/* The target is for the whole study, and says nothing about some of its levels. */}
         {target !== undefined && levels === '' && (
           <span className="soft"> {t('study.ofTarget', { target })}</span>
         )}

@@ -9,7 +9,7 @@ export function useEnrolment(study: string) {
   return useQuery(enrolmentQuery(study));
 }
 
-/** Undefined for whoever sees no arms. */
+/** Undefined for readers who see no arms. */
 export function useArms(study: string): readonly StudyArm[] | undefined {
   const { data: enrolment } = useEnrolment(study);
   const seesArms = enrolment?.treatments !== undefined;
@@ -23,7 +23,7 @@ export interface FactorCounts {
   readonly levels: Enrolment['levels'];
 }
 
-/** In the order of the configuration, like the levels of each; without levels that the key is not told of. */
+/** In the order of the configuration, like the levels of each; without levels that the key may not know of. */
 export function useFactors(study: string): readonly FactorCounts[] {
   const { data: enrolment } = useEnrolment(study);
   const { limits } = useSession();

@@ -1,4 +1,4 @@
-/** The balance of a study as it was and as it was to be expected, for those who may see it. */
+/** The actual and the expected balance of a study, for those who may see it. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { Expected } from '../../charts/difference-chart.tsx';
 import type { DifferencePoint } from '../../charts/series.ts';
@@ -9,8 +9,8 @@ const RENEW_MS = 60_000;
 const AGAIN_AFTER_SECONDS = 5;
 
 /**
- * Each answer is recorded. So it is asked for when somebody opens the page or comes back to it, and not with every new
- * participant: its key does not begin like those that are asked again then.
+ * Each answer is recorded. So it is fetched when somebody opens the page or comes back to it, and not with every new
+ * participant: its key does not begin like those that are fetched again then.
  */
 const expectedQuery = (study: string) =>
   queryOptions({
@@ -34,7 +34,7 @@ export function useMayExpect(): boolean {
 export interface ExpectedCourse {
   readonly points: readonly DifferencePoint[];
   readonly band: readonly Expected[];
-  /** Of the largest difference so far, in per cent. */
+  /** The percentile of the largest difference so far. */
   readonly percentile: number;
 }
 

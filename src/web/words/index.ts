@@ -30,8 +30,10 @@ export async function startWords(): Promise<void> {
 }
 
 function preferred(): Language {
-  const wished = [localStorage.getItem(CHOSEN), ...navigator.languages].map((tag) => tag?.slice(0, 2));
-  return (wished.find((code) => code !== undefined && code in LANGUAGES) as Language | undefined) ?? 'en';
+  const preferences = [localStorage.getItem(CHOSEN), ...navigator.languages].map((tag) => tag?.slice(0, 2));
+  return (
+    (preferences.find((code) => code !== undefined && code in LANGUAGES) as Language | undefined) ?? 'en'
+  );
 }
 
 async function change(language: Language): Promise<void> {

@@ -100,7 +100,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(readFileSync('CHANGELOG.md', 'utf8')).toContain(sha256);
       const again = await command(['bundle', '--study', NAME, '--data', data, '--out', bundles.full]);
       expect(again.code).toBe(2);
-      expect(again.stderr).toContain('exists already');
+      expect(again.stderr).toContain('already exists');
     });
 
     it('with the same bytes from the same log', async () => {

@@ -87,17 +87,17 @@ describe('urn studies check', () => {
 describe('urn studies amend, of arms, ratio, urns and factors', () => {
   it('shows the odds of every open level before and after an arm is closed, and records that it did', async () => {
     await enter({ A: 20, B: 18, C: 25 });
-    expect(await dryRun(arms('[A, B]'))).toBe(`dry run: nothing was recorded; it would be
+    expect(await dryRun(arms('[A, B]'))).toBe(`dry run: nothing was recorded; the record would be
 event       StudyAmended
 study       Sleep (test, 63 participants)
 amendment   1
 treatments  "C" takes no new participants (25 participants keep it)
 history     keep (by default; --history says otherwise)
 reason      the board decided it
-effect      No count of an urn changes. The counts of a closed arm stay aside, and count again if it is reopened.
+effect      No count in any urn changes. The counts of a closed arm are set aside, and count again if it is reopened.
 
 probability of each arm at the next draw, if the urn of the level is the one that is drawn from
-(not for anybody who is blinded)
+(not for blinded readers)
                A before  B before  C before  A after  B after
 sex = Male     0.3411    0.3566    0.3023    0.4750   0.5250
 sex = Female   0.3333    0.3333    0.3333    0.5000   0.5000
@@ -158,7 +158,7 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
     expect(await dryRun(wished)).not.toMatch(/probability|history/);
     expect(ofType('EvidenceDisclosed')).toEqual([]);
     expect(await dryRun(wished, '--history', 'restart')).toContain(
-      'The urns begin anew: whoever is in the study now stays in it and is counted no more.',
+      'The urns begin anew: everybody now in the study stays in it, but is no longer counted.',
     );
   });
 
@@ -181,7 +181,7 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
     await log.close();
     const closed = await dryRun(STUDY.replace('[Cook, Dupage]', '[Dupage]'));
     expect(closed.match(/^key .*$/gm)).toEqual([
-      `key           ${ids[0]} of cook is limited to site = "Cook": it keeps whom it has, and can enter nobody new`,
+      `key           ${ids[0]} of cook is limited to site = "Cook": it keeps its participants, and cannot enrol anybody new`,
     ]);
     const retired = await dryRun(STUDY.replace('    site: [Cook, Dupage]\n', ''));
     expect(retired.match(/ of \w+ is limited/g)).toEqual([' of cook is limited', ' of both is limited']);
@@ -249,7 +249,7 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
       'arms in another order',
       arms('[B, A, C]'),
       [],
-      /yaml:5: treatments differs .*, which no amendment changes/,
+      /yaml:5: treatments differs .*, which no amendment can change/,
     ],
   ] as const)('refuses %s, and says why', async (_, text, args, message) => {
     expect(await amend(text, ...args)).toMatchObject({
@@ -269,7 +269,7 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
     );
     expect((await amend(without.replace('[A, B, C]', '[A, B]'))).code).toBe(0);
     expect((await amend(without.replace('[A, B, C]', '[X, A]'))).stderr).toMatch(
-      /^hint: one arm is closed and another one is added/,
+      /^hint: one arm is closed and another is added/,
     );
   });
 });

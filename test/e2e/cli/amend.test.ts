@@ -77,7 +77,7 @@ describe('urn studies amend', () => {
     );
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: `dry run: nothing was recorded; it would be
+      stdout: `dry run: nothing was recorded; the record would be
 event              StudyAmended
 study              Sleep (live, 1 participants)
 amendment          1
@@ -90,10 +90,10 @@ target_enrollment  400 participants
 reason             new site, Cook closed
 approved by        Dr. A. Ruiz, sponsor, 2027-03-01, Amendment 3
 protocol           3.0, 2027-02-20
-effect             No count of an urn changes. A new level begins with the same odds for every arm. Keys that are limited to a renamed level keep it.
+effect             No count in any urn changes. A new level begins with the same odds for every arm. Keys that are limited to a renamed level keep it.
 `,
     });
-    expect(stderr).toMatch(/^hint: site has a level that goes and one that comes; .* --rename "site:/);
+    expect(stderr).toMatch(/^hint: site loses one level and gains another; .* --rename "site:/);
     expect(amendments()).toEqual([]);
   });
 
@@ -144,12 +144,12 @@ effect             No count of an urn changes. A new level begins with the same 
     const behind = await check(LIVE);
     expect(behind.code).toBe(0);
     expect(behind.stdout).toMatch(/^Sleep: behind, amendment 1\n {2}factors\.site differs \(in force: .*\n/);
-    expect(behind.stdout).toContain('The file says what an earlier design was');
+    expect(behind.stdout).toContain('The file describes an earlier design');
     const other = await check(withSites(COOK, DUPAGE, 'Elsewhere'));
     expect(other.code).toBe(1);
     expect(other.stdout).toMatch(/^Sleep: differs, amendment 1\n/);
     const back = await amend(LIVE, '--dry-run');
-    expect(back.stderr).toContain('warning: the file says what an earlier design was, so this takes back');
+    expect(back.stderr).toContain('warning: the file describes an earlier design, so this reverts');
     expect(back.stdout).toContain(`"${MCLEAN}" takes no new participants (nobody has it)`);
   });
 
@@ -179,11 +179,13 @@ effect             No count of an urn changes. A new level begins with the same 
     expect(lines.map((line) => line.replace(/studies-\d+\.yaml/, 'FILE').replace(/ \(hint: .*/, ''))).toEqual(
       [
         expect.stringMatching(/^urn: --rename "site:x": "site" has no such level/),
-        'FILE:4: the file says another protocol than --protocol',
-        'FILE:3: mode differs (in force: live; file: test), which no amendment changes',
-        'FILE:8: treatments differs (in force: ["A", "B"]; file: ["B", "A"]), which no amendment changes',
-        expect.stringMatching(/^FILE:12: factors\.site differs \(in force: .*, which no amendment changes$/),
-        'FILE:11: the factor "age" is new: nobody so far has a level of it, so its urns would have no counts',
+        'FILE:4: the file names a different protocol from --protocol',
+        'FILE:3: mode differs (in force: live; file: test), which no amendment can change',
+        'FILE:8: treatments differs (in force: ["A", "B"]; file: ["B", "A"]), which no amendment can change',
+        expect.stringMatching(
+          /^FILE:12: factors\.site differs \(in force: .*, which no amendment can change$/,
+        ),
+        'FILE:11: the factor "age" is new: nobody has a level of it yet, so its urns would have no counts',
         expect.stringMatching(/^FILE:12: factors\.site: new level "x\\u200b": the name contains U\+200B/),
         'a live study can be amended only with an approval',
       ],
@@ -297,9 +299,7 @@ describe('a service whose studies file was brought up to date first', () => {
     await expect.poll(async () => (await post(first, '3', MCLEAN)).status, { timeout: 10_000 }).toBe(200);
     await first.stop();
     const second = await serve({ data, studies: LIVE });
-    expect(second.output.stderr).toMatch(
-      /"msg":"the studies file says what an earlier design of this study was/,
-    );
+    expect(second.output.stderr).toMatch(/"msg":"the studies file describes an earlier design of this study/);
     expect((await post(second, '4', MCLEAN)).status).toBe(200);
     expect((await amend(withSites(DUPAGE, MCLEAN), ...RUIZ)).code).toBe(0);
     await expect.poll(() => second.output.stderr, { timeout: 10_000 }).toContain('"msg":"study amended"');

@@ -158,7 +158,7 @@ describe('urn participants force', () => {
 
   it('takes an arm that was open then, and says why another one was not', async () => {
     const now = new Date().toISOString();
-    expect(await force('C', opened, 'site=Cook')).toMatch(/^treatment +C \(closed now, and open then\)$/m);
+    expect(await force('C', opened, 'site=Cook')).toMatch(/^treatment +C \(closed now, open then\)$/m);
     expect(await force('D', now, 'site=Cook')).toMatch(/^treatment +D$/m);
     expect(await force('C', now, 'site=Cook')).toMatch(
       /^2 urn: --treatment: this arm was closed at .*: since \d{4}-.*, and it still is\n$/,

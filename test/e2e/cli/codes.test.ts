@@ -232,7 +232,7 @@ describe('a file of packs that cannot be registered', () => {
       `urn: nothing was registered:
      line 3: "Q 2" is not a code: 1 to 64 of A–Z a–z 0–9 - _ . /
      line 4: the study has no arm "Placebo" (allowed: "Melatonin", "Control")
-     line 5: the code Q1 is in line 2, too
+     line 5: the code Q1 is also in line 2
      line 6: the code P00001 is registered already, with another treatment or level (hint: urn codes list)
      line 7: the code Control is, or contains, the name of an arm
      line 8: the code xmelatonin1 is, or contains, the name of an arm
@@ -243,7 +243,7 @@ describe('a file of packs that cannot be registered', () => {
      line 14: the study has no arm "Placebo" (allowed: "Melatonin", "Control"); site has no level "West" (allowed: "North", "South")
      line 15: the code P00000 is registered already, with another treatment or level (hint: urn codes list)
      line 16: the code R1 is registered already, with another treatment or level (hint: urn codes list)
-     line 17: the code R1 is in line 16, too
+     line 17: the code R1 is also in line 16
 `,
     );
     expect(storedLog(data)).toHaveLength(before);
@@ -307,7 +307,7 @@ describe('a warning', () => {
     const blocks = [...Array(12).keys()].map((i) => `B${10 + i},${i < 6 ? ACTIVE : CONTROL}`);
     const turned = blocks.map((_, i) => blocks[(i * 5) % 12] ?? '');
     const other = (await add(withRows(turned))).stderr;
-    expect(other).toContain('warning: sorted by code, the packs come in one block for each arm');
+    expect(other).toContain('warning: sorted by code, the packs of each arm form one block');
     expect(other).not.toContain('the file is sorted');
     expect((await add(withRows(shuffled(12, 'S')))).stderr).not.toContain('warning');
   });
@@ -488,7 +488,7 @@ describe('a code-break by the pack', () => {
     expect(await said('reveal', ...why)).toContain('say whose code to break: --id, or --code of a pack');
     expect((await said('reveal', '--id', '001', '--code', pack, ...why)).slice(0, 1)).toBe('2');
     expect(await said('participants', 'history', '--id', '001')).toContain(
-      `code broken: emergency, asked for by the pack ${pack}`,
+      `code broken: emergency, requested with the pack ${pack}`,
     );
     expect((await command(['verify', '--data', data])).code).toBe(0);
   });
@@ -541,7 +541,7 @@ describe('an entry of an allocation made outside', () => {
     );
     expect(await said(...entry(['--code', 'a b']))).toContain('--code "a b" is not a code');
     expect(await said(...entry(['--code', freeOf(ACTIVE), '--dry-run']))).toContain(
-      `pack         ${freeOf(ACTIVE)} (that it is of this arm was not checked)`,
+      `pack         ${freeOf(ACTIVE)} (not checked to be of this arm)`,
     );
     expect(await said(...entry(['--code', freeOf(ACTIVE)]))).toMatch(/^0 003 is entered/);
     expect(await packOf(data, '003')).toBe(freeOf(ACTIVE));
@@ -562,7 +562,7 @@ describe('a log that is restored from a backup', () => {
     copyFileSync(backup, database);
     const { code, stderr } = await command(['recover', '--unproven', '--reason', 'disk', '--data', data]);
     expect(code).toBe(0);
-    expect(stderr).toContain('Packs that lost participants were given are free again');
+    expect(stderr).toContain('Packs that were given to lost participants are free again');
     expect((await mapOf(data)).find((one) => one.code === lost?.code)?.state).toBe('free');
     const args = entryOf('001', lost?.treatment ?? '', ['--code', lost?.code ?? '']);
     expect(await said(...args)).toMatch(/^0 001 is entered/);

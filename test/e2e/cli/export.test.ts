@@ -109,7 +109,7 @@ describe('urn export --format csv', () => {
     const before = storedLog(data).length;
     const { code, stderr } = await exported('--out', out);
     expect(code).toBe(2);
-    expect(stderr).toContain(`${out}.sas exists already`);
+    expect(stderr).toContain(`${out}.sas already exists`);
     expect([existsSync(out), readFileSync(`${out}.sas`, 'utf8')]).toEqual([false, 'mine']);
     const nowhere = await exported('--out', join(out, 'list.csv'));
     expect([nowhere.code, nowhere.stderr]).toEqual([2, `urn: there is no folder ${out}\n`]);

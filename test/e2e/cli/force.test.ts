@@ -126,7 +126,7 @@ describe('an allocation that is entered', () => {
     const levels = { level: ['site=South', 'sex=Male'], 'occurred-at': at };
     expect(await participants('force', ...entry('003', levels), '--dry-run')).toEqual({
       ...{ code: 0, stderr: '' },
-      stdout: `dry run: nothing was recorded; it would be
+      stdout: `dry run: nothing was recorded; the record would be
 event        AllocationForced
 study        Sleep (live, 2 participants)
 participant  003
@@ -161,7 +161,7 @@ describe('an entry that is not possible', () => {
         '--level "age=9": the study has no factor "age" (factors: "sex", "site")',
         '--level is missing for site',
         '--treatment: the study has no treatment "Placebo" (allowed: "ZZARM-A", "ZZARM-B")',
-        '--cause "whim" is none of outage, elsewhere, protocol, other',
+        '--cause "whim" is not one of outage, elsewhere, protocol, other',
         '--occurred-at',
         '--replaces "-1" is not a revision',
         '--note must be 1 to 2000 characters',

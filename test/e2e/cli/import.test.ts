@@ -1,4 +1,4 @@
-/** urn import: a history of the reference, or of another system, goes on here. */
+/** urn import: continues here a history from the reference or another system. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -150,7 +150,7 @@ describe('a history of the reference', () => {
     await importInto(data, REFERENCE.csv, ...APPROVED);
     const { code, stderr } = await importInto(data, REFERENCE.csv, ...APPROVED);
     expect(code).toBe(2);
-    expect(stderr).toContain('the study has participants already');
+    expect(stderr).toContain('the study already has participants');
   });
 
   it('leaves a paused study paused', async () => {
@@ -169,7 +169,7 @@ describe('a history of the reference', () => {
     const { code, stderr } = await importInto(data, REFERENCE.database, '--seed-known', '--dry-run');
     expect(code).toBe(2);
     expect(stderr).toContain(
-      'the database has another starting_seed than the study (hint: leave out --seed-known)',
+      'the database has a different starting_seed from the study (hint: leave out --seed-known)',
     );
     const without = await importInto(data, REFERENCE.database, '--dry-run');
     expect(without.stderr).toContain('60 rows: 59 redrawn, 1 unproven (1: first)');
@@ -222,7 +222,7 @@ describe('treatments that the file names otherwise', () => {
     [
       'of one name for two treatments',
       ['ndard=standard', 'ndard=Low dose'],
-      '"ndard" stands for several treatments',
+      '"ndard" is mapped to several treatments',
     ],
     ['of nothing', ['ndard='], 'write THEIRS=OURS, such as ndard=standard'],
     [
@@ -334,7 +334,7 @@ describe('a history that kept a ratio by several names of one arm', () => {
     [
       'that continues the generator',
       [...MAP, '--generator', 'continued'],
-      '--generator continued: the other system knows no ratio',
+      '--generator continued: the other system has no ratios',
     ],
   ])('is refused %s', async (_, args, message) => {
     const { code, stderr } = await importInto(data, REFERENCE.csv, '--dry-run', ...args);
@@ -423,12 +423,12 @@ describe('a large history', () => {
       ),
     });
     const dry = await command(args(data, '--dry-run'));
-    expect(dry.stdout).toBe(`dry run: the import would go on after ${before} of ${ROWS} rows\n`);
+    expect(dry.stdout).toBe(`dry run: the import would continue after ${before} of ${ROWS} rows\n`);
     expect(taken(data)).toBe(before);
     const again = await command(args(data));
     expect(again).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining(`going on after ${before} of ${ROWS} rows`),
+      stderr: expect.stringContaining(`continuing after ${before} of ${ROWS} rows`),
     });
     const rows = eventsIn(data, 'ParticipantImported').map(({ record }) => record.data.row);
     expect(rows).toEqual(Array.from({ length: ROWS }, (_, i) => i + 1));
@@ -469,7 +469,7 @@ describe('a large history', () => {
     const ended = await Promise.all([urn(args(data)), urn(args(data))]);
     // One may be done before the other begins.
     for (const { code, stderr } of ended)
-      if (code !== 0) expect(stderr).toContain('the study has participants already');
+      if (code !== 0) expect(stderr).toContain('the study already has participants');
     expect(ended.map(({ code }) => code)).toContain(0);
     const rows = eventsIn(data, 'ParticipantImported').map(({ record }) => record.data.row);
     expect(rows).toEqual(Array.from({ length: ROWS }, (_, i) => i + 1));

@@ -175,7 +175,7 @@ describe('the corrections of a study whose urns follow them', () => {
     const { participants } = commandsOn(data);
     const { code, stdout, stderr } = await participants('correct', '--id', '002', ...CORRECT, '--dry-run');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toBe(`dry run: nothing was recorded; it would be
+    expect(stdout).toBe(`dry run: nothing was recorded; the record would be
 event        LevelsCorrected
 study        Sleep (live, 4 participants)
 participant  002
@@ -206,7 +206,7 @@ describe('corrections that are not possible', () => {
         ...['--id', '002', '--cause', 'slip', '--note', ' '],
         ...['--level', 'sex=North', '--level', 'age=9', '--level', 'sex', '--level', 'sex=Male'],
       ],
-      `--cause "slip" is none of entry, source, definition, transfer, other
+      `--cause "slip" is not one of entry, source, definition, transfer, other
      --level "sex=North": sex has no level "North" (allowed: "Male", "Female"); it is a level of sex=2
      --level "age=9": the study has no factor "age" (factors: "sex", "sex=2")
      --level "sex": it is not FACTOR=LEVEL (factors: "sex", "sex=2")
@@ -219,9 +219,9 @@ describe('corrections that are not possible', () => {
         ...['--id', '001', '--cause', 'entry', '--duplicate-of', '001'],
         ...['--analysis', 'maybe', '--note', 'a\u0007b'],
       ],
-      `--duplicate-of belongs to --cause duplicate alone
+      `--duplicate-of is only for --cause duplicate
      --duplicate-of: "001" is the same participant
-     --analysis "maybe" is none of keep, exclude
+     --analysis "maybe" is not one of keep, exclude
      --note contains a control character`,
     ],
     [
@@ -247,7 +247,7 @@ describe('corrections that are not possible', () => {
     [
       'rename',
       ['--id', '001', '--to', '12 ', '--cause', 'slip'],
-      `--cause "slip" is none of entry, pattern, other
+      `--cause "slip" is not one of entry, pattern, other
      --to "12 " begins or ends with white space`,
     ],
     [

@@ -91,7 +91,7 @@ describe('urn report', () => {
     expect(await report('--out', out)).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringContaining('exists already'),
+      stderr: expect.stringContaining('already exists'),
     });
     expect(readFileSync(out, 'utf8')).toBe('mine');
     const unknown = await command(['report', '--study', 'Slep', '--data', data, '--out', `${out}.new`]);

@@ -237,8 +237,8 @@ describe('what is refused', () => {
     const { code, stdout, stderr } = await rerandomize('Golden', bad, ...OF_MEANS);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     for (const line of [
-      'line 3: "change" is "three", which is no number',
-      'line 4: participant "p1" is in line 2, too',
+      'line 3: "change" is "three", which is not a number',
+      'line 4: participant "p1" is also in line 2',
       'line 5: the study has no participant "nobody"',
       'line 6: it has no id',
       'line 7: 3 fields instead of 2',
@@ -264,7 +264,7 @@ describe('what is refused', () => {
     ['Golden', [...OF_MEANS, '--reps', '0'], '--reps "0" is not a whole number from 1 to 10000000'],
     ['Golden', [...OF_MEANS, '--seed', '4294967296'], '--seed "4294967296" is not'],
     ['Golden', [...OF_MEANS, '--half-width', '2'], '--half-width "2" is not'],
-    ['Golden', [...OF_MEANS, '--reps', '9', '--exact'], 'exclude each other'],
+    ['Golden', [...OF_MEANS, '--reps', '9', '--exact'], 'cannot be combined'],
     ['Three', [...OF_MEANS], 'the study has 3 arms, and mean compares two'],
     ['Nothing', [...OF_MEANS], 'no study "Nothing" is registered'],
   ])('%s %j', async (study, args, message) => {

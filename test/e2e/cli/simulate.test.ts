@@ -144,7 +144,7 @@ describe('urn simulate', () => {
     ];
     for (const word of words) expect(paragraph).toContain(word);
     expect(paragraph).not.toContain('340282');
-    const [, line = ''] = /repeated by: urn (.*)$/.exec(paragraph) ?? [];
+    const [, line = ''] = /To reproduce these figures: urn (.*)$/.exec(paragraph) ?? [];
     expect(line).toBe(
       `simulate --studies ${inFolder('studies.yaml')} --study Pain --participants 40 --reps 200 --seed 1 --against block:4@site --site-factor site`,
     );
@@ -333,10 +333,10 @@ describe('urn simulate refuses', () => {
     [['--at', '10,41'], '--at "41" is not a whole number from 1 to 40'],
     [['--site-factor', 'sites'], 'no factor "sites", only "sex" and "site" (hint: did you mean site?)'],
     [['--against', 'blok:4'], '--against "blok:4": there is no comparator "blok"'],
-    [['--against', 'block:3'], '--against "block:3": the size 3 is no multiple of 2'],
-    [['--against', 'complete', '--against', 'complete'], '"complete" is there twice'],
+    [['--against', 'block:3'], '--against "block:3": the size 3 is not a multiple of 2'],
+    [['--against', 'complete', '--against', 'complete'], '"complete" is given twice'],
     [['--independent'], '--independent is for --profiles and --like'],
-    [['--levels', 'a', '--profiles', 'b'], '--levels and --profiles: give one of them'],
+    [['--levels', 'a', '--profiles', 'b'], '--levels and --profiles: give only one of them'],
     [['--levels', 'nowhere.yaml'], 'cannot read nowhere.yaml'],
     [['--profiles', 'nowhere.csv'], 'cannot read nowhere.csv'],
     [['--require', 'drift = 1'], 'NAME OP NUMBER'],
@@ -354,7 +354,7 @@ describe('urn simulate refuses', () => {
     const mine = file('mine');
     for (const name of ['--csv', '--html'])
       expect(await simulate('--reps', '100000000', name, mine)).toMatchObject({
-        ...{ code: 2, stdout: '', stderr: expect.stringContaining('exists already') },
+        ...{ code: 2, stdout: '', stderr: expect.stringContaining('already exists') },
       });
     expect(readFileSync(mine, 'utf8')).toBe('mine');
   });
@@ -363,7 +363,7 @@ describe('urn simulate refuses', () => {
     const [folder, twice] = [inFolder('nowhere'), inFolder('twice')];
     for (const [args, why] of [
       [['--csv', join(folder, 'figures.csv')], `there is no folder ${folder}`],
-      [['--csv', twice, '--html', twice], 'twice is to be written twice'],
+      [['--csv', twice, '--html', twice], 'twice would be written twice'],
       [['--html', ''], 'the name of a file is empty'],
     ] as const)
       expect(await simulate('--reps', '100000000', ...args)).toMatchObject({

@@ -91,7 +91,11 @@ describe('urn studies check', () => {
           message: expect.stringContaining('with 3 arms and 5 factors, D: chisquare does not give'),
         },
         { line: 27, message: expect.stringContaining('factor "1" has one level') },
-        { message: expect.stringContaining('"cafe\u0301" of "answer" differ only in case, outer blanks or') },
+        {
+          message: expect.stringContaining(
+            '"cafe\u0301" of "answer" differ only in case, leading or trailing blanks, or',
+          ),
+        },
         { message: expect.stringContaining('"cafe\u0301" of "answer" contains U+0301, which') },
       ],
     });
@@ -185,7 +189,7 @@ Rehearsal: new
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`${wrong}:2: study "A": it has fewer than two treatments (hint:`);
     expect(stderr).toContain(`${wrong}:3: study "A": D is "median"`);
-    expect(stderr).toContain(`${wrong}:4: study "A": factor "id" is called like a parameter`);
+    expect(stderr).toContain(`${wrong}:4: study "A": factor "id" has the name of a parameter`);
   });
 
   it('reads studies.yaml in the current directory, and refuses if there is none', async () => {
@@ -402,7 +406,7 @@ describe('urn studies close and reopen', () => {
     const before = storedLog(data).length;
     const { code, stdout, stderr } = await studies('close', LIVE, ...TARGET, ...RUIZ, '--dry-run');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toBe(`dry run: nothing was recorded; it would be
+    expect(stdout).toBe(`dry run: nothing was recorded; the record would be
 event        StudyClosed
 study        CHS JCOIN (live, 0 participants)
 cause        target

@@ -147,7 +147,7 @@ describe('the expected balance of a study', () => {
     expect(text).toMatch(/^replicates +200, seed 7$/m);
     expect(text).toMatch(/^range of the arms +now +expected middle +95 % band +percentile$/m);
     expect(text).toMatch(/^sex = Female +\d +\d +\d to \d +\d+\.\d %$/m);
-    expect(text).toContain('1 in 20 levels outside its band is no alarm');
+    expect(text).toContain('1 in 20 levels outside its band is no cause for alarm');
     const refused = await urn(['studies', 'expected', 'Sleep', '--data', data, '--reps', '0']);
     expect([refused.code, refused.stderr]).toEqual([
       2,

@@ -205,7 +205,7 @@ describe('urn.revision and urn.at', () => {
         [{ 'urn.revision': '' }, /^urn\.revision is not a whole number/],
         [{ 'urn.at': 'yesterday' }, /^urn\.at is not an instant in UTC, such as/],
         [{ 'urn.at': '2001-01-01T00:00Z' }, /^urn\.at is before the study, which was registered at 20/],
-        [{ 'urn.at': '2999-01-01T00:00Z', 'urn.revision': '1' }, /exclude each other/],
+        [{ 'urn.at': '2999-01-01T00:00Z', 'urn.revision': '1' }, /cannot be combined/],
         [{ 'urn.min_revision': 'x' }, /^urn\.min_revision is not a whole number/],
         [{ 'urn.revision': 'x', y: 'z' }, /y is not a parameter.*; |; y is not a parameter/],
       ];

@@ -78,7 +78,7 @@ describeInBrowser('the page of urn simulate', () => {
       'After 60 participants the largest and the smallest arm differ by',
       'Beside minimization:0.8',
       "Better with this study's urns: right guesses",
-      'Someone who knows everything is taken to know the size of each block, too',
+      'Someone who knows everything is assumed to know the size of each block as well',
       'met: guess.known < 0.6',
       'after 20: mean range of the arms',
       'Arms: <script>alert(1)</script>, Placebo',

@@ -61,7 +61,7 @@ describeInBrowser('the audit', () => {
 
   it('lists who was refused and who signed in', async () => {
     const list = page.getByRole('list', { name: 'Operations' });
-    await list.getByText('Refused: the participant had been assigned already').waitFor();
+    await list.getByText('Refused: the participant had already been assigned').waitFor();
     await list.getByText('Signed in to the pages').first().waitFor();
     await page.getByLabel('Show').selectOption('Sign-ins and sign-outs');
     expect(await list.getByText('Refused').count()).toBe(0);
@@ -75,7 +75,7 @@ describeInBrowser('the audit', () => {
     // By keyboard alone.
     await page.getByRole('tab', { name: 'Operations' }).focus();
     await page.keyboard.press('ArrowRight');
-    await page.getByText('That you see them is recorded').waitFor();
+    await page.getByText('Seeing them is recorded').waitFor();
     expect(await disclosures()).toEqual([]);
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');

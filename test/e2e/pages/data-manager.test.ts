@@ -131,7 +131,7 @@ describeInBrowser('a data manager', () => {
       await route.abort();
     });
     await page.getByRole('button', { name: 'Record the correction' }).click();
-    await page.getByText('it is recorded once at most').waitFor();
+    await page.getByText('it is recorded at most once').waitFor();
     await page.unroute('**/level_corrections');
     await page.getByRole('button', { name: 'Record the correction' }).click();
     await page.getByRole('heading', { name: 'The correction is recorded' }).waitFor();
@@ -235,8 +235,8 @@ describeInBrowser('a data manager', () => {
     await page.getByLabel('Reason').fill('more are needed');
     await approve(page);
     await page.getByRole('button', { name: 'See what will happen' }).click();
-    await page.getByText('At most 80 participants; 6 there now.').waitFor();
-    await page.getByText('At most 20 with Ward b; 3 there now.').waitFor();
+    await page.getByText('At most 80 participants; 6 so far.').waitFor();
+    await page.getByText('At most 20 with Ward b; 3 so far.').waitFor();
     // Meanwhile somebody else is faster.
     const other = await postJson(service.url, '/amendments', keys.manager, {
       ...{ study: STUDY, amendment: 2, reason: 'a fourth ward' },

@@ -72,7 +72,7 @@ describeInBrowser('offline verification', () => {
       await chooser.setFiles(files);
     };
     await choose(file('receipt.txt', receipt), file('checkpoint.txt', checkpoint));
-    await page.getByText('It speaks of the first 2 records').waitFor();
+    await page.getByText('It is about the first 2 records').waitFor();
     await page.getByText('Whether it agrees with checkpoint.txt:1 (3 records) is not shown').waitFor();
     expect(await page.getByText('signature not checked').count()).toBe(2);
 

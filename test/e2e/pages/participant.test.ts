@@ -208,7 +208,7 @@ describeInBrowser('the page of a participant', () => {
         .getByRole('alert')
         .getByText(records.get('30-0177')?.trt ?? '')
         .waitFor();
-      await page.getByText('goes to the log by itself').waitFor();
+      await page.getByText('will go to the log by itself').waitFor();
       await picture(page, 'broken-pending');
     } finally {
       await release();

@@ -264,7 +264,7 @@ describeInBrowser('randomizing', () => {
     const go = await review(person, '11-0200');
     connection.posts = 'answer-lost';
     await go.click();
-    await page.getByText('The connection was lost before the answer about 11-0200 came').waitFor();
+    await page.getByText('The connection was lost before the answer about 11-0200 arrived').waitFor();
     await look(person, 'lost');
     expect(await written(person)).toMatch(/urn\.pending.*11-0200/);
     expect(await recorded('11-0200')).toHaveLength(1);
@@ -272,7 +272,7 @@ describeInBrowser('randomizing', () => {
     await page.getByText('The connection was lost').waitFor();
     connection.posts = 'pass';
     await page.reload();
-    await page.getByText('This had been recorded already').waitFor();
+    await page.getByText('This had already been recorded').waitFor();
     await picture(page, 'randomize-repeated');
     expect(await written(person)).not.toContain('urn.pending');
 
@@ -292,7 +292,7 @@ describeInBrowser('randomizing', () => {
     expect(await recorded('11-0201')).toEqual([]);
     await page.getByRole('button', { name: 'Ask again' }).click();
     await page.getByRole('heading', { name: 'Randomized' }).waitFor();
-    expect(await page.getByText('This had been recorded already').count()).toBe(0);
+    expect(await page.getByText('This had already been recorded').count()).toBe(0);
     expect(await recorded('11-0201')).toHaveLength(1);
   }, 90_000);
 
@@ -305,7 +305,7 @@ describeInBrowser('randomizing', () => {
     await go.click();
     await page.getByText('Randomizing 11-0300 …').waitFor();
     await page.clock.fastForward('00:21');
-    await page.getByText('The connection was lost before the answer about 11-0300 came').waitFor();
+    await page.getByText('The connection was lost before the answer about 11-0300 arrived').waitFor();
     await page.reload();
     await page.getByText('Asking again about 11-0300 …').waitFor();
     await page.getByRole('link', { name: 'Studies' }).click();
@@ -342,7 +342,7 @@ describeInBrowser('randomizing', () => {
     await page.context().clearCookies();
     await page.reload();
     await signIn(person, keys.open);
-    await page.getByText('This had been recorded already').waitFor();
+    await page.getByText('This had already been recorded').waitFor();
   }, 60_000);
 
   it('shows what is recorded for an id that is taken, and says why nobody can be randomized', async () => {
@@ -353,7 +353,7 @@ describeInBrowser('randomizing', () => {
     const { page } = person;
     await fillIn(person, '11-0500');
     await page.getByRole('button', { name: 'Review' }).click();
-    await page.getByText('11-0500 had been recorded already').waitFor();
+    await page.getByText('11-0500 had already been recorded').waitFor();
     await page.locator('dd', { hasText: '30-Dupage County' }).waitFor();
     await look(person, 'duplicate');
 

@@ -167,7 +167,7 @@ describeInBrowser('the page of a study', () => {
     await page.getByText('is being worked out').waitFor();
     await page
       .getByRole('img', {
-        name: /^The largest difference between the arms is \d+\. It never was more than \d+\.$/,
+        name: /^The largest difference between the arms is \d+\. It was never more than \d+\.$/,
       })
       .waitFor();
     await expect.poll(() => refused, { timeout: 5000 }).toBeGreaterThan(1);
@@ -175,7 +175,7 @@ describeInBrowser('the page of a study', () => {
     const chart = page.getByRole('img', { name: /Expected now: between \d+ and \d+\./ });
     await chart.waitFor();
     expect(await page.getByText('is being worked out').count()).toBe(0);
-    expect(await page.getByText('1 in 20 points outside is no alarm').count()).toBe(1);
+    expect(await page.getByText('1 in 20 points outside is no cause for alarm').count()).toBe(1);
     const name = (await chart.getAttribute('aria-label')) ?? '';
     const [difference = -1, , low = -1, high = -1] = [...name.matchAll(/\d+/g)].map(Number);
     const { results } = await ask(service.url, '/expected_balance', {
@@ -354,7 +354,7 @@ describeInBrowser('the page of a study', () => {
     await notice.waitFor({ state: 'detached', timeout: 30_000 });
 
     const early = await atStudy(keys.site, {}, 'Later');
-    await early.page.getByText('Nobody is randomized yet.').waitFor();
+    await early.page.getByText('Nobody has been randomized yet.').waitFor();
     await early.page.getByText('TEST STUDY', { exact: false }).waitFor();
     await picture(early.page, 'study-empty');
     await expectAccessible(early.page);

@@ -36,7 +36,7 @@ describe('a requirement', () => {
     // An exact figure, or one that all replicates agree on, has none.
     expect(judged('level.site.a <= 3.range.p95 <= 3').withinError).toBe(false);
     expect(judgedText(judged('guess.known <= 0.5505'))).toBe(
-      'met: guess.known <= 0.5505; it is 0.55 [0.549, 0.551]; the number lies within the Monte Carlo error: more --reps tell',
+      'met: guess.known <= 0.5505; it is 0.55 [0.549, 0.551]; the number is within the Monte Carlo error: use more --reps',
     );
     expect(judgedText(judged('guess.known <= 0.5'))).toBe(
       'NOT MET: guess.known <= 0.5; it is 0.55 [0.549, 0.551]',
@@ -54,7 +54,7 @@ describe('a requirement', () => {
     const refuse = () => refuseUnknown(readRequirement('gess.known < 1'), [...FIGURES.keys()], DESIGN);
     expect(refuse).toThrow(
       [
-        'there is no figure "gess.known" of this design (hint: did you mean guess.known?); there are:',
+        'there is no figure "gess.known" of this design (hint: did you mean guess.known?); it has:',
         'guess.known',
         'level.<factor>.<level>.range.mean .p95',
         'overall.range.p95',

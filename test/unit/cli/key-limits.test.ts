@@ -72,7 +72,7 @@ describe('the check of a key’s limits', () => {
         ['sex', 'Male'],
         ['ward', 'a'],
       ],
-      'no study has "sex" and "ward" with these levels at once',
+      'no single study has "sex" and "ward" with these levels',
     ],
   ] as const)('refuses %s', (_, where, problem) => {
     const { problems, warnings } = compare(where, undefined);

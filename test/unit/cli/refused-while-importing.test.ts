@@ -8,7 +8,7 @@ const REFUSED: StudyOutcome = { type: 'refused', because: 'importing' };
 describe('a correction while a history is imported', () => {
   it('is refused on the command line, in words', () => {
     expect(refusalOf(REFUSED, { study: 'Sleep', id: '001' })?.message).toBe(
-      'a history is being imported into Sleep, and nobody is corrected and no pack registered, withdrawn or replaced until it is in',
+      'a history is being imported into Sleep, and until it is complete nobody can be corrected, and no pack registered, withdrawn or replaced',
     );
   });
 

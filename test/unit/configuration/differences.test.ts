@@ -117,7 +117,7 @@ describe('a file that disagrees with the registration', () => {
       differences(configured, fileWith({}, { seed: undefined })),
     ];
     expect(cases.map((found) => inWords(found)[0])).toEqual([
-      'starting_seed differs (in force: given in the file; file: another one)',
+      'starting_seed differs (in force: given in the file; file: a different one)',
       'starting_seed differs (in force: drawn by the service; file: given)',
       'starting_seed differs (in force: given in the file; file: removed)',
     ]);
@@ -152,7 +152,7 @@ describe('the description of differences', () => {
       'treatments differs (in force: ["A", "B"]; file: ["A", "Zulu"])',
       'factors.site differs (in force: ["1", "2"]; file: none)',
       expect.stringMatching(
-        /^To go on: write what is in force into .* record the change with `urn studies amend`/,
+        /^To continue: write the design in force into .* record the change with `urn studies amend`/,
       ),
     ]);
   });
@@ -289,7 +289,7 @@ describe('the file of a study that was amended', () => {
     const comparison = compare(drawn, designsAfter([[change('level-added', '3')]]), fileWith());
     expect(describeComparison(comparison, { secrets: 'withhold' })).toEqual([
       'factors.site differs (in force: ["1", "2", "3"]; file: ["1", "2"])',
-      expect.stringMatching(/^The file says what an earlier design was, and the study goes on/),
+      expect.stringMatching(/^The file describes an earlier design, and the study continues/),
     ]);
   });
 

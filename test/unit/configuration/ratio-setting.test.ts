@@ -30,7 +30,7 @@ describe('the ratio of a study', () => {
   it('is refused with the line of each entry, which is not named', () => {
     const refusals = refusalsOf(studyWith('ratio:', '  A: 2', '  Zulu: 1', '  B: many'));
     expect(refusals).toEqual([
-      expect.stringMatching(/^6: study "S": entry 2 of the ratio is no treatment of the study/),
+      expect.stringMatching(/^6: study "S": entry 2 of the ratio is not a treatment of the study/),
       expect.stringMatching(/^7: study "S": the ratio of treatment 2 is not a whole number/),
     ]);
     expect(refusals.join()).not.toContain('Zulu');
@@ -41,7 +41,7 @@ describe('the ratio of a study', () => {
     (ratio, why) => {
       const study = onlyStudyOf(studyWith(`ratio: ${ratio}`));
       expect(() => refuseNewStudies([study], () => true, [])).toThrow(
-        `studies.yaml:4: study "S": the ratio cannot be: ${why}`,
+        `studies.yaml:4: study "S": the ratio is not possible: ${why}`,
       );
       // Of the arms that are still open in a registered study it may be what is in force.
       expect(refuseNewStudies([study], () => false, [])).toEqual([]);
@@ -52,7 +52,7 @@ describe('the ratio of a study', () => {
     const many = (ratio: string) =>
       onlyStudyOf(`S:\n  treatments: [A, B, C]\n  ratio: ${ratio}\n  factors: {sex: [M, F]}`);
     expect(() => refuseNewStudies([many('[20, 20, 1]')], () => true, [])).toThrow(
-      'studies.yaml:3: study "S": the ratio cannot be: there would be 41 slots',
+      'studies.yaml:3: study "S": the ratio is not possible: there would be 41 slots',
     );
     expect(refuseNewStudies([many('[20, 19, 1]')], () => true, [])).toEqual([]);
   });

@@ -34,7 +34,7 @@ describe('a refusal', () => {
       `3: ${S} D is "rnage", not one of range, variance, chisquare`,
       `4: ${S} it has fewer than two treatments`,
       `5: ${S} unknown key "colour"`,
-      `6: ${S} factor "id" is called like a parameter of every request`,
+      `6: ${S} factor "id" has the name of a parameter of every request`,
     ]);
   });
 
@@ -265,7 +265,7 @@ describe('the parser refuses these factors and levels:', () => {
       (name): Row => [
         `a factor called ${name}`,
         having('factors:', '  sex: [Male]', `  ${name}: [x]`),
-        `5: ${S} factor "${name}" is called like a parameter of every request`,
+        `5: ${S} factor "${name}" has the name of a parameter of every request`,
       ],
     ),
     [
@@ -301,7 +301,7 @@ describe('the parser refuses these numbers:', () => {
     ['0x', 'is not a whole number'],
     ['"1"', 'is text, not a number'],
     ['!!str 1', 'is text, not a number'],
-    ['0100', 'begins with a zero, which some readers of YAML take for base 8'],
+    ['0100', 'begins with a zero, which some YAML readers take for octal'],
     ['0o144', 'begins with a zero'],
     ['00', 'begins with a zero'],
     ['[1]', 'is not a number'],

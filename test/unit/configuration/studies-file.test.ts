@@ -307,7 +307,7 @@ describe('warnings', () => {
     const factors = ['factors:', '  site: [Cook, "Cook ", cook, "C\\u200book", Kane]', '  Site: [a, b]'];
     expect(warningsOf(bareStudy('treatments: [A, a, "B\\u00a0"]', ...factors, 'D: range'))).toEqual([
       expect.stringMatching(
-        /^2: study "S": treatment 1 and treatment 2 differ only in case, outer blanks or/,
+        /^2: study "S": treatment 1 and treatment 2 differ only in case, leading or trailing blanks, or/,
       ),
       expect.stringMatching(/^2: study "S": treatment 3 contains U\+00A0, a space other than/),
       expect.stringMatching(/^3: study "S": factor "site" and factor "Site" differ only in/),

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { Band, MOST_POINTS } from '../../../src/expected/band.ts';
+import { Band, MAX_POINTS } from '../../../src/expected/band.ts';
 import { FollowedStudy } from '../../../src/expected/followed.ts';
 import { midPercentile, quantiles } from '../../../src/expected/place.ts';
 import { Range } from '../../../src/expected/range.ts';
@@ -193,7 +193,7 @@ describe('the expected band', () => {
   it('has at most 200 points, evenly spaced, and the last one', () => {
     const people = Array.from({ length: 250 }, (_, i) => draw(i, [0, 0], i % 2));
     const { points, overall } = bandOf([designStep([0, 1]), ...people], 2);
-    expect(points).toHaveLength(MOST_POINTS);
+    expect(points).toHaveLength(MAX_POINTS);
     expect(points.slice(0, 5)).toEqual([2, 3, 4, 5, 7]);
     expect(points.at(-1)).toBe(250);
     expect(overall.actual.slice(0, 5)).toEqual([0, 1, 0, 1, 1]);

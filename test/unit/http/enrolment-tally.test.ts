@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Design, registeredDesign } from '../../../projections/design.ts';
 import type { Participant } from '../../../projections/participants.ts';
-import { evenlySpaced, MOST_POINTS, tallied } from '../../../src/http/request/enrolment-tally.ts';
+import { evenlySpaced, MAX_POINTS, tallied } from '../../../src/http/request/enrolment-tally.ts';
 import { KeyLimits } from '../../../src/http/request/key-limits.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
@@ -80,7 +80,7 @@ describe('tallied', () => {
     expect([enrolled, points.length, points.at(-1)]).toEqual([
       ...[
         6001,
-        MOST_POINTS,
+        MAX_POINTS,
         { sequence: 6001, at: 'at 6001', enrolled: 6001, byTreatment: on({ [A]: 3000, [B]: 3001 }) },
       ],
     ]);

@@ -12,7 +12,7 @@ describe('pageOf', () => {
     expect(read({})).toEqual({
       page: {
         ...{ from: 0, limit: undefined, offset: 0, isDescending: false, search: undefined },
-        ...{ isCounted: false, goesOnByRevision: true },
+        ...{ isCounted: false, continuesByRevision: true },
       },
       problems: [],
     });
@@ -28,9 +28,13 @@ describe('pageOf', () => {
     [{ 'urn.order': 'desc' }, true, false],
     [{ 'urn.sort': 'id' }, true, false],
     [{ 'urn.limit': '5', 'urn.offset': '0' }, true, false],
-  ])('%j: counted %s, goes on by revision %s', (parameters, isCounted, goesOnByRevision) => {
+  ])('%j: counted %s, goes on by revision %s', (parameters, isCounted, continuesByRevision) => {
     const { page, problems } = read(parameters);
-    expect([page.isCounted, page.goesOnByRevision, problems]).toEqual([isCounted, goesOnByRevision, []]);
+    expect([page.isCounted, page.continuesByRevision, problems]).toEqual([
+      isCounted,
+      continuesByRevision,
+      [],
+    ]);
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MOST_REPS } from '../../../src/rerandomize/run-test.ts';
+import { MAX_REPS } from '../../../src/rerandomize/run-test.ts';
 import { resultRows } from '../../../src/rerandomize/test-text.ts';
 
 describe('the result in words', () => {
@@ -9,9 +9,9 @@ describe('the result in words', () => {
         ...{ method: 'monte-carlo', p: 0.5, interval: { low: 0.4, high: 0.6 } },
         ...{ b: reps / 2, reps, from, empty: 0 },
       }).flat();
-    const said = 'the most that are drawn: the half-width may be larger';
-    expect(words(MOST_REPS, 9999)).toContain(said);
+    const said = 'the maximum number: the half-width may be larger';
+    expect(words(MAX_REPS, 9999)).toContain(said);
     expect(words(20_000, 9999)).not.toContain(said);
-    expect(words(MOST_REPS, 0)).not.toContain(said);
+    expect(words(MAX_REPS, 0)).not.toContain(said);
   });
 });

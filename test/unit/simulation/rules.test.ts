@@ -245,17 +245,17 @@ describe('what fits a study', () => {
     [
       two,
       comparator({ kind: 'bigstick', limit: 0 }),
-      'the largest difference must be a whole number from 1 on',
+      'the largest difference must be a whole number of at least 1',
     ],
     [
       three,
       comparator({ kind: 'block', sizes: [3, 4] }),
-      'the size 4 is no multiple of 3, the number of arms, up to 1000000',
+      'the size 4 is not a multiple of 3, the number of arms, up to 1000000',
     ],
     [
       unequal,
       comparator({ kind: 'block', sizes: [2] }),
-      'the size 2 is no multiple of 3, the sum of the ratio, up to 1000000',
+      'the size 2 is not a multiple of 3, the sum of the ratio, up to 1000000',
     ],
     [two, comparator({ kind: 'block', sizes: [] }), 'it has no size'],
     [two, comparator({ ...urn, w: 0 }), 'w must be a whole number from 1 to 1000000'],

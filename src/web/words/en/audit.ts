@@ -13,7 +13,7 @@ export const audit = {
   revision: 'revision {{revision}}',
   operations: {
     about:
-      'Who was refused, who was shown what, who signed in, and when the service ran. To read this list is not recorded.',
+      'Who was refused, who was shown what, who signed in, and when the service ran. Reading this list is not recorded.',
     show: 'Show',
     kind: {
       all: 'Everything',
@@ -23,7 +23,7 @@ export const audit = {
       service: 'Starts and stops of the service',
     },
     onlyStudy: 'Only what is about this study',
-    none: 'There is nothing of this kind among these entries.',
+    none: 'None of these entries is of this kind.',
     place: '{{first}} to {{last}} of {{total}}, newest first',
   },
   refused: 'Refused: {{why}}',
@@ -40,7 +40,7 @@ export const audit = {
   },
   why: {
     malformed: 'the request was not valid',
-    duplicate: 'the participant had been assigned already',
+    duplicate: 'the participant had already been assigned',
     'idempotency-key-reused': 'the same request key was used for something else',
     paused: 'the study was paused',
     closed: 'the study was closed',
@@ -48,13 +48,13 @@ export const audit = {
     full: 'the study had reached a limit',
     'no-code': 'a treatment had no pack left',
     importing: 'a history was being imported',
-    stale: 'somebody else had changed it before',
+    stale: 'somebody else had already changed it',
     suspended: 'the studies file differed from the design in force',
     'not-permitted': 'the key did not permit it',
     'not-found': 'not there, or not for this key',
     'revoked-key': 'the key was revoked',
     'expired-key': 'the key had expired',
-    unavailable: 'the service could not do it just then',
+    unavailable: 'the service could not do it at that moment',
     failed: 'an unexpected error',
     several: 'several reasons, too many to list one by one',
   },
@@ -75,7 +75,7 @@ export const audit = {
   content: { blinded: 'Blinded', open: 'Open', full: 'Full' },
   records: {
     about:
-      'The records hold treatments and states of the random generator. That you see them is recorded, with your name, the time and which records.',
+      'The records hold treatments and states of the random generator. Seeing them is recorded, with your name, the time and which records.',
     show: 'Show the newest records',
     showOlder: 'Show older records',
     raw: 'The whole record',
@@ -121,10 +121,10 @@ export const audit = {
   stream: { log: 'Log', access: 'API keys' },
   verification: {
     about:
-      'The service checks every record of this study and decides each allocation again. The report shows treatments if it finds a difference, so that you read it is recorded.',
+      'The service checks every record of this study and decides each allocation again. The report shows treatments if it finds a difference, so reading it is recorded.',
     start: 'Verify this study now',
     again: 'Verify again',
-    running: 'The service is verifying. A large study takes some minutes; stay on this page.',
+    running: 'The service is verifying. A large study takes a few minutes; stay on this page.',
     progress: '{{verified}} of {{records}} records',
     sound: 'Everything agrees',
     unsound: 'Something does not agree',
@@ -138,14 +138,14 @@ export const audit = {
   },
   bundle: {
     about:
-      'One file with the records of this study, a report to read and print, and a program that verifies both without this software. Its making is recorded.',
+      'One file with the records of this study, a report to read and print, and a program that verifies both without this software. Making it is recorded.',
     which: 'What is in it?',
     has: {
       blinded: 'No treatments. For monitors and blinded staff.',
       open: 'The treatment of every participant. For unblinded statisticians.',
       full: 'Treatments and states of the random generator, so that each allocation can be drawn again. For unblinded auditors and regulators.',
     },
-    unblinding: 'This file is unblinding material. Keep it as you keep the randomization list.',
+    unblinding: 'This file is unblinding material. Keep it as safe as the randomization list.',
     download: {
       blinded: 'Download the blinded bundle',
       open: 'Download with treatments',

@@ -7,27 +7,28 @@ export const offline = {
   needsHttps: 'This page needs HTTPS, because only then does the browser check signatures.',
   key: 'Verifier key',
   keyHint:
-    'It reads name+8 digits+letters. Take it from elsewhere than this service, for example from the study file. A key that comes with the receipt vouches for nobody.',
+    'It reads name+8 digits+letters. Get it from somewhere other than this service, for example from the study file. A key that comes with the receipt proves nothing.',
   keyWrong: 'This is not a verifier key, or it is damaged.',
   drop: 'Drop receipts, checkpoints and proofs here',
   choose: 'Choose files',
   unreadable: '{{name}} cannot be read',
-  bundleHint: 'A bundle is verified by the program verify_bundle.py, which is in it; take it from elsewhere.',
+  bundleHint:
+    'A bundle is verified by the program verify_bundle.py. A copy is in the bundle, but get it from elsewhere.',
   signature: {
     right: 'signed by this key',
     wrong: 'signature is wrong',
     'of-another-key': 'signed by another key',
     'not-checked': 'signature not checked: paste the verifier key',
   },
-  speaks_one: 'It speaks of the first record of a study.',
-  speaks_other: 'It speaks of the first {{count}} records of a study.',
+  speaks_one: 'It is about the first record of a study.',
+  speaks_other: 'It is about the first {{count}} records of a study.',
   covers_one: 'It covers the first record of the study. Nobody can change it unnoticed.',
   covers_other:
     'It covers the first {{count}} records of the study. Nobody can change one of them unnoticed.',
   relation: {
     beginning: 'It agrees with {{with}} ({{size}} records).',
     contradiction:
-      'It contradicts {{with}}, which says something else about the same {{size}} records. Keep both files and tell whoever oversees the trial.',
+      'It contradicts {{with}}, which says something else about the same {{size}} records. Keep both files and tell the people who oversee the trial.',
     'not-proven':
       'Whether it agrees with {{with}} ({{size}} records) is not shown: add the proof, which an auditor can save on the page Audit.',
   },

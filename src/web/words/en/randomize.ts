@@ -15,7 +15,7 @@ export const randomize = {
   levelMissing: '{{factor}}: choose one',
   incomplete: 'Something is missing or wrong',
   since: 'since',
-  noLevel: '{{factor}}: nothing that your key may choose takes participants. Ask whoever runs the trial.',
+  noLevel: '{{factor}}: no level that your key may choose takes participants. Ask whoever runs the trial.',
   review: 'Review',
   checked: 'Nothing is recorded yet. This will be recorded:',
   modeLabel: 'Test or live',
@@ -27,18 +27,18 @@ export const randomize = {
   now: 'Randomize {{id}} now',
   sending: 'Randomizing {{id}} …',
   askingAgain: 'Asking again about {{id}} …',
-  once: 'It is recorded once, however often it is asked for. You need not press anything.',
-  lost: 'The connection was lost before the answer about {{id}} came',
+  once: 'It is recorded only once, however often it is sent. You do not need to press anything.',
+  lost: 'The connection was lost before the answer about {{id}} arrived',
   unanswered: 'There is no answer about {{id}} yet',
   lostNext:
-    'Participant {{id}} of {{study}} may have been recorded or not. Ask again: if the participant is recorded, you see the result; if not, the participant is recorded now. Nobody is recorded twice.',
+    'Participant {{id}} of {{study}} may or may not have been recorded. Ask again: if the participant is recorded, you see the result; if not, the participant is recorded now. Nobody is recorded twice.',
   askAgain: 'Ask again',
   giveUp: 'Stop asking',
   giveUpMeans:
     'If you stop, look for the participant in the study before you do anything else. An id can be recorded only once.',
   othersPending:
     'Somebody with another key sent a randomization from here and has not seen the answer. Let them sign in again first.',
-  repeated: 'This had been recorded already. Nothing was recorded a second time.',
+  repeated: 'This had already been recorded. Nothing was recorded a second time.',
   receives: 'Participant {{id}} of {{study}} receives',
   isIn: 'Participant {{id}} of {{study}}',
   recorded: 'Recorded',
@@ -51,9 +51,9 @@ export const randomize = {
   next: 'Next participant',
   receipt: 'Receipt',
   receiptMeans:
-    'Keep it. It proves that what is recorded up to now was there, and cannot be changed unnoticed. It says nothing about the treatment.',
+    'Keep it. It proves what has been recorded up to now, so that nobody can change that unnoticed. It says nothing about the treatment.',
   qr: 'QR code of the receipt',
-  duplicate: '{{id}} had been recorded already',
+  duplicate: '{{id}} had already been recorded',
   duplicateNext: 'Compare this with the person in front of you. If this is somebody else, use another id.',
   toParticipant: 'Show {{id}}',
   refused: {
@@ -75,12 +75,12 @@ export const randomize = {
       next: 'Nobody was recorded. Ask whoever runs the trial before you tell the participant anything.',
     },
     'level-closed': {
-      what: 'This takes no more participants',
+      what: 'This choice takes no more participants',
       next: 'Nobody was recorded. Check what you chose, or ask whoever runs the trial.',
     },
     'no-code': {
       what: 'There are not enough packs left',
-      next: 'Nobody was recorded. Ask for new packs, and randomize the participant when they are there.',
+      next: 'Nobody was recorded. Ask for new packs, and randomize the participant when they have arrived.',
     },
   },
 } as const;

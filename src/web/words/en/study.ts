@@ -12,7 +12,7 @@ export const study = {
     'The records of this study cannot be read. Tell your operator; the log of the service says why.',
   since: 'since',
 
-  tiles: 'In short',
+  tiles: 'At a glance',
   ofTarget: 'of {{target}}',
   enrolled: 'enrolled',
   enrolledWithin: 'enrolled at {{levels}}',
@@ -42,12 +42,12 @@ export const study = {
   balance: 'Balance over time',
   balanceFinding: '{{difference}} between {{most}} and {{fewest}}',
   balanceAlternative:
-    'The largest difference between the arms is {{difference}}. It never was more than {{highest}}.',
+    'The largest difference between the arms is {{difference}}. It was never more than {{highest}}.',
   differenceNow: 'The largest difference between the arms is {{difference}}.',
   expectedAlternative: 'Expected now: between {{low}} and {{high}}.',
   expected:
-    'Shaded: where 95 of 100 replicates of the study lie, with the same people and other random numbers. That is of each moment by itself: 1 in 20 points outside is no alarm. The largest difference so far is at percentile {{percentile}}.',
-  expectedSoon: 'What difference was to be expected is being worked out, and will be shown here.',
+    'Shaded: where 95 of 100 replicates of the study are, with the same people and different random numbers. This holds for each moment by itself: 1 in 20 points outside is no cause for alarm. The largest difference so far is at percentile {{percentile}}.',
+  expectedSoon: 'The expected difference is being worked out, and will be shown here.',
   expectedUntil: 'Up to participant {{enrolled}}: later ones are shown when the page is opened again.',
   perShare: 'Each arm counts by its share.',
   balanced: 'All arms have the same number.',
@@ -71,7 +71,7 @@ export const study = {
   remarks: 'Remarks',
   sortedUp: 'ascending',
   sortedDown: 'descending',
-  none: 'Nobody is randomized yet.',
+  none: 'Nobody has been randomized yet.',
   noneFound: 'No participant matches.',
   range: '{{from}}–{{to}} of {{total}}',
   previous: 'Previous',
