@@ -1,5 +1,6 @@
 /** Reads designs to compare with, as the user writes them: `block:4+6@local_site`, `urn:w=5,D=range`. */
 import { ImbalanceMeasure } from '../../events/study.ts';
+import { namesIn } from '../base/names.ts';
 import { quote } from '../base/text.ts';
 import { suggest } from '../configuration/values.ts';
 import type { Comparator, ComparatorRule, SimulatedDesign } from '../simulation/plan.ts';
@@ -98,24 +99,21 @@ function placeText(name: string): string {
   return !/[",]/.test(name) && name === name.trim() ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Names of factors, separated by commas. A name in double quotes may contain commas, and "" for a double quote. */
+/** Factors by their names. @returns their places in the design */
 function readPlaces(
   text: string,
   { factors }: SimulatedDesign,
   refuse: (why: string) => ComparatorError,
 ): number[] {
+  const wanted = namesIn(text);
+  if (!wanted)
+    throw refuse(
+      '@ must be followed by names of factors, separated by commas (hint: put a name that has a comma in double quotes)',
+    );
   const names = factors.map(({ name }) => name);
-  const within: number[] = [];
-  const next = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
-  for (let more = true; more; ) {
-    const found = next.exec(text);
-    if (!found)
-      throw refuse('its factors cannot be read (hint: put a name that has a comma in double quotes)');
-    const name = found[1]?.replaceAll('""', '"') ?? found[2]?.trim() ?? '';
+  return wanted.map((name) => {
     const factor = names.indexOf(name);
     if (factor < 0) throw refuse(`the study has no factor ${quote(name)}, only ${among(names.map(quote))}`);
-    within.push(factor);
-    more = found[3] === ',';
-  }
-  return within;
+    return factor;
+  });
 }

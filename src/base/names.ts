@@ -33,3 +33,17 @@ export function newNameProblem(name: string): string | undefined {
     (isTooLong(name) ? `has more than ${MAX_NAME_CHARACTERS} characters` : lookAlikeProblem(name))
   );
 }
+
+/** Names separated by commas. A name in double quotes may contain commas, and "" for a double quote. Undefined for any other text. */
+export function namesIn(text: string): string[] | undefined {
+  const names: string[] = [];
+  const next = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
+  for (let more = true; more; ) {
+    const found = next.exec(text);
+    const name = found?.[1]?.replaceAll('""', '"') ?? found?.[2]?.trim() ?? '';
+    if (name === '') return undefined;
+    names.push(name);
+    more = found?.[3] === ',';
+  }
+  return names;
+}

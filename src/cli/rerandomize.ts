@@ -1,9 +1,8 @@
 /** urn rerandomize: the test that the design of a study calls for. */
 import type { Command } from 'commander';
 import { freeTextProblem } from '../base/free-text.ts';
+import { namesIn } from '../base/names.ts';
 import { BundleError } from '../bundle/bundle-error.ts';
-import { csvRows } from '../import/csv-file.ts';
-import { ImportError } from '../import/source-table.ts';
 import { defaultSeed, holdsSeed } from '../replicate/seeds.ts';
 import { ExactError } from '../rerandomize/exact.ts';
 import { type Columns, type Outcomes, readOutcomes } from '../rerandomize/outcomes.ts';
@@ -196,15 +195,11 @@ function methodOf({ reps, halfWidth, exact }: Options): Method {
   return { kind: 'half-width', halfWidth: width };
 }
 
-/** Names separated by commas. A name that has a comma is put in double quotes. */
-function namesOf(name: string, text: string): string[] {
-  try {
-    const [row, ...more] = csvRows(Buffer.from(text));
-    if (row && more.length === 0 && !row.cells.includes('')) return [...row.cells];
-  } catch (error) {
-    if (!(error instanceof ImportError)) throw error;
-  }
-  throw new UsageError(`${name} ${JSON.stringify(text)} is not a list of names separated by commas`);
+function namesOf(option: string, text: string): string[] {
+  const names = namesIn(text);
+  if (!names)
+    throw new UsageError(`${option} ${JSON.stringify(text)} is not a list of names separated by commas`);
+  return names;
 }
 
 async function test(
