@@ -68,7 +68,7 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
   'not-found': 'not there, or not for this key',
   'revoked-key': 'the key is revoked',
   'expired-key': 'the key has expired',
-  unavailable: 'the service could not do it just then',
+  unavailable: 'the service could not do it at that moment',
   failed: 'an unexpected error',
   several: 'for several reasons, beyond what is recorded one by one',
 };
