@@ -45,10 +45,10 @@ export function command(args: readonly string[]): Promise<Finished> {
   return finished;
 }
 
-/** Like `command`, but returns its stdout. @throws Error with its stderr if it does not exit with 0 */
+/** Like `command`, but returns its stdout. @throws Error with all its output if it does not exit with 0 */
 export async function commandOk(args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await command(args);
-  if (code !== 0) throw new Error(`urn ${args.join(' ')} exited with ${code}:\n${stderr}`);
+  if (code !== 0) throw new Error(`urn ${args.join(' ')} exited with ${code}:\n${stdout}${stderr}`);
   return stdout;
 }
 

@@ -80,18 +80,27 @@ export class KeyHistory {
   }
 
   /**
-   * @param as `any`: every key ever issued is accepted; `valid`: every valid one; otherwise only a valid key with this scope
+   * @param as `any`: every key ever issued is accepted; `valid`: every valid one; otherwise a valid one with any of these scopes
    * @returns why the actor was not allowed to ask; undefined if allowed
    */
-  judgeKnown(event: Header, as: 'any' | 'valid' | Scope, warnings: Warnings): Mismatch | undefined {
+  judgeKnown(
+    event: Header,
+    as: 'any' | 'valid' | readonly Scope[],
+    warnings: Warnings,
+  ): Mismatch | undefined {
     const { actor } = event;
     if ('cli' in actor || this.#isDoubtful(actor, event, warnings)) return undefined;
     const unknown = this.#judgeActor(actor, as === 'any' ? 'issued' : 'valid');
     if (!unknown) this.#warnOfAge(event, actor, warnings);
     if (unknown || as === 'any' || as === 'valid') return unknown;
     const scopes = this.state.byId.get(actor.keyId)?.scopes ?? [];
-    if (scopes.includes(as)) return undefined;
-    return mismatch('actor.keyId', `a key with the scope ${as}`, scopes, 'the key may not see this');
+    if (as.some((scope) => scopes.includes(scope))) return undefined;
+    return mismatch(
+      'actor.keyId',
+      `a key with the scope ${as.join(' or ')}`,
+      scopes,
+      'the key may not see this',
+    );
   }
 
   /** Whether the stream `access` diverges at or before the revision that the actor names. */

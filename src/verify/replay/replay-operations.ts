@@ -9,13 +9,16 @@ import type { Replay } from './replay.ts';
 type Disclosed = Extract<LogEvent, { type: 'EvidenceDisclosed' }>;
 type Session = Extract<LogEvent, { type: 'SessionBegan' | 'SessionEnded' }>;
 
+/** The scopes that may see it, any one of them, where that is not `audit` alone. */
+const SCOPES_FOR: Partial<Record<Disclosed['data']['what'], readonly Scope[]>> = {
+  codes: ['supply'],
+  'expected-balance': ['read', 'audit'],
+};
+
 /**
  * Replays the stream `operations`. Its events do not follow from others, so there is nothing to decide again. But the keys
  * that they name must exist, a key that was shown evidence must have been valid, and a run ends at most once.
  */
-/** What is not for auditors. */
-const SCOPE_FOR: Partial<Record<Disclosed['data']['what'], Scope>> = { codes: 'supply' };
-
 export class OperationsReplay implements Replay {
   readonly #history: KeyHistory;
   readonly #warnings: Warnings;
@@ -46,7 +49,7 @@ export class OperationsReplay implements Replay {
         return this.#history.judgeKnown(event, 'any', this.#warnings);
       case 'EvidenceDisclosed':
         return (
-          this.#history.judgeKnown(event, SCOPE_FOR[event.data.what] ?? 'audit', this.#warnings) ??
+          this.#history.judgeKnown(event, SCOPES_FOR[event.data.what] ?? ['audit'], this.#warnings) ??
           this.#judgeStudy(event) ??
           judgeExport(event) ??
           judgeTest(event)

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ExpectedBalanceResult } from '../../../src/http/routes/expected-balance.ts';
 import { type Answer, ask, clientOf, within } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { makeLongLog } from '../../support/long-log.ts';
 import { postJson } from '../../support/post-json.ts';
@@ -48,7 +49,7 @@ function processesOf({ child }: Service): number[] {
 beforeAll(async () => {
   const long = await makeLongLog(
     data,
-    { reader: { scopes: ['read'] } },
+    { reader: { scopes: ['read', 'randomize'] } },
     { participants: PARTICIPANTS, by: 'reader' },
   );
   const issued = await issueKeys(data, {
@@ -230,5 +231,10 @@ describe('the expected balance of a study', () => {
     await another.stop();
     expect(performance.now() - before).toBeLessThan(5000);
     expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  });
+
+  it('leaves a log that verifies, whoever was shown it', async () => {
+    expect((await ready(keys.auditor)).status).toBe(200);
+    await commandOk(['verify', '--data', data]);
   });
 });

@@ -22,6 +22,12 @@ const shown = (study = CONFIGURATION.name): OperationsFact => ({
   sections: {},
 });
 
+const band: OperationsFact = {
+  type: 'EvidenceDisclosed',
+  data: { what: 'expected-balance', study: CONFIGURATION.name, toRevision: 3, ...tally },
+  sections: {},
+};
+
 const SESSION = { sessionId: 'yzObQH5PXuXXhAOEv8oClw', keyId: 'k0011' };
 const signedIn: OperationsFact = { type: 'SessionBegan', data: SESSION, sections: {} };
 const signedOut: OperationsFact = { type: 'SessionEnded', data: SESSION, sections: {} };
@@ -43,7 +49,7 @@ const TEST = {
 } as const;
 const tested: OperationsFact = { type: 'EvidenceDisclosed', data: TEST, sections: {} };
 
-/** Revisions 3 to 6 of `access`. */
+/** Revisions 3 to 7 of `access`. */
 const MORE: readonly AccessCommand[] = [
   { type: 'issue', keyId: 'k0033', sha256: '3'.repeat(64), grant: { user: 'auditor', scopes: ['audit'] } },
   {
@@ -54,8 +60,10 @@ const MORE: readonly AccessCommand[] = [
   },
   { type: 'issue', keyId: 'k0055', sha256: '5'.repeat(64), grant: { user: 'gone', scopes: ['audit'] } },
   { type: 'revoke', keyId: 'k0055' },
+  { type: 'issue', keyId: 'k0066', sha256: '6'.repeat(64), grant: { user: 'reader', scopes: ['read'] } },
 ];
 const auditor = (accessRevision = 3): Actor => ({ keyId: 'k0033', user: 'auditor', accessRevision });
+const reader: Actor = { keyId: 'k0066', user: 'reader', accessRevision: 7 };
 const gone = (accessRevision: number): Actor => ({ keyId: 'k0055', user: 'gone', accessRevision });
 
 function logWith(...said: readonly (readonly [OperationsFact, Actor])[]) {
@@ -81,6 +89,10 @@ describe('the stream operations is sound', () => {
       notReplayed: 0,
       evidence: { matchingSize: 4, uncovered: { from: 4, to: 4 } },
     });
+  });
+
+  it('with an expected balance that was shown to a reader or an auditor', async () => {
+    expect((await verify(logWith([band, reader], [band, auditor()]))).ok).toBe(true);
   });
 
   it('with a run that was killed, and with refusals of a revoked key', async () => {
@@ -129,9 +141,10 @@ describe('the stream operations cannot contain', () => {
     ],
     ['a key of another user', refused, { ...nurse(), user: 'somebody' }, 'actor.user'],
     ['a key that was issued later', refused, auditor(2), 'actor.accessRevision'],
-    ['a revision that access does not have', refused, auditor(7), 'actor.accessRevision'],
+    ['a revision that access does not have', refused, auditor(8), 'actor.accessRevision'],
     ['a refusal on the command line', refused, OPERATOR, 'actor'],
-    ['a disclosure to a key without audit', shown(), nurse(), 'actor.keyId'],
+    ['a disclosure to a key without audit', shown(), reader, 'actor.keyId'],
+    ['an expected balance for a key that reads nothing', band, nurse(), 'actor.keyId'],
     ['a disclosure to a key that was revoked', shown(), gone(6), 'actor.accessRevision'],
     [
       'a disclosure to a key of other studies',
