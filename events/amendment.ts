@@ -1,6 +1,6 @@
 /**
- * What somebody decided to change in a study's design, from here on. Stream `study-<studyId>`. All of it is in the clear:
- * sites get the amended protocol anyway. No recorded allocation changes.
+ * A change to a study's design, from here on. Stream `study-<studyId>`. All of it is in the clear: sites get the amended
+ * protocol anyway. No recorded allocation changes.
  */
 import { z } from 'zod';
 import { defineEvent } from './define.ts';
@@ -42,7 +42,7 @@ const PolicyChange = z.union([
 export const DesignChange = z.union([
   /** A new urn with `w` balls per treatment. */
   z.strictObject({ kind: z.literal('level-added'), factor: Name, level: Name }),
-  /** Its urn is kept, and goes on when the level is reopened. */
+  /** Its urn is kept, and used again when the level is reopened. */
   z.strictObject({ kind: z.literal('level-closed'), factor: Name, level: Name }),
   z.strictObject({ kind: z.literal('level-reopened'), factor: Name, level: Name }),
   /** The same urn under another name. */
@@ -51,7 +51,7 @@ export const DesignChange = z.union([
     factor: Name,
     level: Name,
     to: Name,
-    /** Requests may still use the old name. What they make is recorded under the new one. */
+    /** Requests may still use the old name. They are recorded under the new one. */
     alias: z.literal(true).optional(),
   }),
   /** Its slots leave the urns. Their counts are kept, and count again when it is reopened. */
@@ -74,7 +74,7 @@ export const DesignChange = z.union([
   }),
   /** One number for each treatment, also for those that are closed. Ones mean none. Slots are made anew. */
   z.strictObject({ kind: z.literal('ratio'), value: Ratio }),
-  /** Its urns are never drawn from again, and its level is no longer asked for. */
+  /** Its urns are never drawn from again, and requests no longer give its level. */
   z.strictObject({ kind: z.literal('factor-retired'), factor: Name }),
   /** All limits of the study from here on. Without `value` there are none. */
   z.strictObject({ kind: z.literal('limits'), value: Limits.optional() }),

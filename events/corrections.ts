@@ -40,10 +40,10 @@ export type VoidAnalysis = z.infer<typeof VoidAnalysis>;
 export const AllocationVoided = defineEvent('AllocationVoided', 1, {
   ...withNote,
   data: z.strictObject({
-    /** Whether the participant is to be analysed, as far as whoever voided it knows. */
+    /** Whether the participant is to be analysed, as far as the person who voided it knows. */
     analysis: VoidAnalysis,
     cause: VoidCause,
-    /** Whether the urns still count the participant: the policy that applied. */
+    /** Whether the urns still count the participant, by the policy that applied. */
     counts: z.enum(['kept', 'removed']),
     /** The id, as randomized, of the participant who is the same person. Only with the cause `duplicate`. */
     duplicateOf: Name.optional(),

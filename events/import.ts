@@ -1,6 +1,6 @@
 /**
- * Facts about a history that another system made and that goes on here. Stream `study-<studyId>`. From the first to the
- * last of them the study takes nobody.
+ * Facts about a history that began in another system and continues here. Stream `study-<studyId>`. From the first to the
+ * last of them, the study takes nobody.
  */
 import { z } from 'zod';
 import { defineEvent } from './define.ts';
@@ -14,7 +14,7 @@ const Id = z.uuid();
 export const SourceFormat = z.enum(['reference', 'csv']);
 export type SourceFormat = z.infer<typeof SourceFormat>;
 
-/** How the study's generator goes on: from fresh entropy, or where the other system stopped. */
+/** Where the study's generator continues from: fresh entropy, or where the other system stopped. */
 export const ImportedGenerator = z.enum(['fresh', 'continued']);
 export type ImportedGenerator = z.infer<typeof ImportedGenerator>;
 

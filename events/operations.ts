@@ -83,7 +83,7 @@ export const Disclosure = z.enum([
   ...DISCLOSURES,
   'codes', // which treatment packs hold
   'envelopes', // a printed code-break, one for each participant
-  'expected-balance', // how far the arms are apart, and how far they are in replicates
+  'expected-balance', // how far apart the arms are, here and in replicates
   'export', // a list of the participants as a file
   'rerandomization', // the result of a re-randomization test, which compares arms
 ]);
@@ -118,8 +118,8 @@ export const EvidenceDisclosed = defineEvent('EvidenceDisclosed', 2, {
     interim: FreeText.optional(),
   }),
   /**
-   * Of an export with arms. It is sealed because whoever knows the other columns of the file could find the arms by trying
-   * which of them give this digest.
+   * Of an export with arms. It is sealed because anyone who knows the other columns of the file could find the arms by
+   * trying which of them give this digest.
    */
   optionalSections: { file: { sha256: Sha256 } },
 });

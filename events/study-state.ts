@@ -19,7 +19,7 @@ export const StudyResumed = defineEvent('StudyResumed', 2, ofVersion2);
 export const ClosingCause = z.enum(['target', 'sponsor', 'safety', 'regulator', 'end', 'other']);
 export type ClosingCause = z.infer<typeof ClosingCause>;
 
-/** The study takes no more participants. Who is in it can still be corrected, and codes can be broken. */
+/** The study takes no more participants. Those in it can still be corrected, and codes can be broken. */
 export const StudyClosed = defineEvent('StudyClosed', 1, {
   ...inTheClear,
   data: z.strictObject({

@@ -6,7 +6,7 @@ export interface CodeBreak {
   readonly revision: number;
   /** When it was recorded. */
   readonly at: string;
-  /** As randomized. Undefined of a pack that nobody had. */
+  /** As randomized. Undefined for a pack that nobody had. */
   readonly participantId: string | undefined;
   /** Of the event that enrolled the participant. */
   readonly randomizedAt: number | undefined;
@@ -38,7 +38,7 @@ export function codeBreaksIn({ inOrder }: ParticipantEvents): CodeBreak[] {
   return inOrder.filter(isUnblinding).map(codeBreakOf);
 }
 
-/** In a few words: how many there are in all, and by category or cause. */
+/** A summary in words: how many there are in all, and by category or cause. */
 export function describeNumbers(numbers: Readonly<Record<string, number>>): string {
   const counts = Object.entries(numbers);
   const total = counts.reduce((sum, [, count]) => sum + count, 0);

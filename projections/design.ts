@@ -1,5 +1,5 @@
 /**
- * The design of a study as it is in force: the registration, with every amendment since. Defaults are written out. It
+ * The design of a study in force: the registration with every amendment since. Defaults are written out. It
  * names no participant and no count.
  */
 import type { Amendment, DesignChange } from '../events/amendment.ts';
@@ -22,7 +22,7 @@ export interface Factor {
   readonly levels: readonly string[];
   /** Those that take no new participants. */
   readonly closed: readonly string[];
-  /** Names that levels had. Such a name belongs to its level for ever. */
+  /** Former names of levels. Such a name belongs to its level for good. */
   readonly earlierNames: readonly EarlierName[];
   /** Then its urns are never drawn from, and new participants have no level of it. */
   readonly isRetired: boolean;
@@ -132,7 +132,7 @@ export function ratioOf({ treatments, slots }: Pick<Design, 'treatments' | 'slot
 
 /**
  * The amendment must be possible: this only applies it.
- * @param revision of its event; default: of an event that is still to come
+ * @param revision of its event; by default, of an event yet to come
  */
 export function amendedDesign(
   before: Design,

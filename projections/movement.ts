@@ -80,7 +80,7 @@ export function outOfPlace(before: Movement, event: PartialEvent): OutOfPlace | 
   return undefined;
 }
 
-/** The movement after an event that is in its place. */
+/** The movement after an event that is allowed here. */
 export function movementAfter(before: Movement, event: PartialEvent): Movement {
   if (before.status === 'dead' || !isMoveEvent(event)) return before;
   return afterMove(before.ended, event as MoveEvent);

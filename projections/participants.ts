@@ -127,7 +127,7 @@ export class Participants {
     });
   }
 
-  /** The generator begins anew, or goes on elsewhere. */
+  /** The generator is restarted, or continues from another state. */
   reseed(bgState: BgState): void {
     this.#bgState = bgState;
   }

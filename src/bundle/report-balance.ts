@@ -67,7 +67,7 @@ function factorHead({ design }: ReportParticipants, { totals, factors }: Balance
 <p class="lead">${without} participants were randomized after it was retired, and have no level of it.</p>`;
 }
 
-/** What `balance` is in a blinded report. */
+/** Takes the place of `balance` in a blinded report. */
 export function levelCounts(people: ReportParticipants): string {
   const { everybody } = people;
   const sections = everybody.factors.map(

@@ -69,7 +69,7 @@ export class ReportParticipants {
     return this.#design;
   }
 
-  /** Whether another design is in force than was registered. */
+  /** Whether the design in force differs from the registered one. */
   get isAmended(): boolean {
     return this.#design !== this.#registered;
   }

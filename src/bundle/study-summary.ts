@@ -81,7 +81,7 @@ export class StudySummary {
   halt: Halt | undefined;
   /** How many codes were broken, by category. */
   readonly revealed: Record<string, number> = {};
-  /** How many of them were of a pack that nobody had. */
+  /** How many of these code-breaks were for a pack that nobody had. */
   revealedPacks = 0;
   /** How often an unblinding without the service was reported. */
   unblindingReported = 0;
@@ -287,7 +287,7 @@ export class StudySummary {
     );
   }
 
-  /** Which treatment a pack holds is in no content's report. */
+  /** No report says which treatment a pack holds, whatever its content. */
   #takePacks(event: PackEvent): void {
     const { packs } = this;
     switch (event.type) {

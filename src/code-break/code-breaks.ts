@@ -1,5 +1,5 @@
 /**
- * Breaks the code of one participant, or of one pack. First the code-break is in the log, on the disk; then the arm is
+ * Breaks the code of one participant, or of one pack. The code-break is in the log, on disk, before the arm is
  * given. An emergency does not wait for a log that cannot be written: after three seconds the code-break goes to a file,
  * and from there to the log as soon as that is possible.
  */
@@ -48,7 +48,7 @@ export interface LeftPending {
   readonly damaged: number;
 }
 
-/** Whose arm it is: that of a participant, or of a pack that nobody had. */
+/** Whose arm is shown: that of a participant, or of a pack that nobody had. */
 export type Subject =
   | { readonly participant: Participant }
   | { readonly pack: { readonly code: string; readonly treatment: string } };
@@ -61,7 +61,7 @@ export type RevealResult =
       readonly type: 'revealed';
       readonly subject: Subject;
       readonly recordedIn: RecordedIn;
-      /** Of the code-break, if it is in the log; otherwise of the last event known. */
+      /** The revision of the code-break, if it is in the log; otherwise of the last event known. */
       readonly revision: number;
     }
   | { readonly type: 'not-revealed'; readonly outcome: StudyOutcome; readonly revision: number };
@@ -112,7 +112,7 @@ export class CodeBreaks {
     const asked = { ...request, reveal: randomUUID() };
     const recording = this.#record(study.stream, asked, actor);
     if (asked.category !== 'emergency') return await recording;
-    // What comes of it later does not matter here, but must not end the process.
+    // Its outcome does not matter here, but a rejection must not end the process.
     recording.catch(() => undefined);
     try {
       return await withinMs(EMERGENCY_WAIT_MS, recording);
@@ -232,7 +232,7 @@ export class CodeBreaks {
     }
   }
 
-  /** If the clock was behind then: no arm is shown before it is drawn, or the record would never verify. */
+  /** For a clock that was slow: no arm is shown before it is drawn, or the record would never verify. */
   #shownAt(stream: string, { participantId, shownAt }: PendingReveal): string {
     const { at: drawnAt = shownAt } = this.#find(stream, participantId ?? '') ?? {};
     return drawnAt > shownAt ? drawnAt : shownAt;

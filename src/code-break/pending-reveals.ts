@@ -72,7 +72,7 @@ export class PendingReveals {
   }
 
   /**
-   * Does nothing while another process takes lines out; what is recorded twice is in the log once.
+   * Does nothing while another process removes lines. A reveal that is recorded twice is in the log once.
    * @param recorded the ids of reveals that are in the log
    */
   async remove(recorded: ReadonlySet<string>): Promise<void> {
@@ -89,7 +89,7 @@ export class PendingReveals {
     }
   }
 
-  /** Undefined while another process holds it. A lock that is old was left behind by a process that was killed. */
+  /** Undefined while another process holds it. An old lock was left behind by a killed process. */
   async #lock(): Promise<FileHandle | undefined> {
     const made = await stat(this.#lockFile).catch(ignoreMissing);
     if (made && Date.now() - made.mtimeMs > STALE_LOCK_MS) await rm(this.#lockFile, { force: true });
@@ -116,7 +116,7 @@ export class PendingReveals {
     await rm(this.#aside, { force: true });
   }
 
-  /** The lines of the file that was moved aside, once whoever was writing to it has finished. */
+  /** The lines of the file that was moved aside, read when nobody writes to it any more. */
   async #settledLines(): Promise<string[]> {
     for (;;) {
       const before = await linesOf(this.#aside);

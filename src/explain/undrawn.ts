@@ -1,4 +1,4 @@
-/** What is said instead of an explanation of a participant for whom the service drew nothing. */
+/** The answer in place of an explanation, for a participant for whom the service drew nothing. */
 import type { UnprovenCause } from '../../events/import.ts';
 import type { LogEvent } from '../../events/record.ts';
 

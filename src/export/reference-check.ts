@@ -1,4 +1,4 @@
-/** Reads a history back as an import does, and compares how it goes on with how the study goes on. */
+/** Reads a history back as an import does, and compares how it would continue with how the study continues. */
 import type { BgState } from '../../events/study.ts';
 import type { Design } from '../../projections/design.ts';
 import { readHistory } from '../import/read-history.ts';

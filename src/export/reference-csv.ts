@@ -1,6 +1,6 @@
 /**
- * The history of a study as the reference implementation writes it with pandas, so that the reference takes it and goes on
- * bit for bit. Facts about its format are those of pandas 1.5: what `read_csv` takes for a missing value, and that
+ * The history of a study as the reference implementation writes it with pandas, so that the reference accepts it and
+ * continues bit for bit. Facts about its format are those of pandas 1.5: what `read_csv` takes for a missing value, and that
  * `to_csv` quotes only where it must and ends lines with LF.
  */
 import type { BgState } from '../../events/study.ts';
@@ -10,7 +10,7 @@ import type { Participant } from '../../projections/participants.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import { csvLine } from './csv.ts';
 
-/** Who is in the urns, and at which levels. */
+/** The participants that the urns count, with the levels they count. */
 export interface Counted {
   readonly participant: Participant;
   readonly levels: readonly string[];
@@ -38,7 +38,8 @@ export function byCounting(
 export function referenceCsv(design: Design, counted: readonly Counted[]): string {
   let last = Number.NEGATIVE_INFINITY;
   const lines = counted.map(({ participant, levels }) => {
-    // Batches share an instant, and clocks are set back. Of equal ones the reference would go on from the earlier row.
+    // Batches share an instant, and clocks are set back. If times are equal, the reference would continue from the earlier
+    // row.
     const { original } = participant;
     last = original
       ? (microsecondsOf(original.datetime) ?? last)
@@ -106,7 +107,7 @@ export const MISSING: ReadonlySet<string> = new Set([
   ...['<NA>', 'N/A', 'NA', 'NULL', 'NaN', 'None', 'n/a', 'nan', 'null'],
 ]);
 
-/** Why the reference could not go on from the file as the study does; none if it can. */
+/** Why the reference could not continue from the file as the study does; empty if it can. */
 export function problemsOfReference(
   design: Design,
   participants: readonly Participant[],
@@ -150,7 +151,7 @@ function designProblems(design: Design, counted: readonly Counted[]): string[] {
   ];
 }
 
-/** The reference goes on from the state of the last row. */
+/** The reference continues from the state of the last row. */
 function stateProblem(
   last: Participant | undefined,
   lastCounted: Participant | undefined,

@@ -22,7 +22,7 @@ export function bytesOf(path: string): Buffer {
   return bytes;
 }
 
-/** A byte order mark is no part of it. @throws ImportError when it is not UTF-8 */
+/** Drops a byte order mark. @throws ImportError when it is not UTF-8 */
 export function textOf(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

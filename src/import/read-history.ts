@@ -1,4 +1,4 @@
-/** Makes rows of a study out of a table: every problem of every row at once. */
+/** Reads the rows of a study from a table. Reports every problem of every row together. */
 import type { SourceFormat } from '../../events/import.ts';
 import type { BgState } from '../../events/study.ts';
 import { activeFactors, type Design } from '../../projections/design.ts';
@@ -20,13 +20,13 @@ export interface HistoryRow {
   readonly participantId: string;
   readonly levels: readonly string[];
   readonly treatment: string;
-  /** Index of the slot, if the file tells the slots of the arm apart. */
+  /** Index of the slot, if the file distinguishes the slots of the arm. */
   readonly slot?: number;
   readonly original: { readonly datetime: string; readonly user: string };
   readonly bgState: BgState | undefined;
 }
 
-/** What a database holds where there is no state. */
+/** How a database represents a missing state. */
 const NO_STATE = 'null';
 
 /** Characters that the reference strips from the beginning of a treatment's name by mistake. */

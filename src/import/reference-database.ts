@@ -11,7 +11,7 @@ export function isBeginningOfSqlite(bytes: Uint8Array): boolean {
   return Buffer.from(bytes.subarray(0, MAGIC.length)).toString('latin1') === MAGIC;
 }
 
-/** The name of the reference's tables for a study: what is no letter, digit or underscore becomes an underscore. */
+/** The name of the reference's tables for a study: anything but a letter, digit or underscore becomes an underscore. */
 export function tableName(study: string): string {
   return study.replace(/[^\p{L}\p{N}_]|^(?=\d)/gu, '_');
 }

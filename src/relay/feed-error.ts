@@ -1,4 +1,4 @@
-/** Why the feed cannot go on. */
+/** Why the feed cannot continue. */
 export type FeedFailure =
   | 'unreachable' // no broker answers
   | 'busy' // Kafka asks to retry, for example because a partition has no leader yet, or a topic is new

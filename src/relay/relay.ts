@@ -97,7 +97,7 @@ export class Relay {
   /**
    * Publishes until `stop`, and reconnects forever when Kafka or the store fails.
    * @param refusal why nothing may be published now; `run` may be called again when that no longer applies
-   * @throws FeedError if it must not go on; the refusal
+   * @throws FeedError if it must not continue; the refusal
    */
   run(refusal?: Error): Promise<void> {
     if (refusal) {
@@ -160,7 +160,7 @@ export class Relay {
         });
       } catch (error) {
         if (error instanceof FeedError && error.isFinal) throw error;
-        // The relay that fenced this one claims the topic at once; then opening fails for good.
+        // The relay that fenced this one claims the topic immediately; then opening fails for good.
         if (isFencing(error)) waitMs = Math.max(waitMs, FENCED_WAIT_MS);
         if (!signal.aborted) this.#logFailure(error as Error, waitMs);
       } finally {

@@ -1,7 +1,7 @@
 /** Where a table of counts has the counts of each level: one row for everybody, and one per level that there ever was. */
 import type { DesignStep } from './steps.ts';
 
-/** The row of everybody whom the urns count. */
+/** The row that counts everybody in the urns. */
 export const ALL = 0;
 
 export interface Layout {

@@ -118,7 +118,7 @@ export class Replicate {
     if (to) this.#count(to, slot, 1);
   }
 
-  /** Of the slots of an arm, the one with the fewest participants whom the urns count; of equals, the first. */
+  /** The slot of an arm with the fewest participants whom the urns count; if several have as few, the first. */
   #leastFilledSlot(arm: number): number {
     const { arms } = this.#setting.design;
     let least = NOBODY;

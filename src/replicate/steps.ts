@@ -1,5 +1,5 @@
 /**
- * What happens to the urns over the life of a study, in order, with everything that people decided: whose levels came when,
+ * What happens to the urns over the life of a study, in order, with everything that people decided: which levels came when,
  * what was corrected, voided and amended. A replicate runs these steps again with other random numbers (replicate.ts).
  */
 import type { PartialEvent } from '../../events/record.ts';
@@ -35,7 +35,7 @@ export type Step =
       readonly to: readonly number[] | undefined;
     };
 
-/** The design that is in force from here on. The first step is one of these. */
+/** The design in force from here on. The first step is always one of these. */
 export interface DesignStep {
   readonly kind: 'design';
   readonly urnDesign: UrnDesign;

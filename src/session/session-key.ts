@@ -4,7 +4,7 @@
  *   <base64url of 32 random bytes>
  *   <the key before it> replaced <instant>        only after a replacement
  *
- * It is not the signing key: whoever has a backup of that could make sessions.
+ * It is not the signing key, because anyone with a backup of that could forge sessions.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';

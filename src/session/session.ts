@@ -10,7 +10,7 @@ export interface Session {
   readonly usedAt: number;
 }
 
-/** A session ends when nobody has done anything for so long. */
+/** A session ends after this much time without activity. */
 const IDLE_MS = 30 * 60_000;
 /** A cookie is not replaced for less. */
 const RENEWAL_MS = 1000;

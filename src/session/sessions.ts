@@ -70,7 +70,7 @@ export class Sessions {
   }
 
   /**
-   * Ends a session. For this process it has ended at once.
+   * Ends a session. In this process it ends immediately.
    * @returns whether it is recorded, and so has ended for every instance
    */
   end(session: Session, actor: KeyActor): Promise<boolean> {
@@ -88,7 +88,7 @@ export class Sessions {
     const { operations, onFailure } = this.#parts;
     const fact = { type, data: { sessionId, keyId }, sections: {} } as const;
     const recording = operations.record(fact, actor);
-    // What comes of it later does not matter here, but must not end the process.
+    // Its outcome does not matter here, but a rejection must not end the process.
     recording.catch(() => undefined);
     try {
       await withinMs(EMERGENCY_WAIT_MS, recording);

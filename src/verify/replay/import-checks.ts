@@ -1,5 +1,5 @@
 /**
- * Checks the rows of an import by what is never withheld: their numbers, and the names of their sections, which tell of
+ * Checks the rows of an import by what is never withheld: their numbers and the names of their sections, which show for
  * which rows the generator's state is recorded.
  */
 
@@ -14,14 +14,14 @@ type Row = Of<'ParticipantImported'>;
 export class ImportChecks {
   /** Data of the import that is under way. */
   #begun: Of<'HistoryImported'>['data'] | undefined;
-  /** Numbers of the rows that are in. */
+  /** Numbers of the rows imported so far. */
   #rows = new Set<number>();
-  /** Rows since the last of which a state is known. */
+  /** How many rows there have been since the last one with a known state. */
   #sinceState = Number.POSITIVE_INFINITY;
-  /** The row of the largest instant, of equals the first. */
+  /** The row with the latest instant; if several have it, the first. */
   #latest: { readonly instant: number; readonly hasState: boolean } | undefined;
 
-  /** @param sections names of all sections of the event, also of those that are withheld */
+  /** @param sections names of all sections of the event, including withheld ones */
   mismatch(event: PartialStudyEvent, sections: readonly string[]): Mismatch | undefined {
     if (!this.#begun) return undefined;
     if (event.type === 'ParticipantImported') return this.#rowMismatch(event, this.#begun, sections);
@@ -36,7 +36,7 @@ export class ImportChecks {
         );
   }
 
-  /** Takes in an event that is as it should be. */
+  /** Adds an event that passed. */
   take(event: PartialStudyEvent, sections: readonly string[]): void {
     if (event.type === 'HistoryImported') {
       this.#begun = event.data;
@@ -82,7 +82,7 @@ export class ImportChecks {
 
 type Cause = Row['data']['cause'];
 
-/** The causes that a row can have; undefined if it can have been drawn again. */
+/** The causes that a row can state; undefined if the row may have been redrawn. */
 function causesOf(
   format: 'reference' | 'csv',
   isStateKnown: boolean,

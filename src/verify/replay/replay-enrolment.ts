@@ -61,7 +61,7 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
   passed(event: PartialEvent): void {
     const { type, data } = event;
     this.participants += enrolments(event);
-    // An import begins without participants: those of one that was given up were all there were.
+    // An import begins without participants. If one was given up, the study had no others.
     if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
   }
 
@@ -118,7 +118,7 @@ function mismatchesOf(
   }
 }
 
-/** Nothing of an import is worked out from the part in the clear, so it is only possible or not. */
+/** The part in the clear determines nothing about an import, so all that can be judged is whether it was possible. */
 function problemsOf(
   type: PartialStudyEvent['type'],
   { status }: Life,
@@ -137,7 +137,7 @@ function lifeMismatches(event: LifeEvent, life: Life): readonly Mismatch[] {
   );
 }
 
-/** With what the decider would have refused it, as far as that is in the clear. */
+/** Why the decider would have refused it, as far as the part in the clear shows. */
 function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Life): StudyOutcome | undefined {
   const { participantId } = data;
   if (holderOf(life, participantId)) return { type: 'duplicate', participantId, differingFactors: [] };
@@ -149,14 +149,14 @@ function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Lif
   return limit && { type: 'full', limit };
 }
 
-/** The draw, which is withheld, says its slot if and only if there is a ratio. */
+/** The draw, which is withheld, names its slot if and only if there is a ratio. */
 function versionMismatch({ design, lists }: Life, version: number): Mismatch | undefined {
   const expected = hasRatio(design) || lists > 0 ? 2 : 1;
   if (version === expected) return undefined;
   return mismatch('version', expected, version, 'only a ratio or packs need version 2');
 }
 
-/** In a study with packs everybody gets one that nobody had. */
+/** In a study with packs, everybody gets a pack that nobody had before. */
 function codeMismatch(
   { data: { code } }: Of<'ParticipantRandomized'>,
   { given, lists }: Life,
@@ -195,7 +195,7 @@ function treatmentMismatch(event: EnrolmentEvent, { design }: Life): Mismatch | 
     : undefined;
 }
 
-/** Of an allocation without a draw. Which slot of the arm it is depends on the draws of others. */
+/** For an allocation without a draw. Its slot of the arm depends on the draws of others. */
 function slotMismatch(
   { type, data, sections }: Of<'AllocationForced' | 'ParticipantImported'>,
   design: Design,

@@ -98,7 +98,7 @@ function judgeExport({ actor, data, sections }: Disclosed): Mismatch | undefined
   return mismatch('data.sha256', undefined, sha256, 'the digest of a file with arms is not in the clear');
 }
 
-/** Arms are compared at the command line alone, and only that has a reason for an interim look. */
+/** Only the command line compares arms, and only that needs a reason for an interim look. */
 function judgeTest({ actor, data: { what, interim } }: Disclosed): Mismatch | undefined {
   if (what !== 'rerandomization')
     return interim === undefined

@@ -97,7 +97,7 @@ export class StudyReplay implements Replay {
   }
 }
 
-/** The packs that nobody has of which an event is. */
+/** The packs that an event is about and that nobody has. */
 function packsOf(event: StudyEvent, state: StudyState): Pack[] {
   if (state.status === 'unregistered') return [];
   const { packs } = state;
@@ -107,7 +107,7 @@ function packsOf(event: StudyEvent, state: StudyState): Pack[] {
   return known([event.data.code ?? '']);
 }
 
-/** @param isSupply whether whoever wrote the event may know which treatment packs hold */
+/** @param isSupply whether the author of the event may know which treatment packs hold */
 function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): StudyCommand {
   const factors = state.status === 'unregistered' ? [] : state.design.factors;
   switch (event.type) {

@@ -60,7 +60,7 @@ export function enrolments(event: PartialEvent): number {
   return isEnrolment(event) && !('replaces' in event.data) ? 1 : 0;
 }
 
-/** The sealed sections of members that a decider names. All others are in the clear. */
+/** The sealed section that holds a member named by a decider. All other members are in the clear. */
 const SECTIONS = new Map([
   ['treatment', 'allocation'],
   ['slot', 'allocation'],
@@ -129,7 +129,7 @@ export class StudyChecks {
     this.#life = new LifeTally(warnings);
   }
 
-  /** Whether whoever wrote the event may know which treatment packs hold. */
+  /** Whether the author of the event may know which treatment packs hold. */
   isSupply({ actor }: PartialStudyEvent): boolean {
     return 'cli' in actor || (this.#keys.state.byId.get(actor.keyId)?.scopes.includes('supply') ?? false);
   }
@@ -168,7 +168,7 @@ export class StudyChecks {
   /**
    * What is wrong with an event that was decided as it is: its times, and who wrote it.
    * @param enrolled finds the participants as they were before the event, by the id as randomized
-   * @param packs the event's, if it is about packs that nobody has; none, if it is withheld for which levels they are
+   * @param packs those of the event, if it is about packs that nobody has; none if their levels are withheld
    */
   mismatchOfDecided(
     event: PartialStudyEvent,
@@ -312,7 +312,7 @@ function stakeIn(
 ): Stake {
   if (event.type === 'ParticipantRandomized' || event.type === 'AllocationForced')
     return { need: 'all', of: [levelsByFactor(event.data.levels, factors)] };
-  // Of a pack that nobody had. Which levels it was for may be withheld.
+  // A pack that nobody had. Its levels may be withheld.
   if (event.type === 'AllocationRevealed' && event.data.participantId === undefined)
     return { need: 'any', of: [] };
   if (event.type === 'CodesWithdrawn') return { need: 'any', of: [] };

@@ -12,7 +12,7 @@ export class TimeChecks {
   take({ type, revision, at }: PartialStudyEvent): void {
     if (type === 'StudyRegistered') this.#registered = at;
     if (type !== 'ParticipantRandomized') return;
-    // Without holes, which would take more room.
+    // Without holes, which would take more memory.
     while (this.#randomized.length < revision) this.#randomized.push(Number.NaN);
     this.#randomized.push(Date.parse(at));
   }
@@ -31,14 +31,14 @@ export class TimeChecks {
 
   /**
    * Nobody is allocated before the study is registered, and no arm is shown before it is drawn. The event must name the
-   * participant rightly.
+   * right participant.
    */
   early(event: PartialStudyEvent): Mismatch | undefined {
     if (event.type === 'AllocationForced') return this.#beforeRegistration(event.data.occurredAt);
     if (event.type !== 'AllocationRevealed' || event.data.shownAt === undefined) return undefined;
     const { shownAt, randomizedAt } = event.data;
     const randomized = this.#randomized[randomizedAt ?? -1] ?? Number.NaN;
-    // Nothing is earlier than what is not known.
+    // An unknown time cannot be contradicted.
     if (!(Date.parse(shownAt) < randomized - CLOCK_TOLERANCE_MS)) return undefined;
     const earliest = new Date(randomized).toISOString();
     return mismatch('data.shownAt', `at least ${earliest}`, shownAt, 'it is earlier than the randomization');
