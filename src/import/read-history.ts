@@ -120,7 +120,7 @@ class RowReader {
   #id(id: string, row: number, found: string[]): string {
     if (id === '') return id;
     const earlier = this.#rows.get(id);
-    if (earlier !== undefined) found.push(`the id ${shown(id)} stands in row ${earlier} too`);
+    if (earlier !== undefined) found.push(`the id ${shown(id)} is in row ${earlier} too`);
     this.#rows.set(id, earlier ?? row);
     found.push(...problemsOfId(id));
     const lookAlike = lookAlikeProblem(id);

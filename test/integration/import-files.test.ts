@@ -166,7 +166,7 @@ describe('a row', () => {
       ].reduce((all, one) => one(all), text);
     expect(problems(change)).toEqual([
       'row 3: id begins or ends with white space; site has no level "01" (there are: "01-Nord, Haus \\"A\\"", "02-Süd", "03-West"); f_sex is empty; there is no treatment "Placebo" (there are: "Control", "Low dose", "High dose"); "yesterday" is not an instant, such as 2026-11-22 05:38:14.477949; user is empty; bg_state is not the state of a PCG64',
-      'row 5: the id "01-0000" stands in row 1 too',
+      'row 5: the id "01-0000" is in row 1 too',
       'row 6: user is empty',
       'row 7: it has 9 fields, and the first line has 8',
     ]);
