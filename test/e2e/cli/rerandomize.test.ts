@@ -121,7 +121,7 @@ describe('the golden example G1, while the service runs', () => {
     expect({ ...same, recorded: true }).toEqual(first);
   });
 
-  it('to a half-width draws new replicates', async () => {
+  it('draws new replicates to reach a half-width', async () => {
     const { stdout } = await rerandomize('Golden', golden(), ...OF_MEANS, '--half-width', '0.006', '--json');
     const { from, reps, interval } = JSON.parse(stdout);
     expect(from).toBe(9999);
@@ -129,7 +129,7 @@ describe('the golden example G1, while the service runs', () => {
     expect((interval.high - interval.low) / 2).toBeCloseTo(0.006, 3);
   });
 
-  it('exactly', async () => {
+  it('is computed exactly', async () => {
     const { stdout } = await rerandomize('Golden', golden(), ...OF_MEANS, '--exact', '--json');
     expect(JSON.parse(stdout).p).toBeCloseTo(0.232913, 6);
   });

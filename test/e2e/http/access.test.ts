@@ -89,7 +89,7 @@ describe.each(SCOPES)('a key with the scopes $scope', ({ scope, reads, writes, t
 });
 
 describe('a key limited to studies', () => {
-  it('sees those', async () => {
+  it('sees only those studies', async () => {
     expect((await as(limited.wardOnly).config('Ward')).status).toBe(200);
     expect((await as(limited.twoStudies).config('Ward')).status).toBe(200);
     expect((await as(limited.twoStudies).config('Sleep')).status).toBe(200);

@@ -159,7 +159,7 @@ describe('a study that cannot be read', () => {
     expect((await studies(keys.edc)).map(({ study }: { study: string }) => study)).not.toContain('Exact');
   });
 
-  it('is nobody else’s business', async () => {
+  it('is not shown to other keys', async () => {
     expect((await studies(keys.ward)).map(({ study }: { study: string }) => study)).toEqual(['Ward']);
   });
 });

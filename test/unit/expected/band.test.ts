@@ -182,7 +182,7 @@ describe('the expected band', () => {
     expect(restarted.course.actual).toBe(2);
   });
 
-  it('of nobody has no points', () => {
+  it('has no points if there is nobody', () => {
     const { points, overall, levels, course } = bandOf([designStep([0, 1])]);
     expect(points).toEqual([]);
     expect(overall).toEqual({ expected: [], actual: [], percentile: [] });

@@ -35,7 +35,7 @@ describe('statistics', () => {
     expect(statisticOf('ranksum', midranks([3, 7, 7, 9, 12]), [0, 1, 0, 1, 1])).toBe(3.5 - 6);
   });
 
-  it('F of a worked example', () => {
+  it('include F, as in a worked example', () => {
     // Groups (6, 8, 4), (8, 12, 9), (13, 9, 11): between 54 with 2 degrees, within 8 + 26/3 + 8 with 6.
     const values = [6, 8, 4, 8, 12, 9, 13, 9, 11];
     const between = 3 * ((6 - 80 / 9) ** 2 + (29 / 3 - 80 / 9) ** 2 + (11 - 80 / 9) ** 2);

@@ -17,7 +17,7 @@ describe('a sealed cookie', () => {
     for (const secret of [SESSION.sessionId, SESSION.keyId]) expect(readable.join(' ')).not.toContain(secret);
   });
 
-  it('is another one each time', async () => {
+  it('differs each time', async () => {
     expect(await seal(SESSION, KEY, LOG_ID)).not.toBe(await seal(SESSION, KEY, LOG_ID));
   });
 

@@ -235,7 +235,7 @@ describe('Monte Carlo errors', () => {
     return histogram;
   };
 
-  it('of a share are by Wilson', () => {
+  it('of a share follow Wilson', () => {
     expect(share(0, 10)).toEqual({
       value: 0,
       low: 0,

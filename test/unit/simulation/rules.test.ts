@@ -93,7 +93,7 @@ describe('the urns of a simulation', () => {
 });
 
 describe('complete randomization', () => {
-  it('is by the ratio alone', () => {
+  it('follows the ratio alone', () => {
     const steps = run(comparator({ kind: 'complete' }), [2, 1, 1], 4000);
     expect(new Set(steps.map(({ chances }) => chances.join()))).toEqual(new Set(['0.5,0.25,0.25']));
     const [first = 0] = countsOf(steps, 3);

@@ -365,7 +365,7 @@ describe('a retired factor', () => {
       expect(problemOf(trial, amend([again], 2))).toMatchObject({ why: 'the factor is retired' });
   });
 
-  it('is not corrected any more', () => {
+  it('can no longer be corrected', () => {
     const trial = begun();
     trial.ask(amend([retired('9')]));
     const correct: CorrectLevels = {

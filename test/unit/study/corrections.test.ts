@@ -302,7 +302,7 @@ describe('a repeated request', () => {
     expect(trial.facts).toHaveLength(length);
   });
 
-  it('to reinstate is done once', () => {
+  it('reinstates only once', () => {
     const trial = begun();
     trial.ask(VOID);
     const asked = { ...REINSTATE, idempotencyKey: 'k' };

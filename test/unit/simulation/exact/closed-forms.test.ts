@@ -155,7 +155,7 @@ it('one urn with the ratio 2:1 has the variances that docs/method.md names', () 
     );
 });
 
-describe('what stays as n grows', () => {
+describe('as n grows,', () => {
   it.each([
     [2, 0, 1, 1 / 3],
     [3, 0, 1, 1 / 2],
@@ -171,7 +171,7 @@ describe('what stays as n grows', () => {
     },
   );
 
-  it('what is guessed fades', () => {
+  it('guessing fades', () => {
     const guessed = [10, 40, 160].map((n) => figureOf(exactOf(urn(1, 0, 1), TWO, n), 'guess.known'));
     expect(guessed).toEqual([...guessed].sort((a, b) => b - a));
     expect(guessed.at(-1)).toBeLessThan(0.54);
@@ -233,7 +233,7 @@ describe('each arm has its share at every step', () => {
 });
 
 describe('what cannot be computed exactly', () => {
-  it('is said', () => {
+  it('is refused with the reason', () => {
     const { design } = planOf(TWO, 10);
     expect(exactProblem(planOf(TWO, 10))).toBeUndefined();
     for (const factors of [

@@ -57,7 +57,7 @@ const against = (...rules: Comparator['rule'][]): { comparators: Comparator[] } 
 });
 
 describe('simulated figures agree with the exact ones', () => {
-  it('two arms', () => {
+  it('for two arms', () => {
     compare(
       withSite(
         planOf(TWO, 50, {
@@ -71,7 +71,7 @@ describe('simulated figures agree with the exact ones', () => {
     );
   });
 
-  it('three arms', () => {
+  it('for three arms', () => {
     compare(
       withSite(
         planOf([1, 1, 1], 60, {
@@ -82,7 +82,7 @@ describe('simulated figures agree with the exact ones', () => {
     );
   });
 
-  it('unequal allocation', () => {
+  it('for unequal allocation', () => {
     compare(
       withSite(planOf([2, 1], 60, { at: [60], ...against(urn(3, 1, 2), COMPLETE, block(6), block(3, 9)) })),
     );
