@@ -272,7 +272,6 @@ describe('urn.min_revision', () => {
   });
 
   it('is answered as soon as the revision is there', async () => {
-    const started = performance.now();
     const waiting = ask(service.url, '/study_participants', {
       key: keys.auditor,
       parameters: { study: 'Ward', 'urn.min_revision': '2' },
@@ -281,9 +280,9 @@ describe('urn.min_revision', () => {
     const written = await clientOf(service.url, keys.edc).randomize('Ward', 'waited', { ward: 'a' });
     expect(revisionOf(written)).toBe('2');
     const answer = await waiting;
+    // After 5 s it would have been 503.
     expect(answer.status).toBe(200);
     expect(answer.results.map(({ id }: { id: string }) => id)).toContain('waited');
-    expect(performance.now() - started).toBeLessThan(5000);
   });
 
   it('is checked after scope and study, and ignored by POST', async () => {
