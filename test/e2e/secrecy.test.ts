@@ -672,7 +672,10 @@ describe('which treatment a pack holds', () => {
     expect(all.filter(({ status }) => status === 409).length).toBeGreaterThan(4);
     for (let n = 0; n < all.length; n += 2) {
       const [first, second] = [all[n], all[n + 1]];
-      expect([second?.name, second?.text]).toEqual([first?.name, first?.text]);
+      expect([second?.name, second?.status]).toEqual([first?.name, first?.status]);
+      // Refused before the packs were looked at, with the seconds that are left to wait.
+      if (first?.status === 429) continue;
+      expect(second?.text).toEqual(first?.text);
       expect(headersOf(second?.headers ?? new Headers())).toEqual(headersOf(first?.headers ?? new Headers()));
     }
   });
