@@ -71,12 +71,12 @@ class NothingVerified(Exception):
 
 
 def printable(text: Any) -> str:
-    """A name may hold line breaks, or what a terminal obeys."""
+    """Names may hold line breaks, and characters that control a terminal."""
     return "".join(character if character.isprintable() else "?" for character in str(text))
 
 
 def expect(what: str, expected: Any, found: Any) -> None:
-    """Compares as JSON, because Python takes True for 1."""
+    """Compares as JSON, because in Python True equals 1."""
     if canonical(expected) == canonical(found):
         return
     raise Divergence(
@@ -94,7 +94,7 @@ def expect_that(what: str, is_so: bool) -> None:
 
 
 def canonical(value: Any) -> str:
-    """RFC 8785. Python sorts names by code point, which for those of a log is the same."""
+    """RFC 8785. Python sorts names by code point. For the names in a log that is the same order."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -162,13 +162,13 @@ def open_bundle(file: str) -> Bundle:
         raise NothingVerified(f"its format is {manifest['format']!r}, and this reads {FORMAT}")
     stream = manifest["study"]["stream"]
     if manifest["content"] not in CONTENTS or not re.fullmatch("study-[^/]+", stream):
-        raise NothingVerified("its manifest.json is not one of a bundle")
+        raise NothingVerified("its manifest.json is not that of a bundle")
     listed = [(each["path"], each["sha256"]) for each in manifest["files"]]
     return Bundle(archive, manifest["content"], stream, listed)
 
 
 def pieces(member: IO[bytes]) -> Iterator[bytes]:
-    """Of a file that may be larger than the memory."""
+    """The file may be larger than memory."""
     return iter(lambda: member.read(PIECE_BYTES), b"")
 
 
@@ -187,16 +187,16 @@ def check_files(bundle: Bundle) -> List[str]:
         if path not in present or digest.hexdigest() != listed.get(path):
             failures.append(f"{printable(path)} is not what manifest.json lists")
         elif path not in OTHER_FILES and path not in records:
-            failures.append(f"{printable(path)} is no file of a bundle")
+            failures.append(f"{printable(path)} does not belong in a bundle")
         elif path in records and last not in (b"", b"\n"):
             failures.append(f"{printable(path)} does not end with a line feed")
     for path in [*records, "checkpoints.txt", "configuration.json"]:
         if path not in present and path not in listed:
             failures.append(f"{printable(path)} is missing")
     if len(set(present)) < len(present):
-        failures.append("a file stands twice in the archive")
+        failures.append("a file is in the archive twice")
     if len(listed) < len(bundle.listed):
-        failures.append("a file stands twice in manifest.json")
+        failures.append("manifest.json lists a file twice")
     return failures
 
 
@@ -212,12 +212,12 @@ def leaf_hash(record: bytes) -> bytes:
 
 
 def is_withheld(stream: str, line: bytes) -> bool:
-    """A record of `access` of which the bundle holds the leaf alone."""
+    """Whether a record is of `access`, and the bundle holds only its leaf."""
     return stream == "access" and re.fullmatch(b"[0-9a-f]{64}\t\t", line) is not None
 
 
 def disclosed_sections(content: str, stream: str, seals: Json) -> List[str]:
-    """Names of the sealed sections that a record must have with it."""
+    """Names of the sealed sections that must come with a record."""
     if not stream.startswith("study-") or content == "blinded":
         return []
     return sorted(seals) if content == "full" else sorted({"allocation"} & set(seals))
@@ -254,7 +254,7 @@ def check_version(record: Json, sections: Json) -> None:
     check_form(event, record, sections)
     for lower in range(1, version):
         lower_event = EVENTS[f"{kind}@{lower}"]
-        # Of a section that is withheld, nothing shows which version it needs.
+        # Nothing shows which version a withheld section needs.
         withheld = set(record["seals"]) - set(sections)
         may_need = any(
             event.sections.get(name) != lower_event.sections.get(name) for name in withheld
@@ -264,7 +264,7 @@ def check_version(record: Json, sections: Json) -> None:
 
 
 def check_form(event: "Event", record: Json, sections: Json) -> None:
-    """Of a section that is withheld, the record names the seal."""
+    """Of a withheld section there is only the seal, in the record."""
     check_shape("data", event.data, record["data"])
     check_shape("seals", {name: SEAL for name in event.sections}, record["seals"])
     for name, section in sections.items():
@@ -285,8 +285,8 @@ def has_form(event: "Event", record: Json, sections: Json) -> bool:
 
 # ---- The shapes of events (docs/event-log.md) ---------------------------------------------------
 #
-# A shape is a Kind, a list of some length, one of several shapes, or an object: a dictionary whose
-# names are all that may be there. A name that ends with "?" may be left out.
+# A shape is a Kind, a list of some length, one of several shapes, or an object: a dictionary of all
+# the names that the object may have. A name that ends with "?" may be left out.
 
 
 class Kind(NamedTuple):
@@ -546,7 +546,7 @@ EVENTS = {
         },
         {"studies": {}},
     ),
-    # every stream; CopyAborted in log alone
+    # every stream; CopyAborted only in log
     "LogMoved@1": Event({"move": UUID, "to": NAME, "reason?": NAME}, {}),
     "LogReopened@1": Event({"move": UUID}, {}),
     "LogArrived@1": Event({"move": UUID, "from": NAME}, {}),
@@ -733,7 +733,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 @dataclass
 class Tree:
-    """Kept as the roots of its complete subtrees, the largest first."""
+    """It is kept as the roots of its complete subtrees, the largest first."""
 
     size: int = 0
     peaks: List[bytes] = field(default_factory=list)
@@ -774,7 +774,7 @@ class Signature(NamedTuple):
 
 class Checkpoint(NamedTuple):
     where: str
-    is_kept: bool  # it did not come with the bundle
+    is_kept: bool  # elsewhere: it did not come with the bundle
     origin: str
     size: int
     root: str
@@ -783,7 +783,7 @@ class Checkpoint(NamedTuple):
 
 
 def decode_base64(text: str) -> Optional[bytes]:
-    """One text for each sequence of bytes. Python's own decoder takes several."""
+    """Accepts one text for each sequence of bytes. Python's own decoder accepts several."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except ValueError:
@@ -810,12 +810,12 @@ def read_trusted_key(given: str) -> VerifierKey:
             text = file.read().strip()
     key = parse_key(text)
     if key is None:
-        raise NothingVerified("what --trust names is no verifier key, nor a file that holds one")
+        raise NothingVerified("--trust is neither a verifier key nor a file that holds one")
     return key
 
 
 def split_notes(data: bytes, file: str) -> List[str]:
-    """Signed notes with an empty line between two, or a line of base64 for each."""
+    """Signed notes, separated by empty lines, or each as a line of base64."""
     lines = data.decode("utf-8").split("\n")
     notes = []
     start = 0
@@ -829,14 +829,14 @@ def split_notes(data: bytes, file: str) -> List[str]:
         else:
             end = end_of_note(lines, start)
             if end is None:
-                raise NothingVerified(f"{file}:{start + 1} is the beginning of no signed note")
+                raise NothingVerified(f"{file}:{start + 1}: no signed note begins here")
             notes.append("\n".join(lines[start:end]) + "\n")
             start = end
     return notes
 
 
 def end_of_note(lines: List[str], start: int) -> Optional[int]:
-    """The place behind the last of the signatures that follow the first empty line."""
+    """The place after the last of the signatures that follow the first empty line."""
     if "" not in lines[start:]:
         return None
     signatures = lines.index("", start) + 1
@@ -878,7 +878,7 @@ def read_checkpoints(data: bytes, file: str, is_kept: bool) -> List[Checkpoint]:
             and len(decode_base64(lines[2]) or b"") == 32
         )
         if parsed is None or not is_checkpoint:
-            raise NothingVerified(f"{file}: note number {number} is no checkpoint")
+            raise NothingVerified(f"{file}: note number {number} is not a checkpoint")
         where = printable(f"{file} number {number}, {lines[0]}")
         body, signatures = parsed[0].encode("utf-8"), parsed[1]
         checkpoints.append(
@@ -915,12 +915,12 @@ def check_signature(body: bytes, signatures: List[Signature], keys: List[Verifie
     return "good" if is_signed else "NOT SIGNED BY A TRUSTED KEY"
 
 
-# ---- What the records said so far ---------------------------------------------------------------
+# ---- What the records have said so far ----------------------------------------------------------
 
 
 class Repetitions:
-    """Sixteen bytes of each of many values, to find the first that came before. With what sorting
-    takes, that is 40 bytes of memory for each."""
+    """Sixteen bytes of each of many values, to find the first one that repeats an earlier one.
+    Including what sorting needs, each takes 40 bytes of memory."""
 
     def __init__(self) -> None:
         self.values = bytearray()
@@ -931,7 +931,7 @@ class Repetitions:
         self.revisions.append(revision)
 
     def first(self) -> Optional[int]:
-        """The revision of the first value that an earlier one equals."""
+        """The revision of the first value that equals an earlier one."""
         if len(self.revisions) < 2:
             return None
         values = numpy.frombuffer(self.values, dtype="S16")
@@ -943,15 +943,15 @@ class Repetitions:
         return self.revisions[int(repeats.min())]
 
 
-Levels = Tuple[str, ...]  # of a participant, in the order of the factors, by their names of now
-NONE = ""  # of a factor that was retired before
+Levels = Tuple[str, ...]  # of a participant, in the order of the factors, by their present names
+NONE = ""  # of a factor that had been retired before
 
 
 class Voided(NamedTuple):
     revision: int  # of the event that voided the participant
     cause: str
-    is_removed: bool  # whether the urns count the participant no longer
-    duplicate_of: Optional[str]  # the id, as randomized, of who is the same person
+    is_removed: bool  # whether the urns no longer count the participant
+    duplicate_of: Optional[str]  # the same person's other id, as randomized
 
 
 class Corrected(NamedTuple):
@@ -959,7 +959,7 @@ class Corrected(NamedTuple):
 
     id: str
     levels: Levels
-    counted_levels: Levels  # at which the urns hold the participant, or did until they were removed
+    counted_levels: Levels  # at which the urns count the participant, or did until the removal
     voided: Optional[Voided]
 
 
@@ -972,7 +972,7 @@ class Enrolled(NamedTuple):
     at: Optional[int]  # milliseconds since 1970; None: the service did not allocate
     slot: int  # place in the urns; -1 if it is withheld
     is_forced: bool = False  # entered by hand
-    is_counted: bool = True  # by the urns, unless a correction removes the participant
+    is_counted: bool = True  # by the urns, unless a void removes the participant
     corrected: Optional[Corrected] = None  # None: everything is as randomized
     code: Optional[str] = None  # of the pack that the participant has
     replacements: int = 0  # how many packs the participant had before
@@ -981,13 +981,13 @@ class Enrolled(NamedTuple):
         return self.corrected or Corrected(self.id, self.levels, self.levels, None)
 
     def counted_levels(self) -> Optional[Levels]:
-        """The levels at which the urns hold a participant of their epoch. None: they do not."""
+        """The levels at which the urns count a participant of their epoch. None: they do not."""
         voided = self.now().voided
         is_removed = voided is not None and voided.is_removed
         return self.now().counted_levels if self.is_counted and not is_removed else None
 
     def fills_place(self) -> bool:
-        """A limit does not count a person who was never there, or who is there twice."""
+        """A limit does not count a person who was never enrolled, or one twice."""
         voided = self.now().voided
         return voided is None or voided.cause not in ("duplicate", "never-enrolled")
 
@@ -1007,14 +1007,14 @@ Counts = Dict[str, Dict[str, List[int]]]
 
 @dataclass
 class Design:
-    """What amendments can change, as it is in force."""
+    """What amendments can change, as now in force."""
 
-    # By arm, in order: since which instant it is open, or not. The first is the empty text.
+    # By arm, in order: from which instant on it was open, or closed. The first is the empty text.
     openings: Dict[str, List[Tuple[str, bool]]]
     slots: List[str]  # the arm of each place in the urns; without a ratio, each arm has one
-    levels: Dict[str, List[str]]  # by factor, in order, by their names of now
-    names: Dict[str, Dict[str, str]]  # by factor, each name that a level has or had: its name now
-    settings: Json  # by the names that amendments use; None: there is none
+    levels: Dict[str, List[str]]  # by factor, in order, by their present names
+    names: Dict[str, Dict[str, str]]  # by factor, each name of a level, past ones too: its present
+    settings: Json  # under the names that amendments use; None: there is none
     closed: Set[Tuple[str, str]] = field(default_factory=set)  # factors and levels
     retired: Set[str] = field(default_factory=set)  # factors
     amendment: int = 0  # number of the last one
@@ -1055,78 +1055,78 @@ class Import:
     state_before: str  # of the study
     rows: Set[int] = field(default_factory=set)  # numbers of those that are in
     last: Tuple[float, int] = (-math.inf, 0)  # instant and number of the last row
-    rows_since_state: float = math.inf  # since the last of which a state of the generator is known
-    # Of the row with the largest instant, of equals the first.
+    rows_since_state: float = math.inf  # since the last one with a known state of the generator
+    # Of the row with the latest instant; of several such rows, the first.
     latest_has_state: bool = False
     latest_state: Optional[Json] = None
-    generator: Any = None  # numpy.random.Generator, from which the first new draw goes
-    is_recovered: bool = False  # whether the study's generator began anew since
+    generator: Any = None  # numpy.random.Generator, with which the study will go on
+    is_recovered: bool = False  # whether a recovery has begun the study's generator anew since
     beginning: Optional[Step] = None
     steps: List[Step] = field(default_factory=list)  # after each of the last rows
 
 
 @dataclass
 class History:
-    """What the records said so far. A record that follows from it is taken into it."""
+    """What the records have said so far. A record that is right is taken into it."""
 
     content: str
     # log
     log_name: str = ""
     log_keys: List[VerifierKey] = field(default_factory=list)
     unchecked_endorsements: int = 0
-    # By stream: what was kept of it, as each recovery says.
+    # By stream: what each recovery says was kept of it.
     recoveries: Dict[str, List[Json]] = field(default_factory=lambda: {"log": []})
     # Stream, type and move of each event of a move of the log.
     moves: Set[Tuple[str, str, str]] = field(default_factory=set)
     # By stream: the move that closed it, or GIVEN_UP.
     closed_by: Dict[str, str] = field(default_factory=dict)
-    # access. None: it diverges, so that nobody can be judged.
+    # access. None: it diverges, so nobody can be judged by it.
     api_keys: Optional[Dict[str, Json]] = field(default_factory=dict)
-    # When each record was written; of one that is withheld, the last known time before it.
+    # When each record was written; for one that is withheld, the last known time before it.
     access_times: List[int] = field(default_factory=list)
     # The study.
     configuration: Optional[Json] = None  # as registered
     design: Optional[Design] = None
     registered_at: int = 0  # milliseconds since 1970
     latest_at: str = ""  # of all its records
-    closed_at: int = 0  # the last time
+    closed_at: int = 0  # when it was last closed
     state: str = "unregistered"
     enrolled: Dict[str, Enrolled] = field(default_factory=dict)  # by the id as randomized
     # Ids that participants were given later, with those as randomized.
     renamed: Dict[str, str] = field(default_factory=dict)
-    # Of ids that differ from the form in which look-alikes are equal, by that form.
+    # Ids that differ from the form that they share with their look-alikes, by that form.
     look_alikes: Dict[str, str] = field(default_factory=dict)
-    # How many participants limits count: by factor and level, and in all, for which there is None.
+    # How many participants limits count: by factor and level, and under None in all.
     filled: Dict[Optional[Tuple[str, str]], int] = field(default_factory=collections.Counter)
     # The combinations of levels, each kept once.
     combinations: Dict[Levels, Levels] = field(default_factory=dict)
     idempotency_keys: Set[Tuple[str, str]] = field(default_factory=set)  # with the user
-    # Code-breaks: their UUIDs, and by revision the participant; None: of a pack that nobody had.
+    # Code-breaks: their UUIDs, and by revision the participant; None: a pack that nobody had.
     reveals: Set[str] = field(default_factory=set)
     revealed: Dict[int, Optional[str]] = field(default_factory=dict)
-    # How many there were: code-breaks by category, those recorded late, reports of others.
+    # How many: code-breaks by category, those recorded late, reported unblindings.
     codes_broken: Dict[str, int] = field(default_factory=dict)
     recorded_late: int = 0
     unblindings_reported: int = 0
     unblinded: Set[str] = field(default_factory=set)  # participants whose arm somebody learned
     forced: Dict[str, int] = field(default_factory=collections.Counter)  # by cause
-    # Corrections: of levels, of ids, who is voided now by cause, and those after a closing by type.
+    # Corrections: of levels, of ids, who is voided now by cause, changes after a closing by type.
     levels_corrected: int = 0
     ids_corrected: int = 0
     voided: Dict[str, int] = field(default_factory=collections.Counter)
     changed_after_closing: Dict[str, int] = field(default_factory=collections.Counter)
-    # Packs: how many lists there are, how many packs they have, were replaced, and withdrawn.
+    # Packs: how many lists there are, and how many packs were registered, replaced and withdrawn.
     lists: int = 0
     packs_registered: int = 0
     packs_replaced: int = 0
     packs_withdrawn: int = 0
-    # By code, of all that were given out: the id as randomized. None: of an entry that was wrong.
+    # By code, for all that were given out: the id as randomized. None: it was of a wrong entry.
     given: Dict[str, Optional[str]] = field(default_factory=dict)
-    # By code, all on the lists; and by arm and code, those that can be given out. Empty if the
-    # lists are withheld.
+    # By code, all on the lists; by arm and code, those that can be given out. Empty if the lists
+    # are withheld.
     packs: Dict[str, Pack] = field(default_factory=dict)
     free: Dict[str, Dict[str, Pack]] = field(default_factory=lambda: collections.defaultdict(dict))
-    # Imports: the one that is under way, and how many rows were drawn again, and how many not.
+    # Imports: the one that is under way, and how many rows were, and were not, drawn again.
     importing: Optional[Import] = None
     redrawn: int = 0
     unproven: int = 0
@@ -1134,7 +1134,7 @@ class History:
     generator: Any = None  # numpy.random.Generator; None: its states are withheld
     registered_state: Optional[Json] = None  # of the generator
     drawn: int = 0
-    # By stream and kind: of the first its revision and text, and how many there are.
+    # By stream and kind: the revision and text of the first, and how many there are.
     warnings: Dict[Tuple[str, str], Tuple[str, int]] = field(default_factory=dict)
 
     def warn(self, record: Json, kind: str, text: str) -> None:
@@ -1154,7 +1154,7 @@ def expect_person(record: Json) -> None:
 
 
 def take_move(history: History, record: Json) -> bool:
-    """Whether a record is of a move of the log: behind LogMoved nothing may follow but its end."""
+    """Whether a record is of a move of the log: after LogMoved nothing but its end may follow."""
     stream, kind, move = record["stream"], record["type"], record["data"].get("move")
     closed_by = history.closed_by.get(stream)
     if closed_by is None and kind not in MOVE_TYPES:
@@ -1164,7 +1164,7 @@ def take_move(history: History, record: Json) -> bool:
     elif closed_by is not None:
         allowed = ("LogReopened", "LogArrived") + (("CopyAborted",) if stream == "log" else ())
     else:
-        # No stream begins with it but `access`.
+        # Only `access` may begin with it.
         allowed = ("LogMoved",) if record["revision"] > 0 or stream == "access" else ()
     expect_that(f"type: one of {allowed}", kind in allowed)
     expect("data.move", closed_by or move, move)
@@ -1205,7 +1205,7 @@ def key_of_log(history: History, data: Json) -> VerifierKey:
 
 
 def take_rotation(history: History, record: Json) -> None:
-    """Another key signs from here on, and the one before endorses it."""
+    """From here on another key signs, which the one before has endorsed."""
     data = record["data"]
     expect_person(record)
     key = key_of_log(history, data)
@@ -1222,7 +1222,7 @@ def take_rotation(history: History, record: Json) -> None:
 
 
 def take_log_recovery(history: History, record: Json) -> None:
-    """Records were lost. What is said of studies is sealed, and StudyRecovered repeats it."""
+    """Records were lost. What it says of studies is sealed, and StudyRecovered repeats it."""
     data = record["data"]
     expect_person(record)
     last = max([0] + [each["recovery"] for each in history.recoveries["log"]])
@@ -1244,7 +1244,7 @@ def take_log_recovery(history: History, record: Json) -> None:
 CLOCKS_DIFFER_MS = 1000  # between two instances
 ID_AND_TIME_DIFFER_MS = 5000  # of one record: both are read from one clock
 REQUEST_MS = 15000  # how long a request may wait between its key's acceptance and its record
-LATE_MS = 7 * 24 * 3600 * 1000  # an allocation that is entered later than this is pointed out
+LATE_MS = 7 * 24 * 3600 * 1000  # a warning points out an allocation that was entered later
 
 
 def take_access_record(history: History, record: Json, _: Json) -> None:
@@ -1275,20 +1275,20 @@ def check_grant(data: Json) -> None:
 
 
 class Stake(NamedTuple):
-    """Levels with which the limits of a key are compared: they must hold for all, or for one."""
+    """Levels to which the limits of a key apply: all of them, or any, must be within the limits."""
 
     need: Callable[[List[bool]], bool]  # all or any
     of: List[Levels]
 
 
 def check_key(history: History, record: Json, scopes: List[str], stake: Stake, at: int) -> None:
-    """Whether the actor's key could do this at that time, as far as the `access` records tell."""
+    """Whether the actor's key could do this at that time, as far as the `access` records show."""
     actor, revision = record["actor"], record["actor"]["accessRevision"]
     expect_that(
         "actor.accessRevision: below the size of access", revision < len(history.access_times)
     )
     key = history.api_keys.get(actor["keyId"])
-    expect_that("actor.keyId: issued, as far as access tells", key is not None)
+    expect_that("actor.keyId: issued, as far as access shows", key is not None)
     expect("actor.user", key["user"], actor["user"])
     is_valid = key["issued"] <= revision and (key["revoked"] is None or revision < key["revoked"])
     has_scope = any(scope in key["scopes"] for scope in scopes)
@@ -1314,7 +1314,7 @@ def check_key(history: History, record: Json, scopes: List[str], stake: Stake, a
 
 
 def is_within(history: History, limits: List[Json], levels: Levels) -> bool:
-    """Whether each factor that a key limits has one of those levels, by any name that it had."""
+    """Whether each factor that a key limits has one of its levels, under any name it has had."""
     level_of = dict(zip(history.design.levels, levels))
     for limit in limits:
         names = history.design.names.get(limit["factor"], {})
@@ -1338,20 +1338,20 @@ def check_id(history: History, record: Json) -> None:
 
 # ---- The study (docs/event-log.md) --------------------------------------------------------------
 
-# White space as ECMAScript has it, and Unicode's category Cc.
+# White space as ECMAScript defines it, and Unicode's category Cc.
 WHITE_SPACE = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 CONTROL = "\x00-\x1f\x7f-\x9f"
 
 
 class Act(NamedTuple):
     cli: bool  # whether somebody at the command line may do it
-    scopes: List[str]  # of which an API key needs one; none: no key may do it
-    states: List[str]  # of the study, in which it is possible
+    scopes: List[str]  # an API key needs one of them; empty: no key may do it
+    states: List[str]  # the states of the study in which it is possible
 
 
 SETTLED = ["open", "paused", "closed"]  # between imports
 EVERY_STATE = [*SETTLED, "importing"]
-# Which event may be written by whom, and when.
+# Who may write which event, and when.
 ACTS = {
     "StudyRegistered": Act(True, [], []),
     "ParticipantRandomized": Act(False, ["randomize"], ["open"]),
@@ -1462,7 +1462,7 @@ def warn_of_approvals(history: History, record: Json) -> None:
 
 
 def check_actor(history: History, record: Json, sections: Json, before: Optional[Enrolled]) -> None:
-    """`before` is the participant whom an event is about, as they were before it."""
+    """`before` is the participant that an event is about, as they were before it."""
     data, actor, act = record["data"], record["actor"], ACTS[record["type"]]
     if "cli" in actor:
         expect_that("actor: an API key", act.cli)
@@ -1480,7 +1480,7 @@ def check_actor(history: History, record: Json, sections: Json, before: Optional
 
 
 def stake_of(history: History, record: Json, before: Optional[Enrolled]) -> Stake:
-    """No key with limits may do what is not about a participant, or about packs."""
+    """A key with limits may act on participants and packs only."""
     kind, data = record["type"], record["data"]
     if kind in ("ParticipantRandomized", "AllocationForced"):
         return Stake(all, [history.enrolled[data["participantId"]].levels])
@@ -1502,7 +1502,7 @@ def stake_of(history: History, record: Json, before: Optional[Enrolled]) -> Stak
 def take_study_recovery(history: History, record: Json, sections: Json) -> None:
     """The log lost records, so the generator begins anew."""
     data, stream = record["data"], record["stream"]
-    expect("revision, behind the records that were kept", max(data["kept"], 1), record["revision"])
+    expect("revision, after the records that were kept", max(data["kept"], 1), record["revision"])
     of_log = [each["recovery"] for each in history.recoveries["log"]]
     of_study = [each["recovery"] for each in history.recoveries.get(stream, [])]
     is_new = data["recovery"] in of_log and data["recovery"] > max([0] + of_study)
@@ -1551,7 +1551,7 @@ def no_counts(design: Design) -> Counts:
 
 
 def registered_design(configuration: Json, levels: Dict[str, List[str]]) -> Design:
-    """Defaults are written out."""
+    """With its defaults written out."""
     arms = configuration["treatments"]
     settings = {
         **{name: configuration[name] for name in URN},
@@ -1623,7 +1623,7 @@ def check_room(history: History, levels: Dict[str, str]) -> None:
 
 
 def fill_place(history: History, participant: Enrolled, by: int) -> None:
-    """Limits count by the levels of now."""
+    """Limits count participants at their present levels."""
     if participant.fills_place():
         for place in [None, *zip(history.design.levels, participant.now().levels)]:
             history.filled[place] += by
@@ -1637,7 +1637,7 @@ def take_participant(history: History, record: Json, sections: Json) -> None:
     levels = check_new_participant(history, record)
     check_open(history, levels)
     check_room(history, levels)
-    # With a ratio a draw says its slot. With packs the participant has one.
+    # With a ratio, the draw names its slot. With packs, the participant gets one.
     is_needed = history.design.has_ratio() or history.lists > 0
     expect("version", 2 if is_needed else 1, record["version"])
     slot = -1
@@ -1675,7 +1675,7 @@ def take_forced(history: History, record: Json, sections: Json) -> None:
         wrong = history.enrolled[data["participantId"]]
         fill_place(history, wrong, -1)
         history.voided["entry"] -= 1
-        # Its packs stay used, but nobody knows who has them.
+        # Its packs remain used, but nobody knows who has them.
         for code, holder in history.given.items():
             history.given[code] = None if holder == wrong.id else holder
     enrol(history, record, levels, slot, None)
@@ -1710,7 +1710,7 @@ def check_new_participant(history: History, record: Json) -> Dict[str, str]:
 
 
 def check_replaced(data: Json, holder: Optional[Enrolled]) -> None:
-    """A wrong entry that is voided gives way to another one of its id."""
+    """A voided wrong entry gives way to another entry with its id."""
     is_theirs = holder is not None and holder.id == data["participantId"]
     expect_that("data.participantId: of an entry before", is_theirs)
     expect("data.replaces", holder.revision, data["replaces"])
@@ -1728,15 +1728,15 @@ def arm_of(history: History, sections: Json) -> str:
 def check_slot(
     history: History, arm: str, slot: Optional[int], choices: Optional[List[int]] = None
 ) -> int:
-    """The slot of an allocation that was not drawn. It is recorded only where the arm does not say
-    it: of several choices, that with the fewest participants whom the urns count."""
+    """The slot of an allocation that was not drawn. It is recorded only where it does not follow
+    from the arm: of several choices, it is the one where the urns count the fewest participants."""
     choices = choices or history.design.slots_of(arm)
     if not history.design.has_ratio():
         expect("allocation.slot", None, slot)
         return choices[0]
     expect_that("allocation.slot: of the treatment", slot in choices)
     if history.content == "full":
-        # Everybody has a level of an active factor.
+        # Everybody has a level of each active factor.
         rows = history.counts[history.design.active_factors()[0]].values()
         totals = [sum(column) for column in zip(*rows)]
         expect("allocation.slot", min(choices, key=lambda each: totals[each]), slot)
@@ -1784,12 +1784,12 @@ def holder_of(history: History, participant_id: str) -> Optional[Enrolled]:
     return history.enrolled.get(history.renamed.get(participant_id, participant_id))
 
 
-# What nobody sees, besides the characters of category Cf: Unicode's Default_Ignorable_Code_Point.
+# Invisible, besides the characters of category Cf: Unicode's Default_Ignorable_Code_Point.
 IGNORABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U000e0000-\U000e0fff]"
 )
-# Invisible, private, without a meaning, or half a character.
+# Invisible, private, unassigned, or half a character.
 UNFIT_CATEGORIES = ("Cf", "Co", "Cn", "Cs", "Zl", "Zp")
 
 
@@ -1801,17 +1801,17 @@ def is_unfit(character: str) -> bool:
 
 
 def look_alike_form(text: str) -> str:
-    """Ids of the same form look alike."""
+    """Ids that have the same form look alike."""
     if text.isascii():
         return text
     normal = unicodedata.normalize("NFKC", text)
-    # Once the characters between them are gone, a letter and its accent can combine.
+    # Once the characters between a letter and its accent are gone, the two can combine.
     seen = "".join(character for character in normal if not is_unfit(character))
     return unicodedata.normalize("NFKC", seen)
 
 
 def warn_of_look_alike(history: History, record: Json, new_id: str, of: str) -> None:
-    """`of` is the id, as randomized, of the participant who is given the new id."""
+    """`of` is the id, as randomized, of the participant who gets the new id."""
     form = look_alike_form(new_id)
     known = [history.look_alikes.get(form)] + ([form] if form != new_id else [])
     for earlier in known:
@@ -1830,7 +1830,7 @@ def warn_of_look_alike(history: History, record: Json, new_id: str, of: str) -> 
 
 
 def check_enrolled(history: History, record: Json) -> Enrolled:
-    """An event about a participant gives the id, and the revision that enrolled whoever has it."""
+    """An event about a participant names the id, and the revision that enrolled its holder."""
     data = record["data"]
     enrolled = history.enrolled.get(data["participantId"])
     expect_that("data.participantId: randomized before", enrolled is not None)
@@ -1845,7 +1845,7 @@ def check_not_later(record: Json, name: str) -> None:
 
 
 def check_revealed(history: History, record: Json) -> Optional[Enrolled]:
-    """The participant whose code is broken. None: that of a pack which nobody had."""
+    """The participant whose code is broken. None: the code is of a pack that nobody had."""
     data = record["data"]
     if "code" in data:
         holder = history.given.get(data["code"])
@@ -1907,12 +1907,12 @@ def take_report(history: History, record: Json) -> None:
 
 # ---- Packs of medication (docs/event-log.md) ----------------------------------------------------
 #
-# Which treatment a pack holds is known in the content `full` alone.
+# Only the content `full` says which treatment a pack holds.
 
 MOST_CODES = 4000  # of one list
 MOST_BYTES = 200000  # of the entries of one list
-REPLACEMENTS = 3  # of one participant, by those who do not see which treatment packs hold
-TELLING = 4  # shorter names of arms occur in codes by chance
+REPLACEMENTS = 3  # for one participant, by those who do not see which treatment packs hold
+TELLING = 4  # characters: shorter names of arms occur in codes by chance
 
 
 def take_list(history: History, record: Json, sections: Json) -> None:
@@ -1955,7 +1955,7 @@ def take_withdrawal(history: History, record: Json, sections: Json) -> None:
     codes = sections["withdrawn"]["codes"]
     expect("data.count: that of the codes", len(codes), data["count"])
     for code in codes:
-        # A code that stands here twice is not free the second time.
+        # A code that is listed here twice is not free the second time.
         is_free = code in history.packs and code in history.free[history.packs[code].arm]
         expect_that(f"withdrawn.codes, {code}: free", is_free)
         del history.free[history.packs[code].arm][code]
@@ -1988,8 +1988,8 @@ def check_choice(
     participant_id: str,
     stocked: Iterable[str],
 ) -> None:
-    """Each of the arms `stocked` has a pack for the participant, and the code is that of the pack
-    of their arm with the smallest hash."""
+    """Each of the arms `stocked` has a pack for the participant. The code is that of the pack of
+    their arm with the smallest hash."""
     for each in stocked:
         has_pack = free_packs(history, each, levels) != []
         expect_that(f"{what}: in stock, as for every arm that may come", has_pack)
@@ -2018,7 +2018,7 @@ def check_given_pack(
 def check_entered_pack(
     history: History, data: Json, levels: Dict[str, str], sections: Json
 ) -> None:
-    """The pack of an allocation that was made outside. That of a wrong entry may be named again."""
+    """The pack of an allocation made outside. An entry may have that of the one it replaces."""
     code = data["code"]
     is_own = "replaces" in data and history.enrolled[data["participantId"]].code == code
     is_new = history.lists > 0 and code not in history.given
@@ -2040,7 +2040,7 @@ def take_replacement(history: History, record: Json, before: Enrolled) -> None:
     expect_that(f"data.code: replaced at most {REPLACEMENTS} times before", is_in_time)
     expect_that("data.by: never given out before", data["by"] not in history.given)
     if history.content == "full":
-        # Or sites could replace packs until they learn whose arm has none.
+        # Otherwise sites could replace packs until they learn whose arm has run out.
         stocked = [] if is_supply else list(history.design.openings)
         levels = dict(zip(history.design.levels, before.now().levels))
         arm = history.packs[before.code].arm
@@ -2052,7 +2052,7 @@ def take_replacement(history: History, record: Json, before: Enrolled) -> None:
 
 
 def check_key_for_packs(history: History, record: Json, codes: List[str]) -> None:
-    """A key with limits acts on packs for all levels, and on those for its own levels."""
+    """A key with limits may act on packs for all levels and on packs for its own."""
     limits = history.api_keys[record["actor"]["keyId"]].get("where", [])
     for pack in [history.packs[code] for code in codes if code in history.packs]:
         for limit in limits:
@@ -2073,11 +2073,11 @@ def may_see_packs(history: History, record: Json) -> bool:
 
 # ---- Amendments (docs/event-log.md) -------------------------------------------------------------
 #
-# From here on another design is in force. What was drawn stays.
+# From here on another design is in force. What has been drawn stays.
 
 
 def take_amendment(history: History, record: Json) -> None:
-    """Each change is judged by the design that those before it make."""
+    """Each change is judged by the design that results from the changes before it."""
     data, changes = record["data"], record["data"]["changes"]
     expect("data.amendment", history.design.amendment + 1, data["amendment"])
     check_approved(history, record)
@@ -2106,17 +2106,18 @@ def take_amendment(history: History, record: Json) -> None:
 
 
 def check_history(data: Json) -> None:
-    """What the urns count from here on: as before, or only who comes later."""
+    """What the urns count from here on: everybody as before, or only those who come later."""
     kinds = [change["kind"] for change in data["changes"]]
     touches_urns = any(re.match("level-|arm-|factor-|urn|ratio", kind) for kind in kinds)
     possible: List[Optional[str]] = ["keep", "restart"] if touches_urns else [None]
     if "ratio" in kinds:
-        possible = ["restart"]  # nobody is in the new slots
+        possible = ["restart"]  # nobody has one of the new slots
     expect_that(f"data.history: one of {possible}", data.get("history") in possible)
 
 
 def check_what_is_left(design: Design, changes: List[Json]) -> None:
-    """What a study cannot do without. The last change that takes it away is at fault."""
+    """A study needs two arms, a factor, and a level of each. At fault is the last change that takes
+    one away."""
 
     def expect_left(is_left: bool, kind: str, member: str, factor: Optional[str] = None) -> None:
         places = [
@@ -2136,7 +2137,7 @@ def check_what_is_left(design: Design, changes: List[Json]) -> None:
 
 
 def count_anew(history: History) -> None:
-    """In the urns, and for the limits, of the design that is in force now."""
+    """In the urns and for the limits, by the design that is now in force."""
     history.counts = no_counts(history.design)
     history.filled.clear()
     for participant in history.enrolled.values():
@@ -2181,7 +2182,7 @@ def change_arm(history: History, what: str, change: Json) -> None:
 
 
 def check_active(history: History, what: str, factor: str) -> None:
-    """Nothing of a retired factor changes any more."""
+    """A retired factor does not change any more."""
     is_active = factor in history.design.active_factors()
     expect_that(f"{what}.factor: of the study, and not retired", is_active)
 
@@ -2208,7 +2209,7 @@ def change_level(history: History, what: str, change: Json) -> None:
 
 
 def rename_level(design: Design, what: str, factor: str, level: str, to: str) -> None:
-    """The same urn under another name. A name belongs to its level for ever."""
+    """It is the same urn under another name. A name belongs to its level for ever."""
     names = design.names[factor]
     is_free = to != level and names.get(to, level) == level
     expect_that(f"{what}.to: another name, that no other level has, or had", is_free)
@@ -2247,7 +2248,7 @@ def by_names_of_now(history: History, levels: Levels) -> Levels:
 # ---- Corrections (docs/event-log.md) ------------------------------------------------------------
 #
 # Nothing is drawn again: a correction changes what is known of a participant, and may move them in
-# the urns for the draws behind it.
+# the urns for the draws after it.
 
 
 def take_correction(history: History, record: Json, before: Enrolled) -> None:
@@ -2282,7 +2283,7 @@ def take_correction(history: History, record: Json, before: Enrolled) -> None:
 
 
 def corrected_levels(history: History, data: Json, now: Corrected) -> Corrected:
-    # Who is transferred was randomized where they were.
+    # Those who are transferred were randomized where they were before.
     is_transfer = data["cause"] == "transfer"
     counts = "as-randomized" if is_transfer else history.design.settings["levelCounts"]
     expect("data.counts", counts, data["counts"])
@@ -2310,7 +2311,7 @@ def check_void(history: History, data: Json, before: Enrolled) -> None:
     may_be_wrong = cause != "entry" or before.is_forced
     expect_that("data.cause: entry only of what was entered by hand", may_be_wrong)
     expect_that("type: possible while the participant is not voided", before.now().voided is None)
-    # The ineligible were there, and are analysed.
+    # The ineligible were randomized, and are analysed.
     is_nobody = cause in ("duplicate", "never-enrolled")
     policy = history.design.settings["voidCounts"] if is_nobody else "kept"
     expect("data.counts", "removed" if cause == "entry" else policy, data["counts"])
@@ -2318,7 +2319,7 @@ def check_void(history: History, data: Json, before: Enrolled) -> None:
         return
     expect_that("data.duplicateOf: only of a duplicate", cause == "duplicate")
     expect_that("data.duplicateOf: randomized before", duplicate_of in history.enrolled)
-    # Whom the other one is a duplicate of, and so on: it must not lead back.
+    # The other one may be a duplicate of a third, and so on: this must not lead back.
     other: Optional[str] = duplicate_of
     while other is not None:
         what = "data.duplicateOf: not this participant, nor a duplicate of theirs"
@@ -2338,7 +2339,7 @@ def check_new_id(history: History, data: Json, before: Enrolled) -> None:
 
 
 def count_in_urns(history: History, participant: Enrolled, by: int) -> None:
-    """Urns count the slot as allocated. Without the draws there is nothing to count for."""
+    """Urns count the slot as allocated. They are needed only to repeat draws."""
     levels = participant.counted_levels()
     is_of_epoch = participant.revision >= history.design.epoch_began
     if history.content == "full" and levels is not None and is_of_epoch:
@@ -2377,7 +2378,7 @@ def warn_of_correction(history: History, record: Json) -> None:
 
 
 def add_up(terms: List[float]) -> float:
-    """From left to right, rounding after each term: sum() compensates since Python 3.12."""
+    """From left to right, rounding after each term. Since Python 3.12, sum() compensates."""
     total = 0.0
     for term in terms:
         total = total + term
@@ -2385,7 +2386,7 @@ def add_up(terms: List[float]) -> float:
 
 
 def imbalance(measure: str, balls: List[int]) -> float:
-    """The order of operations is part of the method: urns tie if equal to the last bit."""
+    """The order of operations is part of the method: urns tie only if equal to the last bit."""
     if measure == "range":
         return (max(balls) - min(balls)) / sum(balls)
     shares = [number / sum(balls) for number in balls]
@@ -2404,7 +2405,7 @@ def generator_state(generator: Any) -> Json:
 
 
 def begin_generator(history: History, sections: Json, is_drawn: bool) -> None:
-    """The generator begins with this state, and runs on from one allocation to the next."""
+    """The generator begins in this state, and runs on from one allocation to the next."""
     if history.content == "full":
         history.generator = seeded_generator(sections["generator"], is_drawn)
 
@@ -2419,7 +2420,7 @@ def seeded_generator(recorded: Json, is_drawn: bool) -> Any:
 
 
 def restored_generator(state: Json) -> Any:
-    """A generator in a recorded state, if there is such a state."""
+    """A generator in a recorded state. There may be no such state."""
     generator = numpy.random.Generator(numpy.random.PCG64(0))
     numbers = {name: int(digits) for name, digits in state["state"].items()}
     expect_that("state of the generator: its increment is odd", numbers["inc"] % 2 == 1)
@@ -2436,13 +2437,13 @@ class Draw(NamedTuple):
 def draw_again(
     design: Design, counts: Counts, levels: Dict[str, str], generator: Any, is_other: bool = False
 ) -> Draw:
-    """Draws a participant's slot. `counts` is only read, and the generator runs on. Another system
-    took slots for arms: it knew no ratio."""
+    """Draws a participant's slot. `counts` is only read; the generator moves on. Another system had
+    no ratio, so it treated slots as arms."""
     w, alpha, beta, measure = (design.settings[name] for name in URN)
     state_before = generator_state(generator)
 
-    # 1. An urn for each of the participant's levels, filled from the participants before: of the
-    # slots of open arms.
+    # 1. An urn for each of the participant's levels, with the slots of the open arms, filled from
+    # the participants before.
     slots = design.open_slots()
     rows = {
         factor: [counts[factor][level][slot] for slot in slots] for factor, level in levels.items()
@@ -2451,7 +2452,7 @@ def draw_again(
         factor: [w + alpha * count + beta * (sum(row) - count) for count in row]
         for factor, row in rows.items()
     }
-    # 2. and 3. The most imbalanced of them. With a ratio the order of the slots is no matter.
+    # 2. and 3. The most imbalanced of them. With a ratio, the order of the slots does not matter.
     is_sorted = design.has_ratio() and not is_other
     imbalances = {
         factor: imbalance(measure, sorted(urn) if is_sorted else urn)
@@ -2459,10 +2460,10 @@ def draw_again(
     }
     largest = max(imbalances.values())
     candidates = sorted(factor for factor, value in imbalances.items() if value == largest)
-    # 4. One of those, by lot if there are several.
+    # 4. If several are, one of them by lot.
     place = int(generator.integers(len(candidates))) if len(candidates) > 1 else 0
     selected = candidates[place]
-    # 5. A ball from it: the first slot whose cumulative probability is above the number.
+    # 5. A ball from it: the first slot whose cumulative probability is above a uniform number.
     balls = urns[selected]
     uniform = generator.random()
     sums = [
@@ -2500,10 +2501,10 @@ def expect_evidence(draw: Draw, sections: Json) -> None:
 
 # ---- The import of a history (docs/event-log.md) ------------------------------------------------
 #
-# Another system made these allocations. A row is drawn again, if there is a draw that gives its arm
-# and the state of the generator behind it.
+# Another system made these allocations. A row counts as drawn again if a draw gives its arm and the
+# state of the generator after it.
 
-ROWS_BACK = 32  # as far back a row may have its state of the generator from
+ROWS_BACK = 32  # how many rows ago the state may be from which a row was drawn
 
 
 def begin_import(history: History, record: Json, sections: Json) -> None:
@@ -2589,7 +2590,7 @@ def take_imported(history: History, record: Json, sections: Json) -> None:
 
 
 def slots_of_row(history: History, arm: str, slot: Optional[int]) -> List[int]:
-    """Those of the arm, or the one that the file names."""
+    """The slots of the arm, or the one that the file names."""
     named = [each for each in history.importing.treatment_map if each["to"] == arm]
     slots = [each["slot"] for each in named if "slot" in each]
     if not slots:
@@ -2599,7 +2600,7 @@ def slots_of_row(history: History, arm: str, slot: Optional[int]) -> List[int]:
 
 
 def check_row(importing: Import, data: Json) -> float:
-    """Rows come by their instants, and of one instant by their numbers. Returns the instant."""
+    """Rows come in the order of their instants, then of their numbers. Returns the instant."""
     row, instant = data["row"], microseconds(data["original"]["datetime"])
     is_row = row <= importing.begun["source"]["rows"] and row not in importing.rows
     expect_that("data.row: one of the source, and new", is_row)
@@ -2617,7 +2618,7 @@ OTHER_INSTANT = re.compile(
 
 
 def microseconds(text: str) -> Optional[float]:
-    """Since 1970, of an instant as other systems write it: in UTC without an offset."""
+    """Since 1970. Other systems write instants in many ways; without an offset they are in UTC."""
     parts = OTHER_INSTANT.fullmatch(text)
     if parts is None or not is_day(parts[1]):
         return None
@@ -2633,12 +2634,12 @@ def microseconds(text: str) -> Optional[float]:
     days = date.days + (year // 400 - 5) * 146097
     offset = (offset_hours * 60 + offset_minutes) * (-1 if parts[6] == "-" else 1)
     in_seconds = ((days * 24 + hours) * 60 + minutes - offset) * 60 + seconds
-    # In doubles, as the service counts: from the year 2255 on they round.
+    # As the service does, in doubles, which round from the year 2255 on.
     return in_seconds * 1e6 + int((parts[5] or "").ljust(6, "0"))
 
 
 def has_state(record: Json) -> bool:
-    """Whether the state of the generator behind a row is recorded, though it may be withheld."""
+    """Whether the generator's state after a row is recorded, though it may be withheld."""
     return "draw" in record["seals"] or "state" in record["seals"]
 
 
@@ -2649,7 +2650,7 @@ def recorded_state(sections: Json) -> Optional[Json]:
 
 
 def check_cause(importing: Import, record: Json) -> None:
-    """What the names of the sections tell of a row: which of them it must have, and which cause."""
+    """What the names of a row's sections show: which of them it must have, and which cause."""
     data = record["data"]
     is_known = "seedKnown" in importing.begun or importing.rows_since_state < ROWS_BACK
     if importing.begun["source"]["format"] == "csv":
@@ -2673,7 +2674,7 @@ def check_row_drawn_again(
     record: Json,
     sections: Json,
 ) -> None:
-    """Whether the row has the draw, or the cause, that a search for its draw gives."""
+    """Whether the row records the draw, or the cause, that a search for its draw gives."""
     if state is None:
         return
     restored_generator(state)
@@ -2686,7 +2687,7 @@ def check_row_drawn_again(
 def find_draw(
     history: History, levels: Dict[str, str], slots: List[int], state: Json
 ) -> Tuple[Optional[Draw], Optional[str]]:
-    """The first draw that gives the arm and the state, or else the cause why there is none.
+    """The first draw that gives the arm and the state, or the cause why there is none.
 
     Usually the row before left the state that a row was drawn from. If two requests came at once,
     both read that state. So earlier rows are tried, too, back to the beginning: each with the
@@ -2715,7 +2716,7 @@ def end_import(history: History, record: Json) -> None:
     begun = importing.begun
     expect("data.import", begun["import"], data["import"])
     if "aborted" in data:
-        # Nothing is left of it but its records.
+        # Only its records are left of it.
         history.enrolled.clear()
         history.filled.clear()
         history.counts = no_counts(history.design)
@@ -2726,7 +2727,7 @@ def end_import(history: History, record: Json) -> None:
         expect("rows that were drawn again", begun["proof"]["redrawn"], history.redrawn)
         if begun["generator"] == "continued":
             continue_generator(importing)
-        # Or arms that were lost would be drawn again.
+        # Otherwise arms that were lost would be drawn again.
         if not importing.is_recovered:
             history.generator = importing.generator
     history.state = importing.state_before
@@ -2734,14 +2735,14 @@ def end_import(history: History, record: Json) -> None:
 
 
 def continue_generator(importing: Import) -> None:
-    """The other system would go on from the row of the largest instant, of equals the first."""
+    """The other system would go on from the row of the latest instant; of several, the first."""
     what = "data.generator: of the row with the largest instant, whose state is recorded"
     expect_that(what, importing.latest_has_state)
     if importing.generator is not None:
         expect(what, importing.latest_state, generator_state(importing.generator))
 
 
-# ---- The streams, and the checkpoints that are held against them --------------------------------
+# ---- The streams, and the checkpoints that are compared with them -------------------------------
 
 Taker = Callable[[History, Json, Json], None]
 
@@ -2760,7 +2761,7 @@ class Stream:
 def read_stream(
     bundle: Bundle, name: str, log_id: Optional[str], sizes: Set[int], history: History, take: Taker
 ) -> Stream:
-    """Checks a stream up to its first divergence, and works its roots out at these sizes."""
+    """Checks a stream up to its first divergence, and computes its roots at these sizes."""
     stream, tree = Stream(name), Tree()
     repetitions = {"id": Repetitions(), "salt": Repetitions(), "seal": Repetitions()}
     stream.roots[0] = tree.root()
@@ -2773,8 +2774,8 @@ def read_stream(
             tree.append(bytes.fromhex(fields[0].decode()))
         else:
             tree.append(leaf_hash(fields[1] if len(fields) > 1 else b""))
-            # After a divergence only the tree is worked out: it still tells whether this is what
-            # was signed.
+            # After a divergence only the tree is computed: it still shows whether this is what was
+            # signed.
             if stream.divergence is None:
                 try:
                     record, sections = check_line(line, name, revision, log_id, bundle.content)
@@ -2783,7 +2784,7 @@ def read_stream(
                         take(history, record, sections)
                     check_id(history, record)
                     written_at = record["at"]
-                except Exception as fault:  # a Divergence, or whatever comes of what is no record
+                except Exception as fault:  # a Divergence, or whatever a malformed record causes
                     stream.divergence = describe_fault(name, revision, fault)
         if name == "access":
             note_access_time(history, written_at)
@@ -2794,7 +2795,7 @@ def read_stream(
         stream.divergence = describe_fault(
             name, 0, Divergence("field revision: there is no record")
         )
-    # What is repeated comes before the divergence, if there is one: behind it nothing was noted.
+    # A repetition comes before the divergence, if there is one: after it nothing was noted.
     repeated = [(values.first(), what) for what, values in repetitions.items()]
     for revision, what in sorted(each for each in repeated if each[0] is not None)[:1]:
         fault = Divergence(f"field {what}: an earlier record or section has the same")
@@ -2808,7 +2809,7 @@ def describe_fault(stream: str, revision: int, fault: Exception) -> str:
 
 
 def note_repetitions(repetitions: Dict[str, Repetitions], record: Json, sections: Json) -> None:
-    """Under one salt, equal sections would have equal seals, which blinded eyes can see."""
+    """With the same salt, equal sections would have equal seals, which blinded eyes can see."""
     revision = record["revision"]
     repetitions["id"].add(uuid.UUID(record["id"]).bytes, revision)
     for name, seal in record["seals"].items():
@@ -2819,13 +2820,13 @@ def note_repetitions(repetitions: Dict[str, Repetitions], record: Json, sections
 
 
 def note_access_time(history: History, written_at: Optional[str]) -> None:
-    """Of a record that is withheld, the time of the last known one before it: it is no older."""
+    """For a withheld record, the time of the last known one before it: it is no older."""
     before = history.access_times[-1] if history.access_times else 0
     history.access_times.append(milliseconds(written_at) if written_at else before)
 
 
 def loss_of(stream: str, recovery: int, checkpoint: Checkpoint, history: History) -> Optional[str]:
-    """Which recovery of the log lost the records that a checkpoint is of."""
+    """Which recovery of the log lost the records that a checkpoint covers."""
     for each in history.recoveries.get(stream, []):
         if recovery >= each["recovery"] or checkpoint.size <= each["kept"]:
             continue
@@ -2843,8 +2844,8 @@ class Comparison:
 
     failures: List[str] = field(default_factory=list)
     unchecked: int = 0  # signatures
-    left_out: List[str] = field(default_factory=list)  # origins of those kept of other streams
-    is_of_study: bool = False  # whether one of those that were kept is
+    left_out: List[str] = field(default_factory=list)  # origins of kept ones of other streams
+    is_of_study: bool = False  # whether a kept one is of the study
 
 
 def compare_all(
@@ -2909,14 +2910,10 @@ def describe_stream(stream: Stream, history: History, is_trusting: bool) -> None
     parts = [
         f"  {printable(stream.name)}: {stream.size} records",
         f"{stream.withheld} withheld",
-        (
-            "sound before the divergence, and behind it not looked at"
-            if stream.divergence
-            else "sound"
-        ),
+        ("sound up to the divergence, and not checked after it" if stream.divergence else "sound"),
     ]
     for each in history.recoveries.get(stream.name, []):
-        parts.append(f"RECOVERED from a backup behind the first {each['kept']}")
+        parts.append(f"RECOVERED from a backup after the first {each['kept']}")
     print(", ".join(parts))
     kept, signed = (stream.kept_size, stream.signed_size) if is_trusting else (0, 0)
     for since, until, what in (
@@ -2971,7 +2968,7 @@ def count_origins(origins: List[str]) -> str:
 
 
 def read_log_identity(bundle: Bundle) -> Tuple[Optional[str], str]:
-    """Id and name of the log, as its first record says. Nothing of it is checked here."""
+    """Id and name of the log, as its first record says. They are not checked here."""
     try:
         first_line = next(iter(bundle.lines("log")))
         data = json.loads(first_line.split(b"\t")[1])["data"]
@@ -2981,7 +2978,7 @@ def read_log_identity(bundle: Bundle) -> Tuple[Optional[str], str]:
 
 
 def trusted_keys(trusted: List[VerifierKey], log_keys: List[VerifierKey]) -> List[VerifierKey]:
-    """Those that were given, and those of the log behind them: each was endorsed by the last."""
+    """Those that were given, and later ones of the log: each was endorsed by the one before."""
     if not trusted:
         return log_keys
     known = [place for place, key in enumerate(log_keys) if key in trusted]
@@ -3004,7 +3001,7 @@ def check_identity(
     """Whether this is the log, and the study, that somebody knows from elsewhere."""
     failures = []
     if study_id is not None and bundle.study_stream != f"study-{study_id}":
-        failures.append(f"the study {study_id} was to be found, and this is {bundle.study_stream}")
+        failures.append(f"the study {study_id} was expected, and this is {bundle.study_stream}")
     if trusted and not any(key in trusted for key in history.log_keys):
         own = ", ".join(key.text for key in history.log_keys[:1])
         failures.append(f"the log's key is not trusted: {own}")
@@ -3020,7 +3017,7 @@ def verify(options: argparse.Namespace) -> int:
             checkpoints += read_checkpoints(opened.read(), file, True)
 
     log_id, log_name = read_log_identity(bundle)
-    # A log that was replaced may bear any name. The receipts are those of the log that is trusted.
+    # A log that was replaced may bear any name. The receipts are of the log that is trusted.
     log_name = trusted[0].name if trusted else log_name
     history = History(bundle.content)
     failures = check_files(bundle)

@@ -104,7 +104,7 @@ export class BundleSource implements RecordSource {
     for (const path of [...records, CHECKPOINTS, CONFIGURATION])
       if (!this.#files.has(path)) note(path, 'is missing');
     for (const path of this.#files.paths)
-      if (!OTHER_FILES.has(path) && !records.includes(path)) note(path, 'is no file of a bundle');
+      if (!OTHER_FILES.has(path) && !records.includes(path)) note(path, 'does not belong in a bundle');
     for (const stream of this.#open) note(fileOf(stream), 'does not end with a line feed');
     if (!(await this.#showsConfiguration()))
       note(CONFIGURATION, "does not say what the study's first record says");

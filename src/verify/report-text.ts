@@ -60,7 +60,7 @@ function studyLines({ missingStudyId, othersOnly, bundle }: Report): string[] {
   const missing =
     missingStudyId === undefined
       ? []
-      : ['', `FAILED: the study ${missingStudyId} was to be found, and ${where}`];
+      : ['', `FAILED: the study ${missingStudyId} was expected, and ${where}`];
   if (!othersOnly) return missing;
   const origins = othersOnly
     .slice(0, MAX_LISTED)

@@ -133,7 +133,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
     ['no amendment', gone(AT.sites), AT['004'] - 1],
     ['no amendment while it is closed', gone(AT.again), AT['007'] - 1],
     ['no amendment at the end', gone(AT.protocol), 'ok'],
-    ['an amendment behind the next draw', moved(AT.sites), AT.sites],
+    ['an amendment after the next draw', moved(AT.sites), AT.sites],
     ['two of them', doubled(AT.sites), AT.sites + 1],
     ['a participant of a closed level', withLevels(AT['006'], FEMALE, DUPAGE), AT['006']],
     ['a participant under an alias', withLevels(AT['005'], MAN, COOK), AT['005']],
@@ -239,7 +239,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
     expect(await findings(unchanged, to(MAN))).toEqual(inEach(AT.corrected));
   });
 
-  it('accept an import behind an amendment, with a row of a closed level', async () => {
+  it('accept an import after an amendment, with a row of a closed level', async () => {
     const amended = await makeAmendedImport(newFolder(), CHANGES.sites, MCLEAN);
     for (const content of CONTENTS) {
       const { code, stdout } = await bundles.verifyBoth(amended.files[content]);
@@ -266,7 +266,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
       rules('id-pattern', { kind: 'id-pattern', value: '.*' }),
       AT.rules,
     ],
-    ['a new one behind the next participant', moved(AT.rules), AT.rules],
+    ['a new one after the next participant', moved(AT.rules), AT.rules],
   ])('compare ids with the pattern in force, with this software: %s', async (_, altering, expected) => {
     const file = await bundles.make(log, 'blinded', altering);
     expect(firstDivergence(await verifyOurselves(file, []))?.revision).toBe(expected);

@@ -113,8 +113,8 @@ describe.skipIf(found === undefined)('both verifiers of a study with amended arm
     ['an arm that nobody was on has another name', changes(AT.kept, added('F')), 'ok'],
     ['no factor is retired', gone(AT.retired), AT.retired],
     ['another factor is retired', changes(AT.retired, retired(SEX)), AT['014']],
-    ['a new arm behind its first participant', moved(AT.restarted), withArms(AT.restarted)],
-    ['a closing behind the next draw', moved(AT.closed), inFull(AT.closed)],
+    ['a new arm after its first participant', moved(AT.restarted), withArms(AT.restarted)],
+    ['a closing after the next draw', moved(AT.closed), inFull(AT.closed)],
     ['two of them', doubled(AT.closed), AT.closed + 1],
     ['two ratios', doubled(AT.ratio), AT.ratio + 1],
     [
@@ -159,7 +159,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with amended arm
       withArms(AT.forcedAgain),
     ],
     [
-      'an arm before its closing, which the draws behind it do not see',
+      'an arm before its closing, which the draws after it do not see',
       both(moved(AT['006']), moved(AT['005']), moved(AT.closed)),
       'ok',
     ],

@@ -146,7 +146,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with corrections
     ['a participant who comes later', data(AT.levels, of('006')), AT.levels],
     ['a corrected id', data(AT.source, { participantId: '050', randomizedAt: AT['005'] }), AT.source],
     ['no correction', gone(AT.levels), inFull(AT['005'] - 1)],
-    ['a correction behind the next draw', moved(AT.levels), inFull(AT.levels)],
+    ['a correction after the next draw', moved(AT.levels), inFull(AT.levels)],
     ['two of them', doubled(AT.levels), AT.levels + 1],
     ['no correction of two levels', gone(AT.source), inFull(AT['007'] - 1)],
     // Nobody of Cook County is randomized after 008, who would not have been randomized if 001 were still there.
@@ -216,7 +216,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with corrections
     ['no void of who stays voided', gone(AT.chained), AT['008'] - 1],
     ['a void that changes nothing', gone(AT.ineligible), 'ok'],
     // Of somebody of other levels.
-    ['a void behind the next draw', moved(AT.duplicate), 'ok'],
+    ['a void after the next draw', moved(AT.duplicate), 'ok'],
     ['a void before the draw before it', moved(AT['006']), inFull(AT.chained)],
     ['two of them', doubled(AT.duplicate), AT.duplicate + 1],
     ['a note of 2,001 characters', noted(AT.duplicate, 'x'.repeat(2001)), inFull(AT.duplicate)],
@@ -238,7 +238,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with corrections
     ['somebody who is not voided', data(AT.reinstated, of('002')), AT.reinstated],
     ['another revision', data(AT.reinstated, { randomizedAt: AT['003'] }), AT.reinstated],
     ['no reinstatement', gone(AT.reinstated), inFull(AT['007'] - 1)],
-    ['a reinstatement behind the next draw', moved(AT.reinstated), inFull(AT.reinstated)],
+    ['a reinstatement after the next draw', moved(AT.reinstated), inFull(AT.reinstated)],
     ['two of them', doubled(AT.reinstated), AT.reinstated + 1],
     ['no note', changed(AT.reinstated, unnoted), AT.reinstated],
     ['the Idempotency-Key of the void', asked(AT.reinstated, 'v-1'), inFull(AT.reinstated)],

@@ -149,8 +149,8 @@ describe.skipIf(found === undefined)('both verifiers of a study with allocations
     ['the Idempotency-Key of another', asked(AT.wrong, 'f-1'), inFull(AT.wrong)],
     ['none of them', gone(AT.outage), { full: 3, open: AT.revealed - 1, blinded: AT.revealed - 1 }],
     ['none at the end', gone(AT.late), 'ok'],
-    ['one behind the next draw', moved(AT.outage), inFull(AT.outage)],
-    ['one behind the next draw that is not counted', moved(AT.reinstated), 'ok'],
+    ['one after the next draw', moved(AT.outage), inFull(AT.outage)],
+    ['one after the next draw that is not counted', moved(AT.reinstated), 'ok'],
     ['one in an open study', moved(AT.paused), 'ok'],
     ['two of them', doubled(AT.outage), AT.outage + 1],
   ])('find what was altered: %s', async (_, altering, expected) => {
@@ -166,7 +166,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with allocations
     ['at the closing', occurred(AT.late, AT.closed, 0), AT.late],
     ['at the closing, entered before it', both(occurred(AT.late, AT.closed, 0), moved(AT.closed)), 'ok'],
     [
-      'at the closing, entered behind the reopening',
+      'at the closing, entered after the reopening',
       both(occurred(AT.late, AT.closed, 0), moved(AT.late)),
       'ok',
     ],
@@ -187,7 +187,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with allocations
     ['nobody', data(AT.uncounted, { replaces: AT.outage }), AT.uncounted],
     ['it before it is voided', moved(AT.voided), AT.voided],
     ['it twice', doubled(AT.replaced), AT.replaced + 1],
-    ['it behind the next draw', moved(AT.replaced), inFull(AT.replaced)],
+    ['it after the next draw', moved(AT.replaced), inFull(AT.replaced)],
     ['it without a void', gone(AT.voided), AT.replaced - 1],
     [
       'one that is voided otherwise',

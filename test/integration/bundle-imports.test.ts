@@ -38,7 +38,7 @@ const found = requiredPython('numpy, cryptography');
 const python = found ?? '';
 const newFolder = temporaryFolders();
 
-/** What is found there or behind it in the clear, and at once where the draws are included. */
+/** What is found there or after it in the clear, and at once where the draws are included. */
 const sooner = (full: number, clear: number | 'ok'): Findings => ({ full, open: clear, blinded: clear });
 const sealed = (revision: number, change: (sections: Json) => void) =>
   changed(revision, (_, sections) => change(sections));
@@ -202,7 +202,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
     ],
     ['no beginning', gone(AT.begun), AT.begun],
     ['a beginning before the end of the attempt', moved(AT.aborted), AT.aborted],
-    ['a beginning behind the first row', moved(AT.begun), AT.begun],
+    ['a beginning after the first row', moved(AT.begun), AT.begun],
     ['two beginnings', doubled(AT.begun), AT.begun + 1],
     ['a key', (rows) => by(AT.begun, log.actors.desk)(rows), AT.begun],
     [
@@ -219,7 +219,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
     ['the number of an earlier row', data(AT.i2, { row: 1 }), AT.i2],
     ['the number of a later row', data(AT.i2, { row: 5 }), AT.i5],
     ['row 0', data(AT.i2, { row: 0 }), AT.i2],
-    ['a number behind the last', data(AT.last, { row: 11 }), AT.last],
+    ['a number after the last', data(AT.last, { row: 11 }), AT.last],
     ['another import', data(AT.i2, { import: ATTEMPT }), AT.i2],
     ['no instant', at(AT.i2, '2026-02-30'), AT.i2],
     ['the same instant in other words', at(AT.i2, '2026-01-01T01:00:01.000001+0100'), 'ok'],
@@ -240,7 +240,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
     ],
     ['another id', data(AT.last, { participantId: 'x' }), 'ok'],
     ['the id of another row', data(AT.last, { participantId: 'i1' }), AT.last],
-    ['the id of an allocation behind it', data(AT.last, { participantId: 'n1' }), AT.n1],
+    ['the id of an allocation after it', data(AT.last, { participantId: 'n1' }), AT.n1],
     ['a space at the end of the id', data(AT.last, { participantId: 'x ' }), AT.last],
     // It is not at this level that the arm was drawn, but at this level that the row is counted.
     ['another level', withLevel(AT.last, 'Male'), inFull(AT.n1)],
@@ -305,7 +305,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
     ['a row less', gone(AT.i2), sooner(AT.raced, AT.revealed - 1)],
     ['no last row', gone(AT.last), AT.ended - 1],
     ['rows in another order', moved(AT.i1), sooner(AT.i1, AT.i2)],
-    ['a row behind the end', moved(AT.last), AT.last],
+    ['a row after the end', moved(AT.last), AT.last],
     ['a row twice', doubled(AT.i2), AT.i2 + 1],
     ['a key', (rows) => by(AT.i2, log.actors.desk)(rows), AT.i2],
   ])('find altered rows: %s', async (_, altering, expected) => {
@@ -325,7 +325,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
     ['given up and complete', data(AT.ended, { aborted: true, reason: 'x' }), AT.ended],
     ['no end', gone(AT.ended), AT.ended],
     ['an end before the last row', moved(AT.last), AT.last],
-    ['an end behind the next allocation', moved(AT.ended), AT.ended],
+    ['an end after the next allocation', moved(AT.ended), AT.ended],
     ['two ends', doubled(AT.ended), AT.ended + 1],
     ['a key', (rows) => by(AT.ended, log.actors.desk)(rows), AT.ended],
     ['an attempt that is complete', ended(AT.aborted, { import: ATTEMPT, rows: 10 }), AT.aborted],

@@ -171,7 +171,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
     ['no second one', gone(AT.list2), AT.list2],
     ['no last one', gone(AT.list4), inFull(AT.list4)],
     ['two of them', doubled(AT.list2), AT.list2 + 1],
-    ['a list behind a participant who has a pack', moved(AT.list1), AT.list1],
+    ['a list after a participant who has a pack', moved(AT.list1), AT.list1],
     ['two lists exchanged', moved(AT.list2), AT.list2],
     ['by a key', (rows) => by(AT.list2, log.actors.pharmacy)(rows), AT.list2],
   ])('find an altered list: %s', async (_, altering, expected) => {
@@ -279,7 +279,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
     ['nobody’s revision', data(AT.loose, { randomizedAt: AT['002'] }), AT.loose],
     ['somebody who gets the pack later', about(AT.loose, 'F2', AT.again), AT.loose],
     ['somebody’s pack as a free one', data(AT.loose, { code: OF_002 }), AT.loose],
-    ['a free pack behind the one who gets it', moved(AT.loose), AT.loose + 1],
+    ['a free pack after the one who gets it', moved(AT.loose), AT.loose + 1],
     ['by a key that may not', (rows) => by(AT.loose, log.actors.nurse)(rows), AT.loose],
     ['shown after it was recorded', data(AT.loose, { shownAt: '2999-01-01T00:00:00.000Z' }), AT.loose],
     ['shown early, of a free pack', data(AT.loose, { shownAt: '2001-01-01T00:00:00.000Z' }), 'ok'],

@@ -92,12 +92,12 @@ beforeAll(async () => {
 });
 
 const report = (content: Content) => reports[content];
-/** The cells of an event's row behind revision and time. */
+/** The cells of an event's row after revision and time. */
 function row(content: Content, revision: number): string[] {
   return cells(report(content), String(revision)).slice(1);
 }
 
-/** The texts of the cells behind the first one, of the first row that begins with it. */
+/** The texts of the cells after the first one, in the first row that begins with it. */
 function cells(text: string, first: string): string[] {
   const found = text.match(new RegExp(`^<tr><td(?: class="number")?>${first}</td>.*$`, 'm'))?.[0] ?? '';
   return [...found.matchAll(/<td[^>]*>([^<]*)<\/td>/g)].map(([, cell = '']) => cell).slice(1);

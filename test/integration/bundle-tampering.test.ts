@@ -123,8 +123,8 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       const other = ['--study-id', TWIN];
       const { code, stdout, own } = await tampered('blinded', () => undefined, other);
       expect(code).toBe(1);
-      expect(stdout).toContain(`FAILED  the study ${TWIN.slice(6)} was to be found, and this is ${STUDY}`);
-      expect(own.text).toContain(`FAILED: the study ${TWIN.slice(6)} was to be found`);
+      expect(stdout).toContain(`FAILED  the study ${TWIN.slice(6)} was expected, and this is ${STUDY}`);
+      expect(own.text).toContain(`FAILED: the study ${TWIN.slice(6)} was expected`);
       expect((await tampered('full', () => undefined, ['--study-id', 'Sleep'])).code).toBe(2);
     });
   });
@@ -382,8 +382,8 @@ describe.skipIf(found === undefined)('both verifiers', () => {
         bundle.set('manifest.json', JSON.stringify(manifest));
       });
       expect(code).toBe(1);
-      expect(stdout).toContain(`FAILED  ${path} is no file of a bundle`);
-      expect(own.report?.bundle?.files).toEqual([{ path, why: 'is no file of a bundle' }]);
+      expect(stdout).toContain(`FAILED  ${path} does not belong in a bundle`);
+      expect(own.report?.bundle?.files).toEqual([{ path, why: 'does not belong in a bundle' }]);
     });
 
     it('the manifest lists twice, or that show another configuration', async () => {

@@ -47,7 +47,7 @@ export const unrequested = (record: Json, sealed: Json) => {
   delete record.seals.request;
   delete sealed.request;
 };
-/** Again behind itself, with an id and salts of its own and without its Idempotency-Key. */
+/** Again after itself, with an id and salts of its own and without its Idempotency-Key. */
 export const twice =
   (revision: number, change: (record: Json, sealed: Json) => void = () => undefined): Change =>
   (rows) =>

@@ -33,14 +33,14 @@ export const AT = {
   begun: 5,
   i1: 6,
   i2: 7,
-  /** From the state behind i1: a race. */
+  /** From the state after i1: a race. */
   raced: 8,
   /** The code of i2, while the import runs. By `desk`. */
   revealed: 9,
   override: 10,
   i5: 11,
   noState: 12,
-  /** From the state behind i5, with the counts behind the row without a state. */
+  /** From the state after i5, with the counts after the row without a state. */
   i7: 13,
   differs: 14,
   /** With the largest instant, like the last row. */
@@ -148,7 +148,7 @@ function foreignImport(id: string, end: Partial<EndImport> = {}): StudyCommand[]
 }
 
 /**
- * A study whose history came without states of a generator: two rows and one allocation behind them.
+ * A study whose history came without states of a generator: two rows and one allocation after them.
  * @param before is done first
  */
 export function makeForeignLog(

@@ -59,7 +59,7 @@ type State = () => RegisteredState;
 
 /**
  * A study in a log in memory.
- * @param live gives keys, which stand in `access` in that order, and writes events behind the registration
+ * @param live gives keys, which are in `access` in that order, and writes events after the registration
  */
 export async function bundledStudy<User extends string>(
   folder: string,

@@ -38,7 +38,7 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
       expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual(WRITTEN);
     });
 
-    it('goes on directly behind the expected revision', async () => {
+    it('goes on directly after the expected revision', async () => {
       const store = await open();
       await store.append('study-a', NO_STREAM, records('a', 2));
       expect(await store.append('study-a', 1, records('b', 1))).toEqual(WRITTEN);
@@ -248,7 +248,7 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
         expect(all.filter((record) => record.stream === stream)).toEqual(await readStream(store, stream));
     });
 
-    it('goes on behind any position it has given', async () => {
+    it('goes on after any position it has given', async () => {
       const store = await open();
       for (const stream of ['study-a', 'study-b', 'study-c'])
         await store.append(stream, NO_STREAM, records(stream, 2));
@@ -278,7 +278,7 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
       expect(heard.records.map(({ revision }) => revision)).toEqual([...Array(2 * PAGE_RECORDS + 1).keys()]);
     });
 
-    it('begins behind a position', async () => {
+    it('begins after a position', async () => {
       const store = await open();
       await store.append('study-a', NO_STREAM, records('a', 3));
       const [, second] = await readAll(store);

@@ -31,7 +31,7 @@ async function append(stream, text) {
   say(result);
 }
 
-/** Appends `count` records one by one, each behind whatever is the end of the stream then. */
+/** Appends `count` records one by one, each after whatever is then the end of the stream. */
 async function hammer(stream, name, count) {
   const store = new SqliteStore(file);
   let end = -1;

@@ -103,7 +103,7 @@ export class TurnedStore implements EventStore {
   async *#inSmallPages<From>(
     read: (from: From) => AsyncIterable<readonly StoredRecord[]>,
     from: From,
-    behind: (last: StoredRecord) => From,
+    after: (last: StoredRecord) => From,
   ): AsyncIterable<readonly StoredRecord[]> {
     for (let next = from; ; ) {
       await this.#step();
@@ -114,7 +114,7 @@ export class TurnedStore implements EventStore {
       }
       const last = page.at(-1);
       if (!last) return;
-      next = behind(last);
+      next = after(last);
       yield page;
     }
   }

@@ -407,7 +407,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
         [0, 'generator.bgState', (_, sealed) => Object.assign(sealed.generator, { seed: '1' })],
         [
           2,
-          'actor.keyId: issued, as far as access tells',
+          'actor.keyId: issued, as far as access shows',
           (record) => Object.assign(record.actor, { keyId: 'k000000' }),
         ],
         [2, 'actor.user', (record) => Object.assign(record.actor, { user: 'somebody' })],

@@ -27,7 +27,7 @@ const bundles = { full: place('full.zip'), blinded: place('blinded.zip') };
 const OTHER = '0193a8e0-0000-7000-8000-0000000000ff';
 let study: string;
 
-/** LogMoved and LogArrived stand at these revisions of the study: behind its registration and two participants. */
+/** LogMoved and LogArrived are at these revisions of the study: after its registration and two participants. */
 const MOVED = 3;
 const ARRIVED = 4;
 

@@ -207,7 +207,7 @@ const EDITS: Readonly<
     edit: (row) => altered(row, (_, { draw }) => Object.assign(draw, { uniform53: 5 })),
     field: 'draw.uniform53',
   },
-  'the state behind it, sealed again': {
+  'the state after it, sealed again': {
     edit: (row) =>
       altered(row, (_, { draw }) =>
         Object.assign(draw.bgStateAfter.state, { state: '12345678901234567890' }),
@@ -224,8 +224,8 @@ const EDITS: Readonly<
   },
 };
 
-function flip(bytes: Buffer, behind: string): Buffer {
-  const at = bytes.indexOf(behind) + behind.length;
+function flip(bytes: Buffer, after: string): Buffer {
+  const at = bytes.indexOf(after) + after.length;
   const flipped = Buffer.from(bytes);
   flipped[at] = (bytes[at] ?? 0) ^ 1;
   return flipped;
@@ -523,7 +523,7 @@ describe.concurrent('wrong usage exits with 2, with output only on stderr:', () 
     expect(stderr).not.toContain('unexpected');
   });
 
-  /** Numbers above 2^53 come out rounded: what is behind one could be asked for again and again. */
+  /** Numbers above 2^53 come out rounded: what comes after one could be asked for again and again. */
   it.each([
     ['a revision', 'UPDATE records SET revision = 9007199254740993 WHERE stream = ? AND revision = 14'],
     ['all positions', 'UPDATE records SET position = position + 9007199254740993 WHERE stream = ?'],

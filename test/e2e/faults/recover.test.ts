@@ -217,7 +217,7 @@ describe('a log that lost its newest allocations', () => {
         const sound = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('a', 'c2')]);
         expect(sound.stdout + sound.stderr).toContain('RESULT  nothing wrong was found');
         expect(sound.stdout).toMatch(
-          /^ {2}study-\S+: 5 records, .*RECOVERED from a backup behind the first 3$/m,
+          /^ {2}study-\S+: 5 records, .*RECOVERED from a backup after the first 3$/m,
         );
         expect(sound.stdout).toContain(
           'revisions 0 to 4: as signed: by checkpoints that were kept elsewhere',
@@ -255,7 +255,7 @@ describe('urn recover', () => {
     backUp();
     await run('b');
     restore();
-    // The declaration alone: as it is when the process is killed behind it.
+    // The declaration alone: as it is when the process is killed right after it.
     const stopping = new URL('../../support/stop-after-declaring.mjs', import.meta.url);
     const child = await urn(['recover', '--data', data, '--reason', 'x'], {
       env: { NODE_OPTIONS: `--import ${stopping}` },

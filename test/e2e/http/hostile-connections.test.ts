@@ -34,7 +34,7 @@ const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${m
 const LAST = 'Connection: close\r\n';
 const BUNDLE = get('/docs/swagger-ui-bundle.js');
 
-describe('requests sent one behind the other on a connection', () => {
+describe('requests sent one after the other on a connection', () => {
   let data: string;
   let service: Service;
   let key: string;

@@ -1,6 +1,15 @@
 /** A real broker without Docker: Apache Kafka's own jars, fetched by Maven, as one KRaft node on free ports. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -70,19 +79,8 @@ export async function apacheKafka(
   const settings = join(folder, 'server.properties');
   const data = join(folder, 'data');
   writeFileSync(settings, properties(data, ports, keyStore, { ...ONE_NODE, ...more }));
-  const logging = join(folder, 'log4j.properties');
-  writeFileSync(logging, LOGGING);
-  const java = [...JVM, `-Dlog4j.configuration=file:${logging}`, '-cp', `${jars}/*`];
-  const formatted = spawnSync('java', [
-    ...java,
-    'kafka.tools.StorageTool',
-    'format',
-    '-t',
-    CLUSTER_ID,
-    '-c',
-    settings,
-  ]);
-  if (formatted.status !== 0) throw new Error(`Kafka's storage: ${formatted.stdout}${formatted.stderr}`);
+  cpSync(emptyStorage(jars), data, { recursive: true });
+  const java = javaIn(folder, jars);
   let running: Running | undefined;
   const start = async () => {
     const kafka = run('java', [...java, 'kafka.Kafka', settings]);
@@ -154,28 +152,62 @@ async function started(kafka: Running): Promise<void> {
   throw new Error(`Kafka has not started within ${UP_WITHIN_MS / 1000} s: ${kafka.output()}`);
 }
 
-/** @returns the folder; another process may fetch at the same time */
+/** How Kafka's programs are run, logging to where a test sees it. */
+function javaIn(folder: string, jars: string): string[] {
+  const logging = join(folder, 'log4j.properties');
+  writeFileSync(logging, LOGGING);
+  return [...JVM, `-Dlog4j.configuration=file:${logging}`, '-cp', `${jars}/*`];
+}
+
+/** The folder of Kafka's jars. */
 function fetchJars(): string {
-  if (existsSync(JARS)) return JARS;
-  mkdirSync(CACHE, { recursive: true });
-  const draft = mkdtempSync(join(CACHE, 'fetching-'));
-  try {
+  return madeOnce(JARS, (draft) => {
     writeFileSync(join(draft, 'pom.xml'), POM);
+    const jars = join(draft, 'jars');
     const copied = spawnSync(
       'mvn',
-      ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${join(draft, 'jars')}`],
-      { cwd: draft },
+      ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`],
+      {
+        cwd: draft,
+      },
     );
     if (copied.status !== 0) throw new Error(`mvn: ${copied.stdout}${copied.stderr}`);
+    return jars;
+  });
+}
+
+/** A folder as Kafka's own tool formats it. The tool takes more than a second, and makes the same for every broker. */
+function emptyStorage(jars: string): string {
+  return madeOnce(`${JARS}-storage`, (draft) => {
+    const settings = join(draft, 'server.properties');
+    const data = join(draft, 'data');
+    writeFileSync(settings, properties(data, { plain: 1, sasl: 2, tls: 3, controller: 4 }, 'none', ONE_NODE));
+    const format = ['kafka.tools.StorageTool', 'format', '-t', CLUSTER_ID, '-c', settings];
+    const { status, stdout, stderr } = spawnSync('java', [...javaIn(draft, jars), ...format]);
+    if (status !== 0) throw new Error(`Kafka's storage: ${stdout}${stderr}`);
+    return data;
+  });
+}
+
+/**
+ * A folder that all tests share. Another process may make it at the same time; the first one wins.
+ * @param make returns the folder that it has made in a draft
+ */
+function madeOnce(folder: string, make: (draft: string) => string): string {
+  if (existsSync(folder)) return folder;
+  mkdirSync(CACHE, { recursive: true });
+  const draft = mkdtempSync(join(CACHE, 'draft-'));
+  try {
+    const made = make(draft);
     try {
-      renameSync(join(draft, 'jars'), JARS);
+      renameSync(made, folder);
     } catch (error) {
-      if (!existsSync(JARS)) throw error;
+      if (!existsSync(folder)) throw error;
     }
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
-  return JARS;
+  return folder;
 }
 
 const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">

@@ -291,7 +291,7 @@ describe('a stored record that was changed is refused:', () => {
     ['null', () => 'null', 'malformed'],
     ['empty', () => '', 'malformed'],
     ['cut off', (sealed) => sealed.slice(0, -1), 'malformed'],
-    ['behind a byte order mark', (sealed) => `\ufeff${sealed}`, 'malformed'],
+    ['after a byte order mark', (sealed) => `\ufeff${sealed}`, 'malformed'],
   ])('sealed part: %s', (_, change, fault) => {
     const sealed = change(text(good.sealed));
     expect(sealed).not.toBe(text(good.sealed));
@@ -333,7 +333,7 @@ describe('a stored record whose leaf matches is still refused:', () => {
   };
 
   it.each<[string, (record: string) => string, RecordFault]>([
-    ['behind a byte order mark', (record) => `\ufeff${record}`, 'malformed'],
+    ['after a byte order mark', (record) => `\ufeff${record}`, 'malformed'],
     ['not JSON', (record) => record.slice(1), 'malformed'],
     ['null', () => 'null', 'malformed'],
     ['a list', () => '[]', 'malformed'],

@@ -36,7 +36,7 @@ function decided(participantId: string): StudyFact {
   return fact;
 }
 
-/** @param minutes of each event behind 09:00, in the order of revisions */
+/** @param minutes of each event after 09:00, in the order of revisions */
 async function storeOf(facts: readonly StudyFact[], minutes = facts.map((_, i) => i)) {
   const store = new MemoryStore();
   const records = facts.map((fact, revision) => {

@@ -279,7 +279,7 @@ async function history(seed: number): Promise<void> {
       for (const [stream, events] of here) {
         const moved = (there.get(store)?.get(stream) ?? []).map(({ id }) => id);
         const ids = events.map(({ id }) => id);
-        // A study that was registered behind the last look is the source's alone, and took nobody.
+        // A study that was registered after the last look is only in the source, and took nobody.
         if (moved.slice(0, ids.length).join() !== ids.join())
           assert.deepEqual(facts(events).length, 1, stream);
       }

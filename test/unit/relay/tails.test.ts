@@ -100,7 +100,7 @@ describe('the end of a partition of the records', () => {
 
   it.each([
     ['is the checkpoint that was published last', [{}], [0, 11], [message(8), message(9)]],
-    ['has transactions behind it that were given up', [{}], [0, 40], [message(9)]],
+    ['is followed by transactions that were given up', [{}], [0, 40], [message(9)]],
     [
       'is of the stream that was published last',
       [{ stream: 'log', revision: 0, offset: 1 }, {}],
@@ -108,16 +108,16 @@ describe('the end of a partition of the records', () => {
       [message(9)],
     ],
     ['is empty, as nothing was published', [], [0, 0], []],
-    ['was cut off, with nothing behind it', [{}], [11, 11], []],
+    ['was cut off, with nothing after it', [{}], [11, 11], []],
     ['is not known, of version 0.1.0', [{ offset: undefined }], [0, 11], [message(9), message(10)]],
   ] as const)('is sound if it %s', async (_, last, extent, committed) => {
     await expect(check(last, extent, committed)).resolves.toBeUndefined();
   });
 
   it.each([
-    ['lies before it', [{}], [0, 9], [], 'ends at offset 9'],
+    ['ends before it', [{}], [0, 9], [], 'ends at offset 9'],
     [
-      'lies before so many records, of version 0.1.0',
+      'ends before so many records, of version 0.1.0',
       [{ offset: undefined }],
       [0, 5],
       [],
@@ -138,10 +138,10 @@ describe('the end of a partition of the records', () => {
       [message(9, { ce_logid: Buffer.from(fixedId(9)) })],
       'does not have, at offset 9',
     ],
-    ['stands elsewhere', [{}], [0, 12], [message(10)], 'does not have, at offset 9'],
-    ['has something behind it', [{}], [0, 14], [message(9), message(11)], 'positions were lost'],
-    ['was cut off, with something behind it', [{}], [11, 14], [message(12)], 'positions were lost'],
-    ['is told of by no position', [], [0, 4], [message(1)], 'positions were lost'],
+    ['is elsewhere', [{}], [0, 12], [message(10)], 'does not have, at offset 9'],
+    ['is followed by something', [{}], [0, 14], [message(9), message(11)], 'positions were lost'],
+    ['was cut off, with something after it', [{}], [11, 14], [message(12)], 'positions were lost'],
+    ['is in no position', [], [0, 4], [message(1)], 'positions were lost'],
   ] as const)('is a contradiction if it %s', async (_, last, extent, committed, why) => {
     await expect(check(last, extent, committed)).rejects.toThrow(why);
   });

@@ -376,7 +376,7 @@ describe('a retired factor', () => {
     expect(trial.ask(correct)).toEqual(problem);
   });
 
-  it('leaves those behind it in their places, also when somebody is entered by hand', () => {
+  it('leaves those after it in their places, also when somebody is entered by hand', () => {
     const trial = begun();
     trial.ask(amend([retired('10')]));
     expect(trial.ask(force('x', { levels: ['', DUPAGE] }))).toMatchObject({ type: 'forced' });

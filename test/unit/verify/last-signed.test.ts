@@ -16,7 +16,7 @@ describe('the id of the study to find', () => {
     const studyId = '5a1e0f6c-30f7-5d21-9c3e-6a0f5d2b7c12';
     const missing = await verify(log, { studyId, studies: [CONFIGURATION.name] });
     expect(missing).toMatchObject({ ok: false, missingStudyId: studyId });
-    expect(reportText(missing)).toContain(`FAILED: the study ${studyId} was to be found`);
+    expect(reportText(missing)).toContain(`FAILED: the study ${studyId} was expected`);
   });
 });
 

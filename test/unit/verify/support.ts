@@ -96,7 +96,7 @@ export class Log implements RecordSource {
     return records;
   }
 
-  /** Puts a fact behind the last one, whatever it says. */
+  /** Puts a fact after the last one, whatever it says. */
   append(stream: string, fact: Fact, actor: Actor, at = this.#tools.now().toISOString()): LogEvent {
     const records = this.of(stream);
     const revision = records.length;
@@ -152,7 +152,7 @@ export const HISTORY: readonly Step[] = [
   enrol(6),
 ];
 
-/** Keys that may do more than randomize, in `access` behind `KEYS`. */
+/** Keys that may do more than randomize, in `access` after `KEYS`. */
 export const LIFE_KEYS: readonly AccessCommand[] = [
   { type: 'issue', keyId: 'k0033', sha256: '3'.repeat(64), grant: { user: 'manager', scopes: ['manage'] } },
   {

@@ -500,7 +500,7 @@ describe('whatever commands are given,', () => {
   it('a store that fails now and then changes neither facts nor answers', async () => {
     const some = (...faults: Fault[]) =>
       fc.array(fc.constantFrom<Fault>('none', ...faults), { maxLength: 20 });
-    // Not both: commands whose facts landed would keep them, and those without a fact be decided behind them.
+    // Not both: commands whose facts landed would keep them, and those without a fact be decided after them.
     const faults = fc.oneof(some('lost-before', 'lost-after'), some('lost-before', 'conflict'));
     await check(
       fc.asyncProperty(commands, faults, fc.integer({ min: 1, max: 8 }), async (list, met, batchCommands) => {
