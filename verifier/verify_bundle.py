@@ -87,15 +87,19 @@ def expect(what: str, expected: Any, found: Any) -> None:
 
 
 def expect_that(what: str, is_so: bool) -> None:
-    expect(what, True, is_so)
+    if not is_so:
+        expect(what, True, False)
 
 
 # ---- JSON ---------------------------------------------------------------------------------------
 
 
+ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
 def canonical(value: Any) -> str:
     """RFC 8785. Python sorts names by code point. For the names in a log that is the same order."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return ENCODER.encode(value)
 
 
 def parse_integer(digits: str) -> Optional[int]:

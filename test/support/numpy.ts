@@ -51,10 +51,18 @@ export type OracleAnswer = z.infer<typeof OracleAnswer>;
 
 const ORACLE = fileURLToPath(new URL('numpy-oracle.py', import.meta.url));
 
+/** By modules. Looking takes half a second, and test files share what they import. */
+const found = new Map<string, string | undefined>();
+
 /** The first Python that can import numpy, or these modules: the environment's PYTHON, python3, the system's own. */
 export function findPython(modules = 'numpy'): string | undefined {
-  const interpreters = [process.env['PYTHON'] || 'python3', 'python3', '/usr/bin/python3'];
-  return interpreters.find(
+  if (!found.has(modules)) found.set(modules, firstThatImports(modules));
+  return found.get(modules);
+}
+
+function firstThatImports(modules: string): string | undefined {
+  const interpreters = new Set([process.env['PYTHON'] || 'python3', 'python3', '/usr/bin/python3']);
+  return [...interpreters].find(
     (command) => spawnSync(command, ['-c', `import ${modules}`], { stdio: 'ignore' }).status === 0,
   );
 }
@@ -64,8 +72,8 @@ export function findPython(modules = 'numpy'): string | undefined {
  * Python anyway, so that the test fails.
  */
 export function requiredPython(modules = 'numpy'): string | undefined {
-  const found = findPython(modules);
-  if (found !== undefined) return found;
+  const python = findPython(modules);
+  if (python !== undefined) return python;
   if (inCi) return 'python3';
   // biome-ignore lint/suspicious/noConsole: a skipped proof must not go unnoticed
   console.warn(
