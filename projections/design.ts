@@ -18,7 +18,7 @@ export function defaultLevelCounts(
 
 export interface Factor {
   readonly name: string;
-  /** All there ever were, by their names of now: those of the registration in its order, then those that were added. */
+  /** All there ever were, by their present names: those of the registration in its order, then those that were added. */
   readonly levels: readonly string[];
   /** Those that take no new participants. */
   readonly closed: readonly string[];
@@ -231,7 +231,7 @@ function limitsUnderNewName(limits: Limits | undefined, change: LevelChange): Li
   return { ...limits, levels: limits.levels.map((limit) => (isOf(limit) ? { ...limit, level: to } : limit)) };
 }
 
-/** A level of a participant, by its name of now, whatever its name was before; the text itself if there is none. */
+/** A level of a participant, by its present name, whatever its name was before; the text itself if there is none. */
 export function levelNow({ levels, earlierNames }: Factor, name: string): string {
   if (earlierNames.length === 0 || levels.includes(name)) return name;
   return earlierNames.find((earlier) => earlier.name === name)?.now ?? name;

@@ -13,7 +13,7 @@ export const NONE = '';
 export interface Enrolled {
   /** As randomized. */
   readonly participantId: string;
-  /** As randomized: one level per factor, in the order of the study, or `NONE`. Levels have the names of now. */
+  /** As randomized: one level per factor, in the order of the study, or `NONE`. Levels have their present names. */
   readonly levels: readonly string[];
   /** Of the event that enrolled the participant. */
   readonly revision: number;

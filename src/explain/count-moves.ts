@@ -15,7 +15,7 @@ export interface CountMove {
   readonly type: CorrectionEvent['type'];
   /** As randomized. */
   readonly participantId: string;
-  /** Levels whose urns it changed, by their names of now. */
+  /** Levels whose urns it changed, by their present names. */
   readonly levels: readonly Level[];
 }
 

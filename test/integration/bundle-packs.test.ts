@@ -191,7 +191,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
     ['another participant', about(AT.late, '004', AT['004']), AT.late],
     ['who has no pack', about(AT.late, '001', AT['001']), AT.late],
     ['another revision', data(AT.late, { randomizedAt: AT['001'] }), AT.late],
-    ['without the levels of now', gone(AT.corrected), inFull(AT.late - 1)],
+    ['without the present levels', gone(AT.corrected), inFull(AT.late - 1)],
     ['not at all', gone(AT.first), AT.first],
     ['not at all, at the end', gone(AT.late), 'ok'],
     ['twice', doubled(AT.late), AT.late + 1],

@@ -277,7 +277,7 @@ describe('the report of a study with packs', () => {
       CONFIGURATION.treatments.map((treatment, arm) => ({ code: `${letter}${3 * n + arm}`, treatment })),
     );
   let withPacks: Reports;
-  /** The packs of 001: that at the enrolment, and that of now. */
+  /** The packs of 001: the one at the enrolment, and the present one. */
   let [first, now] = ['', ''];
 
   beforeAll(async () => {
@@ -327,7 +327,7 @@ describe('the report of a study with packs', () => {
       expect(told(7)).toMatch(/^code of pack [PQ]\d broken: emergency; nobody had it/);
     });
 
-    it('has the numbers, and a column with the packs of now', () => {
+    it('has the numbers, and a column with the present packs', () => {
       const text = withPacks[content];
       expect(text).toContain('<td>Packs</td><td>12 on 2 lists; replaced: 1; withdrawn: 1</td>');
       expect(text).toContain('<td>2: 2 emergency; of packs that nobody had: 1</td>');
@@ -505,7 +505,7 @@ describe('the report of a study whose design was amended', () => {
       expect(inForce).toContain('target 320');
     });
 
-    it('shows levels by their names of now: of participants, of corrections and in tables', () => {
+    it('shows levels under their present names: of participants, of corrections and in tables', () => {
       const levels = [1, 2, 8].map((revision) => cells(amended[content], String(revision))[3]);
       expect(levels).toEqual(['Du Page', 'Cook', 'M &amp; N']);
       expect(cells(amended[content], '2').join(' ')).toContain(`${place} was Du Page`);

@@ -265,7 +265,7 @@ effect             No count in any urn changes. A new level begins with the same
     });
   });
 
-  it('issues keys for the levels of now, and says how a renamed one is called', async () => {
+  it('issues keys for the present levels, and says what a renamed one is called', async () => {
     const wished = withSites(COOK, 'DuPage', MCLEAN).replace(`{"${DUPAGE}": 40}`, '{DuPage: 40}');
     await amend(wished, ...RUIZ, '--rename', `site:${DUPAGE}=DuPage`);
     const add = (level: string) =>

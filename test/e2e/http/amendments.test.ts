@@ -197,7 +197,7 @@ describe('an amendment', () => {
     expect((await amend(added, { study: 'Trial', approvals: APPROVALS })).status).toBe(200);
   });
 
-  it('is recorded once for an Idempotency-Key, and answered with the design of now', async () => {
+  it('is recorded once for an Idempotency-Key, and answered with the present design', async () => {
     const { amendment } = (await designOf()).design;
     const body = { amendment: amendment + 1 };
     const retry = { 'Idempotency-Key': 'amend-1' };
@@ -327,7 +327,7 @@ describe('a renamed level', () => {
     expect(other.status).toBe(422);
   });
 
-  it('may still be asked for by an alias, and is recorded by its name of now', async () => {
+  it('may still be asked for by an alias, and is recorded under its present name', async () => {
     const answer = await amended(rename(COOK.local_site, 'Cook', { alias: true }));
     const id = await enrolled(COOK);
     expect(await siteOf(id)).toBe('Cook');
@@ -348,7 +348,7 @@ describe('a renamed level', () => {
     expect(await siteOf(await enrolled(KANE))).toBe(KANE.local_site);
   });
 
-  it('is corrected to by its name of now, or by an alias, which is recorded as that', async () => {
+  it('can be the correction under its present name, or under an alias, which is recorded as that name', async () => {
     const id = await enrolled(KANE);
     const correct = (to: string) =>
       postJson(service.url, '/level_corrections', keys.manager, {
@@ -432,7 +432,7 @@ describe('a renamed level', () => {
     expect(config.results.factors.local_site).toContain(DUPAGE.local_site);
   });
 
-  it('is explained by the name of then, and later participants by that of now', async () => {
+  it('is explained under its former name, and for later participants under its present one', async () => {
     const auditor = clientOf(service.url, keys.auditor);
     expect((await auditor.explain('Sleep', before)).results).toEqual(asItWas.explained);
     const id = await enrolled({ ...DUPAGE, local_site: WILL });

@@ -43,7 +43,7 @@ it('has the factors and the pattern of ids, and no arm', async () => {
   expect((await form('reader')).status).toBe(403);
 });
 
-it('has what takes participants, within the limits of the key, by the names of now', async () => {
+it('has what takes participants, within the limits of the key, under their present names', async () => {
   const ofSite = { factor: 'local_site' };
   const { status, message } = await amended(
     1,

@@ -121,11 +121,11 @@ describe('the check of a key’s limits', () => {
 describe('the check of a key’s limits in a study that was amended', () => {
   const amended = study('Sleep', { site: ['One', '2', '3'] }, [{ name: '1', now: 'One', isAlias: true }]);
 
-  it('takes the names of now, of levels that were added too', () => {
+  it('takes the present names, also of levels that were added', () => {
     expect(compare([['site', 'One', '3']], undefined, [amended])).toEqual(FINE);
   });
 
-  it('refuses an earlier name, and says the one of now', () => {
+  it('refuses an earlier name, and says the present one', () => {
     expect(compare([['site', '1']], undefined, [amended]).problems).toEqual([
       'factor "site" has no level "1" (hint: it is called "One" now)',
     ]);

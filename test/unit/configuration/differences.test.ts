@@ -197,7 +197,7 @@ describe('the file of a study that was amended', () => {
   const standing = (amendments: DesignChange[][], file: Partial<StudyConfiguration>) =>
     compare(drawn, designsAfter(amendments), fileWith(file)).standing;
 
-  it('agrees with the levels that are open, by their names of now', () => {
+  it('agrees with the levels that are open, under their present names', () => {
     const added = [change('level-added', '3')];
     expect(standing([added], site(['1', '2', '3']))).toBe('agrees');
     expect(standing([added, [change('level-closed', '2')]], site(['1', '3']))).toBe('agrees');

@@ -561,7 +561,7 @@ describe('a fact that two versions could say', () => {
     expect(faultOf(() => decodeRecord(inVersion(3, fact, actor, stream)))).toBe('unknown-type');
   });
 
-  it('is told from the seals alone, where the sections are withheld', () => {
+  it('follows from the seals, where the sections are withheld', () => {
     const blinded = (version: number, fact: Fact, actor: Actor) => ({
       ...inVersion(version, fact, actor, STREAM),
       sealed: Buffer.from('{}'),
@@ -575,7 +575,7 @@ describe('a fact that two versions could say', () => {
     expect(decodePartialRecord(blinded(2, paused, NURSE), none)).toMatchObject(paused);
   });
 
-  it('cannot tell the version by a section that is withheld, if that says more in one of them', () => {
+  it('does not show its version in a section that is withheld, if that says more in one of them', () => {
     const version2 = inVersion(2, withDraw({ slot: 0 }) as Fact, NURSE, STREAM);
     expect(decodeRecord(version2)).toMatchObject({ type: 'ParticipantRandomized' });
     const withheld = { ...version2, sealed: Buffer.from('{}') };

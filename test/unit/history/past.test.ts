@@ -94,7 +94,7 @@ describe('the past', () => {
     expect(past.revision).toBe(revision);
   });
 
-  it('of an altered record, one that is missing, or one of another log is no past', async () => {
+  it('cannot be made from a log with a record that was altered, is missing, or is of another log', async () => {
     const altered = stored(randomized('001'), 1);
     const record = Buffer.from(Buffer.from(altered.record).toString().replace('001-', '002-'));
     const cases: [Parameters<MemoryStore['append']>[2], RegExp][] = [
@@ -157,7 +157,7 @@ describe('the running service', () => {
     expect((await history.foldUntil(STREAM, { studyConfig }, never)).revision).toBe(4);
   });
 
-  it('says what the matter is with the log, without quoting it, and goes on', async () => {
+  it('says what is wrong with the log, without quoting it, and goes on', async () => {
     const failing = (error: Error) => ({
       // biome-ignore lint/correctness/useYield: it fails before the first page
       async *readStream(): AsyncGenerator<never> {

@@ -58,14 +58,14 @@ function opened(streams: ChangeStreams, { known = -1, reads = true } = {}) {
 const event = (revision: number) => `id: ${revision}\ndata:\n\n`;
 
 describe('a stream', () => {
-  it('begins with the revision of now, unless the client knows of it', () => {
+  it('begins with the present revision, unless the client knows of it', () => {
     const streams = new ChangeStreams();
     expect(opened(streams).response.news()).toEqual(['retry: 3000\n\n', event(7)]);
     expect(opened(streams, { known: 6 }).response.news()).toEqual(['retry: 3000\n\n', event(7)]);
     expect(opened(streams, { known: 7 }).response.news()).toEqual(['retry: 3000\n\n']);
   });
 
-  it('tells of changes soon, but once a second at most', () => {
+  it('reports changes soon, but once a second at most', () => {
     const { response, study } = opened(new ChangeStreams(), { known: 7 });
     response.news();
     vi.advanceTimersByTime(5000);
@@ -99,7 +99,7 @@ describe('a stream', () => {
     expect(response.isEnded).toBe(true);
   });
 
-  it('ends within a second when its credential is no longer accepted, and tells nothing more', () => {
+  it('ends within a second when its credential is no longer accepted, and reports nothing more', () => {
     const { response, study } = opened(new ChangeStreams());
     response.news();
     vi.advanceTimersByTime(2000);

@@ -26,7 +26,7 @@ const ended = (n: number): Fact => ({
 const began = (n: number): Fact => ({ ...ended(n), type: 'SessionBegan' }) as Fact;
 
 describe('the ended sessions', () => {
-  it('are those of sign-outs alone', () => {
+  it('are only those of sign-outs', () => {
     const state = folded([
       [0, began(1)],
       [1, began(2)],

@@ -28,7 +28,7 @@ describe('a sealed cookie', () => {
     expect(await unseal(cookie, [], LOG_ID)).toBeUndefined();
   });
 
-  it('is none of another log, even under the same key', async () => {
+  it('is not valid for another log, even under the same key', async () => {
     const cookie = await seal(SESSION, KEY, '0193a8e0-0000-7000-8000-00000000cafe');
     expect(await unseal(cookie, [KEY], LOG_ID)).toBeUndefined();
     const [, ...rest] = cookie.split('.');

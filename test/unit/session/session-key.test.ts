@@ -31,7 +31,7 @@ describe('the file of the session key', () => {
     );
   });
 
-  it('says nothing of what it holds when it is not understood', () => {
+  it('says nothing about what it contains when it is not understood', () => {
     expect(() => parseSessionKeys(`${text(ONE)} `, 'f')).toThrow(/^(?!.*AQEB)/);
   });
 });
@@ -46,7 +46,7 @@ describe('a cookie can be opened', () => {
     expect(openingKeys(keys, at + 12 * HOUR)).toEqual([ONE]);
   });
 
-  it('with the current one alone, if there is no other', () => {
+  it('only with the current one, if there is no other', () => {
     expect(openingKeys({ current: ONE }, at)).toEqual([ONE]);
   });
 });
