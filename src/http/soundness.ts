@@ -4,6 +4,7 @@ import { HttpProblem } from './request/problem.ts';
 
 /** A request that announces a larger body is refused. The routes with a JSON body read less (request/json-body.ts). */
 const BODY_BYTES = 64 * 1024;
+const TOO_LONG = `The body is longer than ${BODY_BYTES / 1024} KiB (hint: operations with a JSON body accept 16 KiB; the others read only the query string)`;
 const CLOSE = { Connection: 'close' };
 
 /** @throws HttpProblem */
@@ -23,8 +24,7 @@ export function refuseUnsound({
   // Express would end the path there, query.ts would not end the query there, and proxies differ from each other.
   if (originalUrl.includes('#'))
     throw new HttpProblem(400, 'The URL contains a "#": percent-encode it as %23');
-  if (Number(headers['content-length'] ?? 0) > BODY_BYTES)
-    throw new HttpProblem(413, 'This service reads its input from the query string; send no body', CLOSE);
+  if (Number(headers['content-length'] ?? 0) > BODY_BYTES) throw new HttpProblem(413, TOO_LONG, CLOSE);
 }
 
 /** How many Host headers there are. Node's `headers` drops all but the first. */

@@ -104,6 +104,7 @@ describe('a malformed request is answered in the envelope, too', () => {
     const large = ['Content-Length: 70000'];
     expect(await raw(rawRequest('POST', '/study_participants', large))).toMatchObject({
       status: 413,
+      message: expect.stringMatching(/^The body is longer than 64 KiB/),
       results: [],
     });
     expect(await raw(rawRequest('GET', '/study_config', large))).toMatchObject({ status: 413, results: {} });

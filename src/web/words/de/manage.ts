@@ -34,7 +34,7 @@ export const manage = {
       'Niemand kann randomisiert werden, bis die Studie fortgesetzt wird. Entblindungen und Berichtigungen bleiben möglich.',
     resume: 'Teilnehmer können wieder randomisiert werden. Das Gleichgewicht geht weiter, wie es war.',
     close:
-      'Die Studie nimmt endgültig keine Teilnehmer mehr auf. Entblindungen und Berichtigungen bleiben möglich. Eine geschlossene Studie kann nur wieder geöffnet werden.',
+      'Die Studie nimmt keine Teilnehmer mehr auf. Entblindungen und Berichtigungen bleiben möglich. Eine geschlossene Studie kann wieder geöffnet, aber nicht fortgesetzt werden.',
     reopen: 'Teilnehmer können wieder randomisiert werden. Das Gleichgewicht geht weiter, wie es war.',
     amendment:
       'Es ist die Änderung {{number}}. Niemand wird neu gezogen, und kein erfasster Teilnehmer ändert sich.',

@@ -13,7 +13,7 @@ export const offline = {
   choose: 'Dateien wählen',
   unreadable: '{{name}} ist nicht lesbar',
   bundleHint:
-    'Ein Paket verifiziert das Programm verify_bundle.py, das darin liegt; nehmen Sie es von anderswo.',
+    'Ein Paket verifizieren Sie mit dem Programm verify_bundle.py. Es liegt dem Paket bei; nehmen Sie es aber aus einer anderen Quelle.',
   signature: {
     right: 'von diesem Schlüssel signiert',
     wrong: 'Signatur ist falsch',
@@ -28,7 +28,7 @@ export const offline = {
   relation: {
     beginning: 'Er stimmt mit {{with}} überein ({{size}} Aufzeichnungen).',
     contradiction:
-      'Er widerspricht {{with}}, das über dieselben {{size}} Aufzeichnungen etwas anderes sagt. Bewahren Sie beide Dateien auf und benachrichtigen Sie, wer die Studie überwacht.',
+      'Er widerspricht {{with}}, das über dieselben {{size}} Aufzeichnungen etwas anderes sagt. Bewahren Sie beide Dateien auf und benachrichtigen Sie die Person, die die Studie überwacht.',
     'not-proven':
       'Ob er mit {{with}} ({{size}} Aufzeichnungen) übereinstimmt, ist nicht gezeigt: Fügen Sie den Beweis hinzu, den ein Prüfer auf der Seite Prüfen speichern kann.',
   },

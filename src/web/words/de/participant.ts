@@ -107,7 +107,7 @@ export const participant = {
     packHeading: 'Inhalt der Packung {{code}}',
     is: 'Teilnehmer <id>{{id}}</id> der Studie {{study}} erhält',
     holds: 'Die Packung <id>{{code}}</id> der Studie {{study}} enthält',
-    nobody: 'Von niemandem ist bekannt, dass er diese Packung hat.',
+    nobody: 'Es ist nicht bekannt, dass jemand diese Packung hat.',
     shown: 'gezeigt',
     log: 'erfasst als Revision {{revision}}',
     pending:

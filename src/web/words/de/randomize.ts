@@ -38,7 +38,7 @@ export const randomize = {
   giveUpMeans:
     'Wenn Sie nicht mehr fragen, suchen Sie den Teilnehmer in der Studie, bevor Sie etwas anderes tun. Jede Nummer kann nur einmal erfasst werden.',
   othersPending:
-    'Jemand mit einem anderen Schlüssel hat von hier aus randomisiert und die Antwort nicht gesehen. Lassen Sie diese Person sich zuerst wieder anmelden.',
+    'Jemand mit einem anderen Schlüssel hat von hier aus randomisiert und die Antwort nicht gesehen. Diese Person muss sich zuerst wieder anmelden.',
   repeated: 'Das war schon erfasst. Es wurde nichts ein zweites Mal erfasst.',
   receives: 'Teilnehmer {{id}} von {{study}} erhält',
   isIn: 'Teilnehmer {{id}} von {{study}}',

@@ -34,7 +34,7 @@ export const manage = {
       'Nobody can be randomized until the study is resumed. Codes can still be broken, and mistakes corrected.',
     resume: 'Participants can be randomized again. The balance continues from where it was.',
     close:
-      'The study takes no more participants, for good. Codes can still be broken, and mistakes corrected. A closed study can only be reopened.',
+      'The study takes no more participants. Codes can still be broken, and mistakes corrected. A closed study can be reopened, but not resumed.',
     reopen: 'Participants can be randomized again. The balance continues from where it was.',
     amendment: 'It is amendment {{number}}. Nobody is drawn again, and no recorded participant changes.',
     levelAdded:
