@@ -224,7 +224,7 @@ describe('the changes of a study', () => {
     theirs.close();
   });
 
-  it('ten at once of one key are not more than 3 either', async () => {
+  it('go to at most 3 streams per key, too, if ten are opened at once', async () => {
     const key = await issueKey(data, 'many', '--scope', 'read');
     await within(5000, async () => (await clientOf(service.url, key).config('Sleep')).status === 200);
     const ten = await Promise.all(Array.from({ length: 10 }, () => listen(service.url, withKey(key))));
