@@ -37,13 +37,13 @@ const urlOf = (i: number) => services[i % services.length]?.url ?? '';
 
 /** Cycles through changes, mostly of levels and arms. */
 function changeOf(manager: number, round: number): object {
-  const of = { factor: 'site' };
+  const ofSite = { factor: 'site' };
   const changes = [
-    { ...of, kind: 'level-added', level: `added by ${manager}` },
-    { ...of, kind: 'level-closed', level: 'west' },
-    { ...of, kind: 'level-renamed', level: 'south', to: 'South', alias: true },
-    { ...of, kind: 'level-reopened', level: 'west' },
-    { ...of, kind: 'level-renamed', level: 'South', to: 'south' },
+    { ...ofSite, kind: 'level-added', level: `added by ${manager}` },
+    { ...ofSite, kind: 'level-closed', level: 'west' },
+    { ...ofSite, kind: 'level-renamed', level: 'south', to: 'South', alias: true },
+    { ...ofSite, kind: 'level-reopened', level: 'west' },
+    { ...ofSite, kind: 'level-renamed', level: 'South', to: 'south' },
     { kind: 'arm-closed', treatment: 'C' },
     { kind: 'arm-added', treatment: `added by ${manager}`, ratio: 2 },
     { kind: 'arm-reopened', treatment: 'C' },

@@ -339,7 +339,7 @@ describe('a renamed level', () => {
     expect(cook).toEqual({ name: 'Cook', earlier_names: [COOK.local_site], closed: false });
   });
 
-  it('keeps its alias until it is renamed back, and then again without one', async () => {
+  it('keeps its alias until it is renamed back and then renamed again without one', async () => {
     await amended(rename(KANE.local_site, 'Kane', { alias: true }));
     expect(await siteOf(await enrolled(KANE))).toBe('Kane');
     await amended(rename('Kane', KANE.local_site), rename(KANE.local_site, 'Kane'));

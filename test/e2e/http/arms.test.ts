@@ -317,10 +317,10 @@ describe('a retired factor', () => {
     expect((await designOf()).factors.map((one: { retired: boolean }) => one.retired)).toEqual([false, true]);
     for (const parameters of [{}, { 'urn.view': 'current' }, { 'urn.view': 'as_randomized' }]) {
       const all = (await get('/study_participants', keys.blinded, parameters)).results;
-      const of = (wanted: string) => all.find((one: { id: string }) => one.id === wanted);
-      expect(of(id)).toMatchObject({ f_sex: 'Female' });
-      expect(of(id)).not.toHaveProperty('f_local_site');
-      expect(of('early')).toMatchObject({ f_sex: 'Male', f_local_site: COOK });
+      const recordOf = (wanted: string) => all.find((one: { id: string }) => one.id === wanted);
+      expect(recordOf(id)).toMatchObject({ f_sex: 'Female' });
+      expect(recordOf(id)).not.toHaveProperty('f_local_site');
+      expect(recordOf('early')).toMatchObject({ f_sex: 'Male', f_local_site: COOK });
     }
     const stored = storedLog(data).find(({ record }) => record.data.participantId === id);
     expect(stored?.record.data.levels).toEqual([{ factor: 'sex', level: 'Female' }]);
@@ -408,8 +408,8 @@ describe('a study with a ratio', () => {
     const wards = ['a', 'b'];
     const shares: Record<string, number> = { A: 0, B: 0, C: 0 };
     for (let n = 0; n < 60; n++) {
-      const of = { sex: n % 3 === 0 ? 'Male' : 'Female', ward: wards[n % 2] ?? '' };
-      const { results } = await edc().randomize('Unequal', `u${n}`, of);
+      const sent = { sex: n % 3 === 0 ? 'Male' : 'Female', ward: wards[n % 2] ?? '' };
+      const { results } = await edc().randomize('Unequal', `u${n}`, sent);
       shares[results[0].trt] = (shares[results[0].trt] ?? 0) + 1;
     }
     const { totals, ratio } = (await get('/balance', keys.auditor, { study: 'Unequal' })).results;

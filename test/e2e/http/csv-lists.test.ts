@@ -99,8 +99,8 @@ describe('GET /study_participants with Accept: text/csv', () => {
     const { text } = await get(keys.blinded, CSV);
     expect(text).toMatch(/^sequence,/);
     expect(text).not.toMatch(/treatment|ZZTREAT/);
-    const of = ({ treatment: _, ...row }: Record<string, string>) => row;
-    expect(rowsOf(text)).toEqual(rowsOf((await get(keys.edc, CSV)).text).map(of));
+    const withoutTreatment = ({ treatment: _, ...row }: Record<string, string>) => row;
+    expect(rowsOf(text)).toEqual(rowsOf((await get(keys.edc, CSV)).text).map(withoutTreatment));
   });
 
   it('is filtered and paged like JSON, within the limits of the key', async () => {

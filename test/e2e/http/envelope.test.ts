@@ -65,7 +65,7 @@ describe('every response is an envelope of exactly message, results and status',
     expect((await ask(service.url, path, { key })).status).toBe(404);
   });
 
-  it('does not repeat an unknown path', async () => {
+  it('and does not repeat an unknown path', async () => {
     const { text } = await ask(service.url, `/${key}`);
     expect(text).not.toContain(key);
   });

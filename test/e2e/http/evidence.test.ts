@@ -230,7 +230,7 @@ describe('GET /records', () => {
 });
 
 describe('checkpoints for a witness', () => {
-  it('are appended for every stream that grew, and agree with the log', async () => {
+  it('are appended to its file, the newest of each stream that grew, and agree with the log', async () => {
     await clientOf(service.url, keys.enrol).randomize('Sleep', 'witnessed', COOK);
     const present = () => recordsOf(streamOf(last('study-'))).length;
     const notes = () => readFileSync(witness, 'utf8').split(/\n\n(?!— )/);

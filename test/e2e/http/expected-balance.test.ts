@@ -195,7 +195,7 @@ describe('the expected balance of a study', () => {
     ['a key that reads and is blinded', 'both', 'Sleep', 403, 'is blinded'],
     ['a key limited to levels', 'cook', 'Sleep', 403, 'is limited to some levels'],
     ['a key of another study', 'ward', 'Sleep', 404, 'no study named "Sleep"'],
-    ['a request for an unknown study', 'edc', 'Nap', 404, 'no study named "Nap"'],
+    ['any key, for an unknown study', 'edc', 'Nap', 404, 'no study named "Nap"'],
     // Refused at once, although the band of this study takes long.
     ['a blinded key, for a long study', 'both', LONG, 403, 'is blinded'],
   ] as const)('is refused to %s', async (_, key, study, status, why) => {

@@ -36,7 +36,7 @@ const state = (action: string, more = {}) => post('/study_state', { action, reas
 const list = async (key: string, filter: Record<string, string> = {}) =>
   (await get('/study_participants', key, filter)).results;
 const balance = async (study = 'Sleep') => (await get('/balance', keys.auditor, { study })).results;
-/** The records of the studies only: other streams may get records later. */
+/** The records of the studies only: other streams may lag behind. */
 const written = () => storedLog(data).filter(({ stream }) => stream.startsWith('study-'));
 const revisionOf = ({ headers }: Answer) => Number(headers.get('urn-revision'));
 let lastId = 0;

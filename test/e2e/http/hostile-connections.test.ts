@@ -154,7 +154,7 @@ async function counted({ output }: Service, route: string): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** Concurrent, since they wait for the service's time limits: each has its own service and connections. */
+/** Concurrent, since they wait for the service's limits: each has its own service and connections. */
 describe.concurrent('a connection that is held but not used', () => {
   const tls = certificate(newFolder());
   const TLS = ['--tls-cert', tls.cert, '--tls-key', tls.key];
@@ -239,7 +239,7 @@ describe.concurrent('a connection that is held but not used', () => {
       });
   });
 
-  it('is limited by --connections-per-address instead if given, but not behind a proxy', async () => {
+  it('is subject to --connections-per-address instead if given, but not behind a proxy', async () => {
     await withService({ args: ['--connections-per-address', '3'] }, async (_, connect) => {
       const sockets = await connect(10);
       const gone = sockets.map(

@@ -29,7 +29,7 @@ let data: string;
 let file: string;
 let service: ServiceHere;
 
-/** Row 2 has no state, so row 3 cannot be drawn again, and row 4 has another arm than its state gives. */
+/** Row 2 has no state, so row 3 cannot be drawn again, and row 4 has a different arm from the one its state gives. */
 const change = (text: string) =>
   text
     .split('\n')

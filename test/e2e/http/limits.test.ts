@@ -43,7 +43,7 @@ it('a study may start out paused, so that nobody is enrolled before it is opened
   });
 });
 
-it('a full level takes no more participants, but the others do until the study is full', async () => {
+it('a full level takes no more participants, but other levels do until the study is full', async () => {
   const { randomize } = clientOf(service.url, keys.edc);
   expect((await randomize('Full', '1', X)).status).toBe(200);
   expect((await randomize('Full', '2', X)).status).toBe(200);

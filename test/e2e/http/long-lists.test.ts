@@ -198,19 +198,19 @@ describe('a list in pages', () => {
 
   it('ends exactly where the list does, and continues once that has grown', async () => {
     const { randomize, list: listed } = clientOf(service.url, keys.edc);
-    const of = (parameters: Readonly<Record<string, string>>) => listed('Ward', parameters);
-    expect((await of({ 'urn.limit': '1' })).results).toEqual([]);
+    const listWard = (parameters: Readonly<Record<string, string>>) => listed('Ward', parameters);
+    expect((await listWard({ 'urn.limit': '1' })).results).toEqual([]);
     for (const id of ['a', 'b']) expect((await randomize('Ward', id, { ward: 'a' })).status).toBe(200);
-    const last = await of({ 'urn.limit': '2' });
+    const last = await listWard({ 'urn.limit': '2' });
     expect([last.results.length, last.headers.get('urn-next')]).toEqual([2, null]);
     const next = String(Number(last.headers.get('urn-revision')) + 1);
-    expect((await of({ 'urn.from': next })).results).toEqual([]);
+    expect((await listWard({ 'urn.from': next })).results).toEqual([]);
     await randomize('Ward', 'c', { ward: 'b' });
-    const grown = await of({ 'urn.limit': '2' });
+    const grown = await listWard({ 'urn.limit': '2' });
     expect(grown.headers.get('urn-next')).toBe(next);
-    expect((await of({ 'urn.from': next })).results).toMatchObject([{ id: 'c' }]);
-    expect((await of({ 'urn.from': next, id: 'a' })).results).toEqual([]);
-    expect((await of({ id: 'c', 'urn.from': next, 'urn.limit': '1' })).results).toHaveLength(1);
+    expect((await listWard({ 'urn.from': next })).results).toMatchObject([{ id: 'c' }]);
+    expect((await listWard({ 'urn.from': next, id: 'a' })).results).toEqual([]);
+    expect((await listWard({ id: 'c', 'urn.from': next, 'urn.limit': '1' })).results).toHaveLength(1);
   });
 
   it('has the same participants as CSV', async () => {

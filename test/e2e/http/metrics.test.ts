@@ -122,7 +122,7 @@ describe('--metrics-port', () => {
     },
   );
 
-  it('names a port that is in use, and nothing is served', async () => {
+  it('reports a port that is in use, and nothing is served', async () => {
     const taken = await new Promise<Server>((resolve) => {
       const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
     });

@@ -212,15 +212,13 @@ describe('in one run', () => {
     // Sums may have been recorded in between.
     expect(all.length).toBeGreaterThan(10);
     expect(all).toEqual(
-      stored
-        .slice(0, all.length)
-        .map(({ revision, at, type, actor, data: details }) => ({
-          revision,
-          at,
-          type,
-          actor,
-          data: details,
-        })),
+      stored.slice(0, all.length).map(({ revision, at, type, actor, data: details }) => ({
+        revision,
+        at,
+        type,
+        actor,
+        data: details,
+      })),
     );
     expect(
       (await listed(keys.auditor, { from: '3' })).map((one) => (one as { revision?: number }).revision)[0],

@@ -1,4 +1,4 @@
-/** Each request here fails two checks that are next to each other in the contract: the earlier one gives the answer. */
+/** Each request here fails two checks that are adjacent in the contract's order, and gets the answer of the earlier one. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Ask, ask, clientOf, within } from '../../support/client.ts';
 import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';

@@ -72,7 +72,7 @@ describe('an id is 1 to 128 code points:', () => {
   });
 
   it.each([
-    ['no character', '', 'id is empty'],
+    ['an empty one', '', 'id is empty'],
     ['129 characters', 'x'.repeat(129), 'id has more than 128 characters'],
     ['129 characters of four bytes', '😀'.repeat(129), 'id has more than 128 characters'],
     ['NUL', 'a\u0000b', 'id contains a control character'],
@@ -103,7 +103,7 @@ describe('an id is 1 to 128 code points:', () => {
     ['a replacement character', 'caf\ufffd', 'U+FFFD, which stands for text that was lost on the way'],
     ['é as two code points', 'cafe\u0301', 'U+0301, which Unicode also writes in another way'],
   ])(
-    'an id that looks like another is refused, too: %s; but GET accepts it, since an older version may have recorded it',
+    'and one that looks like another is refused: %s; but GET accepts it, since an older version may have recorded it',
     async (_, id, why) => {
       const before = (await edc.list('Ward')).results.length;
       expect(await post(id)).toMatchObject({

@@ -26,14 +26,14 @@ async function started(data: string, ...args: string[]): Promise<Service> {
 
 const operations = (data: string) =>
   storedLog(data).flatMap(({ stream, record }) => (stream === 'operations' ? [record] : []));
-const of = (data: string, user: string) =>
+const eventsOf = (data: string, user: string) =>
   operations(data).flatMap(({ type, actor, data: details }) =>
     actor.user === user ? [{ type, ...details }] : [],
   );
 const recorded = (data: string, user: string, wanted: object) =>
   within(2000, async () => {
     try {
-      expect(of(data, user)).toContainEqual(expect.objectContaining(wanted));
+      expect(eventsOf(data, user)).toContainEqual(expect.objectContaining(wanted));
       return true;
     } catch {
       return false;
@@ -125,7 +125,7 @@ describe('on the same machine', () => {
     expect(out).toMatchObject({ status: 200, message: 'Success', results: { recorded: true } });
     expect(out.headers.get('clear-site-data')).toBe('"cache", "storage"');
     expect(one.cookie).toBeUndefined();
-    const [began, ended, ...more] = of(data, 'ward');
+    const [began, ended, ...more] = eventsOf(data, 'ward');
     expect(began).toEqual({
       type: 'SessionBegan',
       sessionId: expect.stringMatching(/^[\w-]{22}$/),
@@ -245,7 +245,7 @@ describe('on the same machine', () => {
         403,
       );
       expect((await send(`${service.url}/session`, { headers: { Cookie: cookie } })).status).toBe(200);
-      expect(of(data, 'stranger')).toEqual([]);
+      expect(eventsOf(data, 'stranger')).toEqual([]);
     });
 
     it('is recorded as a refusal of the key', async () => {
@@ -571,6 +571,6 @@ describe('while the log cannot be written', () => {
     expect(out.headers.get('clear-site-data')).toBe('"cache", "storage"');
     one.cookie = cookie;
     expect((await one.ask('/session')).status).toBe(401);
-    expect(of(data, 'night')).toEqual([]);
+    expect(eventsOf(data, 'night')).toEqual([]);
   });
 });

@@ -43,7 +43,7 @@ it('the form has the factors and the id pattern, but no arm', async () => {
   expect((await form('reader')).status).toBe(403);
 });
 
-it('the form has only what takes participants within the limits of the key, by current names', async () => {
+it('the form has only open levels within the limits of the key, under their current names, and no retired factors', async () => {
   const ofSite = { factor: 'local_site' };
   const { status, message } = await amended(
     1,

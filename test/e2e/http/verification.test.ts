@@ -149,8 +149,8 @@ describe('a sound study', () => {
   });
 });
 
-describe('verification is permitted to', () => {
-  it('keys with the scope audit, for their studies', async () => {
+describe('a request for a verification', () => {
+  it('needs the scope audit, and a study that the key may see', async () => {
     for (const name of ['edc', 'reader', 'blind'] as const) {
       const { status, results } = await verify(name);
       expect([status, results]).toEqual([403, []]);
@@ -180,13 +180,13 @@ describe('verification is permitted to', () => {
       { checkpoint: 'x', trust: 'urn+1+2' },
       /^trust is not a parameter of verification; checkpoint is not the base64/,
     ],
-  ])('the answer to %j says what is wrong with it', async (parameters, message) => {
+  ])('is refused with the reason: %j', async (parameters, message) => {
     const { status, message: actual, results } = await verify('auditor', parameters);
     expect([status, results]).toEqual([400, []]);
     expect(actual).toMatch(message);
   });
 
-  it('requests that give each parameter only once', async () => {
+  it('must give each parameter only once', async () => {
     const parameters = [
       ['study', 'Sleep'],
       ['checkpoint', receipts[0] ?? ''],
