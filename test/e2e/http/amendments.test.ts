@@ -239,7 +239,7 @@ describe('a closed level', () => {
     expect(await sites()).toContainEqual({ name: KANE.local_site, earlier_names: [], closed: true });
   });
 
-  it('can still be corrected to, and takes participants again once it is reopened', async () => {
+  it('is still accepted in a correction, and takes participants again once it is reopened', async () => {
     const id = await enrolled(COOK);
     const corrected = await postJson(service.url, '/level_corrections', keys.manager, {
       ...{ study: 'Sleep', id, cause: 'entry', note: 'typo' },
@@ -348,7 +348,7 @@ describe('a renamed level', () => {
     expect(await siteOf(await enrolled(KANE))).toBe(KANE.local_site);
   });
 
-  it('can be corrected to by its current name or an alias, and is recorded under its current name', async () => {
+  it('is accepted in a correction by its current name or an alias, and recorded under its current name', async () => {
     const id = await enrolled(KANE);
     const correct = (to: string) =>
       postJson(service.url, '/level_corrections', keys.manager, {

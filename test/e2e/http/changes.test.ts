@@ -194,7 +194,7 @@ describe('the changes of a study', () => {
     expect((await listen(service.url, withKey(key))).status).toBe(401);
   });
 
-  it('go to at most 3 streams per session, do not renew it, and end when it signs out', async () => {
+  it('go to at most 3 streams per session, do not renew it, and end on sign-out', async () => {
     const browser = new CookieClient(service.url);
     await browser.signIn(keys.blind);
     const headers = () => ({ Cookie: browser.cookie ?? '', 'Sec-Fetch-Site': 'same-origin' });

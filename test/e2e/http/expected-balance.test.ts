@@ -172,7 +172,7 @@ describe('the expected balance of a study', () => {
     expect(() => process.kill(restarted, 0)).toThrow('ESRCH');
   });
 
-  it('is recorded as a disclosure, but not when it is not ready yet', async () => {
+  it('is recorded as a disclosure, but only once it is ready', async () => {
     await ready(keys.auditor, 'Patterned');
     const shown = storedLog(data).flatMap(({ record }) => {
       const { type, data: disclosed } = record as unknown as {

@@ -316,7 +316,7 @@ describe('a wrong entry', () => {
 });
 
 describe('a study that takes no participants', () => {
-  it('accepts any allocation while paused, and those made before its closing once closed', async () => {
+  it('accepts any allocation while paused; once closed, only those made before it closed', async () => {
     await state('pause');
     await forced();
     const before = new Date().toISOString();

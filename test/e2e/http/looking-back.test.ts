@@ -126,7 +126,7 @@ describe('GET /explanation', () => {
 });
 
 describe('GET /balance', () => {
-  it('counts participants of each level on each treatment', async () => {
+  it('counts the participants with each level on each treatment', async () => {
     const answer = await auditor.balance('Sleep');
     expect(answer.status).toBe(200);
     expect(revisionOf(answer)).toBe('6');
