@@ -8,7 +8,7 @@ import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 const data = temporaryFolders()();
 let service: Service;
 
-/** What a key of these scopes gets: whether it reads and randomizes, and what its records and configuration show. */
+/** What a key with these scopes may do, and what its records and configuration show. */
 const SCOPES = [
   { scope: 'read', reads: true, writes: false, trt: true, seed: false },
   { scope: 'blinded', reads: true, writes: false, trt: false, seed: false },
@@ -103,7 +103,7 @@ describe('a key limited to studies', () => {
   });
 
   it.each(['config', 'list', 'randomize'] as const)(
-    'cannot distinguish others from ones that do not exist: %s',
+    'cannot tell other studies from ones that do not exist: %s',
     async (what) => {
       const { config, list, randomize } = as(limited.wardOnly);
       const operation = { config, list, randomize: (study: string) => randomize(study, 'x', COOK) }[what];
@@ -114,7 +114,7 @@ describe('a key limited to studies', () => {
     },
   );
 
-  it('cannot either if it is limited to a level of a factor that the study does not have', async () => {
+  it('cannot tell a study that lacks the factor it is limited to from one that does not exist', async () => {
     const hidden = await as(limited.cook).list('Ward');
     expect(faceOf(hidden, 'Ward')).toEqual(faceOf(await as(limited.cook).list('Dream'), 'Dream'));
     expect((await as(limited.cook).randomize('Ward', 'x', { ward: 'a' })).status).toBe(404);
@@ -134,12 +134,12 @@ describe('a key limited to levels', () => {
     ['dupageMen', ['man-in-dupage']],
     ['blindCook', ['in-cook']],
     ['nobody', []],
-  ] as const)('%s lists of one factor any, of several all of its levels', async (name, expected) => {
+  ] as const)('%s lists participants with one of its levels in each factor', async (name, expected) => {
     const ids = idsOf(await as(limited[name]).list('Sleep')).filter((id: string) => !id.startsWith('by '));
     expect(ids).toEqual(expected);
   });
 
-  it('GET only narrows: a filter outside is 200 with no results', async () => {
+  it('gets 200 with no results for a filter outside its levels', async () => {
     const { list } = as(limited.cook);
     expect(await list('Sleep', { local_site: DUPAGE.local_site })).toMatchObject({
       status: 200,
@@ -153,7 +153,7 @@ describe('a key limited to levels', () => {
     expect((await as(limited.cook).config('Sleep')).results.factors.local_site).toHaveLength(3);
   });
 
-  it('POST inside is 200, outside 403, and then nothing is written', async () => {
+  it('gets 200 for a POST inside its levels, and 403 for one outside, which writes nothing', async () => {
     expect((await as(limited.cook).randomize('Sleep', 'cook-1', COOK)).status).toBe(200);
     expect(await as(limited.cook).randomize('Sleep', 'cook-2', DUPAGE)).toMatchObject({
       status: 403,
@@ -164,7 +164,7 @@ describe('a key limited to levels', () => {
     expect((await as(limited.admin).list('Sleep', { id: 'cook-2' })).results).toEqual([]);
   });
 
-  it("does not get another site's participant under an id that both use, nor learns what they are", async () => {
+  it("does not see another site's participant when it sends the same id", async () => {
     const answer = await as(limited.cook).randomize('Sleep', 'in-dupage', COOK);
     const message = 'Participant in-dupage is already assigned';
     expect(answer).toMatchObject({ status: 400, message, results: [] });
@@ -188,7 +188,7 @@ describe('a running service notices within a second', () => {
   });
 
   it('the expiry of a key', async () => {
-    // How long a command takes is for the machine to say.
+    // How long a command takes depends on the machine.
     const started = Date.now();
     await issueKey(data, 'colleague');
     const end = Date.now() + 1_000 + 2 * (Date.now() - started);

@@ -1,4 +1,4 @@
-/** Amendments and participants at the same time, from several clients of two processes on one log. */
+/** Concurrent amendments and randomizations, from several clients of two processes on one log. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { postJson } from '../../support/post-json.ts';
@@ -35,15 +35,15 @@ afterAll(() => Promise.all(services.map((service) => service.stop())));
 
 const urlOf = (i: number) => services[i % services.length]?.url ?? '';
 
-/** Changes that concern levels and arms, over and over. */
+/** Cycles through changes, mostly of levels and arms. */
 function changeOf(manager: number, round: number): object {
-  const of = { factor: 'site' };
+  const ofSite = { factor: 'site' };
   const changes = [
-    { ...of, kind: 'level-added', level: `added by ${manager}` },
-    { ...of, kind: 'level-closed', level: 'west' },
-    { ...of, kind: 'level-renamed', level: 'south', to: 'South', alias: true },
-    { ...of, kind: 'level-reopened', level: 'west' },
-    { ...of, kind: 'level-renamed', level: 'South', to: 'south' },
+    { ...ofSite, kind: 'level-added', level: `added by ${manager}` },
+    { ...ofSite, kind: 'level-closed', level: 'west' },
+    { ...ofSite, kind: 'level-renamed', level: 'south', to: 'South', alias: true },
+    { ...ofSite, kind: 'level-reopened', level: 'west' },
+    { ...ofSite, kind: 'level-renamed', level: 'South', to: 'south' },
     { kind: 'arm-closed', treatment: 'C' },
     { kind: 'arm-added', treatment: `added by ${manager}`, ratio: 2 },
     { kind: 'arm-reopened', treatment: 'C' },
@@ -53,7 +53,7 @@ function changeOf(manager: number, round: number): object {
   return changes[(round + manager * 6) % changes.length] ?? {};
 }
 
-/** Sends each amendment until it is recorded, or impossible because the other manager was there before. */
+/** Sends each amendment until it is recorded, or impossible because of what the other manager did. */
 async function manage(manager: number): Promise<Answer[]> {
   const answers: Answer[] = [];
   for (let round = 0; round < AMENDMENTS; ) {
@@ -88,7 +88,7 @@ async function enrol(client: number): Promise<Sent[]> {
 const send = (i: number, id: string, levels: Readonly<Record<string, string>>) =>
   clientOf(urlOf(i), keys.edc).randomize('Rush', id, levels, { 'Idempotency-Key': id });
 
-it('each request is decided by the design before it, and the log is sound', async () => {
+it('each request is decided by the design in force, and the log is sound', async () => {
   const everyone = Array.from({ length: CLIENTS }, (_, i) => i);
   const [amendments, sent] = await Promise.all([
     Promise.all([0, 1].map(manage)),
@@ -96,14 +96,14 @@ it('each request is decided by the design before it, and the log is sound', asyn
   ]);
   const all = sent.flat();
   const statuses = (answers: readonly Answer[]) => [...new Set(answers.map(({ status }) => status))];
-  const ofSites = statuses(all.map(({ answer }) => answer));
-  expect([200, 400, 409]).toEqual(expect.arrayContaining(ofSites));
-  const ofManagers = statuses(amendments.flat());
-  expect([200, 409, 422]).toEqual(expect.arrayContaining(ofManagers));
-  for (const some of [ofSites, ofManagers]) expect(some).toContain(200);
+  const siteStatuses = statuses(all.map(({ answer }) => answer));
+  expect([200, 400, 409]).toEqual(expect.arrayContaining(siteStatuses));
+  const managerStatuses = statuses(amendments.flat());
+  expect([200, 409, 422]).toEqual(expect.arrayContaining(managerStatuses));
+  for (const some of [siteStatuses, managerStatuses]) expect(some).toContain(200);
 
   const taken = all.filter(({ answer }) => answer.status === 200);
-  // What one process writes, the other shows a little later.
+  // A write by one process shows up in the other a little later.
   const last = Math.max(...taken.map(({ answer }) => Number(answer.headers.get('urn-revision'))));
   const { list } = clientOf(urlOf(0), keys.edc);
   const { results } = await list('Rush', { 'urn.min_revision': String(last) });

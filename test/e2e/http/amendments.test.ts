@@ -36,7 +36,7 @@ interface Listed {
 const get = (path: string, key = keys.manager, parameters: Record<string, string> = {}) =>
   ask(service.url, path, { key, parameters: { study: 'Sleep', ...parameters } });
 const designOf = async (study = 'Sleep') => (await get('/study_design', keys.manager, { study })).results;
-/** The levels of the sites in force. */
+/** The current levels of the site factor. */
 const sites = async (): Promise<Level[]> => (await designOf()).design.factors[1].levels;
 
 const change = (kind: string, level: string, more: object = {}) => ({
@@ -63,7 +63,7 @@ async function amended(...changes: readonly object[]): Promise<Answer> {
 const edc = () => clientOf(service.url, keys.edc);
 let lastId = 0;
 
-/** The id of a new participant. */
+/** Enrols a participant and returns the id. */
 async function enrolled(levels: Record<string, string>, headers = {}): Promise<string> {
   const id = `p${++lastId}`;
   const answer = await edc().randomize('Sleep', id, levels, headers);
@@ -82,7 +82,7 @@ async function idsWith(site: string, key = keys.edc): Promise<string[]> {
   return results.map(({ id }: Listed) => id);
 }
 
-/** The reasons of the requests that were refused, as they are in the log. */
+/** The logged reasons for refused requests. */
 const refusals = (user: string) =>
   storedLog(data).flatMap(({ record }) =>
     record.type === 'RequestRefused' && record.actor.user === user ? [record.data.reason] : [],
@@ -107,7 +107,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 describe('an amendment', () => {
-  it('is tried out without a trace, then recorded with the design that it makes', async () => {
+  it('leaves no trace as a dry run, then is recorded with the resulting design', async () => {
     const before = await designOf();
     const changes = [change('level-added', MCLEAN), { kind: 'target', value: 320 }];
     const tried = await amend(changes, { dry_run: true });
@@ -171,7 +171,7 @@ describe('an amendment', () => {
     expect((await postJson(service.url, '/amendments', keys.manager, twice)).status).toBe(400);
   });
 
-  it('is refused if somebody else was faster: 409, and recorded as stale', async () => {
+  it('is refused and recorded as stale if somebody else was faster: 409', async () => {
     const { amendment } = (await designOf()).design;
     const answer = await amend([change('level-added', 'late')], { amendment });
     expect(answer).toMatchObject({ status: 409, results: {} });
@@ -179,7 +179,7 @@ describe('an amendment', () => {
     await within(5_000, async () => refusals('data-manager').includes('stale'));
   });
 
-  it('needs the scope manage, and a study that the key may know of', async () => {
+  it('needs the scope manage, and a study that the key can see', async () => {
     const changes = [change('level-added', 'x')];
     for (const key of [keys.edc, keys.reader, keys.auditor, keys.early])
       expect((await amend(changes, {}, {}, key)).status).toBe(403);
@@ -197,7 +197,7 @@ describe('an amendment', () => {
     expect((await amend(added, { study: 'Trial', approvals: APPROVALS })).status).toBe(200);
   });
 
-  it('is recorded once for an Idempotency-Key, and answered with the present design', async () => {
+  it('is recorded once for an Idempotency-Key, and a retry gets the current design', async () => {
     const { amendment } = (await designOf()).design;
     const body = { amendment: amendment + 1 };
     const retry = { 'Idempotency-Key': 'amend-1' };
@@ -214,11 +214,11 @@ describe('an amendment', () => {
   });
 });
 
-/** The same change of a level of the first factor. */
+/** The same change, made to a level of the first factor. */
 const ofSex = (of: object) => ({ ...of, factor: 'sex' });
 
 describe('a closed level', () => {
-  it('takes nobody, and says so; those who have it can still be listed', async () => {
+  it('refuses new participants, but those who have it can still be listed', async () => {
     const id = await enrolled(KANE);
     const before = await idsWith(KANE.local_site);
     await amended(change('level-closed', KANE.local_site));
@@ -239,7 +239,7 @@ describe('a closed level', () => {
     expect(await sites()).toContainEqual({ name: KANE.local_site, earlier_names: [], closed: true });
   });
 
-  it('can be what a participant turns out to have, and takes participants again when it is reopened', async () => {
+  it('is still accepted in a correction, and takes participants again once it is reopened', async () => {
     const id = await enrolled(COOK);
     const corrected = await postJson(service.url, '/level_corrections', keys.manager, {
       ...{ study: 'Sleep', id, cause: 'entry', note: 'typo' },
@@ -264,8 +264,8 @@ describe('a renamed level', () => {
           (await get('/study_participants', keys.auditor, { ...parameters, 'urn.view': view })).results,
       ),
     );
-  /** What auditors are told of the study at a revision. */
-  const told = async (at: Record<string, string> = {}) => ({
+  /** What auditors see of the study at a revision. */
+  const auditorView = async (at: Record<string, string> = {}) => ({
     lists: await listsAt({ ...at, 'urn.bg_state': 'omit' }),
     balance: (await get('/balance', keys.auditor, at)).results,
     explained: (await clientOf(service.url, keys.auditor).explain('Sleep', before)).results,
@@ -279,14 +279,14 @@ describe('a renamed level', () => {
       changes: [{ factor: 'local_site', from: COOK.local_site, to: DUPAGE.local_site }],
     });
     revision = answer.headers.get('urn-revision') ?? '';
-    asItWas = await told();
+    asItWas = await auditorView();
     await amended(rename(DUPAGE.local_site, WILL));
   });
 
   it('has its new name in every list, in both views, in CSV and in the balance', async () => {
     const underNewName = (shown: unknown) =>
       JSON.parse(JSON.stringify(shown).replaceAll(`"${DUPAGE.local_site}"`, `"${WILL}"`));
-    const now = await told();
+    const now = await auditorView();
     expect(now.lists).toEqual(underNewName(asItWas.lists));
     expect(now.balance).toEqual(underNewName(asItWas.balance));
     const { url } = service;
@@ -301,7 +301,7 @@ describe('a renamed level', () => {
     });
   });
 
-  it('is refused by its old name, with the new one: 400', async () => {
+  it('is refused under its old name, and the message gives the new one: 400', async () => {
     const words = `local_site has no level "${DUPAGE.local_site}": it is called "${WILL}" now`;
     for (const { status, message } of [
       await edc().randomize('Sleep', 'new', DUPAGE),
@@ -327,7 +327,7 @@ describe('a renamed level', () => {
     expect(other.status).toBe(422);
   });
 
-  it('may still be asked for by an alias, and is recorded under its present name', async () => {
+  it('can still be sent as an alias, and is recorded under its current name', async () => {
     const answer = await amended(rename(COOK.local_site, 'Cook', { alias: true }));
     const id = await enrolled(COOK);
     expect(await siteOf(id)).toBe('Cook');
@@ -339,7 +339,7 @@ describe('a renamed level', () => {
     expect(cook).toEqual({ name: 'Cook', earlier_names: [COOK.local_site], closed: false });
   });
 
-  it('has an alias until it is renamed back, and again without one', async () => {
+  it('keeps its alias until it is renamed back and then renamed again without one', async () => {
     await amended(rename(KANE.local_site, 'Kane', { alias: true }));
     expect(await siteOf(await enrolled(KANE))).toBe('Kane');
     await amended(rename('Kane', KANE.local_site), rename(KANE.local_site, 'Kane'));
@@ -348,7 +348,7 @@ describe('a renamed level', () => {
     expect(await siteOf(await enrolled(KANE))).toBe(KANE.local_site);
   });
 
-  it('can be the correction under its present name, or under an alias, which is recorded as that name', async () => {
+  it('is accepted in a correction by its current name or an alias, and recorded under its current name', async () => {
     const id = await enrolled(KANE);
     const correct = (to: string) =>
       postJson(service.url, '/level_corrections', keys.manager, {
@@ -369,7 +369,7 @@ describe('a renamed level', () => {
     ]);
   });
 
-  it('leaves the answer to an earlier correction as it was, by any name that was valid then', async () => {
+  it('does not break retries of earlier corrections, under its old name or its new one', async () => {
     const [id, other] = [await enrolled(KANE), await enrolled(KANE)];
     const correct = (one: string, to: string, more = {}) =>
       postJson(
@@ -383,7 +383,7 @@ describe('a renamed level', () => {
         },
         { 'Idempotency-Key': `fix-${one}` },
       );
-    // By the name in force, and by an alias of another name.
+    // One by its current name, the other by an alias.
     for (const [one, to] of [
       [id, WILL],
       [other, COOK.local_site],
@@ -404,7 +404,7 @@ describe('a renamed level', () => {
     expect(results).toHaveLength(2);
   });
 
-  it('is in the limits of keys, whichever name these were issued with', async () => {
+  it('is within the limits of keys issued with either name', async () => {
     for (const key of [keys.early, keys.late]) {
       const site = clientOf(service.url, key);
       const ids = (await site.list('Sleep')).results.map(({ id }: Listed) => id);
@@ -418,9 +418,9 @@ describe('a renamed level', () => {
     }
   });
 
-  it('has the name of then at a moment of the past', async () => {
+  it('has its old name when the study is read at an earlier revision', async () => {
     const at = { 'urn.revision': revision };
-    expect(await told(at)).toEqual(asItWas);
+    expect(await auditorView(at)).toEqual(asItWas);
     const past = (local_site: string) =>
       get('/study_participants', keys.auditor, { ...at, local_site, 'urn.bg_state': 'omit' });
     const [current = []] = asItWas.lists;
@@ -432,7 +432,7 @@ describe('a renamed level', () => {
     expect(config.results.factors.local_site).toContain(DUPAGE.local_site);
   });
 
-  it('is explained under its former name, and for later participants under its present one', async () => {
+  it('is explained under its old name, and under its new name for later participants', async () => {
     const auditor = clientOf(service.url, keys.auditor);
     expect((await auditor.explain('Sleep', before)).results).toEqual(asItWas.explained);
     const id = await enrolled({ ...DUPAGE, local_site: WILL });
@@ -446,7 +446,7 @@ describe('a renamed level', () => {
 });
 
 describe('a changed limit, pattern and policy', () => {
-  it('holds from then on, and not before', async () => {
+  it('applies from then on, and not before', async () => {
     const id = await enrolled(KANE);
     const renameTo = (to: string, headers = {}) =>
       postJson(
@@ -479,7 +479,7 @@ describe('a changed limit, pattern and policy', () => {
 });
 
 describe('an amendment of a paused or closed study', () => {
-  it('is possible, and tells as little as ever', async () => {
+  it('is possible, and reveals no more than usual', async () => {
     const state = (action: string, more = {}) =>
       postJson(service.url, '/study_state', keys.manager, {
         ...{ study: 'Sleep', action, reason: 'review' },

@@ -49,10 +49,10 @@ async function amended(...changes: readonly object[]): Promise<Answer> {
 
 let lastId = 0;
 const newId = () => `p${++lastId}`;
-/** Of those who are enrolled, until the factor is retired. */
+/** The levels of new participants, until the factor is retired. */
 let levels: Record<string, string> = { sex: 'Male', local_site: COOK };
 
-/** The record of a new participant. */
+/** Enrols a participant and returns the record. */
 async function enrolled(id = newId(), headers = {}) {
   const answer = await edc().randomize('Sleep', id, levels, headers);
   expect(answer.status, answer.message).toBe(200);
@@ -158,7 +158,7 @@ describe('a closed arm', () => {
   let id: string;
   let beforeClosing: string;
 
-  it('is drawn no more, and stays in records, lists and the balance', async () => {
+  it('is no longer drawn, but stays in records, lists and the balance', async () => {
     await armsOf(12);
     const before = await balanceOf();
     const tried = await amend([{ kind: 'arm-closed', treatment: 'C' }], { dry_run: true });
@@ -176,7 +176,7 @@ describe('a closed arm', () => {
     id = last;
   });
 
-  it('is explained by the arms that were open', async () => {
+  it('is left out of the explanations of later draws', async () => {
     const why = await explained(id);
     expect(why).toMatchObject({ agrees: true, treatments: ['A', 'B'] });
     for (const { counts: n, balls } of why.urns) expect([n.length, balls.length]).toEqual([2, 2]);
@@ -186,7 +186,7 @@ describe('a closed arm', () => {
     expect(text).not.toMatch(/^ +C /m);
   });
 
-  it('can be entered if it was given before the closing, and not after it', async () => {
+  it('can be entered for an allocation made before it closed, but not after', async () => {
     const late = await force(newId(), 'C', new Date().toISOString());
     expect(late).toMatchObject({ status: 422, results: [], message: expect.stringMatching(/^treatment: /) });
     const early = await force(newId(), 'C', beforeClosing);
@@ -195,7 +195,7 @@ describe('a closed arm', () => {
     expect(unknown).toMatchObject({ status: 400, message: expect.stringContaining('no treatment "X"') });
   });
 
-  it('comes back with its counts', async () => {
+  it('keeps its counts when it is reopened', async () => {
     const before = await balanceOf();
     await amended({ kind: 'arm-reopened', treatment: 'C' });
     expect(await balanceOf()).toEqual(before);
@@ -206,7 +206,7 @@ describe('a closed arm', () => {
 });
 
 describe('an added arm', () => {
-  it('makes the urns begin anew, unless the history is kept', async () => {
+  it('restarts the urns, unless the history is kept', async () => {
     const change = { kind: 'arm-added', treatment: 'D' };
     const effects: unknown[] = [];
     for (const history of [undefined, 'restart', 'keep']) {
@@ -242,8 +242,8 @@ describe('an added arm', () => {
   });
 });
 
-describe('other numbers of balls', () => {
-  it('hold from then on', async () => {
+describe('changed numbers of balls', () => {
+  it('apply from then on', async () => {
     await amended({ kind: 'urn', w: 2, alpha: 1, beta: 3, D: 'range' });
     expect((await get('/study_config')).results).toMatchObject({ w: 2, alpha: 1, beta: 3, D: 'range' });
     const { id } = await enrolled();
@@ -256,7 +256,7 @@ describe('other numbers of balls', () => {
 });
 
 describe('a ratio', () => {
-  it('is amended with a restart, and shows in design, balance and explanations', async () => {
+  it('restarts the urns when it is amended, and shows in the design, balance and explanations', async () => {
     const change = { kind: 'ratio', value: [2, 1, 1, 3, 1] };
     const tried = await amend([change], { dry_run: true });
     expect(tried.results.effect).toMatchObject({ counts: 'zero', design: { ratio: change.value } });
@@ -267,7 +267,7 @@ describe('a ratio', () => {
     });
     expect(none(counts((await balanceOf()).counted))).toBe(true);
     let last = await enrolled();
-    // Somebody on an arm with several slots.
+    // Until somebody is on an arm with several slots.
     while (!['A', 'D'].includes(last.trt)) last = await enrolled();
     const { id, trt } = last;
     const why = await explained(id);
@@ -284,7 +284,7 @@ describe('a ratio', () => {
     expect(JSON.stringify(stored?.record)).not.toContain('slot');
   });
 
-  it('is in no draw once it is ended with ones', async () => {
+  it('no longer affects draws once it is set back to ones', async () => {
     await amended({ kind: 'ratio', value: [1, 1, 1, 1, 1] });
     expect(await designOf()).not.toHaveProperty('ratio');
     expect(await balanceOf()).not.toHaveProperty('ratio');
@@ -317,10 +317,10 @@ describe('a retired factor', () => {
     expect((await designOf()).factors.map((one: { retired: boolean }) => one.retired)).toEqual([false, true]);
     for (const parameters of [{}, { 'urn.view': 'current' }, { 'urn.view': 'as_randomized' }]) {
       const all = (await get('/study_participants', keys.blinded, parameters)).results;
-      const of = (wanted: string) => all.find((one: { id: string }) => one.id === wanted);
-      expect(of(id)).toMatchObject({ f_sex: 'Female' });
-      expect(of(id)).not.toHaveProperty('f_local_site');
-      expect(of('early')).toMatchObject({ f_sex: 'Male', f_local_site: COOK });
+      const recordOf = (wanted: string) => all.find((one: { id: string }) => one.id === wanted);
+      expect(recordOf(id)).toMatchObject({ f_sex: 'Female' });
+      expect(recordOf(id)).not.toHaveProperty('f_local_site');
+      expect(recordOf('early')).toMatchObject({ f_sex: 'Male', f_local_site: COOK });
     }
     const stored = storedLog(data).find(({ record }) => record.data.participantId === id);
     expect(stored?.record.data.levels).toEqual([{ factor: 'sex', level: 'Female' }]);
@@ -348,7 +348,7 @@ describe('a retired factor', () => {
     expect((await get('/study_participants', keys.blinded, { local_site: 'X' })).status).toBe(400);
   });
 
-  it('is refused where it is still sent, with what to do, unless the request was answered before', async () => {
+  it('is refused with a hint if it is still sent, unless the request was answered before', async () => {
     const answer = await edc().randomize('Sleep', 'late', before);
     expect([answer.status, answer.results]).toEqual([400, []]);
     expect(answer.message).toBe('local_site is retired (hint: leave it out)');
@@ -370,7 +370,7 @@ describe('a retired factor', () => {
     expect([corrected.status, corrected.message]).toEqual([422, 'changes[0].factor: the factor is retired']);
   });
 
-  it('leaves a key that it limits those whom it had, and nobody new', async () => {
+  it('leaves a key that it limits with its existing participants, and no new ones', async () => {
     const cook = clientOf(service.url, keys.cook);
     const shown = idsOf(await get('/study_participants', keys.cook));
     expect(shown).toEqual(ofCook);
@@ -391,7 +391,7 @@ describe('a retired factor', () => {
     expect((await correct(outside)).status).toBe(404);
   });
 
-  it('changes no more, and never returns', async () => {
+  it('can no longer be amended', async () => {
     for (const kind of ['level-closed', 'level-added'])
       expect(await amend([{ kind, factor: 'local_site', level: COOK }])).toMatchObject({
         ...{ status: 422, message: 'changes[0].factor: the factor is retired' },
@@ -408,19 +408,19 @@ describe('a study with a ratio', () => {
     const wards = ['a', 'b'];
     const shares: Record<string, number> = { A: 0, B: 0, C: 0 };
     for (let n = 0; n < 60; n++) {
-      const of = { sex: n % 3 === 0 ? 'Male' : 'Female', ward: wards[n % 2] ?? '' };
-      const { results } = await edc().randomize('Unequal', `u${n}`, of);
+      const sent = { sex: n % 3 === 0 ? 'Male' : 'Female', ward: wards[n % 2] ?? '' };
+      const { results } = await edc().randomize('Unequal', `u${n}`, sent);
       shares[results[0].trt] = (shares[results[0].trt] ?? 0) + 1;
     }
     const { totals, ratio } = (await get('/balance', keys.auditor, { study: 'Unequal' })).results;
     expect(totals).toEqual(Object.values(shares));
     expect(ratio).toEqual([3, 2, 1]);
-    // 30, 20 and 10 are expected; the urns let them differ by little.
+    // 30, 20 and 10 are expected; the urns keep the differences small.
     for (const [k, expected] of [30, 20, 10].entries())
       expect(Math.abs(totals[k] - expected), `${totals}`).toBeLessThan(9);
   });
 
-  it('is a study like any other for blinded readers', async () => {
+  it('looks like any other study to blinded readers', async () => {
     const [one] = (await get('/study_participants', keys.blinded, { study: 'Unequal' })).results;
     expect(Object.keys(one)).toEqual(['id', 'f_sex', 'f_ward', 'datetime', 'user']);
   });

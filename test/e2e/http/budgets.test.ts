@@ -1,4 +1,4 @@
-/** What a key may have under way at a time, and cause in an hour: the real service. */
+/** Limits on what a key may have in flight at a time, and disclose in an hour, tested on the real service. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
@@ -40,7 +40,7 @@ afterAll(() => service.kill());
 const list = (key: string, parameters: Readonly<Record<string, string>> = {}) =>
   clientOf(service.url, key).list(LONG, parameters);
 
-/** Does something so many times, sixteen at a time. */
+/** Does something the given number of times, sixteen at a time. */
 async function inParallel<T>(times: number, work: (n: number) => Promise<T>): Promise<T[]> {
   const done: T[] = [];
   let next = 0;
@@ -58,7 +58,7 @@ describe('disclosures of a key', () => {
     );
   const disclosed = (user: string) => operations(user).filter(({ type }) => type === 'EvidenceDisclosed');
 
-  it('are limited to 600 different ones an hour, and then refused and not recorded', async () => {
+  it('are limited to 600 different ones an hour, then refused and not recorded', async () => {
     const statuses = await inParallel(1000, async (n) => {
       const answer = await list(keys.spender, { id: String(n) });
       if (answer.status === 200) return answer.status;
@@ -71,12 +71,12 @@ describe('disclosures of a key', () => {
     });
     expect(statuses.filter((status) => status === 200).length).toBe(600);
     expect(disclosed('spender').length).toBe(600);
-    // The refusals are recorded as all others are: the first, and sums.
+    // These refusals are recorded like any other: the first, and sums.
     await expect.poll(() => operations('spender').length, { timeout: 20_000 }).toBeGreaterThan(600);
     expect(JSON.stringify(operations('spender')).length).toBeLessThan(1_000_000);
   });
 
-  it('beyond that still leave room for requests that disclose nothing, and for refusals', async () => {
+  it('leave room for requests that disclose nothing, and for refusals, once the limit is reached', async () => {
     const before = disclosed('spender').length;
     const omitted = await list(keys.spender, { id: '7', 'urn.bg_state': 'omit' });
     expect(omitted.status).toBe(200);
@@ -94,7 +94,7 @@ describe('disclosures of a key', () => {
     expect((await list(keys.auditor, { id: '7' })).results[0]).toHaveProperty('bg_state');
   });
 
-  it('never withhold an allocation from the key that made it; showing it again is counted', async () => {
+  it('never withhold an allocation from the key that made it, but count when it is shown again', async () => {
     const { randomize } = clientOf(service.url, keys.seer);
     await inParallel(620, async (n) => {
       const answer = await randomize('Sleep', `seen-${n}`, COOK, { 'Idempotency-Key': `visit-${n}` });
@@ -113,8 +113,8 @@ describe('disclosures of a key', () => {
     expect((await randomize('Sleep', 'seen-620', COOK)).results[0]).toHaveProperty('bg_state');
   }, 120_000);
 
-  it('and the other limits are described in the OpenAPI document', async () => {
-    // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the test to say.
+  it('are described in the OpenAPI document with the other limits', async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: the test checks what is in it.
     const document: any = await (await fetch(`${service.url}/openapi.json`)).json();
     const { get: listing, post } = document.paths['/study_participants'];
     const names = (operation: { parameters: { name: string }[] }) =>
@@ -126,13 +126,13 @@ describe('disclosures of a key', () => {
   });
 });
 
-describe('allocations of a key that the log does not take', () => {
+describe('allocations that wait for the log', () => {
   const holders: ChildProcess[] = [];
   afterAll(() => {
     for (const holder of holders) holder.kill('SIGKILL');
   });
 
-  it('wait up to 512 at a time; those beyond are refused, and of another key are not', async () => {
+  it('are limited to 512 per key; any beyond are refused, but not those of another key', async () => {
     const script = join(import.meta.dirname, '../../support/lock-holder.mjs');
     const holder = spawn(process.execPath, [script, join(data, 'urn.sqlite')], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -148,7 +148,7 @@ describe('allocations of a key that the log does not take', () => {
     await expect.poll(() => statuses.get(429), { timeout: 14_000 }).toBe(88);
     const another = post(new Agent(), keys.seer, 'of another key');
     holder.stdin.end();
-    // The log may have been kept from them for too long: 503, and not 429.
+    // They may have waited for the log too long, which is 503, not 429.
     expect(await another).not.toBe(429);
     await Promise.all(posts);
     expect(statuses.get(429)).toBe(88);
@@ -173,7 +173,7 @@ describe('allocations of a key that the log does not take', () => {
   }
 });
 
-it('the command line is outside the budgets, and the log is sound', async () => {
+it('the command line is not subject to the budgets, and the log is sound', async () => {
   const before = storedLog(data).length;
   for (const id of ['1', '2'])
     expect((await command(['explain', '--study', LONG, '--id', id, '--data', data])).code).toBe(0);

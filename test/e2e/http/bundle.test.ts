@@ -1,4 +1,4 @@
-/** GET /bundle, of the real service: the file that `urn bundle` makes, recorded before its first byte. */
+/** GET /bundle on the real service: the file that `urn bundle` makes, recorded before its first byte. */
 import { hash } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -63,12 +63,12 @@ describe('the bundle', () => {
     ]);
   });
 
-  it('leaves nothing behind on the disk', async () => {
+  it('leaves nothing on the disk', async () => {
     await saved(await download('full'));
     expect(readdirSync(temporary)).toEqual([]);
   });
 
-  it('has no arm in its records if it is blinded', async () => {
+  it('has no arms in its records if it is blinded', async () => {
     const { file } = await saved(await download('blinded'));
     const zip = await ZipReader.open(file);
     const path = zip.paths.find((one) => one.startsWith('records/study-')) ?? '';
@@ -80,8 +80,8 @@ describe('the bundle', () => {
   });
 });
 
-describe('refused', () => {
-  it('without the scope, and to a key that is limited', async () => {
+describe('a bundle is refused', () => {
+  it('without the scope, and to a limited key', async () => {
     expect((await download('blinded', keys.reader)).status).toBe(403);
     const other = await fetch(`${service.url}/bundle?study=Ward&content=blinded`, {
       headers: { 'X-API-Key': keys.ward },
@@ -89,7 +89,7 @@ describe('refused', () => {
     expect(other.status).toBe(403);
   });
 
-  it('without a content that there is', async () => {
+  it('for an unknown content', async () => {
     const response = await download('all');
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({

@@ -1,4 +1,4 @@
-/** GET /changes, as browsers and programs use it. */
+/** GET /changes, as used by browsers and programs. */
 import { request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -21,7 +21,7 @@ interface Listening {
   readonly type: string | undefined;
   /** The revisions so far. */
   readonly heard: number[];
-  /** What came, byte by byte. */
+  /** The raw text received so far. */
   readonly text: () => string;
   readonly hasEnded: () => boolean;
   close(): void;
@@ -106,7 +106,7 @@ describe('the changes of a study', () => {
     running.push(service);
   });
 
-  it('are revisions alone, the first at once', async () => {
+  it('are only revisions, the first of them sent at once', async () => {
     const now = await revision();
     const one = await listen(service.url, withKey(keys.blind));
     expect({ status: one.status, type: one.type }).toEqual({ status: 200, type: 'text/event-stream' });
@@ -128,7 +128,7 @@ describe('the changes of a study', () => {
     one.close();
   });
 
-  it('are not told again to a browser that knows them', async () => {
+  it('are not sent again to a browser that has them', async () => {
     const now = await revision();
     const knowing = await listen(service.url, { ...withKey(keys.edc), 'Last-Event-ID': String(now) });
     const behind = await listen(service.url, { ...withKey(keys.edc), 'Last-Event-ID': String(now - 1) });
@@ -140,12 +140,12 @@ describe('the changes of a study', () => {
     behind.close();
   });
 
-  it('elsewhere are nobody’s business', async () => {
+  it('are not sent to a key that is limited to other levels', async () => {
     const mine = await randomize('d1', COOK);
     const one = await listen(service.url, withKey(keys.cook));
     await hears(one, mine);
     await randomize('d2', DUPAGE);
-    // Each time that it is looked at, there is something new elsewhere.
+    // Whenever the service checks, there is something new elsewhere.
     await delay(1500);
     const all = await listen(service.url, withKey(keys.edc));
     await randomize('d3', DUPAGE);
@@ -164,7 +164,7 @@ describe('the changes of a study', () => {
     for (const listening of [one, all, again]) listening.close();
   });
 
-  it('need a key or a session, a study that it may see, and GET', async () => {
+  it('need a key or a session that may see the study, and GET', async () => {
     expect((await listen(service.url, {})).status).toBe(401);
     expect((await listen(service.url, withKey(keys.edc), 'None')).status).toBe(404);
     const post = await ask(service.url, '/changes', { method: 'POST', key: keys.edc });
@@ -194,7 +194,7 @@ describe('the changes of a study', () => {
     expect((await listen(service.url, withKey(key))).status).toBe(401);
   });
 
-  it('are for 3 streams of a session, which they do not renew, and end with a sign-out', async () => {
+  it('go to at most 3 streams per session, do not renew it, and end on sign-out', async () => {
     const browser = new CookieClient(service.url);
     await browser.signIn(keys.blind);
     const headers = () => ({ Cookie: browser.cookie ?? '', 'Sec-Fetch-Site': 'same-origin' });
@@ -224,7 +224,7 @@ describe('the changes of a study', () => {
     theirs.close();
   });
 
-  it('ten at once of one key are not more than 3 either', async () => {
+  it('go to at most 3 streams per key, too, if ten are opened at once', async () => {
     const key = await issueKey(data, 'many', '--scope', 'read');
     await within(5000, async () => (await clientOf(service.url, key).config('Sleep')).status === 200);
     const ten = await Promise.all(Array.from({ length: 10 }, () => listen(service.url, withKey(key))));
@@ -247,7 +247,7 @@ describe('a hundred open streams', () => {
       ),
     );
     expect(new Set(streams.map(({ status }) => status))).toEqual(new Set([200]));
-    // They are no requests at work: another one is answered meanwhile.
+    // They do not count as requests in progress: another one is answered meanwhile.
     expect((await clientOf(service.url, keys[0] ?? '').config('Sleep')).status).toBe(200);
     const started = performance.now();
     await service.stop();
@@ -257,7 +257,7 @@ describe('a hundred open streams', () => {
 });
 
 describe('two instances', () => {
-  it('tell of what the other one wrote', async () => {
+  it('each send changes that the other wrote', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'edc', '--scope', 'read,randomize');
     const [one, other] = [await serve({ data, studies: TRIALS }), await serve({ data, studies: TRIALS })];

@@ -1,4 +1,4 @@
-/** Breaking the code of one participant, and the list of those whose code was broken. */
+/** Breaking the code of a participant, and the list of code-breaks. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
@@ -49,7 +49,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 describe('a code-break', () => {
-  it('shows the arm to a key that sees no arm otherwise, with a receipt of its record', async () => {
+  it('shows the arm to a key that otherwise sees none, with a receipt', async () => {
     const before = (await listed(keys.blinded)).length;
     const { status, results, headers } = await reveal(keys.night, 'c1');
     expect(status).toBe(200);
@@ -64,7 +64,7 @@ describe('a code-break', () => {
     expect(list.text).not.toContain('trt');
   });
 
-  it('is a second one when it is asked for again, unless the Idempotency-Key is the same', async () => {
+  it('is recorded again when repeated, unless the Idempotency-Key is the same', async () => {
     const before = (await listed(keys.blinded)).length;
     const retry = { 'Idempotency-Key': 'night-1' };
     const first = await reveal(keys.night, 'c2', {}, retry);
@@ -86,7 +86,7 @@ describe('a code-break', () => {
     expect((await reveal(keys.cook, 'c1')).results[0].trt).toBe(arms.get('c1'));
   });
 
-  it('is tried out without a trace, and without an arm', async () => {
+  it('leaves no trace and shows no arm as a dry run', async () => {
     const before = await listed(keys.reader);
     const { results, headers, text } = await reveal(keys.night, 'd1', { dry_run: true });
     expect(results).toEqual({ effect: { counts: 'stays' } });
@@ -133,7 +133,7 @@ describe('the list of code-breaks', () => {
     expect(withReason).toMatchObject({ reason: 'anaphylaxis, ICU', requested_by: 'Dr. K.' });
   });
 
-  it('holds a reported unblinding, too', async () => {
+  it('includes a reported unblinding', async () => {
     const report = {
       study: 'Sleep',
       id: 'd1',
@@ -160,7 +160,7 @@ describe('the history of a participant', () => {
   const history = (key: string, id: string) =>
     ask(service.url, '/participant_history', { key, parameters: { study: 'Sleep', id } });
 
-  it('tells a blinded reader what happened, when and by whom, without arm and reasons', async () => {
+  it('shows a blinded reader what happened, when and by whom, without arms or reasons', async () => {
     const { results, text } = await history(keys.blinded, 'c2');
     expect(results[0]).toMatchObject({
       type: 'ParticipantRandomized',
@@ -171,12 +171,12 @@ describe('the history of a participant', () => {
     for (const hidden of [...arms.values(), 'anaphylaxis', 'Dr. K.']) expect(text).not.toContain(hidden);
   });
 
-  it('tells a reader why, too', async () => {
+  it('shows a reader the reasons, too', async () => {
     const { results } = await history(keys.reader, 'c2');
     expect(results[1]).toMatchObject({ note: 'anaphylaxis, ICU', requested_by: 'Dr. K.' });
   });
 
-  it('does not tell an unknown participant from one outside the limits of the key', async () => {
+  it('does not distinguish an unknown participant from one outside the limits of the key', async () => {
     const key = keys.cookReader;
     const [outside, nobody] = [await history(key, 'd1'), await history(key, 'nobody')];
     expect(outside).toMatchObject({ status: 404, results: [] });
@@ -186,7 +186,7 @@ describe('the history of a participant', () => {
     expect((await history(keys.blinded, '')).status).toBe(400);
   });
 
-  it('stands at the command line, with the list of all', async () => {
+  it('is available at the command line, along with the list of all participants', async () => {
     const list = await commandOk(['participants', 'list', '--study', 'Sleep', '--data', data]);
     expect(list).toMatch(/c2 .*unblinded/);
     const one = await commandOk([
@@ -208,10 +208,10 @@ describe('a JSON body is refused', () => {
   const GOOD = '{"study":"Sleep","id":"c1","category":"emergency","reason":"anaphylaxis"';
   it.each([
     ['with a member given twice', `${GOOD},"id":"c2"}`, 400, 'a duplicate member'],
-    ['with a member given twice in other letters', `${GOOD},"\\u0069d":"c2"}`, 400, 'a duplicate member'],
-    ['with a member given twice with one value', `${GOOD},"id":"c1"}`, 400, 'a duplicate member'],
+    ['with a member given twice, once escaped', `${GOOD},"\\u0069d":"c2"}`, 400, 'a duplicate member'],
+    ['with a member given twice with the same value', `${GOOD},"id":"c1"}`, 400, 'a duplicate member'],
     [
-      'with an API key in escapes',
+      'with an escaped API key',
       `${GOOD.replace('anaphylaxis', `\\u0075rn_${'a'.repeat(43)}`)}}`,
       400,
       'An API key was sent',
@@ -219,11 +219,11 @@ describe('a JSON body is refused', () => {
     ['with an unknown member', `${GOOD},"arm":"A"}`, 400, 'arm is not a member'],
     ['that is cut off', GOOD, 400, 'not JSON'],
     ['that is nested too deeply', '['.repeat(9000), 400, 'not JSON'],
-    ['that is no object', '"study"', 400, 'expected object'],
+    ['that is not an object', '"study"', 400, 'expected object'],
     ['that lacks everything', '{}', 400, 'study is missing; category: '],
-    ['with half of a character', `${GOOD.replace('anaphylaxis', 'a \\ud800 b')}}`, 400, 'a lone surrogate'],
+    ['with half a character', `${GOOD.replace('anaphylaxis', 'a \\ud800 b')}}`, 400, 'a lone surrogate'],
     ['with a control character', `${GOOD.replace('anaphylaxis', 'a \\u0007 b')}}`, 400, 'control character'],
-    ['with two words too few', `${GOOD.replace('anaphylaxis', 'ab')}}`, 400, '3 to 2000 characters'],
+    ['with too short a reason', `${GOOD.replace('anaphylaxis', 'ab')}}`, 400, '3 to 2000 characters'],
     ['that is too long', `${GOOD},"x":"${'x'.repeat(17_000)}"}`, 413, '16 KiB'],
   ])('%s', async (_, body, status, message) => {
     const before = await listed(keys.reader);
@@ -233,7 +233,7 @@ describe('a JSON body is refused', () => {
     expect(await listed(keys.reader)).toEqual(before);
   });
 
-  it('that is not said to be JSON, with parameters in the query, or without a key', async () => {
+  it('if it is not declared as JSON, has parameters in the query, or comes without a key', async () => {
     const body = `${GOOD}}`;
     const text = { 'Content-Type': 'text/plain' };
     expect((await postJson(service.url, '/code_breaks', keys.night, body, text)).status).toBe(415);
@@ -245,7 +245,7 @@ describe('a JSON body is refused', () => {
 describe('at the command line', () => {
   const at = ['--study', 'Sleep', '--data', data];
 
-  it('a code is broken beside the running service, which shows it', async () => {
+  it('a code is broken while the service is running, which then shows it', async () => {
     const before = (await listed(keys.reader)).length;
     const args = ['--id', 'c1', '--category', 'monitoring', '--reason', 'unblinded monitor', ...at];
     expect(await commandOk(['reveal', ...args])).toContain(`c1 is on ${arms.get('c1')}`);
@@ -276,7 +276,7 @@ describe('at the command line', () => {
     expect(code).toBe(0);
   });
 
-  it('the log verifies, and says whose code was broken', async () => {
+  it('the log verifies, and the report counts the code-breaks', async () => {
     const report = JSON.parse(await commandOk(['verify', '--json', '--data', data]));
     const { life } = report.streams.find(({ study }: { study?: string }) => study === 'Sleep');
     expect(life).toMatchObject({ state: 'open', revealed: { monitoring: 1 } });

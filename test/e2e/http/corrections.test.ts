@@ -1,4 +1,4 @@
-/** What turned out to be wrong after a randomization, as data managers and sites see it over HTTP. */
+/** Corrections after a randomization, as data managers and sites see them over HTTP. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { postJson } from '../../support/post-json.ts';
@@ -34,7 +34,7 @@ const one = async (key: string, id: string) => (await list(key, { id }))[0];
 const balance = async () => (await clientOf(service.url, keys.auditor).balance('Sleep')).results;
 let lastId = 0;
 
-/** A new participant of the study. */
+/** Enrols a new participant and returns the id. */
 async function enrolled(levels: Record<string, string>, headers = {}): Promise<string> {
   const id = `p${++lastId}`;
   const answer = await clientOf(service.url, keys.edc).randomize('Sleep', id, levels, headers);
@@ -56,7 +56,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 describe('a correction of levels', () => {
-  it('shows in lists and filters, beside what was randomized, and moves the urns by policy', async () => {
+  it('shows in lists and filters, next to what was randomized, and moves the urns by policy', async () => {
     const id = await enrolled(COOK);
     const before = await balance();
     const answer = await correct(id);
@@ -81,7 +81,7 @@ describe('a correction of levels', () => {
     expect(after.counted).toEqual({ totals: after.totals, factors: after.factors });
   });
 
-  it('is tried out without a trace', async () => {
+  it('leaves no trace as a dry run', async () => {
     const id = await enrolled(COOK);
     const { revision } = (await list(keys.manager, { id, 'urn.view': 'current' }))[0];
     const tried = await correct(id, { dry_run: true });
@@ -97,7 +97,7 @@ describe('a correction of levels', () => {
     expect(await one(keys.manager, id)).not.toHaveProperty('urn.as_randomized');
   });
 
-  it('is refused with every problem at once, and what there is', async () => {
+  it('is refused with every problem at once, and with what is allowed', async () => {
     const id = await enrolled(COOK);
     const refused = async (status: number, words: RegExp, more: object) => {
       const answer = await correct(id, more);
@@ -142,7 +142,7 @@ describe('a correction of levels', () => {
 describe('a participant who moves to another site', () => {
   const toDupage = [{ factor: 'local_site', from: COOK.local_site, to: DUPAGE.local_site }];
 
-  it('can be handed over by the site that has them, which then sees them no more', async () => {
+  it('can be handed over by their current site, which then no longer sees them', async () => {
     const id = await enrolled(COOK);
     const asked = { id, changes: toDupage, note: 'moved house' };
     expect((await post(keys.cook, '/level_corrections', { ...asked, cause: 'entry' })).status).toBe(403);
@@ -161,7 +161,7 @@ describe('a participant who moves to another site', () => {
     expect((await one(keys.manager, id)).f_local_site).toBe(DUPAGE.local_site);
   });
 
-  it('gets no record from a retry of the randomization by the site that has lost them', async () => {
+  it('is not in the answer when their old site retries the randomization', async () => {
     const retry = { 'Idempotency-Key': 'visit-1' };
     const site = clientOf(service.url, keys.cook);
     const id = `p${++lastId}`;
@@ -202,7 +202,7 @@ describe('a voided participant', () => {
 });
 
 describe('a corrected id', () => {
-  it('finds the participant under both ids, everywhere', async () => {
+  it('leads to the participant everywhere, and so does the earlier id', async () => {
     const [id, other] = [await enrolled(COOK), await enrolled(COOK)];
     const [to, levels] = [`${id}-right`, COOK];
     expect((await rename(id, to)).results).toMatchObject([{ id: to, 'urn.id_as_randomized': id }]);
@@ -251,7 +251,7 @@ describe('what a blinded reader and a silent key see', () => {
 });
 
 describe('the log after all of these', () => {
-  it('is sound, explains later allocations with the corrections that moved the urns, and starts again the same', async () => {
+  it('is sound, explains later allocations with the corrections that moved the urns, and gives the same after a restart', async () => {
     const before = await list(keys.manager, { 'urn.view': 'current' });
     const counts = await balance();
     const id = await enrolled(COOK);

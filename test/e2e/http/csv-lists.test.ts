@@ -1,4 +1,4 @@
-/** Lists of participants as comma-separated values over HTTP. The real service. */
+/** Lists of participants as CSV over HTTP, from the real service. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, checked, clientOf } from '../../support/client.ts';
 import { parseCsv } from '../../support/csv.ts';
@@ -43,7 +43,7 @@ async function get(key: string, accept: string | undefined, parameters: Record<s
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** Each row by the names of the columns. */
+/** The rows, keyed by column name. */
 function rowsOf(text: string): Record<string, string>[] {
   const [head = [], ...lines] = parseCsv(text);
   return lines.map((line) => Object.fromEntries(head.map((name, i) => [name, line[i] ?? ''])));
@@ -55,7 +55,7 @@ const arms = async () => {
 };
 
 describe('GET /study_participants with Accept: text/csv', () => {
-  it('gives one line per participant, with what was randomized and what is known now', async () => {
+  it('gives one line per participant, with the levels as randomized and as corrected', async () => {
     const { status, headers, text } = await get(keys.edc, CSV);
     const [first, second, third] = await arms();
     const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -95,12 +95,12 @@ describe('GET /study_participants with Accept: text/csv', () => {
     ]);
   });
 
-  it('has no column of arms for a key that may not see them', async () => {
+  it('has no treatment column for a key that may not see arms', async () => {
     const { text } = await get(keys.blinded, CSV);
     expect(text).toMatch(/^sequence,/);
     expect(text).not.toMatch(/treatment|ZZTREAT/);
-    const of = ({ treatment: _, ...row }: Record<string, string>) => row;
-    expect(rowsOf(text)).toEqual(rowsOf((await get(keys.edc, CSV)).text).map(of));
+    const withoutTreatment = ({ treatment: _, ...row }: Record<string, string>) => row;
+    expect(rowsOf(text)).toEqual(rowsOf((await get(keys.edc, CSV)).text).map(withoutTreatment));
   });
 
   it('is filtered and paged like JSON, within the limits of the key', async () => {
@@ -116,7 +116,7 @@ describe('GET /study_participants with Accept: text/csv', () => {
     expect([idsOf(past.text), past.headers.get('urn-revision')]).toEqual([['007', 'x,1'], '2']);
   });
 
-  it('holds no states of the generator, so nothing is recorded', async () => {
+  it('contains no generator states, so nothing is recorded', async () => {
     const shown = () => storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed').length;
     const before = shown();
     const { text } = await get(keys.auditor, CSV);
@@ -126,7 +126,7 @@ describe('GET /study_participants with Accept: text/csv', () => {
     expect(shown()).toBe(before + 1);
   });
 
-  it('answers errors in the envelope, and HEAD with the headers alone', async () => {
+  it('answers errors in the envelope, and HEAD with headers only', async () => {
     for (const [key, parameters, status] of [
       ['urn_none', {}, 401],
       [keys.edc, { study: 'none' }, 404],
@@ -186,7 +186,7 @@ describe('the choice between JSON and CSV', () => {
     expect(names(content['text/csv'].example)).toEqual(names(text));
   });
 
-  it('is no matter to other routes', async () => {
+  it('does not apply to other routes', async () => {
     const answer = await ask(service.url, '/study_config', {
       key: keys.edc,
       parameters: { study: 'Sleep' },

@@ -55,7 +55,7 @@ describe('an id that is already assigned is 400, and the study does not change',
     ['blindWriter', WITHOUT_ARM],
     ['predictor', [...WITH_ARM, 'bg_state']],
   ] as const)(
-    'equal levels: %s, whose key may read, gets the record, rendered for its scopes',
+    'equal levels: %s, which may read, gets the record, rendered for its scopes',
     async (key, members) => {
       const answer = await as(key).randomize('Sleep', 'taken', COOK);
       expect(answer).toMatchObject({ status: 400, message: 'Participant taken is already assigned' });
@@ -70,7 +70,7 @@ describe('an id that is already assigned is 400, and the study does not change',
   );
 
   it.each(['edc', 'blindWriter', 'predictor'] as const)(
-    'other levels: %s, whose key may read, is told which factors differ, and gets no record',
+    'other levels: %s, which may read, is told which factors differ, and gets no record',
     async (key) => {
       const message = 'Participant taken is already assigned, with other levels of: ';
       expect(await as(key).randomize('Sleep', 'taken', KANE)).toMatchObject({
@@ -83,7 +83,7 @@ describe('an id that is already assigned is 400, and the study does not change',
   );
 
   it.each(['writer', 'blindPredictor'] as const)(
-    '%s, whose key may not read, is told the same whether or not the levels agree',
+    '%s, which may not read, gets the same answer whether or not the levels agree',
     async (key) => {
       const same = await as(key).randomize('Sleep', 'taken', COOK);
       const other = await as(key).randomize('Sleep', 'taken', DUPAGE);
@@ -97,7 +97,7 @@ describe('an id that is already assigned is 400, and the study does not change',
   );
 
   it.each(['cook', 'blindCook'] as const)(
-    '%s, whose key is limited to a site, learns nothing of what a participant of another site is',
+    '%s, which is limited to a site, learns nothing about a participant of another site',
     async (key) => {
       const message = 'Participant of Dupage is already assigned';
       await as('edc').randomize('Sleep', 'of Dupage', DUPAGE);
@@ -107,7 +107,7 @@ describe('an id that is already assigned is 400, and the study does not change',
       ];
       for (const answer of answers) expect(answer).toMatchObject({ status: 400, message, results: [] });
       expect(answers[0]?.text).toBe(answers[1]?.text);
-      // Of its own site it is told, as any key is.
+      // It is told about its own site, like any other key.
       const own = await as(key).randomize('Sleep', 'taken', { ...COOK, sex: 'Female' });
       expect(own.message).toBe('Participant taken is already assigned, with other levels of: sex');
       expect(membersOf(await as(key).randomize('Sleep', 'taken', COOK))).toEqual(
@@ -116,7 +116,7 @@ describe('an id that is already assigned is 400, and the study does not change',
     },
   );
 
-  it('bad levels of an assigned id are a 400 of their own', async () => {
+  it('invalid levels for an assigned id get their own 400', async () => {
     const { message } = await as('edc').randomize('Sleep', 'taken', { ...COOK, sex: 'male' });
     expect(message).toMatch(/^sex has no level/);
   });
@@ -187,14 +187,14 @@ describe('Idempotency-Key', () => {
     expect((await as('edc').randomize('Sleep', 'later', KANE, retry)).status).toBe(200);
   });
 
-  it('that is missing or different makes a request no retry', async () => {
+  it('that is missing or different means a request is not a retry', async () => {
     const retry = used();
     await as('edc').randomize('Sleep', 'plain', COOK, retry);
     expect((await as('edc').randomize('Sleep', 'plain', COOK)).status).toBe(400);
     expect((await as('edc').randomize('Sleep', 'plain', COOK, used())).status).toBe(400);
   });
 
-  it('works across two processes that serve one log, at once', async () => {
+  it('works across two processes that serve one log at the same time', async () => {
     const retry = used();
     const [one, two] = await Promise.all(
       [service, second].map((at) => as('edc', at).randomize('Sleep', 'across', COOK, retry)),

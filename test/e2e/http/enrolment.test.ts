@@ -1,4 +1,4 @@
-/** How a study has grown, as the charts of its page ask for it. The real service. */
+/** A study's enrolment over time, as its charts request it from the real service. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
@@ -24,7 +24,7 @@ interface Listed {
   readonly trt: string;
   readonly f_sex: string;
 }
-/** How many of the list have each treatment. */
+/** How many participants in the list have each treatment. */
 function byTreatment(list: readonly Listed[]): Record<string, number> {
   const count = (trt: string) => list.filter((one) => one.trt === trt).length;
   return { ZZTREATA: count('ZZTREATA'), ZZTREATB: count('ZZTREATB') };
@@ -62,7 +62,7 @@ describe('the enrolment of a study', () => {
     });
   });
 
-  it('counts whom the list shows, over time and at their current levels', async () => {
+  it('counts the participants in the list, over time and at their current levels', async () => {
     const { randomize, list } = clientOf(service.url, keys.edc);
     for (const [id, levels] of [
       ['1', COOK],
@@ -111,17 +111,17 @@ describe('the enrolment of a study', () => {
     expect(answer.text).not.toMatch(/ZZTREAT|treat|trt/);
   });
 
-  it('is of those whom a limited key may know', async () => {
+  it('counts only the participants that a limited key can see', async () => {
     const answer = await enrolment(keys.cook);
     expect(answer.results).toMatchObject({ enrolled: 3 });
     expect(answer.results.points.map(({ sequence }: { sequence: number }) => sequence)).toEqual([1, 2, 4]);
     expect(level(answer, DUPAGE.local_site)).toMatchObject({ enrolled: 0 });
-    // Who asks with another key in between has other counts.
+    // A request with another key in between gets different counts.
     expect((await enrolment(keys.blinded)).results.enrolled).toBe(4);
     expect((await enrolment(keys.cook)).results.enrolled).toBe(3);
   });
 
-  it('follows the study at once, and its amendments', async () => {
+  it('follows randomizations and amendments at once', async () => {
     const { randomize } = clientOf(service.url, keys.edc);
     await randomize('Sleep', '5', DUPAGE);
     expect((await enrolment(keys.edc)).results.enrolled).toBe(5);
@@ -150,7 +150,7 @@ describe('the enrolment of a study', () => {
     expect(levels.slice(0, 3)).toEqual(['2', '1', '10'].map((one) => ['10', one]));
   });
 
-  it('of a long study has 200 points', async () => {
+  it('has 200 points for a long study', async () => {
     const { results } = await enrolment(keys.reader, LONG);
     expect([results.enrolled, results.points.length]).toEqual([PARTICIPANTS, 200]);
     expect(results.points[0]).toMatchObject({ sequence: 1, enrolled: 1 });
@@ -161,16 +161,16 @@ describe('the enrolment of a study', () => {
   });
 });
 
-describe('reading it', () => {
+describe('reading the enrolment', () => {
   const disclosures = () =>
     storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed').length;
 
-  it('is no disclosure, and shows no state of a generator', async () => {
+  it('is not a disclosure, and shows no generator state', async () => {
     const before = disclosures();
     const { text } = await enrolment(keys.auditor);
     expect(text).not.toMatch(/bg_state|counted|balls|seed/);
     await clientOf(service.url, keys.auditor).balance('Ward');
-    // The balance, which was asked for later, and nothing else.
+    // Only the balance, requested afterwards.
     expect(disclosures()).toBe(before + 1);
   });
 

@@ -24,7 +24,7 @@ describe('every response is an envelope of exactly message, results and status',
     expect((await randomize('Sleep', '001', COOK)).results).toHaveLength(1);
   });
 
-  it.each(['/healthz', '/readyz'])('on %s, which asks for no key', async (path) => {
+  it.each(['/healthz', '/readyz'])('on %s, which needs no key', async (path) => {
     expect((await ask(service.url, path)).status).toBe(200);
   });
 
@@ -61,11 +61,11 @@ describe('every response is an envelope of exactly message, results and status',
     '/assets',
     '/index.html',
     '/pages%2fstudies',
-  ])('on %s, which is no path of the service: 404', async (path) => {
+  ])('on %s, which is not a path of the service: 404', async (path) => {
     expect((await ask(service.url, path, { key })).status).toBe(404);
   });
 
-  it('names nothing that was asked for on an unknown path', async () => {
+  it('and does not repeat an unknown path', async () => {
     const { text } = await ask(service.url, `/${key}`);
     expect(text).not.toContain(key);
   });
@@ -73,14 +73,14 @@ describe('every response is an envelope of exactly message, results and status',
 
 describe('a malformed request is answered in the envelope, too', () => {
   it.each([
-    ['bytes that are no HTTP', Buffer.from('160301020001fc0303ff00', 'hex')],
+    ['bytes that are not HTTP', Buffer.from('160301020001fc0303ff00', 'hex')],
     ['a control character in the URL', 'GET /study_participants?study=a\u0001b HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a space in the URL', 'GET /study_participants?study=a b HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['an unknown method', 'RANDOMIZE /study_participants HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['a header without a colon', 'GET /healthz HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n'],
     [
-      'two ways of saying how long the body is',
+      'two ways of giving the length of the body',
       'POST /study_participants HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
     ],
     ['a request without Host', 'GET /study_participants HTTP/1.1\r\nConnection: close\r\n\r\n'],
@@ -110,7 +110,7 @@ describe('a malformed request is answered in the envelope, too', () => {
     expect(await raw(rawRequest('GET', '/study_config', large))).toMatchObject({ status: 413, results: {} });
   });
 
-  it('a small body that nobody asked for is ignored', async () => {
+  it('a small, unexpected body is ignored', async () => {
     const target = `/study_participants?study=Ward&ward=a&id=body&api_key=${key}`;
     const request = rawRequest('POST', target, ['Content-Type: application/json', 'Content-Length: 14']);
     expect((await raw(`${request}{"id":"other"}`)).results[0].id).toBe('body');
@@ -154,7 +154,7 @@ describe('methods', () => {
     ['/metrics', 'GET, HEAD'],
     ['/openapi.json', 'GET, HEAD'],
     ['/docs', 'GET, HEAD'],
-  ])('another method on %s: 405, and Allow says %s', async (path, allowed) => {
+  ])('any other method on %s is 405, and Allow lists %s', async (path, allowed) => {
     for (const method of [
       'DELETE',
       'PUT',
@@ -194,7 +194,7 @@ describe('exempt from the envelope are', () => {
     expect(Object.keys(paths['/study_config'] ?? {})).toEqual(['get']);
   });
 
-  it('/docs, which loads nothing from elsewhere', async () => {
+  it('/docs, which loads nothing from other hosts', async () => {
     const response = await fetch(`${service.url}/docs`);
     expect(response.headers.get('content-type')).toMatch(/^text\/html/);
     const page = await response.text();
@@ -213,7 +213,7 @@ describe('exempt from the envelope are', () => {
   });
 });
 
-it('responses tell browsers and caches to keep nothing and to run nothing', async () => {
+it('responses tell caches to keep nothing and browsers to run nothing', async () => {
   const { headers } = await clientOf(service.url, key).list('Sleep');
   expect(headers.get('cache-control')).toBe('no-store');
   expect(headers.get('content-security-policy')).toContain("default-src 'none'");

@@ -1,4 +1,4 @@
-/** What leaves the operator's hands: receipts, checkpoints and proofs, held against the records on the disk. */
+/** What leaves the operator's hands: receipts, checkpoints and proofs, checked against the records on disk. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Read past the program. */
+/** Reads the records straight from the database, bypassing the program. */
 function recordsOf(stream: string): { record: string; leaf: Buffer }[] {
   const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
   try {
@@ -56,11 +56,11 @@ function rootOf(leaves: readonly Uint8Array[]): Buffer {
   return range.root();
 }
 
-/** What a note says, once its signature is found good. */
+/** The contents of a note, after checking its signature. */
 function opened(note: string): Checkpoint {
   const checked = openCheckpoint(note, trusted);
   if (checked.type !== 'signed') throw new Error(`a checkpoint is ${checked.type}`);
-  // The roots below are in buffers, as the store gives them.
+  // The roots below are buffers, as the store returns them.
   return { ...checked.checkpoint, root: Buffer.from(checked.checkpoint.root) };
 }
 
@@ -103,7 +103,7 @@ describe('the receipt of a POST', () => {
     expect([bad.status, bad.headers.get('urn-receipt')]).toEqual([400, null]);
   });
 
-  it('is extended by every later one, including those of another process and of the next start', async () => {
+  it('is extended by every later one, including those from another process and after a restart', async () => {
     const { randomize } = clientOf(service.url, keys.enrol);
     const other = await serve({ data });
     const before = receiptOf(await randomize('Sleep', 'here', COOK));
@@ -150,9 +150,9 @@ describe('GET /checkpoint', () => {
     [{ size: '' }, /^size is ""/],
     [{ sise: '1' }, /^sise is not a parameter of checkpoint$/],
   ])('refuses %o', async (parameters, message) => {
-    const { status, message: said, results } = await get('/checkpoint', keys.read, parameters);
+    const { status, message: actual, results } = await get('/checkpoint', keys.read, parameters);
     expect([status, results]).toEqual([400, {}]);
-    expect(said).toMatch(message);
+    expect(actual).toMatch(message);
   });
 
   it('is refused to keys of other studies', async () => {
@@ -175,7 +175,7 @@ describe('proofs, for audit keys', () => {
     }
   });
 
-  it('show that an earlier state is the beginning of a later one', async () => {
+  it('show that an earlier state is a prefix of a later one', async () => {
     const { results: now } = await get('/checkpoint', keys.read);
     for (const size of [1, 2, 5, now.size]) {
       const { results: then } = await get('/checkpoint', keys.read, { size: String(size) });
@@ -230,7 +230,7 @@ describe('GET /records', () => {
 });
 
 describe('checkpoints for a witness', () => {
-  it('are appended, the newest of every stream that grew, and agree with the log', async () => {
+  it('are appended to its file, the newest of each stream that grew, and agree with the log', async () => {
     await clientOf(service.url, keys.enrol).randomize('Sleep', 'witnessed', COOK);
     const present = () => recordsOf(streamOf(last('study-'))).length;
     const notes = () => readFileSync(witness, 'utf8').split(/\n\n(?!— )/);

@@ -1,4 +1,4 @@
-/** The expected band of a study's imbalance, over HTTP and at the command line. The real service. */
+/** The expected band of a study's imbalance, over HTTP and at the command line, from the real service. */
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ExpectedBalanceResult } from '../../../src/http/routes/expected-balance.ts';
@@ -30,7 +30,7 @@ interface Row {
 const expected = (key: string, study = 'Sleep', url = service.url, more = {}) =>
   ask(url, '/expected_balance', { key, parameters: { study, ...more } });
 
-/** As a client asks that heeds `Retry-After`. */
+/** Asks again until the answer is not 503. */
 async function ready(key: string, study = 'Sleep', url = service.url): Promise<Answer> {
   let answer = await expected(key, study, url);
   await within(60_000, async () => {
@@ -83,7 +83,7 @@ describe('the expected balance of a study', () => {
     const levels = [COOK, COOK, DUPAGE, KANE, COOK, COOK, DUPAGE, COOK];
     for (const [i, one] of levels.entries()) {
       expect((await randomize('Sleep', `00${i}`, one)).status).toBe(200);
-      // The band catches up step by step.
+      // The band is worked out incrementally.
       if (i === 3) expect((await ready(keys.edc)).results.points).toEqual([1, 2, 3, 4]);
     }
     const post = async (path: string, body: object) =>
@@ -133,7 +133,7 @@ describe('the expected balance of a study', () => {
     );
   });
 
-  it('is told in words at the command line', async () => {
+  it('is described in words at the command line', async () => {
     const text = await urnOk([
       'studies',
       'expected',
@@ -172,14 +172,14 @@ describe('the expected balance of a study', () => {
     expect(() => process.kill(restarted, 0)).toThrow('ESRCH');
   });
 
-  it('is recorded as a disclosure, an answer that it is not ready is none', async () => {
+  it('is recorded as a disclosure, but only once it is ready', async () => {
     await ready(keys.auditor, 'Patterned');
     const shown = storedLog(data).flatMap(({ record }) => {
-      const { type, data: said } = record as unknown as {
+      const { type, data: disclosed } = record as unknown as {
         type: string;
         data: { what?: string; study?: string };
       };
-      return type === 'EvidenceDisclosed' && said.what === 'expected-balance' ? [said.study] : [];
+      return type === 'EvidenceDisclosed' && disclosed.what === 'expected-balance' ? [disclosed.study] : [];
     });
     expect(shown).toContain('Sleep');
     expect(shown).toContain('Patterned');
@@ -193,11 +193,11 @@ describe('the expected balance of a study', () => {
     ['a key that only randomizes', 'writer', 'Sleep', 403, 'lacks the scope read or audit'],
     ['a blinded key', 'blinded', 'Sleep', 403, 'lacks the scope read or audit'],
     ['a key that reads and is blinded', 'both', 'Sleep', 403, 'is blinded'],
-    ['a key that is limited to levels', 'cook', 'Sleep', 403, 'is limited to some levels'],
+    ['a key limited to levels', 'cook', 'Sleep', 403, 'is limited to some levels'],
     ['a key of another study', 'ward', 'Sleep', 404, 'no study named "Sleep"'],
-    ['a study that there is not', 'edc', 'Nap', 404, 'no study named "Nap"'],
-    // Judged although the band of this study takes long.
-    ['a blinded key, of a long study', 'both', LONG, 403, 'is blinded'],
+    ['any key, for an unknown study', 'edc', 'Nap', 404, 'no study named "Nap"'],
+    // Refused at once, although the band of this study takes long.
+    ['a blinded key, for a long study', 'both', LONG, 403, 'is blinded'],
   ] as const)('is refused to %s', async (_, key, study, status, why) => {
     const answer = await expected(keys[key], study);
     expect([answer.status, answer.results]).toEqual([status, {}]);
@@ -209,7 +209,7 @@ describe('the expected balance of a study', () => {
     expect([status, message]).toEqual([400, 'reps is not a parameter of expected-balance']);
   });
 
-  it('of a long study is 503 until it is worked out, and participants are randomized meanwhile', async () => {
+  it('is 503 for a long study until it is worked out, and participants are randomized meanwhile', async () => {
     const first = await expected(keys.reader, LONG);
     expect([first.status, first.results]).toEqual([503, {}]);
     expect(Number(first.headers.get('retry-after'))).toBeGreaterThan(0);
@@ -219,7 +219,7 @@ describe('the expected balance of a study', () => {
     const { results } = await ready(keys.reader, LONG);
     expect(results.points).toHaveLength(200);
     expect(results.points.at(-1)).toBe(PARTICIPANTS);
-    // Another study had to wait for it, and has its turn now.
+    // Another study had to wait for it, and now gets its turn.
     expect((await ready(keys.edc)).results.points.at(-1)).toBe(9);
   });
 
@@ -233,7 +233,7 @@ describe('the expected balance of a study', () => {
     expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   });
 
-  it('leaves a log that verifies, whoever was shown it', async () => {
+  it('leaves a log that verifies', async () => {
     expect((await ready(keys.auditor)).status).toBe(200);
     await commandOk(['verify', '--data', data]);
   });

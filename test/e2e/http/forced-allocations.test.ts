@@ -1,4 +1,4 @@
-/** Allocations made outside the service, as data managers enter them over HTTP, and as others see them. */
+/** Allocations made outside the service: entered by data managers over HTTP, and seen by others. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { parseCsv } from '../../support/csv.ts';
@@ -19,7 +19,7 @@ const post = (path: string, body: object, headers = {}, key = keys.manager) =>
   postJson(service.url, path, key, { study: 'Sleep', ...body }, headers);
 const get = (path: string, key: string, parameters: Record<string, string> = {}) =>
   ask(service.url, path, { key, parameters: { study: 'Sleep', ...parameters } });
-/** It occurs now, which is after the registration, and not before the answer to the last request. */
+/** It occurs now, so after the registration and not before the answer to the last request. */
 const force = (id: string, more: object = {}, headers = {}, key = keys.manager) =>
   post(
     '/forced_allocations',
@@ -36,7 +36,7 @@ const state = (action: string, more = {}) => post('/study_state', { action, reas
 const list = async (key: string, filter: Record<string, string> = {}) =>
   (await get('/study_participants', key, filter)).results;
 const balance = async (study = 'Sleep') => (await get('/balance', keys.auditor, { study })).results;
-/** The records of the studies. Others can follow what they are about. */
+/** The records of the studies only: other streams may lag behind. */
 const written = () => storedLog(data).filter(({ stream }) => stream.startsWith('study-'));
 const revisionOf = ({ headers }: Answer) => Number(headers.get('urn-revision'));
 let lastId = 0;
@@ -49,7 +49,7 @@ async function randomized(study = 'Sleep', levels: Record<string, string> = COOK
   return id;
 }
 
-/** The id of a new participant who is entered by hand. */
+/** Enters a new participant by hand and returns the id. */
 async function forced(more: object = {}): Promise<string> {
   const id = newId();
   const answer = await force(id, more);
@@ -75,7 +75,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 describe('an allocation that is entered', () => {
-  it('is answered with the record, which has the arm and when it was', async () => {
+  it('is answered with the record, with its arm and its time', async () => {
     const id = newId();
     const occurred_at = new Date().toISOString();
     const answer = await force(id, { occurred_at });
@@ -135,7 +135,7 @@ describe('an allocation that is entered', () => {
     }
   });
 
-  it('has no draw that could be explained: 422', async () => {
+  it('has no draw to explain: 422', async () => {
     const id = await forced();
     const answer = await get('/explanation', keys.auditor, { id });
     expect([answer.status, answer.results]).toEqual([422, []]);
@@ -145,7 +145,7 @@ describe('an allocation that is entered', () => {
     for (const arm of ARMS) expect(answer.message).not.toContain(arm);
   });
 
-  it('is a duplicate to a later request for its id', async () => {
+  it('makes a later request for its id a duplicate', async () => {
     const id = await forced();
     const { randomize } = clientOf(service.url, keys.edc);
     expect(await randomize('Sleep', id, COOK)).toMatchObject({
@@ -174,7 +174,7 @@ describe('a dry run', () => {
   });
 });
 
-describe('an entry that is not right', () => {
+describe('an invalid entry', () => {
   it('is refused with every problem at once: 400', async () => {
     const malformed = { cause: 'whim', note: '', occurred_at: '2999-01-01T00:00:00Z', unknown: 1 };
     const { status, message } = await force(' ', malformed);
@@ -214,7 +214,7 @@ describe('an entry that is not right', () => {
     expect(await list(keys.manager, { id: 'other' })).toEqual([]);
   });
 
-  it('is refused for a level that is closed: 422', async () => {
+  it('is refused for a closed level: 422', async () => {
     const amend = async (...changes: object[]) => {
       const { results } = await get('/study_design', keys.manager);
       const body = { amendment: results.design.amendment + 1, changes, reason: 'a site for a day' };
@@ -238,7 +238,7 @@ describe('an entry that is not right', () => {
 });
 
 describe('a repeated request', () => {
-  it('is answered again, without a second record', async () => {
+  it('gets the same answer, without a second record', async () => {
     const id = newId();
     const retry = { 'Idempotency-Key': `entry-${id}` };
     const body = { occurred_at: new Date().toISOString() };
@@ -256,7 +256,7 @@ describe('a repeated request', () => {
 describe('what the urns count', () => {
   const sum = (numbers: readonly number[]) => numbers.reduce((total, n) => total + n, 0);
 
-  it('includes the participant, and the generator goes on as if nothing had been', async () => {
+  it('includes the participant, and leaves the generator untouched', async () => {
     await randomized();
     const before = await balance();
     await forced();
@@ -315,8 +315,8 @@ describe('a wrong entry', () => {
   });
 });
 
-describe('a study that takes nobody', () => {
-  it('takes what was allocated meanwhile if it is paused, and until the closing if it is closed', async () => {
+describe('a study that takes no participants', () => {
+  it('accepts any allocation while paused; once closed, only those made before it closed', async () => {
     await state('pause');
     await forced();
     const before = new Date().toISOString();
@@ -343,7 +343,7 @@ describe('the log after all of these', () => {
     expect(ok).toBe(true);
     const { life } = streams.find(({ study }: { study?: string }) => study === 'Sleep');
     const entered = written().filter(({ record }) => record.type === 'AllocationForced');
-    // One is of the other study.
+    // One belongs to the other study.
     expect(life.forced).toEqual({ outage: entered.length - 2, elsewhere: 1 });
     service = await serve({ data, studies: STUDIES });
     expect(await shown()).toEqual(before);

@@ -1,4 +1,4 @@
-/** What somebody without a key can do to the service with connections alone. */
+/** What somebody without a key can do to the service with nothing but connections. */
 
 import { readFileSync } from 'node:fs';
 import { get as getOverTls } from 'node:https';
@@ -49,7 +49,7 @@ describe('requests sent one after the other on a connection', () => {
     `POST /study_participants?study=Ward&ward=a&id=${id}&api_key=${key} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
   const enrolled = async () =>
     (await clientOf(service.url, key).list('Ward')).results.map(({ id }: { id: string }) => id);
-  /** Turns of the event loop, by which anything that was to begin has begun. */
+  /** Lets the event loop turn until anything that would begin has begun. */
   const turns = async () => {
     for (let i = 0; i < 20; i++) await ask(service.url, '/healthz');
   };
@@ -78,7 +78,7 @@ describe('requests sent one after the other on a connection', () => {
     for (const id of ['destroy', 'resetAndDestroy', 'end']) expect(stored).not.toContain(id);
   });
 
-  it('are all answered, in their order, whatever they are', async () => {
+  it('are all answered in order, whatever they are', async () => {
     const kinds = (i: number) =>
       [
         [get('/healthz'), 200],
@@ -111,7 +111,7 @@ describe('requests sent one after the other on a connection', () => {
     expect(await enrolled()).not.toContain('after');
   });
 
-  it('of one client do not keep the others waiting, and are worked on as it reads', async () => {
+  it('do not keep other clients waiting, and are processed as the client reads', async () => {
     const before = await counted(service, '/healthz');
     const requests = [...Array(299).fill(get('/openapi.json')), get('/openapi.json', LAST)];
     const socket = kept(await unread(service.url, requests));
@@ -121,7 +121,7 @@ describe('requests sent one after the other on a connection', () => {
     expect((await readAll(socket)).match(/HTTP\/1\.1 200/g)).toHaveLength(300);
   });
 
-  it('of many connections at once are not all accepted: a process limits how much it keeps waiting', async () => {
+  it('are not all accepted from many connections at once: a process limits how many it keeps waiting', async () => {
     const smallest = 'GET / HTTP/1.1\r\n\r\n';
     const before = peakMemory(service.child.pid);
     const answered = await counted(service, 'unknown');
@@ -143,7 +143,7 @@ describe('requests sent one after the other on a connection', () => {
   });
 });
 
-/** Requests of a route that were answered in full, as /metrics counts them. */
+/** The number of fully answered requests for a route, from /metrics. */
 async function counted({ output }: Service, route: string): Promise<number> {
   const [, address] = /"metricsAddress":"([^"]+)"/.exec(output.stderr) ?? [];
   const metrics = await (await fetch(`${address}/metrics`)).text();
@@ -154,7 +154,7 @@ async function counted({ output }: Service, route: string): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** At the same time, since they wait for the service's limits: each has its own service and its own connections. */
+/** Concurrent, since they wait for the service's limits: each has its own service and connections. */
 describe.concurrent('a connection that is held but not used', () => {
   const tls = certificate(newFolder());
   const TLS = ['--tls-cert', tls.cert, '--tls-key', tls.key];
@@ -184,7 +184,7 @@ describe.concurrent('a connection that is held but not used', () => {
     ['never finishes its handshake', TLS, '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
     ['never finishes its request', [], 'GET /healthz HTTP/1.1\r\nHost: x\r\n'],
     ['never closes after it was refused', [], 'GARBAGE\r\n\r\n'],
-  ])('is freed, if its client %s and never closes it', async (_, args, bytes) => {
+  ])('is freed if its client %s and never closes it', async (_, args, bytes) => {
     await withService({ args }, async (service, connect) => {
       const before = held(service);
       const sockets = await connect(120);
@@ -198,7 +198,7 @@ describe.concurrent('a connection that is held but not used', () => {
     });
   });
 
-  it('is freed though its handshake goes on, a byte at a time', async () => {
+  it('is freed even if its handshake continues a byte at a time', async () => {
     await withService({ args: TLS }, async (service, connect) => {
       const before = held(service);
       const sockets = await connect(20);
@@ -220,7 +220,7 @@ describe.concurrent('a connection that is held but not used', () => {
     });
   });
 
-  it('is one of 256 of its address, so that others are served, over TLS too', async () => {
+  it('is one of at most 256 per address, so that other addresses are served, over TLS too', async () => {
     for (const args of [[], TLS])
       await withService({ args }, async (service, connect) => {
         const before = held(service);
@@ -239,7 +239,7 @@ describe.concurrent('a connection that is held but not used', () => {
       });
   });
 
-  it('of an address can be more or fewer, with --connections-per-address, and as many as the proxy takes behind one', async () => {
+  it('is subject to --connections-per-address instead if given, but not behind a proxy', async () => {
     await withService({ args: ['--connections-per-address', '3'] }, async (_, connect) => {
       const sockets = await connect(10);
       const gone = sockets.map(

@@ -1,4 +1,4 @@
-/** Imported participants, as clients and the command line see them; and what blinded readers must not. */
+/** Imported participants as clients and the command line see them, and what blinded readers must not see. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -29,7 +29,7 @@ let data: string;
 let file: string;
 let service: ServiceHere;
 
-/** Row 2 has no state, so row 3 cannot be drawn again, and row 4 has another arm than its state gives. */
+/** Row 2 has no state, so row 3 cannot be drawn again, and row 4 has a different arm from the one its state gives. */
 const change = (text: string) =>
   text
     .split('\n')
@@ -57,7 +57,7 @@ const act = (path: string, body: object) =>
   postJson(service.url, path, keys.blinded, { study: HARVEST, ...body });
 
 describe('an imported participant', () => {
-  it('is listed with the instant and the user of the original, and with its state where that is known', async () => {
+  it('is listed with its original time and user, and with its state if that is known', async () => {
     const { results } = await client('auditor').list(HARVEST);
     expect(results).toHaveLength(60);
     expect(results[0]).toMatchObject({
@@ -137,7 +137,7 @@ describe('an imported participant', () => {
       'ParticipantIdCorrected',
       'AllocationRevealed',
     ]);
-    // Under its present id too.
+    // Under its current id, too.
     const { stderr } = await command(['explain', '--study', HARVEST, '--id', '02-9999', '--data', data]);
     expect(stderr).toContain(`Participant "${STATELESS}" was imported`);
     expect((await command(['verify', '--data', data])).stdout).toContain('no fault was found');
@@ -151,7 +151,7 @@ describe('an imported participant', () => {
       'imported as 01-0003 (row 4, 2026-11-22 05:38:14.537476 by José, site',
     );
     expect(JSON.parse(await commandOk([...history, '--json']))[0].type).toBe('ParticipantImported');
-    // A corrected participant is not an unblinded one.
+    // A correction does not count as unblinding.
     const rows = JSON.parse(
       await commandOk(['participants', 'list', '--json', '--study', HARVEST, '--data', data]),
     );
@@ -163,8 +163,8 @@ describe('an imported participant', () => {
   });
 });
 
-describe('of an import a blinded reader', () => {
-  it('is told no arm and nothing that tells one', async () => {
+describe('a blinded reader of an import', () => {
+  it('sees no arm, and nothing that reveals one', async () => {
     const design = await ask(service.url, '/study_design', {
       key: keys.blinded,
       parameters: { study: HARVEST },
@@ -185,7 +185,7 @@ describe('of an import a blinded reader', () => {
       expect(text).not.toMatch(/Low dose|High dose|Control/);
   });
 
-  it('finds neither the digest of the file nor an arm in the clear part of its records', () => {
+  it('finds neither an arm nor the digest of the file in the unsealed part of the records', () => {
     const digest = createHash('sha256').update(readFileSync(file)).digest('hex');
     const records = storedLog(data).filter(({ record }) => /Import/.test(record.type));
     expect(records).toHaveLength(62);
@@ -195,7 +195,7 @@ describe('of an import a blinded reader', () => {
   });
 });
 
-it('is told by the design how many there are, how many of them were drawn again, and since when', async () => {
+it('the design shows how many participants were imported, how many of them were redrawn, and when', async () => {
   const { results } = await ask(service.url, '/study_design', {
     key: keys.blinded,
     parameters: { study: HARVEST },

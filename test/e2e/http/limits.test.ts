@@ -1,4 +1,4 @@
-/** A study that begins paused, and limits that stop participants. */
+/** A study that starts out paused, and limits that stop enrolment. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-it('a study may begin paused, so that nobody comes before it is opened', async () => {
+it('a study may start out paused, so that nobody is enrolled before it is opened', async () => {
   const { randomize } = clientOf(service.url, keys.edc);
   expect(await randomize('Full', '0', X)).toMatchObject({ status: 409, message: /paused/ });
   expect(await commandOk(['studies', 'list', '--data', data])).toContain('registered as paused');
@@ -43,7 +43,7 @@ it('a study may begin paused, so that nobody comes before it is opened', async (
   });
 });
 
-it('a level that is full takes nobody more, and the others do until the study is full', async () => {
+it('a full level takes no more participants, but other levels do until the study is full', async () => {
   const { randomize } = clientOf(service.url, keys.edc);
   expect((await randomize('Full', '1', X)).status).toBe(200);
   expect((await randomize('Full', '2', X)).status).toBe(200);
@@ -55,7 +55,7 @@ it('a level that is full takes nobody more, and the others do until the study is
   const dry = await randomize('Full', '3', { ...X, 'urn.dry_run': 'true' });
   expect(dry).toMatchObject({ status: 409, results: [] });
   expect(dry.headers.get('urn-refused')).toBe('full');
-  // A retry is answered as it was, whatever the limits.
+  // A duplicate is still reported as one, whatever the limits.
   expect((await randomize('Full', '1', X)).status).toBe(400);
   expect((await randomize('Full', '3', Y)).status).toBe(200);
   expect((await randomize('Full', '4', { ...Y, 'urn.dry_run': 'true' })).results).toEqual({
@@ -67,7 +67,7 @@ it('a level that is full takes nobody more, and the others do until the study is
   );
 });
 
-it('the design in force shows how far the limits are reached, but not to a key of one site', async () => {
+it('the design shows how far the limits are reached, but not to a key of one site', async () => {
   const show = (key: string) => ask(service.url, '/study_design', { key, parameters: { study: 'Full' } });
   const { status, results, text } = await show(keys.edc);
   expect(status).toBe(200);
@@ -93,7 +93,7 @@ it('the design in force shows how far the limits are reached, but not to a key o
   expect((await show(keys.manager)).status).toBe(403);
 });
 
-it('the refusals are recorded, and the log verifies', async () => {
+it('refusals are recorded, and the log verifies', async () => {
   await service.stop();
   expect(await commandOk(['operations', '--data', data])).toContain('the study has reached a limit');
   const { code, stdout } = await command(['verify', '--data', data]);

@@ -1,4 +1,4 @@
-/** Long lists: what a key may take of the service by them, and how they are read in pages. The real service. */
+/** Long lists on the real service: how much of it a key can take up, and how to read them in pages. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -47,10 +47,10 @@ const path = (study = LONG) => `/study_participants?${new URLSearchParams({ stud
 const residentMiB = () =>
   Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${service.child.pid}/status`, 'utf8'))?.[1]) / 1024;
 
-/** A connection that asks for the long list and reads no more than how its answer begins. */
+/** A connection that requests the long list and reads only the beginning of the answer. */
 function unread(key: string, n: number): { readonly socket: Socket; readonly head: Promise<string> } {
   const { port } = new URL(service.url);
-  // From several addresses: how many connections one of them may have is another matter.
+  // From several addresses, since the number of connections per address is limited.
   const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress: `127.0.0.${2 + (n % 8)}` });
   socket.on('error', () => undefined);
   socket.write(`GET ${path()} HTTP/1.1\r\nHost: test\r\nX-API-Key: ${key}\r\n\r\n`);
@@ -75,11 +75,11 @@ describe('300 lists of 20,000 participants that nobody reads', () => {
       void head.then((text) => heads.push(text));
     }
     let most = before;
-    // Until all are refused that will be: one is under way, and eight wait for it.
+    // Until most are refused: one is under way, and eight wait for it.
     for (let posted = 0; posted < 20 || heads.length < 250; posted++) {
       const started = performance.now();
       expect((await randomize(LONG, `meanwhile-${posted}`, LEVELS)).status).toBe(200);
-      // 2 s are promised on an idle machine, and without the limits it was 50 s.
+      // We promise 2 s on an idle machine; without the limits, it took 50 s.
       expect(performance.now() - started).toBeLessThan(10_000);
       most = Math.max(most, residentMiB());
     }
@@ -108,7 +108,7 @@ describe('lists of one key', () => {
     expect(whole.size).toBe(1);
   });
 
-  it('leave nothing behind when their clients have gone', async () => {
+  it('free their places when their clients have gone', async () => {
     for (let round = 0; round < 3; round++) {
       const waiting = Array.from({ length: 9 }, (_, n) => unread(keys.leaver, n));
       await waiting[0]?.head;
@@ -117,7 +117,7 @@ describe('lists of one key', () => {
     expect((await list(keys.leaver)).status).toBe(200);
   });
 
-  it('that are short do not wait for a long one', async () => {
+  it('do not wait for a long one if they are short', async () => {
     const idle = Array.from({ length: 9 }, (_, n) => unread(keys.auditor, n));
     await idle[0]?.head;
     const { list: listed } = clientOf(service.url, keys.auditor);
@@ -149,7 +149,7 @@ function get(agent: Agent, key: string) {
 }
 
 describe('a list in pages', () => {
-  /** All pages, one after the other. */
+  /** All pages, fetched one after the other. */
   async function pages(key: string, parameters: Readonly<Record<string, string>>): Promise<Answer[]> {
     const all: Answer[] = [];
     for (let from: string | null = '0'; from !== null; ) {
@@ -163,12 +163,12 @@ describe('a list in pages', () => {
   const together = (all: readonly Answer[]) => all.flatMap((page) => exactResults(page));
 
   it.each([
-    ['of all', 'reader', '1000', {}],
+    ['of everybody', 'reader', '1000', {}],
     ['of some levels', 'reader', '900', { [factor]: 'Male' }],
     ['of two factors, in short pages', 'reader', '200', { [factor]: 'Male', [other]: '30-Dupage County' }],
-    ['of a key that is limited to a level', 'male', '1000', {}],
-    ['with generator states, as it stood', 'pager', '1000', { 'urn.revision': '4321' }],
-  ] as const)('%s is the list', async (_, name, limit, filter) => {
+    ['for a key limited to a level', 'male', '1000', {}],
+    ['with generator states, at an earlier revision', 'pager', '1000', { 'urn.revision': '4321' }],
+  ] as const)('%s adds up to the whole list', async (_, name, limit, filter) => {
     const whole = await list(keys[name], filter);
     const all = await pages(keys[name], { ...filter, 'urn.limit': limit });
     expect(together(all)).toEqual(exactResults(whole));
@@ -177,7 +177,7 @@ describe('a list in pages', () => {
     expect(sizes.at(-1)).toBeGreaterThan(0);
   });
 
-  it('agrees with itself at a revision, while the study grows', async () => {
+  it('is consistent at a revision while the study grows', async () => {
     const { randomize } = clientOf(service.url, keys.edc);
     const paged = clientOf(service.url, keys.pager);
     const enrol = async (id: string) =>
@@ -196,24 +196,24 @@ describe('a list in pages', () => {
     expect(seen).toEqual([0, 1, 2, 3, 4].map((n) => `000-000${n}`));
   });
 
-  it('ends exactly where the list does, and goes on where it grew', async () => {
+  it('ends exactly where the list does, and continues once that has grown', async () => {
     const { randomize, list: listed } = clientOf(service.url, keys.edc);
-    const of = (parameters: Readonly<Record<string, string>>) => listed('Ward', parameters);
-    expect((await of({ 'urn.limit': '1' })).results).toEqual([]);
+    const listWard = (parameters: Readonly<Record<string, string>>) => listed('Ward', parameters);
+    expect((await listWard({ 'urn.limit': '1' })).results).toEqual([]);
     for (const id of ['a', 'b']) expect((await randomize('Ward', id, { ward: 'a' })).status).toBe(200);
-    const last = await of({ 'urn.limit': '2' });
+    const last = await listWard({ 'urn.limit': '2' });
     expect([last.results.length, last.headers.get('urn-next')]).toEqual([2, null]);
     const next = String(Number(last.headers.get('urn-revision')) + 1);
-    expect((await of({ 'urn.from': next })).results).toEqual([]);
+    expect((await listWard({ 'urn.from': next })).results).toEqual([]);
     await randomize('Ward', 'c', { ward: 'b' });
-    const grown = await of({ 'urn.limit': '2' });
+    const grown = await listWard({ 'urn.limit': '2' });
     expect(grown.headers.get('urn-next')).toBe(next);
-    expect((await of({ 'urn.from': next })).results).toMatchObject([{ id: 'c' }]);
-    expect((await of({ 'urn.from': next, id: 'a' })).results).toEqual([]);
-    expect((await of({ id: 'c', 'urn.from': next, 'urn.limit': '1' })).results).toHaveLength(1);
+    expect((await listWard({ 'urn.from': next })).results).toMatchObject([{ id: 'c' }]);
+    expect((await listWard({ 'urn.from': next, id: 'a' })).results).toEqual([]);
+    expect((await listWard({ id: 'c', 'urn.from': next, 'urn.limit': '1' })).results).toHaveLength(1);
   });
 
-  it('has the same participants as comma-separated values', async () => {
+  it('has the same participants as CSV', async () => {
     const get = async (name: Name) => {
       const headers = { 'X-API-Key': keys[name], Accept: 'text/csv' };
       return parseCsv(await (await fetch(`${service.url}${path()}`, { headers })).text()).slice(1);
@@ -231,7 +231,7 @@ describe('a list in pages', () => {
     expect(answer.results).toEqual((await list(keys.reader)).results.slice(4));
   });
 
-  it('HEAD says where the next page begins, and sends nobody', async () => {
+  it('gives HEAD the start of the next page, and no participants', async () => {
     for (const limit of ['1', '1000']) {
       const parameters = new URLSearchParams({ study: LONG, 'urn.limit': limit });
       const response = await fetch(`${service.url}/study_participants?${parameters}`, {
@@ -253,7 +253,7 @@ describe('a list in pages', () => {
       { 'urn.from': 'x', 'urn.bg_state': 'show' },
       'urn.from is not a whole number from 0 on; urn.bg_state must be omit',
     ],
-  ])('%j is refused, and said what it takes', async (parameters, message) => {
+  ])('is refused with %j, and the message says what is allowed', async (parameters, message) => {
     expect(await list(keys.reader, parameters)).toMatchObject({ status: 400, message, results: [] });
   });
 

@@ -1,4 +1,4 @@
-/** Names that people cannot tell apart: refused for whoever is new, found where an older version has recorded them. */
+/** Names that people cannot tell apart: refused when new, but found if an older version recorded them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLog } from '../../../src/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
@@ -18,7 +18,7 @@ let service: Service;
 let keys: { readonly full: string; readonly limited: string };
 let edc: ReturnType<typeof clientOf>;
 
-/** As version 0.1.0 wrote it, past what is refused today. */
+/** Writes a log as version 0.1.0 did, bypassing what is refused today. */
 async function writeOldLog(): Promise<void> {
   const operator = { cli: true, user: 'operator' } as const;
   const log = await openLog({ data }, operator);
@@ -71,7 +71,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** UTF-8 as fetch takes it in a header. */
+/** UTF-8 in the form that fetch accepts in a header. */
 const latin1 = (text: string) => Buffer.from(text).toString('latin1');
 const participants = () =>
   storedLog(data).filter(({ record }) => record.type === 'ParticipantRandomized').length;
@@ -105,7 +105,7 @@ describe('data that an older version recorded', () => {
     expect(participants()).toBe(before);
   });
 
-  it('answers a retry, whoever it is said to be on behalf of', async () => {
+  it('answers a retry, whoever it claims to be on behalf of', async () => {
     const before = participants();
     const headers = { 'Idempotency-Key': 'visit-1', 'X-On-Behalf-Of': latin1('Dr. Mu\u0308ller') };
     const answer = await clientOf(service.url, oldKey).randomize(STUDY, HIDDEN, WARD, headers);
@@ -134,7 +134,7 @@ describe('a new name', () => {
 });
 
 it.each(['full', 'blinded'])(
-  'a verification of an older version’s bundle (%s) warns of look-alike ids',
+  'verification of an older version’s bundle (%s) warns of look-alike ids',
   async (content) => {
     const bundle = new URL(`../../vectors/0.1.0/every-event/${content}.zip`, import.meta.url).pathname;
     const { code, stdout } = await command(['verify', '--bundle', bundle]);
@@ -143,7 +143,7 @@ it.each(['full', 'blinded'])(
   },
 );
 
-it('a verification warns of look-alike ids, and finds the log sound', async () => {
+it('verification warns of look-alike ids, and finds the log sound', async () => {
   const { code, stdout } = await command(['verify', '--data', data]);
   expect({ code }).toEqual({ code: 0 });
   expect(stdout).toMatch(/warning at .*: participant "001\\u200b" looks like participant "001"/);

@@ -1,4 +1,4 @@
-/** What keys with the scope `audit` are told beyond the contract: explanations, balances, and the past of a study. */
+/** What keys with the scope `audit` get beyond the contract: explanations, balances, and the past of a study. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keySha256, newApiKey } from '../../../src/access/credentials.ts';
 import { appendFact } from '../../support/altered-log.ts';
@@ -17,7 +17,7 @@ const cookAudit = newApiKey();
 let service: Service;
 let keys: Record<'edc' | 'auditor' | 'auditOnly' | 'blinded' | 'writer' | 'wardAudit', string>;
 let auditor: ReturnType<typeof clientOf>;
-/** As the participants were listed when each was the newest. */
+/** The list of participants, first empty, then after each randomization. */
 const lists: unknown[] = [];
 let times: string[];
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
   for (const [i, id] of IDS.entries()) {
     await clientOf(service.url, keys.edc).randomize('Sleep', id, LEVELS[i] ?? COOK);
     lists.push(exactResults(await auditor.list('Sleep')));
-    // Events of one millisecond cannot be told apart by an instant.
+    // An instant cannot distinguish events within one millisecond.
     await new Promise((resolve) => setTimeout(resolve, 3));
   }
   await commandOk(['studies', 'pause', 'Sleep', '--reason', 'a question', '--data', data]);
@@ -126,7 +126,7 @@ describe('GET /explanation', () => {
 });
 
 describe('GET /balance', () => {
-  it('counts participants of each level on each treatment', async () => {
+  it('counts the participants with each level on each treatment', async () => {
     const answer = await auditor.balance('Sleep');
     expect(answer.status).toBe(200);
     expect(revisionOf(answer)).toBe('6');
@@ -157,7 +157,7 @@ describe('GET /balance', () => {
 });
 
 describe('urn.revision and urn.at', () => {
-  it('list the participants as they were listed then', async () => {
+  it('list the participants as they were listed at the time', async () => {
     for (const [revision, shown] of lists.entries()) {
       const then = await auditor.list('Sleep', { 'urn.revision': String(revision) });
       expect(revisionOf(then)).toBe(String(revision));
@@ -176,7 +176,7 @@ describe('urn.revision and urn.at', () => {
     expect(ids(await clientOf(service.url, cookAudit).list('Sleep', parameters))).toEqual(['p0']);
   });
 
-  it('show configuration and balance', async () => {
+  it('apply to the configuration and the balance, too', async () => {
     const { results, ...config } = await auditor.config('Sleep', { 'urn.revision': '0' });
     expect(results).toEqual((await auditor.config('Sleep')).results);
     expect(config.headers.get('urn-revision')).toBe('0');
@@ -189,13 +189,13 @@ describe('urn.revision and urn.at', () => {
     expect(sums).toEqual([0, 1, 2, 3, 4, 5, 5]);
   });
 
-  it('an instant in the future shows what there is', async () => {
+  it('show the present for an instant in the future', async () => {
     const answer = await auditor.balance('Sleep', { 'urn.at': '2999-01-01T00:00Z' });
     expect({ status: answer.status, revision: revisionOf(answer) }).toEqual({ status: 200, revision: '6' });
   });
 
   it.each(['/study_participants', '/study_config', '/balance'])(
-    'that %s cannot answer are refused',
+    'are refused by %s if it cannot answer them',
     async (path) => {
       const get = (parameters: Record<string, string>, key = keys.auditor) =>
         ask(service.url, path, { key, parameters: { study: 'Sleep', ...parameters } });
@@ -209,17 +209,17 @@ describe('urn.revision and urn.at', () => {
         [{ 'urn.min_revision': 'x' }, /^urn\.min_revision is not a whole number/],
         [{ 'urn.revision': 'x', y: 'z' }, /y is not a parameter.*; |; y is not a parameter/],
       ];
-      for (const [parameters, says] of refused)
+      for (const [parameters, expectedMessage] of refused)
         expect(await get(parameters)).toMatchObject({
           status: 400,
-          message: expect.stringMatching(says),
+          message: expect.stringMatching(expectedMessage),
           results: path === '/study_config' ? {} : [],
         });
     },
   );
 
   it.each(['/study_participants', '/study_config'])(
-    'on %s need audit besides what the route needs: 403, whatever else is wrong',
+    'on %s need audit in addition to what the route needs: 403, whatever else is wrong',
     async (path) => {
       const get = (key: string, parameters: Record<string, string>) =>
         ask(service.url, path, { key, parameters: { study: 'Sleep', ...parameters } });
@@ -253,13 +253,13 @@ describe('urn.min_revision', () => {
     });
 
   it.each(['/study_participants', '/study_config', '/balance', '/explanation', '/records', '/checkpoint'])(
-    'on %s is answered at once when it is shown already',
+    'on %s is answered at once if it is already shown',
     async (path) => {
       for (const revision of ['0', '6']) expect((await get(path, revision)).status).toBe(200);
     },
   );
 
-  it('is waited for, but not forever: 503 says which revision is shown', async () => {
+  it('is waited for, but not forever: the 503 says which revision is shown', async () => {
     const answer = await get('/study_participants', '7');
     expect(answer).toMatchObject({
       status: 503,
@@ -314,12 +314,12 @@ describe('urn studies show', () => {
     const then = { state: 'open', participants: 3, revision: 3, balance: results, asOf };
     expect(await show('--revision', '3')).toMatchObject(then);
     expect(await show('--at', times[3] ?? '')).toMatchObject(then);
-    // A day is all of it.
+    // A day includes all of it.
     const today = (times.at(-1) ?? '').slice(0, 10);
     expect(await show('--at', today)).toMatchObject({ participants: 5, asOf: { revision: 6 } });
   });
 
-  it('shows people which revision that is, and when the next event was', async () => {
+  it('says in words which revision that is, and when the next event was', async () => {
     const text = await commandOk(['studies', 'show', 'Sleep', '--revision', '3', '--data', data]);
     expect(text).toMatch(/^as of +revision 3, of 20\S+Z$/m);
     expect(text).toMatch(/^not shown +3 later events, the first of 20\S+Z$/m);
@@ -333,13 +333,15 @@ describe('urn studies show', () => {
     [['--at', '2001-01-01'], /is before the study/],
     [['--at', '2001-01-01T00:00Z'], /is before the study/],
     [['--revision', '1', '--at', '2999-01-01T00:00Z'], /cannot be used with/],
-  ])('refuses %j with exit code 2', async (args, says) => {
-    await expect(commandOk(['studies', 'show', 'Sleep', '--data', data, ...args])).rejects.toThrow(says);
+  ])('refuses %j with exit code 2', async (args, expectedMessage) => {
+    await expect(commandOk(['studies', 'show', 'Sleep', '--data', data, ...args])).rejects.toThrow(
+      expectedMessage,
+    );
   });
 });
 
 it('/openapi.json describes all parameters for looking back', async () => {
-  // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the test to say.
+  // biome-ignore lint/suspicious/noExplicitAny: the test checks what is in it.
   const document: any = await (await fetch(`${service.url}/openapi.json`)).json();
   const { paths, components } = document;
   for (const path of ['/study_participants', '/study_config', '/balance'])

@@ -18,30 +18,30 @@ afterAll(() => service.stop());
 const post = (query: string, headers: readonly string[] = []) =>
   rawAnswer(service.url, rawRequest('POST', `/study_participants?${query}`, headers));
 
-/** Text as the bytes of its UTF-8, one character each, as `rawRequest` takes bytes. */
+/** Text as UTF-8 with one character per byte, which is how `rawRequest` takes bytes. */
 const bytesOf = (text: string) => Buffer.from(text).toString('latin1');
 
 describe('two different byte strings never become the same id: 400 for', () => {
   it.each([
     ['a stray percent sign', 'id=100%'],
-    ['half of a percent-encoding', 'id=%4'],
-    ['letters that are no hexadecimal digits', 'id=%zz'],
-    ['a byte that begins no character', 'id=%FF'],
-    ['a character that ends too early', 'id=%E2%80'],
+    ['half a percent-encoding', 'id=%4'],
+    ['letters that are not hexadecimal digits', 'id=%zz'],
+    ['a byte that cannot begin a character', 'id=%FF'],
+    ['a truncated character', 'id=%E2%80'],
     ['an overlong form', 'id=%C0%AF'],
     ['an overlong NUL', 'id=%C0%80'],
     ['an encoded surrogate', 'id=%ED%A0%80'],
     ['a code point beyond the last', 'id=%F4%90%80%80'],
     ['a raw byte that is Latin-1', 'id=caf\u00e9'],
     ['raw bytes that are UTF-8', `id=${bytesOf('café')}`],
-    ['the same in the name of a parameter', 'id=1&%C0%AF=1'],
-    ['the same in a parameter that nothing reads', 'id=1&extra=%FF'],
+    ['an overlong form in the name of a parameter', 'id=1&%C0%AF=1'],
+    ['an invalid byte in a parameter that nothing reads', 'id=1&extra=%FF'],
   ])('%s', async (_, query) => {
     const answer = await post(`study=Ward&ward=a&api_key=${keys.full}&${query}`);
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('not valid') });
   });
 
-  it('a replacement character is refused by its name when it is sent: it stands for text that was lost', async () => {
+  it('a replacement character, which stands for lost text and is named', async () => {
     const answer = await post(`study=Ward&ward=a&api_key=${keys.full}&id=%EF%BF%BD`);
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('id contains U+FFFD') });
   });
@@ -57,18 +57,18 @@ describe('a request that can be read in two ways, or is not HTTP/1, is 400:', ()
   it.each([
     ['two Host headers', lines('GET /healthz HTTP/1.1', 'Host: a', 'Host: b'), 'more than one Host'],
     [
-      'the same twice, in HTTP/1.0',
+      'the same Host twice, in HTTP/1.0',
       lines('GET /healthz HTTP/1.0', 'Host: a', 'hOST: a'),
       'more than one Host',
     ],
-    ['none', lines('GET /healthz HTTP/1.1'), 'no Host'],
+    ['no Host header', lines('GET /healthz HTTP/1.1'), 'no Host'],
     ['HTTP/2.0', lines('GET /healthz HTTP/2.0', 'Host: a'), 'version'],
     ['HTTP/0.9', lines('GET /healthz HTTP/0.9', 'Host: a'), 'version'],
     ['a raw # in the path', lines('GET /healthz#x HTTP/1.1', 'Host: a'), '%23'],
-    ['in an unknown one', lines('GET /nowhere#x HTTP/1.1', 'Host: a'), '%23'],
-    ['in that of the documentation', lines('GET /docs#x HTTP/1.1', 'Host: a'), '%23'],
-    ['in that of an absolute URL', lines('GET http://a/healthz#x HTTP/1.1', 'Host: a'), '%23'],
-    ['in the query', lines('GET /healthz?a=b#c HTTP/1.1', 'Host: a'), '%23'],
+    ['a raw # in an unknown path', lines('GET /nowhere#x HTTP/1.1', 'Host: a'), '%23'],
+    ['a raw # in the path of the documentation', lines('GET /docs#x HTTP/1.1', 'Host: a'), '%23'],
+    ['a raw # in an absolute URL', lines('GET http://a/healthz#x HTTP/1.1', 'Host: a'), '%23'],
+    ['a raw # in the query', lines('GET /healthz?a=b#c HTTP/1.1', 'Host: a'), '%23'],
     [
       'two lengths',
       lines('POST /healthz HTTP/1.1', 'Host: a', 'Content-Length: 1', 'Content-Length: 2'),
@@ -135,7 +135,7 @@ describe('a parameter given twice is 400, and the message names it', () => {
     expect(message).toContain('sex, id');
   });
 
-  it('including two spellings of it', async () => {
+  it('including one that is spelled in two ways', async () => {
     const answer = await post(`study=Ward&ward=a&id=1&i%64=1&api_key=${keys.full}`);
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('id') });
   });
@@ -201,7 +201,7 @@ describe('credentials', () => {
     ['Bearer and X-API-Key', () => read({ Authorization: `Bearer ${keys.other}`, 'X-API-Key': keys.full })],
     ['a valid and an unknown one', () => read({ 'X-API-Key': 'guess' }, keys.full)],
     [
-      'two headers of one name',
+      'two headers with the same name',
       () =>
         rawAnswer(
           service.url,
@@ -226,13 +226,13 @@ describe('credentials', () => {
     expect(await request()).toMatchObject({ status: 400, message: expect.stringContaining('Two different') });
   });
 
-  it('with another kind of Authorization are not a key: 401, with a challenge', async () => {
+  it('in another Authorization scheme are not a key: 401, with a challenge', async () => {
     const answer = await read({ Authorization: 'Basic dXNlcjpwYXNzd29yZA==' });
     expect(answer).toMatchObject({ status: 401, message: expect.stringContaining('missing') });
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="urn"');
   });
 
-  it('that are empty are missing ones, and a key is never trimmed or folded', async () => {
+  it('count as missing if empty, and a key is never trimmed or case-folded', async () => {
     expect((await read({}, '')).message).toContain('missing');
     expect((await read({}, `${keys.full} `)).status).toBe(401);
     expect((await read({}, keys.full.toUpperCase())).status).toBe(401);
@@ -254,7 +254,7 @@ describe('credentials', () => {
       'X-On-Behalf-Of',
       () => ({ parameters: { study: 'Ward', ward: 'a', id: 'x' }, headers: { 'X-On-Behalf-Of': keys.full } }),
     ],
-  ])('a key in %s would be recorded or quoted: 400, unquoted', async (_, request) => {
+  ])('are refused and not quoted in %s, where they would be recorded or quoted: 400', async (_, request) => {
     const answer = await ask(service.url, '/study_participants', {
       method: 'POST',
       key: keys.full,
@@ -297,13 +297,13 @@ describe('a POST with its parameters in the body', () => {
     expect((await send('study=Ward', body, type)).message).toBe(message);
   });
 
-  it('in part, besides what is missing', async () => {
+  it('is refused along with what is missing if only some are there', async () => {
     const { status, message } = await send('study=Ward&id=in-the-body', ...(bodies['JSON'] ?? ['']));
     expect(status).toBe(400);
     expect(message).toMatch(/^ward is missing \(allowed: "a", "b"\); the body of the request is not read: /);
   });
 
-  it('besides those in the query is answered as without', async () => {
+  it('is answered as if it had no body if the query has them all', async () => {
     const { status, results } = await send(
       'study=Ward&id=in-the-query&ward=a',
       '{"id": "other"}',
@@ -333,7 +333,7 @@ describe('X-On-Behalf-Of', () => {
 
   it.each([
     ['129 characters', 'x'.repeat(129)],
-    ['none', ''],
+    ['an empty value', ''],
     ['a control character', 'a\u0085b'],
   ])('refuses %s', async (_, value) => {
     expect(await behalf('refused', value)).toMatchObject({
@@ -360,10 +360,10 @@ describe('Idempotency-Key', () => {
 
   it.each([
     ['256 characters', [`Idempotency-Key: ${'x'.repeat(256)}`]],
-    ['none', ['Idempotency-Key: ']],
+    ['an empty value', ['Idempotency-Key: ']],
     ['a space', ['Idempotency-Key: a b']],
     ['other characters', ['Idempotency-Key: caf\u00e9']],
-    ['two of them', ['Idempotency-Key: a', 'Idempotency-Key: b']],
+    ['two headers', ['Idempotency-Key: a', 'Idempotency-Key: b']],
   ])('refuses %s', async (_, lines) => {
     expect(await retry('refused', lines)).toMatchObject({
       status: 400,

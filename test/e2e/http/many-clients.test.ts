@@ -34,7 +34,7 @@ beforeAll(async () => {
   const studies = JSON.stringify({
     [name]: { mode: 'test', D, treatments, factors: { sex: SEXES, site: SITES } },
   });
-  // Two processes on one log: what one decides, the other must decide upon.
+  // Two processes on one log: each must build on what the other has decided.
   services = [await serve({ data, studies }), await serve({ data, studies })];
 });
 afterAll(() => Promise.all(services.map((service) => service.stop())));
@@ -60,7 +60,7 @@ it('64 clients that retry one request at once are all answered with its record',
   expect(answers[0]?.status).toBe(200);
 });
 
-it('64 clients with ids of their own are all served', async () => {
+it('64 clients with their own ids are all served', async () => {
   const answers = everyone.map(async (i) => {
     const statuses = [];
     for (let round = 0; round < ROUNDS; round++) {
@@ -77,7 +77,7 @@ it('64 clients with ids of their own are all served', async () => {
   expect((await Promise.all(answers)).flat()).toEqual(Array(CLIENTS * ROUNDS).fill(200));
 });
 
-it('each allocation was made with the state that the previous one left', async () => {
+it('each allocation starts from the state that the previous one left', async () => {
   const auditor = clientOf(services[0]?.url ?? '', keys.auditor);
   const listed = async () => exactResults(await auditor.list('Rush')) as Listed[];
   await expect.poll(async () => (await listed()).length).toBe(2 + CLIENTS * ROUNDS);

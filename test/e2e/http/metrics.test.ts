@@ -57,7 +57,7 @@ describe('whatever clients request,', () => {
     expect(text.length).toBeLessThan(150_000);
   });
 
-  it('the methods are those that routes serve and other, and all unknown routes share one set of labels', () => {
+  it('the only methods in labels are those that routes serve and "other", and all unknown routes share one set of labels', () => {
     const requests = text.split('\n').filter((line) => line.startsWith('urn_http_requests_total{'));
     const methods = requests.map((line) => /method="([^"]+)"/.exec(line)?.[1]);
     expect([...new Set(methods)].toSorted()).toEqual(['DELETE', 'GET', 'HEAD', 'POST', 'other']);
@@ -108,7 +108,7 @@ describe('--metrics-port', () => {
   it.each(['x', '99999', '10.0.0.7', '10.0.0.7:', 'fe80::1:9464', '[10.0.0.7]:1', ''])(
     'refuses %j',
     async (port) => {
-      // An empty variable is one that is left out; an empty option is a mistake.
+      // An empty variable counts as unset, but an empty option is a mistake.
       const { code, stderr } = await urn([
         'serve',
         '--data',
@@ -122,7 +122,7 @@ describe('--metrics-port', () => {
     },
   );
 
-  it('with a port that is in use names it, and nothing is served', async () => {
+  it('reports a port that is in use, and nothing is served', async () => {
     const taken = await new Promise<Server>((resolve) => {
       const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
     });

@@ -1,4 +1,4 @@
-/** What happened besides the allocations, as the real program records it. */
+/** Events other than allocations, as the real program records them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,11 +16,11 @@ const VERSION = /^\d+\.\d+\.\d+/;
 interface Operation {
   readonly type: string;
   readonly actor: { readonly user: string; readonly keyId?: string; readonly cli?: true };
-  // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the tests to say.
+  // biome-ignore lint/suspicious/noExplicitAny: the tests check what is in it.
   readonly data: any;
 }
 
-/** Read past the program. */
+/** Read from the store, bypassing the program. */
 const operations = (data: string): Operation[] =>
   storedLog(data).flatMap(({ stream, record }) => (stream === 'operations' ? [record] : []));
 const refusals = (data: string, user: string) =>
@@ -31,17 +31,19 @@ const disclosures = (data: string, user: string) =>
   operations(data).flatMap((one) =>
     one.type === 'EvidenceDisclosed' && one.actor.user === user ? [one.data] : [],
   );
-/** What is recorded, however often: sums may come at any time. */
+/** The distinct events, without their counts: sums may be recorded at any time. */
 const kinds = (data: string) =>
   new Set(
-    operations(data).map(({ type, actor, data: said }) => JSON.stringify([type, actor.user, about(said)])),
+    operations(data).map(({ type, actor, data: details }) =>
+      JSON.stringify([type, actor.user, about(details)]),
+    ),
   );
 const sum = (all: readonly { readonly count: number }[]) =>
   all.reduce((total, { count }) => total + count, 0);
-const about = ({ count: _, firstAt: _f, lastAt: _l, ...said }: Record<string, unknown>) => said;
+const about = ({ count: _, firstAt: _f, lastAt: _l, ...details }: Record<string, unknown>) => details;
 
 describe('a flood of refused requests', () => {
-  it('makes a few events, whose numbers are exact once the service has stopped', async () => {
+  it('makes a few events, whose counts are exact once the service has stopped', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'site');
     const service = await serve({ data, studies: TRIALS });
@@ -60,7 +62,7 @@ describe('a flood of refused requests', () => {
       for (; sent < 2000; sent++) if ((await post()) !== 400) throw new Error('it was not refused');
     };
     await Promise.all(Array.from({ length: 8 }, client));
-    // The first is there at once, and not when the service stops.
+    // The first is recorded at once, not when the service stops.
     expect(refusals(data, 'site').length).toBeGreaterThan(0);
     await service.stop();
     const found = refusals(data, 'site');
@@ -111,12 +113,12 @@ describe('in one run', () => {
     });
   });
 
-  it('each kind of disclosure is in the log when it is answered', async () => {
+  it('each kind of disclosure is in the log by the time it is answered', async () => {
     const { auditor } = keys;
     const expected: object[] = [];
-    const asks = async (path: string, parameters: Record<string, string>, said: object) => {
+    const asks = async (path: string, parameters: Record<string, string>, details: object) => {
       expect((await get(path, auditor, parameters)).status).toBe(200);
-      expected.push({ study: 'Sleep', ...said });
+      expected.push({ study: 'Sleep', ...details });
       expect(disclosures(data, 'auditor').map(about)).toEqual(expected);
     };
     await asks('/study_participants', {}, { what: 'generator-states', toRevision: 2 });
@@ -138,7 +140,7 @@ describe('in one run', () => {
     await asks('/explanation', { id: '001' }, { what: 'explanation', participant: '001' });
     await asks('/explanation', { id: '002' }, { what: 'explanation', participant: '002' });
     const before = kinds(data);
-    // Nothing secret is shown, or nothing that was not recorded a moment ago.
+    // These show nothing secret, or only what was recorded a moment ago.
     expect((await get('/study_participants', auditor, { id: 'none' })).results).toEqual([]);
     await get('/inclusion_proof', auditor, { revision: '1' });
     await get('/checkpoint', auditor);
@@ -149,7 +151,7 @@ describe('in one run', () => {
     expect(kinds(data)).toEqual(before);
   });
 
-  it('the refusals of known users are, by operation, study and reason', async () => {
+  it('refusals of known users are recorded, by operation, study and reason', async () => {
     await commandOk(['keys', 'revoke', await keyIdOf('leaver'), '--data', data]);
     const { randomize } = clientOf(service.url, keys.edc);
     await within(5000, async () => (await get('/study_config', keys.leaver)).status === 401);
@@ -207,12 +209,16 @@ describe('in one run', () => {
   it('GET /operations shows them to audit keys, a page at a time', async () => {
     const all = await listed(keys.auditor);
     const stored = storedLog(data).flatMap(({ stream, record }) => (stream === 'operations' ? [record] : []));
-    // Sums may have come in between.
+    // Sums may have been recorded in between.
     expect(all.length).toBeGreaterThan(10);
     expect(all).toEqual(
-      stored
-        .slice(0, all.length)
-        .map(({ revision, at, type, actor, data: said }) => ({ revision, at, type, actor, data: said })),
+      stored.slice(0, all.length).map(({ revision, at, type, actor, data: details }) => ({
+        revision,
+        at,
+        type,
+        actor,
+        data: details,
+      })),
     );
     expect(
       (await listed(keys.auditor, { from: '3' })).map((one) => (one as { revision?: number }).revision)[0],
@@ -259,8 +265,8 @@ describe('in one run', () => {
     );
     await commandOk(['verify', '--data', data]);
     await commandOk(['operations', '--data', data]);
-    const shown = operations(data).flatMap(({ type, actor, data: said }) =>
-      type === 'EvidenceDisclosed' && actor.cli ? [about(said)] : [],
+    const shown = operations(data).flatMap(({ type, actor, data: details }) =>
+      type === 'EvidenceDisclosed' && actor.cli ? [about(details)] : [],
     );
     expect(shown).toEqual([
       { what: 'explanation', study: 'Sleep', participant: '001' },
@@ -269,7 +275,7 @@ describe('in one run', () => {
     ]);
   });
 
-  it('urn operations describes them in words, and as JSON, one per line', async () => {
+  it('urn operations describes them in words, or as JSON, one per line', async () => {
     const before = operations(data).length;
     const lines = (await commandOk(['operations', '--data', data])).trimEnd().split('\n');
     expect(lines.length).toBeGreaterThanOrEqual(before);
@@ -311,7 +317,7 @@ describe('in one run', () => {
     expect(stdout).toContain('operations: sound');
   });
 
-  it('a run that is killed has a start and no stop, the next has both, and what was shown stands there', async () => {
+  it('a killed run has a start but no stop, the next has both, and the disclosures are kept', async () => {
     await service.kill();
     service = await serve({ data });
     await service.stop();

@@ -1,7 +1,4 @@
-/**
- * Each request here fails two checks, one of which comes directly after the other in the order of the contract: the
- * answer is that of the earlier one.
- */
+/** Each request here fails two checks that are adjacent in the contract's order, and gets the answer of the earlier one. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Ask, ask, clientOf, within } from '../../support/client.ts';
 import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
@@ -53,9 +50,9 @@ const TWICE = [
 const sleep = { study: 'Sleep', id: 'new', ...COOK };
 
 const POST: Case[] = [
-  ['malformed, before a missing key', () => ({ parameters: TWICE }), 400, /more than once: id/],
+  ['malformed parameters, before a missing key', () => ({ parameters: TWICE }), 400, /more than once: id/],
   [
-    'malformed, before an unknown key',
+    'malformed parameters, before an unknown key',
     () => ({ parameters: TWICE, key: 'guess' }),
     400,
     /more than once: id/,
@@ -88,7 +85,7 @@ const POST: Case[] = [
   ],
   ['a missing study, before the scope', () => ({ key: keys.reader }), 400, /^study is missing$/],
   [
-    'an empty study, which is a missing one',
+    'an empty study, which counts as missing',
     () => ({ key: keys.reader, parameters: { study: '' } }),
     400,
     /^study is missing$/,
@@ -156,7 +153,7 @@ const POST: Case[] = [
     /already assigned/,
   ],
   [
-    'at last the state of the study',
+    'the state of the study last',
     () => ({ key: keys.full, parameters: { study: 'Ward', id: 'new', ward: 'a' } }),
     409,
     /paused/,
@@ -164,7 +161,7 @@ const POST: Case[] = [
 ];
 
 const GET: Case[] = [
-  ['malformed, before a missing key', () => ({ parameters: TWICE }), 400, /more than once: id/],
+  ['malformed parameters, before a missing key', () => ({ parameters: TWICE }), 400, /more than once: id/],
   ['a missing key, before a missing study', () => ({}), 401, /key is missing/],
   ['an unknown key, before a missing study', () => ({ key: 'guess' }), 401, /not valid/],
   ['a missing study, before the scope', () => ({ key: keys.writer }), 400, /^study is missing$/],
@@ -181,7 +178,7 @@ const GET: Case[] = [
     /lacks the scope read or blinded/,
   ],
   [
-    'an unknown parameter at last',
+    'an unknown parameter last',
     () => ({ key: keys.full, parameters: { study: 'Sleep', wards: 'a' } }),
     400,
     /^wards is not a parameter/,
@@ -204,7 +201,7 @@ describe.each(['/study_participants', '/study_config'])('GET %s checks', (path) 
   });
 });
 
-it('an error before the study is known to the key carries no revision of it, and one after it does', async () => {
+it('an error carries the revision of the study only if the key may know the study', async () => {
   const post = (key: string, parameters: Record<string, string>) =>
     ask(service.url, '/study_participants', { method: 'POST', key, parameters });
   expect((await post(keys.wardReader, sleep)).headers.get('urn-revision')).toBeNull();

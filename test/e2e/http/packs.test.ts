@@ -1,4 +1,4 @@
-/** Packs of medication over HTTP, in a live and blinded study whose sites have packs of their own. */
+/** Packs of medication over HTTP, in a live, blinded study whose sites have their own packs. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -23,10 +23,10 @@ Relief:
     site: [Cook, Kane, Lake, Will]
 `;
 const ARMS = ['ZZVERUM', 'ZZPLACEBO'] as const;
-/** By code. The codes stand in no order of the arms. */
+/** By code. The order of the codes has nothing to do with the arms. */
 const armOf = new Map<string, string>();
 
-/** Packs with codes like C003, so many of each arm. */
+/** Packs with codes like C003, with the given number of each arm. */
 function packs(letter: string, verum: number, placebo: number) {
   const left = [verum, placebo];
   const entries: { code: string; treatment: string }[] = [];
@@ -76,7 +76,7 @@ const mapOf = async (key: string) => (await get('/codes', key)).results;
 const packOf = async (id: string, key = keys.reader): Promise<string> =>
   (await get('/study_participants', key, { id })).results[0]['urn.code'];
 const events = (type: string) => storedLog(data).filter(({ record }) => record.type === type);
-/** A pack of this site that nobody has. */
+/** The code of a pack at this site that nobody has. */
 async function freePack(letter: string, treatment?: string): Promise<string> {
   const { codes } = await mapOf(keys.pharmacy);
   const found = codes.find(
@@ -112,7 +112,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 describe('a new participant', () => {
-  it('gets a pack, which every key that sees the participant sees, and only readers the arm', async () => {
+  it('gets a pack that every key that sees the participant can see; only readers see the arm', async () => {
     const { status, results, text, headers } = await enrol('c1', 'Cook');
     const code = results[0]['urn.code'];
     expect([status, armOf.has(code)]).toEqual([200, true]);
@@ -138,7 +138,7 @@ describe('a new participant', () => {
     expect(new Set(used).size).toBe(used.length);
   });
 
-  it('is refused before any draw if an arm has no pack for them, in the same words for every arm', async () => {
+  it('is refused before any draw if an arm has no pack left for them, in the same words for every arm', async () => {
     const before = events('ParticipantRandomized').length;
     const answers = [await enrol('x1', 'Kane'), await enrol('x1', 'Lake')];
     for (const answer of answers) expect(answer).toMatchObject({ status: 409, results: [] });
@@ -146,18 +146,18 @@ describe('a new participant', () => {
     expect(answers[0]?.message).toMatch(/^There are not enough packs left for this participant/);
     expect(events('ParticipantRandomized')).toHaveLength(before);
     const refused = () => events('RequestRefused').filter(({ record }) => record.data.reason === 'no-code');
-    // The answer does not wait for it.
+    // The answer does not wait for the record.
     await expect.poll(() => refused().length).toBeGreaterThan(0);
     for (const { record, sealed } of refused()) expect(JSON.stringify(record) + sealed).not.toContain('ZZ');
   });
 
-  it('takes the last pack of an arm, and the next one is refused', async () => {
+  it('can take the last pack of an arm, and the next one is refused', async () => {
     expect((await enrol('w1', 'Will')).status).toBe(200);
     const { text } = await enrol('w2', 'Will');
     expect(text).toBe((await enrol('x1', 'Kane')).text);
   });
 
-  it('is tried out without a pack, an arm, or a trace', async () => {
+  it('gets no pack or arm in a dry run, which leaves no trace', async () => {
     const dry = (id: string, site: string) =>
       clientOf(service.url, keys.edc).randomize('Relief', id, { sex: 'Male', site, 'urn.dry_run': 'true' });
     const before = storedLog(data).length;
@@ -189,7 +189,7 @@ describe('GET /codes', () => {
     expect(free('Cook').reduce((a: number, b: number) => a + b)).toBe(58);
   });
 
-  it('shows a key with limits the packs of its levels alone', async () => {
+  it('shows a limited key only the packs of its levels', async () => {
     const { codes, stock } = await mapOf(keys.cookPharmacy);
     expect(codes).toHaveLength(60);
     for (const { where } of [...codes, ...stock]) expect(where).toEqual(at('Cook'));
@@ -201,7 +201,7 @@ describe('GET /codes', () => {
       const shown = events('EvidenceDisclosed').filter(({ record }) => record.data.what === 'codes');
       return new Set(shown.map(({ record }) => record.data.keyId ?? record.actor.keyId)).size;
     };
-    // Readings of one key that follow each other are counted together.
+    // Consecutive requests with one key are counted together.
     await expect.poll(disclosed).toBe(2);
     const secret = events('CodesRegistered').map(({ sealed }) => /"key":"([0-9a-f]{32})"/.exec(sealed)?.[1]);
     expect(secret).toHaveLength(4);
@@ -231,7 +231,7 @@ describe('POST /code_replacements', () => {
     expect(events('CodeReplaced')).toHaveLength(before + 1);
   });
 
-  it('is stale with the pack of before: 409', async () => {
+  it('is stale with a pack other than the current one: 409', async () => {
     const now = await packOf('c1');
     const [other] = [...armOf.keys()].filter((code) => code !== now);
     const answer = await replace(keys.cook, 'c1', other ?? '');
@@ -239,7 +239,7 @@ describe('POST /code_replacements', () => {
     expect(answer.message).toContain(now);
   });
 
-  it('finds nobody outside the limits of the key: 404, as for an unknown id', async () => {
+  it('answers 404 outside the limits of the key, as for an unknown id', async () => {
     const code = await packOf('w1');
     const outside = await replace(keys.cook, 'w1', code);
     expect(outside).toMatchObject({ status: 404, results: {} });
@@ -248,13 +248,13 @@ describe('POST /code_replacements', () => {
     expect((await replace(keys.cook, 'c1', code, { cause: 'stolen' })).status).toBe(400);
   });
 
-  it('is refused while any arm is out, in the words of a refused enrolment', async () => {
+  it('is refused while any arm is out of packs, in the words of a refused enrolment', async () => {
     const refused = await replace(keys.edc, 'w1', await packOf('w1'));
     const { message } = await enrol('x1', 'Kane');
     expect(refused).toMatchObject({ status: 409, message, results: {} });
   });
 
-  it('is refused after three of a participant: 422, but not for the pharmacy', async () => {
+  it('is refused after three replacements for a participant: 422, but not to the pharmacy', async () => {
     await enrol('c4', 'Cook');
     for (let n = 0; n < 3; n++) expect((await replace(keys.cook, 'c4', await packOf('c4'))).status).toBe(200);
     const code = await packOf('c4');
@@ -267,7 +267,7 @@ describe('POST /code_replacements', () => {
 });
 
 describe('POST /code_withdrawals', () => {
-  it('takes free packs away, each once', async () => {
+  it('withdraws free packs, each only once', async () => {
     const [verum, placebo] = [await freePack('C', 'ZZVERUM'), await freePack('C', 'ZZPLACEBO')];
     const dry = await withdraw(keys.cookPharmacy, [verum], { dry_run: true });
     expect([dry.status, dry.results]).toEqual([200, { effect: { counts: 'stays' } }]);
@@ -281,7 +281,7 @@ describe('POST /code_withdrawals', () => {
     expect(sealed).toContain(verum);
   });
 
-  it('is refused in the same words for a pack that is unknown, used, withdrawn or of other levels: 422', async () => {
+  it('is refused in the same words for a pack that is unknown, used, withdrawn or for other levels: 422', async () => {
     const withdrawn = (await mapOf(keys.pharmacy)).codes.find(
       ({ state }: { state: string }) => state === 'withdrawn',
     ).code;
@@ -299,8 +299,8 @@ describe('POST /code_withdrawals', () => {
   });
 });
 
-describe('an allocation that was made outside', () => {
-  it('names the pack that was given: one that is free, for the levels, and of the arm', async () => {
+describe('an allocation made outside the service', () => {
+  it('names the pack that was given, which must be free, for the levels and of the arm', async () => {
     const own = await freePack('C', 'ZZVERUM');
     const wrong = [...[await freePack('C', 'ZZPLACEBO'), await packOf('c1'), 'K001', 'X999']] as const;
     const messages = new Set<string>();
@@ -314,7 +314,7 @@ describe('an allocation that was made outside', () => {
     expect([status, results[0]['urn.code'], results[0].trt]).toEqual([200, own, 'ZZVERUM']);
   });
 
-  it('is tried out without telling which treatment a pack holds', async () => {
+  it('does not reveal in a dry run which treatment a pack holds', async () => {
     const [verum, placebo] = [await freePack('C', 'ZZVERUM'), await freePack('C', 'ZZPLACEBO')];
     const tries = [];
     for (const code of [verum, placebo]) tries.push(await force('f2', code, 'ZZVERUM', { dry_run: true }));
@@ -323,8 +323,8 @@ describe('an allocation that was made outside', () => {
   });
 });
 
-describe('POST /code_breaks by the pack', () => {
-  it('is about the participant who has it', async () => {
+describe('POST /code_breaks by pack code', () => {
+  it('breaks the code of the participant who has the pack', async () => {
     const code = await packOf('c1');
     const { status, results, headers } = await breakCode(keys.night, { code });
     expect(status).toBe(200);
@@ -335,14 +335,14 @@ describe('POST /code_breaks by the pack', () => {
     expect(JSON.stringify(record)).not.toContain('ZZ');
   });
 
-  it('is about the participant, too, if they had it before', async () => {
+  it('breaks the code of a participant who had the pack before', async () => {
     const { code, by } = events('CodeReplaced')[0]?.record.data ?? {};
     const { results } = await breakCode(keys.night, { code });
     expect(results).toEqual([expect.objectContaining({ id: 'c1', 'urn.code': by })]);
     expect(results[0].trt).toBe(armOf.get(code));
   });
 
-  it('is about the pack alone if nobody had it, and the same for a retry', async () => {
+  it('shows only the pack if nobody had it, and the same for a retry', async () => {
     const code = await freePack('C');
     const retry = { 'Idempotency-Key': 'child-1' };
     const { results, headers } = await breakCode(keys.cookNight, { code }, retry);
@@ -357,7 +357,7 @@ describe('POST /code_breaks by the pack', () => {
     expect(dry.results).toEqual({ effect: { counts: 'stays' } });
   });
 
-  it('finds no pack that is unknown or outside the limits of the key: 404 in the same words', async () => {
+  it('answers 404 in the same words for an unknown pack and one outside the limits of the key', async () => {
     const unknown = await breakCode(keys.cookNight, { code: 'X999' });
     expect(unknown).toMatchObject({ status: 404, results: [] });
     for (const asked of [{ code: 'K001' }, { code: await packOf('w1') }, { id: 'nobody' }])
@@ -410,7 +410,7 @@ describe('POST /code_breaks by the pack', () => {
 });
 
 describe('everything else', () => {
-  it('the list for statisticians has the code of the pack, also without arms', async () => {
+  it('the list for statisticians has the code of the pack, even without arms', async () => {
     for (const key of [keys.reader, keys.blinded]) {
       const headers = { 'X-API-Key': key, Accept: 'text/csv' };
       const response = await fetch(`${service.url}/study_participants?study=Relief`, { headers });
@@ -421,7 +421,7 @@ describe('everything else', () => {
     }
   });
 
-  it('an explanation names the pack that the participant got then', async () => {
+  it('an explanation names the pack that the participant got at the time', async () => {
     const { results } = await clientOf(service.url, keys.auditor).explain('Relief', 'c1');
     const [{ record }] = events('ParticipantRandomized') as [ReturnType<typeof storedLog>[number]];
     expect([results.id, results.code]).toEqual([record.data.participantId, record.data.code]);
@@ -468,7 +468,7 @@ describe('everything else', () => {
   });
 });
 
-/** Holds the write lock of the log. @returns what releases it */
+/** Holds the write lock of the log. @returns a function that releases it */
 async function hold(file: string): Promise<() => Promise<void>> {
   const script = join(import.meta.dirname, '../../support/lock-holder.mjs');
   const child = spawn(process.execPath, [script, file], { stdio: ['pipe', 'pipe', 'inherit'] });

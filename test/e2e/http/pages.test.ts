@@ -19,7 +19,7 @@ afterAll(() => service.stop());
 interface Got {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** As it came, not decompressed. */
+  /** As received, without decompression. */
   readonly body: Buffer;
 }
 
@@ -52,7 +52,7 @@ describe('the pages', () => {
     },
   );
 
-  it('run no script and no style but their own, stand in no frame, and tell nobody where they are', async () => {
+  it('run only their own scripts and styles, cannot be framed, and send no referrer', async () => {
     const { headers, body } = await get('/');
     expect(headers['content-security-policy']).toBe(
       "default-src 'none';script-src 'self';style-src 'self';img-src 'self';connect-src 'self';base-uri 'none';form-action 'none';frame-ancestors 'none'",
@@ -63,7 +63,7 @@ describe('the pages', () => {
     expect(body.toString()).not.toMatch(/<style|style=|<script(?![^>]* src=)/);
   });
 
-  it('have files that may be kept for ever, since their names change with their content', async () => {
+  it('have files that can be cached for ever, since their names change with their content', async () => {
     const { status, headers } = await get(script);
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('text/javascript; charset=utf-8');

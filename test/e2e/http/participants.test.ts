@@ -24,8 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-describe('POST answers with the record of the new participant alone', () => {
-  it('with its id, its levels, the treatment, the time and the user that owns the key', async () => {
+describe('POST answers with only the record of the new participant', () => {
+  it('with the id, the levels, the treatment, the time and the user that owns the key', async () => {
     const before = Math.floor(Date.now() / 1000) * 1000;
     await edc.randomize('Sleep', 'p-0', COOK);
     const { status, message, results } = await edc.randomize('Sleep', 'p-1', DUPAGE);
@@ -47,7 +47,7 @@ describe('POST answers with the record of the new participant alone', () => {
     expect(at).toBeLessThanOrEqual(Date.now());
   });
 
-  it('the order of the factors in the request does not matter', async () => {
+  it('whatever the order of the factors in the request', async () => {
     const { local_site, sex } = KANE;
     const { results } = await edc.randomize('Sleep', 'p-2', { local_site, sex });
     expect(Object.keys(results[0])).toEqual(['id', 'f_sex', 'f_local_site', 'trt', 'datetime', 'user']);
@@ -63,16 +63,16 @@ describe('an id is 1 to 128 code points:', () => {
     ['128 characters of four bytes', '😀'.repeat(128)],
     ['white space inside', 'a  b c'],
     ['é as one code point', 'caf\u00e9'],
-    ['a capital, which is another id', 'Caf\u00e9'],
-    ['characters that HTML, SQL and JSON know', `'"<b>&amp;--\\/`],
-    ['a name that objects of JavaScript have', '__proto__'],
+    ['a capital letter, which makes it a different id', 'Caf\u00e9'],
+    ['characters that are special in HTML, SQL and JSON', `'"<b>&amp;--\\/`],
+    ['a property name of JavaScript objects', '__proto__'],
   ])('%s', async (_, id) => {
     expect(await post(id)).toMatchObject({ status: 200, results: [{ id }] });
     expect((await edc.list('Ward', { id })).results).toMatchObject([{ id }]);
   });
 
   it.each([
-    ['none', '', 'id is empty'],
+    ['an empty one', '', 'id is empty'],
     ['129 characters', 'x'.repeat(129), 'id has more than 128 characters'],
     ['129 characters of four bytes', '😀'.repeat(129), 'id has more than 128 characters'],
     ['NUL', 'a\u0000b', 'id contains a control character'],
@@ -85,25 +85,25 @@ describe('an id is 1 to 128 code points:', () => {
     ['a leading no-break space', '\u00a0a', 'id begins or ends with white space'],
     ['a trailing ideographic space', 'a\u3000', 'id begins or ends with white space'],
     ['a leading line separator', '\u2028a', 'id begins or ends with white space'],
-    ['white space alone', ' ', 'id begins or ends with white space'],
+    ['only white space', ' ', 'id begins or ends with white space'],
   ])('and %s is refused', async (_, id, message) => {
     expect(await post(id)).toMatchObject({ status: 400, message, results: [] });
     expect(await edc.list('Ward', { id })).toMatchObject({ status: 400, message, results: [] });
   });
 
   it.each([
-    ['a character that nobody sees', '001\u200b', 'U+200B, which nobody sees'],
+    ['an invisible character', '001\u200b', 'U+200B, which nobody sees'],
     ['a soft hyphen', '0\u00ad01', 'U+00AD, which nobody sees'],
-    ['a change of the direction', '\u202e100', 'U+202E, which nobody sees'],
+    ['a change of direction', '\u202e100', 'U+202E, which nobody sees'],
     ['a tag', '001\u{e0031}', 'U+E0031, which nobody sees'],
     ['a no-break space', '0\u00a01', 'U+00A0, a space other than the common one (U+0020)'],
-    ['an empty pattern of Braille', '0\u28001', 'U+2800, a space other than the common one (U+0020)'],
-    ['a private character', '001\ue000', 'U+E000, which has no meaning that all agree on'],
+    ['an empty Braille pattern', '0\u28001', 'U+2800, a space other than the common one (U+0020)'],
+    ['a private-use character', '001\ue000', 'U+E000, which has no meaning that all agree on'],
     ['a character that does not exist', '001\u0378', 'U+0378, which has no meaning that all agree on'],
-    ['what stands for lost text', 'caf\ufffd', 'U+FFFD, which stands for text that was lost on the way'],
+    ['a replacement character', 'caf\ufffd', 'U+FFFD, which stands for text that was lost on the way'],
     ['é as two code points', 'cafe\u0301', 'U+0301, which Unicode also writes in another way'],
   ])(
-    'nor one that looks like another, by %s; it can be asked for, as an older version may have recorded it',
+    'and one that looks like another is refused: %s; but GET accepts it, since an older version may have recorded it',
     async (_, id, why) => {
       const before = (await edc.list('Ward')).results.length;
       expect(await post(id)).toMatchObject({
@@ -116,7 +116,7 @@ describe('an id is 1 to 128 code points:', () => {
     },
   );
 
-  it('is refused with every fault named', async () => {
+  it('and a refusal names every fault', async () => {
     const { message } = await post(` ${'x'.repeat(128)}\u0000`);
     expect(message).toBe(
       'id has more than 128 characters; id contains a control character; id begins or ends with white space',
@@ -233,7 +233,7 @@ describe('GET /study_participants', () => {
     [{ sex: 'Female', id: '2' }, []],
     [{ sex: 'Female', local_site: COOK.local_site }, []],
     [{ id: 'nobody' }, []],
-  ])('filters by id and by any factor, which all must hold: %j', async (filter, expected) => {
+  ])('filters by id and any factors, all of which must match: %j', async (filter, expected) => {
     expect(await ids(filter)).toEqual(expected);
   });
 
@@ -242,7 +242,7 @@ describe('GET /study_participants', () => {
     expect((await reader.list('Filtered', { sex: 'male' })).status).toBe(400);
   });
 
-  it('shows what POST answered', async () => {
+  it('shows the record that POST returned', async () => {
     const { results } = await reader.randomize('Filtered', '9', COOK);
     expect((await reader.list('Filtered', { id: '9' })).results).toEqual(results);
   });
@@ -251,7 +251,7 @@ describe('GET /study_participants', () => {
 describe('Urn-Revision', () => {
   const revision = ({ headers }: { headers: Headers }) => headers.get('urn-revision');
 
-  it('is the revision that an answer shows, or that the POST wrote', async () => {
+  it('is the revision that an answer shows, or that a POST wrote', async () => {
     const first = Number(revision(await edc.config('Exact')));
     expect(revision(await edc.list('Exact'))).toBe(String(first));
     expect(revision(await edc.randomize('Exact', 'r-1', { answer: 'Yes' }))).toBe(String(first + 1));
@@ -259,14 +259,14 @@ describe('Urn-Revision', () => {
     expect(revision(await edc.list('Exact', { id: 'r-1' }))).toBe(String(first + 2));
   });
 
-  it('stands on errors about a study, too, and on none that is about no study', async () => {
+  it('is also on errors about a study, but not on errors about none', async () => {
     const current = revision(await edc.config('Exact'));
     expect(revision(await edc.randomize('Exact', 'r-3', {}))).toBe(current);
     expect(revision(await edc.randomize('Exact', 'r-1', { answer: 'Yes' }))).toBe(current);
     expect(revision(await edc.config('None'))).toBeNull();
   });
 
-  it('begins at 0, the registration', async () => {
+  it('starts at 0, the registration', async () => {
     expect(revision(await edc.config('Sleep'))).toMatch(/^\d+$/);
     const folder = `${data}/fresh`;
     const { key } = await issueKeys(folder, { key: ['edc'] });
@@ -276,14 +276,14 @@ describe('Urn-Revision', () => {
   });
 });
 
-describe('what gives the next assignment away is for audit alone', () => {
-  it('starting_seed is a bare integer, exact, for audit', async () => {
+describe('only audit keys see what gives the next assignment away', () => {
+  it('starting_seed is a bare, exact integer for audit', async () => {
     const { text } = await auditor.config('Sleep');
     expect(text).toContain(`"starting_seed":${SLEEP_SEED},`);
     expect((await auditor.config('Ward')).text).toMatch(/"starting_seed":\d{1,39},/);
   });
 
-  it('other keys get the configuration without it', async () => {
+  it('other keys get the configuration without starting_seed', async () => {
     for (const key of [edc, blinded])
       expect((await key.config('Sleep')).results).toEqual({
         factors: {
@@ -299,7 +299,7 @@ describe('what gives the next assignment away is for audit alone', () => {
       });
   });
 
-  it('bg_state is the state after the draw, its integers bare and exact, for audit', async () => {
+  it('bg_state is the state after the draw, in bare, exact integers, for audit', async () => {
     await edc.randomize('Sleep', 'bg', COOK);
     const answer = await auditor.list('Sleep', { id: 'bg' });
     expect(answer.text).toMatch(
@@ -309,14 +309,14 @@ describe('what gives the next assignment away is for audit alone', () => {
     expect(record.bg_state.state.inc).toBeGreaterThan(2n ** 64n);
   });
 
-  it('other keys get records without it', async () => {
+  it('other keys get records without bg_state', async () => {
     for (const key of [edc, blinded])
       for (const record of (await key.list('Sleep')).results) expect(record).not.toHaveProperty('bg_state');
   });
 });
 
 describe('datetime', () => {
-  it('is an HTTP-date, or YYYY-MM-DD HH:MM:SS in UTC by configuration, of the same second', async () => {
+  it('is an HTTP-date, or if so configured, the same second as YYYY-MM-DD HH:MM:SS in UTC', async () => {
     await edc.randomize('Sleep', 'when', COOK);
     const [{ datetime }] = (await edc.list('Sleep', { id: 'when' })).results;
     const old = await serve({ data, studies: TRIALS, args: ['--datetime-format', 'sql'] });

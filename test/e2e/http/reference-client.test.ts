@@ -12,11 +12,11 @@ const python = [process.env['PYTHON'] || 'python3', '/usr/bin/python3'].find(
 );
 const skipped = python === undefined && !inCi;
 if (skipped) {
-  // biome-ignore lint/suspicious/noConsole: a test that is left out must be seen to be
+  // biome-ignore lint/suspicious/noConsole: a skipped test must be visible
   console.warn('SKIPPED: no Python with requests (hint: apt-get install python3-requests)');
 }
 
-describe.skipIf(skipped)('a client of the reference, unmodified (Python requests)', () => {
+describe.skipIf(skipped)('an unmodified client of the reference (Python requests)', () => {
   const data = temporaryFolders()();
   let service: Service;
   let keys: Record<'edc' | 'predictor', string>;
@@ -35,7 +35,7 @@ describe.skipIf(skipped)('a client of the reference, unmodified (Python requests
     return JSON.parse(execFileSync(python ?? 'python3', args, { encoding: 'utf8' }));
   };
 
-  it('reads, randomizes and is told of its errors', () => {
+  it('reads, randomizes and gets error answers', () => {
     const { config, randomized, again, participants, no_study, no_key, no_level } = run(keys.edc);
     expect(config).toMatchObject({
       http_status: 200,
@@ -54,7 +54,7 @@ describe.skipIf(skipped)('a client of the reference, unmodified (Python requests
     expect(no_level).toMatchObject({ http_status: 400, body: { status: 400, results: [] } });
   });
 
-  it('reads the large integers of audit exactly', () => {
+  it('reads the large integers for audit exactly', () => {
     const { seed, again, config } = run(keys.predictor);
     expect(seed).toBe(SLEEP_SEED);
     expect(config.http_status).toBe(200);

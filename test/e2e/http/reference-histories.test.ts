@@ -52,7 +52,7 @@ function recordOf(
   };
 }
 
-describe('over HTTP, participant by participant, the reference implementation is repeated', () => {
+describe('the service repeats the reference implementation over HTTP, participant by participant', () => {
   it.concurrent.each(histories)('in $configuration.name', async (history) => {
     const { randomize, list } = clientOf(service.url, key);
     const { name } = history.configuration;
@@ -67,7 +67,7 @@ describe('over HTTP, participant by participant, the reference implementation is
     expect(exactResults(await list(name))).toEqual(expected);
   });
 
-  it('2,100 times', () => {
+  it('for 2,100 participants in all', () => {
     expect(histories.reduce((sum, { participants }) => sum + participants.length, 0)).toBe(2100);
   });
 });

@@ -1,4 +1,4 @@
-/** People sign in, and their browsers hold a cookie in place of the key. */
+/** People sign in, and their browsers keep a cookie instead of the key. */
 import { copyFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -26,19 +26,21 @@ async function started(data: string, ...args: string[]): Promise<Service> {
 
 const operations = (data: string) =>
   storedLog(data).flatMap(({ stream, record }) => (stream === 'operations' ? [record] : []));
-const of = (data: string, user: string) =>
-  operations(data).flatMap(({ type, actor, data: said }) => (actor.user === user ? [{ type, ...said }] : []));
+const eventsOf = (data: string, user: string) =>
+  operations(data).flatMap(({ type, actor, data: details }) =>
+    actor.user === user ? [{ type, ...details }] : [],
+  );
 const recorded = (data: string, user: string, wanted: object) =>
   within(2000, async () => {
     try {
-      expect(of(data, user)).toContainEqual(expect.objectContaining(wanted));
+      expect(eventsOf(data, user)).toContainEqual(expect.objectContaining(wanted));
       return true;
     } catch {
       return false;
     }
   });
 
-/** What the service has logged is not here at once. */
+/** What the service logs takes a moment to arrive. */
 const logged = ({ output }: Service, text: string) => within(5000, async () => output.stderr.includes(text));
 
 describe('on the same machine', () => {
@@ -72,7 +74,7 @@ describe('on the same machine', () => {
     service = await started(data);
   });
 
-  it('signing in says who somebody is, and gives a cookie that only HTTP shows', async () => {
+  it('signing in says who has signed in, and sets an HTTP-only cookie', async () => {
     const one = browser();
     const { status, results, headers } = await one.signIn(keys.limited);
     expect(status).toBe(200);
@@ -93,7 +95,7 @@ describe('on the same machine', () => {
     expect((await one.ask('/session')).results).toEqual(results);
   });
 
-  it('the session does what the key may do, and is the same user', async () => {
+  it('a session may do what its key may do, as the same user', async () => {
     const one = await signedIn();
     const path = `/study_participants?${new URLSearchParams({ study: 'Sleep', id: 's1', ...COOK })}`;
     const { status, results } = await one.ask(path, { method: 'POST' });
@@ -106,7 +108,7 @@ describe('on the same machine', () => {
     expect((await limited.ask('/study_participants?study=Sleep')).text).not.toContain('ZZTREAT');
   });
 
-  it('the key stands in no cookie, record, log or answer', async () => {
+  it('the key is in no cookie, record, log or answer', async () => {
     const one = browser();
     const answer = await one.signIn(keys.site);
     const [, , , contents = ''] = (one.cookie ?? '').split('.');
@@ -123,7 +125,7 @@ describe('on the same machine', () => {
     expect(out).toMatchObject({ status: 200, message: 'Success', results: { recorded: true } });
     expect(out.headers.get('clear-site-data')).toBe('"cache", "storage"');
     expect(one.cookie).toBeUndefined();
-    const [began, ended, ...more] = of(data, 'ward');
+    const [began, ended, ...more] = eventsOf(data, 'ward');
     expect(began).toEqual({
       type: 'SessionBegan',
       sessionId: expect.stringMatching(/^[\w-]{22}$/),
@@ -132,7 +134,7 @@ describe('on the same machine', () => {
     expect(ended).toEqual({ ...began, type: 'SessionEnded' });
     expect(more).toEqual([]);
     const [{ actor }] = operations(data).filter(
-      ({ type, data: said }) => type === 'SessionBegan' && said.keyId === began.keyId,
+      ({ type, data: details }) => type === 'SessionBegan' && details.keyId === began.keyId,
     );
     expect(actor).toMatchObject({ user: 'ward', onBehalfOf: 'Ada' });
     expect(await commandOk(['operations', '--data', data, '--user', 'ward'])).toMatch(
@@ -140,7 +142,7 @@ describe('on the same machine', () => {
     );
   });
 
-  it('signing in anew ends the session that the browser had', async () => {
+  it('signing in again ends the browser’s earlier session', async () => {
     const one = browser();
     await one.signIn(keys.site);
     const { cookie } = one;
@@ -150,7 +152,7 @@ describe('on the same machine', () => {
     expect((await one.ask('/session')).status).toBe(401);
   });
 
-  it('an ended session is 401, whoever kept the cookie, and is no failed attempt', async () => {
+  it('an ended session is 401 even if the cookie was kept, and does not count as a failed attempt', async () => {
     const one = await signedIn();
     const { cookie = '' } = one;
     await one.signOut();
@@ -172,7 +174,7 @@ describe('on the same machine', () => {
     expect({ status, message }).toEqual({ status: 401, message: 'The session has ended; sign in again' });
   });
 
-  it('asking who is signed in before anybody is, is no failed attempt', async () => {
+  it('asking who is signed in before anybody has does not count as a failed attempt', async () => {
     for (let i = 0; i < 40; i++) {
       const { status, message } = await browser().ask('/session');
       expect({ status, message }).toEqual({ status: 401, message: 'There is no session; sign in' });
@@ -223,7 +225,7 @@ describe('on the same machine', () => {
       { 'Sec-Fetch-Site': 'cross-site' },
       { 'Sec-Fetch-Site': 'same-site' },
       { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://evil.example.org' },
-    ])('can use nobody’s session: %o', async (foreign) => {
+    ])('can use no session: %o', async (foreign) => {
       const { cookie = '' } = await signedIn();
       const headers = { ...foreign, Cookie: cookie };
       for (const [method, path] of [
@@ -237,13 +239,13 @@ describe('on the same machine', () => {
         expect(Object.values(results)).toEqual([]);
         expect(given.getSetCookie()).toEqual([]);
       }
-      // Nor sign anybody in.
+      // Nor can it sign anybody in.
       const body = { key: keys.stranger };
       expect((await send(`${service.url}/session`, { method: 'POST', headers: foreign, body })).status).toBe(
         403,
       );
       expect((await send(`${service.url}/session`, { headers: { Cookie: cookie } })).status).toBe(200);
-      expect(of(data, 'stranger')).toEqual([]);
+      expect(eventsOf(data, 'stranger')).toEqual([]);
     });
 
     it('is recorded as a refusal of the key', async () => {
@@ -271,7 +273,7 @@ describe('on the same machine', () => {
       expect((await send(`${service.url}/session`, { headers: { Cookie: cookie } })).status).toBe(200);
     });
 
-    it('is refused at a name that was given the address of this machine', async () => {
+    it('is refused under a host name that points to this machine', async () => {
       const { cookie = '' } = await signedIn();
       const headers = {
         Host: 'evil.example.org',
@@ -365,7 +367,7 @@ describe('on the same machine', () => {
 });
 
 describe('over HTTPS', () => {
-  it('the cookie is bound to the host, and the plain one of a sibling does not count', async () => {
+  it('the cookie is bound to the host, and a plain one from a sibling domain does not count', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'site', '--scope', 'read');
     const { cert, key: certKey } = certificate(newFolder());
@@ -386,7 +388,7 @@ describe('over HTTPS', () => {
     expect((await one.signOut()).status).toBe(200);
   });
 
-  it('behind a proxy that says so, or at the public address', async () => {
+  it('people sign in behind a trusted proxy that reports HTTPS, or at the public address', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'site', '--scope', 'read');
     const proxied = await started(data, '--trust-proxy', '1');
@@ -398,7 +400,7 @@ describe('over HTTPS', () => {
     const plain = { ...headers, 'X-Forwarded-Proto': 'http' };
     expect((await one.signIn(key, plain)).message).toContain('Signing in needs HTTPS');
 
-    // Without trust, anybody could say that it was HTTPS.
+    // Without --trust-proxy, anybody could claim to use HTTPS.
     const direct = new CookieClient((await started(data)).url, undefined, 'https://urn.example.org');
     expect((await direct.signIn(key, headers)).status).toBe(403);
 
@@ -414,7 +416,7 @@ describe('over HTTPS', () => {
   });
 
   it.each(['http://urn.example.org', 'urn.example.org', 'https://urn.example.org/urn', 'https://a@b'])(
-    '%s is no public address',
+    '%s is not a public address',
     async (url) => {
       const { code, stderr } = await urn(['serve', '--data', newFolder(), '--public-url', url]);
       expect(code).toBe(2);
@@ -424,7 +426,7 @@ describe('over HTTPS', () => {
 });
 
 describe('by the clock', () => {
-  it('a session ends 30 minutes after the last act, and 12 hours after the sign-in', async () => {
+  it('a session ends 30 minutes after the last action, and 12 hours after the sign-in', async () => {
     const data = newFolder();
     const clock = join(newFolder(), 'clock');
     const module = pathToFileURL(join(import.meta.dirname, '../../support/shifted-clock.mjs'));
@@ -471,16 +473,16 @@ describe('several instances of one log', () => {
     return { one, other };
   };
 
-  it('share the sessions, and a sign-out at one is heard by the other within a second', async () => {
+  it('share sessions, and a sign-out at one reaches the other within a second', async () => {
     const { one, other } = await browsers();
     const { cookie } = other;
     expect((await other.ask('/session')).status).toBe(200);
     expect((await one.signOut()).results).toEqual({ recorded: true });
-    const hasHeard = async () => {
+    const isSignedOut = async () => {
       other.cookie = cookie;
       return (await other.ask('/session')).status === 401;
     };
-    expect(await within(15_000, hasHeard)).toBeLessThan(1000);
+    expect(await within(15_000, isSignedOut)).toBeLessThan(1000);
     await both[1].kill();
     both = [both[0], await started(data)];
     other.cookie = cookie;
@@ -489,7 +491,7 @@ describe('several instances of one log', () => {
     expect((await restarted.ask('/session')).status).toBe(401);
   });
 
-  it('take a new session key without a restart; what the one before it sealed is still opened', async () => {
+  it('take a new session key without a restart, and still open what the previous one sealed', async () => {
     const { one, other } = await browsers();
     const file = join(data, 'session-key');
     const before = readFileSync(file, 'utf8');
@@ -497,7 +499,7 @@ describe('several instances of one log', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readFileSync(file, 'utf8')).toContain(`\n${before.trim()} replaced 20`);
     await new Promise((resolve) => setTimeout(resolve, 1100));
-    // The first look after the change.
+    // The first request after the change makes the service read the key.
     for (const browser of [one, other]) await browser.ask('/session');
     const fresh = new CookieClient(both[0].url);
     await fresh.signIn(key);
@@ -510,7 +512,7 @@ describe('several instances of one log', () => {
     expect((await one.signIn(key)).status).toBe(200);
   });
 
-  it('with folders of their own are given one key', async () => {
+  it('share sessions across folders if given the same key', async () => {
     const { one } = await browsers();
     const own = join(newFolder(), 'key');
     copyFileSync(join(data, 'session-key'), own);
@@ -522,7 +524,7 @@ describe('several instances of one log', () => {
     expect((await stranger.ask('/session')).status).toBe(401);
   });
 
-  it('a session key that is lost or damaged while the service runs stays in use', async () => {
+  it('keep using a session key that is lost or damaged while they run', async () => {
     const { one } = await browsers();
     const file = join(data, 'session-key');
     const kept = readFileSync(file);
@@ -536,8 +538,8 @@ describe('several instances of one log', () => {
   });
 });
 
-describe('while the log takes no records', () => {
-  it('people sign in, and are told that a sign-out holds in their browser only', async () => {
+describe('while the log cannot be written', () => {
+  it('people can sign in, and are told that a sign-out applies only to their browser', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'night', '--scope', 'read');
     const service = await started(data);
@@ -569,6 +571,6 @@ describe('while the log takes no records', () => {
     expect(out.headers.get('clear-site-data')).toBe('"cache", "storage"');
     one.cookie = cookie;
     expect((await one.ask('/session')).status).toBe(401);
-    expect(of(data, 'night')).toEqual([]);
+    expect(eventsOf(data, 'night')).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** Lists that are sorted, searched and paged by their place, as the pages for people ask for them. The real service. */
+/** Lists sorted, searched and paged by position, as the web pages request them from the real service. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, ask, checked, clientOf } from '../../support/client.ts';
 import { parseCsv } from '../../support/csv.ts';
@@ -107,13 +107,13 @@ describe('the order of a list', () => {
     expect(answer.text).not.toMatch(/trt|ZZTREAT/);
   });
 
-  it('is of those whom a limited key may know, and so is the total', async () => {
+  it('has only the participants that a limited key can see, and so does the total', async () => {
     const answer = await list({ 'urn.sort': 'id', 'urn.limit': '1' }, keys.cook);
     expect([idsOf(answer), totalOf(answer)]).toEqual([['c-1'], '3']);
     expect(totalOf(await list({ 'urn.search': 'D-9' }, keys.cook))).toBe('0');
   });
 
-  it.each(['read', 'blinded'] as const)('never is by treatment, nor names one (%s)', async (name) => {
+  it.each(['read', 'blinded'] as const)('never uses or names the treatment (%s)', async (name) => {
     const key = name === 'read' ? keys.edc : keys.blinded;
     for (const sort of ['trt', 'treatment', 'f_trt', 'f_none', ''])
       expect(
@@ -124,7 +124,7 @@ describe('the order of a list', () => {
       ).toMatchObject({ status: 400, message: 'urn.sort must be one of time, id, f_sex, f_local_site' });
   });
 
-  it('is that of the moment asked for', async () => {
+  it('is that at the requested revision', async () => {
     const past = { 'urn.revision': '5', 'urn.bg_state': 'omit' };
     expect(await ids({ ...past, 'urn.sort': 'id' }, keys.auditor)).toEqual([
       'c-1',
@@ -136,7 +136,7 @@ describe('the order of a list', () => {
     expect(await ids({ ...past, 'urn.search': 'd-9' }, keys.auditor)).toEqual([]);
   });
 
-  it('is kept in comma-separated values', async () => {
+  it('is the same in CSV', async () => {
     const query = new URLSearchParams({ study: 'Sleep', 'urn.sort': 'id', 'urn.search': 'C-' });
     const response = await fetch(`${service.url}/study_participants?${query}`, {
       headers: { 'X-API-Key': keys.blinded, Accept: 'text/csv' },
@@ -166,13 +166,13 @@ describe('a search', () => {
     expect([idsOf(answer), totalOf(answer)]).toEqual([expected, String(expected.length)]);
   });
 
-  it('goes with filters, an order and a page', async () => {
+  it('can be combined with filters, an order and a page', async () => {
     const page = { 'urn.search': '-', 'urn.sort': 'id', 'urn.limit': '1', 'urn.offset': '1', sex: 'Male' };
     const answer = await list(page);
     expect([idsOf(answer), totalOf(answer), answer.headers.get('urn-next')]).toEqual([['c-2'], '4', null]);
   });
 
-  it('can go on by revision', async () => {
+  it('can be continued by revision', async () => {
     const first = await list({ 'urn.search': 'c-', 'urn.limit': '2' });
     expect([idsOf(first), totalOf(first)]).toEqual([['c-2', 'C-11'], '3']);
     const from = first.headers.get('urn-next') ?? '';
@@ -215,7 +215,7 @@ describe('problems', () => {
       expect(message).toContain(part);
   });
 
-  it('other routes have no such parameters', async () => {
+  it('include these parameters on other routes', async () => {
     const parameters = { study: 'Sleep', 'urn.sort': 'id' };
     const answer = await ask(service.url, '/study_config', { key: keys.edc, parameters });
     expect(answer).toMatchObject({ status: 400, message: 'urn.sort is not a parameter of study_config' });

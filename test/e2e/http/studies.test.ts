@@ -1,4 +1,4 @@
-/** The studies that a key may see, as the first page after the sign-in asks for them. The real service. */
+/** The studies that a key may see, as the first page after sign-in requests them from the real service. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { postJson } from '../../support/post-json.ts';
@@ -47,7 +47,7 @@ describe('the studies of a key', () => {
       protocol: { version: '2.0', date: '2027-01-10' },
     });
     expect(results[1]).toEqual({ study: 'Ward', mode: 'test', state: 'open', enrolled: 0 });
-    // These are of one study.
+    // These headers belong to a single study.
     expect([headers.get('urn-revision'), headers.get('urn-mode')]).toEqual([null, null]);
   });
 
@@ -69,7 +69,7 @@ describe('the studies of a key', () => {
     ).results;
     expect(await sleep(keys.edc)).toMatchObject({ enrolled, last_allocation_at: third });
     expect(await sleep(keys.desk)).toMatchObject({ enrolled: 3, last_allocation_at: third });
-    // Of a key of one site: times of the others are nobody's business.
+    // A key for one site does not see the times of other sites.
     expect(await sleep(keys.cook)).toMatchObject({ enrolled: 2, last_allocation_at: second });
     expect((await studies(keys.cook)).text).not.toContain(third);
   });
@@ -97,7 +97,7 @@ describe('the studies of a key', () => {
     expect(await sleep(keys.edc)).toMatchObject({ target: 320, protocol: { version: '3.0' } });
   });
 
-  it('name no arm to anybody', async () => {
+  it('name no arm', async () => {
     for (const key of Object.values(keys))
       expect((await studies(key)).text).not.toMatch(/ZZTREAT|Left|trt|treat/);
   });
@@ -148,13 +148,13 @@ describe('a study that cannot be read', () => {
   const studies = async (key: string) => (await ask(service.url, '/studies', { key })).results;
   const SLEEP = { study: 'Sleep', mode: 'test', state: 'unreadable' };
 
-  it('is there without figures, in its place', async () => {
+  it('is listed in its place, without figures', async () => {
     const [first, second] = await studies(keys.edc);
     expect([first, second.study]).toEqual([SLEEP, 'Ward']);
     expect(await studies(keys.cook)).toEqual([SLEEP]);
   });
 
-  it('is there for who knows its name, even if its registration cannot be read', async () => {
+  it('is listed for a key that names it, even if its registration cannot be read', async () => {
     expect(await studies(keys.named)).toEqual([SLEEP, { study: 'Exact', state: 'unreadable' }]);
     expect((await studies(keys.edc)).map(({ study }: { study: string }) => study)).not.toContain('Exact');
   });

@@ -1,4 +1,4 @@
-/** What a form asks about a new participant, from the real service. */
+/** What a form needs to ask about a new participant, from the real service. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ask } from '../../support/client.ts';
 import { postJson } from '../../support/post-json.ts';
@@ -28,7 +28,7 @@ const amended = (amendment: number, ...changes: object[]) =>
     ...{ study: 'Sleep', amendment, reason: 'protocol 2', changes },
   });
 
-it('has the factors and the pattern of ids, and no arm', async () => {
+it('the form has the factors and the id pattern, but no arm', async () => {
   const { status, results, text } = await form('writer');
   expect(status).toBe(200);
   const sites = [COOK.local_site, DUPAGE.local_site, KANE.local_site];
@@ -43,7 +43,7 @@ it('has the factors and the pattern of ids, and no arm', async () => {
   expect((await form('reader')).status).toBe(403);
 });
 
-it('has what takes participants, within the limits of the key, under their present names', async () => {
+it('the form has only open levels within the limits of the key, under their current names, and no retired factors', async () => {
   const ofSite = { factor: 'local_site' };
   const { status, message } = await amended(
     1,

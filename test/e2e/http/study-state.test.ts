@@ -25,7 +25,7 @@ async function begun<S extends { readonly url: string }>(
   return { key, service };
 }
 
-/** What /readyz and /metrics say of the studies: the states that any study is in. */
+/** What /readyz and /metrics say about the studies; the states are those that any study is in. */
 async function statesOf(url: string) {
   const { message } = await ask(url, '/readyz');
   const writing = await ask(url, '/readyz', { parameters: { 'urn.for': 'writing' } });
@@ -40,7 +40,7 @@ async function statesOf(url: string) {
   };
 }
 
-/** What a study that takes no new participants still does. */
+/** Checks what a study that takes no new participants still does. */
 async function expectAllButNewParticipants(url: string, key: string): Promise<void> {
   const { config, list, randomize } = clientOf(url, key);
   expect((await config('Sleep')).status).toBe(200);
@@ -99,7 +99,7 @@ describe('a paused study', () => {
     expect((await clientOf(service.url, key).randomize('Ward', 'meanwhile', { ward: 'b' })).status).toBe(200);
   });
 
-  it('is paused in every process, also after a restart', async () => {
+  it('is paused in every process, even after a restart', async () => {
     const other = await serve({ data, studies: TRIALS });
     expect((await clientOf(other.url, key).randomize('Sleep', 'new', COOK)).status).toBe(409);
     await other.stop();
@@ -110,9 +110,9 @@ describe('a paused study', () => {
     await within(1_000, async () => (await post('after')).status === 200);
   });
 
-  it('was paused and resumed for reasons that are recorded', () => {
-    const told = storedLog(data).filter(({ record }) => /^Study(Paused|Resumed)$/.test(record.type));
-    expect(told.map(({ record }) => [record.type, record.data, record.actor.cli])).toEqual([
+  it('has the reasons for pausing and resuming it in the log', () => {
+    const changes = storedLog(data).filter(({ record }) => /^Study(Paused|Resumed)$/.test(record.type));
+    expect(changes.map(({ record }) => [record.type, record.data, record.actor.cli])).toEqual([
       ['StudyPaused', { reason: 'a question – to the board' }, true],
       ['StudyResumed', { reason: 'a question – to the board' }, true],
     ]);
@@ -158,7 +158,7 @@ describe('a study whose file changed', () => {
     await service.stop();
   });
 
-  it('is shown as suspended by the service, and by commands that are given the same file', async () => {
+  it('is shown as suspended by the service, and by commands given the same file', async () => {
     const studies = TRIALS.replace('ZZTREATA', 'Other');
     service = await serveHere(data, studies);
     expect(await statesOf(service.url)).toEqual({
@@ -190,9 +190,9 @@ describe('a study whose file changed', () => {
     await service.stop();
   });
 
-  it('is paused first, when it is paused as well', async () => {
+  it('is paused rather than suspended if it is both', async () => {
     const studies = TRIALS.replace('ZZTREATA', 'Other');
-    // A process of its own, since the commands must reach it through the store.
+    // A separate process, since the commands must reach it through the store.
     const apart = await serve({ data, studies });
     const post = () => clientOf(apart.url, key).randomize('Sleep', 'new', COOK);
     await commandOk(['studies', 'pause', 'Sleep', '--reason', 'changed file', '--data', data]);
@@ -202,13 +202,13 @@ describe('a study whose file changed', () => {
     await apart.stop();
   });
 
-  it('continues if the file is as it was, whatever its target enrollment', async () => {
+  it('continues if the file is as before, whatever its target enrollment', async () => {
     service = await serveHere(data, TRIALS.replace('mode: test', 'mode: test\n  target_enrollment: 9'));
     expect((await clientOf(service.url, key).randomize('Sleep', 'after', COOK)).status).toBe(200);
     await service.stop();
   });
 
-  it('continues if the file does not name it any more', async () => {
+  it('continues if the file no longer names it', async () => {
     service = await serveHere(data, 'New:\n  treatments: [a, b]\n  factors: {x: [y]}\n');
     const { randomize, config } = clientOf(service.url, key);
     expect((await randomize('Sleep', 'unnamed', COOK)).status).toBe(200);
@@ -231,7 +231,7 @@ describe('a study whose stream is damaged', () => {
   });
   afterAll(() => service.stop());
 
-  it('answers 503 to everything: nothing may be decided on what cannot be read', async () => {
+  it('answers 503 to everything: nothing may be decided from what cannot be read', async () => {
     const { config, list, randomize } = clientOf(service.url, key);
     for (const answer of [
       await config('Sleep'),

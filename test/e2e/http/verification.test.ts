@@ -1,4 +1,4 @@
-/** GET /verification, of the real service on real logs: a sound one, and one that was changed while it was stopped. */
+/** GET /verification, from the real service on real logs: a sound one, and one changed while the service was stopped. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { resealRecord } from '../../support/altered-log.ts';
@@ -13,7 +13,7 @@ import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
 const data = newFolder();
-/** Enough that its verification takes some seconds. */
+/** A study so long that verifying it takes a few seconds. */
 const LONG = CONFIGURATION.name;
 const PARTICIPANTS = 30_000;
 
@@ -63,10 +63,10 @@ describe('a sound study', () => {
     expect([answer.status, answer.headers.get('urn-revision')]).toEqual([200, '3']);
     const { caution, seconds: _, ...shown } = answer.results;
     expect(caution).toContain('proves less');
-    const told = JSON.parse(
+    const printed = JSON.parse(
       await commandOk(['verify', '--data', data, '--study', 'Sleep', '--json', '--no-last-checkpoints']),
     );
-    const { seconds: _s, trusted: _t, untrustedKey: _u, ...report } = told;
+    const { seconds: _s, trusted: _t, untrustedKey: _u, ...report } = printed;
     expect(shown).toEqual(report);
     expect(shown).toMatchObject({ ok: true, selfConsistentOnly: true, unusedCheckpoints: [] });
     expect(shown.streams.map((one: { stream: string }) => one.stream)).toEqual(['log', 'access', stream]);
@@ -78,7 +78,7 @@ describe('a sound study', () => {
     });
   });
 
-  it('that the report was read is recorded before it is sent', async () => {
+  it('has the reading of its report recorded before the report is sent', async () => {
     const shown = () =>
       storedLog(data).flatMap(({ record }) =>
         record.type === 'EvidenceDisclosed' && record.data.what === 'verification' ? [record] : [],
@@ -95,7 +95,7 @@ describe('a sound study', () => {
     );
   });
 
-  it('is compared with a receipt', async () => {
+  it('can be compared with a receipt', async () => {
     const answer = await verify('auditor', { checkpoint: receipts[1] ?? '' });
     expect(answer.results).toMatchObject({ ok: true, selfConsistentOnly: true, unusedCheckpoints: [] });
     expect(ofStream(answer, stream).evidence).toMatchObject({
@@ -106,7 +106,7 @@ describe('a sound study', () => {
     });
   });
 
-  it('fails with a receipt that another key signed', async () => {
+  it('fails with a receipt signed by another key', async () => {
     const [text = '', signature = ''] = Buffer.from(receipts[1] ?? '', 'base64')
       .toString()
       .split('\n\n');
@@ -133,8 +133,8 @@ describe('a sound study', () => {
     }
   });
 
-  it('answers fit the schema of the OpenAPI document', async () => {
-    // biome-ignore lint/suspicious/noExplicitAny: what it is, is for the test to say.
+  it('has reports that fit the schema in the OpenAPI document', async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: the test checks what is in it.
     const document: any = await (await fetch(`${service.url}/openapi.json`)).json();
     const { get } = document.paths['/verification'];
     expect(get.parameters.map(({ name }: { name: string }) => name)).toEqual(['study', 'checkpoint']);
@@ -149,8 +149,8 @@ describe('a sound study', () => {
   });
 });
 
-describe('verification is permitted to', () => {
-  it('keys with the scope audit, for their studies', async () => {
+describe('a request for a verification', () => {
+  it('needs the scope audit, and a study that the key may see', async () => {
     for (const name of ['edc', 'reader', 'blind'] as const) {
       const { status, results } = await verify(name);
       expect([status, results]).toEqual([403, []]);
@@ -180,13 +180,13 @@ describe('verification is permitted to', () => {
       { checkpoint: 'x', trust: 'urn+1+2' },
       /^trust is not a parameter of verification; checkpoint is not the base64/,
     ],
-  ])('what is wrong with %j is said', async (parameters, message) => {
-    const { status, message: said, results } = await verify('auditor', parameters);
+  ])('is refused with the reason: %j', async (parameters, message) => {
+    const { status, message: actual, results } = await verify('auditor', parameters);
     expect([status, results]).toEqual([400, []]);
-    expect(said).toMatch(message);
+    expect(actual).toMatch(message);
   });
 
-  it('a parameter is given once', async () => {
+  it('must give each parameter only once', async () => {
     const parameters = [
       ['study', 'Sleep'],
       ['checkpoint', receipts[0] ?? ''],
@@ -197,8 +197,8 @@ describe('verification is permitted to', () => {
 });
 
 /**
- * Begins a verification, and resolves once it is seen under way. What asks whether it is may have come first itself, and
- * have had it refused: then it is begun again.
+ * Begins a verification, and resolves once it is seen under way. If the request that checks for it gets in first, so
+ * that the verification is refused, it is begun again.
  */
 async function begun<T>(begin: () => Promise<T>): Promise<{ readonly answer: Promise<T> }> {
   for (;;) {
@@ -229,14 +229,14 @@ describe('while a long study is verified', () => {
     expect(new Set(posted)).toEqual(new Set([200]));
     const { status, results } = await over;
     expect([status, results.ok]).toEqual([200, true]);
-    // What was appended after the beginning is left out.
+    // What was appended after the start is left out.
     const { records } = ofStream({ results } as Answer, results.streams[2].stream);
     expect(records).toBeGreaterThan(PARTICIPANTS);
     expect(records).toBeLessThan(PARTICIPANTS + 1 + posted.length);
     expect((await verify('auditor')).status).toBe(200);
   });
 
-  it('says how far it is, to those who may verify the study', async () => {
+  it('its progress is shown to those who may verify the study', async () => {
     const progress = (name: Name, study: string) =>
       ask(service.url, '/verification_progress', { key: keys[name], parameters: { study } });
     const seen: number[] = [];
@@ -294,7 +294,7 @@ describe('a log that was changed while the service was stopped', () => {
     service = await serve({ data });
   });
 
-  it('what the service takes in and does not follow from what was before is found, and what receipts say of it', async () => {
+  it('a change that the service loads without noticing is found, as is what receipts prove about it', async () => {
     expect(
       (await ask(service.url, '/study_participants', { key: keys.reader, parameters: { study: 'Sleep' } }))
         .status,
@@ -311,7 +311,7 @@ describe('a log that was changed while the service was stopped', () => {
     expect(ofStream(before, stream).evidence).toMatchObject({ matching: 1, matchingSize: 2, failing: 0 });
   });
 
-  it('a study that answers nothing else, because a record cannot be read, is verified', async () => {
+  it('a study with an unreadable record, which answers nothing else, is verified', async () => {
     const parameters = { study: 'Ward' };
     expect((await ask(service.url, '/records', { key: keys.ward, parameters })).status).toBe(503);
     const answer = await verify('ward', parameters);
@@ -321,7 +321,7 @@ describe('a log that was changed while the service was stopped', () => {
       divergence: { revision: 3, field: 'leaf' },
       notReplayed: 1,
     });
-    // To other keys it exists as little as before.
+    // Keys still see no more than they may.
     expect((await verify('ward', { study: 'Patterned' })).status).toBe(404);
     expect((await verify('reader', parameters)).status).toBe(403);
   });
