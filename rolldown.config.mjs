@@ -34,11 +34,6 @@ export default defineConfig({
         handler: (code) => code.replace(DEVELOPED_WITH, '$1'),
       },
     },
-    {
-      // zod's own messages in fifty languages, which are not used.
-      name: 'zod-without-languages',
-      load: { filter: { id: /node_modules\/zod\/v4\/locales\/index\.js$/ }, handler: () => 'export {};' },
-    },
   ],
   // Packages with files of their own: native code, protocol definitions, the assets of Swagger UI. And kafkajs, because the
   // tests kill a relay inside it.

@@ -140,14 +140,8 @@ function routeOperation(app: Express, parts: HttpParts): void {
         plain(response, registry.contentType, text);
       },
     });
-  // Made when first asked for: most runs of the service are never asked.
-  let document: string | undefined;
-  route(app, '/openapi.json', '[]', {
-    GET: (_, response) => {
-      document ??= JSON.stringify(openApiDocument(parts.version), null, 2);
-      plain(response, 'application/json', document);
-    },
-  });
+  const document = JSON.stringify(openApiDocument(parts.version), null, 2);
+  route(app, '/openapi.json', '[]', { GET: (_, response) => plain(response, 'application/json', document) });
 }
 
 /** The application without its routes: what every request passes through first. */
