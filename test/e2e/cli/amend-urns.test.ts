@@ -1,4 +1,4 @@
-/** urn studies amend, where arms, ratio, urns or factors change: what it shows, and what becomes of the urns. */
+/** urn studies amend, where arms, ratio, urns or factors change: what it shows, and what happens to the urns. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -162,7 +162,7 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
     );
   });
 
-  it('names the keys that can enter nobody new', async () => {
+  it('names the keys that can no longer enter anybody', async () => {
     const log = await openLog({ data }, OPERATOR);
     await log.rebuild();
     const ids: string[] = [];
@@ -234,7 +234,7 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
       /yaml:6: ratio: 20:20:1: there would be 41 slots/,
     ],
     [
-      'a history that nothing touches',
+      '--history where no change touches the urns',
       STUDY.replace('blinded', 'open'),
       ['--history', 'restart'],
       /^urn: --history: no change touches the urns/,

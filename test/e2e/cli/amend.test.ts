@@ -1,4 +1,4 @@
-/** urn studies amend: the studies file says the new design, and everything follows from its difference to that in force. */
+/** urn studies amend: the studies file says the new design, and everything follows from how it differs from the one in force. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -138,7 +138,7 @@ effect             No count in any urn changes. A new level begins with the same
     expect(past).not.toMatch(/amendments|closed/);
   });
 
-  it('tells a file of an earlier design from one that never was in force', async () => {
+  it('distinguishes a file of an earlier design from one that was never in force', async () => {
     await amend(withSites(COOK, DUPAGE, MCLEAN), ...RUIZ);
     const check = (text: string) => command(['studies', 'check', '--data', data, '--studies', file(text)]);
     const behind = await check(LIVE);
@@ -153,7 +153,7 @@ effect             No count in any urn changes. A new level begins with the same
     expect(back.stdout).toContain(`"${MCLEAN}" takes no new participants (nobody has it)`);
   });
 
-  it('keeps the limits of a level that is closed, for the day on which it is opened again', async () => {
+  it('keeps the limits of a level that is closed, for the day on which it is reopened', async () => {
     await amend(withSites(COOK).replace(/limits:\n.*\n/, 'limits: {total: 300}\n'), ...RUIZ);
     await amend(LIVE.replace('levels:', 'total: 300\n    levels:'), ...RUIZ);
     expect(amendments().map(({ changes }) => changes)).toEqual([
@@ -193,7 +193,7 @@ effect             No count in any urn changes. A new level begins with the same
     expect(amendments()).toEqual([]);
   });
 
-  it('records a new version of the protocol alone, from the file or from --protocol', async () => {
+  it('records just a new version of the protocol, from the file or from --protocol', async () => {
     expect((await amend(LIVE, ...RUIZ, '--protocol', '2.0')).code).toBe(0);
     const stated = (version: string) =>
       LIVE.replace('mode: live', `mode: live\n  protocol: {version: "${version}"}`);
@@ -206,7 +206,7 @@ effect             No count in any urn changes. A new level begins with the same
     ]);
   });
 
-  it('refuses a live study without an approval, but tells what it would be', async () => {
+  it('refuses a live study without an approval, but says what would change', async () => {
     const refused = await amend(withSites(COOK, DUPAGE, MCLEAN));
     expect(refused).toMatchObject({ code: 2, stdout: '' });
     expect(refused.stderr).toMatch(
@@ -230,7 +230,7 @@ effect             No count in any urn changes. A new level begins with the same
     expect(stderr).toMatch(/factors\.site: new level "30-Dupage": a level had this name/);
   });
 
-  it('prints for machines what was recorded, and whether', async () => {
+  it('prints as JSON what was recorded, and whether it was', async () => {
     const wished = withSites(COOK, DUPAGE, MCLEAN);
     const changes = [{ kind: 'level-added', factor: 'site', level: MCLEAN }];
     const json = async (...args: string[]) => JSON.parse((await amend(wished, '--json', ...args)).stdout);
@@ -243,7 +243,7 @@ effect             No count in any urn changes. A new level begins with the same
 
   it.each([
     ['a study that the file does not name', LIVE.replace('Sleep', 'Wake'), [], /has no study "Sleep"/],
-    ['an approval that is none', LIVE, ['--approved-by', 'me'], /the role is missing/],
+    ['an approval that is not one', LIVE, ['--approved-by', 'me'], /the role is missing/],
     ['a file with mistakes', LIVE.replace('live', 'alive'), [], /the studies file is refused/],
     ['--alias alone', LIVE, ['--alias'], /--alias belongs to --rename/],
   ] as const)('refuses %s with exit code 2', async (_, text, args, message) => {
@@ -252,7 +252,7 @@ effect             No count in any urn changes. A new level begins with the same
     });
   });
 
-  it('waits until a history is in', async () => {
+  it('is not possible while a history is imported', async () => {
     data = await registerIn(newFolder(), LIVE);
     const log = await openLog({ data }, OPERATOR);
     await log.rebuild();

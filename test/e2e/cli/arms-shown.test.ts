@@ -91,7 +91,7 @@ all                     1 (0.5)  1 (1.0)  0 (0.0)     2 (0.7)
     expect(await commandOk(['verify', '--data', data])).toContain('no fault was found');
   });
 
-  it('shows an earlier moment by the design of then', async () => {
+  it('shows an earlier moment with the design of that time', async () => {
     const text = await show('--revision', '8');
     expect(text).toMatch(/^ratio +2:1:1 \("A" 2, "B" 1, "C" 1\)$/m);
     expect(text).toMatch(/^ +A +B +C$/m);
@@ -124,7 +124,7 @@ describe('urn export --format reference-csv', () => {
 describe('urn explain', () => {
   const explain = (id: string) => commandOk(['explain', '--study', 'Sleep', '--id', id, '--data', data]);
 
-  it('names each slot of an arm, says what is left out, and marks the drawn slot alone', async () => {
+  it('names each slot of an arm, says what is left out, and marks only the drawn slot', async () => {
     const text = await explain('12');
     expect(text).toContain('3 participants counted before, since the urns began anew at revision 10.');
     expect(text).toContain('Closed arms are left out, with their participants: C.');

@@ -1,4 +1,4 @@
-/** urn codes, and what else the command line says of packs. */
+/** urn codes, and what else the command line says about packs. */
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
@@ -99,7 +99,7 @@ async function mapOf(data: string): Promise<Mapped[]> {
   return packs;
 }
 
-/** Runs it while the log takes so many records and no more. */
+/** Runs it while the log accepts this many records and no more. */
 async function failingAfter<T>(records: number, run: () => Promise<T>): Promise<T> {
   const { submit } = Studies.prototype;
   const spy = vi.spyOn(Studies.prototype, 'submit').mockImplementation(function (this: Studies, ...asked) {
@@ -458,7 +458,7 @@ describe('a replacement', () => {
 describe('a code-break by the pack', () => {
   const why = ['--category', 'emergency', '--reason', 'a child swallowed tablets'];
 
-  it('is about the participant who has it, or had it, or about the pack alone', async () => {
+  it('is about the participant who has or had it, or only about the pack', async () => {
     const data = await stocked();
     const { said } = commandsOn(data);
     const map = await mapOf(data);

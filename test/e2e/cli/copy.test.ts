@@ -1,4 +1,4 @@
-/** urn copy beside the real service: what it refuses, giving a move up, and what else must not open a log that was moved. */
+/** urn copy beside the real service: what it refuses, giving a move up, and which commands must not open a log that was moved. */
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -257,7 +257,7 @@ it('a log moves to EventStoreDB, and none of the credentials are recorded', asyn
     const [source] = running as [Service];
     await source.stop();
     const url = server.connectionString();
-    // A prefix that nobody uses, as a mistyped one, is no log, and none is begun there.
+    // A prefix that nobody uses, such as a mistyped one, has no log, and none is begun there.
     const nothing = ['--store', url, '--stream-prefix', 'trails'];
     for (const args of [
       ['copy', '--data', place('home'), '--to', `sqlite:${database('none')}`],

@@ -75,7 +75,7 @@ describe.skipIf(python === undefined)('the reference', () => {
     return { ...answer, written: readFileSync(out, 'utf8') };
   };
 
-  it('is what the stand-in stands for: it writes and goes on like the reference itself', () => {
+  it('is matched by its stand-in, which writes and goes on like the reference itself', () => {
     const file = join(newFolder(), 'history.csv');
     writeFileSync(file, REFERENCE_EXPORT);
     const study = referenceStudy();

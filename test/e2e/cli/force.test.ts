@@ -233,7 +233,7 @@ describe('a wrong entry', () => {
     expect(JSON.parse(sealed).allocation.treatment).toBe('ZZARM-A');
   });
 
-  it('has left the list, which has the other one in its own place', async () => {
+  it('is no longer in the list, which has its replacement in a place of its own', async () => {
     const { stdout } = await commandsOn(data).participants('list');
     const [head, ...rows] = stdout.trimEnd().split('\n');
     expect(head?.split(/ {2,}/)).toEqual([
@@ -336,7 +336,7 @@ describe('urn keys add with the scope force', () => {
     expect((await add(scope)).code).toBe(0);
   });
 
-  it.each(['force,audit', 'force,randomize'])('issues %s to whoever insists', async (scope) => {
+  it.each(['force,audit', 'force,randomize'])('issues %s with --allow-prediction', async (scope) => {
     expect((await add(scope, '--allow-prediction')).code).toBe(0);
     expect((await add(`${scope},blinded`, '--allow-prediction')).code).toBe(2);
   });

@@ -187,7 +187,7 @@ describe('a history of the reference', () => {
   });
 });
 
-describe('treatments that the file names otherwise', () => {
+describe('treatments that have other names in the file', () => {
   // As the reference eats the first letters of names: "standard" becomes "ndard".
   const studies = REFERENCE.studies.replace('Control', 'standard');
   const eaten = () => changedExport(newFolder(), (text) => text.replaceAll(',Control,', ',ndard,'));
@@ -307,7 +307,7 @@ describe('a history that kept a ratio by several names of one arm', () => {
     expect((await command(['verify', '--data', own])).stdout).toContain('no fault was found');
   });
 
-  it('is not drawn again if the names take the slots in another order, which the database tells', async () => {
+  it('is not drawn again if the names take the slots in another order, which the database shows', async () => {
     const turned = ['--treatment-map', 'High dose=Dose,Low dose=Dose', '--seed-known', '--dry-run'];
     expect((await importInto(data, REFERENCE.csv, ...turned)).stderr).toMatch(/60 rows: \d+ redrawn, [1-9]/);
     expect(await importInto(data, REFERENCE.database, ...turned)).toMatchObject({
@@ -392,7 +392,7 @@ describe('a large history', () => {
     await registerIn(empty, yaml);
   });
 
-  /** Killed when some rows are in, and not all. */
+  /** Killed when some of the rows are in. */
   async function interrupted(): Promise<string> {
     const data = copyOf(empty);
     const { child, exited } = start(args(data));
@@ -403,7 +403,7 @@ describe('a large history', () => {
     return data;
   }
 
-  it('goes on where it was killed, with the same file and options alone', async () => {
+  it('goes on where it was killed, but only with the same file and options', async () => {
     const data = await interrupted();
     const before = taken(data);
     expect(await showOf(data, LARGE)).toMatchObject({
@@ -476,7 +476,7 @@ describe('a large history', () => {
     expect(typesIn(data).filter((type) => type === 'HistoryImportEnded')).toHaveLength(1);
   });
 
-  it('comes in beside a running service, which takes nobody meanwhile', async () => {
+  it('is imported beside a running service, which takes no participants meanwhile', async () => {
     const data = copyOf(empty);
     const [edc, blinded] = [await issueKey(data, 'edc'), await issueKey(data, 'b', '--scope', 'blinded')];
     const service = await serve({ data, studies: yaml });

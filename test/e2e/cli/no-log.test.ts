@@ -41,7 +41,7 @@ const NEED_A_LOG: readonly (readonly string[])[] = [
 ];
 const named = NEED_A_LOG.map((args) => [args.join(' ').replace(elsewhere, '…'), args] as const);
 
-/** All that is below a folder, with sizes and times of change. */
+/** Everything below a folder, with sizes and times of change. */
 function listing(folder: string): string[] {
   return readdirSync(folder, { recursive: true })
     .map(String)
@@ -69,12 +69,12 @@ describe.concurrent('where there is no log, nothing is created or written by', (
   });
 
   it.each(named)('urn %s, in a database without records', async (_, args) => {
-    // What a first start leaves that is killed at the wrong moment.
+    // As a first start leaves it that is killed at the wrong moment.
     const folder = newFolder();
     createDatabase(join(folder, 'urn.sqlite'));
     const before = listing(folder);
     const finished = await command([...args, '--data', folder]);
-    // A verification says of such a database what is wrong with it.
+    // A verification says what is wrong with such a database.
     if (args[0] === 'verify') expect(finished).toMatchObject({ code: 1, stderr: '' });
     else if (args[0] === 'operations') expect(finished).toMatchObject({ code: 0, stdout: '' });
     else expectNoLog(finished);

@@ -1,4 +1,4 @@
-/** urn participants: corrections at the command line, lists and histories. None of them tells an arm. */
+/** urn participants: corrections at the command line, lists and histories. None of them reveals an arm. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { codeBreaksCommand } from '../../../src/cli/code-breaks.ts';
 import { explainCommand } from '../../../src/cli/explain.ts';
@@ -19,7 +19,7 @@ const STUDY = {
   ...CONFIGURATION,
   name: 'Sleep',
   treatments: ARMS,
-  // The name of one factor begins like the other's, with a sign that also stands before the level.
+  // The name of one factor begins like the other's, with a character that also precedes the level.
   factors: [
     { name: 'sex', levels: ['Male', 'Female'] },
     { name: 'sex=2', levels: ['North', 'South'] },
@@ -120,7 +120,7 @@ describe('the corrections of a study with the default policies', () => {
     expect(written(data)[5]?.actor).toMatchObject({ cli: true });
   });
 
-  it('are no error when it was so already, and then nothing is recorded', async () => {
+  it('are not an error if they would change nothing, and then nothing is recorded', async () => {
     const { said } = commandsOn(data);
     await said('void', '--id', '003', ...VOID);
     const before = written(data).length;
@@ -154,7 +154,7 @@ describe('the corrections of a study with the default policies', () => {
 });
 
 describe('the corrections of a study whose urns follow them', () => {
-  it('say that later allocations count otherwise', async () => {
+  it('say that later allocations count differently', async () => {
     const { said } = commandsOn(await begun(FOLLOWING));
     expect([
       await said('correct', '--id', '002', ...CORRECT),
@@ -304,7 +304,7 @@ describe('participants who were corrected', () => {
     await run([revealCommand()], 'reveal', ['--id', '003', '--category', 'emergency', ...grounds]);
   });
 
-  it('are listed as they are, with the id as randomized where it is another one', async () => {
+  it('are listed as they are, with the id as randomized where it differs', async () => {
     const { stdout } = await commandsOn(data).participants('list');
     const [head, ...rows] = stdout.trimEnd().split('\n');
     expect(head?.split(/ {2,}/)).toEqual([

@@ -173,8 +173,8 @@ describe('what is recorded', () => {
   });
 });
 
-describe('a test that comes to nothing', () => {
-  it('is recorded if it has looked at arms: which arm has nobody tells where somebody is', async () => {
+describe('a test that has no result', () => {
+  it('is recorded if it has looked at arms, because which arm is empty shows who is not in it', async () => {
     const outcomes = file('id,change\np1,1\n');
     const { code, stdout, stderr } = await rerandomize('Golden', outcomes, ...OF_MEANS);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -198,7 +198,7 @@ describe('a live study that is not closed', () => {
     expect(storedLog(data).length).toBe(before);
   });
 
-  it('is tested with one, which is recorded in the clear', async () => {
+  it('is tested if a reason is given, which is recorded in the clear', async () => {
     const { code, stdout } = await rerandomize(
       ...(['Ward', outcomes(), ...LOGRANK, '--interim', 'asked by the DMC'] as const),
     );

@@ -109,7 +109,7 @@ describe('the first key', () => {
       try {
         await within(60_000, async () => /shown only now[\s\S]*urn_[\w-]{43}[\s\S]*curl -X POST/.test(shown));
       } finally {
-        // The terminal goes away, and the program with it.
+        // The terminal closes, and the program ends with it.
         terminal.kill();
       }
     },
@@ -315,7 +315,7 @@ describe('SIGTERM', () => {
     });
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    '(or rather %s) lets accepted requests finish, and the service exits with 0',
+    '(here %s) lets accepted requests finish, and the service exits with 0',
     async (signal) => {
       const data = newFolder();
       const key = await issueKey(data, 'edc');
@@ -327,7 +327,7 @@ describe('SIGTERM', () => {
       await new Promise((resolve) => setTimeout(resolve, 300));
       service.child.kill(signal);
       await within(10_000, async () => service.output.stderr.includes('shutting down'));
-      // Until the service no longer listens. A look whether it does would be one more connection, which prolongs that.
+      // Until the service no longer listens. Connecting to find out would be one more connection, which prolongs that.
       await new Promise((resolve) => setTimeout(resolve, 700));
       other.exec('COMMIT');
       other.close();
@@ -442,7 +442,7 @@ it('the service is ready when it says so, and sees studies and keys from other p
   });
 });
 
-/** What the last event of any study says: the service itself stops after it. */
+/** The last event of any study; the end of the service is recorded after it. */
 function lastOfStudies(data: string) {
   return storedLog(data).findLast(({ stream }) => stream.startsWith('study-'))?.record.data;
 }

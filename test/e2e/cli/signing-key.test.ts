@@ -1,4 +1,4 @@
-/** The signing key is rotated beside a running service, and what was signed before stays good. */
+/** The signing key is rotated beside a running service, and what was signed before stays valid. */
 import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -105,7 +105,7 @@ it('a rotation interrupted between log and file is completed by the next start',
   await service.stop();
   const before = readFileSync(file('signing-key'));
   const second = await rotate();
-  // As it is when the process ends before the new key takes its place.
+  // As if the process ended before the new key took its place.
   writeFileSync(file('signing-key.next'), readFileSync(file('signing-key')), { mode: 0o600 });
   writeFileSync(file('signing-key'), before);
   service = await serve({ data });

@@ -116,7 +116,7 @@ describe('urn simulate', () => {
     expect(statSync(csv).mode & 0o777).toBe(0o600);
   });
 
-  it('is the same to the byte with one, two and three threads, and another with another seed', async () => {
+  it('is the same to the byte with one, two and three threads, and differs with another seed', async () => {
     const run = (...args: string[]) =>
       urn([...PAIN, '--reps', '350', '--json', '--against', 'block:2+4', ...args]);
     const [one, two, three] = await Promise.all(['1', '2', '3'].map((threads) => run('--threads', threads)));
@@ -210,7 +210,7 @@ describe('the participants of urn simulate', () => {
     expect(stderr).toContain(`${path}${why}`);
   });
 
-  it('are drawn from profiles, or have their shares alone', async () => {
+  it('are drawn from profiles, or only have their shares', async () => {
     // All women are at the second site.
     const profiles = file('weight,site,sex\n3,2,F\n1,"1, north",M\n');
     const together = await simulated('--profiles', profiles);
@@ -308,7 +308,7 @@ describe('a requirement of urn simulate', () => {
     expect(requirements).toMatchObject([{ met: true }, { met: false, withinError: true }]);
   });
 
-  it('may name every figure that comes out, and no other, before anything is simulated', async () => {
+  it('may name every figure of the output, and no other, which is checked before anything is simulated', async () => {
     const site = ['--site-factor', 'site', '--at', '20'];
     const { designs } = await simulated(...site);
     const names = Object.keys(designs[0]?.figures ?? {});

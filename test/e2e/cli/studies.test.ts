@@ -272,7 +272,7 @@ describe('urn studies show', () => {
 });
 
 describe('urn studies pause and resume', () => {
-  it('say on stderr what they did, or that it was already so', async () => {
+  it('say on stderr what they did, or that nothing changed', async () => {
     const said = [];
     for (const verb of ['resume', 'pause', 'pause', 'resume'])
       said.push(await studies(verb, 'Exact', '--reason', 'for the test'));
@@ -332,7 +332,7 @@ describe('urn studies close and reopen', () => {
     await log.close();
   });
 
-  it('say what they did, or that it was so already, and record causes, approvals and protocol', async () => {
+  it('say what they did, or that nothing changed, and record causes, approvals and protocol', async () => {
     const before = written().length;
     expect([
       await said('reopen', LIVE, '--reason', 'x'),
@@ -425,7 +425,7 @@ effect       no new participants; codes can still be broken
     await studies('reopen', LIVE, '--reason', 'x', ...RUIZ);
   });
 
-  it('refuse all that is wrong at once, before anything is read', async () => {
+  it('report everything that is wrong at once, before anything is read', async () => {
     const before = storedLog(data).length;
     const wrong = ['--approved-by', 'Dr. A. Ruiz, 2027-02-30', '--protocol', '3.0,soon'];
     const { code, stderr } = await studies('reopen', LIVE, '--reason', 'a\u0007b', ...wrong, ...RUIZ);
@@ -454,7 +454,7 @@ effect       no new participants; codes can still be broken
     });
   });
 
-  it('hold in a service that runs, and ask nothing without a terminal', async () => {
+  it('take effect in a running service, and ask nothing without a terminal', async () => {
     const run = (...args: string[]) => command(['studies', ...args, '--data', service.data]);
     const closed = await run('close', 'Sleep', '--cause', 'end', '--reason', 'over');
     expect(closed).toEqual({ code: 0, stdout: '', stderr: 'Sleep is closed\n' });

@@ -1,4 +1,4 @@
-/** What reaches a terminal: lines for people, and nothing that the terminal would obey, whatever a log or a file holds. */
+/** What reaches a terminal: lines for people, and nothing that the terminal would obey, whatever is in a log or a file. */
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
-/** Clears the screen, names the window, in seven and in eight bits; then what turns a line round, and what nobody sees. */
+/** Clears the screen, names the window, in seven and in eight bits; then what reverses a line, and what is invisible. */
 const EVIL = 'x\u001b[2J\u001b]0;owned\u0007\u009b2J\u007f\u202ey\u200b';
 /** All but ends of lines, which `script` writes as \r\n. */
 const OBEYED = /(?![\r\n])[\p{Cc}\p{Cf}]/u;
@@ -172,7 +172,7 @@ describe('an amendment of a live study on a terminal', () => {
     expect(again.output()).toBe('nothing to amend: CHS JCOIN is as the file says\r\n');
   });
 
-  it('is not recorded if another one was while the person thought it over', async () => {
+  it('is not recorded if another one was, while the person thought it over', async () => {
     const text = readFileSync(wished, 'utf8');
     writeFileSync(wished, text.replaceAll('"New"', '"Newer"'));
     const slow = amend();
@@ -226,7 +226,7 @@ describe('a participant of a live study on a terminal', () => {
     expect(voided()).toBe(1);
   });
 
-  it('is corrected without a question with --yes, and not asked about if it was so already', async () => {
+  it('is corrected without a question with --yes, and without one if nothing would change', async () => {
     const again = voiding();
     await again.ended;
     expect(again.output()).toBe('1 was already voided (ineligible, revision 2); nothing was recorded\r\n');
@@ -301,7 +301,7 @@ describe('an import on a terminal', () => {
     expect(storedLog(data).map(({ record }) => record.type)).not.toContain('HistoryImported');
   });
 
-  it('shows how many rows are in, and nothing of it at the end', async () => {
+  it('shows how many rows are in, and clears that at the end', async () => {
     const { output, ended } = onTerminal([...args, '--approved-by', 'A, sponsor, 2027-09-01', '--yes']);
     await ended;
     expect(output()).toMatch(new RegExp(`\\r\\[#+ +\\] \\d+ of ${ROWS} rows imported`));
@@ -315,7 +315,7 @@ describe('a log, and files, full of terminal control characters', () => {
   const data = newFolder();
   const files = newFolder();
 
-  /** As anybody could who owns the file: the names in it are checked where they come in, and not where they are read. */
+  /** As anybody could who owns the file: names are checked when they are recorded, not when they are read. */
   beforeAll(async () => {
     const operator = { cli: true, user: EVIL } as const;
     const log = await openLog({ data }, operator);
@@ -461,7 +461,7 @@ describe('a log, and files, full of terminal control characters', () => {
 });
 
 describe('packs on a terminal', () => {
-  it('are registered and withdrawn in a live study only by who agrees', async () => {
+  it('are registered and withdrawn in a live study only if the answer is yes', async () => {
     const data = newFolder();
     const log = await openLog({ data }, OPERATOR);
     await log.rebuild();
@@ -502,7 +502,7 @@ describe('packs on a terminal', () => {
 });
 
 describe('a reader who has read enough', () => {
-  it('ends the command without a word', async () => {
+  it('ends the command silently', async () => {
     // `true` has ended long before the program writes.
     const cwd = newFolder();
     writeFileSync(join(cwd, 'studies.yaml'), 'S: {mode: test, treatments: [A, B], factors: {sex: [F, M]}}\n');

@@ -72,7 +72,7 @@ describe.concurrent('urn', () => {
     ['no command', []],
     ['an unknown command', ['randomize']],
     ['an unknown command of a group', ['keys', 'delete']],
-    ['a group alone', ['keys']],
+    ['a group without a command', ['keys']],
     ['an unknown option', ['serve', '--prot', '1']],
     ['an option without its value', ['serve', '--port']],
     ['a missing argument', ['keys', 'add']],
@@ -80,24 +80,27 @@ describe.concurrent('urn', () => {
     ['a missing option', ['studies', 'pause', 'A']],
     ['a value that is not among the choices', ['serve', '--log-level', 'loud']],
     ['another', ['serve', '--datetime-format', 'iso']],
-    ['a port that is none', ['serve', '--port', 'http']],
-    ['a port beyond the last', ['serve', '--port', '65536']],
+    ['a port that is not a number', ['serve', '--port', 'http']],
+    ['a port above 65535', ['serve', '--port', '65536']],
     ['a certificate without its key', ['serve', '--tls-cert', 'cert.pem']],
     ['a key without its certificate', ['serve', '--tls-key', 'key.pem']],
-    ['a proxy that is no address', ['serve', '--trust-proxy', 'nginx']],
+    ['a proxy that is not an address', ['serve', '--trust-proxy', 'nginx']],
     ['a relay without brokers', ['serve', '--relay']],
     ['a broker that is a URL', ['relay', '--kafka-brokers', 'kafka://localhost:9092']],
     ['a broker without a port', ['relay', '--kafka-brokers', 'localhost']],
     ['certificates without TLS', ['relay', '--kafka-brokers', 'localhost:9092', '--kafka-ca', 'ca.pem']],
     [
-      'a file of certificates that is not there',
+      'a certificate file that does not exist',
       ['relay', '--kafka-brokers', 'localhost:9092', '--kafka-tls', '--kafka-ca', 'none.pem'],
     ],
     [
       'a password without a user',
       ['relay', '--kafka-brokers', 'localhost:9092', '--kafka-password-file', 'p'],
     ],
-    ['a port of metrics that is none', ['relay', '--kafka-brokers', 'localhost:9092', '--metrics-port', 'x']],
+    [
+      'a metrics port that is not a number',
+      ['relay', '--kafka-brokers', 'localhost:9092', '--metrics-port', 'x'],
+    ],
   ])('wrong usage exits with 2, with output only on stderr: %s', async (_, args) => {
     const { code, stdout, stderr } = await urn(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
