@@ -33,7 +33,7 @@ const GRANTS = {
 type Name = keyof typeof GRANTS;
 let keys: Record<Name, string>;
 
-/** Every site has packs of both arms, of the one, or of the other. */
+/** Every site has packs of both arms, of one, or of the other. */
 const PACKED = `
 Packed:
   mode: live
@@ -45,7 +45,7 @@ Packed:
 const STUDIES = `${TRIALS}${PACKED}`;
 const numbers = (from: number, number: number, step: number) =>
   Array.from({ length: number }, (_, i) => from + i * step);
-/** Packs with even numbers hold the one treatment, the others the other one. */
+/** Packs with even numbers hold one treatment, the others the other. */
 const LISTS = Object.entries({
   both: numbers(0, 200, 1),
   first: numbers(200, 10, 2),
@@ -198,7 +198,7 @@ async function everyPack(service: Service, name: Name, own: string): Promise<voi
   await as(service, name, '/participant_history', { parameters: { ...parameters, id: own } });
 }
 
-/** Answers to who asked at a site that has no packs of one arm: of the first one, then of the second one, key by key. */
+/** Answers to those who asked at a site that has no packs of one arm: of the first one, then of the second one, key by key. */
 const noPack: { readonly name: Name; readonly answer: Answer }[] = [];
 
 /** Every correction, as one that is possible, as one that is not, as a retry and as a dry run; then what shows it. */
@@ -358,7 +358,7 @@ async function everyCodeBreak(service: Service, name: Name, own: string): Promis
   });
 }
 
-/** The key in every place where people put keys by mistake. */
+/** The key in every place where people put it by mistake. */
 async function misplacedKeys({ url }: Service): Promise<void> {
   const key = keys.reader;
   const target = '/study_participants?study=Sleep&id=misplaced&sex=Male&local_site=45-Kane%20%283%2B%29';
@@ -413,7 +413,7 @@ beforeAll(async () => {
   await urnOk(['studies', 'resume', 'Sleep', '--reason', 'answered', '--data', data]);
   const exported = (format: string) => ['export', '--study', 'Sleep', '--format', format, '--data', data];
   await urnOk(exported('csv'));
-  // The reference knows no closed arms.
+  // The reference has no closed arms.
   const { code, stderr } = await urn(exported('reference-csv'));
   expect(code, stderr).toBe(2);
   const changed = STUDIES.replace('[ZZTREATA, ZZTREATB]', '[ZZTREATC, ZZTREATB]').replace(
@@ -443,7 +443,7 @@ function fileOf(text: string): string {
   return file;
 }
 
-/** Values of these members of the sealed sections, wherever they stand. */
+/** Values of these members of the sealed sections, wherever they are. */
 const SEALED = [
   'salt',
   'seed',
@@ -465,7 +465,7 @@ function sealedSecrets(value: unknown, found: Set<string> = new Set()): Set<stri
   return found;
 }
 
-/** All that is sealed in the log, the keys and what could be computed of them. */
+/** All that is sealed in the log, the keys, and what could be computed from them. */
 function secrets(): string[] {
   const sealed = storedLog(data).flatMap((stored) => [...sealedSecrets(JSON.parse(stored.sealed))]);
   const ofKeys = Object.values(keys).flatMap((key) => [
@@ -481,13 +481,13 @@ function secrets(): string[] {
 /** They show which arms the design has. */
 const NAMING_ARMS: ReadonlySet<string> = new Set(['/study_config', '/study_design', '/amendments']);
 
-/** Without the words to who entered an arm, or a level, that there is not. */
+/** Without the messages to those who entered an arm or a level that does not exist. */
 const withoutNamed = (text: string) =>
   text
     .replaceAll(/the study has no treatment \\?"ZZTREAT of no study\\?" \(allowed: [^)]*\)/g, '')
     .replaceAll(/sex has no level \\?"ZZTREATA\\?"/g, '');
 
-/** Members of draws as they stand in JSON. */
+/** Members of draws as they are in JSON. */
 const SLOTS = ['"slot":', '"draw":', '"balls":'];
 
 const isArm = (secret: string) => secret.startsWith('ZZTREAT');
@@ -573,7 +573,7 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     expect(found(textsOf(others), secrets())).toEqual([]);
   });
 
-  it('no answer to a correction tells an arm, and a key that is blinded is shown no balance', () => {
+  it('no answer to a correction reveals an arm, and a blinded key is shown no balance', () => {
     const corrections = ['/level_corrections', '/voids', '/reinstatements', '/id_corrections'];
     const told = answers.filter(({ name, path }) => name === 'corrector' && corrections.includes(path));
     for (const path of corrections) {
@@ -590,7 +590,7 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     expect(statuses).not.toContain(200);
   });
 
-  it('no answer to an allocation that is entered tells an arm, but to who named one that there is not', () => {
+  it('no answer to an entered allocation names an arm, except to a request that named one that does not exist', () => {
     const told = answers.filter(({ name, path }) => name === 'enterer' && path === '/forced_allocations');
     const recorded = told.filter(({ answer }) => answer.headers.has('urn-receipt'));
     expect(recorded.length).toBeGreaterThan(2);
@@ -647,7 +647,7 @@ describe('which treatment a pack holds', () => {
     return codes.filter((code) => all.has(code));
   };
 
-  it('is shown to the key supplier alone, at one place, and no list has a pack that nobody has', () => {
+  it('is shown only to the key supplier, in one place, and no list has a pack that nobody has', () => {
     const told = (isMap: boolean) =>
       textsOf(answers.filter(({ name, path }) => (name === 'supplier' && path === '/codes') === isMap));
     expect(free().length).toBeGreaterThan(20);
@@ -661,11 +661,11 @@ describe('which treatment a pack holds', () => {
     expect(new Set(gotMap.map(({ name }) => name))).toEqual(new Set(['supplier']));
   });
 
-  it('is told by no line of the log of the service, and nothing in the open names a pack', () => {
+  it('is in no line of the service log, and nothing public names a pack', () => {
     expect(shown([...logs, ...inTheOpen], CODES)).toEqual([]);
   });
 
-  it('is not told by a refusal: whichever arm has no packs, its text and its headers are the same', () => {
+  it('is not revealed by a refusal: whichever arm has no packs, its text and its headers are the same', () => {
     const all = noPack.map(({ name, answer }) => ({ name, ...answer }));
     const headersOf = (headers: Headers) =>
       [...headers].filter(([name]) => !['date', 'urn-revision'].includes(name));
@@ -715,14 +715,14 @@ describe('which treatment a pack holds', () => {
 });
 
 describe('in the log of events', () => {
-  it('no API key stands, in the clear or sealed, nor anywhere else in the data folder', () => {
+  it('no API key occurs, in the clear or sealed, nor anywhere else in the data folder', () => {
     for (const file of readdirSync(data)) {
       const bytes = readFileSync(join(data, file));
       for (const key of Object.values(keys)) expect(bytes.includes(key), file).toBe(false);
     }
   });
 
-  it('what is sealed does not stand in the clear; of the arms, only the names, in the design', () => {
+  it('what is sealed is not in the clear, except for the names of the arms, in the design', () => {
     const clear = storedLog(data);
     const texts = (records: typeof clear) => records.map(({ record }) => JSON.stringify(record));
     const ofDesign = ['StudyRegistered', 'StudyAmended'];

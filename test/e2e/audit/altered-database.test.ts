@@ -79,17 +79,17 @@ describe('the database schema', () => {
       ],
     ],
     [
-      'a trigger more',
+      'an additional trigger',
       'the trigger "more" was not made by this program',
       ['CREATE TRIGGER more AFTER INSERT ON records BEGIN SELECT 1; END'],
     ],
     [
-      'a table more',
+      'an additional table',
       'the table "kept" was not made by this program',
       ['CREATE TABLE kept AS SELECT * FROM records'],
     ],
     [
-      'an index more',
+      'an additional index',
       'the index "more" was not made by this program',
       ['CREATE INDEX more ON records (position) WHERE revision > 3'],
     ],
@@ -103,7 +103,7 @@ describe('the database schema', () => {
     const { code, report } = await verify(...withReceipts());
     expect([code, report.ok]).toEqual([1, false]);
     expect(report.store?.problems).toEqual([problem]);
-    // Of the records themselves nothing is wrong.
+    // Nothing is wrong with the records themselves.
     expect(report.streams.every(({ sound }) => sound)).toBe(true);
   });
 
@@ -172,7 +172,7 @@ describe('the note in the data folder of what was last signed', () => {
 
   it('agrees with a log that declared its losses', async () => {
     data = everyEvent.copyTo(newFolder());
-    // As the file was before the log was restored from its backup.
+    // The file as it was before the log was restored from its backup.
     const lost = readFileSync(everyEvent.file('lost-receipts.txt'), 'utf8').trim().split('\n').at(-1) ?? '';
     writeFileSync(lastCheckpoints(), `${Buffer.from(lost, 'base64')}\n`);
     const { code, report } = await verify();

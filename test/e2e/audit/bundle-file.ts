@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { writeArchive } from '../../../src/bundle/archive.ts';
 import type { Row } from './database.ts';
 
-/** Bundles that were taken apart already, whose files do not change. */
+/** Bundles that were already taken apart; their files do not change. */
 const unpacked = new Map<string, ReadonlyMap<string, Buffer>>();
 
 function extract(python: string, file: string): ReadonlyMap<string, Buffer> {

@@ -84,7 +84,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       stream,
       bundle.rows(stream).map((row) => (row.revision === revision ? change(row) : row)),
     );
-  /** Without the checkpoints that came along, which only the log's key can make. */
+  /** Without the checkpoints in the bundle, which only the log's key can make. */
   const unsigned = (bundle: BundleFiles) => bundle.set('checkpoints.txt', '');
 
   describe('writes a file', () => {
@@ -288,7 +288,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       expect(secrets.size).toBeGreaterThan(50);
       for (const [path, bytes] of files)
         for (const secret of secrets) {
-          // Names of the configuration: of the treatments the next test tells more.
+          // Names from the configuration; the next test is about the treatments.
           if ([...TREATMENTS, 'local_site'].includes(secret)) continue;
           expect(bytes.includes(secret), `${path} holds ${secret}`).toBe(false);
         }
@@ -454,7 +454,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
         cut(bundle);
         unsigned(bundle);
       };
-      // Nothing that is left tells: it must not be claimed that it is proven.
+      // Nothing that is left shows it, so nothing may be claimed to be proven.
       const alone = await tampered(without, ['--trust', trusted]);
       expect(alone.code).toBe(0);
       expect(alone.stdout).toContain('revisions 0 to 8: covered by no checkpoint under a trusted key');
@@ -549,7 +549,7 @@ describe.skipIf(found === undefined)('urn bundle', () => {
       const bundle = BundleFiles.unpack(python, bundles.full);
       rewrite(bundle);
       replaceRows(copy, bundle.rows(stream));
-      // This machine knows what it signed last, as long as nobody removes that as well.
+      // This machine knows what it signed last, as long as nobody removes that note as well.
       const unsignedOut = join(newFolder(), 'unsigned.zip');
       const refused = await command(['bundle', '--study', NAME, '--data', copy, '--out', unsignedOut]);
       expect(refused).toMatchObject({

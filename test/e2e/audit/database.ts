@@ -29,7 +29,7 @@ type Randomized = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 // biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
 type Json = any;
 
-/** Lets somebody at the tables, with what guards them out of the way. */
+/** Gives access to the tables, without what guards them. */
 export function atTables<T>(data: string, use: (db: Database) => T): T {
   const db = new Database(join(data, 'urn.sqlite'));
   try {
@@ -51,7 +51,7 @@ export function rowsOf(data: string, stream: string): Row[] {
   );
 }
 
-/** Puts rows in the place of those at their revisions. */
+/** Replaces the rows at these revisions. */
 export function replaceRows(data: string, rows: readonly Row[]): void {
   atTables(data, (db) => {
     const update = db.prepare(
@@ -75,7 +75,7 @@ export function streamOfStudy(data: string, name: string): string {
   });
 }
 
-/** A row whose leaf is right again, and the seals of the sections that are there. */
+/** A row with its leaf, and the seals of the sections that are there, recomputed. */
 export function altered(row: Row, change: (record: Json, sealed: Json) => void): Row {
   const record: Json = JSON.parse(row.record.toString());
   const sealed: Json = JSON.parse(row.sealed.toString());
@@ -87,7 +87,7 @@ export function altered(row: Row, change: (record: Json, sealed: Json) => void):
 }
 
 /**
- * A study's whole history decided anew after some of its events were changed: each event follows from those before it,
+ * A study's whole history, decided again after some of its events were changed: each event follows from those before it,
  * with the ids, times and actors that it had.
  */
 export function rewritten(rows: readonly Row[], change: (event: LogEvent) => LogEvent): Row[] {
@@ -103,7 +103,7 @@ export function rewritten(rows: readonly Row[], change: (event: LogEvent) => Log
     const { id, log, stream, revision, at, actor } = event;
     const bytes = encodeRecord({ id, log, stream, revision, at, actor }, fact, newSalt);
     state = studyDecider.evolve(state, { id, log, stream, revision, at, actor, ...fact } as LogEvent);
-    // What stood before the first change stays as it was signed.
+    // What is before the first change stays as it was signed.
     return isChanged ? ({ stream, revision, ...bytes } as Row) : row;
   });
 }

@@ -1,4 +1,4 @@
-/** A log that was moved, before both verifiers: what may not stand around a move is told by both, at the same place. */
+/** A log that was moved, and both verifiers: they find what must not surround a move, at the same place. */
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -60,7 +60,7 @@ describe.skipIf(found === undefined)('a bundle of a log that was moved', () => {
   });
 
   const verifyBoth = bothVerifiers(python);
-  /** Where both find the first thing that is wrong; undefined: nothing is. Signatures are none of it. */
+  /** Where both find the first thing that is wrong; undefined if nothing is. Signatures do not count. */
   async function divergence(content: keyof typeof bundles, change: (bundle: BundleFiles) => void) {
     const bundle = BundleFiles.unpack(python, bundles[content]);
     change(bundle);
@@ -68,7 +68,7 @@ describe.skipIf(found === undefined)('a bundle of a log that was moved', () => {
     const { own } = await verifyBoth(await bundle.pack(join(newFolder(), 'tampered.zip')));
     return firstDivergence(own);
   }
-  /** The rows of a stream, changed, each under the revision where it comes to stand. */
+  /** The rows of a stream, changed, each under its new revision. */
   const changed =
     (stream: string, change: (rows: Row[]) => Row[]) =>
     (bundle: BundleFiles): void =>

@@ -55,7 +55,7 @@ async function goOn(old: OldLog, enrol: (url: string) => Promise<readonly Answer
   const service = await serveHere(data, old.text('studies.yaml'));
   const answers = await enrol(service.url);
   await service.stop();
-  // What stood there still stands, and each draw since then follows from it.
+  // What was there is still there, and each draw since then follows from it.
   log.check();
   for (const { status, text } of answers) expect(status, text).toBe(200);
   const receipts = join(data, 'receipts-since.txt');
@@ -200,7 +200,7 @@ describe('the log of 0.1.0 with every event', () => {
     await goOn(everyEvent, async (url) => {
       const of = (name: string) => clientOf(url, everyEvent.apiKey(name));
       const { study } = everyEvent;
-      // Of look-alikes each is a participant of its own, found by exactly its id.
+      // Each of the look-alikes is a separate participant, found by exactly its id.
       for (const id of ['001', '001\u200b', 'caf\u00e9', 'cafe\u0301'])
         expect((await of('user').list(study, { id })).results).toMatchObject([{ id }]);
       expect((await of('user').randomize(study, 'p-1', COOK)).message).toContain('already assigned');

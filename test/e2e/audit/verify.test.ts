@@ -45,7 +45,7 @@ async function makeLog(data: string): Promise<void> {
   await service.stop();
 }
 
-/** A copy of the sound log, to be tampered with, without what would tell of it: that is the operator's, too. */
+/** A copy of the sound log, to be tampered with, without the notes that would show it: the operator has those, too. */
 function copy(log = original): string {
   const data = join(newFolder(), 'data');
   cpSync(log, data, { recursive: true });
@@ -139,7 +139,7 @@ describe('a sound history', () => {
     const before = snapshot(data, 'urn.sqlite-shm');
     expect((await verified(data)).study.records).toBe(RECORDS + 1);
     expect(snapshot(data, 'urn.sqlite-shm')).toEqual(before);
-    // As it comes from a backup of these two files.
+    // As a backup of these two files restores it.
     rmSync(join(data, 'urn.sqlite-shm'));
     const { code, stdout, stderr } = await command(['verify', '--data', data, '--json']);
     expect({ code, records: RECORDS + 1 }).toEqual({ code: 0, records: studyOf(stdout).records });
@@ -168,7 +168,7 @@ function studyOf(json: string): StreamReport {
   return (JSON.parse(json) as Report).streams.find(({ study }) => study === NAME) as StreamReport;
 }
 
-/** All files of a folder, but for one. */
+/** All files of a folder except one. */
 function snapshot(folder: string, without?: string): Record<string, string> {
   const names = readdirSync(folder).filter((name) => name !== without);
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name)).toString('base64')]));
@@ -245,7 +245,7 @@ describe.concurrent('a careless change to one record is reported exactly:', () =
     expect(study.divergence).toMatchObject({ revision: 6, field });
     expect(study.divergence?.id).toBe(randomizedAt(rows, 6).id);
     expect(study.notReplayed).toBe(RECORDS - 6);
-    // The other studies do not suffer.
+    // The other studies are not affected.
     expect(report.streams.filter(({ sound }) => !sound)).toHaveLength(1);
     const { stdout, code } = await command(['verify', '--data', data]);
     expect(code).toBe(1);
@@ -369,7 +369,7 @@ describe.concurrent('a self-consistent change is exposed by a kept checkpoint, a
   it('a treatment changed, and everything after it derived again', async () => {
     const data = copy();
     const rows = rowsOf(data, stream);
-    // Other levels are another urn: one of these falls on the other arm.
+    // Other levels mean another urn: with one of these the draw falls on the other arm.
     const candidates = LEVELS.map((levels) =>
       rewritten(rows, (event) =>
         event.revision === 7 && event.type === 'ParticipantRandomized'
@@ -497,22 +497,22 @@ describe.concurrent('wrong usage exits with 2, with output only on stderr:', () 
     ['a log in memory', () => ['--store', 'memory:'], /memory/],
     ['an unknown study', () => ['--data', original, '--study', 'Slep'], /no study "Slep".*urn studies list/],
     [
-      'a checkpoint file that is not there',
+      'a checkpoint file that does not exist',
       () => ['--data', original, '--checkpoint', '/none'],
       /cannot read \/none/,
     ],
     [
-      'a checkpoint file that holds none',
+      'a checkpoint file without a checkpoint',
       () => ['--data', original, '--checkpoint', file('hello\n')],
       /given\.txt:1: /,
     ],
     [
-      'a key that is none',
+      'a key that is not one',
       () => ['--data', original, '--trust', 'urn+x'],
       /what --trust names is not an Ed25519/,
     ],
     [
-      'a database of somebody else',
+      'the database of another program',
       () => ['--store', `sqlite:${file('x'.repeat(200))}`],
       /not a log of this program/,
     ],

@@ -1,6 +1,6 @@
 /**
  * The cluster of docker-compose.yml without Docker: two instances with folders of their own and one key, on EventStoreDB,
- * behind the proxy, and the relay into a real Kafka. All of it configured by the environment, as there.
+ * behind the proxy, and the relay into a real Kafka. All of it is configured by the environment, as there.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

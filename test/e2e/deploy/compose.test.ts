@@ -1,4 +1,4 @@
-/** What of docker-compose.yml and the Dockerfile can be checked where no container can be started. */
+/** What can be checked of docker-compose.yml and the Dockerfile where no container can be started. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -46,7 +46,7 @@ describe('docker-compose.yml', () => {
     expect([...needed, 'urn'].toSorted()).toEqual(services.map(([name]) => name).toSorted());
   });
 
-  it.each(services)('%s names what exists, in a version', (_, service) => {
+  it.each(services)('%s names things that exist, and a version', (_, service) => {
     if (service.image !== undefined) expect(service.image).toMatch(/^[a-z/]+:[\w.-]*\d[\w.-]*$/);
     else expect(service.build).toBe('.');
     for (const [source = '', target = ''] of (service.volumes ?? []).map((volume) => volume.split(':'))) {
@@ -56,7 +56,7 @@ describe('docker-compose.yml', () => {
     }
     for (const [name, { condition }] of Object.entries(service.depends_on ?? {})) {
       const other = compose.services[name];
-      // Ours are asked by the image itself.
+      // Ours have a health check in the image.
       if (condition === 'service_healthy') expect(other?.healthcheck ?? other?.build).toBeDefined();
       else expect(condition).toBe('service_completed_successfully');
     }
@@ -94,7 +94,7 @@ describe('docker-compose.yml', () => {
 
   it('does not restart a relay that was fenced, and lets it read the key', () => {
     const { restart, command, volumes } = compose.services['relay'] ?? {};
-    // Docker restarts by every code but 0.
+    // Docker restarts on every code except 0.
     expect(restart).toBe('on-failure');
     expect(command?.join(' ')).toContain('--fenced-exit-code 0');
     expect(volumes).toContain('signing-key:/key:ro');

@@ -65,7 +65,7 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
     expect((await browser.signOut()).results).toEqual({ recorded: true });
   });
 
-  it('tell of a change at once, since the proxy holds no part of an answer back', async () => {
+  it('report a change at once, since the proxy holds no part of an answer back', async () => {
     const socket = connect({ host: '127.0.0.1', port: proxy.port, rejectUnauthorized: false });
     let received = '';
     socket.on('data', (piece) => {
@@ -123,7 +123,7 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
 });
 
 describe.skipIf(!hasProxy())('the proxy', () => {
-  /** Of another file, by which every study is suspended. */
+  /** With another studies file, which suspends every study. */
   const OTHER_STUDIES = STUDIES.replaceAll('treatments: [A, B', 'treatments: [A, Z, B');
   let started: { readonly proxies: TlsProxy[]; readonly services: Service[]; readonly names: NameServer[] };
   beforeEach(() => {

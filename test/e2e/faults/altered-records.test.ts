@@ -1,4 +1,4 @@
-/** Records changed inside the database, past its triggers: the study concerned stops, and nothing else does. */
+/** Records changed inside the database, past its triggers: only the study concerned stops. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -199,7 +199,7 @@ function withDatabase(use: (db: Database) => void): void {
   db.close();
 }
 
-/** But for what the service records of itself. */
+/** Without what the service records about itself. */
 function rows(): Row[] {
   const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
   const all = db

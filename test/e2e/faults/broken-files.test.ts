@@ -31,7 +31,7 @@ const temporaryFolder = temporaryFolders();
 const templates = temporaryFolder();
 /** A log whose service was stopped. */
 const stopped = join(templates, 'stopped');
-/** The same log later, its service killed: much of it stands in the write-ahead log alone. */
+/** The same log later, its service killed: much of it is only in the write-ahead log. */
 const killed = join(templates, 'killed');
 const other = join(templates, 'other');
 const studies = join(templates, 'studies.yaml');
@@ -99,7 +99,7 @@ describe('a data folder that cannot be used is refused:', () => {
       damage: (data) => copyFileSync(signingKey(other), signingKey(data)),
       says: /the signing key is not this log's \(hint: .*restore the pair/,
     },
-    'a signing key that is none': {
+    'a signing key that is not one': {
       damage: (data) => writeFileSync(signingKey(data), 'PRIVATE+KEY+urn+00000000+AAAA\n'),
       says: /signing-key holds no signing key \(hint: restore it/,
     },
@@ -165,7 +165,7 @@ describe('a folder without write permission is refused:', () => {
 });
 
 describe('a database without part of its write-ahead log', () => {
-  it('contains what its last complete transaction left, wherever the log was truncated', async () => {
+  it('contains everything up to its last complete transaction, wherever the log was truncated', async () => {
     const log = `${database(killed)}-wal`;
     const { size } = statSync(log);
     for (let cut = 0; cut < 4; cut++) {
@@ -218,7 +218,7 @@ async function refused(
   expect(contents(data)).toEqual(before);
 }
 
-/** Where there is no log yet, the one that begins it says why it cannot, and the one that reads that there is none. */
+/** Where there is no log yet, the command that begins one says why it cannot, and the one that reads says that there is none. */
 async function refusedToBegin(data: string, says: RegExp, as: Surroundings = {}): Promise<void> {
   await refused(data, says, as, { saysWhoReads: /there is no log in .*\(hint: / });
 }

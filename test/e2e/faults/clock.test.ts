@@ -1,4 +1,4 @@
-/** A clock that is set back: the order of the log does not come from it, and its operator is told. */
+/** A clock that is set back: the order of the log does not depend on it, and its operator is told. */
 import { writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
@@ -90,7 +90,7 @@ it('a service whose clock steps allocates in the right order, reports it once, a
   for (const { before, now } of told)
     expect(Date.parse(before) - Date.parse(now)).toBeGreaterThan(0.99 * HOUR_MS);
 
-  // A service that starts with a clock that stands before its log does not differ.
+  // The same holds for a service that starts with a clock behind its log.
   setClock(-2 * HOUR_MS);
   const later = await start();
   await enrol(later, -2 * HOUR_MS, 5);

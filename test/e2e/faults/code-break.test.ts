@@ -69,7 +69,7 @@ describe('while the log is locked', () => {
     expect({ status, arm: results[0].trt }).toEqual({ status: 200, arm });
     expect(headers.get('urn-recorded')).toBe('pending');
     expect(headers.get('urn-receipt')).toBeNull();
-    // It waits three seconds for the log. The rest is the machine's.
+    // It waits three seconds for the log. The rest depends on the machine.
     expect(performance.now() - asked).toBeLessThan(20_000);
     const kept = readFileSync(file, 'utf8');
     expect(kept).toContain('"c1"');
@@ -87,7 +87,7 @@ describe('while the log is locked', () => {
   it('the service records it once the log can be written, with the time when the arm was shown', async () => {
     const { service, keys } = parts;
     await release();
-    // The request of the other category may have been recorded, too: nobody knew what would come of it.
+    // The request of the other category may have been recorded, too: nobody knew whether it would be.
     const late = async () => (await codeBreaks(service, keys.night)).filter(isEmergency);
     await expect.poll(async () => (await late()).length, { timeout: 60_000 }).toBe(1);
     await expect.poll(() => existsSync(file), { timeout: 60_000 }).toBe(false);
@@ -139,7 +139,7 @@ describe('a file of pending code-breaks that is damaged', () => {
       ...more,
     });
 
-  it('stops no command, and what can be read of it is recorded', async () => {
+  it('stops no command, and the readable part of it is recorded', async () => {
     const { service, keys, arm } = await begun(data);
     const half = pending({ randomizedAt: 1 }).slice(0, 80);
     writeFileSync(file, `\n${half}\n${pending({ randomizedAt: 1 })}\n${pending({ randomizedAt: 9 })}\n`);
@@ -166,7 +166,7 @@ describe('on a full disk', () => {
   mkdirSync(disk);
   const why = mountSmallDisk(disk);
 
-  it('the arm is shown, and an error and a metric say that it is recorded nowhere', async (test) => {
+  it('the arm is shown, and an error and a metric say that it is not recorded anywhere', async (test) => {
     if (why !== undefined) {
       // biome-ignore lint/suspicious/noConsole: a fault that was not tried must not look as if it had been survived
       console.warn(`NOT TESTED: a code-break on a full disk. No small disk could be mounted: ${why}`);

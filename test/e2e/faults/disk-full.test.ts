@@ -1,4 +1,4 @@
-/** A full disk: allocations are refused, reading goes on, nothing is recorded by half, and room alone repairs it. */
+/** A full disk: allocations are refused, reading goes on, nothing is half recorded, and it needs only room to continue. */
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';

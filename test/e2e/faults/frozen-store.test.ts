@@ -1,4 +1,4 @@
-/** Another process keeps the database's write lock: requests wait, then are refused, later go on; none counts twice. */
+/** Another process keeps the database's write lock: requests wait, then are refused, and later continue; none counts twice. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ afterAll(async () => {
   await service?.kill();
 });
 
-it('a service with a frozen store makes requests wait, refuses them after too long, and counts none twice', async () => {
+it('a service with a frozen store makes requests wait, refuses those that wait too long, and counts none twice', async () => {
   const choices = seededChoices();
   const folder = temporaryFolder();
   const data = join(folder, 'data');
@@ -56,7 +56,7 @@ it('a service with a frozen store makes requests wait, refuses them after too lo
   await delay(300);
   await briefly.release();
   const statuses = new Set(await waiting);
-  // On a machine that was busy elsewhere it may have been longer than they wait.
+  // On a busy machine the lock may have lasted longer than they wait.
   if (performance.now() - started < 1800) expect(statuses, 'they waited').toEqual(new Set([200]));
   await account.settle(url, key);
 

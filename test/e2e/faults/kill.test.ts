@@ -1,4 +1,4 @@
-/** kill -9 at random moments: what was acknowledged stays, and nothing stands twice. FAULT_ROUNDS sets how often. */
+/** kill -9 at random moments: what was acknowledged stays, and nothing is in the log twice. FAULT_ROUNDS sets how often. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const service of running.splice(0)) await service.kill();
 });
 
-/** Whether the stream `log` has so many records: 2 where it was moved, 3 where it has arrived. */
+/** Whether the stream `log` has this many records: 2 where it was moved, 3 where it has arrived. */
 function isClosed(data: string, records = 2): boolean {
   if (!existsSync(join(data, 'urn.sqlite'))) return false;
   const db = new Database(join(data, 'urn.sqlite'), { readonly: true });

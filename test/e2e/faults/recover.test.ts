@@ -112,7 +112,7 @@ describe('a log that lost its newest allocations', () => {
     const after = await states();
     expect(after.slice(0, 2)).toEqual(before.slice(0, 2));
     for (const state of after.slice(2)) expect(before).not.toContain(state);
-    // Not even that of a study that is not known to have lost anything goes on as it was.
+    // Not even the generator of a study that is not known to have lost anything continues.
     expect((await randomize('w', 'Ward')).status).toBe(200);
     expect((await verify()).code).toBe(0);
     new LogCheck(data).check();
@@ -162,7 +162,7 @@ describe('a log that lost its newest allocations', () => {
       { size: 5, recovery: 1 },
       { size: 6, recovery: 2 },
     ]);
-    // Back to before the first recovery, which is lost too: its number is not given again.
+    // Back to before the first recovery, which is lost too: its number is not used again.
     restore();
     const doubtful = await recover();
     expect(doubtful.code).toBe(2);
@@ -255,7 +255,7 @@ describe('urn recover', () => {
     backUp();
     await run('b');
     restore();
-    // The declaration alone: as it is when the process is killed right after it.
+    // Only the declaration, as if the process were killed right after it.
     const stopping = new URL('../../support/stop-after-declaring.mjs', import.meta.url);
     const child = await urn(['recover', '--data', data, '--reason', 'x'], {
       env: { NODE_OPTIONS: `--import ${stopping}` },
@@ -298,7 +298,7 @@ describe('urn recover', () => {
     expect((await recover('--unproven', '--dry-run')).stdout).toContain('would be declared');
     expect((await randomize('b')).status).toBe(200);
     await service.kill();
-    // What a killed process leaves holds nobody up, and is not lost.
+    // What a killed process left blocks nobody, and is not lost.
     expect((await recover('--unproven')).stdout).toMatch(/^study-\S+ +3 +\d/m);
     await run('c');
     expect((await verify()).study).toMatchObject({ sound: true, participants: 3 });

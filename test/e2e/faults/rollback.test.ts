@@ -92,7 +92,7 @@ describe('a restored backup that is older than what was signed', () => {
     expect(shown.stderr).toContain('warning: the log is not the one that it was');
     expect(shown.stdout).not.toContain('first checkpoint');
     await service.stop();
-    // Stopping, it must not take the old state for the newest.
+    // When it stops, it must not mistake the old state for the newest.
     await start();
     expect((await randomize('c')).status).toBe(503);
   });

@@ -25,12 +25,12 @@ it('a service that is terminated answers what it was sent, and exits with 0', as
     const service = await serve({ data, args: ['--studies', studies] });
     try {
       await account.settle(service.url, key);
-      // A client that is told that the service shuts down sends nothing more; until then all of them go on.
+      // A client that is told of the shutdown sends nothing more; until then all of them continue.
       const clients = startClients(account, choices, [{ url: service.url, key }], 64, {
         eachUntilRefused: true,
       });
       await delay(choices.between(100, 700));
-      // Whether anybody still reads its log must make no difference.
+      // It must not matter whether anybody still reads its log.
       if (round % 2 === 1) service.child.stderr?.destroy();
       await service.stop();
       expect(await clients.done).toEqual([]);

@@ -127,7 +127,7 @@ describe('two services on one file', () => {
     const at = ({ url }: Service, key = keys.work) => clientOf(url, key);
 
     const { results } = await at(a).randomize('One', '1', { sex: 'F' });
-    // Whoever names the revision that it wrote need not wait for the other to follow.
+    // A client that names the revision it wrote need not wait for the other process to follow.
     const own = await at(b).list('One', { 'urn.min_revision': '1' });
     expect(own.results).toEqual(results);
     await soon(async () => (await at(b).list('One')).results.length === 1);
@@ -159,7 +159,7 @@ describe('two services on one file', () => {
     expect([...log.participants('One').keys()]).toEqual(['1', '2', '3']);
   });
 
-  it('lose nothing if another program looks into the file', async () => {
+  it('lose nothing if another program opens the file', async () => {
     const { data, start } = newFolder();
     const keys = await issueKeys(data, KEYS);
     const service = await start();

@@ -89,7 +89,7 @@ describe('services on a cluster', () => {
   });
 });
 
-/** A log with two participants in One, all of it noted as signed, and the server that it is in. */
+/** A log with two participants in One, all of it noted as signed, and the server that has it. */
 async function signed() {
   const server = await new EventStoreDbServer().start();
   opened.push(server);

@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const server of opened.splice(0)) await server.stop();
 });
 
-/** A server with TLS and one administrator, as it is out of the box. */
+/** A server with TLS and one administrator, in its original state. */
 async function secured() {
   const folder = temporaryFolder();
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];

@@ -1,6 +1,6 @@
 /**
  * Services on several machines, as far as one machine can show it: separate data folders, one EventStoreDB, one signing
- * key. Which server that is, support/eventstoredb/target.ts says.
+ * key. support/eventstoredb/target.ts says which server that is.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const FOLLOWED_WITHIN_MS = 1000;
 const FOLLOWED_AT_LAST_MS = 15_000;
 
 const target = await eventStoreDb();
-/** Of the tests, since it can be made to fail. */
+/** The tests' own server, since it can be made to fail. */
 const server = await new EventStoreDbServer().start();
 const begin = eventStoreDbLogs();
 const newLog = (store = target.connectionString) => begin(store);

@@ -57,7 +57,7 @@ describeInBrowser('the page of urn simulate', () => {
     expect(asked).toEqual([url]);
     expect(complaints).toEqual([]);
     expect(await page.title()).toBe("<b>Pain</b> & 'sleep': assessment of the design");
-    // Of each of the six designs a distribution and a course, and one picture of all.
+    // A distribution and a course for each of the six designs, and one picture of all.
     expect(await page.locator('svg[role=img]:visible').count()).toBe(13);
     const labels = await page.locator('.scatter svg text:visible').allTextContents();
     for (const design of ['this study', 'complete', 'block:4@site', 'minimization:0.8', 'urn:w=5'])

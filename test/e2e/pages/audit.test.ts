@@ -72,7 +72,7 @@ describeInBrowser('the audit', () => {
   });
 
   it('shows records on a press only, which is recorded', async () => {
-    // By keyboard alone.
+    // By keyboard only.
     await page.getByRole('tab', { name: 'Operations' }).focus();
     await page.keyboard.press('ArrowRight');
     await page.getByText('Seeing them is recorded').waitFor();

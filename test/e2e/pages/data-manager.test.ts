@@ -57,7 +57,7 @@ const history = async (id: string) =>
 const design = async () =>
   (await ask(service.url, '/study_design', { key: keys.manager, parameters: { study: STUDY } })).results;
 
-/** Fills in the reason, looks at what will happen, and confirms. @returns what was said would happen */
+/** Fills in the reason, looks at what will happen, and confirms. @returns what the page said would happen */
 async function confirm(page: Page, button: string): Promise<string> {
   await page.getByRole('button', { name: 'See what will happen' }).click();
   const review = page.locator('section').filter({ hasText: 'What will happen' });
@@ -181,7 +181,7 @@ describeInBrowser('a data manager', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('reports an unblinding, of which the record names no treatment', async () => {
+  it('reports an unblinding, whose record names no treatment', async () => {
     const { page } = await open(keys.manager, address('participant', { id: '003' }));
     await page.getByRole('link', { name: 'Report an unblinding' }).click();
     await choose(page, 'How did the treatment become known?', 'envelope opened');

@@ -1,6 +1,6 @@
 /**
  * A page of another origin, in the browser of somebody who is signed in. It is served from another port of the same host: to
- * the browser the same site, so that it sends the cookie along, as to a sibling subdomain.
+ * the browser that is the same site, so it sends the cookie along, as it would to a sibling subdomain.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -181,7 +181,7 @@ describeInBrowser('a hostile page on another origin', () => {
     expect(frame?.url()).toContain('chrome-error:');
   });
 
-  it('has no hold on a window that it opens', async () => {
+  it('has no control over a window that it opens', async () => {
     await visit();
     const [opened] = await Promise.all([
       page.context().waitForEvent('page'),
@@ -193,7 +193,7 @@ describeInBrowser('a hostile page on another origin', () => {
     await opened.close();
   });
 
-  it('gets no data shown by a link, either', async () => {
+  it('cannot show data by a link, either', async () => {
     await visit();
     await page.evaluate(`location.href = ${JSON.stringify(service.url + LIST)}`);
     await refused().toBe(1);
@@ -201,7 +201,7 @@ describeInBrowser('a hostile page on another origin', () => {
     expect(await page.locator('body').textContent()).not.toContain('001');
   });
 
-  it('is seen by an auditor', async () => {
+  it('is visible to an auditor', async () => {
     const { results } = await ask(service.url, '/operations', { key: keys.auditor });
     const refusals = results.filter(
       ({ type, actor, data: said }: { type: string; actor: { user: string }; data: { reason?: string } }) =>

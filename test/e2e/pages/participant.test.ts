@@ -1,4 +1,4 @@
-/** The page of a participant: what it shows to whom, emergencies, and what a data manager does there. */
+/** The page of a participant: what it shows to each reader, emergencies, and what a data manager does there. */
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -99,7 +99,7 @@ describeInBrowser('the page of a participant', () => {
     await service?.stop();
   });
 
-  it('explains the arm to an auditor on demand alone, because reading it is recorded', async () => {
+  it('explains the arm to an auditor only on demand, because reading it is recorded', async () => {
     const auditor = await open(keys.statistician, address('30-0181'), { colorScheme: 'dark' });
     const { page } = auditor;
     await page.getByText('ZZ').waitFor();
@@ -144,7 +144,7 @@ describeInBrowser('the page of a participant', () => {
     await picture(page, 'break-narrow-problem');
     await page.getByLabel('Reason').fill('anaphylaxis, ICU');
     await picture(page, 'break-narrow');
-    // At its end, where the buttons that stay in sight cover no field.
+    // At the end of the page, where the buttons that stay in sight cover no field.
     await page.evaluate('document.querySelector("dialog").scrollTo(0, 10_000)');
     await expectAccessible(page);
     const before = await codeBreaks();
@@ -241,7 +241,7 @@ describeInBrowser('the page of a participant', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows a key of one site nothing of the others, and no button to whom may not use it', async () => {
+  it('shows a key of one site nothing of the others, and no button to those who may not use it', async () => {
     const cook = await open(keys.cook, address('30-0171'));
     await cook.page.getByText('There is no such participant').waitFor();
     const { page } = await open(keys.manager, address('30-0171'), TELEPHONE);

@@ -116,7 +116,7 @@ describeInBrowser('randomizing', () => {
     if (size) await page.setViewportSize(size);
   }
 
-  it('goes from the form over the review to the result, which can be kept and printed', async () => {
+  it('goes from the form through the review to the result, which can be saved and printed', async () => {
     const person = await atForm('open', STUDY, { acting: 'M. Okafor' });
     await person.page.locator('.head').getByText(STUDY).waitFor();
     const { page } = person;
@@ -151,7 +151,7 @@ describeInBrowser('randomizing', () => {
       expect(shown).toContain(text);
     await look(person, 'review');
     expect(await recorded('11-0188')).toEqual([]);
-    // Back to the form with everything in it, and forth.
+    // Back to the form with everything in it, and forward again.
     await page.goBack();
     expect(await id.inputValue()).toBe('11-0188');
     await page.getByRole('button', { name: 'Review' }).click();
@@ -189,7 +189,7 @@ describeInBrowser('randomizing', () => {
     expect(person.complaints).toEqual([]);
   }, 120_000);
 
-  it('asks a key of one site only what it may choose, and works by keyboard alone', async () => {
+  it('asks a key of one site only what it may choose, and works by keyboard only', async () => {
     const { page, complaints } = await atForm('cook', STUDY, NARROW);
     const sites = page.getByLabel('Local site');
     expect(await sites.locator('option').allTextContents()).toEqual(['Choose …', SITE]);
@@ -205,7 +205,7 @@ describeInBrowser('randomizing', () => {
     expect(complaints).toEqual([]);
   }, 60_000);
 
-  it('shows a pack to the blinded and nothing to who sees neither, and no arm reaches their browsers', async () => {
+  it('shows a pack to the blinded and nothing to those who may see neither, and no arm reaches their browsers', async () => {
     const unblinded = await atForm('open', 'Packed');
     const blinded = await atForm('blinded', 'Packed');
     const neither = await atForm('writer', STUDY);

@@ -62,7 +62,7 @@ describeInBrowser('a session', () => {
     expect(await page.locator('body').textContent()).not.toContain('Sleep');
   };
 
-  it('begins and ends by keyboard alone', async () => {
+  it('begins and ends by keyboard only', async () => {
     const person = await sitDown(browser);
     const { page } = person;
     await page.goto(`${service.url}/pages/studies`);
@@ -94,7 +94,7 @@ describeInBrowser('a session', () => {
     await person.page.getByRole('button', { name: 'Sign out' }).click();
     await expectSignedOut(person, 'You are signed out.');
     await expectSignedOut({ ...person, page: other }, 'You are signed out.');
-    // Nor does the address name it.
+    // The address does not name it either.
     await expect.poll(() => other.url()).toBe(`${service.url}/pages/studies`);
     await other.goBack();
     await expectSignedOut({ ...person, page: other }, 'You are signed out.');
@@ -105,7 +105,7 @@ describeInBrowser('a session', () => {
     await leave(person);
   });
 
-  it('leaves nothing to the next one, begun in another tab when it had ended there', async () => {
+  it('leaves nothing for the next session, begun in another tab', async () => {
     const person = await sitDown(browser);
     const { page } = person;
     await page.goto(`${service.url}/pages/studies`);
@@ -122,7 +122,7 @@ describeInBrowser('a session', () => {
     await leave(person);
   });
 
-  it('says two minutes before that it ends, and is prolonged by a press', async () => {
+  it('says two minutes in advance that it will end, and is extended by a press', async () => {
     const person = await sitDown(browser);
     const { page } = person;
     await page.clock.install();
@@ -149,7 +149,7 @@ describeInBrowser('a session', () => {
     const list = JSON.parse(await commandOk(['keys', 'list', '--json', '--data', data]));
     const { keyId } = list.find(({ user }: { user: string }) => user === 'leaver');
     await commandOk(['keys', 'revoke', keyId, '--data', data]);
-    // Every request looks the key up, so going to and fro asks again.
+    // Every request looks the key up, so going back and forth asks again.
     const goTo = (name: string) =>
       page.getByRole('link', { name, exact: true }).first().click({ timeout: 1000 });
     await expect
@@ -207,7 +207,7 @@ describeInBrowser('a session', () => {
   });
 
   // From here on the clock of the service is ahead.
-  it('is prolonged by a person who is asked, and ends after half an hour without one', async () => {
+  it('is extended if somebody answers, and ends after half an hour if nobody does', async () => {
     const person = await sitDown(browser);
     const { page } = person;
     await page.clock.install();

@@ -54,7 +54,7 @@ describeInBrowser('signing in', () => {
     expect(person.complaints).toEqual([]);
   });
 
-  it('keeps the key in no place of the browser', async () => {
+  it('does not keep the key anywhere in the browser', async () => {
     const person = await sitDown(browser);
     const { page } = person;
     await page.goto(`${service.url}/`);
@@ -79,7 +79,7 @@ describeInBrowser('signing in', () => {
     await signIn(person, keys.site);
   });
 
-  it('shows to a limited key its study, with its own participants counted, on a telephone at night', async () => {
+  it('shows a limited key its study, counting only its own participants, on a telephone at night', async () => {
     const person = await sitDown(browser, {
       viewport: { width: 360, height: 740 },
       colorScheme: 'dark',
@@ -104,7 +104,7 @@ describeInBrowser('signing in', () => {
     expect(person.complaints).toEqual([]);
   });
 
-  it('loads little before', async () => {
+  it('loads little before anybody signs in', async () => {
     const { page } = await sitDown(browser);
     const sizes: Promise<number>[] = [];
     page.on('requestfinished', (request) => {

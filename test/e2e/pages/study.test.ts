@@ -1,4 +1,4 @@
-/** The page of a study, as those who read arms, those who may not, and those limited to a site see it. */
+/** The page of a study, as seen by those who may read arms, those who may not, and those limited to a site. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -103,7 +103,7 @@ async function atStudy(key: string, options: BrowserContextOptions = {}, study =
 
 const NARROW = { width: 360, height: 780 };
 
-/** In the browser: how many bytes of scripts and styles came, compressed. */
+/** In the browser: how many bytes of scripts and styles arrived, compressed. */
 const LOADED = `performance.getEntriesByType('resource')
   .filter(({ name }) => name.includes('/assets/'))
   .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`;
@@ -151,7 +151,7 @@ describeInBrowser('the page of a study', () => {
     expect(reader.complaints).toEqual([]);
   });
 
-  it('shows the balance within what was to be expected, once the service has worked that out', async () => {
+  it('shows the balance within what was to be expected, once the service has computed that', async () => {
     const reader = await atStudy(keys.reader);
     const { page } = reader;
     let refused = 0;
@@ -231,7 +231,7 @@ describeInBrowser('the page of a study', () => {
     const column = lines[0]?.split(',').indexOf('id') ?? -1;
     expect(lines.slice(1).map((line) => line.split(',')[column])).toEqual(wanted);
 
-    // Whoever comes back from a participant finds the list as it was left.
+    // Coming back from a participant shows the list as it was left.
     await page.getByRole('link', { name: wanted[0] ?? '' }).click();
     await page.waitForURL(/participant/);
     await page.goBack();
@@ -273,7 +273,7 @@ describeInBrowser('the page of a study', () => {
     expect(blinded.complaints).toEqual([]);
   });
 
-  it('shows a site its own participants alone, and lets it randomize', async () => {
+  it('shows a site only its own participants, and lets it randomize', async () => {
     const site = await atStudy(keys.cook);
     const { page } = site;
     const { results } = await clientOf(service.url, keys.cook).list(STUDY);
@@ -302,7 +302,7 @@ describeInBrowser('the page of a study', () => {
     const other = { ...reader, page: await page.context().newPage() };
     await other.page.goto(page.url());
     await chip(other, 'live').waitFor();
-    // The first event of the stream comes at once; the page has answered it when it asks no more.
+    // The first event of the stream comes at once; the page has dealt with it when it sends no more requests.
     await page.waitForTimeout(2_500);
     asked.length = 0;
     await randomize('0121', 1);
@@ -329,7 +329,7 @@ describeInBrowser('the page of a study', () => {
     expect(reader.complaints).toEqual([]);
   });
 
-  it('looks every ten seconds where it may not listen', async () => {
+  it('polls every ten seconds where it may not listen', async () => {
     const reader = await sitDown(browser);
     await reader.page.route('**/changes?*', (route) => route.fulfill({ status: 429, body: '' }));
     await reader.page.goto(`${service.url}/pages/study#${new URLSearchParams({ study: STUDY })}`);

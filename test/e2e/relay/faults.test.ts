@@ -1,6 +1,6 @@
 /**
- * The relay and a real broker, killed and stopped at all moments, and a consumer of committed records that checks: no
- * gap, no duplicate, each stream in its order. FAULT_ROUNDS sets how often.
+ * The relay and a real broker, killed and stopped at all moments, and a consumer of committed records that checks for
+ * gaps, duplicates and the order of each stream. FAULT_ROUNDS sets how often.
  */
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -42,14 +42,14 @@ const kafkaArgs = (topic: string) => [
   '--create-topics',
 ];
 
-/** A service with an account of what it was asked. */
+/** A service, and a record of what it was asked. */
 async function serving(args: readonly string[] = []) {
   const data = newFolder();
   const key = await issueKey(data, 'edc');
   const service = await serve({ data, studies: STUDIES, args });
   closing.push(() => service.kill());
   const account = new Account(choices);
-  /** Randomizes for so long; each request must be answered. */
+  /** Randomizes for this long; each request must be answered. */
   const enrolFor = async (ms: number, clients = 4) => {
     const posting = startClients(account, choices, [{ url: service.url, key }], clients);
     await delay(ms);
@@ -170,7 +170,7 @@ describe.skipIf(broker.missing)('the relay', () => {
     expect(await second.exited).toBe(3);
     await feedHasAll(topic, data);
 
-    // Docker starts again whatever ends with another code than 0.
+    // Docker restarts whatever ends with a code other than 0.
     const fourth = relay(data, topic);
     await says(fourth, '"publishing"');
     await enrolFor(300);
@@ -183,7 +183,7 @@ describe.skipIf(broker.missing)('the relay', () => {
   it('runs only once if it is started twice at the same moment', async () => {
     const topic = newTopic();
     const { data, enrolFor } = await serving();
-    // Making topics is not what is tried here.
+    // Creating topics is not what is tested here.
     await urnRelayOnce(data, topic);
     const both = [relay(data, topic), relay(data, topic)];
     let isOver = false;
