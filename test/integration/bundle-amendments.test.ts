@@ -1,6 +1,6 @@
 /**
- * A study with every kind of amendment: both verifiers accept its bundles and say the same of them, and find in all
- * contents, at the same place, what somebody altered who put seals, leaves, manifest and references right.
+ * A study with every kind of amendment: both verifiers accept its bundles and say the same about them. In all contents,
+ * both find at the same place what somebody altered who also corrected seals, leaves, manifest and references.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CONTENTS } from '../../events/content.ts';
@@ -84,7 +84,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
   const bundles = alteredBundles(python, newFolder);
   const findings = (altering: Change, prepare?: (bundle: BundleFiles) => void) =>
     bundles.findings(log, altering, prepare);
-  /** In blinded content alone, for what is in the clear. */
+  /** Only in blinded content, for what is in the clear. */
   const findingInTheClear = async (altering: Change): Promise<Finding> => {
     const { own } = await bundles.verified(log, 'blinded', altering);
     return firstDivergence(own)?.revision ?? 'ok';
@@ -144,13 +144,17 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
   it.each<[string, Change, Finding]>([
     ['no level that is closed', changes(AT.sites, [added(MCLEAN)]), AT.again],
     ['no way back to the old name', changes(AT.again, [reopened(DUPAGE)]), AT['007']],
-    ['an old name that is no alias', changes(AT.names, [renamed(SITE, COOK, CITY), NAMES[1]]), 'ok'],
+    ['an old name that is not an alias', changes(AT.names, [renamed(SITE, COOK, CITY), NAMES[1]]), 'ok'],
     ['a lower limit of a renamed level', rules('limits', limited(7, 2, 2)), AT['008']],
-    ['a lower limit of who were corrected', rules('limits', limited(7, 3, 1)), AT['007']],
-    ['no limits any more', rules('limits', { kind: 'limits' }), 'ok'],
+    ['a lower limit, reached by corrections', rules('limits', limited(7, 3, 1)), AT['007']],
+    ['no more limits', rules('limits', { kind: 'limits' }), 'ok'],
     ['limits that stop nobody', both(rules('stopAtLimit'), rules('limits', limited(1, 1, 1))), 'ok'],
     ['another policy of voids', rules('voidCounts'), AT.voided],
-    ['a day that is none', data(AT.names, { approvals: [{ ...APPROVAL, on: '2027-02-29' }] }), AT.names],
+    [
+      'a day that does not exist',
+      data(AT.names, { approvals: [{ ...APPROVAL, on: '2027-02-29' }] }),
+      AT.names,
+    ],
     ['a history that nothing changes', data(AT.rules, { history: 'keep' }), AT.rules],
     ['an amendment before the draw before it', moved(AT['004']), AT['004'] + 1],
     ['an amendment before the closing', moved(AT.closed), 'ok'],
@@ -171,7 +175,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
     ['a level of no factor', AT.sites, [{ ...added(MCLEAN), factor: 'x' }]],
     ['a level that is there, added', AT.sites, [added(COOK)]],
     ['a level that is closed, added', AT.names, [added(DUPAGE)]],
-    ['a level that was called so, added', AT.again, [added(COOK)]],
+    ['a level under a former name, added', AT.again, [added(COOK)]],
     ['a level added twice', AT.sites, [added(MCLEAN), added(MCLEAN)]],
     ['no level, closed', AT.sites, [closed(MCLEAN)]],
     ['a level under an old name, closed', AT.again, [closed(COOK)]],
@@ -217,7 +221,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
     ['a policy without a value', AT.names, [{ kind: 'policy', name: 'stopAtLimit' }]],
     ['a change of its own', AT.names, [{ kind: 'arm-closed', treatment: 'MART' }]],
     ['a member of another change', AT.sites, [{ ...added(MCLEAN), alias: true }]],
-    ['an alias that is none', AT.names, [{ ...NAMES[0], alias: false }]],
+    ['an alias that is false', AT.names, [{ ...NAMES[0], alias: false }]],
   ])('find an amendment that the design before it does not allow: %s', async (_, revision, list) => {
     const touched = list.some((change) => 'level' in change);
     const altering = both(
@@ -259,7 +263,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with amendments'
     ['the new one', unchanged, undefined],
     ['an id off the new one', data(AT['006'], { participantId: '006' }), AT['006']],
     ['another new one', rules('id-pattern', { kind: 'id-pattern', value: '[0-9]{4}' }), AT['006']],
-    ['none any more', rules('id-pattern', { kind: 'id-pattern' }), undefined],
+    ['no pattern any more', rules('id-pattern', { kind: 'id-pattern' }), undefined],
     ['none that is new', rules('id-pattern'), AT['006']],
     [
       'one that other engines read differently',

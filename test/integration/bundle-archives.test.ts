@@ -1,4 +1,4 @@
-/** Archives made by hand, as no `urn bundle` makes them: what is no bundle is refused, what is a bad one is told. */
+/** Archives made by hand: what is not a bundle is refused, and what is wrong with a bad one is reported. */
 import { hash } from 'node:crypto';
 import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -191,7 +191,7 @@ describe('an invalid bundle', () => {
     const bytes = readFileSync(join(folder, 'sound.zip'));
     writeFileSync(none, bytes.subarray(0, bytes.length - 100));
     expect(await refusal(none)).toContain('is not a complete zip archive');
-    // The directory stands at the end, so what was lost in the middle is seen when it is read.
+    // The directory is at the end, so what was lost in the middle is seen when it is read.
     writeFileSync(none, Buffer.concat([bytes.subarray(0, 200), Buffer.alloc(300), bytes.subarray(500)]));
     expect(await refusal(none)).toMatch(
       /^BundleError: .*none\.zip is not a complete zip archive \(records\//,

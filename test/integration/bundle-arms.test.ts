@@ -1,6 +1,6 @@
 /**
- * A study whose arms, ratio, urns and factors were amended: both verifiers accept its bundles, and find at the same place
- * what somebody altered who put seals, leaves, manifest and references right.
+ * A study whose arms, ratio, urns and factors were amended: both verifiers accept its bundles, and find at the same
+ * place what somebody altered who also corrected seals, leaves, manifest and references.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CONTENTS } from '../../events/content.ts';
@@ -129,7 +129,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with amended arm
       AT.corrected,
     ],
     ['somebody of an earlier epoch is voided', gone(AT.early), 'ok'],
-    ['who is of this epoch is not corrected', gone(AT.corrected), inFull(AT['015'] - 1)],
+    ['somebody of this epoch is not corrected', gone(AT.corrected), inFull(AT['015'] - 1)],
     ['by a key of a retired factor', (rows) => by(AT['015'], log.actors.local)(rows), AT['015']],
   ])('find what was altered: %s', async (_, altering, expected) => {
     expect(await findings(altering)).toEqual(inEach(expected));
@@ -143,7 +143,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with amended arm
     ['version 2 without one', version(AT['016'], 2), AT['016']],
     ['the other slot of the arm, entered', inSlot(AT.forcedAgain, 6), inFull(AT.forcedAgain)],
     ['a slot of another arm, entered', inSlot(AT.forced, 2), withArms(AT.forced)],
-    ['a slot that is not there, entered', inSlot(AT.forced, 40), withArms(AT.forced)],
+    ['a slot that does not exist, entered', inSlot(AT.forced, 40), withArms(AT.forced)],
     ['no slot, entered', noSlot(AT.forced), withArms(AT.forced)],
     ['a closed arm, drawn', onArm(AT['005'], C), withArms(AT['005'])],
     ['another open arm, drawn', onArm(AT['018'], 'x'), withArms(AT['018'])],
@@ -186,12 +186,12 @@ describe.skipIf(found === undefined)('both verifiers of a study with amended arm
     ['an arm closed twice', AT.closed, [closed(C), closed(C)]],
     ['all but one arm, closed', AT.closed, [closed(C), closed(B)]],
     ['an open arm, reopened', AT.closed, [reopened(C)]],
-    ['an arm of the name of another', AT.kept, [added(A)]],
-    ['an arm of the name of a closed one', AT.retired, [added(B)]],
+    ['an arm with the name of another', AT.kept, [added(A)]],
+    ['an arm with the name of a closed one', AT.retired, [added(B)]],
     ['an arm with one slot, said', AT.kept, [added(D, { ratio: 1 })]],
     ['an arm with too many slots', AT.kept, [added(D, { ratio: 20 }), added(E, { ratio: 17 })]],
     ['an urn of nothing', AT.closed, [urn({})]],
-    ['an urn as it is', AT.closed, [urn({ w: 1, beta: 2 })]],
+    ['an urn that is in force', AT.closed, [urn({ w: 1, beta: 2 })]],
     ['an urn without balls', AT.closed, [urn({ w: 0 })]],
     ['too many balls', AT.closed, [urn({ w: 1_000_001 })]],
     ['the ratio that is in force', AT.closed, [ratio(2, 1, 1)]],

@@ -1,6 +1,6 @@
 /**
- * A study with every kind of correction: both verifiers accept its bundles and say the same of them, and find in all
- * contents, at the same place, what somebody altered who put seals, leaves, manifest and references right.
+ * A study with every kind of correction: both verifiers accept its bundles and say the same about them. In all contents,
+ * both find at the same place what somebody altered who also corrected seals, leaves, manifest and references.
  */
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -69,7 +69,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with corrections
     log = await makeCorrectedLog(newFolder());
   });
 
-  /** The code, count, first revision and text of each warning, which the verifier in Python must give, too. */
+  /** The code, count, first revision and text of each warning, which the verifier in Python must also give. */
   async function warningsOf(altering: Change) {
     const { code, stdout, own } = await bundles.verified(log, 'blinded', altering);
     expect(code, stdout).toBe(0);
@@ -134,9 +134,13 @@ describe.skipIf(found === undefined)('both verifiers of a study with corrections
     ['the same from and to', data(AT.levels, { changes: [change('sex', 'Female', 'Female')] }), AT.levels],
     ['a to of another factor', data(AT.levels, { changes: [{ ...TO_MALE, to: TO_COOK.to }] }), AT.levels],
     ['another factor', data(AT.levels, { changes: [{ ...TO_MALE, factor: '9' }] }), AT.levels],
-    ['a factor of no study', data(AT.levels, { changes: [{ ...TO_MALE, factor: 'x' }] }), AT.levels],
+    [
+      'a factor that the study does not have',
+      data(AT.levels, { changes: [{ ...TO_MALE, factor: 'x' }] }),
+      AT.levels,
+    ],
     ['no change', data(AT.levels, { changes: [] }), AT.levels],
-    ['a change less', data(AT.source, { changes: [TO_COOK] }), inFull(AT['008'])],
+    ['one change fewer', data(AT.source, { changes: [TO_COOK] }), inFull(AT['008'])],
     ['changes in another order', data(AT.source, { changes: [TO_COOK, TO_MALE] }), AT.source],
     ['a factor twice', data(AT.source, { changes: [TO_MALE, back(TO_MALE)] }), AT.source],
     ['another member', data(AT.levels, { text: 'x' }), AT.levels],
@@ -213,7 +217,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with corrections
     ['another revision', data(AT.ineligible, { randomizedAt: AT['002'] }), AT.ineligible],
     ['no void', gone(AT.duplicate), AT.reinstated - 1],
     // 008 would not have been randomized.
-    ['no void of who stays voided', gone(AT.chained), AT['008'] - 1],
+    ['no void of somebody who stays voided', gone(AT.chained), AT['008'] - 1],
     ['a void that changes nothing', gone(AT.ineligible), 'ok'],
     // Of somebody of other levels.
     ['a void after the next draw', moved(AT.duplicate), 'ok'],
@@ -298,7 +302,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with corrections
     ['levels from outside', (rows) => by(AT.source, log.actors.site)(rows), AT.source],
     ['a transfer from outside', data(AT.transfer, { ...of('003'), changes: [TO_COOK] }), AT['008']],
     [
-      'a transfer that is none of theirs',
+      'a transfer that does not concern them',
       data(AT.transfer, { ...of('003'), changes: [TO_MALE] }),
       AT.transfer,
     ],

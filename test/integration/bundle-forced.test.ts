@@ -1,6 +1,7 @@
 /**
- * A study with allocations made outside the service: both verifiers accept its bundles and say the same of them, and find in
- * all contents, at the same place, what somebody altered who put seals, leaves, manifest and references right.
+ * A study with allocations made outside the service: both verifiers accept its bundles and say the same about
+ * them. In all contents, both find at the same place what somebody altered who also corrected seals, leaves, manifest and
+ * references.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CONTENTS } from '../../events/content.ts';
@@ -52,7 +53,7 @@ const withArm = (revision: number, treatment: string) =>
   changed(revision, (_, sealed) => Object.assign(sealed.allocation, { treatment }));
 const writtenAt = (rows: readonly Row[], revision: number): number =>
   Date.parse(JSON.parse(`${rows[revision]?.record}`).at);
-/** Says that it happened so long after another event was written. */
+/** Says that it happened this long after another event was written. */
 const occurred =
   (revision: number, after: number, ms: number): Change =>
   (rows) =>
@@ -120,7 +121,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with allocations
     ['not counted against the policy', data(AT.outage, { counted: false }), AT.outage],
     ['counted against the policy', data(AT.uncounted, { counted: true }), AT.uncounted],
     ['another policy, and counted by it', counting, inFull(AT['006'])],
-    ['another policy alone', data(AT.amended, { changes: [closed(DUPAGE)] }), AT.uncounted],
+    ['only another policy', data(AT.amended, { changes: [closed(DUPAGE)] }), AT.uncounted],
     ['another arm', withArm(AT.outage, THIRD), inFull(AT['003'])],
     ['another arm of one who is not counted', withArm(AT.uncounted, FIRST), 'ok'],
     ['another arm of a wrong entry', withArm(AT.wrong, THIRD), inFull(AT['004'])],
@@ -128,7 +129,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with allocations
     ['no arm of the study', withArm(AT.late, 'x'), { full: AT.late, open: AT.late, blinded: 'ok' }],
     ['another level', withLevels(AT.outage, MALE, COOK), inFull(AT['003'])],
     [
-      'another level of who was corrected',
+      'another level of somebody who was corrected',
       withLevels(AT.elsewhere, FEMALE, DUPAGE),
       { full: AT['005'], open: AT['007'], blinded: AT['007'] },
     ],
@@ -170,7 +171,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with allocations
       both(occurred(AT.late, AT.closed, 0), moved(AT.late)),
       'ok',
     ],
-    ['at no time', data(AT.outage, { occurredAt: '2026-02-29T00:00:00.000Z' }), AT.outage],
+    ['at an impossible time', data(AT.outage, { occurredAt: '2026-02-29T00:00:00.000Z' }), AT.outage],
     ['a code shown before', data(AT.revealed, { shownAt: '2026-01-01T00:00:00.000Z' }), 'ok'],
   ])('compare times, which are in the clear: %s', async (_, altering, expected) => {
     const { own } = await bundles.verified(log, 'blinded', altering);
@@ -190,7 +191,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with allocations
     ['it after the next draw', moved(AT.replaced), inFull(AT.replaced)],
     ['it without a void', gone(AT.voided), AT.replaced - 1],
     [
-      'one that is voided otherwise',
+      'one that is voided for another cause',
       data(AT.voided, { cause: 'never-enrolled', counts: 'kept' }),
       AT.replaced,
     ],
@@ -246,7 +247,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with allocations
     ['with one place less', { limits: { ...LIMITS, total: 11 } }, AT['007']],
     ['with one place less for women', { limits: { levels: [{ ...LIMITS.levels[0], max: 5 }] } }, AT['007']],
     // Nobody else is drawn then, but more are entered.
-    ['with a place for each who was drawn first', { limits: { total: 2 } }, AT['003']],
+    ['with a place for each of those who were drawn first', { limits: { total: 2 } }, AT['003']],
     ['with no limit that stops', { limits: { total: 1 }, policies: { levelCounts: 'as-corrected' } }, 'ok'],
   ])('follow the study that is registered: %s', async (_, members, expected) => {
     expect(await findings(...configured(members))).toEqual(inEach(expected));

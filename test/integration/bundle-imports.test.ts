@@ -1,6 +1,6 @@
 /**
- * A study with an imported history: both verifiers accept its bundles and say the same of them, and find in all contents, at
- * the same place, what somebody altered who put seals, leaves, manifest and references right.
+ * A study with an imported history: both verifiers accept its bundles and say the same about them. In all
+ * contents, both find at the same place what somebody altered who also corrected seals, leaves, manifest and references.
  */
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -76,7 +76,7 @@ const disowned = (revision: number, cause: string) =>
     put('state', { bgState: sections.draw.bgStateAfter })(record, sections);
     drop('draw')(record, sections);
   });
-/** The row has no state any more. */
+/** The row no longer has a state. */
 const stateless = (revision: number) =>
   changed(revision, (record, sections) => {
     Object.assign(record.data, { redrawn: false, cause: 'no-state' });
@@ -156,7 +156,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
   it.each<[string, Change, Findings]>([
     ['no approval', data(AT.begun, { approvals: [] }), AT.begun],
     [
-      'an approval of no day',
+      'an approval of an impossible day',
       data(AT.begun, { approvals: [{ name: 'a', role: 'b', on: '2026-02-30' }] }),
       AT.begun,
     ],
@@ -172,7 +172,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
     ['fewer rows', data(AT.begun, { ...source(9), ...proof(7, 2) }), AT.last],
     ['no rows', data(AT.begun, { ...source(0), ...proof(0, 0) }), AT.begun],
     ['another format', data(AT.begun, { source: { format: 'csv', rows: 10 } }), AT.i1],
-    ['a member more', data(AT.begun, { file: 'history.csv' }), AT.begun],
+    ['an additional member', data(AT.begun, { file: 'history.csv' }), AT.begun],
     [
       'another file',
       sealed(AT.begun, (each) => Object.assign(each.source, { sha256: 'f'.repeat(64) })),
@@ -242,11 +242,11 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
     ['the id of another row', data(AT.last, { participantId: 'i1' }), AT.last],
     ['the id of an allocation after it', data(AT.last, { participantId: 'n1' }), AT.n1],
     ['a space at the end of the id', data(AT.last, { participantId: 'x ' }), AT.last],
-    // It is not at this level that the arm was drawn, but at this level that the row is counted.
+    // The arm was drawn at another level, but the row is counted at this one.
     ['another level', withLevel(AT.last, 'Male'), inFull(AT.n1)],
     ['an unknown level', withLevel(AT.last, 'x'), AT.last],
     ['no level', data(AT.last, { levels: [] }), AT.last],
-    ['a member more', data(AT.last, { file: 'x' }), AT.last],
+    ['an additional member', data(AT.last, { file: 'x' }), AT.last],
     ['another arm', withAnotherArm(AT.i2), inFull(AT.i2)],
     ['the arm of the draw instead of the override', withDrawnArm(AT.override), inFull(AT.override)],
     // The row and its arm are counted.
@@ -290,7 +290,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
     ['redrawn, with a cause', data(AT.i2, { cause: 'differs' }), AT.i2],
     ['not redrawn, without a cause', data(AT.i2, { redrawn: false }), AT.i2],
     [
-      'redrawn, with a state alone',
+      'redrawn, with only a state',
       both(data(AT.differs, { redrawn: true }), without(AT.differs, 'cause')),
       AT.differs,
     ],
@@ -302,7 +302,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with an imported
     ['differs for first', data(AT.first, { cause: 'differs' }), AT.first],
     ['another system', data(AT.differs, { cause: 'other-system' }), AT.differs],
     ['a cause of its own', data(AT.differs, { cause: 'lost' }), AT.differs],
-    ['a row less', gone(AT.i2), sooner(AT.raced, AT.revealed - 1)],
+    ['one row fewer', gone(AT.i2), sooner(AT.raced, AT.revealed - 1)],
     ['no last row', gone(AT.last), AT.ended - 1],
     ['rows in another order', moved(AT.i1), sooner(AT.i1, AT.i2)],
     ['a row after the end', moved(AT.last), AT.last],

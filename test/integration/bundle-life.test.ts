@@ -1,6 +1,6 @@
 /**
- * A study that was paused by a key, closed and reopened, and whose codes were broken: both verifiers accept its bundles,
- * and find in all contents, at the same place, what somebody altered who put seals, leaves and manifest right.
+ * A study that was paused by a key, closed and reopened, and whose codes were broken: both verifiers accept its bundles.
+ * In all contents, both find at the same place what somebody altered who also corrected seals, leaves and manifest.
  */
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -154,7 +154,7 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
       'ok',
     ],
     [
-      'February 29th of no leap year',
+      'February 29th of a year that is not a leap year',
       data(AT.closed, { approvals: [{ ...APPROVAL, on: '2100-02-29' }] }),
       AT.closed,
     ],
@@ -184,13 +184,13 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
     ['nobody’s approval', data(AT.reopened, { approvals: [] }), AT.reopened],
     ['no list of approvals', without(AT.reopened, 'approvals'), AT.reopened],
     [
-      'a day that is none',
+      'a day that does not exist',
       data(AT.reopened, { approvals: [{ ...APPROVAL, on: '2027-04-31' }] }),
       AT.reopened,
     ],
     ['another protocol', data(AT.reopened, { protocol: { version: '4' } }), 'ok'],
     [
-      'a protocol of no day',
+      'a protocol of an impossible day',
       data(AT.reopened, { protocol: { version: '4', date: '2027-02-29' } }),
       AT.reopened,
     ],
@@ -215,7 +215,7 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
     ['the default of blinding', { blinding: 'open' }, 2, AT.registered],
     ['a paused beginning', { start: 'paused' }, 2, AT['001']],
     ['a protocol', { protocol: { version: '2', date: '2028-02-29' } }, 2, 'ok'],
-    ['a protocol of no day', { protocol: { version: '2', date: '2027-02-29' } }, 2, AT.registered],
+    ['a protocol of an impossible day', { protocol: { version: '2', date: '2027-02-29' } }, 2, AT.registered],
     ['no policy', { policies: {} }, 2, AT.registered],
     ['a default policy', { policies: { levelCounts: 'as-randomized' } }, 2, AT.registered],
     ['another policy', { policies: { levelCounts: 'as-corrected' } }, 2, 'ok'],
@@ -352,9 +352,9 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
       data(AT.envelope, { participantId: '002', randomizedAt: AT['002'] }),
       AT.envelope,
     ],
-    ['of no code-break', without(AT.mistake, 'revealedAt'), 'ok'],
+    ['without a code-break', without(AT.mistake, 'revealedAt'), 'ok'],
     ['of somebody else’s code-break', data(AT.mistake, { revealedAt: AT.planned }), AT.mistake],
-    ['of what is no code-break', data(AT.mistake, { revealedAt: AT.paused }), AT.mistake],
+    ['of something that is not a code-break', data(AT.mistake, { revealedAt: AT.paused }), AT.mistake],
     [
       'in the future',
       changed(AT.mistake, (record) => Object.assign(record.data, { occurredAt: later(record.at, 1001) })),

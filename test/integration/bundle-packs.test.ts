@@ -104,7 +104,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
     ['no pack', without(AT['005'], 'code'), AT['005']],
     ['no pack, in version 1', both(without(AT['005'], 'code'), version(AT['005'], 1)), AT['005']],
     ['a pack in version 1', version(AT['005'], 1), AT['005']],
-    ['what is no code', data(AT['005'], { code: 'P 4' }), AT['005']],
+    ['something that is not a code', data(AT['005'], { code: 'P 4' }), AT['005']],
     ['a code of 65 characters', data(AT['005'], { code: '1'.repeat(65) }), AT['005']],
     [
       'a pack before there is a list',
@@ -147,7 +147,11 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
       sealed(AT.list1, ({ codes }) => Object.assign(codes, { key: '0'.repeat(32) })),
       inFull(AT['002']),
     ],
-    ['what is no key', sealed(AT.list4, ({ codes }) => Object.assign(codes, { key: '0' })), inFull(AT.list4)],
+    [
+      'something that is not a key',
+      sealed(AT.list4, ({ codes }) => Object.assign(codes, { key: '0' })),
+      inFull(AT.list4),
+    ],
     ['another arm of a pack', holding(AT.list1, OF_002, C), inFull(AT['002'])],
     ['another arm of a pack that was entered', holding(AT.list1, OF_F3, B), inFull(AT.wrongToo)],
     ['another arm of a pack that a replacement gives', holding(AT.list3, 'R-10', A), inFull(AT.late)],
@@ -157,8 +161,8 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
     ['a code that is on a list', alsoListed(AT.list4, SPARE_A, A), inFull(AT.list4)],
     ['the name of an arm', alsoListed(AT.list4, B.toLowerCase(), A), inFull(AT.list4)],
     ['a code with the name of a closed arm', alsoListed(AT.list4, `1-${C}-2`, A), inFull(AT.list4)],
-    ['what is no code', alsoListed(AT.list4, 'S 9', A), inFull(AT.list4)],
-    ['a pack more, which nobody gets', alsoListed(AT.list4, 'S-6', A), 'ok'],
+    ['something that is not a code', alsoListed(AT.list4, 'S 9', A), inFull(AT.list4)],
+    ['an additional pack, which nobody gets', alsoListed(AT.list4, 'S-6', A), 'ok'],
     [
       'no pack of an arm',
       replacedBy(
@@ -189,7 +193,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
     ['another cause', data(AT.late, { cause: 'other' }), 'ok'],
     ['a cause of its own', data(AT.late, { cause: 'whim' }), AT.late],
     ['another participant', about(AT.late, '004', AT['004']), AT.late],
-    ['who has no pack', about(AT.late, '001', AT['001']), AT.late],
+    ['of somebody who has no pack', about(AT.late, '001', AT['001']), AT.late],
     ['another revision', data(AT.late, { randomizedAt: AT['001'] }), AT.late],
     ['without the present levels', gone(AT.corrected), inFull(AT.late - 1)],
     ['not at all', gone(AT.first), AT.first],
@@ -288,7 +292,7 @@ describe.skipIf(found === undefined)('both verifiers of a study with packs', () 
       data(AT.revealed, { shownAt: '2001-01-01T00:00:00.000Z' }),
       AT.revealed,
     ],
-    ['who does not have it any more', about(AT.nobodys, 'F3', AT.without), AT.nobodys],
+    ['somebody who no longer has it', about(AT.nobodys, 'F3', AT.without), AT.nobodys],
     ['of whom the participant is named by nobody', gone(AT.wrongToo), AT.voidedToo - 1],
   ])('find an altered code-break: %s', async (_, altering, expected) => {
     expect(await findings(altering)).toEqual(inEach(expected));

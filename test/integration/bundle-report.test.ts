@@ -106,7 +106,7 @@ function cells(text: string, first: string): string[] {
 describe.each(['full', 'open', 'blinded'] as const)('the report with content %s', (content) => {
   const because = content === 'full' ? '; reason: anaphylaxis &amp; shock; asked for by Dr. Krämer' : '';
 
-  it('tells of closings and reopenings, with who approved them', () => {
+  it('lists closings and reopenings, and who approved them', () => {
     const approved = 'approved by Dr. &lt;A.&gt; Ruiz (sponsor, 2027-09-20, Amendment 3)';
     const by = 'operator (command line)';
     expect(row(content, 7)).toEqual(['closed (target): 300 randomized', by]);
@@ -120,7 +120,7 @@ describe.each(['full', 'open', 'blinded'] as const)('the report with content %s'
     );
   });
 
-  it('tells of each broken code who broke it, for whom, and if that was recorded late', () => {
+  it('says who broke each code, for whom, and whether that was recorded late', () => {
     expect(row(content, 4)).toEqual([
       `code of 001 broken: emergency${because}`,
       'site, on behalf of nurse Ada',
@@ -253,7 +253,7 @@ describe('the report of a study with corrections', () => {
       expect(everybody.slice(everybody.indexOf(`<h3>${place}</h3>`))).toMatch(/Cook County.*?>1</s);
     });
 
-    it('tells neither notes nor arms that it does not include', () => {
+    it('shows no notes or arms that it does not include', () => {
       expect(corrected[content].includes('ZZNOTE')).toBe(content === 'full');
       expect(corrected[content]).not.toContain('Design in force');
       expect(CONFIGURATION.treatments.some((name) => corrected[content].includes(name))).toBe(
@@ -307,7 +307,7 @@ describe('the report of a study with packs', () => {
     ]);
   });
 
-  /** Behind revision, time, id and levels. */
+  /** After revision, time, id and levels. */
   function packOf(text: string): string {
     return cells(text, '3')[4] ?? '';
   }
@@ -337,7 +337,7 @@ describe('the report of a study with packs', () => {
       expect(row.at(-3)).toBe(now);
     });
 
-    it('tells of no pack that nobody has which treatment it holds', () => {
+    it('does not say which treatment a pack holds that nobody has', () => {
       const codes = [...list('P'), ...list('Q')].map(({ code }) => code);
       const named = codes.filter((code) => new RegExp(`\\b${code}\\b`).test(withPacks[content]));
       // That of 001, before and now, and the one whose code was broken.
@@ -408,7 +408,7 @@ describe('the report of a study with allocations that were made outside', () => 
         expect(cells(forced[content], 'Of these forced').map(Number)).toEqual([1, 1, 0, 2]);
     });
 
-    it('tells neither notes nor arms that it does not include', () => {
+    it('shows no notes or arms that it does not include', () => {
       expect(forced[content].includes('ZZNOTE')).toBe(content === 'full');
       expect(CONFIGURATION.treatments.some((name) => forced[content].includes(name))).toBe(
         content !== 'blinded',
@@ -677,7 +677,7 @@ describe('the list of a study in which every code is broken', () => {
   });
 });
 
-describe('the list of a study with more corrections than anybody reads', () => {
+describe('the list of a study with a great many corrections', () => {
   it('has a limited length, says how many it leaves out, and counts all of them', () => {
     const summary = new StudySummary();
     summary.take(event(registered(), 0));

@@ -1,6 +1,6 @@
 /**
- * What an insider could do to a bundle, and what somebody who kept receipts must hear of it: each bundle is one of
- * version 0.1.0, altered with seals, leaves and manifest put right, and refused by both verifiers alike.
+ * What an insider could do to a bundle, and what somebody who kept receipts must be told: each bundle is one of
+ * version 0.1.0, altered with its seals, leaves and manifest corrected, and refused by both verifiers alike.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
   const trusting = ['--trust', old.keys[0] ?? ''];
   const receipts = ['--checkpoint', old.file('receipts.txt')];
 
-  /** A bundle of 0.1.0, changed, without the checkpoints that came along: only the log's key can make those. */
+  /** A bundle of 0.1.0, changed, without its own checkpoints, which only the log's key can make. */
   async function tampered(
     content: Content,
     change: (bundle: BundleFiles) => void,
@@ -102,7 +102,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
       const args = [...trusting, ...others(TWIN, [3])];
       expect(readFileSync(access, 'utf8')).toContain('urn/access');
       expect((await tampered('full', () => undefined, [...args, '--checkpoint', access])).code).toBe(1);
-      // Alone they claim nothing of any study.
+      // On their own they claim nothing about any study.
       const alone = [...trusting, '--checkpoint', access];
       expect((await tampered('full', () => undefined, alone)).code).toBe(0);
     });

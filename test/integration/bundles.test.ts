@@ -57,7 +57,7 @@ it('one that nobody waits for ends, and leaves no file', async () => {
   expect(readdirSync(temporary)).toEqual([]);
 });
 
-it('a shutdown ends the one that is made, and lets none begin', async () => {
+it('a shutdown ends the one that is being made, and lets no other begin', async () => {
   const making = refusal(make());
   await bundles.stop();
   expect(await making).toBe('the service is shutting down');

@@ -1,4 +1,4 @@
-/** The expected bands of a service, with the real process that works them out. */
+/** The expected bands of a service, with the real process that computes them. */
 import { execFileSync } from 'node:child_process';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { LogEvent } from '../../events/record.ts';
@@ -82,7 +82,7 @@ describe('the expected bands of a service', () => {
     expect(log.read).toEqual(['a from 0', 'a from 6']);
   });
 
-  it('are worked out once for all who ask at the same time, one study after the other', async () => {
+  it('are computed once for all who ask at the same time, one study after the other', async () => {
     const { log, of } = made();
     for (const stream of ['a', 'b']) log.trials.set(stream, trialOf(3));
     const all = await Promise.all(['a', 'a', 'b', 'a', 'b'].map(of));
@@ -90,7 +90,7 @@ describe('the expected bands of a service', () => {
     expect(log.read).toEqual(['a from 0', 'b from 0']);
   });
 
-  it('are kept of eight studies, those that were asked for last', async () => {
+  it('are kept for eight studies, those that were asked for last', async () => {
     const { log, of } = made();
     const streams = Array.from({ length: 9 }, (_, i) => `s${i}`);
     for (const stream of streams) log.trials.set(stream, trialOf(1));
@@ -104,7 +104,7 @@ describe('the expected bands of a service', () => {
     expect(log.read).toEqual(['s1 from 0']);
   });
 
-  it('are dropped an hour after somebody last asked, each by itself', async () => {
+  it('are dropped an hour after somebody last asked, each separately', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
     const { log, ends, of } = made();
     for (const stream of ['a', 'b']) log.trials.set(stream, trialOf(2));
@@ -167,7 +167,7 @@ describe('the expected bands of a service', () => {
     }
   });
 
-  it('are refused to a study of which a replicate would have the seed', async () => {
+  it('are refused for a study if a replicate would have its seed', async () => {
     const { log, of } = made();
     const trial = trialOf(1);
     const [first, ...others] = trial.facts;

@@ -11,7 +11,7 @@ import { certificate } from '../support/hostile.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const STALLED_MS = 2_000;
-/** Read at a time by who reads slowly: more than what the system keeps on the way is left when that ends. */
+/** Read at a time by a slow client: more than what the system keeps on the way is left when that ends. */
 const BURST = 512 * 1024;
 const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x');
 const tls = certificate(temporaryFolders()());

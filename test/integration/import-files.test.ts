@@ -1,4 +1,4 @@
-/** What can be wrong with a history file, and how it is said: every problem of every row at once. */
+/** What can be wrong with a history file, and how that is reported: every problem of every row at once. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -101,7 +101,7 @@ describe('a file of the same rows', () => {
     expect(PLAIN.some(({ levels }) => levels.includes('01-Nord, Haus "A"'))).toBe(true);
   });
 
-  it('has no states if it is from another system, whatever stands there', () => {
+  it('has no states if it is from another system, whatever is in that column', () => {
     const rows = read(changed(inRow(1, /"\{.*\}"/, 'none of it')), 'csv');
     expect(rows.map(({ bgState }) => bgState)).toEqual(rows.map(() => undefined));
   });
@@ -112,7 +112,7 @@ describe('a file of the same rows', () => {
   });
 });
 
-describe('a file that is none', () => {
+describe('a file that cannot be used', () => {
   const folder = newFolder();
   const file = (name: string, content: string | Uint8Array) => {
     writeFileSync(join(folder, name), content);
@@ -175,7 +175,7 @@ describe('a row', () => {
   it.each<[string, Change, string]>([
     ['an id with a NUL', inRow(1, '01-0000', '01\0'), 'row 1: id contains a control character'],
     [
-      'an id with what nobody sees',
+      'an id with an invisible character',
       inRow(1, '01-0000', '01\u200b'),
       'row 1: id contains U+200B, which nobody sees',
     ],
@@ -187,9 +187,9 @@ describe('a row', () => {
       'row 1: user must be 1 to 2000 characters',
     ],
     ['an integer as a float', inRow(1, ',1,Low', ',1.0,Low'), 'row 1: prior (1+) lines has no level "1.0"'],
-    ['a level of another case', inRow(1, 'Female', 'female'), 'row 1: sex has no level "female"'],
+    ['a level in the wrong case', inRow(1, 'Female', 'female'), 'row 1: sex has no level "female"'],
     [
-      'a day that is none',
+      'a day that does not exist',
       inRow(1, '2026-11-22', '2026-02-30'),
       'row 1: "2026-02-30 05:38:14.477949" is not an instant',
     ],
@@ -234,7 +234,7 @@ describe("the reference's database", () => {
     ]);
   });
 
-  it('is refused while changes wait beside it', () => {
+  it('is refused while changes wait in a file beside it', () => {
     const file = copied(() => undefined);
     writeFileSync(`${file}-journal`, 'x');
     expect(problemsOf(file)).toEqual([expect.stringContaining('is in use or was not closed (hint: ')]);
@@ -252,7 +252,7 @@ describe("the reference's database", () => {
     expect(read(file).map(({ bgState }) => bgState === undefined)).toEqual(PLAIN.map((_, i) => i < 2));
   });
 
-  it('has integers that are no doubles', () => {
+  it('has integers that doubles cannot hold', () => {
     const file = copied((db) =>
       db.exec(`UPDATE ${history} SET bg_state = json_set(bg_state, '$.uinteger', 1.5) WHERE rowid = 2`),
     );

@@ -53,7 +53,7 @@ import { temporaryFolders } from '../support/temporary-folder.ts';
 const RecordText = z.strictObject({ record: z.string(), sealed: z.string(), leaf: z.string() });
 /** By factor, level, and slot or arm. */
 const Table = z.array(z.array(z.array(z.int())));
-/** A participant of whom something was corrected. */
+/** A participant with corrections. */
 const Person = z.strictObject({
   id: z.string(),
   formerIds: z.array(z.string()),
@@ -154,9 +154,9 @@ const State = z.strictObject({
   forced: z.record(z.string(), Forced).optional(),
   /** Who was imported last, as the other system has them; there while a study imports or has imported somebody. */
   newest: Imported.nullable().optional(),
-  /** There if it is another than after the record before. Only of studies that are amended. */
+  /** There if it differs from that after the record before. Only for studies that are amended. */
   design: Design.optional(),
-  /** There if they are others than after the record before. Only of studies with packs. */
+  /** There if they differ from those after the record before. Only for studies with packs. */
   packs: Packs.optional(),
 });
 type State = z.infer<typeof State>;
@@ -192,7 +192,7 @@ const Vector = z.strictObject({
   streams: z.record(z.string(), z.array(RecordText)),
   /** After each record of the study. */
   expected: z.array(State),
-  /** Copies of the log: the study up to where a record stands that must not be there, with that record. */
+  /** Copies of the log: the study up to a record that must not be there, with that record. */
   altered: z
     .array(
       RecordText.extend({
@@ -200,7 +200,7 @@ const Vector = z.strictObject({
         found: z.array(z.enum(CONTENTS)),
         /** The member that is wrong, for each of these contents. */
         fields: z.array(z.string()).optional(),
-        /** Only the pattern of ids tells, with which the verifier in Python compares no id. */
+        /** Only the pattern of ids shows it, with which the verifier in Python compares no id. */
         pattern: z.literal(true).optional(),
       }),
     )
@@ -230,7 +230,7 @@ function rowsOf({ streams }: Vector, stream: string) {
 
 const eventsOf = (vector: Vector, stream: string) => rowsOf(vector, stream).map((row) => decodeRecord(row));
 
-/** The fact of an event, without the salts that stand in its sections, and these salts in the order of the sections. */
+/** The fact of an event, without the salts in its sections, and these salts in the order of the sections. */
 function unsalted({ type, data, sections }: LogEvent) {
   const parts = Object.entries(sections as Record<string, { salt?: string }>).sort(([a], [b]) =>
     a < b ? -1 : 1,
@@ -336,7 +336,7 @@ function idsIn(vector: Vector): string[] {
 
 type Known = Omit<Person, 'formerIds'>;
 
-/** Those of whom something was corrected, as the vectors say it. */
+/** Those with corrections, as the vectors have them. */
 function correctedOf(people: readonly (Enrolled | undefined)[]): Record<string, Known> {
   const known: Record<string, Known> = {};
   for (const person of people) {
@@ -365,7 +365,7 @@ function withoutFormerIds({ corrected = {} }: State): Record<string, Known> {
   );
 }
 
-/** Whom each id belongs to that somebody has or had who is corrected or was allocated outside. */
+/** The owner of each id, present or former, of those with corrections or allocated outside. */
 function owners({ corrected = {}, forced = {} }: State): [id: string, participantId: string][] {
   const corrections = Object.entries(corrected).map(
     ([participantId, { id, formerIds }]) => [participantId, [id, ...formerIds]] as const,
@@ -376,7 +376,7 @@ function owners({ corrected = {}, forced = {} }: State): [id: string, participan
   );
 }
 
-/** Those who were allocated outside, as the vectors say it, but for what only their records or the lists know. */
+/** Those who were allocated outside, as the vectors have them, without what only their records or the lists have. */
 function forcedOf(people: readonly (Enrolled | undefined)[]) {
   const entered: Record<string, { revision: number; counted: boolean }> = {};
   for (const person of people) {
@@ -396,7 +396,7 @@ function enteredIn({ forced = {} }: State): ReturnType<typeof forcedOf> {
   );
 }
 
-/** When those who were allocated outside were, in the order of the list. */
+/** When those who were allocated outside were allocated, in the order of the list. */
 const occurrences = (people: readonly Participant[]) =>
   people.flatMap(({ participantId, occurredAt }) => (occurredAt ? [[participantId, occurredAt]] : []));
 
@@ -408,7 +408,7 @@ function newestImported(people: readonly Participant[]): z.infer<typeof Imported
   return { id, levels: levels.map(named), treatment, user, at, ...original };
 }
 
-/** A design as the vectors say it. */
+/** A design as the vectors have it. */
 function designOf(effective: EffectiveDesign, { decidedByDesign }: Vector): z.infer<typeof Design> {
   const { amendment, factors, limits, policies, idPattern, target, blinding, protocol } = effective;
   return {
@@ -437,10 +437,10 @@ function factorOf({ name, levels, closed, earlierNames, isRetired }: EffectiveDe
   return { name, levels: said, ...(isRetired && { retired: true as const }) };
 }
 
-/** The design in force after each record, as the vectors say it. */
+/** The design in force after each record, as the vectors have it. */
 const designsIn = ({ expected }: Vector) => lastSaid(expected.map((state) => state.design));
 
-/** Values that are said only where they are others than before. */
+/** Values that are given only where they differ from those before. */
 function lastSaid<T>(values: readonly (T | undefined)[]): (T | undefined)[] {
   let last: T | undefined;
   return values.map((value) => {
@@ -449,7 +449,7 @@ function lastSaid<T>(values: readonly (T | undefined)[]): (T | undefined)[] {
   });
 }
 
-/** The packs of a study, as the vectors say them. */
+/** The packs of a study, as the vectors have them. */
 function packsOf(state: RegisteredState, ids: readonly string[]): Packs | undefined {
   const { lists, given, packs, withdrawn, enrolled } = state;
   if (lists === 0) return undefined;
@@ -482,7 +482,7 @@ const tableOf = ({ factors }: Pick<Tally, 'factors'>) =>
 
 const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
 
-/** What a report says of the study, as the vectors say it: only the warnings that its life gives. */
+/** What a report says of the study, as the vectors have it: only the warnings about its life. */
 function findingsOf({ life, warnings }: StreamReport) {
   const nothing = {
     ...{ corrected: 0, idsCorrected: 0, voided: {}, changedAfterClosing: {}, revealed: {} },
@@ -510,7 +510,7 @@ function findingsOf({ life, warnings }: StreamReport) {
   };
 }
 
-/** For each imported row that was drawn again: how many rows back its state stands, with the counts of then or later ones. */
+/** For each imported row that was drawn again: how many rows back its state is, with the counts of that time or later ones. */
 function proofsIn(vector: Vector): string[] {
   const designs = decidedBy(vector, (state) => state.design);
   let states: { state: string; revision: number }[] = [];
@@ -542,7 +542,7 @@ function proofsIn(vector: Vector): string[] {
 const levelOf = (levels: readonly Level[], factor: string) =>
   levels.find((one) => one.factor === factor)?.level ?? '';
 
-/** The kind of a change, and what is said by it. */
+/** The kind of a change, and what it says. */
 function kindsOf(change: DesignChange): string | string[] {
   switch (change.kind) {
     case 'policy':
@@ -565,7 +565,7 @@ function kindsOf(change: DesignChange): string | string[] {
 }
 
 describe('the life histories', () => {
-  it('are forty-nine studies that hold every event of a study, in every version', () => {
+  it('are forty-nine studies with every event of a study, in every version', () => {
     expect(studies).toHaveLength(49);
     const kinds = studies.flatMap((vector) =>
       (vector.streams[vector.stream] ?? []).map(({ record }) => {
@@ -605,11 +605,11 @@ describe('the life histories', () => {
     ]);
   });
 
-  it('hold arms that would be others if corrections did not move the counts as they do', () => {
+  it('have arms that would differ if corrections did not move the counts as they do', () => {
     expect(studies.filter(({ decidedByCounts }) => decidedByCounts > 0).length).toBeGreaterThan(10);
   });
 
-  it('hold corrections for every cause, and under both values of each policy', () => {
+  it('have corrections for every cause, and under both values of each policy', () => {
     const corrections = studies
       .flatMap((vector) => eventsOf(vector, vector.stream))
       .flatMap(({ type, data }) =>
@@ -644,7 +644,7 @@ describe('the life histories', () => {
     ]);
   });
 
-  it('hold amendments of every kind, in every state that allows them, by keys and by people', () => {
+  it('have amendments of every kind, in every state that allows them, by keys and by people', () => {
     const amendments = amended.flatMap((vector) =>
       eventsOf(vector, vector.stream).flatMap(({ type, data, actor, revision }) => {
         if (type !== 'StudyAmended') return [];
@@ -692,12 +692,12 @@ describe('the life histories', () => {
     ]);
   });
 
-  it('hold arms that would be others if a level began anew when it is renamed or reopened', () => {
+  it('have arms that would differ if a level began anew when it is renamed or reopened', () => {
     const decided = amended.filter(({ decidedByAmendments = 0 }) => decidedByAmendments > 0);
     expect([amended.length, decided.length]).toEqual([23, 9]);
   });
 
-  it('hold allocations from outside for every cause, in every state, and arms that would be others without them', () => {
+  it('have allocations from outside for every cause, in every state, and arms that would differ without them', () => {
     const entered = studies.filter(({ decidedByForced }) => decidedByForced !== undefined);
     expect(entered).toHaveLength(12);
     // Those that are about little else.
@@ -729,7 +729,7 @@ describe('the life histories', () => {
     ]);
   });
 
-  it('hold lists, replacements for every cause, withdrawals and code-breaks of packs, by all who may', () => {
+  it('have lists, replacements for every cause, withdrawals and code-breaks of packs, by all who may', () => {
     const kinds = stocked.flatMap((vector) =>
       eventsOf(vector, vector.stream).flatMap(({ type, data, actor, revision }) => {
         const status = vector.expected[revision]?.status;
@@ -777,7 +777,7 @@ describe('the life histories', () => {
     ]);
   });
 
-  it('hold imports of both formats and both generators, and rows for every cause', () => {
+  it('have imports of both formats and both generators, and rows for every cause', () => {
     const events = studies.flatMap((vector) => eventsOf(vector, vector.stream));
     const imports = events.flatMap(({ type, data }) =>
       type === 'HistoryImported'
@@ -795,7 +795,7 @@ describe('the life histories', () => {
     expect(new Set(causes)).toEqual(new Set([undefined, ...UnprovenCause.options]));
   });
 
-  it('hold rows that were drawn from earlier states, with the counts of then and with later ones', () => {
+  it('have rows that were drawn from earlier states, with the counts of that time and with later ones', () => {
     const proofs = studies.flatMap((vector) => proofsIn(vector));
     expect([...new Set(proofs)].sort()).toEqual([
       '1 back, then',
@@ -860,7 +860,7 @@ describe.each(studies)('$study: $about', (vector) => {
     expect(states).toEqual(expected);
   });
 
-  it('gives an id that somebody has or had to nobody else', () => {
+  it('gives nobody an id that somebody else has or had', () => {
     const ids = idsIn(vector);
     const outcomes = decidedBy(vector, (state, expected) =>
       owners(expected).map(([id, owner]) => {
@@ -974,7 +974,7 @@ describe.each(amended)('$study: $about', (vector) => {
     expect(decidedBy(vector, (state) => designOf(state.design, vector))).toEqual(designsIn(vector));
   });
 
-  it.each(vector.altered)('is found out, altered: $about', async (altered) => {
+  it.each(vector.altered)('is detected, altered: $about', async (altered) => {
     const divergences: (number | undefined)[] = [];
     const fields: string[] = [];
     for (const file of await bundles(withAltered(vector, altered))) {

@@ -1,4 +1,4 @@
-/** A log that goes from store to store, through every adapter, and is the same log in each. */
+/** A log that moves from store to store, through every adapter, and is the same log in each. */
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { access } from '../../projections/access.ts';

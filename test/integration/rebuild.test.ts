@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const log of opened.splice(0)) await log.close();
 });
 
-/** A process at the log of that folder. */
+/** A process on the log in that folder. */
 async function start(data: string): Promise<OpenLog> {
   const log = await openLog({ data }, OPERATOR);
   opened.push(log);
@@ -25,7 +25,7 @@ async function start(data: string): Promise<OpenLog> {
   return log;
 }
 
-/** All that a process shows of the log, and what it would decide next. */
+/** Everything that a process shows of the log, and what it would decide next. */
 function shown({ runner, studies }: OpenLog): unknown {
   return {
     access: runner.state(access, 'access'),
@@ -73,7 +73,7 @@ describe('a log in SQLite', () => {
       Array.from({ length: 120 }, (_, i) => {
         const log = i % 2 === 0 ? one : two;
         const levels = CONFIGURATION.factors.map((factor, f) => factor.levels[(i >> f) % 2] ?? '');
-        // Every participant is asked for twice, once at each process.
+        // Every participant is requested twice, once from each process.
         const command = randomize(`${i >> 1}`, { levels, idempotencyKey: `key-${i % 7}-${i}` });
         return log.studies
           .submit(streams[(i >> 1) % 2] ?? '', command, NURSE)
@@ -125,7 +125,7 @@ describe('a log in SQLite', () => {
     expect(after.runner.state(participants, stream).inOrder[0]).toEqual(last);
   });
 
-  it('decides by what another process has just written, even where nothing comes of it', async () => {
+  it('takes into account what another process has just written, even if it then records nothing', async () => {
     const data = newFolder();
     const one = await start(data);
     await one.studies.register(CONFIGURATION, 42n, OPERATOR);

@@ -93,7 +93,7 @@ describe('the golden examples, from the log to the result', () => {
   });
 });
 
-describe.skipIf(python === undefined && !inCi)('the same by numpy', () => {
+describe.skipIf(python === undefined && !inCi)('the same with numpy', () => {
   const REPS = 400;
   /** Two factors, three arms, and an outcome that is missing now and then. */
   const three = (seed: number) => {
@@ -148,7 +148,7 @@ describe.skipIf(python === undefined && !inCi)('the same by numpy', () => {
   });
 });
 
-/** One id of everybody who is in the study of a bundle. */
+/** One id of each participant in the study of a bundle. */
 async function idsIn(bundle: string): Promise<string[]> {
   const { study } = await studyInBundle(bundle);
   const files = await BundleFiles.open(bundle);
@@ -163,7 +163,7 @@ async function idsIn(bundle: string): Promise<string[]> {
   return [...ids.values()];
 }
 
-describe('a study in whose life people decided something', () => {
+describe('a study with decisions by people', () => {
   it.each([
     ['corrected', makeCorrectedLog],
     ['with allocations by hand', makeForcedLog],
@@ -196,7 +196,7 @@ describe('a study in whose life people decided something', () => {
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--content full') });
       return;
     }
-    // What the test says does not depend on what only a full bundle holds.
+    // The result does not depend on what only a full bundle contains.
     const { bundle: _open, ...open } = await tested(files.open, outcomes, ...args);
     expect(open).toEqual(found);
   });

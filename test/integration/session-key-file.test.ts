@@ -39,7 +39,7 @@ describe('the session key', () => {
     expect(readdirSync(folder)).toEqual(['session-key']);
   });
 
-  it('is made by a replacement where there is none', () => {
+  it('is made by a replacement if there is none', () => {
     const file = join(newFolder(), 'session-key');
     replaceSessionKey(file, true, NOW);
     expect(readFileSync(file, 'utf8')).toMatch(/^[\w-]{43}\n$/);
@@ -52,7 +52,7 @@ describe('the session key', () => {
     expect(() => sessionKeyInFile(file, noProblem)).toThrow('may use the session key');
   });
 
-  it('is not replaced if what is there is none', () => {
+  it('is not replaced if the file holds something else', () => {
     const file = join(newFolder(), 'session-key');
     writeFileSync(file, 'precious\n', { mode: 0o600 });
     expect(() => replaceSessionKey(file, true, NOW)).toThrow('holds no session key');

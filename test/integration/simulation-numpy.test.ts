@@ -1,5 +1,5 @@
 /**
- * Whole simulations against the numpy of this machine: who comes, every arm and every figure with its error, worked out by a
+ * Whole simulations against the numpy of this machine: who comes, every arm and every figure with its error, computed by a
  * program that shares nothing with this one.
  */
 import { spawnSync } from 'node:child_process';
@@ -17,41 +17,40 @@ const factor = (name: string, ...levels: string[]) => ({ name, levels });
 const common = { study: 'trial', arrivalsSource: '', siteFactor: 0 };
 
 const PLANS: Readonly<Record<string, SimulationPlan>> = {
-  'three arms, factors in an order that is not that of their names, unequal shares, a level that opens later':
-    {
-      ...common,
-      design: {
-        treatments: ['A', 'B', 'C'],
-        ratio: [1, 1, 1],
-        factors: [factor('site', '1', '2', '3', '4'), factor('age', 'old', 'young'), factor('sex', 'F', 'M')],
-        ...{ w: 1, alpha: 0, beta: 1, D: 'chisquare' },
-      },
-      arrivals: {
-        kind: 'shares',
-        shares: [
-          [120, 30, 7, 30],
-          [1, 1],
-          [0.2, 0.8],
-        ],
-        opens: [
-          { factor: 0, level: 1, from: 9 },
-          { factor: 0, level: 3, from: 20 },
-        ],
-      },
-      comparators: [
-        { name: 'complete', rule: { kind: 'complete' }, within: [] },
-        { name: 'block:3+6@site', rule: { kind: 'block', sizes: [3, 6] }, within: [0] },
-        { name: 'block:3', rule: { kind: 'block', sizes: [3] }, within: [] },
-        { name: 'minimization:0.8', rule: { kind: 'minimization', p: 0.8 }, within: [] },
-        { name: 'minimization:0.9@sex,age', rule: { kind: 'minimization', p: 0.9 }, within: [2, 1] },
-        {
-          name: 'urn:w=3,alpha=1,beta=4,D=range@age,site',
-          rule: { kind: 'urn', w: 3, alpha: 1, beta: 4, D: 'range' },
-          within: [1, 0],
-        },
-      ],
-      ...{ participants: 40, reps: 9, seed: 1n, at: [7, 40] },
+  'three arms, factors not in the order of their names, unequal shares, a level that opens later': {
+    ...common,
+    design: {
+      treatments: ['A', 'B', 'C'],
+      ratio: [1, 1, 1],
+      factors: [factor('site', '1', '2', '3', '4'), factor('age', 'old', 'young'), factor('sex', 'F', 'M')],
+      ...{ w: 1, alpha: 0, beta: 1, D: 'chisquare' },
     },
+    arrivals: {
+      kind: 'shares',
+      shares: [
+        [120, 30, 7, 30],
+        [1, 1],
+        [0.2, 0.8],
+      ],
+      opens: [
+        { factor: 0, level: 1, from: 9 },
+        { factor: 0, level: 3, from: 20 },
+      ],
+    },
+    comparators: [
+      { name: 'complete', rule: { kind: 'complete' }, within: [] },
+      { name: 'block:3+6@site', rule: { kind: 'block', sizes: [3, 6] }, within: [0] },
+      { name: 'block:3', rule: { kind: 'block', sizes: [3] }, within: [] },
+      { name: 'minimization:0.8', rule: { kind: 'minimization', p: 0.8 }, within: [] },
+      { name: 'minimization:0.9@sex,age', rule: { kind: 'minimization', p: 0.9 }, within: [2, 1] },
+      {
+        name: 'urn:w=3,alpha=1,beta=4,D=range@age,site',
+        rule: { kind: 'urn', w: 3, alpha: 1, beta: 4, D: 'range' },
+        within: [1, 0],
+      },
+    ],
+    ...{ participants: 40, reps: 9, seed: 1n, at: [7, 40] },
+  },
   'two arms, whole rows by weight, more replicates than a block': {
     ...common,
     design: {
@@ -130,7 +129,7 @@ describe.skipIf(python === undefined)('a simulation, repeated with numpy', () =>
       const own = expected[i] ?? {};
       expect(Object.keys(figures).sort(), name).toEqual(Object.keys(own).sort());
       for (const [key, figure] of Object.entries(figures)) {
-        // Doubles in sums of another order, and roots of what rounding left of 0.
+        // Doubles summed in another order, and square roots of what rounding left of 0.
         for (const member of ['value', 'low', 'high'] as const)
           expect(figure[member], `${name}: ${member} of ${key}`).toBeCloseTo(
             own[key]?.[member] ?? Number.NaN,

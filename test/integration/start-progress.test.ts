@@ -31,7 +31,7 @@ describe('a service whose start takes long', () => {
   it('reports how many records it has read, and of how many, in its log and in /readyz, until it is ready', async () => {
     const data = newFolder();
     const records = await makeLog(data);
-    // The store gives one page, and the next when it is let.
+    // The store gives one page, and the next one when it may.
     let goOn: () => void = () => undefined;
     const isLet = new Promise<void>((resolve) => {
       goOn = resolve;

@@ -1,4 +1,4 @@
-/** What docs/statistics.md shows is so: its files are read, its Python gives the figures that it prints. */
+/** What docs/statistics.md shows is true: its files can be read, and its Python gives the figures that it prints. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';

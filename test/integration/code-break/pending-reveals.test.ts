@@ -14,7 +14,7 @@ const line = (i: number) => ({
   ...{ shownAt: '2026-03-01T09:00:00.000Z', actor: { cli: true as const, user: 'night' } },
 });
 
-it('a line is on the disk for its owner alone, and gone when it is recorded', async () => {
+it('a line is on the disk for its owner only, and gone when it is recorded', async () => {
   const file = join(newFolder(), 'data', PENDING_REVEALS);
   const pending = new PendingReveals(file);
   expect(await pending.list()).toEqual({ reveals: [], damaged: 0 });
@@ -28,7 +28,7 @@ it('a line is on the disk for its owner alone, and gone when it is recorded', as
   expect(existsSync(file)).toBe(false);
 });
 
-it('half a line spoils no other, and is kept', async () => {
+it('half a line does not affect the others, and is kept', async () => {
   const file = join(newFolder(), PENDING_REVEALS);
   const pending = new PendingReveals(file);
   await pending.add(line(1));
@@ -40,7 +40,7 @@ it('half a line spoils no other, and is kept', async () => {
   expect(readFileSync(file, 'utf8')).toContain('{"study":"S","partici');
 });
 
-it('lines of an attempt to take some out that was interrupted are not lost', async () => {
+it('no line is lost if removing some is interrupted', async () => {
   const file = join(newFolder(), PENDING_REVEALS);
   const pending = new PendingReveals(file);
   writeFileSync(`${file}.old`, `${JSON.stringify(line(1))}\n${JSON.stringify(line(2))}\n`);
@@ -55,7 +55,7 @@ it('lines of an attempt to take some out that was interrupted are not lost', asy
   expect(existsSync(`${file}.old`)).toBe(false);
 });
 
-it('no line is lost while several processes add lines and others take lines out', async () => {
+it('no line is lost while several processes add lines and others remove lines', async () => {
   const file = join(newFolder(), PENDING_REVEALS);
   const script = join(import.meta.dirname, '../../support/pending-process.mjs');
   const [ADDERS, EACH] = [3, 40];

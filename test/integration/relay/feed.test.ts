@@ -65,7 +65,7 @@ describe.skipIf(broker.missing)('the feed', () => {
           ce_partitionkey: name,
         });
       }
-      // From the feed alone: the tree of what came before each checkpoint is the one that is signed.
+      // From the feed alone: the tree of what came before each checkpoint is the one that was signed.
       const leaves = records.map(({ value }) => leafHash(value));
       expect(checkpoints.length).toBeGreaterThan(0);
       for (const { value, headers, offset } of checkpoints) {
@@ -113,7 +113,7 @@ describe.skipIf(broker.missing)('the feed', () => {
     await withAdmin((admin) => admin.createPartitions({ topicPartitions: [{ topic, count: 16 }] }));
     const second = await running(data, topic);
     await second.enrol(3);
-    // The stream of the keys begins now, and goes where its name leads among sixteen.
+    // The stream of the keys begins now, in the partition that its name gives among sixteen.
     await second.log.keys.issue({ user: 'edc', scopes: ['read', 'randomize'] }, OPERATOR);
     const reader = await reading(topic);
     await reader.has(second.sizes());
@@ -177,7 +177,7 @@ describe.skipIf(broker.missing)('what the feed discloses', () => {
     for (const [name, { records, checkpoints }] of reader.streams())
       for (const fed of [...records, ...checkpoints]) {
         const told = `${fed.value} ${JSON.stringify(fed.headers)}`;
-        // The configuration names the treatments that there are, and where the seed came from.
+        // The configuration names the treatments, and where the seed came from.
         const isConfiguration = fed.headers['ce_type'] === 'urn.StudyRegistered.v1';
         for (const secret of isConfiguration ? SECRETS.filter((word) => word !== 'treatment') : SECRETS)
           expect(told.includes(`"${secret}`), `${secret} in ${name}`).toBe(false);
@@ -204,7 +204,7 @@ describe.skipIf(broker.missing)('what the feed discloses', () => {
           const kept = stored.filter(({ stream }) => stream === name)[revision];
           expect(fed.headers['ce_content']).toBe(content);
           expect(record).toEqual(kept?.record);
-          // The exact bytes, cut out: that is what the leaf is of.
+          // The exact bytes, cut out, because the leaf is their hash.
           const text = fed.value.toString();
           const bytes = text.slice(
             '{"record":'.length,
@@ -312,8 +312,8 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
   });
 
   it.each([
-    ['positions that are forgotten', (topic: string) => `${topic}-positions`, 'delete'],
-    ['records of which the newest are kept', (topic: string) => topic, 'compact'],
+    ['positions that Kafka would delete', (topic: string) => `${topic}-positions`, 'delete'],
+    ['records that Kafka would compact', (topic: string) => topic, 'compact'],
   ])('%s', async (_, which, policy) => {
     const topic = newTopic();
     await withAdmin((admin) =>
@@ -360,7 +360,7 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     expected.set(one.stream, 5);
     await reader.has(expected);
     expect(one.lines.join('')).toContain('no longer published');
-    // What is alerted on goes on growing.
+    // The metric for alerts goes on growing.
     const { lagSeconds } = one.relay.status();
     expect(lagSeconds).toBeGreaterThan(0);
     expect(one.relay.status().lagSeconds).toBeGreaterThan(lagSeconds);

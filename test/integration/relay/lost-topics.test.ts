@@ -1,4 +1,4 @@
-/** What is wrong with the topics of a feed when a relay starts, in a real broker: made anew, gone, or positions lost. */
+/** Topics of a feed that a relay finds recreated, missing, or without positions when it starts, in a real broker. */
 import { describe, expect, it } from 'vitest';
 import { sharedBroker } from '../../support/kafka/broker.ts';
 import { FeedReader, kafkaOf } from '../../support/kafka/feed-reader.ts';
@@ -13,7 +13,7 @@ const { started, running, stopped, withAdmin } = feedsOf(broker);
 const { make, remake, cut, committed } = topicsOf(broker, withAdmin);
 
 describe.skipIf(broker.missing)('the relay does not start when', () => {
-  /** A log that was published into a topic of so many partitions, and the relay stopped. */
+  /** A log that was published into a topic with this many partitions; the relay has stopped. */
   async function fed(numPartitions = 1): Promise<{ data: string; topic: string; again(): Promise<string> }> {
     const [data, topic] = [newFolder(), newTopic()];
     await make({ topic, numPartitions });
@@ -71,7 +71,7 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
     const more = await running(data, topic);
     await more.enrol(5);
     await stopped(more);
-    // As a broker leaves it that lost what it had not flushed: the position before is the last one.
+    // As if the broker had lost what it had not flushed: the position before is the last one.
     const reader = await new FeedReader(broker.get().address).start(positionsOf(topic));
     const key = `position/${more.stream}`;
     const written = () => reader.streams().get(key)?.records ?? [];
@@ -100,7 +100,7 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
           resources: [{ type: 2, name: positions, configEntries: configured({ 'cleanup.policy': policy }) }],
         }),
       );
-    // Of a topic that is only compacted, Kafka lets nobody remove records.
+    // Kafka lets nobody delete records of a topic that is only compacted.
     await setPolicy('delete');
     await cut(positions, 3);
     await setPolicy('compact');

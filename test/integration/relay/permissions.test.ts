@@ -1,4 +1,4 @@
-/** What the relay's user may do in a real broker that asks for permissions, and what the relay says when it is too little. */
+/** What the relay's user may do in a real broker with permissions, and what the relay says when that is too little. */
 import kafkajs, { type AclEntry } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { KAFKA_USER } from '../../support/kafka/apache-kafka.ts';

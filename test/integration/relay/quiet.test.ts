@@ -8,7 +8,7 @@ import { feedsOf, newTopic, until } from '../../support/kafka/feeds.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const broker = ownBroker({
-  // Ten minutes, as Kafka comes.
+  // Ten minutes by default in Kafka.
   'connections.max.idle.ms': '1000',
   // Seven days.
   'transactional.id.expiration.ms': '3000',
@@ -44,7 +44,7 @@ async function forgotten(topic: string): Promise<void> {
 describe.skipIf(broker.missing)('a relay with nothing to publish', () => {
   it('continues after a quiet week without a single warning', async () => {
     const topic = newTopic();
-    // The client asks for the topics anew every five minutes.
+    // The client asks for the topics again every five minutes.
     const { producer: make } = Kafka.prototype;
     const makesProducers = vi.spyOn(Kafka.prototype, 'producer').mockImplementation(function (
       this: Kafka,

@@ -1,4 +1,4 @@
-/** Topics of a feed that are deleted, made anew or lost while a relay runs, in a real broker; and what 0.1.0 left in them. */
+/** Topics of a feed that are deleted, recreated or lost while a relay runs, in a real broker; and what 0.1.0 left in them. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

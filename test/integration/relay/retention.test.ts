@@ -9,7 +9,7 @@ import { published, type Relaying } from '../../support/kafka/relaying.ts';
 import { configured, positionsOf, topicsOf, warnings } from '../../support/kafka/topic-changes.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-/** What a topic keeps unless it is told otherwise. */
+/** What a topic keeps by default. */
 const KEPT_BYTES = 100_000;
 const broker = ownBroker({
   'log.retention.bytes': `${KEPT_BYTES}`,
@@ -87,7 +87,7 @@ describe.skipIf(broker.missing)('the loss of records that Kafka removes', () => 
     expect(second.relay.status()).toMatchObject({ up: 1, cutOffsets: 2 });
     await stopped(second);
 
-    // All of it, with the checkpoint that the positions tell of.
+    // All of it, with the checkpoint that the positions name.
     await cut(topic, -1);
     const third = await running(data, topic);
     await third.enrol(1);

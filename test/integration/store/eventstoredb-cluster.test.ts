@@ -1,4 +1,4 @@
-/** A cluster that loses its leader: the store finds the next one, and takes no election for a restored backup. */
+/** A cluster that loses its leader: the store finds the next one, and does not mistake an election for a restored backup. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,12 +15,12 @@ import { readAll, records, texts } from '../../support/store-contract.ts';
 const scene = eventStoreDbScene();
 
 /**
- * From a leader that falls silent until appends are taken again, with the times of a service and of a real cluster: eight
+ * From a leader that falls silent until appends are accepted again, with the times of a service and of a real cluster: eight
  * seconds are the aim, two more are for a machine that is busy with other tests.
  */
 const TAKEN_AGAIN_WITHIN_MS = 10_000;
 
-/** Appends the next record as the write path does it, until it is taken. @returns ms that it took */
+/** Appends the next record as the write path does it, until it is accepted. @returns how long that took, in ms */
 async function appendAtLast(store: EventStoreDbStore, i: number): Promise<number> {
   const began = performance.now();
   for (;;) {
@@ -64,7 +64,7 @@ describe('a cluster whose leader', () => {
     await heard.untilCaughtUp();
     expect(heard.texts).toEqual(['a0-0', 'a1-0', 'a2-0', 'a3-0', 'a4-0']);
     expect(texts(await readAll(store))).toEqual(heard.texts);
-    // An election is no restored backup, and no stream is broken by it.
+    // An election is not a restored backup, and breaks no stream.
     expect([heard.rolledBack, heard.broken]).toEqual([[], {}]);
     expect(heard.errors.map(({ failure }) => failure)).not.toContain('corrupt');
   });
@@ -136,7 +136,7 @@ describe('a leader that is gone', () => {
     for (const hole of holes.splice(0)) hole.kill('SIGKILL');
   });
 
-  /** A port whose packets nobody answers: not even connections are taken. */
+  /** A port whose packets nobody answers: not even connections are accepted. */
   async function blackHole(): Promise<number> {
     const script = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 0 }, function () { process.stdout.write(String(this.address().port)) })`;
     const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -144,7 +144,7 @@ describe('a leader that is gone', () => {
     const [text] = (await once(child.stdout, 'data')) as [Buffer];
     child.kill('SIGSTOP');
     const port = Number(text.toString());
-    // What the kernel still takes for a process that is stopped.
+    // What the kernel still accepts for a process that is stopped.
     for (let i = 0; i < 4; i++)
       connect(port, '127.0.0.1')
         .on('error', () => undefined)

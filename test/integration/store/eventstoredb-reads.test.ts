@@ -168,7 +168,7 @@ describe('data that others put into the cluster', () => {
     expect(texts(await readAll(store))).toEqual(['study-a-0-0', 'study-a-1-0']);
     const heard = scene.listen(store);
     await heard.until(1);
-    // What came of a page before its time was up is not all.
+    // What arrived of a page before its time was up is not everything.
     expect([heard.records.length, heard.caughtUp]).toEqual([1, 0]);
     await heard.until(2);
     await heard.untilCaughtUp();

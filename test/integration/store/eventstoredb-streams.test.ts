@@ -1,4 +1,4 @@
-/** What others can do to single streams in EventStoreDB: the others go on, and what threatens records is told. */
+/** What others can do to single streams in EventStoreDB: the others go on, and what threatens records is reported. */
 import { describe, expect, it, vi } from 'vitest';
 import { NO_STREAM, type StreamWatch } from '../../../src/store/event-store.ts';
 import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
@@ -8,7 +8,7 @@ import { readAll, records, texts } from '../../support/store-contract.ts';
 
 const scene = eventStoreDbScene();
 
-/** A store with records in three streams, by turns. */
+/** A store with records in three streams, in turn. */
 async function open() {
   const server = await scene.server();
   const store = scene.store(server, { limits: PATIENT });
@@ -18,7 +18,7 @@ async function open() {
   return { server, store };
 }
 
-/** What a read of everything gives, and tells. */
+/** What a read of everything gives and reports. */
 async function readWatched(store: EventStoreDbStore): Promise<Heard> {
   const heard = new Heard();
   for await (const page of store.readAll(undefined, heard as StreamWatch)) heard.onRecords(page);
@@ -71,7 +71,7 @@ describe('a stream that was broken in the server', () => {
     expect(heard.broken['study-a']).toMatch(/hint: .*docs\/instances\.md/);
     expect(revisionsOf(heard, 'study-a')).toEqual(left);
     for (const stream of ['study-b', 'log']) expect(revisionsOf(heard, stream)).toEqual(ALL);
-    // Whoever does not watch for it would take the rest for all.
+    // A reader that does not watch for it would mistake the rest for everything.
     expect(await failureOf(readAll(store))).toMatchObject({ failure: 'corrupt' });
   });
 

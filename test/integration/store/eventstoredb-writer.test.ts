@@ -44,7 +44,7 @@ const readFaults = fc.array(fc.constantFrom<ReadFault>('none', 'fails', 'drops')
 const participants = (count: number, series: string) =>
   Array.from({ length: count }, (_, i) => `${series}-${String(i).padStart(3, '0')}`);
 
-/** A process that knows the study and follows the log. @param alarms gets what no passing failure may be taken for */
+/** A process that knows the study and follows the log. @param alarms gets what a passing failure must not cause */
 async function processAt(
   store: EventStoreDbStore,
   series: number,
@@ -63,7 +63,7 @@ async function processAt(
   return process;
 }
 
-/** As a site does it: what is not known to be recorded is sent again. */
+/** As a site does: what is not known to be recorded is sent again. */
 async function enrol(process: WritingProcess, participantId: string): Promise<string> {
   for (;;) {
     const answer = await process.submit(randomize(participantId));
@@ -71,7 +71,7 @@ async function enrol(process: WritingProcess, participantId: string): Promise<st
   }
 }
 
-/** The participants that a log holds, in its order, which is checked to be one that an undisturbed log could have. */
+/** The participants in a log, in its order, which is checked to be one that an undisturbed log could have. */
 async function allocatedIn(server: EventStoreDbServer | TestCluster): Promise<string[]> {
   const events = await eventsIn(scene.store(server, { limits: {} }));
   const ids = events.flatMap((event) =>
@@ -121,7 +121,7 @@ describe('an EventStoreDB that fails at random', () => {
 
 type Loss = 'freezes' | 'freezes, and wakes as if it still led' | 'is cut off' | 'is killed' | 'resigns';
 
-/** What happens to the leader; resolves when all nodes are there again. */
+/** What happens to the leader; resolves when all nodes are back. */
 async function lose(cluster: TestCluster, loss: Loss): Promise<void> {
   const old = cluster.leader;
   switch (loss) {

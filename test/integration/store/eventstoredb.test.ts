@@ -1,4 +1,4 @@
-/** The contract on the most real EventStoreDB there is, and what holds on any of them. */
+/** The contract on the most real EventStoreDB available, and what holds on any of them. */
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { decodeRecord, encodeRecord } from '../../../events/record.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';

@@ -125,7 +125,7 @@ describe('it is damaged, and is left untouched:', () => {
     const file = await writtenFile(5);
     await otherProcess(['appendAndDie', file, 'study-a', '20']);
     expect(existsSync(`${file}-wal`)).toBe(true);
-    // Only the database and its write-ahead log hold anything.
+    // Only the database and its write-ahead log have content.
     rmSync(`${file}-shm`);
     truncateSync(file, 4096);
     const before = [readFileSync(file), readFileSync(`${file}-wal`)];

@@ -1,4 +1,4 @@
-/** The writing thread is lost: what it was asked is unclear, another is started, and nothing is written twice. */
+/** The writing thread is lost: the outcome of its appends is unclear, another thread is started, and nothing is written twice. */
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, expect, it, vi } from 'vitest';

@@ -97,9 +97,9 @@ describe('the database refuses', () => {
       'to replace by position',
       `REPLACE INTO records (position, ${COLUMNS}) VALUES (1, 'study-a', 2, ${VALUES})`,
     ],
-    ['a revision that is there', `INSERT INTO records (${COLUMNS}) VALUES ('study-a', 1, ${VALUES})`],
+    ['a revision that exists', `INSERT INTO records (${COLUMNS}) VALUES ('study-a', 1, ${VALUES})`],
     [
-      'a revision that is there, ignoring it',
+      'a revision that exists, ignoring it',
       `INSERT OR IGNORE INTO records (${COLUMNS}) VALUES ('study-a', 1, ${VALUES})`,
     ],
     ['a gap', `INSERT INTO records (${COLUMNS}) VALUES ('study-a', 3, ${VALUES})`],
@@ -107,10 +107,13 @@ describe('the database refuses', () => {
     ['a negative revision', `INSERT INTO records (${COLUMNS}) VALUES ('study-c', -1, ${VALUES})`],
     ['no revision', `INSERT INTO records (${COLUMNS}) VALUES ('study-c', NULL, ${VALUES})`],
     [
-      'a position that is there',
+      'a position that exists',
       `INSERT INTO records (position, ${COLUMNS}) VALUES (1, 'study-a', 2, ${VALUES})`,
     ],
-    ['a leaf that is no hash', `INSERT INTO records (${COLUMNS}) VALUES ('study-a', 2, x'00', x'00', x'00')`],
+    [
+      'a leaf that is not a hash',
+      `INSERT INTO records (${COLUMNS}) VALUES ('study-a', 2, x'00', x'00', x'00')`,
+    ],
     ['text for bytes', `INSERT INTO records (${COLUMNS}) VALUES ('study-a', 2, 'a', 'b', zeroblob(32))`],
     ['writing to the view', "UPDATE readable SET record = 'x'"],
   ])('%s', (_, sql) => {
