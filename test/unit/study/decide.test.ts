@@ -228,7 +228,7 @@ describe('an idempotency key', () => {
   });
 });
 
-describe('if several answers are possible, the one decided by', () => {
+describe('if several answers are possible,', () => {
   const everything = [registered(), enrolled('001', 'k'), enrolled('002'), paused];
   const suspended = { suspended: true };
 
