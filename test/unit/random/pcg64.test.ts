@@ -48,7 +48,7 @@ describe('Pcg64', () => {
     );
   });
 
-  it('continues from a snapshot without a break, and leaves the snapshot unchanged', () => {
+  it('continues from a snapshot as if nothing had happened, and leaves the snapshot unchanged', () => {
     check(
       fc.property(seed(400), operations, operations, (entropy, before, after) => {
         const generator = Pcg64.fromSeed(entropy);

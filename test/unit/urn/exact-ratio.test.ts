@@ -117,27 +117,22 @@ describe('a ratio', () => {
     [2, 1],
     [3, 2, 1],
     [1, 1, 2],
-  ])(
-    'is the ratio of the expected numbers in one urn, for up to five participants of %s : %s',
-    (...given) => {
-      const ratio = given.filter((slots) => slots !== undefined);
-      const design = designOf({}, ratio);
-      const slots = ratio.reduce((a, b) => a + b, 0);
-      const most = slots > 4 ? 4 : 5;
-      for (let people = 1; people <= most; people++) {
-        const all = paths(
-          design,
-          Array.from({ length: people }, () => [0, 0]),
-        );
-        for (const [arm, own] of ratio.entries()) {
-          const expected = sum(
-            all.map((path) => path.weight.times(new Rational(taken(design, path, arm), 1))),
-          );
-          expect(`${expected}`).toBe(`${new Rational(people * own, slots)}`);
-        }
+  ])('is met by the expected numbers in one urn, for up to five participants of %s : %s', (...given) => {
+    const ratio = given.filter((slots) => slots !== undefined);
+    const design = designOf({}, ratio);
+    const slots = ratio.reduce((a, b) => a + b, 0);
+    const most = slots > 4 ? 4 : 5;
+    for (let people = 1; people <= most; people++) {
+      const all = paths(
+        design,
+        Array.from({ length: people }, () => [0, 0]),
+      );
+      for (const [arm, own] of ratio.entries()) {
+        const expected = sum(all.map((path) => path.weight.times(new Rational(taken(design, path, arm), 1))));
+        expect(`${expected}`).toBe(`${new Rational(people * own, slots)}`);
       }
-    },
-  );
+    }
+  });
 
   it.each([
     [3, '10/21'],
