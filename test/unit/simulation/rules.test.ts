@@ -110,8 +110,8 @@ describe('permuted blocks', () => {
     for (let seed = 1n; seed <= 40n; seed++) {
       const steps = run(blocks([4]), [2, 1, 1], 8, seed);
       steps.forEach(({ chances }, i) => {
-        const come = steps.slice(i - (i % 4), i).map(({ arm }) => arm);
-        const alike = orders.filter((order) => come.every((arm, place) => order[place] === arm));
+        const soFar = steps.slice(i - (i % 4), i).map(({ arm }) => arm);
+        const alike = orders.filter((order) => soFar.every((arm, place) => order[place] === arm));
         const next = [0, 1, 2].map(
           (arm) => alike.filter((order) => order[i % 4] === arm).length / alike.length,
         );
