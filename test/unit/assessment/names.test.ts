@@ -12,7 +12,7 @@ describe('the name of a figure', () => {
     ['course.range.mean', 'course.range.mean', undefined],
     ['guess.naive', 'guess.naive', undefined],
     ['drawn.site@5', 'drawn.site@5', undefined],
-  ])('%s', (full, name, n) => {
+  ])('%s is read', (full, name, n) => {
     expect(parted(full)).toEqual({ name, n });
   });
 });
@@ -26,7 +26,7 @@ describe('a figure', () => {
     ['overall.range.ge10', { value: 0.25, low: 0.2, high: 0.3 }, '25.00 % [20.00, 30.00]'],
     ['certain.90', { value: 1e-7, low: -1e-7, high: 3e-7 }, '0.00 % [0.00, 0.00]'],
     ['drift', { value: 1, low: 1, high: 1 }, '1.000'],
-  ])('%s is shown as people read it', (name, figure, text) => {
+  ])('%s is shown in a readable form', (name, figure, text) => {
     expect(shown(name, figure)).toBe(text);
   });
 });
