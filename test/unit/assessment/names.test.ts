@@ -12,7 +12,7 @@ describe('the name of a figure', () => {
     ['course.range.mean', 'course.range.mean', undefined],
     ['guess.naive', 'guess.naive', undefined],
     ['drawn.site@5', 'drawn.site@5', undefined],
-  ])('%s is read', (full, name, n) => {
+  ])('%s is split at the number of participants', (full, name, n) => {
     expect(parted(full)).toEqual({ name, n });
   });
 });
@@ -31,13 +31,13 @@ describe('a figure', () => {
   });
 });
 
-describe('a word of a command line', () => {
+describe('a word on a command line', () => {
   it.each([
     ['block:4+6@local_site', 'block:4+6@local_site'],
     ['CHS JCOIN', "'CHS JCOIN'"],
     ["St. Mary's", "'St. Mary'\\''s'"],
     ['', "''"],
-  ])('%s', (word, text) => {
+  ])('is quoted if necessary: %s', (word, text) => {
     expect(quoted(word)).toBe(text);
   });
 });

@@ -12,7 +12,7 @@ describe('names in a list', () => {
     expect(namesIn(text)).toEqual(names);
   });
 
-  it.each(['', ',', 'a,', 'a,,b', '"a', 'a"b', '"a"b', '""'])('%j is no list', (text) => {
+  it.each(['', ',', 'a,', 'a,,b', '"a', 'a"b', '"a"b', '""'])('%j is not a list', (text) => {
     expect(namesIn(text)).toBeUndefined();
   });
 });
