@@ -98,18 +98,18 @@ describe('a key is never issued', () => {
   it.each<[string, Grant, string]>([
     ['blinded and with audit', grant(['blinded', 'audit']), 'reveals arms'],
     [
-      'blinded and with audit, whatever else it may',
+      'blinded and with audit, whatever else it may do',
       grant(['read', 'blinded', 'audit', 'randomize'], { allowPrediction: true }),
       'reveals arms',
     ],
     ['with audit and limited to levels', grant(['audit'], { where }), '--where'],
     [
-      'with audit and randomize, unless somebody insists',
+      'with audit and randomize, unless explicitly allowed',
       grant(['audit', 'randomize']),
       '--allow-prediction',
     ],
     [
-      'with audit and randomize, insisted upon, but limited to levels',
+      'with audit and randomize, explicitly allowed, but limited to levels',
       grant(['audit', 'randomize'], { where, allowPrediction: true }),
       '--where',
     ],
