@@ -98,25 +98,25 @@ describe('a key is never issued', () => {
   it.each<[string, Grant, string]>([
     ['blinded and with audit', grant(['blinded', 'audit']), 'reveals arms'],
     [
-      'blinded and with audit, whatever else it may',
+      'blinded and with audit, whatever else it may do',
       grant(['read', 'blinded', 'audit', 'randomize'], { allowPrediction: true }),
       'reveals arms',
     ],
     ['with audit and limited to levels', grant(['audit'], { where }), '--where'],
     [
-      'with audit and randomize, unless somebody insists',
+      'with audit and randomize, unless explicitly allowed',
       grant(['audit', 'randomize']),
       '--allow-prediction',
     ],
     [
-      'with audit and randomize, insisted upon, but limited to levels',
+      'with audit and randomize, explicitly allowed, but limited to levels',
       grant(['audit', 'randomize'], { where, allowPrediction: true }),
       '--where',
     ],
-    ['with audit and manage, unless somebody insists', grant(['audit', 'manage']), '--allow-prediction'],
+    ['with audit and manage, unless explicitly allowed', grant(['audit', 'manage']), '--allow-prediction'],
     ['with manage and limited to levels', grant(['read', 'manage'], { where }), '--where'],
     [
-      'with audit and manage, insisted upon, but limited to levels',
+      'with audit and manage, explicitly allowed, but limited to levels',
       grant(['manage', 'audit'], { where, allowPrediction: true }),
       '--where',
     ],
@@ -129,7 +129,7 @@ describe('a key is never issued', () => {
       .then([], { type: 'refused', why: why ?? '' });
   });
 
-  it('and its limits are checked before its id', () => {
+  it('and its limits are checked first, then its id', () => {
     given([issued(READER)])
       .when(issue(grant(['audit', 'randomize'])))
       .then([], { type: 'refused', why: refusal(grant(['audit', 'randomize'])) ?? '' });
@@ -139,11 +139,11 @@ describe('a key is never issued', () => {
 describe('a key is issued', () => {
   it.each<[string, Grant]>([
     [
-      'with audit and randomize when somebody insists, which is recorded',
+      'with audit and randomize when explicitly allowed, which is recorded',
       grant(['audit', 'randomize'], { allowPrediction: true }),
     ],
     [
-      'with audit and manage when somebody insists, which is recorded',
+      'with audit and manage when explicitly allowed, which is recorded',
       grant(['audit', 'manage'], { allowPrediction: true }),
     ],
     ['with manage, for some studies', grant(['manage'], { studies: ['CHS JCOIN'] })],
@@ -166,7 +166,7 @@ describe('a key is issued', () => {
 });
 
 describe('the secrets of a key', () => {
-  it('are 256 random bits after a prefix that scanners know, and an id that reveals nothing about them', () => {
+  it('are 256 random bits after a prefix that scanners know, and the id reveals nothing about them', () => {
     const keys = Array.from({ length: 100 }, newApiKey);
     expect(new Set(keys).size).toBe(100);
     for (const key of keys) expect(key).toMatch(/^urn_[A-Za-z0-9_-]{43}$/);

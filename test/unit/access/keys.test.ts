@@ -21,7 +21,7 @@ async function issue(keys: Keys, expiresAt?: string): Promise<{ keyId: string; a
 }
 
 describe('a key', () => {
-  it('is accepted from the moment it is issued, at the revision that issued it', async () => {
+  it('is accepted from the moment it is issued, and names the revision that issued it', async () => {
     const { keys } = keysAt();
     await issue(keys);
     const { keyId, apiKey } = await issue(keys);
@@ -31,7 +31,7 @@ describe('a key', () => {
     });
   });
 
-  it('is not accepted if nobody issued it, or if one letter differs', async () => {
+  it('is not accepted if it was never issued, or if any character differs', async () => {
     const { keys } = keysAt();
     const { apiKey } = await issue(keys);
     for (const other of ['', 'urn_', apiKey.slice(0, -1), `${apiKey} `, apiKey.toUpperCase()])
@@ -47,7 +47,7 @@ describe('a key', () => {
     expect(await keys.revoke('k0', undefined, OPERATOR)).toBe('unknown-key');
   });
 
-  it('is accepted up to the last millisecond before it expires, and not after that', async () => {
+  it('is accepted up to the last millisecond before it expires, and not afterwards', async () => {
     const { keys, clock } = keysAt();
     const { apiKey } = await issue(keys, '2027-06-30T00:00:00.000Z');
     for (const [time, accepted] of [
@@ -60,7 +60,7 @@ describe('a key', () => {
     }
   });
 
-  it('is refused if it is not allowed, and nothing is written', async () => {
+  it('is refused if not allowed, and then nothing is written', async () => {
     const { keys, runner } = keysAt();
     expect(await keys.issue({ user: 'nurse', scopes: ['audit', 'randomize'] }, OPERATOR)).toEqual({
       refused: expect.stringContaining('--allow-prediction'),
@@ -68,7 +68,7 @@ describe('a key', () => {
     expect(runner.revision('access')).toBe(-1);
   });
 
-  it('is not written if it could not be read back: one with an empty limit, or without a user', async () => {
+  it('is not written if it could not be read back, as with an empty limit or without a user', async () => {
     const { keys, runner } = keysAt();
     for (const grant of [
       { studies: [] },

@@ -38,7 +38,7 @@ describe('a comparator', () => {
     ['urn', { kind: 'urn', w: 2, alpha: 0, beta: 3, D: 'chisquare' }, [0, 1, 2]],
     ['urn:w=5,D=range', { kind: 'urn', w: 5, alpha: 0, beta: 3, D: 'range' }, [0, 1, 2]],
     ['urn:beta=1,alpha=1@sex', { kind: 'urn', w: 2, alpha: 1, beta: 1, D: 'chisquare' }, [0]],
-  ])('%s', (text, rule, within) => {
+  ])('%s is read', (text, rule, within) => {
     expect(read(text)).toEqual({ name: text, rule, within });
   });
 
@@ -77,7 +77,7 @@ describe('a comparator', () => {
 });
 
 describe('the usual comparators', () => {
-  it('are complete randomization, blocks within sites and minimization, as far as they fit', () => {
+  it('are those of complete randomization, blocks within sites and minimization that fit the study', () => {
     expect(usualComparators(DESIGN, undefined)).toEqual(['complete', 'minimization:0.8']);
     expect(usualComparators(DESIGN, 1)).toEqual(['complete', 'block:4@site', 'minimization:0.8']);
     expect(usualComparators({ ...DESIGN, ratio: [2, 1] }, 2)).toEqual(['complete', 'block:6@"age, ""old"""']);

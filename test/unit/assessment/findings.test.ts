@@ -1,4 +1,4 @@
-/** What is said of figures, which are made up here. */
+/** What the assessment says about figures. The figures here are made up. */
 import { describe, expect, it } from 'vitest';
 import { assessmentOf } from '../../../src/assessment/assessment.ts';
 import { findingsOf } from '../../../src/assessment/findings.ts';
@@ -40,7 +40,7 @@ const sentences = (...args: Parameters<typeof assessment>) =>
   findingsOf(assessment(...args)).flatMap((one) => one.sentences);
 
 describe('a finding', () => {
-  it('calls a difference what is beyond both errors, and nothing else', () => {
+  it('reports a difference only if it exceeds both errors', () => {
     const own = {
       'overall.range@100.mean': figure(5, 0.5),
       drift: figure(0.9, 0.05),
@@ -58,13 +58,13 @@ describe('a finding', () => {
     ]);
   });
 
-  it('says of drift no more than its error allows', () => {
+  it('says no more about drift than its error allows', () => {
     expect(sentences({ drift: figure(0.9, 0.05) }).join()).toContain('the urns remove part of it, not all');
     expect(sentences({ drift: figure(0.99, 0.05) }).join()).toContain('no protection was found');
     expect(sentences({ drift: figure(1.2, 0.05) }).join()).toContain('the urns add to it');
   });
 
-  it('is not made of a figure that the design does not have', () => {
+  it('is left out if the design does not have its figure', () => {
     expect(sentences({})).toEqual([]);
   });
 });
@@ -72,7 +72,7 @@ describe('a finding', () => {
 describe('a warning', () => {
   const warnings = (...args: Parameters<typeof assessment>) => assessment(...args).warnings;
 
-  it('says that one factor is drawn in most allocations, of two only if it is drawn in nearly all', () => {
+  it('says that one factor is drawn in most allocations, or with two factors, in nearly all', () => {
     const drawn = { 'drawn.age': figure(0.6, 0.01) };
     expect(warnings(drawn)).toEqual([]);
     const factors = ['sex', 'age', 'site'].map((name) => ({ name, levels: ['x', 'y'] }));
@@ -81,11 +81,11 @@ describe('a warning', () => {
     expect(warnings({ 'drawn.age': figure(0.9, 0.01) })).toHaveLength(1);
   });
 
-  it('says that rounding favours an arm only if chance alone would not show it', () => {
-    // 1.96 standard errors to each side.
+  it('says that rounding favours an arm only if chance does not explain it', () => {
+    // 1.96 standard errors on each side.
     expect(warnings({ share: figure(0.03, 0.0196) })).toEqual([]);
     expect(warnings({ share: figure(0.03, 0.00196) })).toEqual([expect.stringMatching(/3\.00 % away/)]);
-    // An exact figure has no error. This little is of no account.
+    // An exact figure has no error, but this little does not matter.
     expect(warnings({ share: figure(1e-9, 0) })).toEqual([]);
     expect(warnings({ share: figure(0.02, 0) })).toHaveLength(1);
   });
@@ -102,7 +102,7 @@ describe('the paragraph for a protocol', () => {
 });
 
 describe('the page', () => {
-  it('writes thirds of the range, which a ratio has, with two decimals', () => {
+  it('shows thirds of the range, which occur with a ratio, with two decimals', () => {
     const one = assessment({}, {}, { treatments: ['A', 'B', 'C'], ratio: [2, 1, 1] });
     const course = [1, 100].map((n) => ({ n, p05: 0, p25: 2 / 3, p50: 34 / 3, p75: 15, p95: 70 / 3 }));
     const page = pageOf({ ...one, designs: one.designs.map((design) => ({ ...design, course })) });

@@ -12,7 +12,7 @@ describe('the name of a figure', () => {
     ['course.range.mean', 'course.range.mean', undefined],
     ['guess.naive', 'guess.naive', undefined],
     ['drawn.site@5', 'drawn.site@5', undefined],
-  ])('%s', (full, name, n) => {
+  ])('%s is split at the number of participants', (full, name, n) => {
     expect(parted(full)).toEqual({ name, n });
   });
 });
@@ -26,18 +26,18 @@ describe('a figure', () => {
     ['overall.range.ge10', { value: 0.25, low: 0.2, high: 0.3 }, '25.00 % [20.00, 30.00]'],
     ['certain.90', { value: 1e-7, low: -1e-7, high: 3e-7 }, '0.00 % [0.00, 0.00]'],
     ['drift', { value: 1, low: 1, high: 1 }, '1.000'],
-  ])('%s is shown as people read it', (name, figure, text) => {
+  ])('%s is shown in a readable form', (name, figure, text) => {
     expect(shown(name, figure)).toBe(text);
   });
 });
 
-describe('a word of a command line', () => {
+describe('a word on a command line', () => {
   it.each([
     ['block:4+6@local_site', 'block:4+6@local_site'],
     ['CHS JCOIN', "'CHS JCOIN'"],
     ["St. Mary's", "'St. Mary'\\''s'"],
     ['', "''"],
-  ])('%s', (word, text) => {
+  ])('is quoted if necessary: %s', (word, text) => {
     expect(quoted(word)).toBe(text);
   });
 });

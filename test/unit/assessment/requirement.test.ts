@@ -30,10 +30,10 @@ describe('a requirement', () => {
     expect(judged(text).met).toBe(met);
   });
 
-  it('says whether its number lies within the error', () => {
+  it('says whether its number is within the error', () => {
     expect(judged('overall.range.p95 <= 19').withinError).toBe(true);
     expect(judged('overall.range.p95 <= 20').withinError).toBe(false);
-    // An exact figure, or one that all replicates agree on, has none.
+    // An exact figure has no error, nor does one that all replicates agree on.
     expect(judged('level.site.a <= 3.range.p95 <= 3').withinError).toBe(false);
     expect(judgedText(judged('guess.known <= 0.5505'))).toBe(
       'met: guess.known <= 0.5505; it is 0.55 [0.549, 0.551]; the number is within the Monte Carlo error: use more --reps',
@@ -44,13 +44,13 @@ describe('a requirement', () => {
   });
 
   it.each(['overall.range.p95', 'overall.range.p95 = 3', '<= 3', 'a <= b', 'a <= 3 %'])(
-    'is not %s',
+    'cannot be %s',
     (text) => {
       expect(() => readRequirement(text)).toThrow(/NAME OP NUMBER/);
     },
   );
 
-  it('of an unknown figure names those that there are, each kind once', () => {
+  it('for an unknown figure is refused with a list of the known ones, each kind once', () => {
     const refuse = () => refuseUnknown(readRequirement('gess.known < 1'), [...FIGURES.keys()], DESIGN);
     expect(refuse).toThrow(
       [

@@ -5,7 +5,7 @@ import { check } from '../../support/property.ts';
 
 interface Item {
   readonly n: number;
-  /** Where it was before. */
+  /** Its place before sorting. */
   readonly place: number;
 }
 
@@ -30,13 +30,13 @@ describe('sortedInSlices', () => {
     );
   });
 
-  it('leaves the given list as it was', async () => {
+  it('does not change the given list', async () => {
     const items = itemsOf([3, 1, 2]);
     await sortedInSlices(items, compare, atOnce);
     expect(items).toEqual(itemsOf([3, 1, 2]));
   });
 
-  it('does no more than a slice of the work in a turn', async () => {
+  it('does at most one slice of the work per turn', async () => {
     const size = 8 * SORTED_AT_ONCE;
     const perTurn: number[] = [];
     let compared = 0;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lookAlikeForm, lookAlikeProblem, onOneLine, printable } from '../../../src/base/text.ts';
 
-describe('the check for characters that look like others or like nothing', () => {
+describe('the check for characters that look like others or are invisible', () => {
   it.each([
     ['001\u200b', 'U+200B, which nobody sees'],
     ['0\u00ad01', 'U+00AD, which nobody sees'],
@@ -66,7 +66,7 @@ describe('the comparison form of a text', () => {
     expect(lookAlikeForm(other)).not.toBe(lookAlikeForm(one));
   });
 
-  it('is its own comparison form', () => {
+  it('does not change when it is formed again', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const form = lookAlikeForm(text);
@@ -90,7 +90,7 @@ describe('text for a terminal', () => {
     expect(printable(text)).toBe(text);
   });
 
-  it('is printable, and escaping it leaves JSON equivalent', () => {
+  it('is printable, and its escapes leave JSON equivalent', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(printable(text)).not.toMatch(/(?!\n)\p{Cc}|[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/u);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { medianInterval } from '../../../bench/figures.ts';
 
 describe('the interval of a median', () => {
-  // Ranks as tables of the binomial distribution give them: the number of values that may lie outside on either side.
+  // Ranks from tables of the binomial distribution, which give the number of values that may be outside on either side.
   it.each([
     [6, 1, 6],
     [8, 1, 8],
@@ -11,7 +11,7 @@ describe('the interval of a median', () => {
     [20, 6, 15],
     [25, 8, 18],
     [50, 18, 33],
-  ])('of %i values lies between the values of ranks %i and %i', (n, low, high) => {
+  ])('for %i values is between the values of ranks %i and %i', (n, low, high) => {
     const values = Array.from({ length: n }, (_, i) => n - i);
     expect(medianInterval(values)).toEqual({ low, high });
   });

@@ -18,7 +18,7 @@ const numbers = (svg: string, tag: string, attribute: string) =>
 const texts = (svg: string) => [...svg.matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text);
 
 describe('the columns of a distribution', () => {
-  it('are as wide as the values are apart, with the values in their middle', () => {
+  it('are as wide as the distance between values, and centred on the values', () => {
     const twoArms = [0, 2, 4, 6].map((range) => ({ range, share: 0.25 }));
     const columns = columnsFor(twoArms.map(({ range }) => range));
     expect(columns).toEqual({ step: 2, width: 2 });
@@ -30,7 +30,7 @@ describe('the columns of a distribution', () => {
     ]);
   });
 
-  it('are about forty at most, and lose nothing', () => {
+  it('are at most about forty, and leave nothing out', () => {
     const many = Array.from({ length: 300 }, (_, range) => ({ range, share: 1 / 300 }));
     const columns = columnsOf(many, columnsFor(many.map(({ range }) => range)));
     expect(columns.length).toBeLessThanOrEqual(41);
@@ -38,7 +38,7 @@ describe('the columns of a distribution', () => {
     expect(columns.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(100, 9);
   });
 
-  it('hold fractions, which a ratio gives, and a single value', () => {
+  it('work for fractions, which occur with a ratio, and for a single value', () => {
     const columns = columnsFor([0, 0.75, 1.5]);
     expect(columns).toEqual({ step: 0.75, width: 0.75 });
     expect(columnAt(1.5, columns)).toEqual({ from: 1.125, to: 1.875 });
@@ -82,26 +82,26 @@ describe('the charts of a simulated design', () => {
     />,
   );
 
-  it('have nothing that a strict Content-Security-Policy stops, and say what they show', () => {
+  it('contain nothing that a strict Content-Security-Policy blocks, and describe what they show', () => {
     for (const svg of [distribution, course, scatter]) {
       expect(svg).toMatch(/^<svg [^>]*role="img" aria-label="(a|two) /);
       expect(svg).not.toMatch(/ style=|<style|<script|NaN/);
     }
   });
 
-  it('the columns of a distribution are as high as their shares, and the mark is behind what it counts', () => {
+  it('show a distribution with columns in proportion to the shares, and the mark after the columns it counts', () => {
     const [first = 0, second = 0, third = 0] = numbers(distribution, 'rect', 'height');
     expect(second / first).toBeCloseTo(0.5, 6);
     expect(third / first).toBeCloseTo(1 / 6, 6);
     const [, second_x = 0, third_x = 0] = numbers(distribution, 'rect', 'x');
     const mark = numbers(distribution.slice(distribution.indexOf('</rect>')), 'line', 'x1').at(-1) ?? 0;
     expect(second_x).toBeLessThan(mark);
-    // Between the columns is a gap.
+    // There is a gap between the columns.
     expect(Math.abs(mark - third_x)).toBeLessThan(1);
     expect(texts(distribution)).toContain('95 %: 2');
   });
 
-  it('a course ends with its median and its highest quantile, behind bands from low to high', () => {
+  it('show a course with bands from low to high, and label its median and highest quantile at the end', () => {
     expect(texts(course).slice(0, 2)).toEqual(['2', '8']);
     expect(numbers(course, 'path', 'fill-opacity')).toEqual([0.18, 0.3]);
     const level = renderToStaticMarkup(
@@ -113,11 +113,11 @@ describe('the charts of a simulated design', () => {
         alternative="level"
       />,
     );
-    // They would lie on each other.
+    // The labels would overlap.
     expect(texts(level)[1]).not.toBe('2');
   });
 
-  it('a design with closer arms is further left, and one that is guessed more often further up', () => {
+  it('show a design with closer arms further left, and one that is guessed more often higher up', () => {
     const [ownX = 0, otherX = 0] = numbers(scatter, 'circle', 'cx');
     const [ownY = 0, otherY = 0] = numbers(scatter, 'circle', 'cy');
     expect(ownX).toBeCloseTo(otherX / 2, 6);

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { placeLabels } from '../../../src/charts/labels.ts';
 
 const SIZE = { width: 460, height: 300 };
-/** As wide as a label may be, at the least. */
+/** The least width of a letter in a label. */
 const LETTER = 6;
 
 describe('the labels of points', () => {
-  it('lie beside their points if there is room', () => {
+  it('are beside their points if there is room', () => {
     const [one, other] = placeLabels(
       [
         { x: 50, y: 100 },
@@ -17,12 +17,12 @@ describe('the labels of points', () => {
     );
     expect(one).toMatchObject({ y: 100, anchor: 'start', isFar: false });
     expect(one?.x).toBeGreaterThan(50);
-    // There is no room to the right.
+    // There is no room on the right.
     expect(other).toMatchObject({ y: 200, anchor: 'end', isFar: false });
     expect(other?.x).toBeLessThan(440);
   });
 
-  it('of eight designs in one place lie on no other label and on no point', () => {
+  it('of eight designs in one place overlap no other label and no point', () => {
     const points = Array.from({ length: 8 }, (_, i) => ({ x: 200 + i, y: 150 + (i % 3) }));
     const texts = points.map((_, i) => `minimization:0.${i}`);
     const labels = placeLabels(points, texts, SIZE);
@@ -45,7 +45,7 @@ describe('the labels of points', () => {
     expect(labels.some(({ isFar }) => isFar)).toBe(true);
   });
 
-  it('keep off what else is in the chart', () => {
+  it('avoid everything else in the chart', () => {
     const line = { left: 0, right: 460, top: 98, bottom: 102 };
     const [label] = placeLabels([{ x: 50, y: 100 }], ['complete'], SIZE, [line]);
     expect(Math.abs((label?.y ?? 100) - 100)).toBeGreaterThan(7);

@@ -27,7 +27,7 @@ describe('--approved-by', () => {
     ['Ruiz, sponsor, 2027-09-01,', ['the reference is empty: leave out the last comma']],
     ['Ru\u0007iz, sponsor, 2027-09-01', ['"Ru\\u0007iz" contains a control character']],
     [`${'x'.repeat(201)}, sponsor, 2027-09-01`, ['a part has more than 200 characters']],
-  ])('refuses %j, and says all that is wrong', (text, wrong) => {
+  ])('refuses %j, and reports everything that is wrong', (text, wrong) => {
     expect(parseApproval(text)).toEqual({
       problems: wrong.map(
         (problem) =>
@@ -38,7 +38,7 @@ describe('--approved-by', () => {
 });
 
 describe('--protocol', () => {
-  it('is a version, with or without its date', () => {
+  it('is a version with or without a date', () => {
     expect(parseProtocol('3.0')).toEqual({ value: { version: '3.0' } });
     expect(parseProtocol('3.0 final, 2027-02-20')).toEqual({
       value: { version: '3.0 final', date: '2027-02-20' },

@@ -52,8 +52,8 @@ describe('the check of a key’s limits', () => {
       'local_site" has no level "30-Dupage Country" (hint: did you mean "30-Dupage County"?)',
     ],
     ['a level in another case', [['sex', 'male']], 'did you mean "Male"?'],
-    ['a character that nobody sees', [['sex', 'Male\u200b']], 'did you mean "Male"?'],
-    ['a blank', [['sex', ' Male']], 'did you mean "Male"?'],
+    ['an invisible character', [['sex', 'Male\u200b']], 'did you mean "Male"?'],
+    ['a leading space', [['sex', ' Male']], 'did you mean "Male"?'],
     ['a part of a level', [['local_site', '30']], 'hint: choose from "11-Cook County", "30-Dupage County")'],
     ['one level of two', [['sex', 'Male', 'Other']], 'factor "sex" has no level "Other"'],
     [
@@ -108,7 +108,7 @@ describe('the check of a key’s limits', () => {
     expect(problem).toContain('"site 19" and 280 more)');
   });
 
-  it('cannot cover a study that is not registered yet, and warns', () => {
+  it('cannot cover a study that is not registered yet, and says so in a warning', () => {
     const [study, unchecked] = compare([['sex', 'male']], ['Slepp']).warnings;
     expect(study).toBe(
       'no study "Slepp" is registered yet (hint: did you mean "Sleep"?); the key is limited to that name anyway',
@@ -118,25 +118,25 @@ describe('the check of a key’s limits', () => {
   });
 });
 
-describe('the check of a key’s limits in a study that was amended', () => {
+describe('the check of a key’s limits in an amended study', () => {
   const amended = study('Sleep', { site: ['One', '2', '3'] }, [{ name: '1', now: 'One', isAlias: true }]);
 
-  it('takes the present names, also of levels that were added', () => {
+  it('accepts present names, including those of added levels', () => {
     expect(compare([['site', 'One', '3']], undefined, [amended])).toEqual(FINE);
   });
 
-  it('refuses an earlier name, and says the present one', () => {
+  it('refuses an earlier name, and gives the present one', () => {
     expect(compare([['site', '1']], undefined, [amended]).problems).toEqual([
       'factor "site" has no level "1" (hint: it is called "One" now)',
     ]);
   });
 });
 
-describe('a key that shows arms to whoever randomizes', () => {
+describe('a key that can both randomize and see arms', () => {
   const blinded = study('Blinded', {}, [], 'blinded');
   const open = study('Open', {});
 
-  it('is named for the blinded studies that it reaches', () => {
+  it('is reported for the blinded studies that it covers', () => {
     const both = ['read', 'randomize'] as const;
     expect(unblindedBy({ scopes: both }, [blinded, open])).toEqual(['Blinded']);
     expect(unblindedBy({ scopes: both, studies: ['Open'] }, [blinded, open])).toEqual([]);

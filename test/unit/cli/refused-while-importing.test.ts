@@ -6,13 +6,13 @@ import type { StudyOutcome } from '../../../src/study/commands.ts';
 const REFUSED: StudyOutcome = { type: 'refused', because: 'importing' };
 
 describe('a correction while a history is imported', () => {
-  it('is refused on the command line, in words', () => {
+  it('is refused in words on the command line', () => {
     expect(refusalOf(REFUSED, { study: 'Sleep', id: '001' })?.message).toBe(
       'a history is being imported into Sleep, and until it is complete nobody can be corrected, and no pack registered, withdrawn or replaced',
     );
   });
 
-  it('is 409 over HTTP, and recorded with its reason', () => {
+  it('gets a 409 over HTTP, and the refusal is recorded with its reason', () => {
     expect(participantProblem(REFUSED, 7)).toEqual({
       status: 409,
       message: 'A history is being imported into the study, and nobody is corrected until it is in',

@@ -18,7 +18,7 @@ const read = (texts: string[], levels: string[], hasAlias = false) =>
   );
 
 describe('--rename', () => {
-  it('reads the factor, the old name and the new one, whatever signs are in them', () => {
+  it('reads the factor, the old name and the new one, whatever characters they contain', () => {
     expect(read(['a:b:x=y=new'], ['x', 'new', 'z'])).toEqual({
       renamings: [{ kind: 'level-renamed', factor: 'a:b', level: 'x=y', to: 'new' }],
       problems: [],
@@ -28,7 +28,7 @@ describe('--rename', () => {
     ]);
   });
 
-  it('says with --alias that the old names may still be used', () => {
+  it('allows the old names too if --alias is given', () => {
     expect(read(['a:b:z=Z'], ['x', 'x=y', 'Z'], true).renamings).toEqual([
       { kind: 'level-renamed', factor: 'a:b', level: 'z', to: 'Z', alias: true },
     ]);
@@ -49,7 +49,7 @@ describe('--rename', () => {
     });
   });
 
-  it('names everything that is wrong', () => {
+  it('reports everything that is wrong', () => {
     expect(read(['foo', 'sex:Male=M', 'a:b:z=Z'], ['x', 'x=y', 'Z'])).toMatchObject({
       renamings: [{ to: 'Z' }],
       problems: [expect.stringContaining('foo'), expect.stringContaining('still has')],

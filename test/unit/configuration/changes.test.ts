@@ -1,4 +1,4 @@
-/** The amendment that the studies file asks for. */
+/** The amendment that a studies file asks for. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
@@ -42,11 +42,11 @@ const asked = (file: StudyInFile, renamings: LevelRenamed[] = [], from: Design =
   changesTo(file, registered, from, renamings);
 
 describe('the changes that a file asks for', () => {
-  it('are none if it is as the design', () => {
+  it('are none if it matches the design', () => {
     expect(asked(fileWith({}))).toEqual([]);
   });
 
-  it('add levels before they close others, and leave the limits of these alone', () => {
+  it('add levels before they close others, and keep the limits of closed levels', () => {
     const limits = { total: 300 };
     expect(asked(fileWith({ ...sites('5', '1', '3', '4'), limits }))).toEqual([
       site('level-added', '5'),
@@ -55,7 +55,7 @@ describe('the changes that a file asks for', () => {
     ]);
   });
 
-  it('open again what the file lists again, with the limit that it states', () => {
+  it('reopen what the file lists again, with the limit that the file gives', () => {
     const closed = changedDesign(design, site('level-closed', '2'));
     expect(asked(fileWith({}), [], closed)).toEqual([site('level-reopened', '2')]);
     expect(asked(fileWith({ limits: { total: 300 } }), [], closed)).toEqual([
@@ -64,7 +64,7 @@ describe('the changes that a file asks for', () => {
     ]);
   });
 
-  it('rename what it is told, where a renaming would look like two levels', () => {
+  it('rename only the levels they are told to, as a renaming looks like two levels', () => {
     const limits = { total: 300, levels: [limit('Two', 20)] };
     const file = fileWith({ ...sites('1', 'Two', '3'), limits });
     expect(asked(file, [renaming('2', 'Two')])).toEqual([renaming('2', 'Two')]);
@@ -75,7 +75,7 @@ describe('the changes that a file asks for', () => {
     ]);
   });
 
-  it('name limits in the order of the design, and leave out the value of what is removed', () => {
+  it('list limits in the order of the design, and have no value for a removed setting', () => {
     const levels = [limit('3', 5), limit('1', 7)];
     expect(asked(fileWith({ limits: { levels }, idPattern: '[0-9]+' }))).toEqual([
       { kind: 'limits', value: { levels: [limit('1', 7), limit('3', 5)] } },
@@ -90,7 +90,7 @@ describe('the changes that a file asks for', () => {
     ]);
   });
 
-  it('change the blinding without a policy, and a policy only where it is not as it was', () => {
+  it('change the blinding without a policy, and a policy only if it differs', () => {
     expect(asked(fileWith({ blinding: 'blinded', targetEnrollment: 400 }))).toEqual([
       { kind: 'target', value: 400 },
       { kind: 'blinding', value: 'blinded' },
@@ -103,7 +103,7 @@ describe('the changes that a file asks for', () => {
     ]);
   });
 
-  it('leave what no amendment changes, so the file still differs', () => {
+  it('leave out what no amendment can change, so the file still differs', () => {
     const file = fileWith({ ...sites('2', '1', '3', '4'), treatments: ['B', 'A'], mode: 'live' });
     const changes = asked(file);
     expect(changes).toEqual([site('level-added', '4')]);
@@ -124,7 +124,7 @@ describe('the changes of arms, urns and factors that a file asks for', () => {
   const arm = (kind: 'arm-added' | 'arm-closed' | 'arm-reopened', treatment: string) => ({ kind, treatment });
   const inRatio = registeredDesign({ ...configuration, treatments: ['A', 'B', 'C'], ratio: [2, 1, 3] });
 
-  it('close arms last, and open them again', () => {
+  it('close arms last, and reopen them', () => {
     expect(asked(fileWith({ treatments: ['C', 'B'] }))).toEqual([
       arm('arm-added', 'C'),
       arm('arm-closed', 'A'),
@@ -148,7 +148,7 @@ describe('the changes of arms, urns and factors that a file asks for', () => {
     ]);
   });
 
-  it('name every arm in a new ratio, closed ones as they are in force', () => {
+  it('list every arm in a new ratio, closed ones with their present number', () => {
     const closed = changedDesign(inRatio, arm('arm-closed', 'C'));
     const treatments = ['A', 'B'];
     expect(asked(fileWith({ treatments, ratio: [2, 1] }), [], closed)).toEqual([]);
@@ -158,17 +158,17 @@ describe('the changes of arms, urns and factors that a file asks for', () => {
     expect(asked(fileWith({ treatments }), [], closed)).toEqual([{ kind: 'ratio', value: [1, 1, 3] }]);
   });
 
-  it('name only those numbers of the urns that are different', () => {
+  it('name only the numbers of the urns that differ', () => {
     expect(asked(fileWith({ w: 2, D: 'variance' }))).toEqual([{ kind: 'urn', w: 2, D: 'variance' }]);
     expect(asked(fileWith({ alpha: 1, beta: 3 }))).toEqual([{ kind: 'urn', alpha: 1, beta: 3 }]);
   });
 
-  it('retire a factor that the file leaves out, and keep its limits', () => {
+  it('retire a factor that the file omits, and keep its limits', () => {
     const file = fileWith({ factors: [{ name: 'sex', levels: ['Male', 'Female'] }], limits: { total: 300 } });
     expect(asked(file)).toEqual([{ kind: 'factor-retired', factor: 'site' }]);
     const retired = changedDesign(design, { kind: 'factor-retired', factor: 'site' });
     expect(asked(file, [], retired)).toEqual([]);
-    // It never returns, so the file differs.
+    // A retired factor never returns, so the file differs.
     expect(asked(fileWith({}), [], retired)).toEqual([]);
     expect(configurationDifferences(registered, retired, fileWith({}))).toEqual([
       { what: 'factors.site', file: '["1", "2", "3"]' },
@@ -177,7 +177,7 @@ describe('the changes of arms, urns and factors that a file asks for', () => {
 });
 
 describe('any file that amendments can follow', () => {
-  /** Levels of the registration keep their order; others may stand anywhere. */
+  /** Levels of the registration keep their order; others may be anywhere. */
   const levels = fc
     .tuple(fc.subarray(['1', '2', '3']), fc.uniqueArray(fc.constantFrom('4', '5', '6')), fc.nat(3))
     .filter(([first, added]) => first.length + added.length > 0)
@@ -204,7 +204,7 @@ describe('any file that amendments can follow', () => {
       }),
   );
 
-  /** What can change of arms and urns. Arms of the registration keep their order; others may stand anywhere. */
+  /** Possible changes of arms and urns. Arms of the registration keep their order; others may be anywhere. */
   const urns = fc
     .record({
       first: fc.subarray(['A', 'B']),
@@ -242,22 +242,22 @@ describe('any file that amendments can follow', () => {
     }
   };
 
-  it('is the design afterwards, and asks for nothing more', () => {
+  it('matches the design afterwards, and asks for nothing more', () => {
     check(fc.property(fc.array(file, { minLength: 1, maxLength: 4 }), (files) => follows(files)));
   });
 
-  it('is the design afterwards if it changes arms, ratio, urns and levels at once', () => {
+  it('matches the design afterwards if it changes arms, ratio, urns and levels at once', () => {
     const wished = fc
       .tuple(file, urns)
       .map(([one, changed]) => ({ ...one, configuration: { ...one.configuration, ...changed } }));
-    // With the arms that the file leaves out, the numbers of a ratio may have a common divisor.
+    // If the file leaves out arms, the numbers of a ratio may have a common divisor.
     const isDivisible = (problem: object) => JSON.stringify(problem).includes('can be divided');
     check(
       fc.property(fc.array(wished, { minLength: 1, maxLength: 4 }), (files) => follows(files, isDivisible)),
     );
   });
 
-  it('is the design afterwards if it retires a factor', () => {
+  it('matches the design afterwards if it retires a factor', () => {
     check(
       fc.property(file, urns, fc.boolean(), (one, changed, isFirst) => {
         const factors = one.configuration.factors.slice(isFirst ? 1 : 0, isFirst ? 2 : 1);

@@ -59,7 +59,7 @@ describe('a file that agrees with the registration', () => {
     expect(differences(drawn, fileWith({}, { seed: undefined }))).toEqual([]);
   });
 
-  it('may name the seed that is in use', () => {
+  it('may give the seed that is in use', () => {
     expect(differences(configured, fileWith({}, { seed: 4242n }))).toEqual([]);
     expect(differences(drawn, fileWith({}, { seed: 4242n }))).toEqual([]);
   });
@@ -110,7 +110,7 @@ describe('a file that disagrees with the registration', () => {
     ]);
   });
 
-  it('reports a seed that was changed, added or removed, and shows no seed', () => {
+  it('reports a seed that was changed, added or removed, without showing it', () => {
     const cases = [
       differences(configured, fileWith({}, { seed: 4243n })),
       differences(drawn, fileWith({}, { seed: 4243n })),
@@ -165,7 +165,7 @@ describe('the description of differences', () => {
   });
 });
 
-/** The designs of the study after each of these amendments, that of the registration first. */
+/** The design at registration, then after each of these amendments. */
 function designsAfter(
   amendments: readonly (readonly DesignChange[])[],
   registered: StudyConfiguration = configuration,
@@ -193,11 +193,11 @@ const change = (kind: 'level-added' | 'level-closed' | 'level-reopened', level: 
 });
 const renaming: DesignChange = { kind: 'level-renamed', factor: 'site', level: '1', to: 'One' };
 
-describe('the file of a study that was amended', () => {
+describe('the file of an amended study', () => {
   const standing = (amendments: DesignChange[][], file: Partial<StudyConfiguration>) =>
     compare(drawn, designsAfter(amendments), fileWith(file)).standing;
 
-  it('agrees with the levels that are open, under their present names', () => {
+  it('agrees if it lists the open levels by their present names', () => {
     const added = [change('level-added', '3')];
     expect(standing([added], site(['1', '2', '3']))).toBe('agrees');
     expect(standing([added, [change('level-closed', '2')]], site(['1', '3']))).toBe('agrees');
@@ -205,7 +205,7 @@ describe('the file of a study that was amended', () => {
     expect(standing([added, [renaming]], site(['1', 'One', '2', '3']))).toBe('differs');
   });
 
-  it('may list levels that were added anywhere, but those of the registration in their order', () => {
+  it('may list added levels anywhere, but must keep the order of the registered ones', () => {
     const added = [change('level-added', '3'), change('level-added', '4')];
     for (const levels of [
       ['1', '2', '3', '4'],
@@ -216,7 +216,7 @@ describe('the file of a study that was amended', () => {
     expect(standing([added, [renaming]], site(['2', 'One', '3', '4']))).toBe('differs');
   });
 
-  it('is behind if it says what an earlier design was, and differs if it says what none ever was', () => {
+  it('is behind if it matches an earlier design, and differs if it matches none', () => {
     const amendments = [
       [change('level-added', '3')],
       [change('level-closed', '2')],
@@ -232,7 +232,7 @@ describe('the file of a study that was amended', () => {
 
   const arm = (kind: 'arm-added' | 'arm-closed', treatment: string): DesignChange => ({ kind, treatment });
 
-  it('lists the open arms, those that were added anywhere, but those of the registration in their order', () => {
+  it('lists the open arms: added ones anywhere, registered ones in their order', () => {
     const amendments = [[arm('arm-added', 'C')], [arm('arm-added', 'D')]];
     const treatments = (...names: string[]) => ({ treatments: names });
     expect(standing(amendments, treatments('A', 'B', 'C', 'D'))).toBe('agrees');
@@ -244,7 +244,7 @@ describe('the file of a study that was amended', () => {
     expect(standing(closed, treatments('A', 'B', 'C', 'D'))).toBe('behind');
   });
 
-  it('says the ratio of the open arms, whatever their order, and names no arm where it differs', () => {
+  it('gives the ratio of the open arms in any order, and a differing ratio is reported without naming arms', () => {
     const amendments: DesignChange[][] = [
       [{ kind: 'arm-added', treatment: 'C', ratio: 3 }],
       [{ kind: 'ratio', value: [2, 2, 3] }],
@@ -266,7 +266,7 @@ describe('the file of a study that was amended', () => {
     ]);
   });
 
-  it('leaves retired factors out, and their limits', () => {
+  it('leaves out retired factors and their limits', () => {
     const limited = { ...configuration, limits: { levels: [{ factor: 'site', level: '1', max: 10 }] } };
     const designs = designsAfter([[{ kind: 'factor-retired', factor: 'site' }]], limited);
     const registered = { ...drawn, configuration: limited };
@@ -278,14 +278,14 @@ describe('the file of a study that was amended', () => {
     });
   });
 
-  it('says the numbers of the urns that are in force', () => {
+  it('gives the numbers of the urns in force', () => {
     const urn: DesignChange = { kind: 'urn', w: 2, D: 'variance' };
     expect(standing([[urn]], { w: 2, D: 'variance' })).toBe('agrees');
     expect(standing([[urn]], {})).toBe('behind');
     expect(standing([[urn]], { w: 2 })).toBe('differs');
   });
 
-  it('is told what it lacks, and that the study goes on', () => {
+  it('gets a description of what it lacks, which says that the study continues', () => {
     const comparison = compare(drawn, designsAfter([[change('level-added', '3')]]), fileWith());
     expect(describeComparison(comparison, { secrets: 'withhold' })).toEqual([
       'factors.site differs (in force: ["1", "2", "3"]; file: ["1", "2"])',
@@ -314,7 +314,7 @@ describe('the file of a study that was amended', () => {
     });
   });
 
-  it('may leave out the protocol, which nothing removes, but not state another one', () => {
+  it('may omit the protocol, which cannot be removed, but not give another one', () => {
     const version = (number: string) => ({ protocol: { version: number } });
     const designs = [
       registeredDesign(configuration),
@@ -327,7 +327,7 @@ describe('the file of a study that was amended', () => {
     ]);
   });
 
-  it('keeps the level_counts of the registration when the blinding changes, unless it states another', () => {
+  it('keeps the level_counts of the registration when the blinding changes, unless it gives another value', () => {
     const designs = designsAfter([[{ kind: 'blinding', value: 'blinded' }]]);
     const blinded = { blinding: 'blinded' } as const;
     expect(compare(drawn, designs, fileWith(blinded)).standing).toBe('agrees');

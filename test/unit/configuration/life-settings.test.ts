@@ -8,7 +8,7 @@ const settingsOf = (...lines: string[]) => {
   return { blinding, start, limits, policies, protocol };
 };
 
-describe('the settings of a study for its life after the registration', () => {
+describe('the settings of a study for its life after registration', () => {
   it('are read, with the limits in the order of the factors', () => {
     expect(
       settingsOf(
@@ -38,7 +38,7 @@ describe('the settings of a study for its life after the registration', () => {
     });
   });
 
-  it('are left out where they have their defaults, so that a registration has one form', () => {
+  it('are left out if they have their default values, so that a registration has only one form', () => {
     const plain = onlyStudyOf(studyWith()).configuration;
     for (const lines of [
       ['blinding: open', 'start: open'],
@@ -67,16 +67,16 @@ describe('the settings of a study for its life after the registration', () => {
       'protocol: {version: "2", date: "2027-02-30"}',
       '4: study "S": the protocol\'s date "2027-02-30" is not',
     ],
-  ])('are refused with their line: %s', (line, refusal) => {
+  ])('are refused with their line number: %s', (line, refusal) => {
     expect(refusalsOf(studyWith(line)).join('\n')).toContain(refusal);
   });
 
-  it('warn of limits that stop nobody', () => {
+  it('cause a warning if limits stop nobody', () => {
     expect(warningsOf(studyWith('limits: {total: 3}')).join('\n')).toContain('information only');
     expect(warningsOf(studyWith('limits: {total: 3}', 'policies: {stop_at_limit: true}'))).toEqual([]);
   });
 
-  it('differ from what was registered', () => {
+  it('are compared with the registration', () => {
     const registered = onlyStudyOf(studyWith('limits: {total: 3}', 'start: paused'));
     const file = onlyStudyOf(studyWith('limits: {total: 4}'));
     const { configuration } = registered;

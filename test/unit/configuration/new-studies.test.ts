@@ -5,8 +5,8 @@ import { onlyStudyOf, refusalsOf, studyWith } from './support.ts';
 
 const looksAhead = onlyStudyOf(studyWith("id_pattern: '(?!0)[0-9]{3}'"));
 
-describe('a pattern of ids that RE2 cannot run', () => {
-  it('is refused for a new study, with its line and what to do', () => {
+describe('an id pattern that RE2 cannot run', () => {
+  it('is refused for a new study, with its line number and a hint', () => {
     const refuse = () => refuseNewStudies([looksAhead], () => true, []);
     expect(refuse).toThrow(StudiesFileError);
     expect(refuse).toThrow(
@@ -14,7 +14,7 @@ describe('a pattern of ids that RE2 cannot run', () => {
     );
   });
 
-  it('is kept by a study that was registered with it', () => {
+  it('is kept for a study that was registered with it', () => {
     expect(looksAhead.configuration.idPattern).toBe('(?!0)[0-9]{3}');
     expect(() => refuseNewStudies([looksAhead], (name) => name !== 'S', [])).not.toThrow();
   });
@@ -26,7 +26,7 @@ describe('a pattern of ids that RE2 cannot run', () => {
   });
 });
 
-it('a pattern that both engines can run causes no remark', () => {
+it('a pattern that both engines can run causes no warning', () => {
   expect(onlyStudyOf(studyWith("id_pattern: '[0-9]{3}'")).refusedIfNew).toEqual([]);
   expect(onlyStudyOf(studyWith()).refusedIfNew).toEqual([]);
 });
@@ -43,7 +43,7 @@ describe('a seed that another study has', () => {
   it.each([
     ['test', 'live'],
     ['live', 'test'],
-  ] as const)('is refused for a new %s study if the other one is a %s', (mode, other) => {
+  ] as const)('is refused for a new %s study if the other study is a %s', (mode, other) => {
     const refuse = () => refuseNewStudies([configured(mode)], () => true, [registered(other)]);
     expect(refuse).toThrow(
       `studies.yaml:5: study "S": starting_seed is that of the ${other} study "Earlier"`,
@@ -52,14 +52,14 @@ describe('a seed that another study has', () => {
     expect(refuseNewStudies([configured(mode)], () => false, [registered(other)])).toEqual([]);
   });
 
-  it('is warned about between two tests or two live studies', () => {
+  it('causes a warning between two test studies or two live studies', () => {
     for (const mode of ['test', 'live'] as const)
       expect(refuseNewStudies([configured(mode)], () => true, [registered(mode)])).toMatchObject([
         { line: 5, message: expect.stringContaining('both draw the same numbers') },
       ]);
   });
 
-  it('is refused within one file, too, and never shown', () => {
+  it('is also refused within one file, and never shown', () => {
     const [live, test] = [configured('live'), configured('test')];
     const other = { ...test, configuration: { ...test.configuration, name: 'Rehearsal' } };
     const refuse = () => refuseNewStudies([live, other], () => true, []);

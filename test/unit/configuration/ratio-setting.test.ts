@@ -5,7 +5,7 @@ import { onlyStudyOf, refusalsOf, studyWith, warningsOf } from './support.ts';
 const ratioOf = (line: string) => onlyStudyOf(studyWith(line)).configuration.ratio;
 
 describe('the ratio of a study', () => {
-  it('has a number for each treatment, by name or in their order', () => {
+  it('has a number for each treatment, by name or by position', () => {
     expect(ratioOf('ratio: {A: 2, B: 1}')).toEqual([2, 1]);
     expect(ratioOf('ratio: {B: 1, A: 2}')).toEqual([2, 1]);
     expect(ratioOf('ratio: [3, 20]')).toEqual([3, 20]);
@@ -27,7 +27,7 @@ describe('the ratio of a study', () => {
     expect(refusalsOf(studyWith(line))).toEqual([expect.stringContaining(message)]);
   });
 
-  it('is refused with the line of each entry, which is not named', () => {
+  it('is refused with the line of each bad entry, which is not named', () => {
     const refusals = refusalsOf(studyWith('ratio:', '  A: 2', '  Zulu: 1', '  B: many'));
     expect(refusals).toEqual([
       expect.stringMatching(/^6: study "S": entry 2 of the ratio is not a treatment of the study/),
@@ -43,12 +43,12 @@ describe('the ratio of a study', () => {
       expect(() => refuseNewStudies([study], () => true, [])).toThrow(
         `studies.yaml:4: study "S": the ratio is not possible: ${why}`,
       );
-      // Of the arms that are still open in a registered study it may be what is in force.
+      // In a registered study it may be the ratio in force for the arms that are still open.
       expect(refuseNewStudies([study], () => false, [])).toEqual([]);
     },
   );
 
-  it('of a new study makes at most 40 slots', () => {
+  it('of a new study has at most 40 slots', () => {
     const many = (ratio: string) =>
       onlyStudyOf(`S:\n  treatments: [A, B, C]\n  ratio: ${ratio}\n  factors: {sex: [M, F]}`);
     expect(() => refuseNewStudies([many('[20, 20, 1]')], () => true, [])).toThrow(
@@ -57,7 +57,7 @@ describe('the ratio of a study', () => {
     expect(refuseNewStudies([many('[20, 19, 1]')], () => true, [])).toEqual([]);
   });
 
-  it('counts in the warning of an urn that is nearly certain', () => {
+  it('counts for the warning about a nearly certain draw', () => {
     expect(warningsOf(studyWith('beta: 9'))).toEqual([]);
     expect(warningsOf(studyWith('beta: 9', 'ratio: [2, 1]'))).toEqual([
       expect.stringMatching(/^4: .* balls \(K = 3 slots of the ratio/),

@@ -98,14 +98,14 @@ describe('the parser refuses this YAML:', () => {
     ['a version it does not know', `%YAML 9.9\n---\n${studyWith()}`, '1: Unsupported YAML version 9.9'],
     ['a tag', studyWith('w: !!int 1'), '4: a YAML tag (!) is not supported here'],
     ['a tag of its own', studyWith('mode: !env test'), '4: a YAML tag (!) is not supported here'],
-    ['a key twice', studyWith('w: 1', 'w: 1'), '5: the key of line 4 is repeated here'],
+    ['a repeated key', studyWith('w: 1', 'w: 1'), '5: the key of line 4 is repeated here'],
     [
-      'a study twice',
+      'a repeated study',
       `${studyWith()}\n${studyWith().replace('S', '"S"')}`,
       '4: the key of line 1 is repeated here',
     ],
     [
-      'a factor twice',
+      'a repeated factor',
       bareStudy(treatments, 'factors:', '  a: [x]', '  a: [y]'),
       '5: the key of line 4 is repeated here',
     ],
@@ -158,14 +158,14 @@ describe('the parser refuses this at the top level:', () => {
     ['an unknown scalar', `tile: x\n${studyWith()}`, '1: unknown key "tile" at the top level'],
     ['a list', `${studyWith()}\nothers: [a]`, '4: unknown key "others" at the top level'],
     ['a setting of a study', `${studyWith()}\nmode: test`, '4: mode is outside a study'],
-    ['a study without anything below it', `${studyWith()}\nT:`, '4: "T" has nothing below it'],
+    ['a study with nothing below it', `${studyWith()}\nT:`, '4: "T" has nothing below it'],
     ['a default without a value', `w:\n${studyWith()}`, '1: w has no value'],
     ['a default out of range', `${studyWith()}\nbeta: -1`, '4: beta is negative'],
     ['a default that is unknown', `D: chi\n${studyWith()}`, '1: D is "chi", not one of'],
     ['a default that is a list', `alpha: [1]\n${studyWith()}`, '1: alpha is not a number'],
   ]);
 
-  it('treatments without a study around them, with a hint how to fix it', () => {
+  it('treatments without a study around them, with a hint on how to fix it', () => {
     expect(refusalsOf('treatments: [A, B]')).toEqual([
       '1: treatments is outside a study (hint: indent it below the name of its study)',
     ]);
@@ -181,7 +181,7 @@ describe('the parser refuses these study names:', () => {
     ['a C1 control', named('"a\\x85b"'), '1: study "a\u0085b": its name contains a control character'],
     ['half a character', named('"a\\ud800"'), '1: study "a\\ud800": its name contains half a character'],
     [
-      'what is left of text that was not UTF-8',
+      'the remains of text that was not UTF-8',
       named('"Caf\ufffd"'),
       '1: study "Caf\ufffd": its name contains the',
     ],
@@ -198,7 +198,7 @@ describe('the parser refuses these treatments:', () => {
     ['a text', having('treatments: A, B'), `3: ${S} the treatments are not a list`],
     ['a mapping', having('treatments: {A: 1, B: 1}'), `3: ${S} the treatments are not a list`],
     [
-      'the same twice',
+      'a repeated one',
       having('treatments:', '  - A', '  - B', '  - "A"'),
       `6: ${S} treatment 3 is the same as treatment 1`,
     ],
@@ -240,7 +240,7 @@ describe('the parser refuses these factors and levels:', () => {
       `4: ${S} factor "sex": the levels are not a list`,
     ],
     [
-      'a level twice',
+      'a repeated level',
       having('factors:', '  sex:', '    - M', '    - M'),
       `6: ${S} factor "sex": level 2 is the same as level 1`,
     ],
@@ -393,7 +393,11 @@ describe('the parser refuses these other settings:', () => {
       studyWith("id_pattern: 'a)|(?:b'"),
       `4: ${S} id_pattern cannot be used`,
     ],
-    ['a pattern of before 2015', studyWith("id_pattern: '\\-'"), `4: ${S} id_pattern cannot be used`],
+    [
+      'a pattern in the syntax before 2015',
+      studyWith("id_pattern: '\\-'"),
+      `4: ${S} id_pattern cannot be used`,
+    ],
     [
       'a pattern that YAML reads as a list',
       studyWith('id_pattern: [0-9]'),

@@ -67,7 +67,7 @@ describe('a studies file in the format of the reference', () => {
       treatments: ['A', 'B'],
     });
     const { lineOf } = onlyStudyOf(JSON.stringify(JSON.parse(json), null, '\t'));
-    // The last one has no line of its own, and then it is that of the study.
+    // The last one has no line of its own, so it gets that of the study.
     const settings = ['treatments', 'factors.sex', 'factors.age', 'D', 'beta'];
     expect(settings.map(lineOf)).toEqual([3, 8, 7, 14, 2]);
   });
@@ -86,7 +86,7 @@ describe('the shipped example', () => {
   );
 
   it('loads without a warning', () => expect(warnings).toEqual([]));
-  it('names no seed', () => expect(studies.map(({ seed }) => seed)).toEqual(studies.map(() => undefined)));
+  it('gives no seed', () => expect(studies.map(({ seed }) => seed)).toEqual(studies.map(() => undefined)));
   it('contains only test studies', () =>
     expect(studies.map(({ configuration }) => configuration.mode)).toEqual(studies.map(() => 'test')));
   it('begins with the study used in the documentation', () =>
@@ -278,7 +278,7 @@ describe('warnings', () => {
     expect(warningsOf(studyWith('alpha: 2'))).toEqual([expect.stringMatching(pattern)]);
   });
 
-  it('point to the default in the file if the study does not set its own', () => {
+  it('point to the default in the file if the study does not override it', () => {
     expect(warningsOf(`alpha: 3\n${studyWith('beta: 2')}`)).toEqual([
       expect.stringMatching(/^1: study "S": alpha \(3\) is greater than beta \(2\)/),
     ]);

@@ -52,7 +52,7 @@ function bandOf(steps: readonly Step[], reps = 50, seed = 3) {
 }
 
 describe('the expected band', () => {
-  /** Another program for it: the write path's allocations, and every definition word by word. */
+  /** An independent program: it allocates as the write path does, and follows every definition to the letter. */
   function written(design: DesignStep, people: readonly DrawStep[], reps: number, seed: number) {
     const { urnDesign, arms, treatments } = design;
     const ratio = treatments.map((_, k) => arms.filter((arm) => arm === k).length);
@@ -92,7 +92,7 @@ describe('the expected band', () => {
     ['three arms', [0, 1, 2]],
     ['a ratio of 2:1', [0, 0, 1]],
     ['a ratio of 1:2:3', [0, 1, 1, 2, 2, 2]],
-  ])('is what another program finds, with %s', (_, arms) => {
+  ])('agrees with an independent program, with %s', (_, arms) => {
     const { pick } = choicesOf(7);
     const design = designStep(arms);
     const people = Array.from({ length: 30 }, (_, i) =>
@@ -127,11 +127,11 @@ describe('the expected band', () => {
     expect(found.course.percentile).toBeCloseTo((below + all.filter(same).length / 2) / 50, 9);
   });
 
-  it('of one urn with two arms agrees with the exact distribution', () => {
+  it('agrees with the exact distribution for one urn with two arms', () => {
     const design = designStep([0, 1], [{ name: 'all', levels: ['x'] }]);
     const reps = 4000;
     const { overall } = bandOf([design, ...[0, 1, 1, 0].map((slot, i) => draw(i, [0], slot))], reps);
-    // After 4, the difference is 0 with 11/20, 2 with 13/30 and 4 with 1/60.
+    // After 4, the difference is 0 with probability 11/20, 2 with 13/30 and 4 with 1/60.
     expect(overall.expected[3]).toEqual([0, 0, 0, 2, 2]);
     expect(overall.actual).toEqual([1, 0, 1, 0]);
     const fourErrors = (4 * Math.sqrt((11 / 20) * (9 / 20))) / (2 * Math.sqrt(reps));
@@ -139,7 +139,7 @@ describe('the expected band', () => {
     expect(overall.percentile[0]).toBe(0.5);
   });
 
-  it('shows a point as it is before the next participant, and the last as it is now', () => {
+  it('shows each point as it was before the next participant, and the last as it is now', () => {
     const [first, second, third] = [draw(0, [0, 0], 0), draw(1, [1, 1], 0), draw(2, [1, 1], 1)];
     const leaves: Step = { kind: 'move', person: 0, from: [0, 0], to: undefined };
     const corrected: Step = { kind: 'move', person: 1, from: [1, 1], to: [0, 1] };
@@ -160,7 +160,7 @@ describe('the expected band', () => {
     ]);
   });
 
-  it('keeps the arm of those who were not drawn, in every replicate', () => {
+  it('keeps the arm of participants who were not drawn, in every replicate', () => {
     const fixed = (person: number): Step => ({
       ...{ kind: 'fixed', person, levels: [0, 0], arm: 1, slot: 1, isCounted: person < 3 },
     });
@@ -171,7 +171,7 @@ describe('the expected band', () => {
     expect(overall.percentile).toEqual([0.5, 0.5, 0.5, 0.5]);
   });
 
-  it('is of the open arms, and begins anew with the urns', () => {
+  it('covers the open arms, and starts afresh when the urns do', () => {
     const people = [0, 1, 2].map((i) => draw(i, [0, 0], 2));
     const design = designStep([0, 1, 2]);
     const closed = bandOf([design, ...people, designStep([0, 1, 2], FACTORS, { openArms: [0, 1] })]);
@@ -182,7 +182,7 @@ describe('the expected band', () => {
     expect(restarted.course.actual).toBe(2);
   });
 
-  it('has no points if there is nobody', () => {
+  it('has no points without participants', () => {
     const { points, overall, levels, course } = bandOf([designStep([0, 1])]);
     expect(points).toEqual([]);
     expect(overall).toEqual({ expected: [], actual: [], percentile: [] });
@@ -190,7 +190,7 @@ describe('the expected band', () => {
     expect(course).toEqual({ actual: 0, percentile: 0.5 });
   });
 
-  it('has at most 200 points, evenly spaced, and the last one', () => {
+  it('has at most 200 points, evenly spaced and including the last', () => {
     const people = Array.from({ length: 250 }, (_, i) => draw(i, [0, 0], i % 2));
     const { points, overall } = bandOf([designStep([0, 1]), ...people], 2);
     expect(points).toHaveLength(MAX_POINTS);
@@ -199,7 +199,7 @@ describe('the expected band', () => {
     expect(overall.actual.slice(0, 5)).toEqual([0, 1, 0, 1, 1]);
   });
 
-  it('is the same to the bit whether a life comes at once or event by event', () => {
+  it('is the same to the bit whether a life is taken at once or event by event', () => {
     check(
       fc.property(fc.array(lifeStep, { maxLength: 40 }), fc.boolean(), (life, hasSlots) => {
         const trial = new TrialRun({
@@ -223,11 +223,11 @@ describe('the expected band', () => {
   });
 });
 
-describe('a study that is followed', () => {
+describe('a followed study', () => {
   const rows = drawnRows([{}, {}, {}]);
   const abort = { type: 'end-import', import: IMPORT, abortedBecause: 'the wrong file' } as const;
 
-  it('begins anew when an import is given up', () => {
+  it('starts afresh when an import is given up', () => {
     const trial = new TrialRun();
     trial.all([beginImport(rows), ...rows]);
     const study = new FollowedStudy();
@@ -241,7 +241,7 @@ describe('a study that is followed', () => {
     expect(study.takeSteps()).toEqual({ beginsAnew: false, steps: [] });
   });
 
-  it('knows the seed with which it goes on after an import', () => {
+  it('knows the seed that it continues with after an import', () => {
     const trial = new TrialRun();
     const seed = baseSeed(9);
     trial.ask(beginImport(rows, { seed, bgState: Pcg64.fromSeed(seed).snapshot() }));
@@ -251,8 +251,8 @@ describe('a study that is followed', () => {
   });
 });
 
-describe('where a number lies', () => {
-  it('quantiles are the smallest with at least their share at or below', () => {
+describe('the position of a number', () => {
+  it('a quantile is the smallest number with at least its share at or below it', () => {
     const upTo = (n: number) => Float64Array.from({ length: n }, (_, i) => i + 1);
     expect(quantiles(upTo(1000))).toEqual([25, 250, 500, 750, 975]);
     expect(quantiles(upTo(10))).toEqual([1, 3, 5, 8, 10]);
@@ -265,7 +265,7 @@ describe('where a number lies', () => {
     expect(midPercentile([0, 1, 1, 5], -1)).toBe(0);
   });
 
-  it('equal ranges are equal, whatever the counts they come from', () => {
+  it('equal ranges are equal, whatever counts they come from', () => {
     const range = new Range({ arms: [0, 0, 0, 1, 1], openArms: [0, 1] });
     const [one, other] = [
       range.of(Int32Array.of(1, 1, 1, 0, 1), 0),

@@ -83,7 +83,7 @@ describe('boundedInteger', () => {
       outputs.nextUint32();
       rejected++;
     }
-    // Of the outputs drawn, 1/2 is rejected: 100 on average, with a deviation of 14.
+    // Half of the outputs drawn are rejected: 100 on average, with a standard deviation of 14.
     expect(rejected).toBeGreaterThan(30);
   });
 

@@ -25,12 +25,12 @@ describe('Pcg64', () => {
         });
       });
 
-      it('makes the same 64-bit outputs as numpy', () => {
+      it('produces the same 64-bit outputs as numpy', () => {
         const generator = Pcg64.fromSeed(seed);
         expect(next_uint64.map(() => generator.nextUint64())).toEqual(next_uint64);
       });
 
-      it('makes the same doubles as numpy', () => {
+      it('produces the same doubles as numpy', () => {
         const generator = Pcg64.fromSeed(seed);
         expect(random.map(() => generator.nextUniform53() * 2 ** -53)).toEqual(random);
       });
@@ -77,7 +77,7 @@ describe('Pcg64', () => {
     );
   });
 
-  it('makes doubles and 64-bit outputs without using the buffered half', () => {
+  it('produces doubles and 64-bit outputs without using the buffered half', () => {
     check(
       fc.property(seed(400), operation, (entropy, name) => {
         const generator = Pcg64.fromSeed(entropy);
@@ -91,7 +91,7 @@ describe('Pcg64', () => {
     );
   });
 
-  it('makes numbers within their ranges', () => {
+  it('produces numbers within their ranges', () => {
     check(
       fc.property(seed(400), (entropy) => {
         const generator = Pcg64.fromSeed(entropy);

@@ -7,7 +7,7 @@ import { numpyVectors } from '../../support/vectors.ts';
 
 describe('SeedSequence', () => {
   it.each(numpyVectors.map((vector) => ({ ...vector, bits: vector.seed.toString(2).length })))(
-    'makes the same words as numpy from a seed of $bits bits',
+    'produces the same words as numpy from a seed of $bits bits',
     ({ seed, generate_state_u32 }) => {
       expect(generateStateUint32(seed, 8)).toEqual(generate_state_u32);
     },
@@ -26,7 +26,7 @@ describe('SeedSequence', () => {
     );
   });
 
-  it('makes a longer state that begins with the shorter one', () => {
+  it('produces longer states that begin with the shorter ones', () => {
     check(
       fc.property(seed(500), fc.nat(9), fc.nat(9), (entropy, count, more) => {
         const longer = generateStateUint32(entropy, count + more);

@@ -12,7 +12,7 @@ import { TrialRun } from '../../support/trial-run.ts';
 
 type Run = (replicate: Replicate, step: Exclude<Step, { kind: 'design' }>) => void;
 
-/** The study of the trial, run again. */
+/** The trial's study, run again. */
 function again({ facts }: TrialRun, generator: Pcg64, run: Run) {
   const steps = new StudySteps();
   let setting: Setting | undefined;
@@ -31,7 +31,7 @@ function again({ facts }: TrialRun, generator: Pcg64, run: Run) {
   return { steps, setting, replicate };
 }
 
-/** n_k of each level of each factor. */
+/** n_k for each level of each factor. */
 function counts({ setting: { layout, design }, replicate }: ReturnType<typeof again>): number[][][] {
   const row = (index: number) =>
     [...replicate.counts.subarray(index * layout.stride)].slice(0, design.arms.length);
@@ -54,7 +54,7 @@ describe('a replicate', () => {
     return trial;
   };
 
-  it('with the random numbers of the study is the study, whatever happened in its life', () => {
+  it('with the study’s random numbers equals the study, whatever happened in its life', () => {
     check(
       fc.property(lives, fc.boolean(), counting, (life, hasSlots, policies) => {
         const trial = trialOf(life, hasSlots, policies);
@@ -66,7 +66,7 @@ describe('a replicate', () => {
           for (const { participantId, slot } of enrolled.all()) {
             const person = run.steps.person(participantId) ?? -1;
             const arm = run.replicate.arm(person);
-            // A ratio may have changed since, and slots with it.
+            // The ratio may have changed since, and the slots with it.
             if (design.epoch === 0) expect(design.treatments[arm]).toBe(design.slots[slot]);
           }
         }
@@ -99,13 +99,13 @@ describe('a replicate', () => {
 });
 
 describe('the seeds of replicates', () => {
-  it('begin at 2^100, a range of 2^32 for each seed', () => {
+  it('begin at 2^100, with a range of 2^32 for each seed', () => {
     expect(baseSeed(0)).toBe(1n << 100n);
     expect(baseSeed(3)).toBe((1n << 100n) + 3n * (1n << 32n));
   });
 
-  it('by default follow from the id of the study', () => {
-    // The first four bytes of SHA-256, by another program.
+  it('are derived from the id of the study by default', () => {
+    // The first four bytes of SHA-256, computed by another program.
     expect(defaultSeed('0190163d-8694-739b-aea5-966c26f8ad91')).toBe(0x65efbf38);
   });
 

@@ -7,7 +7,7 @@ import type { Plan } from '../../../src/rerandomize/plan.ts';
 import type { StatisticName } from '../../../src/rerandomize/statistic.ts';
 import { configuration, drawn, G1, G2, planOf } from '../../support/rerandomized.ts';
 
-/** p by going through the whole tree, way by way, with nothing merged. One factor with one level. */
+/** p from the whole tree, path by path, with nothing merged. One factor with one level. */
 function byHand(
   {
     study,
@@ -36,7 +36,7 @@ describe('the exact p-value', () => {
     expect(exactP(planOf(drawn(study, levels, arms), arms, outcomes)).p).toBeCloseTo(p, 6);
   });
 
-  it('is that of the whole tree, with people who have no outcome and an arm that can be empty', () => {
+  it('agrees with the whole tree, with people without outcomes and an arm that can be empty', () => {
     const study = configuration({ w: 2, alpha: 1, beta: 3 });
     const arms = [0, 1, 1, 0, 0, 1, 0];
     const outcomes = [0.1, 0.2, 0.3, 0.7];
@@ -65,7 +65,7 @@ describe('the exact p-value', () => {
     expect(empty).toBeGreaterThan(0.05);
   });
 
-  it('of arms that are kept is given them: their ways are left out', () => {
+  it('is conditional on the arms that are kept: paths that change them are left out', () => {
     const study = configuration({ treatments: ['A', 'B', 'C'] });
     const arms = [2, 0, 1, 2, 1, 0];
     const outcomes = [4, 1, 3, 2];
@@ -94,7 +94,7 @@ describe('the exact p-value', () => {
       },
     );
     expect(exactP(plan).p).toBeCloseTo(both / kept, 12);
-    // The weighted replicates estimate the same.
+    // The weighted replicates estimate the same p.
     const { extremeWeights, weights } = new MonteCarlo(plan, 7).block(0, 4000);
     expect(Math.abs(extremeWeights / weights - both / kept)).toBeLessThan(0.04);
   });
@@ -104,7 +104,7 @@ describe('the exact p-value', () => {
     ['logrank', 2],
     ['F', 3],
     ['kruskal', 3],
-  ])('of %s is what replicates tend to', (name, count) => {
+  ])('of %s agrees with replicates', (name, count) => {
     const treatments = ['A', 'B', 'C'].slice(0, count);
     const study = configuration({ treatments, factors: [{ name: 'f', levels: ['x', 'y'] }] });
     const generator = Pcg64.fromSeed(9n);
@@ -130,9 +130,9 @@ describe('the exact p-value', () => {
     expect(() => exactP(planOf(steps, G1.arms, G1.outcomes))).toThrow(ExactError);
   });
 
-  it('is refused where there are too many states', () => {
+  it('is refused if there are too many states', () => {
     const arms = Array.from({ length: 60 }, (_, i) => i % 2);
-    // Powers of two: every way gives another sum.
+    // Powers of two: every path gives a different sum.
     const outcomes = arms.map((_, i) => 2 ** (i % 30));
     const plan = planOf(
       drawn(

@@ -18,13 +18,13 @@ describe('replicates', () => {
   const { study, levels, arms, outcomes } = G2;
   const steps = drawn(study, levels, arms);
 
-  it('are the same in whichever blocks they are run', () => {
+  it('do not depend on the blocks in which they are run', () => {
     const test = new MonteCarlo(planOf(steps, arms, outcomes), 3);
     const blocks = [0, 1, 2].map((i) => test.block(i * BLOCK, (i + 1) * BLOCK));
     expect(blocks.reduce(added, NOTHING)).toEqual(test.block(0, 3 * BLOCK));
   });
 
-  it('are extreme in one direction or the other, and equal in both', () => {
+  it('are extreme in at least one direction, and in both if equal', () => {
     const extreme = (alternative: 'greater' | 'less' | 'two-sided') =>
       new MonteCarlo(planOf(steps, arms, outcomes, { alternative }), 0).block(0, REPS).extreme;
     const [greater, less] = [extreme('greater'), extreme('less')];
@@ -32,22 +32,22 @@ describe('replicates', () => {
     expect(Math.min(greater, less)).toBeLessThan(extreme('two-sided'));
   });
 
-  it('are as extreme as the study if only rounding says otherwise', () => {
+  it('are as extreme as the study if they differ from it only by rounding', () => {
     const tenths = outcomes.map((one) => one / 10);
     const extreme = (values: readonly number[]) =>
       new MonteCarlo(planOf(steps, arms, values), 0).block(0, REPS).extreme;
     expect(extreme(tenths)).toBe(extreme(outcomes));
   });
 
-  it('in which an arm has no outcome are extreme', () => {
+  it('are extreme if an arm has no outcome', () => {
     const first = planOf(drawn(study, levels.slice(0, 2), [0, 1]), [0, 1], [5, 5.0001]);
     const { empty, extreme } = new MonteCarlo(first, 0).block(0, 1000);
     expect(empty).toBeGreaterThan(100);
     expect(extreme).toBe(1000);
   });
 
-  it('have the weight of the study where the other arms do not depend on those compared', () => {
-    // In one urn without alpha, C has as many balls whether the others are on A or on B.
+  it('have the weight of the study if the other arms do not depend on those compared', () => {
+    // In one urn without alpha, C has the same number of balls whether the others are on A or on B.
     const three = configuration({ treatments: ['A', 'B', 'C'] });
     const kept = [0, 1, 2, 0, 2];
     const one = kept.map(() => ['x']);

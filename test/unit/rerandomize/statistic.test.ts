@@ -25,17 +25,17 @@ function statisticOf(name: StatisticName, scores: ArrayLike<number>, arms: reado
 }
 
 describe('statistics', () => {
-  it('difference of means: A minus B', () => {
+  it('give the difference of means as A minus B', () => {
     expect(statisticOf('mean', [1, 2, 3, 10], [0, 0, 1, 1])).toBe(-5);
   });
 
-  it('rank sum with ties, centred at its mean', () => {
-    // Ranks 1, 2.5, 2.5, 4, 5: those of A are 1 and 2.5.
+  it('give the rank sum with ties, centred at its mean', () => {
+    // Ranks 1, 2.5, 2.5, 4, 5: A has 1 and 2.5.
     expect([...midranks([3, 7, 7, 9, 12])]).toEqual([1, 2.5, 2.5, 4, 5]);
     expect(statisticOf('ranksum', midranks([3, 7, 7, 9, 12]), [0, 1, 0, 1, 1])).toBe(3.5 - 6);
   });
 
-  it('include F, as in a worked example', () => {
+  it('give F as in a worked example', () => {
     // Groups (6, 8, 4), (8, 12, 9), (13, 9, 11): between 54 with 2 degrees, within 8 + 26/3 + 8 with 6.
     const values = [6, 8, 4, 8, 12, 9, 13, 9, 11];
     const between = 3 * ((6 - 80 / 9) ** 2 + (29 / 3 - 80 / 9) ** 2 + (11 - 80 / 9) ** 2);
@@ -43,7 +43,7 @@ describe('statistics', () => {
     expect(statisticOf('F', values, [0, 0, 0, 1, 1, 1, 2, 2, 2])).toBeCloseTo(between / 2 / (within / 6), 12);
   });
 
-  it('Kruskal-Wallis H is that of the textbook formula, corrected for ties', () => {
+  it('give the Kruskal-Wallis H of the textbook formula, corrected for ties', () => {
     const values = [1, 2, 2, 3, 5, 5, 5, 8];
     const arms = [0, 1, 0, 2, 1, 2, 2, 1];
     const ranks = midranks(values);
@@ -59,7 +59,7 @@ describe('statistics', () => {
     expect(statisticOf('kruskal', ranks, arms)).toBeCloseTo(h / ties, 12);
   });
 
-  it('log-rank: observed minus expected events of A, time by time', () => {
+  it('give log-rank as observed minus expected events of A, time by time', () => {
     const times = [1, 2, 2, 3, 4, 4, 5];
     const events = [1, 1, 0, 1, 1, 1, 0];
     const arms = [0, 0, 1, 1, 0, 1, 0];
@@ -75,7 +75,7 @@ describe('statistics', () => {
     expect(statisticOf('logrank', logrankScores(times, events), arms)).toBeCloseTo(observed - expected, 12);
   });
 
-  it('are 0 where all outcomes are equal', () => {
+  it('are 0 if all outcomes are equal', () => {
     expect(statisticOf('F', [3, 3, 3, 3], [0, 1, 0, 1])).toBe(0);
     expect(statisticOf('F', [0.1, 0.1, 0.1, 0.1, 0.1, 0.1], [0, 1, 0, 1, 0, 1])).toBe(0);
     const explained = residuals([0.1, 0.1, 0.7, 0.7, 0.7], [['a', 'a', 'b', 'b', 'b']]).values;
@@ -83,13 +83,13 @@ describe('statistics', () => {
     expect(statisticOf('kruskal', midranks([3, 3, 3, 3]), [0, 1, 0, 1])).toBe(0);
   });
 
-  it('an infinite F is as extreme as itself', () => {
+  it('treat an infinite F as being as extreme as itself', () => {
     const infinite = statisticOf('F', [1, 1, 2, 2], [0, 0, 1, 1]);
     expect(infinite).toBe(Number.POSITIVE_INFINITY);
     expect(infinite >= thresholdOf(infinite)).toBe(true);
   });
 
-  it('an arm without an outcome is noticed', () => {
+  it('notice an arm without an outcome', () => {
     const statistic = { name: 'mean', scores: Float64Array.of(1, 2), alternative: 'less' } as const;
     const recorded = Int8Array.of(0, 2);
     const about = { compared: [0, 2], recorded, hasOthers: true };
@@ -99,7 +99,7 @@ describe('statistics', () => {
 });
 
 describe('residuals', () => {
-  it('of one factor are distances from the means of its levels', () => {
+  it('for one factor are the distances from the means of its levels', () => {
     expect(residuals([1, 3, 10, 20], [['a', 'a', 'b', 'b']]).values).toEqual([
       expect.closeTo(-1, 12),
       expect.closeTo(1, 12),
@@ -108,7 +108,7 @@ describe('residuals', () => {
     ]);
   });
 
-  it('are at right angles to every level, also where factors say the same', () => {
+  it('are orthogonal to every level, even if factors are redundant', () => {
     const level = fc.constantFrom('a', 'b', 'c');
     check(
       fc.property(
@@ -132,7 +132,7 @@ describe('residuals', () => {
     );
   });
 
-  it('that are equal on paper are ties', () => {
+  it('are ties if they are equal on paper', () => {
     const { values, tiedWithin } = residuals([0.1, 0.4, 1.1, 1.4, 5], [['a', 'a', 'b', 'b', 'b']]);
     const [first, second] = residuals([0.1, 0.4, 1.1, 1.4], [['a', 'a', 'b', 'b']]).values;
     expect(first).toBeCloseTo(-(second ?? 0), 12);
@@ -149,13 +149,13 @@ describe('the interval', () => {
     [10, 10, 0.6915029, 1],
     [3, 10, 0.0667395, 0.6524529],
     [50, 1000, 0.0373354, 0.0653905],
-  ])('of %i in %i is that of tables', (found, of, low, high) => {
+  ])('of %i in %i agrees with tables', (found, of, low, high) => {
     const interval = clopperPearson(found, of);
     expect(interval.low).toBeCloseTo(low, 6);
     expect(interval.high).toBeCloseTo(high, 6);
   });
 
-  it('the incomplete beta function is the tail of the binomial distribution', () => {
+  it('rests on an incomplete beta function that gives the tail of the binomial distribution', () => {
     const tail = (k: number, n: number, p: number) => {
       let [sum, term] = [0, (1 - p) ** n];
       for (let i = 0; i <= n; i++) {
@@ -173,14 +173,14 @@ describe('the interval', () => {
       expect(incompleteBeta(p, k, n - k + 1)).toBeCloseTo(tail(k, n, p), 10);
   });
 
-  it('of ten million replicates is found', () => {
+  it('is found for ten million replicates', () => {
     const { low, high } = clopperPearson(500_000, 10_000_000);
     expect(low).toBeCloseTo(0.05 - 1.96 * Math.sqrt((0.05 * 0.95) / 1e7), 6);
     expect(high).toBeCloseTo(0.05 + 1.96 * Math.sqrt((0.05 * 0.95) / 1e7), 6);
   });
 });
 
-describe('the number of replicates for a half-width', () => {
+describe('the number of replicates for a half-width, with', () => {
   it.each([
     [0.05, 0.002, 45_619],
     [0.05, 0.1, 9999],
@@ -203,7 +203,7 @@ describe('the result of replicates', () => {
 });
 
 describe('the result of weighted replicates', () => {
-  it('counts the study itself with the weight 1', () => {
+  it('counts the study itself with weight 1', () => {
     const sums = { empty: 0, extreme: 2, weights: 6, extremeWeights: 2.5, squares: 14, extremeSquares: 4.25 };
     const result = resultOf({ hasOthers: true }, sums, 0, 4);
     expect(result).toMatchObject({ p: 3.5 / 7, effective: 36 / 14, b: 2 });

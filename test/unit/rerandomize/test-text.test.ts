@@ -3,7 +3,7 @@ import { MAX_REPS } from '../../../src/rerandomize/run-test.ts';
 import { resultRows } from '../../../src/rerandomize/test-text.ts';
 
 describe('the result in words', () => {
-  it('says so if a half-width would have needed more replicates than are drawn', () => {
+  it('says if a half-width would have needed more replicates than were drawn', () => {
     const words = (reps: number, from: number) =>
       resultRows({
         ...{ method: 'monte-carlo', p: 0.5, interval: { low: 0.4, high: 0.6 } },

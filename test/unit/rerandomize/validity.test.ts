@@ -1,6 +1,6 @@
 /**
- * That the test keeps its level: shares of p ≤ .05 when there is nothing to find. With FULL, as the specification asks for
- * it: 2,000 trials of 999 replicates, which takes a minute.
+ * The test keeps its level: shares of p ≤ .05 when there is nothing to find. With FULL set, it runs as the specification
+ * requires: 2,000 trials of 999 replicates, which takes a minute.
  */
 import { describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
@@ -30,8 +30,8 @@ function normal(generator: Pcg64): number {
 }
 
 /**
- * Of trials in which everybody has the outcome that they would have on any arm. Those on a third arm are not analysed.
- * @param outcomeOf given the place in the sequence
+ * Of trials in which everybody has the same outcome on any arm. Participants on a third arm are not analysed.
+ * @param outcomeOf takes the place in the sequence
  */
 function shareRejected(
   study: StudyConfiguration,
@@ -62,7 +62,7 @@ describe('the share of p ≤ .05 when arms are alike', () => {
     expect(Math.abs(share - LEVEL)).toBeLessThan(4 * error);
   });
 
-  it('is .05 of two of three arms under a time trend', {
+  it('is .05 for two of three arms under a time trend', {
     timeout: 600_000,
   }, () => {
     const noise = Pcg64.fromSeed(20_261_124n);

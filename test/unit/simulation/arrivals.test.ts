@@ -4,14 +4,14 @@ import { levelSource } from '../../../src/simulation/arrivals.ts';
 import type { Arrivals } from '../../../src/simulation/plan.ts';
 import { Strata } from '../../../src/simulation/strata.ts';
 
-/** The levels of so many participants, a row each. */
+/** The levels of the given number of participants, one row each. */
 function arrive(arrivals: Arrivals, participants: number, factors: number): number[][] {
   const levels = new Int32Array(participants * factors);
   levelSource(arrivals, participants).fill(Pcg64.fromSeed(3n), levels);
   return Array.from({ length: participants }, (_, i) => [...levels.subarray(i * factors, (i + 1) * factors)]);
 }
 
-/** Where a uniform number falls among the shares. */
+/** The share that a uniform number falls in. */
 function firstBeyond(generator: Pcg64, shares: readonly number[]): number {
   const u = generator.nextUniform53() / 2 ** 53;
   const upTo = (end: number) => shares.slice(0, end).reduce((total, share) => total + share, 0);
@@ -19,7 +19,7 @@ function firstBeyond(generator: Pcg64, shares: readonly number[]): number {
 }
 
 describe('levels by shares', () => {
-  it('take one uniform number for each factor in order, with one level too', () => {
+  it('take one uniform number for each factor in order, even one with a single level', () => {
     const shares = [[1, 1], [5], [0.1, 0.3, 0.6]];
     const generator = Pcg64.fromSeed(3n);
     const expected = Array.from({ length: 50 }, () =>
@@ -28,7 +28,7 @@ describe('levels by shares', () => {
     expect(arrive({ kind: 'shares', shares, opens: [] }, 50, 3)).toEqual(expected);
   });
 
-  it('leave a level out before it opens, and one without a share always', () => {
+  it('leave out a level before it opens, and always one without a share', () => {
     const opens = [
       { factor: 0, level: 2, from: 21 },
       { factor: 0, level: 0, from: 11 },
@@ -51,10 +51,10 @@ describe('levels by shares', () => {
   });
 
   it.each([
-    { why: 'no share', shares: [[0, 0]], opens: [] },
-    { why: 'a negative one', shares: [[2, -1]], opens: [] },
-    { why: 'an infinite one', shares: [[Number.POSITIVE_INFINITY, 1]], opens: [] },
-    { why: 'no open level at first', shares: [[1, 0]], opens: [{ factor: 0, level: 0, from: 2 }] },
+    { why: 'no positive share', shares: [[0, 0]], opens: [] },
+    { why: 'a negative share', shares: [[2, -1]], opens: [] },
+    { why: 'an infinite share', shares: [[Number.POSITIVE_INFINITY, 1]], opens: [] },
+    { why: 'no level open at first', shares: [[1, 0]], opens: [{ factor: 0, level: 0, from: 2 }] },
   ])('are refused with $why', ({ shares, opens }) => {
     expect(() => levelSource({ kind: 'shares', shares, opens }, 10)).toThrow(RangeError);
   });
@@ -73,7 +73,7 @@ describe('levels of rows', () => {
 describe('strata', () => {
   const factors = (...sizes: number[]) => sizes.map((size) => ({ levels: Array<string>(size).fill('') }));
 
-  it('are those who are alike in some factors, numbered as they come', () => {
+  it('group participants alike in some factors, numbered in order of appearance', () => {
     const strata = new Strata(factors(3, 2, 2), [2, 0], 5);
     strata.assign(Int32Array.from([2, 0, 1, 0, 1, 1, 2, 1, 1, 0, 0, 0, 0, 0, 1]));
     expect([...strata.of]).toEqual([0, 1, 0, 2, 1]);
@@ -81,13 +81,13 @@ describe('strata', () => {
     expect([...strata.of]).toEqual([0, 0, 0, 1, 0]);
   });
 
-  it('are one without factors', () => {
+  it('are a single stratum without factors', () => {
     const strata = new Strata(factors(3), [], 3);
     strata.assign(Int32Array.from([0, 1, 2]));
     expect([...strata.of]).toEqual([0, 0, 0]);
   });
 
-  it('are told apart among more combinations than a double counts', () => {
+  it('are distinguished even among more combinations than a double can count', () => {
     const sizes = Array<number>(25).fill(40);
     const rows = [0, 1, 0, 2, 1].map((kind) =>
       sizes.map((_, i) => (i === 0 && kind === 1 ? 39 : i === 24 ? kind : 39)),

@@ -88,9 +88,9 @@ describe('figures of two replicates, worked out by hand', () => {
     ['forcing', 4 * ((0 + 0.3 + 0.5 + 0.4) / 4)],
     ['entropy', (Math.log(2) + 0.5004024235381879 + 0.3250829733914482) / 4],
     ['share', 0.5],
-    // A, B, B, A has none; A, A, B, B has 2 * 2^2 of 0.5 * 5.
+    // A, B, B, A has no drift; A, A, B, B has 2 * 2^2 of 0.5 * 5.
     ['drift', (0 + 3.2) / 2],
-    // In x, two of three have one arm: 2/3 is left of the indicator, of 4/4.
+    // In x, two of three are on one arm: 2/3 of the indicator's 4/4 is left.
     ['loss@4', 4 * (1 - 2 / 3)],
     // After three, A, B in x leave 1/2 of 3/4; A, A in x leave nothing.
     ['loss@3', (3 * (1 - 2 / 3) + 3) / 2],
@@ -99,7 +99,7 @@ describe('figures of two replicates, worked out by hand', () => {
     expect(figures[name]?.value).toBeCloseTo(value, 12);
   });
 
-  it('has no other figure', () => {
+  it('there are no other figures', () => {
     const names = Object.keys(figures).filter((name) => !/range(@\d)?\.(mean|p\d\d|ge5|ge10)$/.test(name));
     expect(names.sort()).toEqual(
       [
@@ -110,7 +110,7 @@ describe('figures of two replicates, worked out by hand', () => {
     );
   });
 
-  it('has the course and the distribution of the range', () => {
+  it('they come with the course and the distribution of the range', () => {
     expect(course).toEqual([
       { n: 1, p05: 1, p25: 1, p50: 1, p75: 1, p95: 1 },
       { n: 2, p05: 0, p25: 0, p50: 0, p75: 2, p95: 2 },
@@ -120,7 +120,7 @@ describe('figures of two replicates, worked out by hand', () => {
     expect(distribution).toEqual([{ range: 0, share: 1 }]);
   });
 
-  it('gives a mean its error', () => {
+  it('a mean has its error', () => {
     const { value = 0, low, high } = figures['drift'] ?? {};
     const error = Math.sqrt(((0 - 1.6) ** 2 + (3.2 - 1.6) ** 2) / 1 / 2);
     expect([low, high]).toEqual([
@@ -130,7 +130,7 @@ describe('figures of two replicates, worked out by hand', () => {
   });
 });
 
-it('has no drift with one participant', () => {
+it('one participant has no drift', () => {
   const plan: SimulationPlan = {
     study: 'trial',
     design: {
@@ -158,11 +158,11 @@ describe('the range with a ratio', () => {
   it('is a whole number of parts', () => {
     const scale = new RangeScale([1, 3, 2]);
     expect(scale.factors).toEqual([6, 2, 3]);
-    // 10, 20, 30 for 1, 3, 2: 10, 6.67, 15 each. (6/3) * (15 - 6.67)
+    // 10, 20, 30 for 1, 3, 2: 10, 6.67, 15 per part. (6/3) * (15 - 6.67)
     expect(scale.unit * (30 * 3 - 20 * 2)).toBeCloseTo((6 / 3) * (15 - 20 / 3), 12);
   });
 
-  it('is compared with a part of n exactly', () => {
+  it('is compared exactly with a fraction of n', () => {
     const scale = new RangeScale([1, 1, 1]);
     expect([14, 15, 16].map((range) => scale.isAtLeast(range, 20, 300))).toEqual([false, true, true]);
     // (3/2) * range/2 >= 20/10
@@ -172,14 +172,14 @@ describe('the range with a ratio', () => {
 });
 
 describe('the loss of efficiency', () => {
-  it('is, on average over all allocations to two arms, the rank of the levels', () => {
+  it('equals the rank of the levels, averaged over all allocations to two arms', () => {
     const factors = [
       ['a', 'b'],
       ['a', 'b', 'c'],
       ['a', 'b', 'never'],
       ['as the first', 'b'],
     ].map((levels, i) => ({ name: String(i), levels }));
-    // One participant each. The last factor says what the first says.
+    // One row for each participant. The last factor repeats the first.
     const rows = [
       [0, 0, 0, 0],
       [1, 1, 0, 1],
@@ -206,14 +206,14 @@ describe('the loss of efficiency', () => {
       });
       sum += covariates.loss(0, counts, inAll);
     }
-    // The intercept, 1 of the first factor, 2 of the second, 1 of the third.
+    // 1 for the intercept, 1 for the first factor, 2 for the second, 1 for the third.
     expect(sum / 2 ** n).toBeCloseTo(5, 9);
   });
 
   it.each([
     { what: 'an empty arm', arms: [0, 1, 0, 1, 0, 1] },
-    { what: 'an arm that a level tells', arms: [0, 1, 0, 1, 2, 2] },
-  ])('is everything with $what', ({ arms }) => {
+    { what: 'an arm that is determined by a level', arms: [0, 1, 0, 1, 2, 2] },
+  ])('is total with $what', ({ arms }) => {
     const sites = [0, 0, 1, 1, 2, 2];
     const covariates = new Covariates([{ levels: ['a', 'b', 'c'] }], [1, 1, 1], [6]);
     covariates.prepare(Int32Array.from(sites));
@@ -255,11 +255,11 @@ describe('Monte Carlo errors', () => {
     { q: 0.05, count: 10, low: 1, high: 3 },
     { q: 0.95, count: 10_000, low: 9457, high: 9543 },
     { q: 0.5, count: 1, low: 1, high: 1 },
-  ])('of the quantile $q of $count values are by their ranks', ({ q, count, low, high }) => {
+  ])('of the quantile $q of $count values are given by ranks', ({ q, count, low, high }) => {
     expect(ranksAround(q, count)).toEqual({ low, high });
   });
 
-  it('of a quantile enclose it in 95 % of samples at least, and not in all', () => {
+  it('of a quantile enclose it in at least 95 % of samples, but not in all', () => {
     for (const [q, count] of [
       [0.05, 200],
       [0.25, 77],
@@ -278,7 +278,7 @@ describe('Monte Carlo errors', () => {
     expect(percentileFigure(histogram, 50, 1.5)).toEqual({ value: 3, low: 1.5, high: 4.5 });
   });
 
-  it('of a mean are of the values, however often each comes', () => {
+  it('of a mean are those of the values, however often each occurs', () => {
     const moments = new Moments();
     for (const value of [1, 4, 4, 7]) moments.add(value);
     expect(histogramOf([4, 7, 1, 4]).moments(1).variance).toBeCloseTo(6, 12);
@@ -290,13 +290,13 @@ describe('Monte Carlo errors', () => {
     });
   });
 
-  it('of a mean of equal values are none', () => {
+  it('of a mean of equal values are zero', () => {
     const moments = new Moments();
     for (let i = 0; i < 1000; i++) moments.add(1 / 3);
     expect(moments.figure()).toEqual({ value: 1 / 3, low: 1 / 3, high: 1 / 3 });
   });
 
-  it('of a standard deviation are by that of the squares', () => {
+  it('of a standard deviation are derived from those of the squares', () => {
     // Deviations -2, 0, 0, 2: squares 4, 0, 0, 4.
     const { value, low, high } = deviationFigure(histogramOf([1, 3, 3, 5]));
     expect(value).toBeCloseTo(Math.sqrt(8 / 3), 12);
@@ -308,7 +308,7 @@ describe('Monte Carlo errors', () => {
   });
 });
 
-/** P(from <= B <= to), one factor after the other. */
+/** P(from <= B <= to), multiplied factor by factor. */
 function binomialSum(count: number, q: number, from: number, to: number): number {
   let sum = 0;
   for (let k = from; k <= to; k++) {

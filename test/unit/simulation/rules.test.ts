@@ -13,7 +13,7 @@ const factors = [
   { name: 'sex', levels: ['F', 'M'] },
 ];
 
-/** Of participants who come in turn with all combinations of levels. */
+/** Participants who arrive with all combinations of levels in turn. */
 function people(count: number) {
   const levels = Array.from({ length: count }, (_, i) => [
     (i * 7) % 3,
@@ -37,7 +37,7 @@ interface Step {
   readonly arm: number;
 }
 
-/** What a rule does with the first so many people, each time with other random numbers. */
+/** What a rule does with the first `count` people; each seed gives other random numbers. */
 function run(comparator: Comparator, ratio: readonly number[], count: number, seed = 7n): Step[] {
   const { rows, participants } = people(count);
   const rule = ruleOf(comparator, ratio, participants);
@@ -93,7 +93,7 @@ describe('the urns of a simulation', () => {
 });
 
 describe('complete randomization', () => {
-  it('follows the ratio alone', () => {
+  it('follows only the ratio', () => {
     const steps = run(comparator({ kind: 'complete' }), [2, 1, 1], 4000);
     expect(new Set(steps.map(({ chances }) => chances.join()))).toEqual(new Set(['0.5,0.25,0.25']));
     const [first = 0] = countsOf(steps, 3);
@@ -105,13 +105,13 @@ describe('permuted blocks', () => {
   const blocks = (sizes: number[], within: number[] = []) => comparator({ kind: 'block', sizes }, within);
 
   it('make every order of a block equally likely', () => {
-    // A A B C in 12 orders: what follows what has come in the block.
+    // A A B C has 12 orders. The chances are those of what follows the block so far.
     const orders = permutations([0, 0, 1, 2]);
     for (let seed = 1n; seed <= 40n; seed++) {
       const steps = run(blocks([4]), [2, 1, 1], 8, seed);
       steps.forEach(({ chances }, i) => {
-        const come = steps.slice(i - (i % 4), i).map(({ arm }) => arm);
-        const alike = orders.filter((order) => come.every((arm, place) => order[place] === arm));
+        const soFar = steps.slice(i - (i % 4), i).map(({ arm }) => arm);
+        const alike = orders.filter((order) => soFar.every((arm, place) => order[place] === arm));
         const next = [0, 1, 2].map(
           (arm) => alike.filter((order) => order[i % 4] === arm).length / alike.length,
         );
@@ -120,7 +120,7 @@ describe('permuted blocks', () => {
     }
   });
 
-  it('balance each stratum of the factors, and those alone', () => {
+  it('balance each stratum of the factors, and nothing else', () => {
     const steps = run(blocks([3], [0, 2]), [1, 1, 1], 600);
     for (const site of [0, 1, 2])
       for (const sex of [0, 1]) {
@@ -135,7 +135,7 @@ describe('permuted blocks', () => {
     expect(new Set(young).size).toBeGreaterThan(1);
   });
 
-  it('of several sizes are of each by lot, drawn when a block begins', () => {
+  it('of several sizes draw each block’s size by lot when it begins', () => {
     let small = 0;
     for (let seed = 1n; seed <= 400n; seed++) {
       const generator = Pcg64.fromSeed(seed);
@@ -151,7 +151,7 @@ describe('permuted blocks', () => {
 });
 
 describe('minimization', () => {
-  it('gives p to the best arm and shares the rest, on the mean over the orders of tied arms', () => {
+  it('gives p to the best arm and shares the rest, averaged over the orders of tied arms', () => {
     const steps = run(comparator({ kind: 'minimization', p: 0.8 }), [1, 1, 1], 80);
     steps.forEach(({ levels, chances }, i) => {
       const sums = [0, 1, 2].map((arm) =>
@@ -173,7 +173,7 @@ describe('minimization', () => {
     expect(new Set(steps.map(({ chances }) => chances.join())).size).toBeGreaterThan(4);
   });
 
-  it('looks at the named factors alone', () => {
+  it('considers only the named factors', () => {
     const steps = run(comparator({ kind: 'minimization', p: 1 }, [2]), [1, 1], 100);
     for (const sex of [0, 1]) {
       const [a = 0, b = 0] = countsOf(
@@ -197,7 +197,7 @@ describe('designs for two arms', () => {
       rule: { kind: 'bigstick', limit: 2 } as const,
       chance: (ahead: number) => (Math.abs(ahead) < 2 ? 0.5 : ahead < 0 ? 1 : 0),
     },
-  ])('$name goes by the difference within the stratum', ({ rule, chance }) => {
+  ])('$name depends on the difference within the stratum', ({ rule, chance }) => {
     for (const within of [[], [0]]) {
       const steps = run(comparator(rule, within), [1, 1], 300);
       const seen = new Set<number>();
@@ -268,7 +268,7 @@ describe('what fits a study', () => {
   });
 });
 
-/** All different ones. */
+/** All distinct permutations. */
 function permutations(values: readonly number[]): number[][] {
   if (values.length === 0) return [[]];
   return [...new Set(values)].flatMap((first) => {

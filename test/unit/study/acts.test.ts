@@ -1,4 +1,4 @@
-/** Who may write which event of a study, and when: the one table, as the specification and the documents have it. */
+/** Who may write which event of a study, and when: one table, the same in the specification and the documents. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { catalogue } from '../../../events/catalogue.ts';
@@ -7,12 +7,12 @@ import { ACTS, type Act, STATUSES } from '../../../src/study/acts.ts';
 const DOCUMENT = new URL('../../../docs/event-log.md', import.meta.url);
 
 describe('the table of acts', () => {
-  it('has every event of a study and no other', () => {
+  it('lists every event of a study and no others', () => {
     const types = catalogue.all().flatMap(({ stream, type }) => (stream === 'study' ? [type] : []));
     expect(Object.keys(ACTS).sort()).toEqual([...new Set(types)].sort());
   });
 
-  it('lets a key do only what a scope allows, and lets nobody randomize from the command line', () => {
+  it('lets a key do only what its scopes allow, and lets nobody randomize from the command line', () => {
     const byPeople = Object.entries(ACTS).filter(([, { cli }]) => cli);
     expect(byPeople.map(([type]) => type)).not.toContain('ParticipantRandomized');
     expect(byPeople).toHaveLength(Object.keys(ACTS).length - 1);
@@ -27,12 +27,12 @@ describe('the table of acts', () => {
     ]);
   });
 
-  it('stops neither a code-break nor its report in any state', () => {
+  it('allows a code-break and its report in every state', () => {
     for (const type of ['AllocationRevealed', 'UnblindingReported', 'StudyRecovered'] as const)
       expect(ACTS[type].in).toEqual(STATUSES);
   });
 
-  it('is the one in docs/event-log.md', () => {
+  it('matches the table in docs/event-log.md', () => {
     const [, table = ''] =
       /\| Event \| Command line \|[^\n]*\n\|[-|]+\|\n((?:\|.*\|\n)+)/.exec(readFileSync(DOCUMENT, 'utf8')) ??
       [];

@@ -1,4 +1,4 @@
-/** Amendments of a design: what they change, what they leave alone, and what they refuse. */
+/** Amendments of a design: what they change, what they leave unchanged, and which are refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
@@ -39,8 +39,8 @@ function begun(more = {}): TrialRun {
   return trial;
 }
 
-describe('a level that is added', () => {
-  it('begins with an empty urn, and changes no other', () => {
+describe('an added level', () => {
+  it('starts with an empty urn and changes no other urn', () => {
     const trial = begun();
     const before = trial.counts();
     const { bgState } = trial;
@@ -52,7 +52,7 @@ describe('a level that is added', () => {
     expect(trial.list.balance?.view().counted.factors[1]?.levels[2]).toMatchObject({ level: MCLEAN });
   });
 
-  it('draws as if it had been there from the beginning', () => {
+  it('is drawn from as if it had been there from the start', () => {
     const late = begun();
     late.ask(amend([level('level-added', MCLEAN)]));
     const factors = [
@@ -73,7 +73,7 @@ describe('a level that is added', () => {
 });
 
 describe('a closed level', () => {
-  it('takes nobody, keeps its urn, and goes on with it when it is reopened', () => {
+  it('accepts nobody, but keeps its urn for when it is reopened', () => {
     const trial = begun();
     const before = trial.counts();
     trial.ask(amend([level('level-closed', DUPAGE)]));
@@ -84,7 +84,7 @@ describe('a closed level', () => {
     expect(trial.enrol('d')).toMatchObject({ type: 'randomized' });
   });
 
-  it('can still be what a participant turns out to have', () => {
+  it('can still be the corrected level of a participant', () => {
     const trial = begun();
     trial.ask(amend([level('level-closed', DUPAGE)]));
     const correct: CorrectLevels = {
@@ -94,7 +94,7 @@ describe('a closed level', () => {
     expect(trial.ask(correct)).toMatchObject({ type: 'levels-corrected' });
   });
 
-  it('is refused after a pause, a closing and a suspension, but before a limit', () => {
+  it('is the reason for a refusal after paused, closed and suspended, but before a limit', () => {
     const limits = { total: 2 };
     const trial = begun({ limits, policies: { stopAtLimit: true } });
     trial.ask(amend([level('level-closed', DUPAGE)]));
@@ -106,7 +106,7 @@ describe('a closed level', () => {
 });
 
 describe('a renamed level', () => {
-  it('is the same urn under another name, in lists, counts, limits and corrections', () => {
+  it('keeps its urn under the new name, in lists, counts, limits and corrections', () => {
     const limits = { levels: [{ factor: '9', level: DUPAGE, max: 1 }] };
     const trial = begun({ limits, policies: { stopAtLimit: true } });
     const before = trial.counts();
@@ -124,7 +124,7 @@ describe('a renamed level', () => {
     expect(trial.enrol('c', ['Female', 'DuPage'])).toMatchObject({ type: 'randomized' });
   });
 
-  it('does not change the answer to a request from before', () => {
+  it('does not change the answer to an earlier request', () => {
     const trial = new TrialRun();
     trial.enrol('a', LEVELS, { idempotencyKey: 'k' });
     trial.ask(amend([renamed(DUPAGE, 'DuPage')]));
@@ -136,7 +136,7 @@ describe('a renamed level', () => {
     expect(trial.enrol('b')).toEqual({ type: 'level-unknown', factor: '9', level: DUPAGE });
   });
 
-  it('stays within the limits of a key that names it as it was, or as it is', () => {
+  it('stays within the limits of a key that uses its old or its new name', () => {
     const trial = begun();
     trial.ask(amend([renamed(DUPAGE, 'DuPage'), renamed('DuPage', 'Du Page')]));
     const levels = currentLevels(trial.list.find('a') ?? { participantId: '', levels: [], revision: 0 });
@@ -145,7 +145,7 @@ describe('a renamed level', () => {
     expect(isWithin([{ factor: '9', levels: [COOK] }], trial.registered.design, levels)).toBe(false);
   });
 
-  it('may return to a name that it had, but not take one that another level has or had', () => {
+  it('can go back to one of its earlier names, but cannot take a present or past name of another level', () => {
     const trial = begun();
     trial.ask(amend([renamed(DUPAGE, 'DuPage')]));
     const taken = [
@@ -162,7 +162,7 @@ describe('a renamed level', () => {
 });
 
 describe('limits, policies, pattern and target', () => {
-  it('govern from here on, counting everybody who is there', () => {
+  it('apply from then on, and count everybody already enrolled', () => {
     const trial = begun();
     const value = { total: 3, levels: [{ factor: '9', level: DUPAGE, max: 1 }] };
     const stop: DesignChange = { kind: 'policy', name: 'stopAtLimit', value: true };
@@ -175,7 +175,7 @@ describe('limits, policies, pattern and target', () => {
     expect(trial.enrol('d')).toMatchObject({ type: 'randomized' });
   });
 
-  it('decide later corrections alone', () => {
+  it('affect only later corrections', () => {
     const trial = begun();
     const policy: DesignChange = { kind: 'policy', name: 'levelCounts', value: 'as-corrected' };
     const correct = (id: string, from: string, to: string): CorrectLevels => ({
@@ -185,14 +185,14 @@ describe('limits, policies, pattern and target', () => {
     expect(trial.ask(correct('a', 'Female', 'Male'))).toMatchObject({ moves: false });
     trial.ask(amend([policy, { kind: 'blinding', value: 'blinded' }]));
     expect(trial.ask(correct('b', 'Male', 'Female'))).toMatchObject({ moves: true });
-    // What the blinding decides by default was decided at the registration.
+    // The defaults that depend on the blinding were set at registration.
     trial.ask(amend([{ kind: 'blinding', value: 'open' }], 2));
     expect(trial.ask(correct('b', 'Female', 'Male'))).toMatchObject({ moves: true });
   });
 });
 
 describe('an amendment', () => {
-  it('is refused if it is not the next one, or the study is amended already', () => {
+  it('is refused if it is not the next one, or has been made already', () => {
     const trial = begun();
     for (const number of [0, 2])
       expect(trial.ask(amend([level('level-added', MCLEAN)], number))).toMatchObject({
@@ -200,7 +200,7 @@ describe('an amendment', () => {
       });
   });
 
-  it('with an idempotency key is made once', () => {
+  it('is made only once with the same idempotency key', () => {
     const trial = begun();
     const command = amend([level('level-added', MCLEAN)], 1, { idempotencyKey: 'k' });
     trial.ask(command);
@@ -217,7 +217,7 @@ describe('an amendment', () => {
     expect(trial.registered.status).toBe('closed');
   });
 
-  it('names every problem at once, each by the design that the changes before it make', () => {
+  it('reports all problems at once, checking each change against the design left by the changes before it', () => {
     const changes: DesignChange[] = [
       level('level-added', COOK),
       level('level-added', MCLEAN),
@@ -241,7 +241,7 @@ describe('an amendment', () => {
     expect(fields.slice(1).map((field) => Number(/\[(\d+)\]/.exec(field)?.[1]))).toEqual(wrong);
   });
 
-  it('needs a change or a protocol, an approval if the study is live, and days that exist', () => {
+  it('needs a change or a protocol, an approval if the study is live, and valid dates', () => {
     const trial = begun();
     const refused = (command: Amend) => expect(trial.ask(command)).toMatchObject({ type: 'not-amendable' });
     refused(amend([]));
@@ -268,7 +268,7 @@ describe('an amendment', () => {
     });
   });
 
-  it('refuses what was judged by the design before it', () => {
+  it('refuses a command that was checked against the design before it', () => {
     const trial = begun();
     trial.ask(amend([level('level-added', MCLEAN)]));
     expect(trial.enrol('c', LEVELS, { amendment: 0 })).toEqual({ type: 'amended-meanwhile' });
@@ -276,7 +276,7 @@ describe('an amendment', () => {
     expect(trial.enrol('c', LEVELS, { amendment: 1 })).toMatchObject({ type: 'randomized' });
   });
 
-  it('in a fork leaves the original as it was', () => {
+  it('does not affect the original when it is made in a fork', () => {
     const trial = begun();
     const before = [trial.counts(), trial.registered.enrolled.get('a')?.levels];
     let copy: StudyState = fork(trial.state);
@@ -330,7 +330,7 @@ describe('any life of a study with amendments', () => {
     { weight: 1, arbitrary: fc.record({ id: fc.stringMatching(/^[a-f]$/), from: sites, to: sites }) },
   );
 
-  it('gives urns that hold exactly those who are listed, and a replay in few bytes decides the same', () => {
+  it('leaves exactly the listed participants in the urns, and a compact replay decides the same', () => {
     check(
       fc.property(fc.array(step, { maxLength: 25 }), fc.boolean(), (steps, follows) => {
         const policies = follows ? ({ levelCounts: 'as-corrected' } as const) : {};

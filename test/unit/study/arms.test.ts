@@ -1,4 +1,4 @@
-/** Arms that are closed or added, a ratio, other numbers of balls, retired factors, and urns that begin anew. */
+/** Closed and added arms, ratios, changed numbers of balls, retired factors, and urns that start afresh. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
@@ -43,14 +43,14 @@ const drawOf = (trial: TrialRun) => {
   return { ...fact.sections.draw, treatment: fact.sections.allocation.treatment };
 };
 
-/** The problem of an amendment that is refused for one reason. */
+/** The only problem of a refused amendment. */
 const problemOf = (trial: TrialRun, command: Amend) => {
   const outcome = trial.ask(command);
   return outcome.type === 'not-amendable' && outcome.problems.length === 1 ? outcome.problems[0] : outcome;
 };
 
 describe('a closed arm', () => {
-  it('leaves the urns with its counts, and comes back with them', () => {
+  it('takes its counts out of the draws, and brings them back when it is reopened', () => {
     const trial = begun();
     const before = trial.counts();
     expect(trial.ask(amend([closed(RMCA)]))).toEqual({ type: 'amended' });
@@ -61,7 +61,7 @@ describe('a closed arm', () => {
       const { treatment, balls, counts, ...draw } = drawOf(trial);
       expect([MART, RMCQ]).toContain(treatment);
       expect([balls.length, counts.length]).toEqual([2, 2]);
-      // w + beta (N - n), with N of the open arms alone.
+      // w + beta (N - n), with N over the open arms only.
       expect(balls).toEqual(counts.map((_, k) => 1 + (counts[1 - k] ?? 0)));
       expect(draw).not.toHaveProperty('slot');
     }
@@ -70,7 +70,7 @@ describe('a closed arm', () => {
     expect(drawOf(trial).counts).toHaveLength(3);
   });
 
-  it('gives the balls of the description of the method: 19 and 21 of the counts 20, 18 and 25', () => {
+  it('leaves the balls given in the description of the method: 19 and 21 for the counts 20, 18 and 25', () => {
     const design = registeredDesign(CONFIGURATION);
     const counts = new Counts(design);
     for (const [slot, n] of [20, 18, 25].entries()) for (let i = 0; i < n; i++) counts.add([0, 0], slot);
@@ -79,7 +79,7 @@ describe('a closed arm', () => {
     expect(workOut(seen, counts, [0, 0], bgState).urns[0]?.balls).toEqual([19, 21]);
   });
 
-  it('can be what was given outside before it was closed', () => {
+  it('can be entered for an allocation made outside before it was closed', () => {
     const trial = begun();
     const amended = trial.facts.length;
     trial.ask(amend([closed(RMCA)]));
@@ -96,7 +96,7 @@ describe('a closed arm', () => {
     expect(trial.ask(force('y', { treatment: RMCA }))).toMatchObject({ type: 'forced' });
   });
 
-  it('is never one of the last two', () => {
+  it('cannot be one of the last two', () => {
     const trial = begun();
     expect(problemOf(trial, amend([closed(MART), closed(RMCA)]))).toMatchObject({
       field: 'changes[1].treatment',
@@ -106,8 +106,8 @@ describe('a closed arm', () => {
   });
 });
 
-describe('an arm that is added', () => {
-  it('begins with everybody at nothing, unless the history is kept', () => {
+describe('an added arm', () => {
+  it('resets all counts to zero, unless the history is kept', () => {
     const restarted = begun();
     expect(restarted.ask(amend([added('D')]))).toEqual({ type: 'amended' });
     expect(restarted.last('StudyAmended').history).toBe('restart');
@@ -126,7 +126,7 @@ describe('an arm that is added', () => {
     expect(kept.counts()).toEqual(before.map((levels) => levels.map((counts) => [...counts, 0])));
   });
 
-  it('has 0.4975 of the next draw beside two arms at 50 each, if they keep their counts', () => {
+  it('gets 0.4975 of the next draw against two arms that keep their counts of 50 each', () => {
     const design = registeredDesign({ ...CONFIGURATION, treatments: ['A', 'B'] });
     const withThird = { ...design, treatments: ['A', 'B', 'C'], slots: ['A', 'B', 'C'] };
     const counts = new Counts(withThird);
@@ -136,7 +136,7 @@ describe('an arm that is added', () => {
     expect(probabilities[2]).toBeCloseTo(0.4975, 4);
   });
 
-  it('cannot have been given before it was added', () => {
+  it('cannot be entered for an allocation made before it was added', () => {
     const trial = begun();
     trial.ask(amend([added('D')]));
     const { latestAt } = trial.registered;
@@ -147,7 +147,7 @@ describe('an arm that is added', () => {
     expect(trial.ask(force('x', { treatment: 'D', occurredAt: latestAt }))).toMatchObject({ type: 'forced' });
   });
 
-  it('has a name of its own for ever', () => {
+  it('must have a name that no arm ever had', () => {
     const trial = begun();
     trial.ask(amend([closed(RMCA)]));
     for (const name of [MART, RMCA])
@@ -155,8 +155,8 @@ describe('an arm that is added', () => {
   });
 });
 
-describe('urns that begin anew', () => {
-  it('never count who was there before, whatever is corrected', () => {
+describe('urns that start afresh', () => {
+  it('never count earlier participants, whatever is corrected', () => {
     const trial = begun({ policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } });
     trial.ask(amend([added('D')]));
     trial.enrol('q');
@@ -179,7 +179,7 @@ describe('urns that begin anew', () => {
     ).toBe(true);
   });
 
-  it('begin anew only where a change touches them, and always with a new ratio', () => {
+  it('start afresh only where a change affects them, and always with a new ratio', () => {
     const target: DesignChange = { kind: 'target', value: 300 };
     const trial = begun();
     for (const history of ['keep', 'restart'] as const)
@@ -192,8 +192,8 @@ describe('urns that begin anew', () => {
   });
 });
 
-describe('other numbers of balls', () => {
-  it('hold from here on, on the counts that there are', () => {
+describe('changed numbers of balls', () => {
+  it('apply from then on, to the present counts', () => {
     const trial = begun();
     const before = trial.counts();
     expect(trial.ask(amend([{ kind: 'urn', w: 2, alpha: 1, beta: 3, D: 'range' }]))).toEqual({
@@ -206,7 +206,7 @@ describe('other numbers of balls', () => {
     expect(balls).toEqual(counts.map((n) => 2 + n + 3 * (all - n)));
   });
 
-  it('are said only where they change', () => {
+  it('are given only if they change', () => {
     const trial = begun();
     expect(problemOf(trial, amend([{ kind: 'urn' }]))).toMatchObject({ field: 'changes[0].kind' });
     expect(problemOf(trial, amend([{ kind: 'urn', w: 1, beta: 2 }]))).toMatchObject({
@@ -232,7 +232,7 @@ describe('a ratio', () => {
     expect(trial.list.balance?.view().ratio).toEqual([2, 1, 1]);
   });
 
-  it('draws as the urn over its slots does, where all imbalances are equal in either order', () => {
+  it('draws as the urn over its slots does, where the order of the slots does not change any imbalance', () => {
     const trial = new TrialRun({ ratio: [2, 1, 1], D: 'range' });
     const design = { ...trial.registered.design, treatments: [MART, 'MART 2', RMCQ, RMCA] };
     const plain = { ...design, slots: design.treatments };
@@ -248,7 +248,7 @@ describe('a ratio', () => {
     expect(trial.bgState).toEqual(bgState);
   });
 
-  it('does not depend on the order of the slots: equal balls are equally imbalanced', () => {
+  it('does not depend on the order of the slots: equal balls give equal imbalances', () => {
     const balls = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 4, maxLength: 4 });
     const { bgState } = new TrialRun();
     check(
@@ -266,7 +266,7 @@ describe('a ratio', () => {
     );
   });
 
-  it('gives an allocation from outside the slot of its arm that has the fewest', () => {
+  it('puts an allocation made outside in the emptiest slot of its arm', () => {
     const trial = new TrialRun({ ratio: [2, 1, 1] });
     const slots: (number | undefined)[] = [];
     for (const id of ['a', 'b', 'c', 'd']) {
@@ -279,7 +279,7 @@ describe('a ratio', () => {
     expect(trial.facts.at(-1)?.sections).toMatchObject({ allocation: { treatment: RMCA, slot: 3 } });
   });
 
-  it('can be amended, and ended with ones', () => {
+  it('can be amended, and is ended by a ratio of ones', () => {
     const trial = begun();
     trial.ask(amend([ratio(1, 2, 3)]));
     expect(trial.last('StudyAmended').history).toBe('restart');
@@ -292,7 +292,7 @@ describe('a ratio', () => {
     expect(drawOf(trial)).not.toHaveProperty('slot');
   });
 
-  it('begins with an arm that is added with several slots', () => {
+  it('starts when an arm is added with several slots', () => {
     const trial = begun();
     trial.ask(amend([added('D', { ratio: 2 })], 1, { history: 'keep' }));
     expect(ratioOf(trial.registered.design)).toEqual([1, 1, 1, 2]);
@@ -300,7 +300,7 @@ describe('a ratio', () => {
     expect(drawOf(trial).slot).toBeTypeOf('number');
   });
 
-  it('has a number for each arm, none that divides all, and at most 40 slots', () => {
+  it('has one number for each arm, no common divisor, and at most 40 slots', () => {
     const trial = begun();
     const refused = [
       [ratio(2, 1), 'changes[0].value'],
@@ -316,7 +316,7 @@ describe('a ratio', () => {
 });
 
 describe('a retired factor', () => {
-  it('is never drawn from again, and no longer recorded', () => {
+  it('is no longer drawn from or recorded', () => {
     const trial = begun();
     expect(trial.ask(amend([retired('9')]))).toEqual({ type: 'amended' });
     for (let n = 0; n < 8; n++) {
@@ -329,7 +329,7 @@ describe('a retired factor', () => {
     expect(trial.enrol('r', ['Male', COOK])).toEqual({ type: 'level-unknown', factor: '9', level: COOK });
   });
 
-  it('is compared with what was asked before it was retired', () => {
+  it('is still compared in requests from before it was retired', () => {
     const trial = new TrialRun();
     trial.enrol('a', LEVELS, { idempotencyKey: 'k' });
     trial.ask(amend([retired('9')]));
@@ -340,7 +340,7 @@ describe('a retired factor', () => {
     expect(trial.enrol('a', ['Female', ''])).toMatchObject({ type: 'duplicate', differingFactors: [] });
   });
 
-  it('is left out of an allocation that is entered by hand, also if it is the first', () => {
+  it('is left out of an allocation entered by hand, even if it is the first factor', () => {
     const trial = begun();
     trial.ask(amend([retired('10')]));
     const entered = force('f', { levels: ['', COOK ?? ''] });
@@ -353,7 +353,7 @@ describe('a retired factor', () => {
     });
   });
 
-  it('is not the last, and changes no more', () => {
+  it('cannot be the last factor, and cannot change any more', () => {
     const trial = begun();
     expect(problemOf(trial, amend([retired('9'), retired('10')]))).toMatchObject({
       field: 'changes[1].factor',
@@ -376,7 +376,7 @@ describe('a retired factor', () => {
     expect(trial.ask(correct)).toEqual(problem);
   });
 
-  it('leaves those after it in their places, also when somebody is entered by hand', () => {
+  it('does not shift the factors after it, even for an allocation entered by hand', () => {
     const trial = begun();
     trial.ask(amend([retired('10')]));
     expect(trial.ask(force('x', { levels: ['', DUPAGE] }))).toMatchObject({ type: 'forced' });
@@ -385,7 +385,7 @@ describe('a retired factor', () => {
 });
 
 describe('any life of a study whose arms change', () => {
-  it('gives urns that hold exactly those of the epoch, and a replay in few bytes decides the same', () => {
+  it('leaves exactly the participants of the epoch in the urns, and a compact replay decides the same', () => {
     check(
       fc.property(fc.array(lifeStep, { maxLength: 40 }), fc.boolean(), (steps, hasSlots) => {
         const more = {

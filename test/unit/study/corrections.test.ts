@@ -1,4 +1,4 @@
-/** What turns out to be wrong after a randomization, and what it does to the urns, the ids, the limits and the requests. */
+/** Corrections after a randomization, and their effect on urns, ids, limits and requests. */
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -42,7 +42,7 @@ function begun(more: Partial<StudyConfiguration> = {}): TrialRun {
 const arm = (trial: TrialRun, id: string) => holderOf(trial.registered, id)?.slot ?? -1;
 
 describe('a corrected level', () => {
-  it('stays as randomized in the urns of an open study, and follows in those of a blinded one', () => {
+  it('leaves the urns of an open study as randomized, and changes those of a blinded one', () => {
     for (const moves of [false, true]) {
       const trial = begun(moves ? { blinding: 'blinded' } : {});
       const [before, bgState] = [trial.counts(), trial.bgState];
@@ -65,11 +65,11 @@ describe('a corrected level', () => {
     expect(trial.last('LevelsCorrected').counts).toBe('as-randomized');
     expect(trial.counts()).toEqual(before);
     expect(trial.ask(TO_MALE)).toMatchObject({ moves: true });
-    // The urns of the site still hold the person where they were randomized.
+    // The urns of the site still count the person where they were randomized.
     expect(trial.counts()[1]).toEqual(before[1]);
   });
 
-  it('is recorded with all changes in the order of the study', () => {
+  it('is recorded with all changes in the study’s order of factors', () => {
     const trial = begun();
     const changes = [
       { factor: '9', from: DUPAGE, to: COOK },
@@ -79,7 +79,7 @@ describe('a corrected level', () => {
     expect(trial.last('LevelsCorrected').changes).toEqual(changes.toReversed());
   });
 
-  it('can be corrected again, from what it is then', () => {
+  it('can be corrected again, from its corrected value', () => {
     const trial = begun();
     trial.ask(TO_MALE);
     expect(trial.ask(TO_MALE)).toEqual({
@@ -114,7 +114,7 @@ describe('a voided participant', () => {
     ['other', 'kept'],
     ['duplicate', 'removed'],
     ['never-enrolled', 'removed'],
-  ] as const)('with cause %s is %s in the urns where the policy removes', (cause, counts) => {
+  ] as const)('with cause %s is %s in the urns if the policy is to remove', (cause, counts) => {
     const trial = begun({ policies: { voidCounts: 'removed' } });
     const before = trial.counts();
     const moves = counts === 'removed';
@@ -131,7 +131,7 @@ describe('a voided participant', () => {
     expect(begun().ask(VOID)).toMatchObject({ moves: false });
   });
 
-  it('comes back at the levels that were corrected in between', () => {
+  it('is reinstated at the levels corrected in between', () => {
     const trial = begun({ policies: { voidCounts: 'removed', levelCounts: 'as-corrected' } });
     trial.ask(VOID);
     expect(trial.ask(TO_MALE)).toMatchObject({ type: 'levels-corrected', moves: false });
@@ -141,7 +141,7 @@ describe('a voided participant', () => {
     expect(trial.counts()).toEqual(direct.counts());
   });
 
-  it('cannot be voided again, nor one reinstated who is not voided', () => {
+  it('cannot be voided again, and only a voided one can be reinstated', () => {
     const trial = begun();
     expect(trial.ask(REINSTATE)).toEqual({ type: 'stale', why: 'the participant is not voided' });
     trial.ask(VOID);
@@ -151,7 +151,7 @@ describe('a voided participant', () => {
     });
   });
 
-  it('is the duplicate of somebody else, named as randomized', () => {
+  it('can be a duplicate of another, recorded by the id at randomization', () => {
     const trial = begun();
     trial.ask({ ...RENAME, participantId: 'b', to: 'y' });
     const duplicate = { ...VOID, cause: 'duplicate' } as const;
@@ -178,11 +178,11 @@ describe('a voided participant', () => {
     });
   });
 
-  it('was not entered wrongly: the service made the allocation', () => {
+  it('cannot be voided as a wrong entry if the service made the allocation', () => {
     expect(begun().ask({ ...VOID, cause: 'entry' })).toMatchObject({ type: 'impossible', field: 'cause' });
   });
 
-  it('frees a place only if nobody was there', () => {
+  it('frees a place only if the cause means that there was no such person', () => {
     const limits = { total: 2 };
     const trial = begun({ limits, policies: { stopAtLimit: true } });
     expect(trial.enrol('c')).toMatchObject({ type: 'full' });
@@ -191,14 +191,14 @@ describe('a voided participant', () => {
     trial.ask(REINSTATE);
     trial.ask({ ...VOID, cause: 'duplicate' });
     expect(trial.enrol('c')).toMatchObject({ type: 'randomized' });
-    // Whoever comes back is not turned away, so there can be more than the limit.
+    // A reinstatement is never refused, so the limit can be exceeded.
     expect(trial.ask(REINSTATE)).toMatchObject({ type: 'reinstated' });
     expect(trial.enrol('d')).toMatchObject({ type: 'full' });
   });
 });
 
 describe('a corrected id', () => {
-  it('finds the participant, as the earlier one does', () => {
+  it('finds the participant, and so does the earlier one', () => {
     const trial = begun();
     expect(trial.ask(RENAME)).toEqual({ type: 'id-corrected', participantId: 'a', moves: false });
     expect(trial.last('ParticipantIdCorrected')).toEqual({
@@ -212,7 +212,7 @@ describe('a corrected id', () => {
     expect(trial.last('ParticipantIdCorrected')).toMatchObject({ from: 'z', participantId: 'a', to: 'y' });
   });
 
-  it('cannot be one that somebody else has or had, but can be an own former one', () => {
+  it('cannot be a present or past id of somebody else, but can be a former id of the same participant', () => {
     const trial = begun();
     const taken = { type: 'impossible', field: 'to', why: 'another participant has, or had, this id' };
     expect(trial.ask({ ...RENAME, to: 'b' })).toEqual(taken);
@@ -225,11 +225,11 @@ describe('a corrected id', () => {
   });
 });
 
-describe('a key that is limited to levels', () => {
+describe('a key limited to certain levels', () => {
   const where = [{ factor: '9', levels: [DUPAGE] }];
   const site = (from: string, to: string) => ({ ...TO_MALE, where, changes: [{ factor: '9', from, to }] });
 
-  it('does not know of participants with others', () => {
+  it('cannot see participants with other levels', () => {
     const trial = begun();
     for (const command of [TO_MALE, VOID, REINSTATE, RENAME])
       expect(trial.ask({ ...command, participantId: 'b', where })).toEqual({ type: 'no-such-participant' });
@@ -237,13 +237,13 @@ describe('a key that is limited to levels', () => {
       expect(trial.ask({ ...command, where }).type).toMatch(/corrected|voided/);
   });
 
-  it('cannot correct a participant out of its limits or into them', () => {
+  it('cannot correct a participant into or out of its limits', () => {
     const trial = begun();
     expect(trial.ask(site(DUPAGE, COOK))).toEqual({ type: 'outside-limits' });
     expect(trial.ask({ ...site(COOK, DUPAGE), participantId: 'b' })).toEqual({ type: 'no-such-participant' });
   });
 
-  it('can record a transfer to another site or from there', () => {
+  it('can record a transfer to or from another site', () => {
     const trial = begun();
     expect(trial.ask({ ...site(DUPAGE, COOK), cause: 'transfer' })).toMatchObject({
       type: 'levels-corrected',
@@ -251,12 +251,12 @@ describe('a key that is limited to levels', () => {
     expect(trial.ask({ ...site(COOK, DUPAGE), participantId: 'b', cause: 'transfer' })).toMatchObject({
       type: 'levels-corrected',
     });
-    // The current levels decide from here on.
+    // From here on the corrected levels count.
     expect(trial.ask({ ...VOID, where })).toEqual({ type: 'no-such-participant' });
     expect(trial.ask({ ...VOID, where, participantId: 'b' })).toMatchObject({ type: 'voided' });
   });
 
-  it('does not find out the levels of others by trying transfers', () => {
+  it('cannot find out the levels of others by trying transfers', () => {
     const trial = begun();
     const factor = '10';
     const toMale = { factor, from: 'Female', to: 'Male' };
@@ -273,7 +273,7 @@ describe('a key that is limited to levels', () => {
     expect(ask('a', toFemale, DUPAGE, COOK)).toMatchObject({ why: `${factor} is "Female" now` });
   });
 
-  it('can break the code of a participant who was, or is, within them', () => {
+  it('can break the code of a participant who is or was within its limits', () => {
     const trial = begun();
     const reveal = {
       type: 'reveal',
@@ -292,7 +292,7 @@ describe('a key that is limited to levels', () => {
 });
 
 describe('a repeated request', () => {
-  it.each([TO_MALE, VOID, RENAME])('for $type is done once', (command) => {
+  it.each([TO_MALE, VOID, RENAME])('to $type is done once', (command) => {
     const trial = begun({ blinding: 'blinded' });
     const asked = { ...command, idempotencyKey: 'k' };
     trial.ask(asked);
@@ -302,7 +302,7 @@ describe('a repeated request', () => {
     expect(trial.facts).toHaveLength(length);
   });
 
-  it('reinstates only once', () => {
+  it('to reinstate is done once', () => {
     const trial = begun();
     trial.ask(VOID);
     const asked = { ...REINSTATE, idempotencyKey: 'k' };
@@ -311,7 +311,7 @@ describe('a repeated request', () => {
     expect(trial.ask({ ...asked, note: 'another' })).toEqual({ type: 'idempotency-key-reused' });
   });
 
-  it('to randomize is compared with what was sent then', () => {
+  it('to randomize is compared with the original request', () => {
     const trial = new TrialRun();
     trial.enrol('a', LEVELS, { idempotencyKey: 'k' });
     trial.ask(TO_MALE);
@@ -326,7 +326,7 @@ describe('a repeated request', () => {
     });
   });
 
-  it('without a key is a duplicate that agrees with the levels as randomized, or as they are now', () => {
+  it('without a key is a duplicate whose levels agree with those at randomization or with the present ones', () => {
     const trial = begun();
     trial.ask(TO_MALE);
     for (const levels of [LEVELS, ['Male', DUPAGE]])
@@ -366,13 +366,13 @@ describe('after any corrections', () => {
   });
   const limits = { total: 4, levels: [{ factor: '10', level: 'Male', max: 2 }] };
 
-  it('the urns, the limits, the balance and the list say the same of every participant', () => {
+  it('the urns, the limits, the balance and the list agree on every participant', () => {
     check(
       fc.property(policies, fc.array(command, { maxLength: 40 }), (chosen, commands) => {
         const trial = new TrialRun({ policies: chosen, limits });
         const isDropped = (i: number) => i % 3 === 0;
         commands.forEach((one, i) => {
-          // What a dropped batch decided must leave no trace.
+          // A dropped batch must leave no trace.
           if (isDropped(i)) dropped(trial, one);
           trial.ask(one);
         });
@@ -412,7 +412,7 @@ describe('after any corrections', () => {
     );
   });
 
-  it('a replay that keeps few bytes of each participant decides the same', () => {
+  it('a compact replay decides the same', () => {
     check(
       fc.property(policies, fc.array(command, { maxLength: 40 }), (chosen, commands) => {
         const whole = new TrialRun({ policies: chosen, limits });

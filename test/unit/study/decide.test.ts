@@ -27,7 +27,7 @@ const DOCTOR = { ...NURSE, user: 'doctor' };
 const PAUSE = { type: 'pause', user: 'operator', reason: 'data review' } as const;
 const RESUME = { type: 'resume', user: 'operator', reason: 'review done' } as const;
 
-/** A participant of the same levels as `randomize` asks for, under no idempotency key. */
+/** A participant with the levels that `randomize` sends, without an idempotency key. */
 function enrolled(participantId: string, idempotencyKey?: string): StudyFact {
   const fact = randomized(participantId);
   const { request: _, ...sections } = fact.sections;
@@ -37,8 +37,8 @@ function enrolled(participantId: string, idempotencyKey?: string): StudyFact {
   };
 }
 
-describe('a study that is not in the log', () => {
-  it('is registered, with the first state of the generator that its seed makes', () => {
+describe('a study that is not yet in the log', () => {
+  it('is registered, with the first generator state from its seed', () => {
     given([]).when(REGISTER).then([registered()], { type: 'registered' });
   });
 
@@ -92,7 +92,7 @@ describe('a registered study', () => {
 });
 
 describe('a new participant', () => {
-  it('is allocated from the first state of the generator, with the evidence of the draw', () => {
+  it('is allocated from the generator’s first state, with the evidence of the draw', () => {
     given([registered()])
       .when(randomize('001', { idempotencyKey: 'visit-7' }))
       .then([randomized('001')], { type: 'randomized', participantId: '001' });
@@ -104,7 +104,7 @@ describe('a new participant', () => {
       .then([enrolled('001')], { type: 'randomized', participantId: '001' });
   });
 
-  it('is allocated from the state in which the previous one left the generator, counting earlier participants', () => {
+  it('is allocated from the generator state left by the previous one, and counts earlier participants', () => {
     const first = randomized('001');
     const state = fold([registered(), first]);
     const { fact } = decide(state, randomize('002'));
@@ -141,7 +141,7 @@ describe('a new participant', () => {
       .then([], { type: 'refused', because: 'suspended' });
   });
 
-  it('with a level that the study does not have is never allocated', () => {
+  it('is never allocated with a level that the study does not have', () => {
     for (const levels of [['Neither', LEVELS[1] ?? ''], []])
       given([registered()])
         .when(randomize('001', { levels }))
@@ -153,14 +153,14 @@ describe('a new participant', () => {
   });
 });
 
-describe('a participant id that is taken', () => {
-  it('is a duplicate if the levels are the same', () => {
+describe('a participant id that is already taken', () => {
+  it('makes a duplicate if the levels are the same', () => {
     given([registered(), enrolled('001')])
       .when(randomize('001'))
       .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
   });
 
-  it('is a duplicate that names the factors that differ', () => {
+  it('makes a duplicate that names the differing factors', () => {
     const duplicate = { type: 'duplicate', participantId: '001' } as const;
     given([registered(), enrolled('001')])
       .when(randomize('001', { levels: ['Male', '30-Dupage County'] }))
@@ -170,7 +170,7 @@ describe('a participant id that is taken', () => {
       .then([], { ...duplicate, differingFactors: ['10', '9'] });
   });
 
-  it('is compared by every code point', () => {
+  it('is compared code point by code point', () => {
     for (const other of ['1', '0001', '001 ', 'é', 'e\u0301'])
       given([registered(), enrolled('001')])
         .when(randomize(other))
@@ -184,13 +184,13 @@ describe('a participant id that is taken', () => {
 describe('an idempotency key', () => {
   const history = [registered(), enrolled('001', 'k')];
 
-  it('is a repetition with the same request', () => {
+  it('makes the same request a repetition', () => {
     given(history)
       .when(randomize('001', { idempotencyKey: 'k' }))
       .then([], { type: 'repeated', participantId: '001' });
   });
 
-  it('is refused with another id or other levels', () => {
+  it('is refused with another id or with other levels', () => {
     for (const other of [randomize('002'), randomize('001', { levels: ['Male', '30-Dupage County'] })])
       given(history)
         .when({ ...other, idempotencyKey: 'k' })
@@ -232,7 +232,7 @@ describe('if several answers are possible,', () => {
   const everything = [registered(), enrolled('001', 'k'), enrolled('002'), paused];
   const suspended = { suspended: true };
 
-  it('the idempotency key decides first', () => {
+  it('the idempotency key comes first', () => {
     given(everything)
       .when(randomize('001', { ...suspended, idempotencyKey: 'k' }))
       .then([], { type: 'repeated', participantId: '001' });
@@ -241,17 +241,17 @@ describe('if several answers are possible,', () => {
       .then([], { type: 'idempotency-key-reused' });
   });
 
-  it('then whether the id is taken', () => {
+  it('then a taken id', () => {
     given(everything)
       .when(randomize('002', { ...suspended, idempotencyKey: 'new' }))
       .then([], { type: 'duplicate', participantId: '002', differingFactors: [] });
   });
 
-  it('then whether the study is paused', () => {
+  it('then a pause of the study', () => {
     given(everything).when(randomize('003', suspended)).then([], { type: 'refused', because: 'paused' });
   });
 
-  it('then whether it is suspended', () => {
+  it('then its suspension', () => {
     given([registered(), enrolled('001', 'k')])
       .when(randomize('003', suspended))
       .then([], { type: 'refused', because: 'suspended' });
@@ -268,7 +268,7 @@ describe('the fold', () => {
     expect(() => fold([registered(), registered()])).toThrow('registered twice');
   });
 
-  it('refuses a participant who was randomized twice', () => {
+  it('refuses a participant randomized twice', () => {
     expect(() => fold([registered(), enrolled('001'), enrolled('001')])).toThrow('randomized twice');
   });
 
@@ -282,7 +282,7 @@ describe('the fold', () => {
 });
 
 describe('a fork', () => {
-  it('can be evolved without changing its original, and discarded', () => {
+  it('can be evolved and discarded without changing its original', () => {
     check(
       fc.property(
         study.chain((configuration) =>
@@ -341,7 +341,7 @@ function fold(facts: readonly StudyFact[]): StudyState {
   return facts.reduce((state, fact, revision) => evolve(state, event(fact, revision)), studyState.initial());
 }
 
-/** Decides commands one after another, each on what the one before left. */
+/** Decides commands in turn, each on the state left by the one before. */
 function play(
   commands: readonly Parameters<typeof decide>[1][],
   from = studyState.initial(),

@@ -1,4 +1,4 @@
-/** Allocations made outside the service: who is in the study then, what the urns count, and what is refused. */
+/** Allocations made outside the service: who is then in the study, what the urns count, and what is refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { registeredDesign } from '../../../projections/design.ts';
@@ -31,7 +31,7 @@ function begun(more = {}): TrialRun {
 }
 
 describe('a forced allocation', () => {
-  it('is counted by the urns, and leaves the generator alone', () => {
+  it('is counted by the urns, and does not use the generator', () => {
     const trial = begun();
     const before = trial.counts();
     const { bgState } = trial;
@@ -47,7 +47,7 @@ describe('a forced allocation', () => {
     expect(trial.list.find('b')?.bgStateAfter).toEqual(bgState);
   });
 
-  it('is listed, and not counted, if the study says so', () => {
+  it('is listed but not counted, if the study says so', () => {
     const trial = begun({ policies: { forcedCounts: 'not-counted' } });
     const before = trial.counts();
     expect(trial.ask(force('b'))).toEqual({ type: 'forced', participantId: 'b', moves: false });
@@ -57,7 +57,7 @@ describe('a forced allocation', () => {
       (view?.counted.totals[0] ?? 0) + 1,
       view?.counted.totals[0],
     ]);
-    // No correction brings it in.
+    // No correction makes it count.
     trial.ask({ ...voided('b') });
     trial.ask({ type: 'reinstate', user: 'nurse', participantId: 'b', note: 'right after all' });
     expect(trial.counts()).toEqual(before);
@@ -76,14 +76,14 @@ describe('a forced allocation', () => {
     });
   });
 
-  it('is never refused as full, and fills a place', () => {
+  it('is never refused because the study is full, and takes a place', () => {
     const trial = begun({ limits: { total: 2 }, policies: { stopAtLimit: true } });
     trial.ask(force('b'));
     expect(trial.ask(force('c'))).toMatchObject({ type: 'forced' });
     expect(trial.enrol('d')).toMatchObject({ type: 'full' });
   });
 
-  it('needs a free id, levels that are open, and an arm of the study', () => {
+  it('needs a free id, open levels, and an arm of the study', () => {
     const trial = begun();
     expect(trial.ask(force('a'))).toMatchObject({ type: 'impossible', field: 'participantId' });
     expect(trial.ask(force('b', { treatment: 'placebo' }))).toMatchObject({ field: 'treatment' });
@@ -97,7 +97,7 @@ describe('a forced allocation', () => {
     expect(trial.ask(force('b', { amendment: 0 }))).toEqual({ type: 'amended-meanwhile' });
   });
 
-  it('with an idempotency key is entered once, and another arm is another request', () => {
+  it('is entered once per idempotency key, and naming another arm makes it another request', () => {
     const trial = begun();
     const command = force('b', { idempotencyKey: 'k' });
     trial.ask(command);
@@ -108,7 +108,7 @@ describe('a forced allocation', () => {
 });
 
 describe('a wrong entry', () => {
-  it('is voided, leaves the urns, and gives way to the one that replaces it', () => {
+  it('is voided, is taken out of the urns, and can be replaced', () => {
     const trial = begun();
     const before = trial.counts();
     trial.ask(force('b'));
@@ -130,7 +130,7 @@ describe('a wrong entry', () => {
     expect(trial.list.balance?.view().voided).toEqual([0, 0, 0]);
   });
 
-  it('is still found by an id that it was given', () => {
+  it('is still found by an id given to it later', () => {
     const trial = begun();
     trial.ask(force('b'));
     trial.ask({ type: 'correct-id', user: 'nurse', participantId: 'b', to: 'z', cause: 'entry' });
@@ -140,12 +140,12 @@ describe('a wrong entry', () => {
     expect(trial.list.find('z')?.revision).toBe(5);
   });
 
-  it('cannot be what the service drew', () => {
+  it('cannot be an allocation drawn by the service', () => {
     expect(begun().ask(voided('a'))).toMatchObject({ type: 'impossible', field: 'cause' });
   });
 });
 
-describe('any life with allocations from outside', () => {
+describe('any life of a study with allocations made outside', () => {
   const ids = fc.stringMatching(/^[a-e]$/);
   const levels = fc.tuple(fc.constantFrom('Male', 'Female'), fc.constantFrom(COOK, DUPAGE));
   const step: fc.Arbitrary<StudyCommand> = fc.oneof(
@@ -173,7 +173,7 @@ describe('any life with allocations from outside', () => {
     })),
   );
 
-  it('gives urns that hold exactly those who are listed and counted, and a replay decides the same', () => {
+  it('leaves exactly the listed and counted participants in the urns, and a replay decides the same', () => {
     check(
       fc.property(fc.array(step, { maxLength: 30 }), fc.boolean(), (steps, isCounted) => {
         const policies = isCounted

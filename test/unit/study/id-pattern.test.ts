@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { IdPattern } from '../../../src/study/id-pattern.ts';
 
 describe('a pattern that RE2 can run', () => {
-  // Ten of these took seconds, and more with each character, as ECMAScript runs them.
+  // ECMAScript took seconds for ten of these, and longer with each further character.
   it.each(['(a+)+b', '(a|a|a)*b', '(?:a*)*b', '([ab]*a)*[ab]{60}c', '^(a?){100}a{100}$'])(
     '%s is finished quickly with the longest possible id',
     (text) => {
@@ -24,19 +24,19 @@ describe('a pattern that RE2 can run', () => {
   });
 });
 
-describe('a pattern that only ECMAScript has', () => {
+describe('a pattern that only ECMAScript can run', () => {
   it('keeps its meaning', () => {
     const pattern = new IdPattern('(?!p-0).+');
     expect(pattern.isLinear).toBe(false);
     expect(['p-1', 'p-0', 'a\u2028b'].map(pattern.matches)).toEqual([true, false, false]);
   });
 
-  it.each([20, 128])('is given up on an id of %i characters that would take too long', (length) => {
+  it.each([20, 128])('gives up on an id of %i characters that would take too long', (length) => {
     expect(new IdPattern('(?=a)(a|a|a|a|a)*b').matches('a'.repeat(length))).toBeUndefined();
   });
 
   it.each(['[', '(?<x>', 'a'.repeat(1001), '('.repeat(100_000)])(
-    'says nothing if it cannot be used',
+    'gives no answer if it cannot be used',
     (text) => {
       expect(new IdPattern(text).matches('a')).toBeUndefined();
     },

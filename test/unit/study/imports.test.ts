@@ -1,4 +1,4 @@
-/** The import of a history: which rows can be drawn again, and how the study goes on. */
+/** The import of a history: which rows can be drawn again, and how the study continues. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { registeredDesign } from '../../../projections/design.ts';
@@ -16,7 +16,7 @@ const END = { type: 'end-import', import: IMPORT } as const;
 const ABORT = { ...END, abortedBecause: 'the wrong file' };
 const RECOVER = { type: 'recover', recovery: 1, kept: 2, seed: 77n } as const;
 
-/** Of each row, why it was not drawn again; `redrawn` if it was. */
+/** For each row, why it was not drawn again, or `redrawn` if it was. */
 function proofs({ facts }: TrialRun): string[] {
   return facts.flatMap((fact) => (fact.type === 'ParticipantImported' ? [fact.data.cause ?? 'redrawn'] : []));
 }
@@ -44,7 +44,7 @@ describe('an imported history', () => {
     expect(trial.registered.status).toBe('open');
   });
 
-  it('goes on from fresh entropy, or where the other system stopped', () => {
+  it('continues from fresh entropy, or from where the other system stopped', () => {
     const fresh = imported(FIVE);
     expect(fresh.registered.bgState).toEqual(Pcg64.fromSeed(FRESH).snapshot());
     const last = FIVE.at(-1)?.bgState;
@@ -56,7 +56,7 @@ describe('an imported history', () => {
     expect(continued.list.find('next')?.treatment).toBe(drawn.list.find('next')?.treatment);
   });
 
-  it('takes nobody until it is complete', () => {
+  it('blocks randomization until it is complete', () => {
     const trial = new TrialRun();
     trial.all([beginImport(FIVE), ...FIVE.slice(0, 4)]);
     expect(trial.ask(randomize('next'))).toEqual({ type: 'refused', because: 'importing' });
@@ -66,13 +66,13 @@ describe('an imported history', () => {
     expect(trial.ask(randomize('i1'))).toMatchObject({ type: 'duplicate' });
   });
 
-  it('ends in the state in which it began', () => {
+  it('leaves the study in the state it had before', () => {
     const trial = new TrialRun({ start: 'paused' });
     trial.all([beginImport(FIVE), ...FIVE, END]);
     expect(trial.registered.status).toBe('paused');
   });
 
-  it('leaves nothing behind when it is given up', () => {
+  it('leaves no trace when it is given up', () => {
     const trial = new TrialRun();
     const before = [trial.counts(), trial.registered.bgState];
     expect(trial.all([beginImport(FIVE), ...FIVE.slice(0, 3), ABORT]).at(-1)).toBe('import-aborted');
@@ -89,7 +89,7 @@ describe('an imported history', () => {
     expect(trial.registered.bgState).toEqual(Pcg64.fromSeed(77n).snapshot());
   });
 
-  it('comes into a study without participants, with an approval if it is live', () => {
+  it('needs a study without participants, and an approval if the study is live', () => {
     const trial = new TrialRun();
     expect(trial.ask(beginImport(FIVE, { approvals: [] }))).toMatchObject({ field: 'approvals' });
     expect(new TrialRun({ mode: 'test' }).ask(beginImport(FIVE, { approvals: [] })).type).toBe(
@@ -102,19 +102,19 @@ describe('an imported history', () => {
   it.each<[string, StudyCommand[], object]>([
     ['of another import', [{ ...(FIVE[0] as ImportParticipant), import: '0' }], { field: 'import' }],
     ['out of order', [FIVE[1], FIVE[0]] as StudyCommand[], { field: 'row' }],
-    ['twice', [FIVE[0], FIVE[0]] as StudyCommand[], { field: 'row' }],
+    ['sent twice', [FIVE[0], FIVE[0]] as StudyCommand[], { field: 'row' }],
     [
-      'with the id of another',
+      'with the id of another row',
       [FIVE[0], { ...(FIVE[1] as ImportParticipant), participantId: 'i1' }] as StudyCommand[],
       { type: 'duplicate' },
     ],
     [
-      'at no instant',
+      'with an invalid time',
       [{ ...(FIVE[0] as ImportParticipant), original: { datetime: '2026-02-30', user: 'a' } }],
       { field: 'original.datetime' },
     ],
-    ['on no arm', [{ ...(FIVE[0] as ImportParticipant), treatment: 'X' }], { field: 'treatment' }],
-  ])('has no row %s', (_, rows, expected) => {
+    ['with an unknown arm', [{ ...(FIVE[0] as ImportParticipant), treatment: 'X' }], { field: 'treatment' }],
+  ])('rejects a row %s', (_, rows, expected) => {
     const trial = new TrialRun();
     trial.ask(beginImport(FIVE));
     const outcomes = rows.map((row) => trial.ask(row));
@@ -122,10 +122,10 @@ describe('an imported history', () => {
   });
 });
 
-describe('a row with its place', () => {
+describe('a row that gives its place', () => {
   const placed = FIVE.map((row, place) => ({ ...row, place }));
 
-  it('is taken once, whoever writes it, and never before the rows before it', () => {
+  it('is imported only once, and never before the rows that precede it', () => {
     const trial = new TrialRun();
     trial.ask(beginImport(FIVE));
     expect(trial.ask(placed[1] as ImportParticipant)).toMatchObject({ type: 'stale' });
@@ -148,12 +148,12 @@ describe('the proof of a row', () => {
     expect(proofsOf(FIVE, { seedKnown: false })).toEqual(['first', ...Array(4).fill('redrawn')]);
   });
 
-  it('is of a race when two requests read one state', () => {
+  it('allows for races in which two requests read the same state', () => {
     const raced = drawnRows([{}, {}, { back: 2 }, { back: 3, countsBack: 1 }, { back: 2, countsBack: 1 }]);
     expect(proofsOf(raced)).toEqual(Array(5).fill('redrawn'));
   });
 
-  it('is missing where another arm was given, and the next row can be drawn again', () => {
+  it('is missing if another arm was given, and the next row can still be drawn again', () => {
     const { treatment } = FIVE[2] as ImportParticipant;
     const other = CONFIGURATION.treatments.find((name) => name !== treatment) ?? '';
     const [, , third, , fifth] = proofsOf(changed(2, { treatment: other }));
@@ -161,21 +161,21 @@ describe('the proof of a row', () => {
     expect(['redrawn', 'override']).toContain(fifth);
   });
 
-  it('is missing without a state, or with one that nothing leads to', () => {
+  it('is missing without a state, or with one that cannot be reached', () => {
     expect(proofsOf(changed(1, { bgState: undefined }))[1]).toBe('no-state');
     expect(proofsOf(changed(1, { bgState: Pcg64.fromSeed(5n).snapshot() }))[1]).toBe('differs');
     const csv = { source: { format: 'csv', rows: 5 } } as const;
     expect(proofsOf(FIVE, csv)).toEqual(Array(5).fill('other-system'));
   });
 
-  it('finds every draw from one of the last 32 rows, and none from an earlier one', () => {
+  it('covers draws from the state of any of the last 32 rows, and no earlier one', () => {
     const drawn: Drawn[] = Array.from({ length: 40 }, () => ({}));
     const far = (back: number) => drawnRows([...drawn, { back }]);
     expect(proofsOf(far(32)).at(-1)).toBe('redrawn');
     expect(proofsOf(far(33)).at(-1)).toBe('differs');
   });
 
-  it('is the same when it is rehearsed, written and replayed in few bytes', () => {
+  it('is the same in a rehearsal, the import and a compact replay', () => {
     const drawn = fc.record({
       levels: fc.tuple(fc.constantFrom('Male', 'Female'), fc.constantFrom(LEVELS[1] ?? '', cook[1] ?? '')),
       back: fc.integer({ min: 1, max: 4 }),
@@ -203,7 +203,7 @@ describe('the proof of a row', () => {
     );
   });
 
-  it('begins with the seed of the registration', () => {
+  it('starts from the seed of the registration', () => {
     expect(Pcg64.fromSeed(SEED).snapshot()).toEqual(new TrialRun().registered.seedState);
   });
 });

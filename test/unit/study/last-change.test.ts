@@ -1,4 +1,4 @@
-/** Which changes a key that is limited to levels hears of. */
+/** Which changes are shown to a key that is limited to certain levels. */
 import { describe, expect, it } from 'vitest';
 import type { Fact, StudyFact } from '../../../events/catalogue.ts';
 import { decodeRecord } from '../../../events/record.ts';
@@ -52,7 +52,7 @@ const moved = (participantId: string, randomizedAt: number, from: string, to: st
   sections: { note: { text: 'moved house' } },
 });
 
-/** After the registration, whose revision is 0. */
+/** These follow the registration, which has revision 0. */
 function studyOf(...facts: readonly Fact[]) {
   const events = [registered(), ...facts].map((fact, revision) => event(fact, revision));
   const fold = <S>(projection: { initial(): S; apply(state: S, one: (typeof events)[number]): S }) =>
@@ -79,7 +79,7 @@ it.each(frozenSamples())(
 );
 
 describe('a key without limits', () => {
-  it('hears of everything', () => {
+  it('is told of every change', () => {
     for (const fact of [paused, enrolled('a', COOK), packRevealed])
       expect(lastChange(studyOf(fact), undefined, -1)).toBe(1);
   });
@@ -88,24 +88,24 @@ describe('a key without limits', () => {
 describe('a key of one site', () => {
   const allocated = [enrolled('a', COOK), enrolled('b', DUPAGE), enrolled('c', DUPAGE)];
 
-  it('hears of its own participants, and not when others are allocated', () => {
+  it('is told of its own allocations, and not of others', () => {
     expect(lastChange(studyOf(...allocated), AT_COOK, -1)).toBe(1);
     expect(lastChange(studyOf(...allocated), AT_DUPAGE, -1)).toBe(3);
     expect(lastChange(studyOf(...allocated, enrolled('d', COOK)), AT_COOK, 1)).toBe(4);
     expect(lastChange(studyOf(enrolled('b', DUPAGE)), AT_COOK, -1)).toBe(0);
   });
 
-  it('hears of what happens to the study', () => {
+  it('is told of changes to the study', () => {
     expect(lastChange(studyOf(...allocated, paused, enrolled('d', DUPAGE)), AT_COOK, 1)).toBe(4);
   });
 
-  it('hears of what happens to its participants, and not to others', () => {
+  it('is told of changes to its own participants, and not to others', () => {
     expect(lastChange(studyOf(...allocated, revealed('a', 1)), AT_COOK, 1)).toBe(4);
     expect(lastChange(studyOf(...allocated, revealed('b', 2)), AT_COOK, 1)).toBe(1);
     expect(lastChange(studyOf(...allocated, revealed('a', 1), revealed('b', 2)), AT_COOK, -1)).toBe(4);
   });
 
-  it('hears of who comes and who goes', () => {
+  it('is told of transfers to and from its site', () => {
     const transfer = moved('b', 2, DUPAGE, COOK);
     for (const where of [AT_COOK, AT_DUPAGE]) {
       expect(lastChange(studyOf(...allocated, transfer), where, 3)).toBe(4);
@@ -117,12 +117,12 @@ describe('a key of one site', () => {
     expect(lastChange(studyOf(...allocated, transfer), other, 0)).toBe(0);
   });
 
-  it('hears of no pack that nobody had, and of nobody whose import was given up', () => {
+  it('is not told of packs that nobody had, or of participants whose import was given up', () => {
     expect(lastChange(studyOf(...allocated, packRevealed), AT_COOK, 1)).toBe(1);
     expect(lastChange(studyOf(...allocated, revealed('a', 77)), AT_COOK, 1)).toBe(1);
   });
 
-  it('is told nothing older than it knows', () => {
+  it('is not told of changes older than the one it knows', () => {
     expect(lastChange(studyOf(...allocated), AT_COOK, 2)).toBe(2);
   });
 });

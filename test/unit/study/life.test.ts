@@ -1,4 +1,4 @@
-/** What can happen in a study besides its allocations: who may do it is in acts.test.ts. */
+/** What can happen in a study besides allocations. Who may do it is tested in acts.test.ts. */
 
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
@@ -28,7 +28,7 @@ import { beginImport, drawnRows } from '../../support/import-facts.ts';
 
 const given = sentences(studyDecider, studyState.initial);
 type History = readonly Happened<StudyFact>[];
-type Said<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
+type FactOf<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
 
 const ID = '001-0001';
 const APPROVAL = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-09-01' };
@@ -51,22 +51,22 @@ const REPORT: ReportUnblinding = {
 };
 const RECOVER = { type: 'recover', recovery: 1, kept: 2, seed: SEED } as const;
 
-const closed: Said<'StudyClosed'> = {
+const closed: FactOf<'StudyClosed'> = {
   type: 'StudyClosed',
   data: { cause: 'target', reason: '300 randomized' },
   sections: {},
 };
-const reopened: Said<'StudyReopened'> = {
+const reopened: FactOf<'StudyReopened'> = {
   type: 'StudyReopened',
   data: { approvals: [APPROVAL], reason: 'target raised' },
   sections: {},
 };
-const revealed: Said<'AllocationRevealed'> = {
+const revealed: FactOf<'AllocationRevealed'> = {
   type: 'AllocationRevealed',
   data: { category: 'emergency', participantId: ID, randomizedAt: 1, reveal: REVEAL_ID },
   sections: { grounds: GROUNDS },
 };
-const reported: Said<'UnblindingReported'> = {
+const reported: FactOf<'UnblindingReported'> = {
   type: 'UnblindingReported',
   data: { how: 'envelope', occurredAt: '2026-03-01T08:00:00.000Z', participantId: ID, randomizedAt: 1 },
   sections: { grounds: GROUNDS },
@@ -76,7 +76,7 @@ const reported: Said<'UnblindingReported'> = {
 const OPEN: History = [registered(), randomized(ID)];
 const PAUSED: History = [...OPEN, paused];
 const CLOSED: History = [...OPEN, closed];
-/** The same participant, from another system. */
+/** The same participant, imported from another system. */
 const IMPORTING: History = importingOf(ID);
 const HISTORIES: Readonly<Record<Status, readonly History[]>> = {
   open: [OPEN, [...PAUSED, resumed], [...CLOSED, reopened], [...PAUSED, closed, reopened]],
@@ -105,7 +105,7 @@ function stateAfter(history: History) {
 
 function outcomeOf(history: History, command: StudyCommand): StudyOutcome {
   const { fact, outcome } = studyDecider.decide(stateAfter(history), command);
-  // There is a fact if and only if something was done.
+  // There is a fact exactly if something was done.
   expect(fact !== undefined, outcome.type).toBe(DONE.includes(outcome.type));
   return outcome;
 }
@@ -226,14 +226,14 @@ describe('a command in each state of the study', () => {
         expect([status, outcomeOf(history, command)]).toEqual([status, expected[status]]);
   });
 
-  it('is not taken before the study is registered', () => {
+  it('is refused before the study is registered', () => {
     for (const command of [PAUSE, RESUME, CLOSE, REOPEN, REVEAL, REPORT, RECOVER])
       given([]).when(command).then([], { type: 'not-registered' });
   });
 });
 
 describe('a fact', () => {
-  it('of a closing has what was asked, and approvals only if there are any', () => {
+  it('about a closing has the contents of the request, and approvals only if there are any', () => {
     given(OPEN).when(CLOSE).then([closed], { type: 'closed' });
     given(OPEN)
       .when({ ...CLOSE, approvals: [APPROVAL], idempotencyKey: 'c' })
@@ -242,14 +242,14 @@ describe('a fact', () => {
       });
   });
 
-  it('of a reopening has the protocol from here on', () => {
+  it('about a reopening has the protocol that applies from then on', () => {
     const protocol = { version: '3.0', date: '2027-09-02' };
     given(CLOSED)
       .when({ ...REOPEN, protocol })
       .then([{ ...reopened, data: { ...reopened.data, protocol } }], { type: 'reopened' });
   });
 
-  it('of a code-break names the participant by id and revision, and no arm', () => {
+  it('about a code-break names the participant by id and revision, and no arm', () => {
     given(OPEN).when(REVEAL).then([revealed], { type: 'revealed', participantId: ID });
     const shownAt = '2026-03-01T09:00:00.000Z';
     given(CLOSED)
@@ -259,7 +259,7 @@ describe('a fact', () => {
     expect(JSON.stringify(studyDecider.decide(stateAfter(OPEN), REVEAL))).not.toContain(treatment);
   });
 
-  it('of a reported unblinding can say that a code-break was a mistake', () => {
+  it('about a reported unblinding can say that a code-break was a mistake', () => {
     const mistake = { ...REPORT, inadvertent: true, revealedAt: 2 };
     const { how, occurredAt, participantId, randomizedAt } = reported.data;
     const data = { how, inadvertent: true, occurredAt, participantId, randomizedAt, revealedAt: 2 } as const;
@@ -272,15 +272,15 @@ describe('a fact', () => {
 describe('an idempotency key', () => {
   const asked = { idempotencyKey: 'once' };
   const commands: readonly [string, History, StudyCommand, (key: string) => StudyFact][] = [
-    ['pause', OPEN, { ...PAUSE, ...asked }, (key) => withRequest(paused as Said<'StudyPaused'>, key)],
-    ['resume', PAUSED, { ...RESUME, ...asked }, (key) => withRequest(resumed as Said<'StudyResumed'>, key)],
+    ['pause', OPEN, { ...PAUSE, ...asked }, (key) => withRequest(paused as FactOf<'StudyPaused'>, key)],
+    ['resume', PAUSED, { ...RESUME, ...asked }, (key) => withRequest(resumed as FactOf<'StudyResumed'>, key)],
     ['close', OPEN, { ...CLOSE, ...asked }, (key) => withRequest(closed, key)],
     ['reopen', CLOSED, { ...REOPEN, ...asked }, (key) => withRequest(reopened, key)],
     ['reveal', OPEN, { ...REVEAL, ...asked }, (key) => withRequest(revealed, key)],
     ['report', OPEN, { ...REPORT, ...asked }, (key) => withRequest(reported, key)],
   ];
 
-  it.each(commands)('gives the same answer again, in every state: %s', (_, before, command, factWith) => {
+  it.each(commands)('gets the same answer again, in every state: %s', (_, before, command, factWith) => {
     const history = [...before, factWith('once')];
     const answer = { type: 'done-before', revision: before.length } as const;
     given(history).when(command).then([], answer);
@@ -291,29 +291,26 @@ describe('an idempotency key', () => {
       .then([], answer);
   });
 
-  it.each(commands)(
-    'is not taken for another request, of whatever type: %s',
-    (_, before, command, factWith) => {
-      const reused = { type: 'idempotency-key-reused' } as const;
-      const history = [...before, factWith('once')];
-      for (const [, , other] of commands)
-        if (other.type !== command.type) given(history).when(other).then([], reused);
-      given(history).when(randomize('001-0002', asked)).then([], reused);
-      // The participant of the history has the key `visit-7`.
-      given(before)
-        .when({ ...command, idempotencyKey: 'visit-7' } as StudyCommand)
-        .then([], reused);
-    },
-  );
+  it.each(commands)('is refused with another request of any type: %s', (_, before, command, factWith) => {
+    const reused = { type: 'idempotency-key-reused' } as const;
+    const history = [...before, factWith('once')];
+    for (const [, , other] of commands)
+      if (other.type !== command.type) given(history).when(other).then([], reused);
+    given(history).when(randomize('001-0002', asked)).then([], reused);
+    // The participant of the history has the key `visit-7`.
+    given(before)
+      .when({ ...command, idempotencyKey: 'visit-7' } as StudyCommand)
+      .then([], reused);
+  });
 
-  it('is another one if another user gives it', () => {
+  it('belongs to one user', () => {
     const history = [...OPEN, withRequest(revealed, 'once')];
     given(history)
       .when({ ...REPORT, user: 'doctor', ...asked })
       .then([withRequest(reported, 'once')], { type: 'unblinding-reported', participantId: ID });
   });
 
-  it('stands for all that was asked but the UUID and the time of a code-break', () => {
+  it('covers the whole request except the UUID and the time of a code-break', () => {
     const history = [...OPEN, withRequest(revealed, 'once')];
     const answer = { type: 'done-before', revision: 2 } as const;
     const again = { ...REVEAL, ...asked };
@@ -332,7 +329,7 @@ describe('an idempotency key', () => {
 });
 
 describe('a code-break', () => {
-  it('is not recorded twice, whoever records it', () => {
+  it('is recorded only once, even by different users', () => {
     const history = [...OPEN, revealed];
     for (const command of [REVEAL, { ...REVEAL, user: 'doctor', category: 'other' } as const])
       given(history).when(command).then([], { type: 'already-recorded', revision: 2 });
@@ -341,7 +338,7 @@ describe('a code-break', () => {
       .then([], { type: 'already-recorded', revision: 2 });
   });
 
-  it('is recorded each time the arm is asked for', () => {
+  it('is recorded each time somebody asks for the arm', () => {
     given([...OPEN, revealed])
       .when({ ...REVEAL, reveal: ANOTHER })
       .then([{ ...revealed, data: { ...revealed.data, reveal: ANOTHER } }], {
@@ -350,14 +347,14 @@ describe('a code-break', () => {
       });
   });
 
-  it('is of a participant whom the study has', () => {
+  it('must be of a participant in the study', () => {
     for (const command of [REVEAL, REPORT])
       given(OPEN)
         .when({ ...command, participantId: '001-0002' })
         .then([], { type: 'no-such-participant' });
   });
 
-  it('is only reported as a mistake of the participant whose code was broken', () => {
+  it('can be reported as a mistake only for the participant whose code was broken', () => {
     const other = randomized('001-0002');
     const { request: _, ...sections } = other.sections;
     const history: History = [...OPEN, { ...other, sections }, revealed];
@@ -377,7 +374,7 @@ describe('the limits of a key', () => {
   const within = [{ factor: site.name, levels: [...site.levels] }];
   const outside = [{ factor: sex.name, levels: ['Male'] }];
 
-  it('hide the participants outside them', () => {
+  it('hide participants outside them', () => {
     for (const command of [REVEAL, REPORT]) {
       expect(outcomeOf(OPEN, { ...command, where: within })).toMatchObject({ participantId: ID });
       given(OPEN)
@@ -389,14 +386,14 @@ describe('the limits of a key', () => {
     }
   });
 
-  it('hide also what was answered before', () => {
+  it('also hide earlier answers', () => {
     const history = [...OPEN, withRequest(revealed, 'once')];
     given(history)
       .when({ ...REVEAL, idempotencyKey: 'once', where: outside })
       .then([], { type: 'no-such-participant' });
   });
 
-  it('must all hold, and name a factor of the study', () => {
+  it('must all be met, and must name a factor of the study', () => {
     expect(isWithin(undefined, DESIGN, LEVELS)).toBe(true);
     expect(isWithin([], DESIGN, LEVELS)).toBe(true);
     expect(isWithin([{ factor: sex.name, levels: ['Male', 'Female'] }], DESIGN, LEVELS)).toBe(true);
@@ -409,7 +406,7 @@ describe('the limits of a key', () => {
 describe('an approval', () => {
   const approvedOn = (on: string) => ({ ...CLOSE, approvals: [{ ...APPROVAL, on }] });
 
-  it('is needed to reopen a live study, and only there', () => {
+  it('is needed only to reopen a live study', () => {
     const unapproved = { ...REOPEN, approvals: [] };
     given(CLOSED)
       .when(unapproved)
@@ -424,7 +421,7 @@ describe('an approval', () => {
       .then([{ ...reopened, data: { ...reopened.data, approvals: [] } }], { type: 'reopened' });
   });
 
-  it('was given on a day of the calendar', () => {
+  it('must be dated with a calendar day', () => {
     const approvals = [APPROVAL, { ...APPROVAL, on: '2027-02-29' }];
     const why = 'it is not a day of the calendar';
     given(OPEN)
@@ -438,12 +435,15 @@ describe('an approval', () => {
       .then([], impossible('protocol.date', why));
   });
 
-  it.each(['2027-01-31', '2028-02-29', '2000-02-29', '0000-02-29', '9999-12-31'])('can be of %s', (day) => {
-    expect(outcomeOf(OPEN, approvedOn(day))).toEqual({ type: 'closed' });
-  });
+  it.each(['2027-01-31', '2028-02-29', '2000-02-29', '0000-02-29', '9999-12-31'])(
+    'can be dated %s',
+    (day) => {
+      expect(outcomeOf(OPEN, approvedOn(day))).toEqual({ type: 'closed' });
+    },
+  );
 
   it.each(['2027-02-29', '2100-02-29', '2027-04-31', '2027-00-01', '2027-01-00', '2027-13-01', '2027-12-32'])(
-    'cannot be of %s',
+    'cannot be dated %s',
     (day) => {
       expect(outcomeOf(OPEN, approvedOn(day))).toMatchObject({ field: 'approvals[0].on' });
     },
@@ -451,12 +451,12 @@ describe('an approval', () => {
 });
 
 describe('the fold', () => {
-  it('takes an event by a person as one by a key', () => {
+  it('treats an event by a person like one by a key', () => {
     const byPerson = (fact: StudyFact, by: Actor = OPERATOR) => ({ by, fact });
     expect(outcomeOf([...OPEN, byPerson(closed)], REOPEN)).toEqual({ type: 'reopened' });
   });
 
-  it('keeps state, code-breaks and enrolments over a recovery', () => {
+  it('keeps state, code-breaks and enrolments through a recovery', () => {
     const recovered: StudyFact = {
       type: 'StudyRecovered',
       data: { recovery: 1, kept: 4 },

@@ -1,11 +1,11 @@
-/** What is accepted as a pattern of ids means the same in ECMAScript and in RE2; everything else is refused. */
+/** A pattern of ids is accepted only if it means the same in ECMAScript and in RE2. */
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
 import { linearPatternProblem } from '../../../src/study/linear-pattern.ts';
 import { check } from '../../support/property.ts';
 
-/** Characters that patterns, line ends, spaces, case and Unicode make something of. */
+/** Characters that are special in patterns or as line ends, spaces, case pairs or Unicode. */
 const CHARACTERS = [
   ...'abzABZ019_-^$\\.*+?()[]{}|/:,&~=!<> ',
   ...'\n\r\t\v\u00a0\u2028\u2029\u3000\ufeff\u200b',
@@ -15,7 +15,7 @@ const character = fc.constantFrom(...CHARACTERS);
 const literal = fc.constantFrom(...CHARACTERS.filter((one) => !'^$\\.*+?()[]{}|'.includes(one)));
 const escaped = fc.constantFrom(...'^$\\.*+?()[]{}|/');
 
-/** A pattern, and an id that it was made to match; anchors and negations may have it otherwise. */
+/** A pattern, and an id made to match it. Because of anchors and negations it may not. */
 interface Example {
   readonly pattern: string;
   readonly id: string;
@@ -103,7 +103,7 @@ const { pattern: generated } = fc.letrec<{ pattern: Example; branch: Example; te
   }),
 );
 
-/** Ids so short that the engine that goes back and forth is through with them. */
+/** Ids short enough for the backtracking engine to finish. */
 const LONGEST = 8;
 const shortened = (id: string) => [...id].slice(0, LONGEST).join('');
 const idsLike = (id: string) =>
@@ -120,7 +120,7 @@ const idsLike = (id: string) =>
 
 function expectAgreement(pattern: string, ids: readonly string[]): void {
   const ecmaScript = new RegExp(`^(?:${pattern})$`, 'u');
-  // What stands alone must be a pattern as well, in both.
+  // On its own it must be a valid pattern too, in both engines.
   new RegExp(pattern, 'u');
   const re2 = RE2JS.compile(pattern);
   for (const id of ids) expect([pattern, id, re2.matches(id)]).toEqual([pattern, id, ecmaScript.test(id)]);
@@ -143,7 +143,7 @@ describe('a pattern of the grammar', () => {
       }),
       { numRuns: 2000 },
     );
-    // Otherwise nothing would have been compared but refusals.
+    // Otherwise only refusals would have been compared.
     expect(matched).toBeGreaterThan(200);
   });
 });

@@ -1,4 +1,4 @@
-/** Packs of medication: which one a participant gets, and what nobody can find out by asking. */
+/** Packs of medication: which one a participant gets, and what a caller cannot find out by asking. */
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
 const [MART, RMCQ, RMCA] = CONFIGURATION.treatments as [string, string, string];
 const KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0';
 
-/** So many packs of each treatment, named by its number. */
+/** As many packs of each treatment as given; codes start with the number of the treatment. */
 function packs(of: readonly (readonly [string, number])[], name = 'P'): RegisterCodes['entries'] {
   return of.flatMap(([treatment, packsOfIt], arm) =>
     Array.from({ length: packsOfIt }, (_, n) => ({ code: `${name}${arm}-${n}`, treatment })),
@@ -80,14 +80,14 @@ const armOf = (trial: TrialRun, id: string) => trial.list.find(id)?.treatment;
 const packOf = (trial: TrialRun, id: string) => trial.list.find(id)?.pack?.code ?? '';
 
 describe('a participant in a study with packs', () => {
-  it('gets a free pack of the arm that was drawn: that with the smallest hash', () => {
+  it('gets the free pack of the drawn arm with the smallest hash', () => {
     const [plain, trial] = [new TrialRun(), stocked(20)];
     const left = new Set(packs(every(20)).map(({ code }) => code));
     for (let n = 0; n < 20; n++) {
       const id = `p${n}`;
       plain.enrol(id);
       trial.enrol(id);
-      // No random number of the study is spent on it.
+      // The choice uses no random number of the study.
       expect(armOf(trial, id)).toBe(armOf(plain, id));
       const arm = [MART, RMCQ, RMCA].indexOf(armOf(trial, id) ?? '');
       const hashOf = (code: string) =>
@@ -100,7 +100,7 @@ describe('a participant in a study with packs', () => {
     expect(trial.bgState).toEqual(plain.bgState);
   });
 
-  it('is refused before any draw if an arm has no pack left, whichever it is', () => {
+  it('is refused before any draw if any arm has no pack left', () => {
     for (const lacking of [0, 1, 2]) {
       const trial = new TrialRun();
       const numbers = every(3).map(([arm, n], i) => [arm, i === lacking ? 0 : n] as const);
@@ -113,7 +113,7 @@ describe('a participant in a study with packs', () => {
     }
   });
 
-  it('needs no pack of a closed arm', () => {
+  it('does not need a pack of a closed arm to be left', () => {
     const trial = new TrialRun();
     const amend: Amend = {
       ...{ type: 'amend', user: 'nurse', amendment: 1, reason: 'stopped' },
@@ -133,7 +133,7 @@ describe('a participant in a study with packs', () => {
     expect(trial.enrol('a')).toMatchObject({ type: 'randomized' });
   });
 
-  it('gets only packs for everybody and for one of their levels, also under a new name', () => {
+  it('gets only packs for everybody or for one of their levels, even after a renaming', () => {
     const trial = new TrialRun();
     trial.ask(register(packs(every(1), 'C'), 1, { where: { factor: '9', level: COOK } }));
     expect(trial.enrol('a', ['Male', DUPAGE])).toEqual({ type: 'no-code' });
@@ -148,7 +148,7 @@ describe('a participant in a study with packs', () => {
     expect(packOf(trial, 'b')).toMatch(/^E/);
   });
 
-  it('who was randomized before the first list has none', () => {
+  it('has no pack if randomized before the first list', () => {
     const trial = new TrialRun();
     trial.enrol('a');
     trial.ask(register(packs(every(2))));
@@ -159,7 +159,7 @@ describe('a participant in a study with packs', () => {
 });
 
 describe('a list of packs', () => {
-  it('has the next number, codes of its own, open arms, and levels that there are', () => {
+  it('must have the next number, new codes, open arms, and existing levels', () => {
     const trial = stocked(1);
     const refused: [RegisterCodes, string][] = [
       [register(packs(every(1), 'Q'), 3), 'list'],
@@ -178,7 +178,7 @@ describe('a list of packs', () => {
 });
 
 describe('a replaced pack', () => {
-  it('is replaced by one of the same arm, and never given again', () => {
+  it('gives way to one of the same arm, and is never given again', () => {
     const trial = stocked(8);
     trial.enrol('a');
     const arm = armOf(trial, 'a');
@@ -197,7 +197,7 @@ describe('a replaced pack', () => {
     expect(trial.ask(replace('a', seen[0] ?? ''))).toMatchObject({ type: 'stale' });
   });
 
-  it('tells a site nothing of which arm is out of packs: each must have one', () => {
+  it('does not show a site which arm is out of packs: every arm must have one', () => {
     const trial = stocked(2);
     trial.enrol('a');
     const others = packs(every(2)).filter(({ treatment }) => treatment !== armOf(trial, 'a'));
@@ -208,7 +208,7 @@ describe('a replaced pack', () => {
     });
   });
 
-  it('with an idempotency key is replaced once', () => {
+  it('is replaced only once with the same idempotency key', () => {
     const trial = stocked(4);
     trial.enrol('a');
     const command = replace('a', packOf(trial, 'a'), { idempotencyKey: 'k' });
@@ -219,7 +219,7 @@ describe('a replaced pack', () => {
 });
 
 describe('withdrawn packs', () => {
-  it('are never given, and are free ones within the limits of the key', () => {
+  it('are never given, and must be free and within the limits of the key', () => {
     const trial = new TrialRun();
     trial.ask(register(packs(every(2), 'C'), 1, { where: { factor: '9', level: COOK } }));
     trial.enrol('a', ['Male', COOK]);
@@ -239,8 +239,8 @@ describe('withdrawn packs', () => {
   });
 });
 
-describe('a pack that was handed out outside', () => {
-  it('must be free and of the arm; what is wrong is not said', () => {
+describe('a pack that was given outside the service', () => {
+  it('must be free and of the arm, and a refusal does not say which it is not', () => {
     const trial = stocked(3);
     trial.enrol('a');
     const wrong = [packOf(trial, 'a'), 'P0-0', 'unknown'].map((code) =>
@@ -251,7 +251,7 @@ describe('a pack that was handed out outside', () => {
         ...{ type: 'impossible', field: 'code' },
         why: 'no free pack of this arm has this code',
       });
-    // Nor does a dry run say it.
+    // Nor does a dry run show which.
     const dry = (code: string) => tryOut(trial.state, force('x', { treatment: RMCQ, code })).type;
     const free = ['P0-0', 'P1-0', 'P2-0'].filter((code) => code !== packOf(trial, 'a'));
     expect(free.map(dry)).toEqual(free.map(() => 'forced'));
@@ -260,7 +260,7 @@ describe('a pack that was handed out outside', () => {
     expect(packOf(trial, 'x')).toBe(right);
   });
 
-  it('of a wrong entry is that of the entry in its place, or stays used', () => {
+  it('can be used again by the entry that replaces a wrong one, and otherwise stays used', () => {
     const trial = stocked(3);
     trial.ask(force('x', { treatment: RMCQ, code: 'P1-0' }));
     const voiding: VoidAllocation = {
@@ -280,8 +280,8 @@ describe('a pack that was handed out outside', () => {
   });
 });
 
-describe('a code-break by the pack', () => {
-  it('is about whoever has it, or about the pack alone', () => {
+describe('a code-break by pack', () => {
+  it('is about the participant who has the pack, or only about the pack if nobody has it', () => {
     const trial = stocked(3);
     trial.enrol('a');
     const code = packOf(trial, 'a');
@@ -298,7 +298,7 @@ describe('a code-break by the pack', () => {
       expect(trial.ask({ ...nobody, reveal: 'new' })).toEqual({ type: 'no-such-participant' });
   });
 
-  it('keeps within the limits of the key', () => {
+  it('respects the limits of the key', () => {
     const trial = new TrialRun();
     trial.ask(register(packs(every(2), 'C'), 1, { where: { factor: '9', level: COOK } }));
     trial.enrol('a', ['Male', COOK]);
@@ -343,7 +343,7 @@ describe('any life of a study with packs', () => {
       }),
   );
 
-  it('gives each pack once, of the arm that it holds, and a replay in few bytes decides the same', () => {
+  it('gives each pack once, to the arm that it belongs to, and a compact replay decides the same', () => {
     check(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const [trial, compact] = [new TrialRun(), new TrialRun()];

@@ -20,7 +20,7 @@ function studiesAt(store = new MemoryStore(), series = 0) {
 const named = (name: string) => ({ ...CONFIGURATION, name });
 
 describe('a study', () => {
-  it('is in the stream that follows from its name and its log: a UUID v5', async () => {
+  it('is in a stream whose UUID v5 is derived from its name and its log', async () => {
     const { studies } = studiesAt();
     await studies.register(CONFIGURATION, SEED, OPERATOR);
     const stream = studies.streamOf('CHS JCOIN');
@@ -33,7 +33,7 @@ describe('a study', () => {
     expect(studiesAt().studies.streamOf('CHS JCOIN')).toBe(stream);
   });
 
-  it('may have any name, each with a stream of its own', async () => {
+  it('may have any name, and each name has its own stream', async () => {
     const names = ['é', 'e\u0301', '__proto__', 'study-', '../x', '\u{1f600}', 'a', 'A', 'a '];
     const { studies } = studiesAt();
     for (const name of names)
@@ -43,7 +43,7 @@ describe('a study', () => {
     expect(studies.find('b')).toBeUndefined();
   });
 
-  it('is registered once: the second process adopts the first one’s registration', async () => {
+  it('is registered once, and a second process adopts the registration of the first', async () => {
     const one = studiesAt(undefined, 1);
     const two = studiesAt(one.store, 2);
     const outcomes = await Promise.all([
@@ -56,7 +56,7 @@ describe('a study', () => {
     );
   });
 
-  it('without a seed gets 128 random bits', async () => {
+  it('gets a random seed of 128 bits if none is given', async () => {
     const { studies } = studiesAt();
     const names = Array.from({ length: 20 }, (_, i) => `study ${i}`);
     for (const name of names) await studies.register(named(name), undefined, OPERATOR);
@@ -66,7 +66,7 @@ describe('a study', () => {
     for (const { seed } of drawn) expect(BigInt(seed) < 2n ** 128n).toBe(true);
   });
 
-  it('that is not registered takes no participants, and nothing is written', async () => {
+  it('takes no participants before it is registered, and writes nothing', async () => {
     const { studies, runner } = studiesAt();
     const stream = studies.streamOf('nobody’s');
     expect(await studies.submit(stream, randomize('001'), NURSE)).toEqual({

@@ -12,7 +12,7 @@ import { check } from '../../support/property.ts';
 import { urnOf } from '../../support/urn-study.ts';
 import { referenceHistories } from '../../support/vectors.ts';
 
-/** Everything that happens in a study: each participant's allocation, with what was counted before it. */
+/** Every allocation of a study in order, each with the counts before it. */
 function* allocateAll(
   configuration: StudyConfiguration,
   firstState: BgState,
@@ -72,7 +72,7 @@ describe('the histories of the reference implementation', () => {
     }
   });
 
-  it('show the known hazard 14 times: urns that equal the selected one in imbalance except for the last bit', () => {
+  it('show the known hazard 14 times: urns whose imbalance equals the selected one’s except for the last bit', () => {
     let skippedLots = 0;
     for (const { configuration, seed, participants } of histories) {
       const state = Pcg64.fromSeed(seed).snapshot();
@@ -141,7 +141,7 @@ describe('allocate', () => {
       fc.property(scenario, ({ configuration, state, participants }) => {
         for (const { allocation } of allocateAll(configuration, state, participants)) {
           const generator = Pcg64.restore(allocation.draw.bgStateBefore);
-          // A rejected half has a chance below 20 / 2^32.
+          // The chance of a rejected half is below 20 / 2^32.
           if (allocation.draw.candidates.length > 1) generator.nextUint32();
           expect(generator.nextUniform53()).toBe(allocation.draw.uniform53);
           expect(allocation.draw.bgStateAfter).toEqual(generator.snapshot());
@@ -150,7 +150,7 @@ describe('allocate', () => {
     );
   });
 
-  it('does not depend on the order in which factors and levels are listed', () => {
+  it('does not depend on the order of factors and levels', () => {
     const reordered = scenario.chain(({ configuration, state, participants }) => {
       const places = [...configuration.factors.keys()];
       return fc
@@ -197,7 +197,7 @@ describe('allocate', () => {
   });
 
   it('keeps the treatments balanced at every level over a long study', () => {
-    // Ten balls for every other treatment against one to start with: arms of a level never drift far apart.
+    // Each allocation adds ten balls for every other treatment, and urns start with one: the arms of a level stay close.
     const configuration: StudyConfiguration = {
       name: 'study',
       mode: 'test',

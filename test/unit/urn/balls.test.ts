@@ -44,7 +44,7 @@ describe('balls', () => {
     );
   });
 
-  it('refuses an empty urn, a negative number of balls, and more than a double can count', () => {
+  it('refuses an empty urn, a negative number of balls, and more balls than a double can count', () => {
     expect(() => balls({ w: 0, alpha: 0, beta: 1 }, [0, 0])).toThrow(RangeError);
     expect(() => balls({ w: -1, alpha: 0, beta: 1 }, [0, 5])).toThrow(RangeError);
     expect(() => balls({ w: 2 ** 52, alpha: 0, beta: 1 }, [0, 0])).toThrow(RangeError);

@@ -68,7 +68,7 @@ describe('Counts', () => {
     expect(table(counts, shape)).toEqual(before);
   });
 
-  it('isolates every fork, and forks of forks, as if each alone had counted', () => {
+  it('isolates every fork, and forks of forks, as if each were the only one counting', () => {
     const step = (configuration: StudyConfiguration) =>
       fc.record({
         fork: fc.boolean(),

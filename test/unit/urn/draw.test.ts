@@ -10,7 +10,7 @@ const uniform53 = fc.oneof(fc.maxSafeNat(), fc.constantFrom(0, 2 ** 52, 2 ** 53 
 
 describe('draw', () => {
   it.each(numpyVectors.map((vector) => ({ ...vector, bits: vector.seed.toString(2).length })))(
-    'chooses the same as numpy from a seed of $bits bits',
+    'makes the same choices as numpy from a seed of $bits bits',
     ({ seed, choice_p }) => {
       const generator = Pcg64.fromSeed(seed);
       for (const { p, index } of choice_p)

@@ -1,4 +1,4 @@
-/** What a ratio promises, exactly: every path of slots with the service's urns, weighed by rational numbers. */
+/** Exact checks of what a ratio promises: every path of slots through the service's urns, weighted by rational numbers. */
 import { describe, expect, it } from 'vitest';
 import { registeredDesign } from '../../../projections/design.ts';
 import { urnDesignOf } from '../../../src/study/urn-design.ts';
@@ -57,7 +57,7 @@ function designOf(more: Partial<Design> = {}, ratio = [2, 1]): Design {
   return { ...design, ...more };
 }
 
-/** All paths of slots that participants of these levels can take, each with its probability. */
+/** All paths of slots for participants with these levels, each with its probability. */
 function paths(design: Design, people: readonly (readonly number[])[], seen = urnDesignOf(design)): Path[] {
   let all: Path[] = [{ slots: [], weight: new Rational(1, 1) }];
   for (const levels of people)
@@ -74,7 +74,7 @@ function paths(design: Design, people: readonly (readonly number[])[], seen = ur
   return all;
 }
 
-/** The probability of each slot: that of the lot, and of the balls in the urn that it chooses. */
+/** The probability of each slot, from the lot and the balls in the urn that the lot chooses. */
 function next(design: UrnDesign, counts: Counts, levels: readonly number[]): Rational[] {
   const { urns, candidates } = workOut(design, counts, levels, bgState);
   return design.slots.map((_, slot) =>
@@ -106,10 +106,10 @@ describe('a ratio', () => {
     expect(lastGets(design, paths(design, CROSSED), 'T0')).toBe('2/3');
   });
 
-  it('is not, if the imbalance depends on the order of the slots', () => {
+  it('is not exact if the imbalance depends on the order of the slots', () => {
     const design = designOf();
     const all = paths(design, CROSSED, { ...urnDesignOf(design), hasRatio: false });
-    // 0.7111…, as left to right in doubles some urns are more imbalanced than their mirror images.
+    // 0.7111…, because summing doubles from left to right makes some urns more imbalanced than their mirror images.
     expect(lastGets(design, all, 'T0')).toBe('32/45');
   });
 
@@ -117,7 +117,7 @@ describe('a ratio', () => {
     [2, 1],
     [3, 2, 1],
     [1, 1, 2],
-  ])('is that of the expected numbers in one urn, for up to five participants of %s : %s', (...given) => {
+  ])('is met by the expected numbers in one urn, for up to five participants of %s : %s', (...given) => {
     const ratio = given.filter((slots) => slots !== undefined);
     const design = designOf({}, ratio);
     const slots = ratio.reduce((a, b) => a + b, 0);

@@ -9,7 +9,7 @@ const measures = ['range', 'variance', 'chisquare'] as const;
 
 describe('imbalance', () => {
   it('follows the formulas', () => {
-    // f = 1/4, 3/4; m = 1/2: all of them exact in binary.
+    // f = 1/4, 3/4; m = 1/2: all are exact in binary.
     expect(imbalance('range', [1, 3])).toBe(0.5);
     expect(imbalance('variance', [1, 3])).toBe(0.125);
     expect(imbalance('chisquare', [1, 3])).toBe(0.25);
@@ -62,7 +62,7 @@ describe('imbalance', () => {
     expect(imbalance('variance', [1, 2, 2])).toBe(0.013333333333333334);
     expect(imbalance('chisquare', [3, 4, 4, 4])).toBe(0.013333333333333329);
     expect(imbalance('chisquare', [4, 4, 3, 4])).toBe(0.013333333333333327);
-    // Eight and more: sums go from left to right, not in numpy's pairwise blocks.
+    // Eight or more: sums run from left to right, not in numpy's pairwise blocks.
     expect(imbalance('chisquare', [2, 2, 2, 2, 2, 1, 2, 2])).toBe(0.03111111111111111);
     expect(imbalance('chisquare', [2, 2, 1, 2, 2, 2, 2, 2])).toBe(0.031111111111111107);
     expect(imbalance('variance', [2, 3, 3, 3, 3, 3, 3, 2, 3, 3, 3, 3])).toBe(0.0001310684701688162);

@@ -1,4 +1,4 @@
-/** What the exact figures must be by formulas of their own. */
+/** The exact figures against closed formulas. */
 import { describe, expect, it } from 'vitest';
 import { exactly, exactProblem } from '../../../../src/simulation/exact/exactly.ts';
 import type { DesignResult } from '../../../../src/simulation/result.ts';
@@ -17,7 +17,7 @@ import {
   urn,
 } from './support.ts';
 
-/** Probability of each count of the first arm of two after n. */
+/** Probability of each count of the first of two arms after n participants. */
 function countsOfA(n: number): number[] {
   const layers = layersFor(urn(1, 0, 1), TWO, n);
   let before = [1];
@@ -35,7 +35,7 @@ function countsOfA(n: number): number[] {
   return found;
 }
 
-/** A(n, k), how many orders of n things have k descents. */
+/** A(n, k), the number of orders of n things with k descents. */
 function eulerian(n: number, k: number): number {
   if (n === 0) return k === 0 ? 1 : 0;
   if (k < 0 || k >= n) return 0;
@@ -45,7 +45,7 @@ function eulerian(n: number, k: number): number {
   return row[k] as number;
 }
 
-/** Variance of n_k - n/K after n, step by step. */
+/** Variance of n_k - n/K after n participants, step by step. */
 function variance(arms: number, w: number, alpha: number, beta: number, n: number): number {
   let found = 0;
   for (let i = 0; i < n; i++)
@@ -87,7 +87,7 @@ describe('one urn with two arms', () => {
     [1, 0.59674, 0.57589],
     [5, 0.72691, 0.65084],
     [10, 0.821, 0.72289],
-  ])('UD(%i,0,1) has the drift %d and %d after 50 and 100', (w, fifty, hundred) => {
+  ])('UD(%i,0,1) has the drift %d after 50 and %d after 100', (w, fifty, hundred) => {
     expect(figureOf(exactOf(urn(w, 0, 1), TWO, 50), 'drift')).toBeCloseTo(fifty, 5);
     expect(figureOf(exactOf(urn(w, 0, 1), TWO, 100), 'drift')).toBeCloseTo(hundred, 5);
   });
@@ -132,7 +132,7 @@ describe('three arms', () => {
     expect(found).toBeCloseTo(11.276949, 6);
   });
 
-  it('a range of 10 % of 100 is half as likely as with complete randomization, not rare', () => {
+  it('a range of 10 % after 100 is half as likely as with complete randomization, but not rare', () => {
     const comparators = [COMPLETE, urn(1, 0, 2)].map(comparator);
     const [study, complete, twice] = exactly(
       planOf([1, 1, 1], 100, { comparators }),
@@ -144,7 +144,7 @@ describe('three arms', () => {
   });
 });
 
-it('one urn with the ratio 2:1 has the variances that docs/method.md names', () => {
+it('one urn with the ratio 2:1 has the variances given in docs/method.md', () => {
   for (const [n, variance] of [
     [3, 10 / 21],
     [6, 32 / 39],
@@ -185,17 +185,17 @@ describe('blocks of two arms', () => {
     [6, 0.68333],
     [8, 0.66607],
     [10, 0.65317],
-  ])('of %i are guessed with %d', (size, expected) => {
+  ])('of %i are guessed with probability %d', (size, expected) => {
     const b = size / 2;
     const closed = 1 / 2 + (2 ** (size - 1) / binomial(size, b) - 1 / 2) / size;
     expect(closed).toBeCloseTo(expected, 5);
     expect(figureOf(exactOf(block(size), TWO, 3 * size), 'guess.known')).toBeCloseTo(closed, 12);
   });
 
-  it('of 4 or 6 by lot begin with either size equally often', () => {
-    // Certain are the last of a block, and the one before it if the two are alike: after 4 in 1 of 3 blocks of 4 ...
+  it('of 4 or 6 by lot start with either size equally often', () => {
+    // The last of a block is certain, and so is the one before it if both are alike: that is in 1 of 3 blocks of 4 ...
     const result = exactOf(block(4, 6), TWO, 4);
-    // ... and none of the first four of a block of 6 unless three of them are on one arm: 2 of 20 orders.
+    // ... and in a block of 6 none of the first four is certain, unless the first three are on one arm: 2 of 20 orders.
     const ofFour = (1 + 1 / 3) / 4;
     const ofSix = 2 / 20 / 4;
     expect(figureOf(result, 'certain.100')).toBeCloseTo((ofFour + ofSix) / 2, 12);
@@ -209,7 +209,7 @@ function binomial(n: number, k: number): number {
 }
 
 describe('complete randomization', () => {
-  it('loses one participant of two arms, and has the drift 1', () => {
+  it('loses one participant with two arms, and has the drift 1', () => {
     const result = exactOf(COMPLETE, TWO, 30);
     expect(figureOf(result, 'loss@30')).toBeCloseTo(1, 10);
     expect(figureOf(result, 'drift')).toBeCloseTo(1, 10);
@@ -219,7 +219,7 @@ describe('complete randomization', () => {
   });
 });
 
-describe('each arm has its share at every step', () => {
+describe('each arm has its share at every step, with', () => {
   it.each([
     ['urn', urn(1, 0, 1), [2, 1]],
     ['urn of three arms', urn(2, 1, 3), [3, 2, 1]],
@@ -232,8 +232,8 @@ describe('each arm has its share at every step', () => {
   });
 });
 
-describe('what cannot be computed exactly', () => {
-  it('is refused with the reason', () => {
+describe('a plan that cannot be computed exactly', () => {
+  it('is refused with a reason', () => {
     const { design } = planOf(TWO, 10);
     expect(exactProblem(planOf(TWO, 10))).toBeUndefined();
     for (const factors of [

@@ -1,5 +1,5 @@
 /**
- * Whether each arm has its share at a step, with several factors: the chances of the service's own kernel, over every way
+ * Whether each arm has its share at a step, with several factors: the chances from the service's own kernel, over every way
  * that levels, lots and arms can fall. Equal imbalances that differ in the last bit of a double make it fail.
  */
 import { describe, expect, it } from 'vitest';
@@ -31,8 +31,8 @@ class Tree {
   }
 
   /**
-   * @param levels of each participant, the level of each factor
-   * @returns the chance of each slot for the last of them
+   * @param levels for each participant, the level of each factor
+   * @returns the chance of each slot for the last participant
    */
   ofLast(levels: readonly (readonly number[])[]): number[] {
     const found = Array.from({ length: this.#slots }, () => 0);
@@ -78,7 +78,7 @@ function thirdOfFewFactors(trial: Trial, levels: readonly number[]): number[] {
 
 /**
  * The same for many factors of three levels. Factors are alike, so only how many of them have each pattern counts: which of
- * the three participants share the level.
+ * the three participants share a level.
  */
 function thirdOfManyFactors(trial: Trial, factors: number): number[] {
   const patterns = [
@@ -118,7 +118,7 @@ const firstSlots = (chances: readonly number[], count: number): number =>
   chances.slice(0, count).reduce((total, p) => total + p, 0);
 
 describe('the third participant, with factors of 2, 3 and 4 levels', () => {
-  it('in version 1 of the algorithm does not get the arms in the ratio', () => {
+  it('does not get the arms in the ratio with version 1 of the algorithm', () => {
     const threeToOne: Trial = { slots: 4, D: 'chisquare', hasRatio: false };
     expect(firstSlots(thirdOfFewFactors(threeToOne, [2, 3, 4]), 3)).toBeCloseTo(0.7457, 4);
     const twoToOne: Trial = { slots: 3, D: 'variance', hasRatio: false };
@@ -194,7 +194,7 @@ describe('the seventh participant, with 13 factors of 3 levels and three arms', 
       ['range', [1 / 3, 1 / 3, 1 / 3]],
     ] as const)
       for (const [slot, { mean, error }] of seventh(D, 20_000).entries()) {
-        // Far less than what the third arm gets too much.
+        // Far less than the third arm's excess.
         expect(error).toBeLessThan(0.001);
         expect(Math.abs(mean - (expected[slot] as number)), `${D}, arm ${slot}`).toBeLessThan(
           4 * error + 0.0005,

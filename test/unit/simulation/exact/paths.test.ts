@@ -1,4 +1,4 @@
-/** The exact figures of small trials, against every sequence of arms that such a trial can have. */
+/** The exact figures of small trials, against every sequence of arms possible in such a trial. */
 import { describe, expect, it } from 'vitest';
 import { ruleOf, type State } from '../../../../src/simulation/exact/rules.ts';
 import type { ComparatorRule } from '../../../../src/simulation/plan.ts';
@@ -7,7 +7,7 @@ import { bigStick, block, efron, exactOf, figureOf, minimization, TWO, urn } fro
 interface Path {
   readonly weight: number;
   readonly arms: readonly number[];
-  /** p_k before each. */
+  /** p_k before each allocation. */
   readonly chances: readonly (readonly number[])[];
 }
 
@@ -177,7 +177,7 @@ describe.each([
     };
     const average = mean(differences);
     expectFigure(`difference.sd@${n}`, Math.sqrt(mean((path) => (differences(path) - average) ** 2)));
-    // With an intercept alone: T'(I - P)T is the sum of squares of the first arm's indicator about its mean.
+    // With only an intercept: T'(I - P)T is the sum of squares of the first arm's indicator about its mean.
     expectFigure(
       `loss@${n}`,
       mean(({ arms }) => {
@@ -194,7 +194,7 @@ describe('chances of minimization', () => {
 
   it('are shared by the arms that leave the least range', () => {
     expect(at(2, 1, 0)).toEqual([expect.closeTo(0.1), expect.closeTo(0.1), expect.closeTo(0.8)]);
-    // Either of two first with 0.8, then the other with 0.1: 0.45 each.
+    // Either of the two comes first and gets 0.8, and the other gets 0.1: 0.45 each.
     expect(at(1, 0, 0)).toEqual([expect.closeTo(0.1), expect.closeTo(0.45), expect.closeTo(0.45)]);
     expect(at(4, 4, 4)).toEqual([expect.closeTo(1 / 3), expect.closeTo(1 / 3), expect.closeTo(1 / 3)]);
   });

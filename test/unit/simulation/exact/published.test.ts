@@ -1,9 +1,9 @@
 /**
  * The tables of two papers. Each row has the published figure, found by simulation, and the exact one.
  *
- * A published figure must lie within 4 standard errors of the exact one, and half a unit of its last digit. The standard
- * error is that of a mean over the authors' number of trials. Its standard deviation between trials is computed exactly, too:
- * of what is a sum over steps by carrying mean and mean square along; of |D|, D² and SD from the distribution of D; of the
+ * A published figure must be within 4 standard errors of the exact one, plus half a unit of its last digit. The standard
+ * error is that of a mean over the authors' number of trials. The standard deviation between trials is also computed exactly:
+ * for sums over steps by carrying along mean and mean square, for |D|, D² and SD from the distribution of D, and for the
  * largest |D| from its distribution.
  */
 import { describe, expect, it } from 'vitest';
@@ -44,7 +44,7 @@ const sumOf =
 const GUESS: Term = (chances, arm) => {
   const most = Math.max(...chances);
   const guessed = chances.filter((p) => Math.abs(p - most) < 1e-12).length;
-  // By lot among several: then it is right or wrong, with the same mean square.
+  // With several, the guess is by lot: it is right or wrong, and has the same mean square.
   const right = Math.abs((chances[arm] as number) - most) < 1e-12 ? 1 / guessed : 0;
   return { mean: right, square: right };
 };
@@ -252,7 +252,7 @@ const BERGER: readonly (readonly [string, ComparatorRule, number, Columns])[] = 
   ['UD(1,0,1)', urn(1, 0, 1), 50, { '|D|': '3.2606', loss: '.3467', FI: '.2047', CG: '.5512' }],
 ];
 
-/** Half a unit of the last digit, and a little for what lies on the edge. */
+/** Half a unit of the last digit, and a little for values on the edge. */
 const halfUnit = (digits: string): number => 0.5001 * 10 ** -(digits.split('.')[1] ?? '').length;
 
 describe.each([

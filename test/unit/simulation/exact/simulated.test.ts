@@ -1,4 +1,4 @@
-/** The simulation against the exact figures: every figure that both have, within 4 of the simulation's own standard errors. */
+/** The simulation against the exact figures: every common figure, within 4 of the simulation's own standard errors. */
 import { describe, expect, it } from 'vitest';
 import { simulateHere } from '../../../../src/simulation/blocks.ts';
 import { exactly } from '../../../../src/simulation/exact/exactly.ts';
@@ -21,8 +21,8 @@ import {
 const REPS = 2_000;
 
 /**
- * How far a simulated figure may be from the exact one: 4 of its own standard errors. Quantiles are of whole numbers, so they
- * may be the next one. Where all replicates are alike, what was missed is too rare to be seen in 9,999 of 10,000 simulations:
+ * How far a simulated figure may be from the exact one: 4 of its own standard errors. Quantiles are whole numbers, so they
+ * may be off by one. If all replicates are alike, whatever was missed is too rare to be seen in 9,999 of 10,000 simulations:
  * it was expected less than ten times.
  */
 function allowed(figure: string, error: number, { design, participants }: SimulationPlan): number {
@@ -39,14 +39,14 @@ function compare(plan: SimulationPlan): void {
     for (const [figure, { value }] of Object.entries(exact.figures)) {
       const found = figures[figure];
       if (!found) throw new Error(`the simulation has no ${figure} of ${name}`);
-      // The largest of many differences from the share is judged below.
+      // The largest of many differences from the share is checked below.
       if (figure === 'share') continue;
       const off = Math.abs(found.value - value);
       expect(off, `${figure} of ${name}: ${found.value}, exactly ${value}`).toBeLessThanOrEqual(
         allowed(figure, (found.high - found.low) / 3.92, plan),
       );
     }
-    // Each of them is 0 on average, with a standard error of at most 1/(2·√R).
+    // Each difference is 0 on average, with a standard error of at most 1/(2·√R).
     expect(figureOf(simulated[i] as DesignResult, 'share')).toBeLessThan(5 / (2 * Math.sqrt(REPS)));
   }
 }
@@ -110,7 +110,7 @@ describe("measured with the service's code", () => {
     }
   });
 
-  it('13 factors of 3 levels: the arms are balanced, the levels hardly', () => {
+  it('13 factors of 3 levels: the arms are balanced, but hardly the levels', () => {
     const levels = ['1', '2', '3'];
     const factors = Array.from({ length: 13 }, (_, factor) => ({ name: `factor ${factor + 10}`, levels }));
     const plan = planOf([1, 1, 1], 300, { reps: 700, ...against(COMPLETE) });

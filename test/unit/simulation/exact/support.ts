@@ -65,7 +65,7 @@ export function layersFor(rule: ComparatorRule, ratio: readonly number[], n: num
   return [...layersOf(ruleOf(ratio, rule), ratio.length, n, rule.kind === 'block' ? rule.sizes.length : 1)];
 }
 
-/** What a trial adds up at each allocation: its mean, and its mean square where a guess is by lot. */
+/** What a trial adds up at each allocation: its mean, and its mean square, which matters if a guess is by lot. */
 export type Term = (
   chances: readonly number[],
   arm: number,
