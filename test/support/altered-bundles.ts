@@ -1,4 +1,4 @@
-/** Bundles of a study whose records somebody altered and put right again, and where both verifiers find it. */
+/** Bundles of a study whose records somebody altered, with seals and leaves recomputed, and where both verifiers find that. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -11,7 +11,7 @@ import { firstDivergence, type OwnVerdict } from './own-verifier.ts';
 // biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
 export type Json = any;
 export type Change = (rows: readonly Row[]) => readonly Row[];
-/** The revision at which it is found, in all contents or by content. `ok`: nothing but a checkpoint can tell. */
+/** The revision at which it is found, in all contents or by content. `ok`: only a checkpoint can show it. */
 export type Finding = number | 'ok';
 export type Findings = Finding | Readonly<Record<Content, Finding>>;
 
@@ -38,7 +38,7 @@ export const removed =
   (revision: number): Change =>
   (rows) =>
     rows.filter((row) => row.revision !== revision);
-/** In the other order with the next one. */
+/** Swapped with the next one. */
 export const movedOn =
   (revision: number): Change =>
   (rows) =>
@@ -84,7 +84,7 @@ export const both =
 
 const REFERENCES = ['randomizedAt', 'voidedAt', 'revealedAt', 'replaces'];
 
-/** A change of the order, after which the records refer to the revisions where things are then. */
+/** A change of the order, after which the records refer to the new revisions. */
 export const renumbered =
   (change: Change): Change =>
   (rows) => {
@@ -102,7 +102,7 @@ export const gone = (revision: number) => renumbered(removed(revision));
 export const moved = (revision: number) => renumbered(movedOn(revision));
 export const doubled = (revision: number) => renumbered(twice(revision));
 
-/** Changes what a key was issued with, which nothing signed covers in these bundles. */
+/** Changes what a key was issued with, which no signature covers in these bundles. */
 export const issuedWith = (revision: number, members: object) => (bundle: BundleFiles) =>
   bundle.setRows(
     'access',

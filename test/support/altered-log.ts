@@ -1,4 +1,4 @@
-/** Changes a log as an owner of the file could: around its triggers, with seals and leaves that fit again. */
+/** Changes a log as an owner of the file could: around its triggers, and with seals and leaves recomputed. */
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Fact } from '../../events/catalogue.ts';
@@ -12,7 +12,7 @@ interface Row {
   readonly sealed: Buffer;
 }
 
-/** Changes the sealed sections of one record, and recomputes its seals and leaf: every check of the record alone passes. */
+/** Changes the sealed sections of one record, and recomputes its seals and leaf: every check of just that record passes. */
 export function resealRecord(
   data: string,
   stream: string,
@@ -45,7 +45,7 @@ export function resealRecord(
   }
 }
 
-/** Appends a fact that this version never decides, but reads. */
+/** Appends a fact that this version reads, but never decides. */
 export function appendFact(data: string, stream: string, fact: Fact): void {
   const db = new Database(join(data, 'urn.sqlite'));
   try {

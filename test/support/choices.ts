@@ -16,7 +16,7 @@ export function seededChoices(): Choices {
   return choicesOf(seed);
 }
 
-/** The choices of a seed that somebody else prints. */
+/** The choices from a seed that is printed elsewhere. */
 export function choicesOf(seed: number): Choices {
   const next = mulberry32(seed);
   const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1));

@@ -1,5 +1,5 @@
 /**
- * Commands of the program, run in this process, for tests of what a command does to a log and says of it. Starting the
+ * Commands of the program, run in this process, for tests of what a command does to a log and says about it. Starting the
  * program takes a third of a second of processor time; that it starts, and how it ends, is tested in e2e/cli.
  */
 import type { Command } from 'commander';

@@ -21,7 +21,7 @@ export interface BundledStudy<User extends string> {
   readonly stream: string;
   /** Bundles, by content. */
   readonly files: Readonly<Record<Content, string>>;
-  /** By user. In `access`, the keys stand in this order. */
+  /** By user. In `access`, the keys are in this order. */
   readonly actors: Readonly<Record<User, Actor>>;
 }
 export type LifeLog = BundledStudy<'nurse' | 'manager' | 'desk'>;

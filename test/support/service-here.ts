@@ -1,5 +1,5 @@
 /**
- * The service in this process, for tests about what it leaves behind. Starting the program takes most of a second of
+ * The service in this process, for tests of what it leaves in the log. Starting the program takes most of a second of
  * processor time; tests of the program itself, and of its end, start it with service.ts.
  */
 import { cliActor } from '../../src/cli/options.ts';

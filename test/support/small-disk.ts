@@ -1,4 +1,4 @@
-/** A real disk that is soon full: a file system of 2 MiB in memory, which only the superuser may mount. */
+/** A small real disk, soon full: a file system of 2 MiB in memory, which only the superuser may mount. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterAll } from 'vitest';

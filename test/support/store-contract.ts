@@ -78,7 +78,7 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
       expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
     });
 
-    it('is a conflict where other bytes stand, if only in part', async () => {
+    it('is a conflict where other bytes are, if only in part', async () => {
       const store = await open();
       const there = records('a', 3);
       await store.append('study-a', NO_STREAM, there);
@@ -95,7 +95,7 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
       expect(texts(await readStream(store, 'study-a'))).toEqual(['a0', 'a1', 'a2']);
     });
 
-    it('is one before the other when two come at once: the second is a conflict', async () => {
+    it('is written if it is the first of several sent at once, and a conflict otherwise', async () => {
       const store = await open();
       const results = await Promise.all(
         ['a', 'b', 'c', 'd'].map((by) => store.append('study-a', NO_STREAM, records(by, 2))),
@@ -104,7 +104,7 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
       expect(await readAll(store)).toHaveLength(2);
     });
 
-    it('has a result of its own for each stream, however many come at once', async () => {
+    it('has its own result for each stream, however many arrive at once', async () => {
       const store = await open();
       await store.append('study-0', NO_STREAM, records('before', 1));
       const results = await Promise.all(
@@ -193,7 +193,7 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
       expect((await readAll(store)).map(({ stream }) => stream)).toEqual(['study-a', odd, odd]);
     });
 
-    it('are told apart by every code point', async () => {
+    it('are distinguished by every code point', async () => {
       const store = await open();
       const names = ['study-a', 'study-A', 'study-a ', 'study-é', 'study-e\u0301', 'study-a-b'];
       for (const stream of names) await store.append(stream, NO_STREAM, records(stream, 1));

@@ -1,4 +1,4 @@
-/** A connection that can break: a proxy in front of the service that can keep what it is asked, or what it is answered, to itself. */
+/** A connection that can break: a proxy in front of the service that can swallow requests, or their answers. */
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -74,7 +74,7 @@ export class TestCluster {
     return this.#replace(old);
   }
 
-  /** The leader hands over, as if told to resign. */
+  /** The leader hands over, as if asked to resign. */
   async resignLeader(): Promise<void> {
     const old = this.#leader;
     const next = this.#nextTo(old);

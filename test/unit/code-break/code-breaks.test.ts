@@ -73,7 +73,7 @@ async function scene() {
 }
 
 describe('a code-break by the pack', () => {
-  it('shows the pack alone if nobody had it then, although somebody gets it at once', async () => {
+  it('shows only the pack if nobody had it then, although somebody gets it right after', async () => {
     const { codeBreaks, study, studies } = await scene();
     const entries = CONFIGURATION.treatments.map((treatment, i) => ({ code: `P-${i}`, treatment }));
     const list = { type: 'register-codes', list: 1, key: '0f'.repeat(16), entries } as const;
@@ -157,7 +157,7 @@ describe('a code-break in an emergency', () => {
     const where = [{ factor: CONFIGURATION.factors[0]?.name ?? '', levels: ['another'] }];
     const nobody = { type: 'not-revealed', outcome: { type: 'no-such-participant' } };
     expect(await codeBreaks.reveal(study(), { ...ASKED, where }, OPERATOR)).toMatchObject(nobody);
-    // Then nobody can tell whether there is such a participant, so the answer is the same as for an unknown id.
+    // Then nobody can know whether there is such a participant, so the answer is the same as for an unknown id.
     refuse('moved');
     await expect(codeBreaks.reveal(study(), { ...ASKED, where }, OPERATOR)).rejects.toThrow('it is moved');
     expect(file.lines).toEqual([]);

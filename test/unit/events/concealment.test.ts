@@ -1,4 +1,4 @@
-/** What a blinded reader gets is the record without its sections: it must tell nothing of what is in them. */
+/** What a blinded reader gets is the record without its sections: it must reveal nothing of what is in them. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeRecord, encodeRecord, type Header } from '../../../events/record.ts';
@@ -62,7 +62,7 @@ describe('the record of an allocation', () => {
   it('is the same whatever was drawn, except for the seals', () => {
     check(
       fc.property(randomizedFact, sections, (fact, otherSections) => {
-        // Whether a retry key was given is no secret.
+        // Whether a retry key was given is not secret.
         fc.pre('request' in fact.sections === 'request' in otherSections);
         const one = encodeRecord(HEADER, fact, newSalt).record;
         const two = encodeRecord(HEADER, { ...fact, sections: otherSections }, newSalt).record;

@@ -78,7 +78,7 @@ function* changes(text: string): Generator<string> {
 
 afterEach(() => vi.restoreAllMocks());
 
-/** Of these, so few are written that the full check is fast enough. It alone knows which version is the right one. */
+/** So few of these are written that the full check is fast enough. Only that check knows which version is the right one. */
 function isRare(name: string): boolean {
   return (
     (/@2$|^Log|^Signing|^Copy/.test(name) && name !== 'ParticipantRandomized@2') ||

@@ -360,11 +360,11 @@ describe('a stored record whose leaf matches is still refused:', () => {
     ],
     ['a member missing', (record) => record.replace(/"at":"[^"]*",/, ''), 'malformed'],
     ['a member too many', (record) => record.replace(/}$/, ',"zone":"x"}'), 'malformed'],
-    ['an id that is no UUID', (record) => record.replace(/"id":"[^"]*"/, '"id":"1"'), 'malformed'],
+    ['an id that is not a UUID', (record) => record.replace(/"id":"[^"]*"/, '"id":"1"'), 'malformed'],
     ['a time without milliseconds', (record) => record.replace(/\.\d{3}Z/, 'Z'), 'malformed'],
     ['a time with an offset', (record) => record.replace(/\.(\d{3})Z/, '.$1+00:00'), 'malformed'],
     [
-      'a revision that is no integer',
+      'a revision that is not an integer',
       (record) => record.replace('"revision":1', '"revision":1.5'),
       'malformed',
     ],

@@ -56,7 +56,7 @@ describe('a session can be used', () => {
   it.each([
     { host: 'urn.example.org', peer: '10.0.0.7' },
     { host: '10.0.0.7', peer: '10.0.0.9' },
-    // A name of its own that a page gave the address of this machine.
+    // A page's own host name, pointed at the address of this machine.
     { host: 'rebound.example.org', peer: '127.0.0.1' },
     { host: 'localhost.example.org', peer: '127.0.0.1' },
     // A request from elsewhere can say any host.

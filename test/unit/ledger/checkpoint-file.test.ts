@@ -64,7 +64,7 @@ describe('a checkpoint file', () => {
     ['base64 that is cut off', `${base64(first)}\n${base64(second).slice(0, -4)}`, /^kept\.txt:2: /],
     ['base64 with a letter changed in the padding', base64(`${first}`).replace(/=*$/, '!'), /^kept\.txt:1: /],
     ['lines as Windows ends them', first.replaceAll('\n', '\r\n'), /^kept\.txt:1: .*carriage return/],
-    ['a note that is no checkpoint', signNote('hello\n', KEY), /^kept\.txt:1: not a checkpoint: /],
+    ['a note that is not a checkpoint', signNote('hello\n', KEY), /^kept\.txt:1: not a checkpoint: /],
     [
       'a checkpoint of no size',
       signNote(`log/x\n-1\n${Buffer.alloc(32).toString('base64')}\n`, KEY),

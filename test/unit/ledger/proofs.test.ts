@@ -99,7 +99,7 @@ describe('published proofs', () => {
 });
 
 describe('a proof', () => {
-  it(`shows every leaf at every size up to ${MOST}, at its index and in its tree alone`, () => {
+  it(`shows every leaf at every size up to ${MOST}, at its index and in its tree only`, () => {
     for (let size = 1; size <= MOST; size++) {
       const root = rootAt(size);
       for (let index = 0; index < size; index++) {

@@ -76,7 +76,7 @@ describe('a signing key is refused, and not quoted,', () => {
     ['when its bytes were changed', SECRET.replace('AYEK', 'AYEL')],
     ['when its base64 is not the shortest', SECRET.replace(/Fz$/, 'Fz==')],
     ['when there are two', `${SECRET}\n${SECRET}`],
-    ['when something stands before it', ` ${SECRET}`],
+    ['when something precedes it', ` ${SECRET}`],
   ])('%s', (_, text) => {
     const error = refusal(text);
     expect(error).toMatchObject({ name: 'DomainError', code: 'identity' });

@@ -244,7 +244,7 @@ async function history(seed: number): Promise<void> {
   ];
   await turns.until(Promise.all(everybody));
 
-  // However it stands now, it can be ended: given up in each target that it can be given up in, or done.
+  // Whatever its state now, it can be ended: given up in each target where that is possible, or completed.
   const giveUp = choices.chance(0.6);
   const ended: EventStore[] = [];
   for (const one of targets) {
@@ -268,7 +268,7 @@ async function history(seed: number): Promise<void> {
   const home = arrived[0] ?? source;
   const here = there.get(source) ?? new Map<string, LogEvent[]>();
 
-  // Nobody has an arm in each: what stands in two stores is one record.
+  // Nobody has an arm in each: what is in two stores is one record.
   const mine = participantsIn(here);
   for (const store of targets) {
     const theirs = participantsIn(there.get(store) ?? new Map());
@@ -297,7 +297,7 @@ async function history(seed: number): Promise<void> {
     if (process) await turns.until(register(process, 'Afterwards'));
     const isTaken = process !== undefined && (await turns.until(post(world, process, 'Afterwards', 'last')));
     assert.equal(isTaken, store === home, 'exactly one store goes on');
-    // What a move left that was given up is no whole log.
+    // What a move that was given up has left is not a whole log.
     if (store !== source && store !== home) continue;
     const report = await verifyLog({ source: await storeSource(store), trusted: [], checkpoints: [] });
     const divergent = report.streams
@@ -316,7 +316,7 @@ it('a move never gives a participant an arm in each store, whoever is interrupte
   await check(fc.asyncProperty(fc.noShrink(fc.integer()), history), {
     numRuns: Number(process.env['FC_RUNS'] ?? 60),
   });
-  // biome-ignore lint/suspicious/noConsole: how much was tried tells how much was shown
+  // biome-ignore lint/suspicious/noConsole: the number of attempts says how much the test shows
   console.info('moves of a log', seen);
   expect(seen.arrived).toBeGreaterThan(5);
   expect(seen.givenUp).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-/** What may stand around LogMoved, in every fold and on the write path. */
+/** What may come before and after LogMoved, in every fold and on the write path. */
 import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
 import { encodeRecord } from '../../../events/record.ts';

@@ -102,7 +102,7 @@ it('is not given up or resumed with source and target swapped', async () => {
   const [home, away] = [await begun(), new MemoryStore()];
   const process = await openProcess(home);
   await process.register();
-  // The mover dies when `log` alone is closed.
+  // The mover dies when only `log` is closed.
   const dying = dyingAt(home, '"stream":"study-');
   await expect(moveLog(stores(dying, away, 'home', 'away'))).rejects.toThrow('died');
   // Only the source has this one.

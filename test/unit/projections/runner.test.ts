@@ -232,7 +232,7 @@ describe('however events arrive,', () => {
                 const revision = next.get(current.stream) ?? 0;
                 const one = await write(store, current.stream, revision);
                 next.set(current.stream, revision + 1);
-                // A writer knows all that stands before what it has written.
+                // A writer knows everything that comes before what it has written.
                 if (current.do === 'write and accept' && runner.revision(current.stream) === revision - 1)
                   accept(runner, one);
               }
@@ -255,7 +255,7 @@ describe('however events arrive,', () => {
   });
 });
 
-describe('a stream alone is halted by', () => {
+describe('only the stream concerned is halted by', () => {
   const cases: [string, () => { record: StoredRecordBytes; revision: number }, string][] = [
     [
       'an event of a type that this build does not know',

@@ -1,4 +1,4 @@
-/** Records and checkpoints as CloudEvents: what the SDK reads out of them again, and what they tell. */
+/** Records and checkpoints as CloudEvents: what the SDK reads from them, and what they disclose. */
 import { CloudEvent, Kafka } from 'cloudevents';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -143,7 +143,7 @@ describe('a record in the feed', () => {
       { request: { idempotencyKey: 'ZZ-request' } },
     ],
   ])(
-    'of packs tells only with full content which treatment they hold, or which nobody has: %s',
+    'of packs shows only with full content which treatment they hold, or which ones nobody has: %s',
     (type, data, sections) => {
       const one = stored({ type, data, sections } as unknown as StudyFact, 3, { actor: OPERATOR });
       for (const content of ['full', 'open', 'blinded'] as const) {

@@ -104,8 +104,8 @@ describe('the feed does not continue with a log', () => {
     ['that was recovered since', {}, { recovery: 1 }, 'recovery 1'],
     ['that knows of fewer recoveries', { recovery: 2 }, { recovery: 1 }, 'older backup'],
     ['in the topic of another one', { log: fixedId(9) }, {}, `belongs to the log ${fixedId(9)}`],
-    ['that is to tell more than the topic', {}, { content: 'open' }, 'has blinded content'],
-    ['that is to tell less than the topic', { content: 'full' }, {}, 'has full content'],
+    ['that would disclose more than the topic', {}, { content: 'open' }, 'has blinded content'],
+    ['that would disclose less than the topic', { content: 'full' }, {}, 'has full content'],
   ] as const)('%s', (_, one, log, message) => {
     expect(why(one, log)).toContain(message);
   });

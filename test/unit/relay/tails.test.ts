@@ -1,4 +1,4 @@
-/** Whether the topics are those that were published into, told by offsets and by what stands at the ends of partitions. */
+/** Whether the topics are those that were published into, as offsets and the ends of partitions show. */
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { Ends, type Extents, lostPositions } from '../../../src/relay/offsets.ts';

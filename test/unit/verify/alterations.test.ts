@@ -1,4 +1,4 @@
-/** Every field of every record of a study, changed by somebody who computes seals and leaf again. */
+/** Every field of every record of a study, changed by somebody who recomputes seals and leaf. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../../src/verify/source.ts';
@@ -45,7 +45,7 @@ records.forEach(({ record, sealed }, revision) => {
   places(JSON.parse(String(sealed)), (path) => everywhere.push({ revision, part: 'sealed', path }));
 });
 
-/** What nothing in the log but a checkpoint can tell of: nothing else follows from it, or not at this event. */
+/** What only a checkpoint can reveal, because nothing else in the log follows from it, or not at this event. */
 const FREE = [
   /^record\.(id|at|actor\.accessRevision|data\.reason|data\.seedSource)$/,
   /^record\.data\.levels\.\d\.level$/,
@@ -73,7 +73,7 @@ const text = ({ part, path }: Place) => [part, ...path].join('.');
 const isFree = (place: Place) => {
   const { actor, type } = JSON.parse(String(records[place.revision]?.record));
   switch (text(place)) {
-    case 'record.actor.user': // a key tells whose it is
+    case 'record.actor.user': // a key shows whose it is
       return !('keyId' in actor);
     case 'record.data.participantId':
       return type === 'ParticipantRandomized';
@@ -119,7 +119,7 @@ describe('a field that was changed, with seals and leaf recomputed,', () => {
       .filter((place) => !isFree(place))
       .map((place) => [place.revision, text(place), place] as const),
   )('is named: revision %d, %s', async (revision, name, place) => {
-    // Seals cannot be computed again and be wrong all the same.
+    // Seals that were recomputed cannot be wrong.
     const reseal = place.path[0] !== 'seals';
     const report = await verified(change(place, another, reseal));
     const { divergence, evidence, sound } = streamOf(report);
@@ -129,7 +129,7 @@ describe('a field that was changed, with seals and leaf recomputed,', () => {
       field.replaceAll(/\[(\d+)\]/g, '.$1'),
     );
     const [, ...path] = name.split('.');
-    // What a record says of its place is one thing with two names.
+    // A record's place is one thing with two names.
     const own = path.join('.');
     const wanted = [own, ...(SAID_ELSEWHERE[own] ?? [])];
     expect(
@@ -194,7 +194,7 @@ describe('records that were removed, swapped or duplicated', () => {
                 );
         const { sound, divergence, evidence } = streamOf(await verified(changed));
         expect(sound).toBe(false);
-        // The last one is missed by the checkpoint alone.
+        // Only the checkpoint shows that the last one is missing.
         if (how === 'away' && a === records.length - 1)
           expect(evidence.tailCutOff).toEqual({ size: a, signedSize: a + 1 });
         else expect(divergence?.revision).toBe(how === 'away' ? a + 1 : how === 'twice' ? a : Math.min(a, b));

@@ -6,7 +6,7 @@ import { enrol, HISTORY, LOG_NAME, logOf, REGISTERED, STUDY, streamOf, trust, ve
 
 const SIZE = HISTORY.length;
 
-/** A history that agrees with itself and is another one from the revision on. */
+/** A history that is self-consistent, and differs from the revision on. */
 function rewrittenFrom(revision: number) {
   const other = HISTORY.map((step, i) => (i < revision || i !== HISTORY.length - 1 ? step : enrol(7)));
   return logOf(

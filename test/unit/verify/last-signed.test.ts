@@ -1,4 +1,4 @@
-/** What must be found of a log, and what it noted itself of what it signed last. */
+/** The study that must be in a log, and the log's own note of what it signed last. */
 import { describe, expect, it } from 'vitest';
 import type { KeptCheckpoint } from '../../../src/ledger/checkpoint-file.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';

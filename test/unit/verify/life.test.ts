@@ -94,7 +94,7 @@ describe('the report of a study', () => {
     expect(life).toEqual({ state: 'paused', revealed: { emergency: 1 } });
   });
 
-  it('says nothing of a study whose registration is not sound', async () => {
+  it('says nothing about a study whose registration is not sound', async () => {
     const log = logOf([REGISTERED]);
     log.byStream.set(
       STUDY,

@@ -1,4 +1,4 @@
-/** The stream `operations` under verification: nothing can be decided again, but not everything can stand there. */
+/** The stream `operations` under verification: nothing can be decided again, but not everything is possible there. */
 import { describe, expect, it } from 'vitest';
 import type { OperationsFact } from '../../../events/operations.ts';
 import type { Actor } from '../../../events/record.ts';
@@ -204,7 +204,7 @@ describe('the stream operations cannot contain', () => {
       'data.count',
     ],
     [
-      'what no event of it says',
+      'something that none of its events says',
       (record: { data: { treatment?: unknown } }) => {
         record.data.treatment = 'MART';
       },

@@ -1,4 +1,4 @@
-/** What a bundle tells of a log, verified: the same failures as far as they can be seen, and no claim beyond. */
+/** Verifies what a bundle contains of a log: the same failures, as far as they can be seen, and no claim beyond that. */
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content } from '../../../events/content.ts';
 import { otherLine, parseLine, studyLine, withheldLine } from '../../../src/bundle/record-lines.ts';
@@ -25,7 +25,7 @@ import {
   verify,
 } from './support.ts';
 
-/** The log as a bundle of that content tells it, without the records of `access` at these revisions. */
+/** The log as a bundle with that content has it, without the records of `access` at these revisions. */
 function told(log: Log, content: Content, withheld: readonly number[] = []): RecordSource {
   const lineOf = (stored: SourceRecord): Buffer => {
     if (stored.stream === STUDY) return studyLine(stored, content);
@@ -86,7 +86,7 @@ describe('of a sound log', () => {
       ok: true,
       unusedCheckpoints: [{ because: 'not-asked-for' }],
     });
-    // Those that came along were not given by anybody.
+    // Those in the bundle were not given by anybody.
     expect(await verify(told(log, 'full'), { checkpoints: [cameAlong(other)] })).toMatchObject({ ok: true });
   });
 });
@@ -167,7 +167,7 @@ describe('even without its draws a study diverges', () => {
     const log = logOf(HISTORY);
     log.of(STUDY)[2] = altered(log.of(STUDY)[2] as SourceRecord, none, { reseal: false });
     expect(await divergenceOf(told(log, 'open'))).toMatchObject({ revision: 2, field: 'seals.allocation' });
-    // Nothing tells of it where nothing is disclosed.
+    // Nothing shows it where nothing is disclosed.
     expect((await verify(told(log, 'blinded'))).ok).toBe(true);
   });
 

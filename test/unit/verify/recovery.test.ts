@@ -1,4 +1,4 @@
-/** Logs that were recovered, and that got another signing key: sound ones, and ones that only claim so. */
+/** Logs that were recovered, or got another signing key: some are sound, others only claim to be. */
 import { describe, expect, it } from 'vitest';
 import { endorse } from '../../../src/ledger/endorsement.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
@@ -158,7 +158,7 @@ describe('an invalid recovery is reported:', () => {
   });
 
   it.each<[string, (record: Json, sealed: Json) => void]>([
-    ['no number', (record) => Object.assign(record.data, { recovery: 0 })],
+    ['no valid number', (record) => Object.assign(record.data, { recovery: 0 })],
     ['another size of the log', (record) => Object.assign(record.data.streams[1], { kept: 2 })],
     ['a study in the clear', (record) => Object.assign(record.data.streams[0], { stream: STUDY })],
     ['a stream twice', (record) => Object.assign(record.data.streams[0], { stream: 'log' })],
@@ -222,7 +222,7 @@ describe('a rotated signing key', () => {
     expect(reportText(report)).toContain(`later key   ${NEXT.publicKey}`);
   });
 
-  it('that alone is trusted does not vouch for what its predecessor signed', async () => {
+  it('does not vouch for what its predecessor signed, if it is the only trusted one', async () => {
     const log = rotated();
     const report = await verify(log, {
       trusted: [trust(NEXT)],

@@ -1,4 +1,4 @@
-/** Each sealed section has a salt of its own, and each record the time at which it was made: what an insider could bend. */
+/** An insider could reuse the salts of sealed sections, or backdate records. */
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content } from '../../../events/content.ts';
 import { parseLine, studyLine } from '../../../src/bundle/record-lines.ts';
@@ -36,7 +36,7 @@ function saltedAlike(from: number, names?: readonly string[]): Log {
   return log;
 }
 
-/** The log as a bundle of that content tells it. */
+/** The log as a bundle with that content has it. */
 const told = (log: Log, content: Content) => ({
   content,
   streams: () => log.streams(),
@@ -83,7 +83,7 @@ describe('a salt shared by several sections', () => {
       expect(report.ok).toBe(false);
       const { divergence } = streamOf(report);
       expect(divergence?.field).toBe(content === 'blinded' ? 'seals.allocation' : 'allocation.salt');
-      // Two arms were drawn before one came again, so blinded eyes see it only then.
+      // Both arms were drawn before one of them was drawn again, so equal seals show it only then.
       expect(divergence?.revision).toBeGreaterThan(1);
     },
   );

@@ -1,4 +1,4 @@
-/** A small log in memory, made by the deciders, and what may be done to it. */
+/** A small log in memory, made by the deciders, and ways to change it. */
 
 import { hash } from 'node:crypto';
 import { v5 } from 'uuid';
@@ -120,7 +120,7 @@ export class Log implements RecordSource {
   }
 }
 
-/** A log of these keys and this one study. */
+/** A log with these keys and only this study. */
 export function logOf(steps: readonly Step[], keys: readonly AccessCommand[] = KEYS): Log {
   const log = new Log();
   const data = { logId: LOG_ID, logName: LOG_NAME, publicKey: KEY.publicKey };
@@ -244,7 +244,7 @@ export function streamOf(report: Report, name = STUDY): StreamReport {
 // biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
 export type Json = any;
 
-/** A record changed by somebody who then computes seals and leaf again. */
+/** A record changed by somebody who then recomputes seals and leaf. */
 export function altered(
   stored: SourceRecord,
   change: (record: Json, sealed: Json) => void,

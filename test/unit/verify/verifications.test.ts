@@ -71,7 +71,7 @@ describe('within the service,', () => {
     expect((await verifications.run(ORDER, forever())).ok).toBe(true);
   });
 
-  it('how far it is, is known as long as it runs, of this study alone', async () => {
+  it('the progress of a verification is known while it runs, and only for its study', async () => {
     const seen: (number | undefined)[] = [];
     const verifications: Verifications = new Verifications((order, stop, onProgress) =>
       verifyInStore(store)(order, stop, (records) => {

@@ -180,12 +180,12 @@ describe('a failure in the stream of a study is found if', () => {
 
   it.each([
     [
-      'a treatment twice',
+      'a repeated treatment',
       (c: { treatments: string[] }) => c.treatments.push('MART'),
       'data.configuration.treatments',
     ],
     [
-      'a level twice',
+      'a repeated level',
       (c: { factors: { levels: string[] }[] }) => c.factors[1]?.levels.push('30-Dupage County'),
       'data.configuration.factors[1].levels',
     ],
@@ -208,10 +208,10 @@ describe('a failure in the stream of a study is found if', () => {
   });
 
   it.each([
-    // RE2 has none of these, and what ECMAScript makes of them can change from one version to the next.
+    // RE2 has none of these, and their meaning in ECMAScript can change from one version to the next.
     ['ids do not match', '(?!0)[0-9]+', { code: 'id-not-matching', count: 2, revision: 1 }],
     ['it takes too long', '(?=0)(?:0|\\d|[0-9]|[01]|0|0|0)*x', { code: 'id-not-compared', count: 1 }],
-    ['it is none of this engine', '(?<', { code: 'id-not-compared', count: 1, revision: 1 }],
+    ['this engine does not know it', '(?<', { code: 'id-not-compared', count: 1, revision: 1 }],
   ])('but a pattern that RE2 cannot run is only a remark, if %s', async (_, idPattern, warning) => {
     const configuration = { ...CONFIGURATION, idPattern };
     const registered = step({ ...REGISTER, studyId: STUDY_ID, configuration }, OPERATOR);
@@ -248,7 +248,7 @@ describe('a problem with the acting key is found if it', () => {
     ['was not issued yet', { ...SITE, accessRevision: 0 }, 'actor.accessRevision', /issued later/],
     ['was revoked by then', { ...SITE, accessRevision: 2 }, 'actor.accessRevision', /revoked by then/],
     [
-      'names a revision that there is not',
+      'names a revision that does not exist',
       { ...SITE, accessRevision: 3 },
       'actor.accessRevision',
       /does not have/,

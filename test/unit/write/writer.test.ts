@@ -71,7 +71,7 @@ describe('a command', () => {
     expect(visible()).toEqual(['001']);
   });
 
-  it('is reported when its clock stands before the last event, even if its own record was folded first', async () => {
+  it('is reported when its clock is behind the last event, even if its own record was folded first', async () => {
     const memory = new MemoryStore();
     const store = new FaultyStore(memory);
     const told: string[][] = [];
