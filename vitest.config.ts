@@ -20,6 +20,8 @@ export default defineConfig({
         test: {
           name: 'real',
           isolate: false,
+          // A second, the default, is too short for a process or a browser on a busy machine.
+          expect: { poll: { timeout: 30_000 } },
           include: ['test/{integration,e2e}/**/*.test.ts'],
           // The real program, and the store's writing thread, run from the build.
           globalSetup: ['test/support/build.ts'],

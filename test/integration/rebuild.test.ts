@@ -52,7 +52,7 @@ function revisions(runner: Runner): Record<string, number> {
 /** Until both have followed to where the other is. */
 async function untilSame(one: OpenLog, two: OpenLog): Promise<void> {
   const same = () => JSON.stringify(revisions(one.runner)) === JSON.stringify(revisions(two.runner));
-  await expect.poll(same, { timeout: 15_000 }).toBe(true);
+  await expect.poll(same).toBe(true);
 }
 
 describe('a log in SQLite', () => {
@@ -162,18 +162,17 @@ describe('a log in SQLite', () => {
       OPERATOR,
     );
     if (!('apiKey' in key)) throw new Error('no key was issued');
-    const soon = { timeout: 15_000 };
-    await expect.poll(() => two.keys.accept(key.apiKey)?.accessRevision, soon).toBe(0);
+    await expect.poll(() => two.keys.accept(key.apiKey)?.accessRevision).toBe(0);
 
     expect(await two.keys.revoke(key.keyId, 'left the site', OPERATOR)).toBe('revoked');
-    await expect.poll(() => one.keys.accept(key.apiKey), soon).toBeUndefined();
+    await expect.poll(() => one.keys.accept(key.apiKey)).toBeUndefined();
     expect(await one.keys.revoke(key.keyId, undefined, OPERATOR)).toBe('already-revoked');
 
     await two.studies.submit(stream, { type: 'pause', user: 'operator', reason: 'data review' }, OPERATOR);
     await expect
-      .poll(() => one.studies.find(CONFIGURATION.name)?.registered.halt?.reason, soon)
+      .poll(() => one.studies.find(CONFIGURATION.name)?.registered.halt?.reason)
       .toBe('data review');
     await one.studies.submit(stream, { type: 'resume', user: 'operator', reason: 'review done' }, OPERATOR);
-    await expect.poll(() => two.studies.find(CONFIGURATION.name)?.registered.halt, soon).toBeUndefined();
+    await expect.poll(() => two.studies.find(CONFIGURATION.name)?.registered.halt).toBeUndefined();
   });
 });

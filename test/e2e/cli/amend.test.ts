@@ -296,13 +296,13 @@ describe('a service whose studies file was brought up to date first', () => {
     const first = await serve({ data, studies: wished });
     expect((await post(first, '2', COOK)).status).toBe(503);
     expect((await amend(wished, ...RUIZ)).code).toBe(0);
-    await expect.poll(async () => (await post(first, '3', MCLEAN)).status, { timeout: 10_000 }).toBe(200);
+    await expect.poll(async () => (await post(first, '3', MCLEAN)).status).toBe(200);
     await first.stop();
     const second = await serve({ data, studies: LIVE });
     expect(second.output.stderr).toMatch(/"msg":"the studies file describes an earlier design of this study/);
     expect((await post(second, '4', MCLEAN)).status).toBe(200);
     expect((await amend(withSites(DUPAGE, MCLEAN), ...RUIZ)).code).toBe(0);
-    await expect.poll(() => second.output.stderr, { timeout: 10_000 }).toContain('"msg":"study amended"');
+    await expect.poll(() => second.output.stderr).toContain('"msg":"study amended"');
     expect((await post(second, '5', COOK)).status).toBe(409);
     expect((await post(second, '6', MCLEAN)).status).toBe(200);
     await second.stop();

@@ -185,7 +185,7 @@ it('a missing data folder is created for the note of what was last signed, which
     key,
   ]);
   service = await serve({ data: folder, args: args.slice(2) });
-  await expect.poll(() => existsSync(join(folder, 'last-checkpoints')), { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => existsSync(join(folder, 'last-checkpoints'))).toBe(true);
   expect(statSync(folder).mode & 0o777).toBe(0o700);
   await service.stop();
 });

@@ -403,7 +403,7 @@ describe('POST /code_breaks by pack code', () => {
     expect(readFileSync(file, 'utf8')).toContain(code);
     expect(readFileSync(file, 'utf8')).not.toContain('ZZ');
     await release();
-    await expect.poll(() => existsSync(file), { timeout: 30_000 }).toBe(false);
+    await expect.poll(() => existsSync(file)).toBe(false);
     const late = events('AllocationRevealed').slice(before);
     expect(late.map(({ record }) => record.data.code).toSorted()).toEqual([code, given].toSorted());
   });

@@ -23,8 +23,9 @@ describeInBrowser('a hostile page on another origin', () => {
   let victim: Person;
   let page: Page;
   let keys: Record<'all' | 'auditor', string>;
-  /** What the service answered to the hostile page: method, path and status. */
-  let answers: string[];
+  /** What the hostile page asked of the service, method and path by the id of the request, and the status of each answer. */
+  let asked: Map<string, string>;
+  let statuses: { requestId: string; statusCode: number }[];
   let cookies: string[];
 
   beforeAll(async () => {
@@ -45,15 +46,12 @@ describeInBrowser('a hostile page on another origin', () => {
     page = await victim.page.context().newPage();
     // What a page may not read, Playwright does not show either; the protocol beneath does.
     const network = await page.context().newCDPSession(page);
-    const asked = new Map<string, string>();
     network.on('Network.requestWillBeSent', ({ requestId, request }) => {
       const { origin, pathname } = new URL(request.url);
       if (origin === service.url) asked.set(requestId, `${request.method} ${pathname}`);
     });
     network.on('Network.requestWillBeSentExtraInfo', ({ headers }) => cookies.push(headers['Cookie'] ?? ''));
-    network.on('Network.responseReceivedExtraInfo', ({ requestId, statusCode }) => {
-      if (asked.has(requestId)) answers.push(`${asked.get(requestId)} ${statusCode}`);
-    });
+    network.on('Network.responseReceivedExtraInfo', (answer) => statuses.push(answer));
     await network.send('Network.enable');
     await visit();
   });
@@ -65,15 +63,24 @@ describeInBrowser('a hostile page on another origin', () => {
 
   /** The hostile page, opened anew. */
   async function visit(): Promise<void> {
-    answers = [];
+    asked = new Map();
+    statuses = [];
     cookies = [];
     await page.goto(`http://127.0.0.1:${(hostile.address() as AddressInfo).port}/`);
   }
   /** Runs a script of the hostile page, which knows the address of the service as `service`. */
   const run = <T>(script: string): Promise<T> =>
     page.evaluate<T>(`(async () => { const service = ${JSON.stringify(service.url)}; ${script} })()`);
+  /**
+   * What the service answered to the hostile page: method, path and status. Requests and answers are reported by two
+   * processes of the browser, so an answer may be reported first.
+   */
+  const answers = () =>
+    statuses
+      .filter(({ requestId }) => asked.has(requestId))
+      .map(({ requestId, statusCode }) => `${asked.get(requestId)} ${statusCode}`);
   /** 415 is for a body that is not said to be JSON, which a page of another origin cannot say. */
-  const refused = () => expect.poll(() => answers.filter((one) => / (403|415)$/.test(one)).length);
+  const refused = () => expect.poll(() => answers().filter((one) => / (403|415)$/.test(one)).length);
 
   it('is of the same site, so that the browser sends it the cookie', async () => {
     // Otherwise the tests below would prove nothing.
@@ -92,7 +99,8 @@ describeInBrowser('a hostile page on another origin', () => {
       return outcomes;
     `);
     expect(read).toEqual(Array(6).fill('failed'));
-    expect(new Set(answers)).toEqual(
+    await refused().toBe(6);
+    expect(new Set(answers())).toEqual(
       new Set(['GET /study_participants 403', 'GET /studies 403', 'GET /session 403']),
     );
   });
@@ -164,7 +172,8 @@ describeInBrowser('a hostile page on another origin', () => {
     `);
     expect(outcome).toEqual(['failed', 'failed']);
     // The browser asks for permission, which is refused; the request itself is never sent.
-    expect(answers.every((one) => one.startsWith('OPTIONS '))).toBe(true);
+    await expect.poll(() => answers().length).toBe(2);
+    expect(answers().every((one) => one.startsWith('OPTIONS '))).toBe(true);
   });
 
   it.each(['/pages/studies', '/', LIST, '/docs/'])('frames nothing: %s', async (path) => {

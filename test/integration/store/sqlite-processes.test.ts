@@ -66,7 +66,7 @@ describe('two processes', () => {
       expect(own).toEqual(own.toSorted((x, y) => numberIn(x) - numberIn(y)));
       expect(new Set(own).size).toBe(150);
     }
-    await expect.poll(() => heard.length, { timeout: 15_000 }).toBe(450);
+    await expect.poll(() => heard.length).toBe(450);
     expect(heard).toEqual(await readAll(store));
   });
 
@@ -83,7 +83,7 @@ describe('two processes', () => {
 
     const all = await readAll(store);
     expect(all).toHaveLength(210);
-    await expect.poll(() => heard.length, { timeout: 15_000 }).toBe(210);
+    await expect.poll(() => heard.length).toBe(210);
     expect(heard).toEqual(all);
     expect(said(await follower, 'heard')).toEqual({
       heard: all.map(({ position, record }) => [position, Buffer.from(record).toString()]),
