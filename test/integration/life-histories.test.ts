@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { DesignChange } from '../../events/amendment.ts';
-import { CONTENTS, type Content } from '../../events/content.ts';
+import { CONTENTS, type Content, includedSections } from '../../events/content.ts';
 import { VoidCause } from '../../events/corrections.ts';
 import { UnprovenCause } from '../../events/import.ts';
 import { decodeRecord, encodeRecord, type LogEvent } from '../../events/record.ts';
@@ -43,6 +43,7 @@ import type { StreamReport } from '../../src/verify/report.ts';
 import { storeSource } from '../../src/verify/verifications.ts';
 import { verifyLog } from '../../src/verify/verify.ts';
 import { systemTools } from '../../src/write/tools.ts';
+import { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import { bothVerifiers } from '../support/both-verifiers.ts';
 import { OPERATOR } from '../support/facts.ts';
 import { requiredPython } from '../support/numpy.ts';
@@ -286,10 +287,29 @@ async function bundles(vector: Vector): Promise<string[]> {
   return files;
 }
 
-/** The log with the record that must not be there as the last one of the study. */
-function withAltered(vector: Vector, { record, sealed, leaf }: Altered): Vector {
-  const sound = (vector.streams[vector.stream] ?? []).slice(0, revisionOf(record));
-  return { ...vector, streams: { ...vector.streams, [vector.stream]: [...sound, { record, sealed, leaf }] } };
+/** The bundles of each study as it is. */
+const soundBundles = new Map<Vector, Promise<string[]>>();
+
+/** The bundles of the study up to the record that must not be there, with that record. Nothing else in them changes. */
+async function bundlesOfAltered(vector: Vector, { record, sealed, leaf }: Altered): Promise<string[]> {
+  const sound = soundBundles.get(vector) ?? bundles(vector);
+  soundBundles.set(vector, sound);
+  const { stream } = vector;
+  const revision = revisionOf(record);
+  const folder = newFolder();
+  const files: string[] = [];
+  for (const [i, file] of (await sound).entries()) {
+    const content = CONTENTS[i] as Content;
+    const bundle = BundleFiles.unpack(found ?? '', file);
+    bundle.set('checkpoints.txt', '');
+    const row = {
+      ...{ stream, revision, record: Buffer.from(record), leaf: Buffer.from(leaf, 'hex') },
+      sealed: Buffer.from(includedSections(Buffer.from(sealed), content)),
+    };
+    bundle.setRows(stream, [...bundle.rows(stream).slice(0, revision), row]);
+    files.push(await bundle.pack(join(folder, `${content}.zip`)));
+  }
+  return files;
 }
 
 const revisionOf = (record: string): number => JSON.parse(record).revision;
@@ -974,13 +994,14 @@ describe.each(amended)('$study: $about', (vector) => {
     expect(decidedBy(vector, (state) => designOf(state.design, vector))).toEqual(designsIn(vector));
   });
 
-  it.each(vector.altered)('is detected, altered: $about', async (altered) => {
+  it.skipIf(found === undefined).each(vector.altered)('is detected, altered: $about', async (altered) => {
     const divergences: (number | undefined)[] = [];
     const fields: string[] = [];
-    for (const file of await bundles(withAltered(vector, altered))) {
+    for (const file of await bundlesOfAltered(vector, altered)) {
       const args = ['--trust', publicKeyOf(vector)];
-      const isForBoth = found !== undefined && !altered.pattern;
-      const verdict = isForBoth ? (await verifyBoth(file, args)).own : await verifyOurselves(file, args);
+      const verdict = altered.pattern
+        ? await verifyOurselves(file, args)
+        : (await verifyBoth(file, args)).own;
       const divergence = firstDivergence(verdict);
       expect(divergence?.stream ?? vector.stream, verdict.text).toBe(vector.stream);
       expect(verdict.code, verdict.text).toBe(divergence ? 1 : 0);
