@@ -227,8 +227,14 @@ log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%p %m (%c)%n
 `;
 
-/** For a broker that lives a minute: compiling and collecting in parallel costs more processor time than it saves. */
-const JVM = ['-Xmx512m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
+/**
+ * For a broker that lives a minute: compiling and collecting in parallel, and verifying the classes that it loads, cost
+ * more processor time than they save.
+ */
+const JVM = [
+  ...['-Xmx512m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'],
+  ...['-XX:+UnlockDiagnosticVMOptions', '-XX:-BytecodeVerificationRemote'],
+];
 
 /** A key with its certificate in one file, as Kafka wants them, and the certificate alone for its clients. */
 function makeCertificate(certificate: string, keyStore: string): void {
