@@ -56,7 +56,8 @@ try:
     import numpy
     import numpy.random
 except ImportError as missing:
-    print(f"nothing was verified: {missing!r}", file=sys.stderr)
+    hint = f"install it for {sys.executable}, or use another python3"
+    print(f"nothing was verified without numpy: {missing} (hint: {hint})", file=sys.stderr)
     sys.exit(2)
 
 Json = Dict[str, Any]

@@ -194,9 +194,14 @@ describe.skipIf(found === undefined)('urn bundle', () => {
     it('is refused as a bundle if it is not one', () => {
       expect(verify(receipts).code).toBe(2);
       expect(verify(bundles.full, '--checkpoint', bundles.full).code).toBe(2);
+    });
+
+    it('is not verified without numpy, and the message says which python lacks it', () => {
       const broken = newFolder();
       writeFileSync(join(broken, 'numpy.py'), 'raise ImportError("not here")\n');
-      expect(runVerifier(python, [bundles.full], { PYTHONPATH: broken }).code).toBe(2);
+      const { code, stderr } = runVerifier(python, [bundles.full], { PYTHONPATH: broken });
+      expect(code).toBe(2);
+      expect(stderr).toContain('nothing was verified without numpy: not here (hint: install it for /');
     });
   });
 
