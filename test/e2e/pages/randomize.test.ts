@@ -91,10 +91,13 @@ describeInBrowser('randomizing', () => {
     await page.getByText('40–60', { exact: true }).click();
   }
 
+  /** Resolves when the service has answered the dry run, so that what happens to the next POST happens to the real one. */
   async function review(person: Person, id: string) {
     await fillIn(person, id);
     await person.page.getByRole('button', { name: 'Review' }).click();
-    return person.page.getByRole('button', { name: `Randomize ${id} now` });
+    const go = person.page.getByRole('button', { name: `Randomize ${id} now` });
+    await go.waitFor();
+    return go;
   }
 
   const recorded = async (id: string, study = STUDY) =>
