@@ -1,10 +1,11 @@
 /** Refuses requests to any path that could be read in two ways, or are not HTTP/1. */
 import type { Request } from 'express';
+import { JSON_BODY_KIB } from './request/json-body.ts';
 import { HttpProblem } from './request/problem.ts';
 
 /** A request that announces a larger body is refused. The routes with a JSON body read less (request/json-body.ts). */
 const BODY_BYTES = 64 * 1024;
-const TOO_LONG = `The body is longer than ${BODY_BYTES / 1024} KiB (hint: operations with a JSON body accept 16 KiB; the others read only the query string)`;
+const TOO_LONG = `The body is longer than ${BODY_BYTES / 1024} KiB (hint: operations with a JSON body accept ${JSON_BODY_KIB} KiB; the others read only the query string)`;
 const CLOSE = { Connection: 'close' };
 
 /** @throws HttpProblem */

@@ -6,8 +6,9 @@ import type { z } from 'zod';
 import { HttpProblem } from './problem.ts';
 import { type Query, refuseApiKey } from './query.ts';
 
-/** The largest body that is read. */
-const BODY_BYTES = 16 * 1024;
+/** The largest body that is read, in KiB. */
+export const JSON_BODY_KIB = 16;
+const BODY_BYTES = JSON_BODY_KIB * 1024;
 const CLOSE = { Connection: 'close' };
 
 /** What can be checked before the key. @throws HttpProblem 400, 413, 415 */
@@ -87,7 +88,7 @@ function parseJson(text: string): unknown {
 }
 
 function tooLarge(): HttpProblem {
-  return new HttpProblem(413, `The body is longer than ${BODY_BYTES / 1024} KiB`, CLOSE);
+  return new HttpProblem(413, `The body is longer than ${JSON_BODY_KIB} KiB`, CLOSE);
 }
 
 function describe(issue: z.core.$ZodIssue): string {

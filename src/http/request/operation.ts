@@ -1,6 +1,7 @@
 /** Describes an operation of the API for the OpenAPI document. */
 import { z } from 'zod';
 import { DRY_RUN_RESULT } from './dry-run.ts';
+import { JSON_BODY_KIB } from './json-body.ts';
 import { BareUint128 } from './schemas.ts';
 
 export type Json = Record<string, unknown>;
@@ -90,7 +91,7 @@ export function bodyOperation(
 
 export const BODY_ERRORS = {
   400: 'The body is not JSON, lacks a member, or has one that is unknown, given twice or not valid; or there is a parameter in the query string. The message names every problem that the members have.',
-  413: 'The body is longer than 16 KiB',
+  413: `The body is longer than ${JSON_BODY_KIB} KiB`,
   415: 'The body is not JSON by its Content-Type',
 };
 
