@@ -1,12 +1,12 @@
 FROM node:24-bookworm AS build
 WORKDIR /app
-COPY package.json package-lock.json tsconfig.json tsconfig.build.json rolldown.config.mjs ./
+COPY package.json package-lock.json tsconfig.json tsconfig.build.json ./
 COPY bin bin
 COPY src src
 COPY events events
 COPY projections projections
-# Makes the types of the pages' requests. Its workspace belongs to the lock file.
-COPY tools/api-types tools/api-types
+# What builds it. The workspace in it belongs to the lock file.
+COPY tools tools
 RUN npm ci && npm prune --omit=dev --ignore-scripts
 
 FROM node:24-bookworm-slim
@@ -16,6 +16,7 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist/program dist/program
 COPY --from=build /app/dist/pages dist/pages
+COPY --from=build /app/dist/commit.json dist/
 COPY --from=build /app/bin bin
 COPY verifier verifier
 COPY deploy/eventstoredb.mjs deploy/

@@ -5,7 +5,7 @@ import { DomainError } from './base/errors.ts';
 import { printable } from './base/text.ts';
 import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
-import { VERSION } from './cli/version.ts';
+import { versionAndCommit } from './cli/version.ts';
 import { StudiesFileError } from './configuration/finding.ts';
 import { StoreError } from './store/event-store.ts';
 
@@ -24,7 +24,7 @@ const program = new Command('urn')
   .description(
     'Randomization service for clinical trials: an append-only log, replayable allocation by allocation',
   )
-  .version(VERSION)
+  .version(versionAndCommit())
   .showHelpAfterError('(hint: add --help)')
   .addHelpText(
     'after',

@@ -14,7 +14,15 @@ export async function issueFirstKey({ log, address }: Service): Promise<void> {
   const issued = await log.keys.issue({ user: 'admin', scopes: ['read', 'randomize'] }, cliActor());
   if ('refused' in issued) throw new Error(issued.refused);
   const { apiKey } = issued;
+  // What is needed now comes last, where a terminal shows it.
   const lines = [
+    ...firstCheckpoints(log),
+    `Verifier key of this log: ${log.identity.signingKey.publicKey}`,
+    '                       (archive it with the checkpoints, and give it to auditors: urn verify --trust)',
+    'More keys:             urn keys add USER',
+    'A key for an auditor:  urn keys add USER --scope read,audit',
+    '                       (shows generator states, from which the next arm can be computed: for someone who does not enrol)',
+    '',
     `The service is ready at ${address}; its documentation is at ${address}/docs`,
     `For its pages, open ${address} in a browser on this machine and paste the key below.`,
     '',
@@ -23,12 +31,6 @@ export async function issueFirstKey({ log, address }: Service): Promise<void> {
     `  ${apiKey}`,
     '',
     ...tryIt(log, address, apiKey),
-    ...firstCheckpoints(log),
-    `Verifier key of this log: ${log.identity.signingKey.publicKey}`,
-    '                       (archive it with the checkpoints, and give it to auditors: urn verify --trust)',
-    'More keys:             npx urn keys add USER',
-    'A key for an auditor:  npx urn keys add USER --scope read,audit',
-    '                       (shows generator states, from which the next arm can be computed: for someone who does not enrol)',
   ];
   result(lines.join('\n'));
 }

@@ -1,4 +1,4 @@
-/** Builds the pages into dist/pages: hashed names, and beside each file its copies in Brotli and gzip. */
+/** Builds the pages (tools/build.mjs): hashed names, and beside each file its copies in Brotli and gzip. */
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import react from '@vitejs/plugin-react';
@@ -29,8 +29,6 @@ export default defineConfig({
   root: import.meta.dirname,
   plugins: [react(), compressed()],
   build: {
-    outDir: '../../dist/pages',
-    emptyOutDir: true,
     // A data: URL would need an exception in the Content-Security-Policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

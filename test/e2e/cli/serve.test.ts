@@ -58,6 +58,17 @@ describe('the first key', () => {
     expect(storedLog(data).filter(({ record }) => record.type === 'ApiKeyIssued')).toHaveLength(1);
   });
 
+  it('comes at the end of what a start prints: address, key, curl', async () => {
+    const example = { data: newFolder(), cwd: PROJECT, args: ['--first-key'] };
+    await withService(example, async ({ url, output }) => {
+      await within(10_000, async () => output.stdout.includes('curl'));
+      const at = [/Verifier key of this log/, /The service is ready at/, /^ {2}urn_/m, /^ {2}curl .*\n\n$/m];
+      const places = at.map((one) => output.stdout.search(one));
+      expect(places).toEqual(places.filter((place) => place >= 0).toSorted((a, b) => a - b));
+      expect(output.stdout).toContain(`The service is ready at ${url};`);
+    });
+  });
+
   it('has a curl line that works whatever the name of the study', async () => {
     const studies = `
 "Patterned first":

@@ -54,7 +54,7 @@ function onTerminal(args: readonly string[]): Running {
 describe('urn serve on a terminal', () => {
   it('logs lines for people, before and after its own messages', async () => {
     const { output, has, interrupt, ended } = onTerminal(['serve', '--data', newFolder(), '--port', '0']);
-    await has('More keys:');
+    await has('API key for the user');
     const [, url = ''] = /The service is ready at (\S+);/.exec(output()) ?? [];
     await fetch(`${url}/study_config?study=none`);
     await has('route=/study_config');

@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { urn } from '../../support/service.ts';
+import { PROGRAM, urn } from '../../support/service.ts';
 
 const COMMANDS = [
   [],
@@ -61,10 +63,16 @@ describe.concurrent('urn', () => {
       expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`env: URN_${name})`);
   });
 
-  it('--version prints its version', async () => {
+  it('--version prints its version, and the commit that it was built from', async () => {
+    const here = dirname(dirname(PROGRAM));
+    const inGit = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: here, encoding: 'utf8' });
     expect(await urn(['--version'])).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/),
+      stdout: expect.stringMatching(
+        inGit.status === 0
+          ? new RegExp(`^\\d+\\.\\d+\\.\\d+ \\(commit ${inGit.stdout.trim()}\\b.*\\)\\n$`)
+          : /^\d+\.\d+\.\d+ \(commit not known: it was not built in a checkout of git\)\n$/,
+      ),
     });
   });
 

@@ -1,0 +1,135 @@
+/** What builds the program, for npm ci, npm start and the tests. */
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { filesIn, installBuild, removeLeftOver } from '../../tools/install-build.mjs';
+import { copyProject } from '../support/project-copy.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+
+function node(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  return { status, output: stdout + stderr };
+}
+
+/** @returns the exit code */
+function start(...args: string[]): Promise<number | null> {
+  return new Promise((resolve) => spawn(process.execPath, args, { stdio: 'ignore' }).once('close', resolve));
+}
+
+describe('npm run build', () => {
+  const copy = newFolder();
+  const build = () => node(join(copy, 'tools/build.mjs'));
+  const built = () => statSync(join(copy, 'dist/program/main.js')).mtimeMs;
+  beforeAll(() => copyProject(copy));
+
+  it('does nothing, and says nothing, if the sources are those of the last build, whenever they were written', () => {
+    const before = built();
+    const future = new Date(Date.now() + 60_000);
+    utimesSync(join(copy, 'src/main.ts'), future, future);
+    expect(build()).toEqual({ status: 0, output: '' });
+    expect(built()).toBe(before);
+  });
+
+  it('shows everything if it fails, and leaves the program that was there', () => {
+    const before = built();
+    const good = join(copy, 'src/main.ts');
+    cpSync(good, `${good}.good`);
+    appendFileSync(good, "\nexport const wrong: number = 'text';\n");
+    const { status, output } = build();
+    expect(status).toBe(1);
+    expect(output).toMatch(/src\/main\.ts.*TS2322: Type 'string' is not assignable to type 'number'/);
+    expect(output).toContain('could not be built');
+    expect(built()).toBe(before);
+    expect(readdirSync(join(copy, 'dist')).filter((name) => name.startsWith('next'))).toEqual([]);
+    expect(node(join(copy, 'bin/urn.js'), '--version').status).toBe(0);
+    cpSync(`${good}.good`, good);
+    rmSync(`${good}.good`);
+  });
+
+  it('names no commit where there is none: in a folder that is no checkout', () => {
+    expect(build()).toEqual({ status: 0, output: '' });
+    expect(node(join(copy, 'bin/urn.js'), '--version').output).toMatch(
+      /^\d+\.\d+\.\d+ \(commit not known: it was not built in a checkout of git\)\n$/,
+    );
+  });
+
+  it('names the commit in a checkout, and says so if the sources are not as in it; meanwhile the program starts', async () => {
+    const git = (...args: string[]) =>
+      spawnSync('git', ['-c', 'user.name=x', '-c', 'user.email=x', ...args], { cwd: copy, encoding: 'utf8' });
+    git('init');
+    git('add', '.');
+    git('commit', '--message', 'x');
+    const commit = git('rev-parse', 'HEAD').stdout.trim();
+    const version = () => node(join(copy, 'bin/urn.js'), '--version').output;
+    expect(build()).toEqual({ status: 0, output: '' });
+    expect(version()).toContain(`(commit ${commit})`);
+    writeFileSync(join(copy, 'src/unused.txt'), '');
+    const building = spawn(process.execPath, [join(copy, 'tools/build.mjs')], { stdio: 'ignore' });
+    const ended = new Promise((resolve) => building.once('close', resolve));
+    while (building.exitCode === null)
+      expect(await start(join(copy, 'bin/urn.js'), 'serve', '--help')).toBe(0);
+    expect(await ended).toBe(0);
+    expect(version()).toContain(`(commit ${commit}, with changes that are in no commit)`);
+    expect(await start(join(copy, 'bin/urn.js'), 'serve', '--help')).toBe(0);
+  });
+});
+
+describe('a new build takes the place of the present one', () => {
+  /** As the build leaves it: an entry that names the others, whose names change with their content. */
+  function makeBuild(folder: string, which: string) {
+    mkdirSync(join(folder, 'assets'), { recursive: true });
+    writeFileSync(
+      join(folder, 'main.mjs'),
+      `import { one } from './one-${which}.mjs';\nconst { two } = await import('./assets/two-${which}.mjs');\nconsole.log(one, two);\n`,
+    );
+    writeFileSync(join(folder, `one-${which}.mjs`), `export const one = '${which}';\n`);
+    writeFileSync(join(folder, `assets/two-${which}.mjs`), `export const two = '${which}';\n`);
+    writeFileSync(join(folder, 'assets/same.mjs'), '');
+  }
+  function twoBuilds() {
+    const [next, present] = [join(newFolder(), 'next'), join(newFolder(), 'present')];
+    makeBuild(next, 'new');
+    makeBuild(present, 'old');
+    return { next, present, old: filesIn(present) };
+  }
+  const shown = (folder: string) => node(join(folder, 'main.mjs')).output.trim();
+
+  it('whole, at every moment: what starts is all old or all new', () => {
+    const { next, present } = twoBuilds();
+    const started = [shown(present)];
+    for (const _ of installBuild(next, present)) started.push(shown(present));
+    expect(new Set(started)).toEqual(new Set(['old old', 'new new']));
+    expect(started.at(-1)).toBe('new new');
+    expect(started.toSorted().toReversed()).toEqual(started);
+    expect(filesIn(next)).toEqual([]);
+  });
+
+  it('and leaves to a program that has begun to start the files that it has yet to load, until the build after', () => {
+    const { next, present, old } = twoBuilds();
+    for (const _ of installBuild(next, present));
+    for (const file of old) expect(existsSync(join(present, file)), file).toBe(true);
+    const now = ['assets/same.mjs', 'assets/two-new.mjs', 'main.mjs', 'one-new.mjs'];
+    removeLeftOver(present, now);
+    expect(filesIn(present)).toEqual(now);
+  });
+
+  it('at once where there was none', () => {
+    const { next } = twoBuilds();
+    const present = join(newFolder(), 'none');
+    for (const _ of installBuild(next, present));
+    expect(shown(present)).toBe('new new');
+  });
+});
