@@ -65,15 +65,20 @@ export function measureDeciding({ sizes, rounds, allocations }: DecidingPlan): F
 /** For each size, the state after that many participants. */
 function statesOf(sizes: readonly number[]): StudyState[] {
   return sizes.map((size) => {
-    const registered = studyDecider.decide(
-      { status: 'unregistered' },
-      { type: 'register', studyId: LOG_ID, configuration: STUDY, seed: 1n << 100n, seedSource: 'configured' },
-    );
-    let state: StudyState = { status: 'unregistered' };
-    if (registered.fact) state = studyDecider.evolve(state, eventOf(registered.fact, 0));
+    let state = registeredState();
     for (let i = 0; i < size; i++) state = allocateOne(state, `earlier-${i}`, i + 1, false);
     return state;
   });
+}
+
+/** The study, without participants. */
+export function registeredState(): StudyState {
+  const { fact } = studyDecider.decide(
+    { status: 'unregistered' },
+    { type: 'register', studyId: LOG_ID, configuration: STUDY, seed: 1n << 100n, seedSource: 'configured' },
+  );
+  if (!fact) throw new Error('the study was not registered');
+  return studyDecider.evolve({ status: 'unregistered' }, eventOf(fact, 0));
 }
 
 /** Microseconds per allocation. */
@@ -86,7 +91,7 @@ function time(base: StudyState, allocations: number, withRecord: boolean): numbe
   return ((performance.now() - started) * 1000) / allocations;
 }
 
-function allocateOne(
+export function allocateOne(
   state: StudyState,
   participantId: string,
   revision: number,
@@ -102,7 +107,7 @@ function allocateOne(
 
 type StudyFact = NonNullable<ReturnType<typeof studyDecider.decide>['fact']>;
 
-function eventOf(fact: StudyFact, revision: number): LogEvent {
+export function eventOf(fact: StudyFact, revision: number): LogEvent {
   const at = tools.now().toISOString();
   return { id: tools.newId(), log: LOG_ID, stream: `study-${LOG_ID}`, revision, at, actor: ACTOR, ...fact };
 }

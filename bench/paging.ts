@@ -1,5 +1,5 @@
 /** Measures what the web pages ask of a long list (a page in each order, a search, the charts), and whom that delays. */
-import { get } from 'node:http';
+import { startAsking, timed } from './asking.ts';
 import { type Figure, median, pairedRatio } from './figures.ts';
 import { populate } from './populate.ts';
 import type { Processes } from './processes.ts';
@@ -54,22 +54,6 @@ export async function measurePaging(processes: Processes, plan: PagingPlan): Pro
   return [...figures, { ...delay, target: { relation: 'below', value: 100 } }];
 }
 
-/** Keeps asking for something short. `stop` returns how long the longest answer took, in ms. */
-function startAsking(port: number): { stop(): Promise<number> } {
-  let isStopped = false;
-  let longest = 0;
-  const asking = (async () => {
-    while (!isStopped) longest = Math.max(longest, await timed(port, 'GET', '/healthz', {}));
-  })();
-  return {
-    stop: async () => {
-      isStopped = true;
-      await asking;
-      return longest;
-    },
-  };
-}
-
 function listed(parameters: Readonly<Record<string, string>>): string {
   return `/study_participants?${new URLSearchParams({ study: STUDY.name, 'urn.limit': '50', ...parameters })}`;
 }
@@ -78,20 +62,4 @@ function randomize(port: number, apiKey: string, id: string): Promise<number> {
   const levels = Object.fromEntries(STUDY.factors.map(({ name, levels: [level = ''] }) => [name, level]));
   const query = new URLSearchParams({ study: STUDY.name, id, ...levels });
   return timed(port, 'POST', `/study_participants?${query}`, { 'X-API-Key': apiKey });
-}
-
-/** How long the answer took to its last byte, in ms. */
-function timed(port: number, method: string, path: string, headers: Record<string, string>): Promise<number> {
-  const started = performance.now();
-  return new Promise((resolve, reject) => {
-    const options = { port, host: '127.0.0.1', method, path, headers, agent: false };
-    const request = get(options, (response) => {
-      response.resume();
-      response.once('end', () => {
-        if (response.statusCode === 200) resolve(performance.now() - started);
-        else reject(new Error(`${method} ${path.split('?')[0]} answered ${response.statusCode}`));
-      });
-    });
-    request.once('error', reject);
-  });
 }

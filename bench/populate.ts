@@ -1,8 +1,9 @@
 /** Fills a log without HTTP: the service's own write path, on the service's own store. */
-
+import { randomBytes } from 'node:crypto';
 import type { Scope } from '../events/access.ts';
 import type { Actor } from '../events/record.ts';
 import { type LogSettings, type OpenLog, openLog } from '../src/open/open-log.ts';
+import { MAX_CODES } from '../src/study/packs.ts';
 import { randomLevels, STUDY } from './study.ts';
 
 const CLI: Actor = { cli: true, user: 'bench' };
@@ -43,6 +44,37 @@ export async function populate(
   } finally {
     await log.close();
   }
+}
+
+/** Registers packs of every arm, in turn, that anybody can get. */
+export async function addPacks(settings: LogSettings, number: number): Promise<void> {
+  const log = await openLog(settings, CLI);
+  try {
+    await log.rebuild();
+    const stream = log.studies.streamOf(STUDY.name);
+    const packs = packsOf(number);
+    for (let list = 1; packs.length > 0; list++) {
+      const entries = packs.splice(0, MAX_CODES);
+      const command = {
+        type: 'register-codes',
+        list,
+        key: randomBytes(16).toString('hex'),
+        entries,
+      } as const;
+      await log.studies.submit(stream, command, CLI);
+    }
+  } finally {
+    await log.close();
+  }
+}
+
+/** The same number of each arm. */
+export function packsOf(number: number): { readonly code: string; readonly treatment: string }[] {
+  const { treatments } = STUDY;
+  return Array.from({ length: number }, (_, i) => ({
+    code: `P-${100_000 + i}`,
+    treatment: treatments[i % treatments.length] ?? '',
+  }));
 }
 
 async function randomizer({ keys, runner }: OpenLog): Promise<Actor> {

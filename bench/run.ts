@@ -8,6 +8,7 @@ import { measureAgainst } from './against.ts';
 import { measureDeciding } from './deciding.ts';
 import { type Figure, isMet, table } from './figures.ts';
 import { measureInstances } from './instances.ts';
+import { measurePacks } from './packs.ts';
 import { measurePaging } from './paging.ts';
 import { measurePosts } from './posts.ts';
 import { Processes } from './processes.ts';
@@ -65,6 +66,7 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
       rounds: quick ? 2 : 9,
       allocations: quick ? 3_200 : 12_800,
     }),
+  packs: (processes) => measurePacks(processes, { free: 4000, posts: 100, rounds: quick ? 3 : 9 }),
   instances: (processes) =>
     measureInstances(processes, {
       ...(quick ? { rounds: 1, measuredMs: 1000 } : { rounds: 3, measuredMs: 2000 }),

@@ -34,7 +34,12 @@ export interface Judged {
   readonly amendment?: number | undefined;
 }
 
-export interface Randomize extends Repeatable, Judged {
+/** A command that replay makes from a record. A record must show less than a request must fulfil. */
+export interface Replayed {
+  readonly isRecorded?: boolean | undefined;
+}
+
+export interface Randomize extends Repeatable, Judged, Replayed {
   readonly type: 'randomize';
   readonly participantId: string;
   /** One level per factor, in the order of the design, under their current names. */
@@ -179,14 +184,12 @@ export interface RegisterCodes {
 }
 
 /** A participant's pack cannot be used. */
-export interface ReplaceCode extends AboutParticipant {
+export interface ReplaceCode extends AboutParticipant, Replayed {
   readonly type: 'replace-code';
   readonly code: string;
   readonly cause: ReplacementCause;
   /** Whether the person who asks may know which treatment each pack holds. */
   readonly isSupply: boolean;
-  /** The replacement, where the lists are known; undefined if there is none. */
-  readonly by?: string | undefined;
 }
 
 /** Packs must no longer be given out. */

@@ -31,7 +31,7 @@ import {
   type Life,
   requestSection,
 } from './life.ts';
-import { replacementProblem, replacingProblem } from './packs.ts';
+import { replacementProblem } from './packs.ts';
 
 type Of<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
 type StateFact = Of<'StudyPaused' | 'StudyResumed' | 'StudyClosed' | 'StudyReopened'>;
@@ -140,10 +140,7 @@ function problemOfFact(
   if (isUnblinding(fact)) return unblindingProblem(life, fact);
   if (fact.type !== 'CodeReplaced') return correctionProblem(life, fact, participant);
   if (command.type !== 'replace-code') return undefined;
-  return (
-    replacementProblem(participant, command) ??
-    (command.by === undefined ? { type: 'no-code' } : replacingProblem(life, fact.data))
-  );
+  return replacementProblem(participant, command);
 }
 
 /** A site may record that a participant moves to it, but must not be able to find out levels by trying. */
@@ -233,8 +230,9 @@ function participantFact(
       return { fact, outcome: { type: 'unblinding-reported', participantId } };
     }
     case 'replace-code': {
-      const { by = '', cause, code } = command;
-      const data = { by, cause, code, ...about };
+      const { cause, code } = command;
+      // The pack is chosen by whoever knows the lists, once nothing else is wrong.
+      const data = { by: '', cause, code, ...about };
       const fact = { type: 'CodeReplaced' as const, data, sections: requestSection(command) };
       return { fact, outcome: { type: 'code-replaced', participantId, moves: false } };
     }

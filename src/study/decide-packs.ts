@@ -1,6 +1,7 @@
 /** Decides the commands that need the lists of packs, which are sealed. Pure, like decide.ts. */
 import type { StudyFact } from '../../events/catalogue.ts';
 import { openTreatments } from '../../projections/design.ts';
+import { currentLevels } from '../../projections/enrolled.ts';
 import type { Decision } from '../write/decider.ts';
 import {
   type Force,
@@ -8,17 +9,19 @@ import {
   type LifeCommand,
   type PackCommand,
   type RegisterCodes,
+  type ReplaceCode,
   type StudyOutcome,
   type WithdrawCodes,
 } from './commands.ts';
-import { askedAgain, stateProblem } from './decide-life.ts';
+import { askedAgain, decideLife, stateProblem } from './decide-life.ts';
 import { isPackWithin } from './key-limits.ts';
-import { holderOf, requestSection } from './life.ts';
-import { isFor, isFree, listProblem, type Pack, replacementFor } from './packs.ts';
+import { requestSection } from './life.ts';
+import { isFor, isFree, lacksPacks, listProblem, type Pack, packFor } from './packs.ts';
 import type { RegisteredState } from './state.ts';
 
 type PackFact = Extract<StudyFact, { type: 'CodesRegistered' | 'CodesWithdrawn' }>;
 type PackDecision = Decision<PackFact, StudyOutcome>;
+type ReplacementDecision = Decision<Extract<StudyFact, { type: 'CodeReplaced' }>, StudyOutcome>;
 
 /** The most bytes that the entries of one record may take. */
 export const MAX_BYTES = 200_000;
@@ -91,14 +94,36 @@ function withdrawCodes(state: RegisteredState, command: WithdrawCodes): PackDeci
   return problem ? { outcome: problem } : { fact, outcome: { type: 'codes-withdrawn' } };
 }
 
+/** The pack is chosen last, so that no refusal takes longer for one participant than for another. */
+export function decideReplacement(state: RegisteredState, command: ReplaceCode): ReplacementDecision {
+  const tried = triedReplacement(state, command);
+  const { fact } = tried;
+  const participant = fact && state.enrolled.get(fact.data.participantId);
+  if (!participant) return tried;
+  const { participantId, pack } = participant;
+  const arm = pack?.treatment ?? '';
+  const by = packFor(state, currentLevels(participant), arm, participantId, command.isRecorded);
+  if (by === undefined) return { outcome: { type: 'no-code' } };
+  return { ...tried, fact: { ...fact, data: { ...fact.data, by } } };
+}
+
+/**
+ * Everything but the choice of the pack, and so all that a dry run does. Without the right to know what packs hold, every
+ * arm needs one, or a refusal would tell whose arm has none left.
+ */
+export function triedReplacement(state: RegisteredState, command: ReplaceCode): ReplacementDecision {
+  const { fact, outcome } = decideLife(state, command);
+  if (fact?.type !== 'CodeReplaced') return { outcome };
+  const participant = state.enrolled.get(fact.data.participantId);
+  const own = participant?.pack?.treatment ?? '';
+  const arms = command.isSupply ? [own] : state.design.treatments;
+  const levels = participant ? currentLevels(participant) : [];
+  return lacksPacks(state, levels, arms) ? { outcome: { type: 'no-code' } } : { fact, outcome };
+}
+
 /** The command, completed with what only the lists of packs tell. */
 export function withPacks(state: RegisteredState, command: LifeCommand): LifeCommand {
   switch (command.type) {
-    case 'replace-code': {
-      const participant = holderOf(state, command.participantId);
-      const by = participant && replacementFor(state, participant, command.isSupply);
-      return { ...command, by };
-    }
     case 'reveal': {
       const { code, where } = command;
       const pack = code === undefined ? undefined : state.packs.get(code);

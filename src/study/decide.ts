@@ -18,11 +18,11 @@ import type {
 } from './commands.ts';
 import { decideImport } from './decide-import.ts';
 import { decideLife } from './decide-life.ts';
-import { decidePacks, withFreePack, withPacks } from './decide-packs.ts';
+import { decidePacks, decideReplacement, triedReplacement, withFreePack, withPacks } from './decide-packs.ts';
 import { levelRefusal, namedLevels } from './levels.ts';
 import { answeredBefore, holderOf, isAmendedSince, requestSection } from './life.ts';
 import { fullLimit } from './limits.ts';
-import { freePacks, packFor } from './packs.ts';
+import { lacksPacks, packFor } from './packs.ts';
 import { evolve, fork, levelIndexes, type RegisteredState, type StudyState } from './state.ts';
 
 type StudyDecision = Decision<StudyFact, StudyOutcome>;
@@ -42,6 +42,8 @@ export function decide(state: StudyState, command: StudyCommand): StudyDecision 
     case 'register-codes':
     case 'withdraw-codes':
       return decidePacks(state, command);
+    case 'replace-code':
+      return decideReplacement(state, command);
     default:
       return decideLife(state, withPacks(state, command));
   }
@@ -73,7 +75,7 @@ function randomize(state: RegisteredState, command: Randomize): StudyDecision {
   const { treatment, draw } = allocate(urnDesign, counts, levelIndexes(state, levels), bgState);
   const named = namedLevels(design, levels);
   const code =
-    state.lists === 0 ? undefined : packFor(freePacks(state, levels).get(treatment), participantId)?.code;
+    state.lists === 0 ? undefined : packFor(state, levels, treatment, participantId, command.isRecorded);
   return {
     fact: {
       type: 'ParticipantRandomized',
@@ -114,26 +116,31 @@ function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutc
   if (closed) return closed;
   const limit = fullLimit(state.filled, state.design, levels);
   if (limit) return { type: 'full', limit };
-  return state.lists > 0 && lacksPacks(state, levels) ? { type: 'no-code' } : undefined;
-}
-
-/** Nothing is drawn unless every arm that could be drawn has a pack, so that nobody can fish for another arm. */
-function lacksPacks(state: RegisteredState, levels: readonly string[]): boolean {
-  const free = freePacks(state, levels);
-  return openTreatments(state.design).some((treatment) => !free.has(treatment));
+  // Nothing is drawn unless every arm that could be drawn has a pack, so that nobody can fish for another arm.
+  const isLacking = state.lists > 0 && lacksPacks(state, levels, openTreatments(state.design));
+  return isLacking ? { type: 'no-code' } : undefined;
 }
 
 export type Tried = Randomize | LifeCommand | PackCommand;
 
-/** What the outcome of a command would be, without drawing anything. */
+/** What the outcome of a command would be, without drawing anything or choosing a pack. */
 export function tryOut(state: StudyState, command: Tried): StudyOutcome {
   if (state.status === 'unregistered') return { type: 'not-registered' };
-  if (command.type === 'register-codes' || command.type === 'withdraw-codes')
-    return decidePacks(state, command).outcome;
-  if (command.type === 'force') return decideLife(state, withFreePack(state, command)).outcome;
-  if (command.type !== 'randomize') return decideLife(state, withPacks(state, command)).outcome;
-  const { participantId } = command;
-  return randomizeRefusal(state, command) ?? { type: 'randomized', participantId };
+  switch (command.type) {
+    case 'randomize': {
+      const { participantId } = command;
+      return randomizeRefusal(state, command) ?? { type: 'randomized', participantId };
+    }
+    case 'register-codes':
+    case 'withdraw-codes':
+      return decidePacks(state, command).outcome;
+    case 'replace-code':
+      return triedReplacement(state, command).outcome;
+    case 'force':
+      return decideLife(state, withFreePack(state, command)).outcome;
+    default:
+      return decideLife(state, withPacks(state, command)).outcome;
+  }
 }
 
 /**

@@ -17,9 +17,10 @@ import { microsecondsOf } from '../base/instant.ts';
 import { Counts, NO_LEVEL } from '../urn/counts.ts';
 import type { UrnDesign } from '../urn/kernel.ts';
 import { ForkableMap } from './forkable-map.ts';
+import { FreePacks } from './free-packs.ts';
 import { type Steps, stepsAfter } from './import-proof.ts';
 import { type Allocated, forkOfLife, type Life, lifeAfter, newLife, slotOf } from './life.ts';
-import type { Packs } from './packs.ts';
+import { isFree, type Packs } from './packs.ts';
 import { urnDesignOf } from './urn-design.ts';
 
 export interface RegisteredState extends Life {
@@ -30,6 +31,7 @@ export interface RegisteredState extends Life {
   readonly counts: Counts;
   readonly packs: Packs['packs'];
   readonly withdrawn: Packs['withdrawn'];
+  readonly free: Packs['free'];
   /** The state at the registration. */
   readonly seedState: BgState;
   /** State of the generator after the last allocation. Changed in place: a copy for each allocation would cost more. */
@@ -70,6 +72,7 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
       counts: new Counts(life.design),
       packs: new ForkableMap(),
       withdrawn: new ForkableMap(),
+      free: new FreePacks(),
       seedState: event.sections.generator.bgState,
       bgState: event.sections.generator.bgState,
     };
@@ -82,6 +85,7 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
       const levels = levelIndexes(state, levelsByFactor(event.data.levels, after.design.factors));
       after.counts.add(levels, slotOf(event, after.design));
       after.bgState = event.sections.draw.bgStateAfter;
+      takePack(after, event.data.code);
       return after;
     }
     case 'AllocationForced':
@@ -98,14 +102,16 @@ export function evolve(state: StudyState, event: LogEvent): StudyState {
         levelIndexes: indexesOf(after.design),
         urnDesign: urnDesignOf(after.design),
       });
-    case 'CodesRegistered': {
-      const { key, entries } = event.sections.codes;
-      const { where } = event.data;
-      for (const { code, treatment } of entries) after.packs.set(code, { code, treatment, where, key });
-      return after;
-    }
+    case 'CodesRegistered':
+      return withList(after, event);
     case 'CodesWithdrawn':
-      for (const code of event.sections.withdrawn.codes) after.withdrawn.set(code, true);
+      for (const code of event.sections.withdrawn.codes) {
+        after.withdrawn.set(code, true);
+        takePack(after, code);
+      }
+      return after;
+    case 'CodeReplaced':
+      takePack(after, event.data.by);
       return after;
     case 'StudyRecovered':
       return { ...after, bgState: event.sections.generator.bgState };
@@ -130,6 +136,28 @@ function importedBy(
     generator: sections.generator.bgState,
     steps: [beginning],
   };
+}
+
+function withList(after: RegisteredState, { data, sections }: Of<'CodesRegistered'>): RegisteredState {
+  const { key, entries } = sections.codes;
+  const { where } = data;
+  const keyBytes = Buffer.from(key, 'hex');
+  const packs = entries.map(({ code, treatment }) => {
+    return { code, treatment, where, keyBytes, codeBytes: Buffer.from(code) };
+  });
+  for (const pack of packs) after.packs.set(pack.code, pack);
+  after.free.add(
+    packs.filter(({ code }) => isFree(after, code)),
+    where,
+    after.design,
+  );
+  return after;
+}
+
+/** No pack is ever free again. */
+function takePack({ packs, free, design }: RegisteredState, code: string | undefined): void {
+  const pack = code === undefined ? undefined : packs.get(code);
+  if (pack) free.take(pack, design);
 }
 
 /** Counts the row, and keeps what the next one may have been drawn from. */
@@ -175,6 +203,7 @@ function indexesOf({ factors }: Design): readonly ReadonlyMap<string, number>[] 
 function forced(after: RegisteredState, { data }: Of<'AllocationForced'>): RegisteredState {
   const participant = after.enrolled.get(data.participantId);
   if (participant) count(after, participant, 1);
+  takePack(after, data.code);
   return after;
 }
 
@@ -207,8 +236,11 @@ export function levelIndexes(state: RegisteredState, levels: readonly string[]):
 /** A state to decide a batch against. It may be dropped. The original must not change while the fork is in use. */
 export function fork(state: StudyState): StudyState {
   if (state.status === 'unregistered') return state;
-  const { counts, packs, withdrawn } = state;
-  return { ...forkOfLife(state), counts: counts.fork(), packs: packs.fork(), withdrawn: withdrawn.fork() };
+  const { counts, packs, withdrawn, free } = state;
+  return {
+    ...{ ...forkOfLife(state), counts: counts.fork() },
+    ...{ packs: packs.fork(), withdrawn: withdrawn.fork(), free: free.fork() },
+  };
 }
 
 /** Folds a record that is not written. @param state may be changed, so pass a fork */

@@ -1,7 +1,7 @@
 /**
  * The one write path. Each process has one writer per stream. The writer works in rounds:
  *
- *   1. Take commands from the queue, limited in number and bytes.
+ *   1. Take commands from the queue, limited in number, bytes and time.
  *   2. Decide each command in turn against a tentative state, which is a fork of the folded one.
  *   3. Append all decided facts in one call, directly after the folded revision.
  *   4. If they were written, fold the new events so that every reader sees them, and then answer.
@@ -40,7 +40,7 @@ export interface WriterTools {
   readonly newId: () => string;
   /** 128 random bits in lower-case hex. */
   readonly newSalt: () => string;
-  /** Waits for `ms`: the jittered delay between retries. */
+  /** Waits for `ms`: the jittered delay between retries, and the turn of the rest of the process. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
@@ -49,6 +49,8 @@ export interface WriterLimits {
   readonly queue: number;
   readonly batchCommands: number;
   readonly batchBytes: number;
+  /** How long commands may be decided before the rest of the process has its turn, in ms. */
+  readonly turnMs: number;
   /** How long a command may take from submission to answer, in ms. */
   readonly deadlineMs: number;
   /** How long one append may take before it counts as unclear, in ms. */
@@ -59,6 +61,7 @@ export const DEFAULT_LIMITS: WriterLimits = {
   queue: 10_000,
   batchCommands: 1000,
   batchBytes: 512 * 1024,
+  turnMs: 25,
   deadlineMs: 15_000,
   appendTimeoutMs: 5_000,
 };
@@ -80,6 +83,12 @@ export interface Written<Outcome> {
 
 /** Up to this many waiting commands go into one batch. */
 const SMALL_BATCH = 32;
+
+/**
+ * How long the rest of the process has its turn, in ms. Node accepts one connection each time around its event loop, so a
+ * single time would leave all others of a burst waiting for the next decisions.
+ */
+const REST_MS = 5;
 
 const TOO_LATE = 'the log was too slow, or other processes were always faster; send the same request again';
 
@@ -118,6 +127,8 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   /** Unanswered commands, by the ids of all events attempted for them. */
   readonly #attempted = new Map<string, Item<Command, Outcome>>();
   #working: Promise<void> | undefined;
+  /** Deciding the last batch took as long as it may. */
+  #isTurnOver = false;
 
   constructor(parts: {
     store: EventStore;
@@ -168,6 +179,8 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     // Commands that arrive in the same turn of the event loop go into one batch.
     await new Promise(setImmediate);
     while (this.#queue.length > 0) {
+      if (this.#isTurnOver) await this.#tools.pause(REST_MS);
+      this.#isTurnOver = false;
       const items = this.#queue.splice(0, this.#batchSize());
       try {
         const left = await this.#round(items);
@@ -226,7 +239,9 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     };
     let state = this.#decider.fork(this.#folded.state);
     let bytes = 0;
+    const end = performance.now() + this.#limits.turnMs;
     for (const item of items) {
+      if (batch.answers.length > 0 && performance.now() >= end) break;
       if (item.landed) {
         const { landed } = item;
         batch.answers.push({ item, answer: () => item.resolve(landed) });
@@ -263,6 +278,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         batch.answers.push({ item, answer: () => item.reject(error as Error) });
       }
     }
+    this.#isTurnOver = performance.now() >= end;
     return batch;
   }
 

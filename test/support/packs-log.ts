@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Level } from '../../events/study.ts';
 import type { StudyCommand } from '../../src/study/commands.ts';
-import { freePacks } from '../../src/study/packs.ts';
 import { APPROVAL, CITY, COOK, DUPAGE, FEMALE, MALE, renamed, SITE } from './amended-log.ts';
 import { closed } from './arms-log.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
@@ -125,9 +124,12 @@ export function makePacksLog(folder: string): Promise<PacksLog> {
         ...{ type: 'reveal', code, category: 'emergency', reveal: randomUUID() },
         grounds: { reason: 'a child swallowed it' },
       });
-    /** The first free pack of an arm for women of a site. */
-    const free = (treatment: string, site: string) =>
-      freePacks(state(), [FEMALE, site]).get(treatment)?.[0]?.code ?? '';
+    /** Codes of the free packs of an arm for women of a site. */
+    const allFree = (treatment: string, site: string) =>
+      state()
+        .free.for([FEMALE, site], state().design)
+        .flatMap((pack) => (pack.treatment === treatment ? [pack.code] : []));
+    const free = (treatment: string, site: string) => allFree(treatment, site)[0] ?? '';
     await enrol('001', FEMALE, COOK);
     await register(1);
     await enrol('002', FEMALE, COOK);
@@ -155,8 +157,7 @@ export function makePacksLog(folder: string): Promise<PacksLog> {
       ...{ type: 'amend', amendment: 1, changes: [renamed(SITE, COOK, CITY), closed(C)], history: 'keep' },
       ...{ reason: 'protocol 2', approvals: [APPROVAL] },
     });
-    const ofLast = [...freePacks(state(), [FEMALE, CITY]), ...freePacks(state(), [FEMALE, DUPAGE])];
-    const codes = new Set(ofLast.flatMap(([arm, ofArm]) => (arm === C ? ofArm.map(({ code }) => code) : [])));
+    const codes = new Set([CITY, DUPAGE].flatMap((site) => allFree(C, site)));
     await by('operator', { type: 'withdraw-codes', codes: [...codes], reason: 'the arm is closed' });
     await enrol('005', MALE, CITY);
     await register(4);

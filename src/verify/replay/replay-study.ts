@@ -135,7 +135,7 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
       const { cause, code, participantId } = event.data;
       const idempotencyKey = event.sections.request?.idempotencyKey;
       return {
-        ...{ type: 'replace-code', cause, code, participantId, isSupply },
+        ...{ type: 'replace-code', cause, code, participantId, isSupply, isRecorded: true },
         ...{ user: event.actor.user, idempotencyKey },
       };
     }
@@ -157,6 +157,7 @@ function randomizeCommandOf(event: Of<'ParticipantRandomized'>, factors: Factors
     levels: levelsByFactor(event.data.levels, factors),
     user: event.actor.user,
     idempotencyKey: event.sections.request?.idempotencyKey,
+    isRecorded: true,
   };
 }
 

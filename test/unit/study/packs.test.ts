@@ -13,7 +13,9 @@ import type {
   VoidAllocation,
   WithdrawCodes,
 } from '../../../src/study/commands.ts';
-import { tryOut } from '../../../src/study/decide.ts';
+import { studyDecider, tryOut } from '../../../src/study/decide.ts';
+import { isFor, isFree } from '../../../src/study/packs.ts';
+import type { RegisteredState } from '../../../src/study/state.ts';
 import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
 import { CONFIGURATION, LEVELS } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
@@ -312,6 +314,21 @@ describe('a code-break by pack', () => {
   });
 });
 
+/** As they are kept. */
+const freeCodes = (state: RegisteredState, site: string) =>
+  state.free
+    .for(['Male', site], state.design)
+    .map(({ code }) => code)
+    .toSorted();
+
+/** Among all that were ever registered. */
+const foundCodes = (state: RegisteredState, site: string) =>
+  [...state.packs.entries()]
+    .flatMap(([code, pack]) =>
+      isFree(state, code) && isFor(pack, state.design, ['Male', site]) ? [code] : [],
+    )
+    .toSorted();
+
 describe('any life of a study with packs', () => {
   const ids = fc.stringMatching(/^[a-f]$/);
   const codes = fc.tuple(fc.nat(2), fc.nat(5)).map(([arm, n]) => `P${arm}-${n}`);
@@ -349,9 +366,11 @@ describe('any life of a study with packs', () => {
         const [trial, compact] = [new TrialRun(), new TrialRun()];
         const enrolled = new CompactParticipants(registeredDesign(CONFIGURATION));
         compact.state = { ...compact.registered, enrolled };
-        for (const first of [register(packs(every(6))), ...steps.map((one) => one)]) {
+        for (const [n, first] of [register(packs(every(6))), ...steps].entries()) {
           const command = typeof first === 'function' ? first(trial) : first;
           expect(compact.ask(command)).toEqual(trial.ask(command));
+          // As in batches, which are decided on forks.
+          if (n % 4 === 0) trial.state = studyDecider.fork(trial.state);
         }
         expect(compact.facts).toEqual(trial.facts);
         const given = trial.facts.flatMap((fact) => {
@@ -363,6 +382,8 @@ describe('any life of a study with packs', () => {
         for (const { pack, treatment } of trial.list.inOrder)
           if (pack) expect(trial.registered.packs.get(pack.code)?.treatment).toBe(treatment);
         for (const code of given) expect(trial.registered.withdrawn.get(code)).toBeUndefined();
+        for (const site of [COOK, DUPAGE])
+          expect(freeCodes(trial.registered, site)).toEqual(foundCodes(trial.registered, site));
       }),
       { numRuns: 200 },
     );

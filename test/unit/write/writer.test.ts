@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { DomainError } from '../../../src/base/errors.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import type { StudyCommand } from '../../../src/study/commands.ts';
@@ -159,6 +159,30 @@ describe('commands that arrive together', () => {
     const all = await scene({ batchBytes: 1 });
     await Promise.all(['001', '002'].map((id) => all.here.submit(randomize(id))));
     expect(all.store.sent.map(({ records }) => records.length)).toEqual([1, 1]);
+  });
+
+  it('leave turns to other work if deciding takes long, whether they are written or refused', async () => {
+    for (const isRefused of [false, true]) {
+      const all = await scene({ turnMs: 25 });
+      if (isRefused) await all.here.submit({ type: 'pause', user: 'operator', reason: 'data review' });
+      // Whoever looks at the clock finds 10 ms gone: the writer does so for each command.
+      let now = performance.now();
+      vi.spyOn(performance, 'now').mockImplementation(() => (now += 10));
+      let answered = 0;
+      let most = 0;
+      const submitted = Array.from({ length: 40 }, (_, i) =>
+        all.here.submit(randomize(`${i}`)).then(() => answered++),
+      );
+      while (answered < 40) {
+        const before = answered;
+        await new Promise(setImmediate);
+        most = Math.max(most, answered - before);
+      }
+      await Promise.all(submitted);
+      vi.restoreAllMocks();
+      expect(most).toBeLessThan(5);
+      expect(await enrolled(all)).toHaveLength(isRefused ? 0 : 40);
+    }
   });
 
   it('do not fail with one among them that cannot be decided or encoded', async () => {

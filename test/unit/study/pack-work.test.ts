@@ -1,0 +1,168 @@
+/**
+ * What it costs to choose a pack, counted. If it depended on the arm, the time of an answer would tell the arm to anybody who
+ * knows that the arms have different numbers of packs.
+ */
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ReplaceCode, StudyCommand } from '../../../src/study/commands.ts';
+import { decide, studyDecider, tryOut } from '../../../src/study/decide.ts';
+import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
+import { TrialRun } from '../../support/trial-run.ts';
+
+const work = { hashes: 0, bytes: 0, comparisons: 0 };
+const { hash } = crypto;
+
+/** Only packs are hashed as bytes. Their hashes notice each comparison, which looks at both sides. */
+function countedHash(algorithm: string, input: string | Uint8Array) {
+  const digest = hash(algorithm, input);
+  if (typeof input === 'string') return digest;
+  work.hashes++;
+  work.bytes += input.length;
+  return {
+    [Symbol.toPrimitive]: () => {
+      work.comparisons += 0.5;
+      return digest;
+    },
+  };
+}
+
+function hashBy(one: unknown): void {
+  Object.assign(crypto, { hash: one });
+  syncBuiltinESMExports();
+}
+beforeAll(() => hashBy(countedHash));
+afterAll(() => hashBy(hash));
+
+const [MART, RMCQ, RMCA] = CONFIGURATION.treatments as [string, string, string];
+const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
+const STOCK = { [MART]: 400, [RMCQ]: 200, [RMCA]: 90 };
+
+/** With as many packs of each arm as given, and packs of another site, which nobody here can get. */
+function stocked(numbers: Readonly<Record<string, number>>): TrialRun {
+  const trial = new TrialRun();
+  const listOf = (name: string) =>
+    Object.entries(numbers).flatMap(([treatment, number], arm) =>
+      Array.from({ length: number }, (_, n) => ({ code: `${name}${arm}-${n}`, treatment })),
+    );
+  const list = { type: 'register-codes', key: '0f1e2d3c4b5a69788796a5b4c3d2e1f0' } as const;
+  trial.ask({ ...list, list: 1, entries: listOf('P') });
+  trial.ask({ ...list, list: 2, where: { factor: '9', level: DUPAGE }, entries: listOf('Q') });
+  return trial;
+}
+
+function replace(trial: TrialRun, participantId: string, more: Partial<ReplaceCode> = {}): ReplaceCode {
+  const code = trial.list.find(participantId)?.pack?.code ?? '';
+  return {
+    ...{ type: 'replace-code', user: 'nurse', participantId, code, cause: 'damaged', isSupply: false },
+    ...more,
+  };
+}
+
+/** @returns how much work it was */
+function workOf(action: () => unknown): typeof work {
+  Object.assign(work, { hashes: 0, bytes: 0, comparisons: 0 });
+  action();
+  return { ...work };
+}
+
+const IDS = Array.from({ length: 24 }, (_, n) => `p-${n + 10}`);
+let trial: TrialRun;
+let free: number;
+/** The same for every arm, and all of them occur. */
+let everyArm: (of: (id: string) => typeof work) => typeof work;
+
+beforeEach(() => {
+  trial = stocked(STOCK);
+  for (const id of IDS) trial.enrol(id, ['Male', COOK]);
+  free = 400 + 200 + 90 - IDS.length;
+  everyArm = (of) => {
+    const byArm = IDS.map((id) => [trial.list.find(id)?.treatment, of(id)] as const);
+    expect(new Set(byArm.map(([arm]) => arm)).size).toBe(3);
+    for (const [, one] of byArm) expect(one).toEqual(byArm[0]?.[1]);
+    return byArm[0]?.[1] ?? work;
+  };
+});
+
+describe('the work of', () => {
+  it('a replacement is the same whichever arm the participant is on', () => {
+    for (const isSupply of [false, true]) {
+      const done = everyArm((id) =>
+        workOf(() => studyDecider.decide(trial.state, replace(trial, id, { isSupply }))),
+      );
+      expect(done).toMatchObject({ hashes: free, comparisons: free - 3 });
+    }
+  });
+
+  it('a replacement in the middle of a batch is the same, too', () => {
+    let state = studyDecider.fork(trial.state);
+    const done = IDS.map((id, n) => {
+      let fact: ReturnType<typeof decide>['fact'];
+      const one = workOf(() => {
+        fact = studyDecider.decide(state, replace(trial, id)).fact;
+      });
+      const actor = { cli: true, user: 'nurse' } as const;
+      const revision = trial.facts.length + n;
+      state = studyDecider.evolve(state, { ...fact, revision, actor, at: '' } as never);
+      return one.hashes;
+    });
+    expect(done).toEqual(IDS.map((_, n) => free - n));
+  });
+
+  it('a randomization is the same whichever arm is drawn', () => {
+    const commands = Array.from({ length: 24 }, (_, n) =>
+      randomize(`q-${n + 10}`, { levels: ['Male', COOK] }),
+    );
+    const arms = new Set<string>();
+    for (const [n, command] of commands.entries()) {
+      const done = workOf(() => trial.ask(command));
+      expect(done).toMatchObject({ hashes: free - n, comparisons: free - n - 3 });
+      arms.add(trial.list.find(command.participantId)?.treatment ?? '');
+    }
+    expect(arms.size).toBe(3);
+  });
+
+  it('a dry run is none: no pack is chosen', () => {
+    const none = { hashes: 0, bytes: 0, comparisons: 0 };
+    for (const isSupply of [false, true])
+      expect(everyArm((id) => workOf(() => tryOut(trial.state, replace(trial, id, { isSupply }))))).toEqual(
+        none,
+      );
+    expect(workOf(() => tryOut(trial.state, randomize('new', { levels: LEVELS })))).toEqual(none);
+  });
+
+  it('a refusal is none', () => {
+    const [id = ''] = IDS;
+    for (let n = 0; n < 3; n++) trial.ask(replace(trial, id));
+    const refused: StudyCommand[] = [
+      replace(trial, id),
+      replace(trial, id, { code: 'X' }),
+      replace(trial, 'nobody'),
+      randomize(id, { levels: ['Male', COOK] }),
+      randomize('new', { levels: ['Male', 'Nowhere'] }),
+    ];
+    for (const command of refused) {
+      const done = workOf(() => expect(studyDecider.decide(trial.state, command).fact).toBeUndefined());
+      expect(done.hashes).toBe(0);
+    }
+    const short = stocked({ ...STOCK, [RMCA]: 0 });
+    const { hashes } = workOf(() => expect(short.enrol('new')).toEqual({ type: 'no-code' }));
+    expect(hashes).toBe(0);
+  });
+
+  it('a replay is less, and chooses the same pack', () => {
+    for (const id of IDS) {
+      const command = replace(trial, id);
+      const arm = trial.list.find(id)?.treatment ?? '';
+      const own = trial.registered.free
+        .for(['Male', COOK], trial.registered.design)
+        .filter(({ treatment }) => treatment === arm).length;
+      let replayed: ReturnType<typeof decide> | undefined;
+      const done = workOf(() => {
+        replayed = decide(trial.state, { ...command, isRecorded: true });
+      });
+      expect(done).toMatchObject({ hashes: own, comparisons: own - 1 });
+      expect(replayed).toEqual(decide(trial.state, command));
+    }
+  });
+});
