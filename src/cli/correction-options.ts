@@ -4,10 +4,10 @@ import { activeFactors, askedLevel, type Design, type Factor } from '../../proje
 import { currentLevels } from '../../projections/enrolled.ts';
 import type { Participant, Participants } from '../../projections/participants.ts';
 import { freeTextProblem } from '../base/free-text.ts';
-import { lookAlikeProblem, quote } from '../base/text.ts';
+import { quote } from '../base/text.ts';
 import { IdPattern } from '../study/id-pattern.ts';
 import { noSuchLevel } from '../study/levels.ts';
-import { problemsOfId } from '../study/participant-id.ts';
+import { newIdProblem, problemsOfId } from '../study/participant-id.ts';
 import type { ParticipantOptions } from './grounds.ts';
 
 export interface EntryOptions extends ParticipantOptions {
@@ -59,11 +59,15 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
     return note;
   }
 
-  /** An id that is new to the study and that the service would accept. */
-  newId(option: string, id: string): string {
+  /**
+   * An id that the service would give to somebody.
+   * @param known everybody in the study
+   */
+  newId(option: string, id: string, known: Participants): string {
     const unfit = [...problemsOfId(id)].map((problem) => problem.replace(/^id /, ''));
     // The other checks need a well-formed id.
-    const more = unfit.length > 0 ? [] : [lookAlikeProblem(id), this.#patternProblem(id)];
+    const ofNewId = known.find(id) ? undefined : newIdProblem(id);
+    const more = unfit.length > 0 ? [] : [ofNewId, this.#patternProblem(id)];
     for (const problem of [...unfit, ...more])
       if (problem !== undefined) this.problems.push(`${option} ${quote(id)} ${problem}`);
     return id;
@@ -152,7 +156,7 @@ export class CorrectionReader extends EntryReader<CorrectionOptions> {
   }
 
   rightId(): string {
-    return this.newId('--to', this.given.to ?? '');
+    return this.newId('--to', this.given.to ?? '', this.everybody);
   }
 
   /** The levels to change, each with the old and the new one. */

@@ -4,6 +4,7 @@ import { ForcedCause } from '../../events/forced.ts';
 import { PackCode } from '../../events/study.ts';
 import type { Design } from '../../projections/design.ts';
 import { NONE } from '../../projections/enrolled.ts';
+import { type Participants, participants } from '../../projections/participants.ts';
 import { quote } from '../base/text.ts';
 import type { Force, StudyOutcome } from '../study/commands.ts';
 import type { Study } from '../study/studies.ts';
@@ -79,7 +80,8 @@ async function run(options: Options): Promise<void> {
     const study = log.studies.find(options.study);
     if (!study) throw unknownStudy(options.study);
     const actor = cliActor();
-    const command = commandOf(options, study, actor.user);
+    const everybody = log.runner.state(participants, study.stream);
+    const command = commandOf(options, study, everybody, actor.user);
     const { outcome: tried } = await log.studies.tryOut(study.stream, command);
     const moves = movesOf(tried, options);
     const where = described(log, study);
@@ -98,11 +100,11 @@ async function run(options: Options): Promise<void> {
 }
 
 /** @throws UsageError listing every problem */
-function commandOf(options: Options, study: Study, user: string): Force {
+function commandOf(options: Options, study: Study, everybody: Participants, user: string): Force {
   const { design, registered } = study;
   const reader = new EntryReader(options, design);
   const { problems } = reader;
-  const participantId = reader.newId('--id', options.id);
+  const participantId = reader.newId('--id', options.id, everybody);
   const named = reader.levels();
   const levels = design.factors.map(({ name, isRetired }, index) => {
     if (isRetired) return NONE;

@@ -2,7 +2,9 @@
 import { type Command, Option } from 'commander';
 import { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import { participants } from '../../projections/participants.ts';
+import { formulaProblem } from '../base/formula.ts';
 import { freeTextProblem } from '../base/free-text.ts';
+import { quote } from '../base/text.ts';
 import { openSource } from '../import/source-file.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { ImportParticipant, StudyOutcome } from '../study/commands.ts';
@@ -108,6 +110,8 @@ async function beginNow(log: OpenLog, study: Study, options: Options, { begin, r
   shown.end();
   if (rehearsal.refused) throw refusal(options.study, rehearsal.refused);
   note(summary(rehearsal, begin));
+  const warning = formulaWarning(rows);
+  if (warning !== undefined) note(warning);
   if (options.dryRun) {
     if (isUnapproved) note(`the study is live: the import needs --approved-by '${APPROVAL_FORM}'`);
     return result('dry run: nothing was imported');
@@ -220,11 +224,23 @@ async function abort({ study: name, reason, yes, dryRun, ...options }: Options):
 
 /** `300 rows: 298 redrawn, 2 unproven (17: override, 40: differs). The generator is fresh.` */
 function summary({ redrawn, unproven }: Rehearsal, { source, generator }: Plan['begin']): string {
-  const LISTED = 20;
-  const listed = unproven.slice(0, LISTED).map(({ row, cause }) => `${row}: ${cause}`);
-  if (unproven.length > LISTED) listed.push(`and ${unproven.length - LISTED} more`);
-  const which = listed.length > 0 ? ` (${listed.join(', ')})` : '';
+  const which = unproven.length > 0 ? ` (${listed(unproven, ({ row, cause }) => `${row}: ${cause}`)})` : '';
   return `${source.rows} rows: ${redrawn} redrawn, ${unproven.length} unproven${which}. The generator is ${generator}.`;
+}
+
+/** New participants are refused such ids. Whoever is in the other system keeps theirs. */
+function formulaWarning(rows: readonly ImportParticipant[]): string | undefined {
+  const found = rows.filter(({ participantId }) => formulaProblem(participantId) !== undefined);
+  if (found.length === 0) return undefined;
+  return `warning: a spreadsheet takes these ids for formulas: ${listed(found, ({ row, participantId }) => `${quote(participantId)} (row ${row})`)} (hint: for a spreadsheet, use urn export --excel)`;
+}
+
+/** The first of them, and how many more there are. */
+function listed<T>(all: readonly T[], shown: (one: T) => string): string {
+  const LISTED = 20;
+  const first = all.slice(0, LISTED).map(shown);
+  if (all.length > LISTED) first.push(`and ${all.length - LISTED} more`);
+  return first.join(', ');
 }
 
 function refusal(name: string, { row, outcome }: NonNullable<Rehearsal['refused']>): UsageError {

@@ -3,7 +3,8 @@ import { VoidCause } from '../../events/corrections.ts';
 import type { Design } from '../../projections/design.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
 import type { Participant } from '../../projections/participants.ts';
-import { csvLine, guarded } from './csv.ts';
+import { guarded } from '../base/formula.ts';
+import { csvLine } from './csv.ts';
 
 export interface Column {
   readonly name: string;

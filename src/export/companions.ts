@@ -1,7 +1,8 @@
 /** What comes with the list for statisticians: a data dictionary, and how to read the list with R and with SAS. */
 import type { Participant } from '../../projections/participants.ts';
+import { guarded } from '../base/formula.ts';
 import type { Column } from './columns.ts';
-import { csvLine, guarded } from './csv.ts';
+import { csvLine } from './csv.ts';
 
 /** The levels are a JSON array, because any sign between them could be part of one. */
 export function dictionary(columns: readonly Column[], isForExcel: boolean): string {

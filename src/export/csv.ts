@@ -8,11 +8,3 @@ export function csvLine(cells: readonly string[], end: '\r\n' | '\n' = '\r\n'): 
 function quoted(cell: string): string {
   return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
 }
-
-/**
- * A spreadsheet would take such a text for a formula. The apostrophe, which it does not show, makes it text again; for
- * every other program it is part of the value.
- */
-export function guarded(cell: string): string {
-  return /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
-}

@@ -1,6 +1,7 @@
 /** Reads the headers of a request that the API defines, except those that carry the API key. */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { formulaProblem } from '../../base/formula.ts';
 import { HttpProblem } from './problem.ts';
 import { refuseApiKey } from './query.ts';
 
@@ -30,6 +31,8 @@ export function onBehalfOf(request: IncomingMessage): string | undefined {
       400,
       'The header X-On-Behalf-Of takes 1 to 128 characters in UTF-8, and no control characters',
     );
+  const problem = formulaProblem(text);
+  if (problem !== undefined) throw new HttpProblem(400, `The header X-On-Behalf-Of ${problem}`);
   refuseApiKey(text);
   return text;
 }

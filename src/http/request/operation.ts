@@ -129,7 +129,7 @@ export const WRITE_HEADERS = [
     name: 'X-On-Behalf-Of',
     in: 'header',
     description:
-      'The person who used a shared key. It is recorded with the event. It must be in NFC and have no invisible characters.',
+      'The person who used a shared key. It is recorded with the event. It must be in NFC, have no invisible characters, and not begin with `=`, `+`, `-` or `@`, because a spreadsheet would take it for a formula.',
     schema: { type: 'string', minLength: 1, maxLength: 128 },
   },
 ];

@@ -16,6 +16,8 @@ export const PAGE_PARAMETERS: readonly string[] = [
 export const BG_STATE = 'urn.bg_state';
 /** Which levels a list shows; with it, each record gives its place. */
 export const VIEW = 'urn.view';
+/** `true` marks texts of a CSV that a spreadsheet would take for formulas. */
+export const EXCEL = 'urn.excel';
 /** `true` checks everything and records nothing. */
 export const DRY_RUN = 'urn.dry_run';
 /** They select a moment in the history of a study. */

@@ -86,5 +86,5 @@ export const ParticipantId = z
   })
   .meta({
     description:
-      'The participant identifier, 1 to 128 characters. A new one must be in NFC and have no invisible characters.',
+      'The participant identifier, 1 to 128 characters. A new one must be in NFC, have no invisible characters, and not begin with `=`, `+`, `-` or `@`, because a spreadsheet would take it for a formula.',
   });

@@ -4,11 +4,11 @@ import type { Scope } from '../../../events/access.ts';
 import { askedLevel, type Design, type Factor, levelNow, openLevels } from '../../../projections/design.ts';
 import { currentId, currentLevels, type Enrolled, NONE } from '../../../projections/enrolled.ts';
 import type { Participant } from '../../../projections/participants.ts';
-import { type Column, columnsOf, headLine, rowLines } from '../../export/columns.ts';
+import { columnsOf, headLine, rowLines } from '../../export/columns.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
 import { allowed, noSuchLevel } from '../../study/levels.ts';
 import type { SortedBy } from './list-orders.ts';
-import { BG_STATE, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
+import { BG_STATE, EXCEL, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
 import {
@@ -24,7 +24,7 @@ export type DatetimeFormat = 'http-date' | 'sql';
 
 /** Parameters that are not factors. */
 const OWN_PARAMETERS = new Set([
-  ...['api_key', 'study', 'id', BG_STATE, VIEW],
+  ...['api_key', 'study', 'id', BG_STATE, VIEW, EXCEL],
   ...MOMENT_PARAMETERS,
   ...PAGE_PARAMETERS,
 ]);
@@ -93,8 +93,6 @@ export class StudyView {
   readonly #memberNames: readonly string[];
   readonly #idPattern: IdPattern | undefined;
   readonly #renderings = new Map<string, Rendering>();
-  readonly #columns: readonly Column[];
-  readonly #blindedColumns: readonly Column[];
   readonly #datetime: (at: string) => string;
 
   constructor(design: Design, datetimeFormat: DatetimeFormat) {
@@ -103,8 +101,6 @@ export class StudyView {
     this.#memberNames = this.#factorNames.map((name) => `f_${name}`);
     const { idPattern } = design;
     this.#idPattern = idPattern === undefined ? undefined : new IdPattern(idPattern);
-    this.#columns = columnsOf(design, { isBlinded: false });
-    this.#blindedColumns = columnsOf(design, { isBlinded: true });
     this.#datetime = datetimeFormat === 'sql' ? (at) => at.slice(0, 19).replace('T', ' ') : httpDate();
   }
 
@@ -226,8 +222,12 @@ export class StudyView {
   }
 
   /** The list for statisticians, in pieces of `SLICE` participants. Without the scope `read`, it has no column of arms. */
-  *csvSlices(participants: readonly Participant[], scopes: readonly Scope[]): Generator<string, void> {
-    const columns = scopes.includes('read') ? this.#columns : this.#blindedColumns;
+  *csvSlices(
+    participants: readonly Participant[],
+    scopes: readonly Scope[],
+    isForExcel: boolean,
+  ): Generator<string, void> {
+    const columns = columnsOf(this.#design, { isBlinded: !scopes.includes('read'), isForExcel });
     yield headLine(columns);
     for (let from = 0; from < participants.length; from += SLICE)
       yield rowLines(columns, participants.slice(from, from + SLICE));

@@ -11,11 +11,10 @@ import {
   VoidCause,
 } from '../../../events/corrections.ts';
 import { askedLevel, type Design } from '../../../projections/design.ts';
-import { lookAlikeProblem } from '../../base/text.ts';
 import { ACTS } from '../../study/acts.ts';
 import { type Correction, impossible, type StudyOutcome } from '../../study/commands.ts';
 import { noSuchLevel } from '../../study/levels.ts';
-import { problemsOfId } from '../../study/participant-id.ts';
+import { newIdProblem, problemsOfId } from '../../study/participant-id.ts';
 import { DryRun, Note, StudyName } from '../request/body-members.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
 import { answerCommand, wasAnswered } from '../request/life-command.ts';
@@ -85,10 +84,8 @@ const ReinstateBody = z.strictObject({ ...common, note: Note });
 const NewId = z
   .string()
   .superRefine((id, context) => {
-    const problems = [...problemsOfId(id)].map((problem) => problem.replace(/^id /, ''));
-    const lookAlike = problems.length === 0 ? lookAlikeProblem(id) : undefined;
-    for (const message of lookAlike === undefined ? problems : [lookAlike])
-      context.addIssue({ code: 'custom', message });
+    for (const problem of problemsOfId(id))
+      context.addIssue({ code: 'custom', message: problem.replace(/^id /, '') });
   })
   .meta({ description: 'The right id' });
 
@@ -187,13 +184,13 @@ export function postReinstatement(services: Services) {
 }
 
 export function postIdCorrection(services: Services) {
-  return correctionHandler(services, IdBody, ({ body: { cause, to }, design, view }) => {
-    const problem = view().patternProblem(to);
+  return correctionHandler(services, IdBody, ({ body: { cause, to }, design, participants, view }) => {
     const { amendment } = design();
-    return {
-      command: { type: 'correct-id', cause, to, amendment },
-      mismatch: problem === undefined ? undefined : impossible('to', problem),
-    };
+    const command = { type: 'correct-id', cause, to, amendment } as const;
+    const ofNewId = participants.find(to) ? undefined : newIdProblem(to);
+    if (ofNewId !== undefined) return { command, mismatch: new HttpProblem(400, `to: ${ofNewId}`) };
+    const problem = view().patternProblem(to);
+    return { command, mismatch: problem === undefined ? undefined : impossible('to', problem) };
   });
 }
 

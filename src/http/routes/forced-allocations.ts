@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { ForcedCause } from '../../../events/forced.ts';
 import type { Design } from '../../../projections/design.ts';
-import { lookAlikeProblem } from '../../base/text.ts';
 import { ACTS } from '../../study/acts.ts';
 import type { Force, StudyOutcome } from '../../study/commands.ts';
 import { isWithin } from '../../study/key-limits.ts';
+import { newIdProblem } from '../../study/participant-id.ts';
 import { DryRun, Note, PastInstant, StudyName } from '../request/body-members.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
 import { answerCommand, wasAnswered } from '../request/life-command.ts';
@@ -98,7 +98,8 @@ function asked(request: BodyRequest<Body>): { command: Force; problems: readonly
   if (!inForce.treatments.includes(treatment)) problems.push(noSuchTreatment(inForce, treatment));
   if (occurredAt < study.registered.registeredAt)
     problems.push(`occurred_at is before the study was registered (${study.registered.registeredAt})`);
-  const problemOfId = lookAlikeProblem(id) ?? request.view().patternProblem(id);
+  const ofNewId = request.participants.find(id) ? undefined : newIdProblem(id);
+  const problemOfId = ofNewId ?? request.view().patternProblem(id);
   if (problemOfId !== undefined) problems.push(`id ${problemOfId}`);
   if (problems.length === 0 && !isWithin(accepted.key.where, inForce, levels))
     throw outsideLimits(accepted.key.where, inForce);

@@ -21,7 +21,7 @@ import { matching } from '../request/matching.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation } from '../request/operation.ts';
 import { type Page, pageOf, searchForm } from '../request/page.ts';
-import { refuseProblems, VIEW } from '../request/parameters.ts';
+import { EXCEL, refuseProblems, VIEW } from '../request/parameters.ts';
 import { bare, SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
 import { type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
@@ -89,6 +89,14 @@ const VIEW_PARAMETER = {
   schema: { type: 'string', enum: SHOWN_LEVELS },
 };
 
+const EXCEL_PARAMETER = {
+  name: EXCEL,
+  in: 'query',
+  description:
+    'Only with `Accept: text/csv`. `true` puts an apostrophe before texts that a spreadsheet would take for formulas: those that begin with `=`, `+`, `-` or `@`. Every other program reads the apostrophes as part of the values.',
+  schema: { type: 'string', enum: ['true'] },
+};
+
 const EXAMPLE_CSV = [
   'sequence,revision,id,id_as_randomized,f_sex,randomized_f_sex,treatment,randomized_at,occurred_at,user,on_behalf_of,kind,voided_cause,pack_code',
   '1,1,001,001,Male,Male,RMC-Q,2021-02-10T00:01:08.417Z,,site-30,,drawn,,',
@@ -109,6 +117,7 @@ export const listParticipantsOperation = operation(
       ...PAGE,
       BG_STATE,
       VIEW_PARAMETER,
+      EXCEL_PARAMETER,
     ],
     result: RECORDS,
     example: [EXAMPLE_RECORD],
@@ -141,11 +150,21 @@ function shownBy(query: StudyRequest['query'], problems: string[]): Shown {
   return { levels: levels ?? 'current', place: value !== undefined };
 }
 
+/** Adds any problem with the parameter to the list. */
+function isForExcel({ http, query }: StudyRequest, problems: string[]): boolean {
+  const value = query.get(EXCEL);
+  if (value === undefined) return false;
+  if (value !== 'true') problems.push(`${EXCEL} must be true`);
+  else if (!wantsCsv(http)) problems.push(`${EXCEL} needs the header Accept: ${CSV}`);
+  return true;
+}
+
 interface ListOptions {
   readonly moment: Moment | undefined;
   readonly page: Page;
   readonly scopes: readonly Scope[];
   readonly shown: Shown;
+  readonly isForExcel: boolean;
 }
 
 interface Wanted {
@@ -190,10 +209,11 @@ function optionsOf(request: StudyRequest): ListOptions {
   const page = pageOf(query, problems);
   const scopes = scopesShown(request, problems);
   const shown = shownBy(query, problems);
+  const forExcel = isForExcel(request, problems);
   // The study may have had different levels at that moment.
   if (moment) refuseProblems(problems);
   else view().filter(query, problems);
-  return { moment, page, scopes, shown };
+  return { moment, page, scopes, shown, isForExcel: forExcel };
 }
 
 /** How many participants must be examined for the list, as far as that is known before the study is read. */
@@ -336,7 +356,7 @@ async function countedPage(
 function reply(
   { http }: StudyRequest,
   view: StudyView,
-  { scopes, shown: levels }: ListOptions,
+  { scopes, shown: levels, isForExcel: forExcel }: ListOptions,
   { shown, next, total }: Found,
   revision: number,
 ): StudyReply {
@@ -350,7 +370,7 @@ function reply(
       ...(total !== undefined && { 'Urn-Total': String(total) }),
     },
   };
-  if (wantsCsv(http)) return { ...common, results: view.csvSlices(shown, scopes), frame: BARE_CSV };
+  if (wantsCsv(http)) return { ...common, results: view.csvSlices(shown, scopes, forExcel), frame: BARE_CSV };
   return {
     ...common,
     results: shown.length > SLICE ? view.slices(shown, scopes, levels) : view.records(shown, scopes, levels),

@@ -6,7 +6,7 @@ import { lookAlikeProblem } from '../../base/text.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Randomize, StudyOutcome } from '../../study/commands.ts';
 import { isWithin, retiredLimit } from '../../study/key-limits.ts';
-import { problemsOfId } from '../../study/participant-id.ts';
+import { newIdProblem, problemsOfId } from '../../study/participant-id.ts';
 import { BG_STATE, DRY_RUN_PARAMETER, idParameter, STUDY } from '../request/documented-parameters.ts';
 import { DRY_RUN_HEADER, DRY_RUN_RESULT, dryRunReply } from '../request/dry-run.ts';
 import { scopesShown, statesIn } from '../request/generator-states.ts';
@@ -76,8 +76,8 @@ export function randomizeParticipant(services: Services) {
     const shownScopes = scopesShown(request, problems);
     const isDry = isDryRun(query, problems);
     const behalf = onBehalfOf(http);
-    const lookAlikes = lookAlikeProblems(query.get('id'), behalf);
-    if (lookAlikes.length > 0 && (await isUnknown(services, request))) problems.push(...lookAlikes);
+    const ofNames = nameProblems(query.get('id'), behalf);
+    if (ofNames.length > 0 && (await isUnknown(services, request))) problems.push(...ofNames);
     const inForce = design();
     const asked = withBodyUnread(http, () => services.views.of(inForce).newParticipant(query, problems));
     const { id, levels } = asked;
@@ -162,12 +162,9 @@ function checkForm(http: StudyRequest['http'], query: StudyRequest['query']): vo
   onBehalfOf(http);
 }
 
-/**
- * The names of a new participant must be easy to tell apart from others. This does not apply to recorded participants, who
- * are found under any name.
- */
-function lookAlikeProblems(id = '', behalf = ''): string[] {
-  const ofId = lookAlikeProblem(id);
+/** What is wrong with the names of a new participant. Recorded participants are found under any name. */
+function nameProblems(id = '', behalf = ''): string[] {
+  const ofId = newIdProblem(id);
   const ofBehalf = lookAlikeProblem(behalf);
   const problems: string[] = [];
   // An id that breaks the rules for ids is reported as that alone.

@@ -28,7 +28,8 @@ export function Export({ study, view }: { study: string; view: ListView }) {
 async function exportCsv(study: string, view: ListView): Promise<void> {
   const content = await file(
     api.GET('/study_participants', {
-      params: { query: listParameters(study, view) },
+      // Who exports from a page will open the file in a spreadsheet.
+      params: { query: { ...listParameters(study, view), 'urn.excel': 'true' } },
       headers: { Accept: 'text/csv' },
       parseAs: 'blob',
     }),

@@ -82,6 +82,21 @@ describe('a history of the reference', () => {
     expect(storedLog(registered)).toHaveLength(before);
   });
 
+  it('warns of ids that a spreadsheet would compute, and takes them', async () => {
+    const file = changedExport(newFolder(), (text) =>
+      text.replace(/^[^,]+/m, 'id').replace(/\n[^,]+,/, '\n=1+1,'),
+    );
+    const data = copyOf(registered);
+    const { code, stderr } = await importInto(data, file, '--format', 'csv', ...APPROVED);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('warning: a spreadsheet takes these ids for formulas: "=1+1" (row 1) (hint:'),
+    ]);
+    const exported = ['export', '--study', HARVEST, '--format', 'csv', '--data', data];
+    expect(await commandOk(exported)).toContain(',=1+1,');
+    expect(await commandOk([...exported, '--excel'])).toContain(",'=1+1,");
+  });
+
   it('goes on with the draws that the reference would have made', async () => {
     const data = copyOf(registered);
     const args = ['--seed-known', '--generator', 'continued', ...APPROVED];

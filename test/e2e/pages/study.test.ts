@@ -65,7 +65,7 @@ beforeAll(async () => {
     auditor: ['Auditor', '--scope', 'audit'],
     manager: ['data-manager', '--scope', 'read,correct,unblind,manage'],
     blinded: ['Monitor', '--scope', 'blinded'],
-    site: ['Sites', '--scope', 'blinded,randomize'],
+    site: ['=Sites', '--scope', 'blinded,randomize'],
     pharmacy: ['Pharmacy', '--scope', 'supply'],
     cook: ['Site 11', '--scope', 'blinded,randomize', '--where', 'site=11-Cook', '--study', STUDY],
   });
@@ -230,6 +230,8 @@ describeInBrowser('the page of a study', () => {
       .split('\r\n');
     const column = lines[0]?.split(',').indexOf('id') ?? -1;
     expect(lines.slice(1).map((line) => line.split(',')[column])).toEqual(wanted);
+    // The user is "=Sites", which a spreadsheet would compute.
+    expect(lines.slice(1).filter((line) => line.includes(",'=Sites,"))).toHaveLength(wanted.length);
 
     // Coming back from a participant shows the list as it was left.
     await page.getByRole('link', { name: wanted[0] ?? '' }).click();
