@@ -9,12 +9,13 @@ import type { Session } from './session.ts';
 const ALGORITHM = 'dir';
 const ENCRYPTION = 'A256GCM';
 /** Longer than any cookie made here. */
-const LONGEST = 1024;
+const LONGEST = 2048;
 
 const Instant = z.int().nonnegative();
 const Contents = z.strictObject({
   sessionId: z.string().min(1),
   keyId: z.string().min(1),
+  onBehalfOf: z.string().optional(),
   beganAt: Instant,
   usedAt: Instant,
 });

@@ -5,6 +5,8 @@ import { LONGEST_SESSION_MS, SESSION_CLOCKS_MS } from '../../projections/session
 export interface Session {
   readonly sessionId: string;
   readonly keyId: string;
+  /** The person who signed in with a shared key. Cookies sealed by earlier versions name nobody. */
+  readonly onBehalfOf?: string | undefined;
   readonly beganAt: number;
   /** When a person last did something. */
   readonly usedAt: number;
@@ -15,8 +17,9 @@ const IDLE_MS = 30 * 60_000;
 /** A cookie is not replaced for less. */
 const RENEWAL_MS = 1000;
 
-export function newSession(keyId: string, now: number): Session {
-  return { sessionId: randomBytes(16).toString('base64url'), keyId, beganAt: now, usedAt: now };
+export function newSession(keyId: string, now: number, onBehalfOf?: string): Session {
+  const sessionId = randomBytes(16).toString('base64url');
+  return { sessionId, keyId, onBehalfOf, beganAt: now, usedAt: now };
 }
 
 /** By its times alone: it may have been ended by a sign-out. */

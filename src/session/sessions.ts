@@ -37,14 +37,14 @@ export class Sessions {
   }
 
   /**
-   * Begins a session, even if this cannot be recorded: somebody may have to break a code.
+   * Begins a session of the actor, even if this cannot be recorded: somebody may have to break a code.
    * @throws BudgetError
    */
   async begin(actor: KeyActor): Promise<Session> {
-    const { keyId } = actor;
+    const { keyId, onBehalfOf } = actor;
     const ms = performance.now();
     if (!this.#budget.spend(keyId, ms)) throw tooMany(this.#budget.renewsIn(keyId, ms));
-    const session = newSession(keyId, this.now());
+    const session = newSession(keyId, this.now(), onBehalfOf);
     await this.#record('SessionBegan', session, actor);
     return session;
   }

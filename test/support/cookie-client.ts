@@ -38,7 +38,8 @@ export function send(url: string, { method = 'GET', headers = {}, body, ca }: Se
       });
     });
     asked.once('error', reject);
-    asked.end(text);
+    // Bytes: with a text, Node would encode the headers as it encodes the body.
+    asked.end(text === undefined ? undefined : Buffer.from(text));
   });
 }
 
@@ -75,8 +76,12 @@ export class CookieClient {
     return answer;
   }
 
-  signIn(key: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-    return this.ask('/session', { method: 'POST', body: { key }, headers });
+  signIn(
+    key: string,
+    headers: Readonly<Record<string, string>> = {},
+    more: Readonly<Record<string, unknown>> = {},
+  ): Promise<Answer> {
+    return this.ask('/session', { method: 'POST', body: { key, ...more }, headers });
   }
 
   signOut(): Promise<Answer> {

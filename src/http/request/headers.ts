@@ -24,17 +24,23 @@ export function onBehalfOf(request: IncomingMessage): string | undefined {
   const value = single(request, 'x-on-behalf-of', 'X-On-Behalf-Of');
   if (value === undefined) return undefined;
   const bytes = Buffer.from(value, 'latin1');
-  const text = isUtf8(bytes) ? bytes.toString('utf8').trim() : '';
-  const { length } = [...text];
-  if (length < 1 || length > 128 || /\p{Cc}/u.test(text))
-    throw new HttpProblem(
-      400,
-      'The header X-On-Behalf-Of takes 1 to 128 characters in UTF-8, and no control characters',
-    );
-  const problem = formulaProblem(text);
-  if (problem !== undefined) throw new HttpProblem(400, `The header X-On-Behalf-Of ${problem}`);
-  refuseApiKey(text);
-  return text;
+  return personNamed(isUtf8(bytes) ? bytes.toString('utf8') : '', 'The header X-On-Behalf-Of');
+}
+
+/**
+ * A person who uses a shared key, as a client names them.
+ * @param where the text was found
+ * @throws HttpProblem 400
+ */
+export function personNamed(text: string, where: string): string {
+  const name = text.trim();
+  const { length } = [...name];
+  if (length < 1 || length > 128 || /[\p{Cc}\p{Cs}]/u.test(text))
+    throw new HttpProblem(400, `${where} takes 1 to 128 characters in UTF-8, and no control characters`);
+  const problem = formulaProblem(name);
+  if (problem !== undefined) throw new HttpProblem(400, `${where} ${problem}`);
+  refuseApiKey(name);
+  return name;
 }
 
 function single(request: IncomingMessage, name: string, shownName: string): string | undefined {

@@ -129,7 +129,7 @@ export const WRITE_HEADERS = [
     name: 'X-On-Behalf-Of',
     in: 'header',
     description:
-      'The person who used a shared key. It is recorded with the event. It must be in NFC, have no invisible characters, and not begin with `=`, `+`, `-` or `@`, because a spreadsheet would take it for a formula.',
+      'The person who used a shared key. It is recorded with the event. It must be in NFC, have no invisible characters, and not begin with `=`, `+`, `-` or `@`, because a spreadsheet would take it for a formula. Beside the cookie of a session that names somebody, it may say only the same.',
     schema: { type: 'string', minLength: 1, maxLength: 128 },
   },
 ];

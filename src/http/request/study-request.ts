@@ -164,16 +164,38 @@ function aboutStudy(
   };
 }
 
-/** Who writes an event on behalf of the key. */
+/**
+ * Who writes an event with the key.
+ * @throws HttpProblem 400
+ */
 export function actorOf({
   http,
-  accepted: { key, accessRevision },
-}: Pick<KeyRequest, 'http' | 'accepted'>): KeyActor {
+  accepted,
+  session,
+}: Pick<KeyRequest, 'http' | 'accepted' | 'session'>): KeyActor {
+  return actorFor(accepted, personActing(http, session));
+}
+
+export function actorFor({ key, accessRevision }: Accepted, onBehalfOf: string | undefined): KeyActor {
   const { keyId, user } = key;
-  const behalf = onBehalfOf(http);
-  return behalf === undefined
+  return onBehalfOf === undefined
     ? { accessRevision, keyId, user }
-    : { accessRevision, keyId, onBehalfOf: behalf, user };
+    : { accessRevision, keyId, onBehalfOf, user };
+}
+
+/**
+ * The person who signed in; if nobody was named then, the one whom the header names.
+ * @throws HttpProblem 400 if they are two
+ */
+function personActing(http: Request, session: Session | undefined): string | undefined {
+  const named = onBehalfOf(http);
+  const signedIn = session?.onBehalfOf;
+  if (signedIn !== undefined && named !== undefined && named !== signedIn)
+    throw new HttpProblem(
+      400,
+      'The header X-On-Behalf-Of names somebody else than the session: leave it out, or sign in again as that person',
+    );
+  return signedIn ?? named;
 }
 
 /** @throws HttpProblem 403 */
@@ -199,6 +221,7 @@ export function keyHandler(
     checkForm(http, query);
     requireReady(services.notReady);
     const signedIn = cookie === undefined ? undefined : await sessionCookies.accept(http, response, cookie);
+    if (signedIn?.session.onBehalfOf !== undefined) personActing(http, signedIn.session);
     const result = signedIn ? signedIn.accepted : authentication.accept(apiKey, http);
     const accepted = result instanceof Promise ? await result : result;
     const actor = recognize(locals, accepted);

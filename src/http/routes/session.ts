@@ -5,10 +5,11 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { LevelLimit, Scope } from '../../../events/access.ts';
+import { lookAlikeProblem } from '../../base/text.ts';
 import { endOf, idleEndOf } from '../../session/session.ts';
 import type { Sessions } from '../../session/sessions.ts';
 import { apiKeyOf, CHALLENGE } from '../request/credentials.ts';
-import { onBehalfOf } from '../request/headers.ts';
+import { onBehalfOf, personNamed } from '../request/headers.ts';
 import { expectJson, readJson } from '../request/json-body.ts';
 import type { Locals } from '../request/locals.ts';
 import { BODY_ERRORS, ERRORS, jsonSchema, ref, sessionOperation } from '../request/operation.ts';
@@ -20,20 +21,30 @@ import { SUCCESS, send } from '../request/reply.ts';
 import { resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import type { SignedIn } from '../request/session-cookie.ts';
-import { actorOf, recognize, requireReady } from '../request/study-request.ts';
+import { actorFor, actorOf, recognize, requireReady } from '../request/study-request.ts';
 
 export interface SessionServices extends Services {
   readonly sessions: Sessions;
 }
 
 const KEY = 'key';
-const SignIn = z.strictObject({ [KEY]: z.string().meta({ description: 'The API key', writeOnly: true }) });
+const SignIn = z.strictObject({
+  [KEY]: z.string().meta({ description: 'The API key', writeOnly: true }),
+  on_behalf_of: z.string().optional().meta({
+    description:
+      'The person who signs in with a shared key, in 1 to 128 characters (NFC, no invisible ones). Recorded with everything that the session does: another person signs in again',
+  }),
+});
 
 const Instant = z.iso.datetime();
 
 export const SessionResult = z.strictObject({
   user: z.string().meta({ description: 'Whose key it is' }),
   key_id: z.string(),
+  on_behalf_of: z.string().optional().meta({
+    description:
+      'The person who signed in. Absent if nobody was named; then the header X-On-Behalf-Of counts',
+  }),
   scopes: z.array(Scope),
   studies: z.array(z.string()).nullable().meta({ description: 'null: all' }),
   limits: z
@@ -54,6 +65,7 @@ export const SessionEndResult = z.strictObject({
 const EXAMPLE = {
   user: 'site-11',
   key_id: 'k5f1c09ab34d2',
+  on_behalf_of: 'M. Okafor',
   scopes: ['read', 'randomize'],
   studies: ['CHS JCOIN'],
   limits: [{ factor: 'site', levels: ['11'] }],
@@ -76,7 +88,7 @@ export const postSessionOperation = sessionOperation('Sign in with an API key', 
   example: EXAMPLE,
   headers: { 'Set-Cookie': { description: 'The cookie of the session', schema: { type: 'string' } } },
   errors: {
-    400: 'The body is not JSON or not as described, or there is an API key in another place',
+    400: 'The body is not JSON or not as described, two people are named, or there is an API key in another place',
     401: 'The API key is not valid',
     403: FOREIGN,
     413: BODY_ERRORS[413],
@@ -111,7 +123,7 @@ export const deleteSessionOperation = sessionOperation('Sign out', 'signOut', {
     },
   },
   errors: {
-    400: 'The request has an API key, a parameter, or two cookies',
+    400: 'The request has an API key, a parameter, or two cookies, or its header X-On-Behalf-Of names somebody else',
     401: NO_SESSION,
     403: FOREIGN,
     503: ERRORS[503],
@@ -125,19 +137,41 @@ export function postSession(services: SessionServices) {
     const query = parseQuery(http.url);
     refuseKey(http, query);
     expectJson(http, query);
-    onBehalfOf(http);
+    const inHeader = onBehalfOf(http);
     const site = siteOf(services, http);
     refuseForeign(http, site);
     requireReady(services.notReady);
-    const { key: apiKey } = await readJson(http, SignIn, KEY);
+    const { key: apiKey, on_behalf_of: inBody } = await readJson(http, SignIn, KEY);
+    const person = personSigningIn(inBody, inHeader);
     locals.presented = authentication.lookUp(apiKey);
     const accepted = await authentication.accept(apiKey, http);
     recognize(locals, accepted);
-    const session = await sessions.begin(actorOf({ http, accepted }));
+    const session = await sessions.begin(actorFor(accepted, person));
     await endEarlier(services, http);
     await sessionCookies.set(response, site, session);
     answer(services, response, { session, accepted });
   };
+}
+
+/**
+ * New names are judged here as they are at an allocation, which this session could not make otherwise.
+ * @throws HttpProblem 400
+ */
+function personSigningIn(inBody: string | undefined, inHeader: string | undefined): string | undefined {
+  const person = inBody === undefined ? inHeader : personNamed(inBody, 'on_behalf_of');
+  if (person === undefined) return undefined;
+  if (inHeader !== undefined && inHeader !== person)
+    throw new HttpProblem(
+      400,
+      'on_behalf_of and the header X-On-Behalf-Of name two people; send one of them',
+    );
+  const problem = lookAlikeProblem(person);
+  if (problem !== undefined)
+    throw new HttpProblem(
+      400,
+      `${inBody === undefined ? 'The header X-On-Behalf-Of' : 'on_behalf_of'} ${problem}`,
+    );
+  return person;
 }
 
 /**
@@ -164,7 +198,7 @@ export function deleteSession(services: SessionServices) {
   return async (http: Request, response: Response): Promise<void> => {
     onBehalfOf(http);
     const { session, accepted } = await requireSession(services, http, response);
-    const recorded = await sessions.end(session, actorOf({ http, accepted }));
+    const recorded = await sessions.end(session, actorOf({ http, accepted, session }));
     send(response, {
       status: 200,
       message: recorded ? SUCCESS : UNRECORDED,
@@ -225,6 +259,7 @@ function answer({ logName }: SessionServices, response: Response, { session, acc
   const results = resultJson(SessionResult, {
     user: key.user,
     key_id: key.keyId,
+    ...(session.onBehalfOf !== undefined && { on_behalf_of: session.onBehalfOf }),
     scopes: [...key.scopes],
     studies: key.studies ? [...key.studies] : null,
     limits: (key.where ?? []).map(({ factor, levels }) => ({ factor, levels: [...levels] })),

@@ -34,7 +34,6 @@ interface Listener {
   /** There is no session, or it has ended. */
   onNoSession(message: string): void;
   onAct(): void;
-  actingPerson(): string | undefined;
 }
 
 let listener: Listener | undefined;
@@ -45,9 +44,6 @@ export function listenToRequests(to: Listener): void {
 
 const session: Middleware = {
   onRequest({ request }) {
-    const person = listener?.actingPerson();
-    // A header takes only Latin-1, so each byte of the UTF-8 goes as one character.
-    if (person) request.headers.set('X-On-Behalf-Of', bytesAsText(person));
     if (!request.headers.has('Urn-Automatic')) listener?.onAct();
     return request;
   },
@@ -69,10 +65,6 @@ function serialize(query: Record<string, unknown>): string {
   const params = new URLSearchParams();
   for (const [name, value] of given) if (value !== undefined) params.set(name, String(value));
   return params.toString();
-}
-
-function bytesAsText(text: string): string {
-  return String.fromCharCode(...new TextEncoder().encode(text));
 }
 
 interface Called<D> {

@@ -131,8 +131,7 @@ function Navigation() {
 /** @param mode of the study that the page is about */
 function Who({ mode }: { mode: 'test' | 'live' | undefined }) {
   const { t } = useTranslation();
-  const { user, scopes, limits } = useSession();
-  const { acting } = useSessionContext();
+  const { user, on_behalf_of: person, scopes, limits } = useSession();
   return (
     <div className="who">
       <span className="chips">
@@ -144,7 +143,7 @@ function Who({ mode }: { mode: 'test' | 'live' | undefined }) {
           <Chip key={factor}>{t('common.limitedTo', { levels: levels.join(', ') })}</Chip>
         ))}
       </span>
-      <span className="person">{acting === undefined ? user : `${user} · ${acting}`}</span>
+      <span className="person">{person === undefined ? user : `${user} · ${person}`}</span>
       <SignOut />
     </div>
   );

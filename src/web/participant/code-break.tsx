@@ -9,7 +9,7 @@ import { Page } from '../parts/page.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { TestChip } from '../parts/study-chips.tsx';
 import { ExactTime } from '../parts/when.tsx';
-import { useSession, useSessionContext } from '../session/session.tsx';
+import { useSession } from '../session/session.tsx';
 import styles from './participant.module.css';
 
 /** The participant or the pack whose code is broken. */
@@ -38,8 +38,7 @@ interface AskProps {
 
 export function AskForCode({ study, subject, onBroken, onClose }: AskProps) {
   const { t } = useTranslation();
-  const { user } = useSession();
-  const { acting } = useSessionContext();
+  const { user, on_behalf_of: acting } = useSession();
   const keyFor = useIdempotencyKey();
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -162,8 +161,7 @@ export function BrokenCode({
   onHide: () => void;
 }) {
   const { t } = useTranslation();
-  const { user } = useSession();
-  const { acting } = useSessionContext();
+  const { user, on_behalf_of: acting } = useSession();
   const title =
     'id' in subject ? t('participant.break.heading', subject) : t('participant.break.packHeading', subject);
   const strong = { id: <strong className="number" /> };

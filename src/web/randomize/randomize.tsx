@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { Link, useLocation, useNavigate } from 'react-router';
 import { Page } from '../parts/page.tsx';
 import { address, usePlace } from '../parts/place.ts';
-import { useSession, useSessionContext } from '../session/session.tsx';
+import { useSession } from '../session/session.tsx';
 import { StudyChips } from '../session/study-chips.tsx';
 import type { Draft } from './draft.ts';
 import { FirstStep } from './first-step.tsx';
@@ -44,8 +44,7 @@ function useStep(study: string) {
 /** What was entered, what is under way and what came of it. */
 function useRandomizing(study: string, go: ReturnType<typeof useStep>['go']) {
   const queries = useQueryClient();
-  const { key_id } = useSession();
-  const { acting } = useSessionContext();
+  const { key_id, on_behalf_of: acting } = useSession();
   const [leftOver] = useState(readPending);
   const [pending, setPending] = useState(leftOver);
   const [draft, setDraft] = useState<Draft>({ study, id: '', levels: new Map() });
@@ -102,7 +101,7 @@ function useRandomizing(study: string, go: ReturnType<typeof useStep>['go']) {
 
 function RandomizeIn({ study }: { study: string }) {
   const { t } = useTranslation();
-  const { acting } = useSessionContext();
+  const { on_behalf_of: acting } = useSession();
   const { step, go, back } = useStep(study);
   const { pending, isOurs, isLeftOver, draft, checked, refusal, outcome, ...act } = useRandomizing(study, go);
   if (pending !== undefined && isOurs)

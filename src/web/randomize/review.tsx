@@ -2,7 +2,7 @@
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { factorName } from '../parts/record.ts';
-import { useSession, useSessionContext } from '../session/session.tsx';
+import { useSession } from '../session/session.tsx';
 import type { Draft } from './draft.ts';
 import { Term, useMode } from './recorded.tsx';
 
@@ -14,8 +14,7 @@ interface Props {
 
 export function Review({ draft, onBack, onRandomize }: Props) {
   const { t } = useTranslation();
-  const { user } = useSession();
-  const { acting } = useSessionContext();
+  const { user, on_behalf_of: acting } = useSession();
   const { study, id, levels } = draft;
   const mode = useMode(study);
   return (

@@ -25,9 +25,8 @@ type Phase =
 
 export interface SessionContext {
   readonly phase: Phase;
-  readonly acting: string | undefined;
   /** @throws ApiProblem, ConnectionLost */
-  signIn(key: string, acting: string): Promise<void>;
+  signIn(key: string, person: string): Promise<void>;
   /** @throws ApiProblem, ConnectionLost */
   signOut(): Promise<void>;
   /** Asks the service again. */
@@ -36,8 +35,6 @@ export interface SessionContext {
 
 const Context = createContext<SessionContext | undefined>(undefined);
 
-/** The person who acts with a shared key. Gone with the tab, and at sign-out. */
-const ACTING = 'urn.acting';
 /** Tells the other tabs of this browser. */
 const CHANNEL = 'urn-session';
 const IDLE_MS = 30 * 60_000;
@@ -61,7 +58,6 @@ function usePhase() {
   const leave = useCallback(
     (why: Extract<Phase, { is: 'out' }>['why']) => {
       queries.clear();
-      sessionStorage.removeItem(ACTING);
       // A randomization whose answer is still awaited survives the end of a session, but not a sign-out.
       if (why !== 'ended') sessionStorage.clear();
       setPhase((before) => {
@@ -75,11 +71,8 @@ function usePhase() {
 
   const enter = useCallback(
     (session: Session) => {
-      if (known.current !== undefined && known.current !== sessionName(session)) {
-        // Another tab signed in anew, perhaps with another key: what the old one could see is not for the new one.
-        queries.clear();
-        sessionStorage.removeItem(ACTING);
-      }
+      // Another tab signed in anew, perhaps with another key: what the old one could see is not for the new one.
+      if (known.current !== undefined && known.current !== sessionName(session)) queries.clear();
       known.current = sessionName(session);
       setPhase({ is: 'in', session });
     },
@@ -155,7 +148,6 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       onAct: () => {
         lastAct = Date.now();
       },
-      actingPerson: () => sessionStorage.getItem(ACTING) ?? undefined,
     });
     void check();
   }, [check, leave]);
@@ -170,13 +162,10 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   const context = useMemo<SessionContext>(
     () => ({
       phase,
-      acting: sessionStorage.getItem(ACTING) ?? undefined,
       check,
-      async signIn(key, acting) {
-        const session = await results(api.POST('/session', { body: { key } }));
-        begin(session);
-        if (acting) sessionStorage.setItem(ACTING, acting);
-        else sessionStorage.removeItem(ACTING);
+      async signIn(key, person) {
+        const body = { key, ...(person !== '' && { on_behalf_of: person }) };
+        begin(await results(api.POST('/session', { body })));
         channel.postMessage('signed-in');
       },
       async signOut() {

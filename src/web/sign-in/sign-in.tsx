@@ -17,13 +17,14 @@ export function SignIn({ why }: { why: 'not-yet' | 'ended' | 'signed-out' | 'onl
   const { t } = useTranslation();
   const { signIn } = useSessionContext();
   const { mutate, isPending, error } = useMutation({
-    mutationFn: ({ key, acting }: { key: string; acting: string }) => signIn(key, acting),
+    mutationFn: ({ key, person }: { key: string; person: string }) => signIn(key, person),
   });
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
     const text = (name: string) => String(form.get(name) ?? '').trim();
-    mutate({ key: text('key'), acting: text('acting') });
+    // Keyboards and clipboards differ in how they compose a letter; the service takes one way only.
+    mutate({ key: text('key'), person: text('acting').normalize('NFC') });
   };
   return (
     <main className="sign-in">

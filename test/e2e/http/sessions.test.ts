@@ -142,6 +142,92 @@ describe('on the same machine', () => {
     );
   });
 
+  describe('the person who signs in with a shared key', () => {
+    const person = 'M. Ökafor';
+    const latin1 = (text: string) => Buffer.from(text).toString('latin1');
+    const signInAs = async (name: unknown, headers = {}) => {
+      const one = browser();
+      return { one, answer: await one.signIn(keys.site, headers, { on_behalf_of: name }) };
+    };
+    const randomize = (one: CookieClient, id: string, headers = {}) =>
+      one.ask(`/study_participants?${new URLSearchParams({ study: 'Sleep', id, ...COOK })}`, {
+        method: 'POST',
+        headers,
+      });
+    const actorOf = (id: string) =>
+      storedLog(data).find(({ record }) => record.data.participantId === id)?.record.actor;
+
+    it('is recorded with everything that the session does, and shown by it', async () => {
+      const { one, answer } = await signInAs(person);
+      expect(answer.results.on_behalf_of).toBe(person);
+      expect((await one.ask('/session')).results.on_behalf_of).toBe(person);
+      expect((await randomize(one, 'p1')).status).toBe(200);
+      // A renewed cookie, as in any other tab.
+      expect((await randomize(one, 'p2', { 'X-On-Behalf-Of': latin1(person) })).status).toBe(200);
+      const { user, keyId } = actorOf('p1');
+      expect([user, keyId]).toEqual(['site', answer.results.key_id]);
+      expect([actorOf('p1').onBehalfOf, actorOf('p2').onBehalfOf]).toEqual([person, person]);
+      await one.signOut();
+      const about = operations(data).filter(({ actor }) => actor.onBehalfOf === person);
+      expect(about.map(({ type }) => type)).toEqual(['SessionBegan', 'SessionEnded']);
+      for (const { data: details } of about) expect(Object.keys(details)).toEqual(['keyId', 'sessionId']);
+    });
+
+    it('is nobody else, whatever a header says', async () => {
+      const { one } = await signInAs(person);
+      for (const header of ['Ada', ` ${latin1(person)}x`]) {
+        const answer = await randomize(one, 'p3', { 'X-On-Behalf-Of': header });
+        expect([answer.status, answer.message]).toEqual([400, expect.stringContaining('sign in again')]);
+      }
+      expect((await one.ask('/studies', { headers: { 'X-On-Behalf-Of': 'Ada' } })).status).toBe(400);
+      expect(
+        (await one.ask('/session', { method: 'DELETE', headers: { 'X-On-Behalf-Of': 'Ada' } })).status,
+      ).toBe(400);
+      expect(actorOf('p3')).toBeUndefined();
+      expect((await one.signIn(keys.site, {}, { on_behalf_of: 'Ada' })).status).toBe(200);
+      expect((await randomize(one, 'p3')).status).toBe(200);
+      expect(actorOf('p3').onBehalfOf).toBe('Ada');
+    });
+
+    it('may be named by the header of each request if nobody was named before', async () => {
+      const one = await signedIn();
+      expect((await one.ask('/session')).results).not.toHaveProperty('on_behalf_of');
+      expect((await randomize(one, 'p4', { 'X-On-Behalf-Of': 'Ada' })).status).toBe(200);
+      expect((await randomize(one, 'p5')).status).toBe(200);
+      expect(actorOf('p4').onBehalfOf).toBe('Ada');
+      expect(actorOf('p5')).not.toHaveProperty('onBehalfOf');
+    });
+
+    it('is named as the header names them', async () => {
+      const byHeader = browser();
+      await byHeader.signIn(keys.site, { 'X-On-Behalf-Of': latin1(person) });
+      expect((await byHeader.ask('/session')).results.on_behalf_of).toBe(person);
+      expect((await signInAs(person, { 'X-On-Behalf-Of': 'Ada' })).answer.status).toBe(400);
+      expect((await signInAs(` ${'😀'.repeat(128)} `)).one.cookie?.length).toBeLessThan(2048);
+      for (const bad of [
+        '',
+        ' ',
+        '=1',
+        'x'.repeat(129),
+        'a\tb',
+        'Ada\n',
+        '\ud800',
+        'Mu\u0308ller',
+        'a\u200bb',
+        1,
+        null,
+      ]) {
+        const { one, answer } = await signInAs(bad);
+        expect([answer.status, answer.message], JSON.stringify(bad)).toEqual([
+          400,
+          expect.stringContaining('on_behalf_of'),
+        ]);
+        expect(one.cookie).toBeUndefined();
+      }
+      expect((await signInAs(keys.stranger)).answer.status).toBe(400);
+    });
+  });
+
   it('signing in again ends the browser’s earlier session', async () => {
     const one = browser();
     await one.signIn(keys.site);

@@ -15,6 +15,7 @@ import {
 } from '../../support/browser.ts';
 import { commandOk } from '../../support/command.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { TRIALS } from '../../support/trials.ts';
 
@@ -102,6 +103,32 @@ describeInBrowser('a session', () => {
     await other.goBack();
     await other.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await other.locator('body').textContent()).not.toContain('Sleep');
+    await leave(person);
+  });
+
+  it('is of the same person in every tab, also in one opened later and after a reload', async () => {
+    const person = await sitDown(browser);
+    const { page } = person;
+    await page.goto(`${service.url}/pages/studies`);
+    await signIn(person, keys.site, 'Dr. Example');
+    const other = await page.context().newPage();
+    await other.goto(`${service.url}/pages/randomize#study=Ward`);
+    await other.getByText('site · Dr. Example').waitFor();
+    await other.reload();
+    await other.getByLabel('Participant id').fill('tab-2');
+    await other.getByText('a', { exact: true }).click();
+    await other.getByRole('button', { name: 'Review' }).click();
+    await other.getByText('site, on behalf of Dr. Example').waitFor();
+    await other.getByRole('button', { name: 'Randomize tab-2 now' }).click();
+    await other.getByRole('button', { name: 'Next participant' }).waitFor();
+    const [event] = storedLog(data).filter(({ record }) => record.data.participantId === 'tab-2');
+    expect(event?.record.actor).toMatchObject({ user: 'site', onBehalfOf: 'Dr. Example' });
+
+    // Somebody else signs in there: the first tab acts as them, and says so.
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await signIn({ ...person, page: other }, keys.site, 'Nurse J. Okafor');
+    await page.getByText('site · Nurse J. Okafor').waitFor();
+    expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
     await leave(person);
   });
 

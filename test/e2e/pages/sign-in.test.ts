@@ -65,7 +65,7 @@ describeInBrowser('signing in', () => {
       { httpOnly: true, sameSite: 'Strict', expires: -1 },
     ]);
     const everything = [kept, JSON.stringify(cookies), page.url(), await page.content()].join('\n');
-    expect(kept).toContain('M. Ökafor');
+    expect(kept).toBe('[{},{}]');
     expect(everything).not.toContain(keys.site);
   });
 

@@ -17,6 +17,23 @@ describe('a sealed cookie', () => {
     for (const secret of [SESSION.sessionId, SESSION.keyId]) expect(readable.join(' ')).not.toContain(secret);
   });
 
+  it('says who signed in, however long their name is', async () => {
+    const longest = { ...SESSION, onBehalfOf: '😀'.repeat(128) };
+    const cookie = await seal(longest, KEY, LOG_ID);
+    expect(await unseal(cookie, [KEY], LOG_ID)).toEqual(longest);
+    // Browsers keep cookies up to 4096 characters, with their attributes.
+    expect(cookie.length).toBeLessThan(2048);
+  });
+
+  it('stays valid if a version that named nobody sealed it', async () => {
+    const { sessionId, keyId, beganAt, usedAt } = SESSION;
+    const before = JSON.stringify({ sessionId, keyId, beganAt, usedAt });
+    const cookie = await new CompactEncrypt(Buffer.from(before))
+      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', log: LOG_ID })
+      .encrypt(KEY);
+    expect(await unseal(cookie, [KEY], LOG_ID)).toEqual({ sessionId, keyId, beganAt, usedAt });
+  });
+
   it('differs each time', async () => {
     expect(await seal(SESSION, KEY, LOG_ID)).not.toBe(await seal(SESSION, KEY, LOG_ID));
   });

@@ -4,7 +4,8 @@ export const signIn = {
   keyHint:
     'Fügen Sie ihn ein, oder lassen Sie ihn vom Passwortmanager ausfüllen. Er wird einmal gesendet und nicht in diesem Browser gespeichert.',
   acting: 'Wer handelt?',
-  actingHint: 'Wird zusammen mit dem Inhaber des Schlüssels bei allem vermerkt, was Sie tun.',
+  actingHint:
+    'Wird zusammen mit dem Inhaber des Schlüssels bei allem vermerkt, was Sie tun. Wer nach Ihnen handelt, meldet sich neu an.',
   submit: 'Anmelden',
   idle: 'Nach 30 Minuten ohne Aktivität werden Sie abgemeldet.',
   ended: 'Ihre Sitzung ist beendet. Melden Sie sich wieder an, um fortzufahren.',

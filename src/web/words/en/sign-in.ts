@@ -3,7 +3,8 @@ export const signIn = {
   key: 'API key',
   keyHint: 'Paste it, or let your password manager fill it in. It is sent once and not kept in this browser.',
   acting: 'Who is acting?',
-  actingHint: 'Recorded with what you do, along with the owner of the key.',
+  actingHint:
+    'Recorded with everything you do, along with the owner of the key. Another person signs in again.',
   submit: 'Sign in',
   idle: 'You are signed out after 30 minutes without activity.',
   ended: 'Your session has ended. Sign in again to continue.',
