@@ -4,9 +4,9 @@
  * repaired afterwards.
  */
 import type { Policies, StudyConfiguration } from '../../events/study.ts';
+import { nearestTo } from '../base/nearest.ts';
 import { quote } from '../base/text.ts';
 import { type Finding, findingsOf, type Refuse, StudiesFileError } from './finding.ts';
-import { nearestTo } from './nearest.ts';
 import { noteIfNew } from './new-studies.ts';
 import { type ReadStudy, readStudy, STUDY_KEYS } from './study.ts';
 import { BUILT_IN, readUrnSettings, URN_KEYS } from './urn-settings.ts';

@@ -1,9 +1,9 @@
 /** The values of a studies file: names, whole numbers and choices. Each is read exactly or refused, never converted. */
 
 import { nameProblem } from '../base/names.ts';
+import { nearestTo } from '../base/nearest.ts';
 import { quote } from '../base/text.ts';
 import type { Problem, Refuse } from './finding.ts';
-import { nearestTo } from './nearest.ts';
 import { type Entry, isMissing, type Tree } from './yaml-tree.ts';
 
 /** See http-api.md: factors are plain query parameters next to these, and the prefix `f_` marks them in records. */

@@ -1,5 +1,6 @@
 /** Refuses requests to any path that could be read in two ways, or are not HTTP/1. */
 import type { Request } from 'express';
+import { refuseUnknownHeaders } from './request/headers.ts';
 import { JSON_BODY_KIB } from './request/json-body.ts';
 import { HttpProblem } from './request/problem.ts';
 
@@ -9,19 +10,15 @@ const TOO_LONG = `The body is longer than ${BODY_BYTES / 1024} KiB (hint: operat
 const CLOSE = { Connection: 'close' };
 
 /** @throws HttpProblem */
-export function refuseUnsound({
-  headers,
-  httpVersionMajor,
-  httpVersion,
-  originalUrl,
-  rawHeaders,
-}: Request): void {
+export function refuseUnsound(request: Request): void {
+  const { headers, httpVersionMajor, httpVersion, originalUrl, rawHeaders } = request;
   // Node's parser also accepts 0.9 and 2.0.
   if (httpVersionMajor !== 1) throw new HttpProblem(400, 'The version of HTTP is not 1.0 or 1.1', CLOSE);
   if (headers.host === undefined && httpVersion === '1.1')
     throw new HttpProblem(400, 'The request has no Host header');
   if (hostHeaders(rawHeaders) > 1)
     throw new HttpProblem(400, 'The request has more than one Host header', CLOSE);
+  refuseUnknownHeaders(request);
   // Express would end the path there, query.ts would not end the query there, and proxies differ from each other.
   if (originalUrl.includes('#'))
     throw new HttpProblem(400, 'The URL contains a "#": percent-encode it as %23');

@@ -37,7 +37,7 @@ export const MOMENT = [
   },
 ];
 
-export const BG_STATE = {
+export const BG_STATE_PARAMETER = {
   name: 'urn.bg_state',
   in: 'query',
   description:

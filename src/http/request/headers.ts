@@ -5,6 +5,35 @@ import { formulaProblem } from '../../base/formula.ts';
 import { HttpProblem } from './problem.ts';
 import { refuseApiKey } from './query.ts';
 
+/**
+ * The request headers that begin with `Urn-`, in lower case. Any other is refused: a misspelt one would be ignored without a
+ * word.
+ */
+const OWN_HEADERS = ['urn-automatic'] as const;
+const OWN_PREFIX = /^urn-/i;
+
+/** The value of a header of the service's own. */
+export function ownHeader(
+  { headers }: IncomingMessage,
+  name: (typeof OWN_HEADERS)[number],
+): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** @throws HttpProblem 400 for a header that begins with `Urn-` and is not known */
+export function refuseUnknownHeaders({ rawHeaders }: IncomingMessage): void {
+  const unknown = rawHeaders.find(
+    (name, i) =>
+      i % 2 === 0 && OWN_PREFIX.test(name) && !OWN_HEADERS.some((own) => own === name.toLowerCase()),
+  );
+  if (unknown !== undefined)
+    throw new HttpProblem(
+      400,
+      `${unknown} is not a header of this service, whose names begin with Urn- (hint: there is Urn-Automatic)`,
+    );
+}
+
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
 /** @throws HttpProblem 400 when the header is malformed */

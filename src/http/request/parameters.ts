@@ -1,6 +1,7 @@
 /** Parameters other than factors: their names and their checks. */
 import { z } from 'zod';
-import { HttpProblem } from './problem.ts';
+import { MIN_REVISION } from './min-revision.ts';
+import { HttpProblem, problemList } from './problem.ts';
 import type { Query } from './query.ts';
 
 /** They select a page of a list, and its order. */
@@ -23,6 +24,17 @@ export const DRY_RUN = 'urn.dry_run';
 /** They select a moment in the history of a study. */
 export const MOMENT_PARAMETERS: readonly string[] = ['urn.revision', 'urn.at'];
 
+/** The parameters of the service in the contract have bare names, and so have factors. All others begin with this. */
+export const PREFIX = 'urn.';
+
+/** The names of all parameters of all operations, as the OpenAPI document lists them. */
+export const SERVICE_PARAMETERS: ReadonlySet<string> = new Set([
+  ...['api_key', 'study', 'id', 'from', 'size', 'first', 'second', 'revision', 'checkpoint', 'content'],
+  ...[BG_STATE, VIEW, EXCEL, DRY_RUN, MIN_REVISION, 'urn.for'],
+  ...MOMENT_PARAMETERS,
+  ...PAGE_PARAMETERS,
+]);
+
 /** A problem for each parameter that the route does not know. Otherwise a misspelt one would be silently ignored. */
 export function unknownParameters(query: Query, known: ReadonlySet<string>, route: string): string[] {
   return [...query.keys()]
@@ -32,7 +44,7 @@ export function unknownParameters(query: Query, known: ReadonlySet<string>, rout
 
 /** @throws HttpProblem 400 naming every problem at once */
 export function refuseProblems(problems: readonly string[]): void {
-  if (problems.length > 0) throw new HttpProblem(400, problems.join('; '));
+  if (problems.length > 0) throw new HttpProblem(400, problemList(problems));
 }
 
 const Decimal = z.string().regex(/^(?:0|[1-9]\d{0,15})$/);

@@ -20,6 +20,17 @@ export class HttpProblem extends Error {
   }
 }
 
+/** How many problems of a request are named. Otherwise a small request could ask for a large answer. */
+const MAX_NAMED = 20;
+
+/** The problems of a request in one message. */
+export function problemList(problems: readonly string[]): string {
+  const named = problems.slice(0, MAX_NAMED).join('; ');
+  return problems.length > MAX_NAMED
+    ? `${named}; and so on (the first ${MAX_NAMED} of ${problems.length} problems)`
+    : named;
+}
+
 const STATUS_OF_DOMAIN_ERROR: Readonly<
   Record<DomainErrorCode, { status: number; retryAfterSeconds: string }>
 > = {

@@ -4,6 +4,7 @@ import type { Accepted, Keys, KnownKey } from '../../access/keys.ts';
 import { renewed, type Session } from '../../session/session.ts';
 import type { Sessions } from '../../session/sessions.ts';
 import { CHALLENGE } from './credentials.ts';
+import { ownHeader } from './headers.ts';
 import { refuseForeign, type Site, siteOf } from './origin.ts';
 import { HttpProblem } from './problem.ts';
 
@@ -70,7 +71,7 @@ export class SessionCookies {
     const known = keys.lookUpId(session.keyId);
     if (known?.standing !== 'valid') throw this.#over(http, KEY_OVER);
     const isAutomatic =
-      http.headers['urn-automatic'] === 'true' || AUTOMATIC_ROUTES.has(response.locals['route'] as string);
+      ownHeader(http, 'urn-automatic') === 'true' || AUTOMATIC_ROUTES.has(response.locals['route'] as string);
     const next = isAutomatic ? undefined : renewed(session, sessions.now());
     if (next) await this.set(response, site, next);
     return { session: next ?? session, accepted: known };

@@ -9,7 +9,7 @@ import { IdPattern } from '../../study/id-pattern.ts';
 import { allowed, noSuchLevel } from '../../study/levels.ts';
 import type { SortedBy } from './list-orders.ts';
 import { BG_STATE, EXCEL, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
-import { HttpProblem } from './problem.ts';
+import { HttpProblem, problemList } from './problem.ts';
 import type { Query } from './query.ts';
 import {
   type BgStateResult,
@@ -115,7 +115,7 @@ export class StudyView {
     const problemOfId = id === undefined ? undefined : this.patternProblem(id);
     if (problemOfId !== undefined) problems.push(`id ${problemOfId}`);
     const levels = this.#levelsFrom((name) => query.get(name), form, problems);
-    if (form.length > 0 || id === undefined) throw new HttpProblem(400, [...form, ...problems].join('; '));
+    if (form.length > 0 || id === undefined) throw new HttpProblem(400, problemList([...form, ...problems]));
     return { id: ownText(id), levels, problems };
   }
 
@@ -179,7 +179,7 @@ export class StudyView {
       return wanted === undefined ? undefined : levelOf(factor, wanted, factor.levels, problems);
     });
     const sortedBy = this.#sortedBy(query.get('urn.sort') ?? 'time', problems);
-    if (problems.length > 0) throw new HttpProblem(400, problems.join('; '));
+    if (problems.length > 0) throw new HttpProblem(400, problemList(problems));
     return { id, levels, sortedBy };
   }
 

@@ -11,7 +11,7 @@ import { dryRunReply } from '../request/dry-run.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
 import { answerCommand } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
-import { HttpProblem } from '../request/problem.ts';
+import { HttpProblem, problemList } from '../request/problem.ts';
 import { RECEIPT } from '../request/receipt.ts';
 import { reusedReply } from '../request/refused-reply.ts';
 import { resultJson } from '../request/schemas.ts';
@@ -179,7 +179,7 @@ function changeOf(change: Change): DesignChange {
 }
 
 function sentence(problems: readonly FieldProblem[]): string {
-  return problems.map(({ field, why }) => `${field}: ${why}`).join('; ');
+  return problemList(problems.map(({ field, why }) => `${field}: ${why}`));
 }
 
 function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {

@@ -20,7 +20,7 @@ import { idempotencyKeyOf } from '../request/headers.ts';
 import { answerCommand, wasAnswered } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, type Json, jsonSchema } from '../request/operation.ts';
 import { NOT_FOUND, participantProblem, recordFor } from '../request/participant-command.ts';
-import { HttpProblem } from '../request/problem.ts';
+import { HttpProblem, problemList } from '../request/problem.ts';
 import { RECEIPT } from '../request/receipt.ts';
 import { ParticipantId } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
@@ -259,5 +259,5 @@ function strayLevel(changes: readonly LevelChange[], factors: Design['factors'])
       else problems.push(`changes[${i}].${member}: ${why}`);
     }
   }
-  return problems.length > 0 ? new HttpProblem(400, problems.join('; ')) : stray;
+  return problems.length > 0 ? new HttpProblem(400, problemList(problems)) : stray;
 }

@@ -11,7 +11,7 @@ import { idempotencyKeyOf } from '../request/headers.ts';
 import { answerCommand, wasAnswered } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
 import { participantProblem, recordFor } from '../request/participant-command.ts';
-import { HttpProblem } from '../request/problem.ts';
+import { HttpProblem, problemList } from '../request/problem.ts';
 import { RECEIPT } from '../request/receipt.ts';
 import { outsideLimits } from '../request/refused-reply.ts';
 import { ParticipantId } from '../request/schemas.ts';
@@ -77,7 +77,7 @@ export function postForcedAllocation(services: Services) {
   return bodyHandler(services, Body, SCOPES, async (request) => {
     const { command, problems } = asked(request);
     if (problems.length > 0 && !(await wasAnswered(services, request, command)))
-      throw new HttpProblem(400, problems.join('; '));
+      throw new HttpProblem(400, problemList(problems));
     return answerCommand(services, request, command, {
       problemOf,
       results: () => recordFor(request, request.body.id),

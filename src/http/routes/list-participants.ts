@@ -7,7 +7,7 @@ import type { Moment } from '../../history/moment.ts';
 import { isWithin } from '../../study/key-limits.ts';
 import { CSV, wantsCsv } from '../request/accept.ts';
 import {
-  BG_STATE,
+  BG_STATE_PARAMETER,
   idParameter,
   MIN_REVISION,
   MOMENT,
@@ -115,7 +115,7 @@ export const listParticipantsOperation = operation(
       MIN_REVISION,
       ...MOMENT,
       ...PAGE,
-      BG_STATE,
+      BG_STATE_PARAMETER,
       VIEW_PARAMETER,
       EXCEL_PARAMETER,
     ],

@@ -7,14 +7,19 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Randomize, StudyOutcome } from '../../study/commands.ts';
 import { isWithin, retiredLimit } from '../../study/key-limits.ts';
 import { newIdProblem, problemsOfId } from '../../study/participant-id.ts';
-import { BG_STATE, DRY_RUN_PARAMETER, idParameter, STUDY } from '../request/documented-parameters.ts';
+import {
+  BG_STATE_PARAMETER,
+  DRY_RUN_PARAMETER,
+  idParameter,
+  STUDY,
+} from '../request/documented-parameters.ts';
 import { DRY_RUN_HEADER, DRY_RUN_RESULT, dryRunReply } from '../request/dry-run.ts';
 import { scopesShown, statesIn } from '../request/generator-states.ts';
 import { idempotencyKeyOf, onBehalfOf } from '../request/headers.ts';
 import { orUnavailable } from '../request/min-revision.ts';
 import { ERRORS, operation, WRITE_HEADERS } from '../request/operation.ts';
-import { DRY_RUN } from '../request/parameters.ts';
-import { HttpProblem } from '../request/problem.ts';
+import { BG_STATE, DRY_RUN } from '../request/parameters.ts';
+import { HttpProblem, problemList } from '../request/problem.ts';
 import { RECEIPT, receiptHeader } from '../request/receipt.ts';
 import {
   closedReply,
@@ -34,6 +39,7 @@ import {
   studyHandler,
 } from '../request/study-request.ts';
 import { refuseBodyInstead, withBodyUnread } from '../request/unread-body.ts';
+import { ignoredHeader, URN_IGNORED, unreadParameters } from '../request/unread-parameters.ts';
 import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
 
 const REPEATED = {
@@ -52,14 +58,14 @@ export const randomizeParticipantOperation = operation(
       STUDY,
       idParameter(true),
       levelParameters('One level of every factor that is not retired'),
-      BG_STATE,
+      BG_STATE_PARAMETER,
       DRY_RUN_PARAMETER,
       ...WRITE_HEADERS,
     ],
     result: { anyOf: [RECORDS, DRY_RUN_RESULT] },
     example: [EXAMPLE_RECORD],
     empty: [],
-    headers: { ...RECEIPT, ...REPEATED },
+    headers: { ...RECEIPT, ...REPEATED, ...URN_IGNORED },
     errors: {
       ...ERRORS,
       400: `${ERRORS[400]} Also if the id is already assigned: \`results\` then holds the existing record, provided that its levels are the same and the key may read it.`,
@@ -72,7 +78,7 @@ export const randomizeParticipantOperation = operation(
 export function randomizeParticipant(services: Services) {
   const randomize = async (request: StudyRequest): Promise<StudyReply> => {
     const { http, query, accepted, study, design } = request;
-    const problems: string[] = [];
+    const problems = misspeltParameters(request);
     const shownScopes = scopesShown(request, problems);
     const isDry = isDryRun(query, problems);
     const behalf = onBehalfOf(http);
@@ -134,7 +140,7 @@ async function notInDesign(
   const inForce = request.design();
   const refusal =
     retiredLimit(where, inForce) === undefined
-      ? new HttpProblem(400, problems.join('; '))
+      ? new HttpProblem(400, problemList(problems))
       : outsideLimits(where, inForce);
   if (inForce.amendment === 0) throw refusal;
   const { outcome, revision } = await services.studies.tryOut(request.study.stream, command);
@@ -147,6 +153,19 @@ const ANSWERED_BEFORE: ReadonlySet<StudyOutcome['type']> = new Set([
   'duplicate',
   'idempotency-key-reused',
 ]);
+
+const PARAMETERS = new Set(['api_key', 'study', 'id', BG_STATE, DRY_RUN]);
+
+/**
+ * The misspelt parameters. Others that are not read are named in a header, which is set here so that nothing can fail after
+ * the decision.
+ */
+function misspeltParameters({ query, design, response }: StudyRequest): string[] {
+  const factors = design().factors.map(({ name }) => name);
+  const { ignored, problems } = unreadParameters(query, PARAMETERS, factors);
+  if (ignored.length > 0) response.setHeader('Urn-Ignored', ignoredHeader(ignored));
+  return problems;
+}
 
 /** Adds any problem with the parameter to the list. */
 function isDryRun(query: StudyRequest['query'], problems: string[]): boolean {

@@ -5,6 +5,7 @@ export function nearestTo(given: string, choices: readonly string[]): string | u
   let shortest = 3;
   for (const choice of choices) {
     const known = choice.toLowerCase();
+    if (Math.abs(known.length - wanted.length) >= shortest) continue;
     // Otherwise any two names of two letters would be near each other.
     const distance = editDistance(wanted, known);
     if (distance < shortest && distance < known.length) {

@@ -1,0 +1,109 @@
+/** Which parameters of a POST are refused although it does not read them, and how the others are named. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { openApiDocument } from '../../../src/http/openapi.ts';
+import { SERVICE_PARAMETERS } from '../../../src/http/request/parameters.ts';
+import { ignoredHeader, unreadParameters } from '../../../src/http/request/unread-parameters.ts';
+import { check } from '../../support/property.ts';
+
+const OWN = new Set(['api_key', 'study', 'id', 'urn.bg_state', 'urn.dry_run']);
+const judged = (name: string, factors: readonly string[] = ['sex']) =>
+  unreadParameters(new Map([[name, 'true']]), OWN, factors);
+
+it('the names of the service are those that the OpenAPI document lists', () => {
+  const { paths } = openApiDocument('test') as {
+    paths: Record<string, Record<string, { parameters?: { name: string; in: string }[] }>>;
+  };
+  const documented = Object.values(paths)
+    .flatMap((path) => Object.values(path))
+    .flatMap(({ parameters = [] }) => parameters.flatMap((one) => (one.in === 'query' ? [one.name] : [])))
+    // Stands for the factors of a study.
+    .filter((name) => name !== 'factors');
+  expect(new Set([...documented, 'api_key'])).toEqual(SERVICE_PARAMETERS);
+});
+
+describe('a parameter is refused, with the right spelling, if it is', () => {
+  it.each([
+    ['dry_run', 'urn.dry_run'],
+    ['dryRun', 'urn.dry_run'],
+    ['DRY-RUN', 'urn.dry_run'],
+    ['urn.dryrun', 'urn.dry_run'],
+    ['URN.DRY_RUN', 'urn.dry_run'],
+    ['urn_dry_run', 'urn.dry_run'],
+    ['Urn.Bg-State', 'urn.bg_state'],
+    ['urn.study', 'study'],
+    ['ID', 'id'],
+    ['apiKey', 'api_key'],
+    ['limit', 'urn.limit'],
+    ['urn.dry_rnu', 'urn.dry_run'],
+    ['idempotency_key', 'the header Idempotency-Key'],
+    ['Idempotency-Key', 'the header Idempotency-Key'],
+    ['idempotencyKey', 'the header Idempotency-Key'],
+  ])('%s', (name, meant) => {
+    const { ignored, problems } = judged(name);
+    expect(ignored).toEqual([]);
+    expect(problems).toEqual([expect.stringContaining(`${name} is not a parameter (hint: `)]);
+    expect(problems[0]).toContain(meant);
+  });
+
+  it.each(['urn.', 'urn.something', 'URN.Other', 'uRn.é'])('unknown, and looks like ours: %s', (name) => {
+    expect(judged(name).problems).toEqual([expect.stringContaining(name)]);
+  });
+
+  it('any other way to write a name of the service', () => {
+    const spelled = fc.constantFrom(...SERVICE_PARAMETERS).chain((name) =>
+      fc
+        .tuple(
+          fc.constantFrom('', 'urn', 'URN.'),
+          fc.array(fc.tuple(fc.boolean(), fc.constantFrom('', '', '.', '-', '_')), {
+            minLength: name.length,
+            maxLength: name.length,
+          }),
+        )
+        .map(([prefix, marks]) =>
+          [...name.replace(/^urn\./, '')]
+            .map((letter, i) => `${marks[i]?.[0] ? letter.toUpperCase() : letter}${marks[i]?.[1]}`)
+            .reduce((before, letter) => before + letter, prefix),
+        ),
+    );
+    check(
+      fc.property(spelled, (name) => {
+        fc.pre(!SERVICE_PARAMETERS.has(name));
+        expect(judged(name)).toEqual({ ignored: [], problems: [expect.any(String)] });
+        expect(judged(name, [name])).toEqual({ ignored: [], problems: [] });
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+it.each(['phase', 'sexe', 'dry', 'run', 'dry run', 'turn.dry_run', 'urn', 'Sex', 'size', 'urn.min_revision'])(
+  '%s is not read',
+  (name) => {
+    expect(judged(name)).toEqual({ ignored: [name], problems: [] });
+  },
+);
+
+describe('the header that names what was not read', () => {
+  it('is percent-encoded, so that a name cannot break it', () => {
+    expect(ignoredHeader(['a b', 'c,d', 'e\r\nX: 1', 'é'])).toBe('a%20b, c%2Cd, e%0D%0AX%3A%201, %C3%A9');
+  });
+
+  it('has at most 10 names and 500 bytes, and says when some are missing', () => {
+    check(
+      fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 120 }), { minLength: 1 }), (names) => {
+        const header = ignoredHeader(names);
+        expect(header).toMatch(/^[\x20-\x7e]*$/);
+        expect(Buffer.byteLength(header)).toBeLessThanOrEqual(500);
+        const shown = header.split(', ').map(decodeURIComponent);
+        const isCut = shown.at(-1) === '…' && names[shown.length - 1] !== '…';
+        const kept = isCut ? shown.slice(0, -1) : shown;
+        expect(kept.length).toBeLessThanOrEqual(10);
+        expect(kept).toEqual(names.slice(0, kept.length));
+        expect(isCut).toBe(kept.length < names.length);
+      }),
+    );
+    expect(ignoredHeader(['x'.repeat(501)])).toBe('%E2%80%A6');
+    expect(ignoredHeader(Array.from('abcdefghijk'))).toBe('a, b, c, d, e, f, g, h, i, j, %E2%80%A6');
+  });
+});
