@@ -19,7 +19,7 @@ import { temporaryFolders } from '../support/temporary-folder.ts';
 const found = requiredPython('numpy, cryptography');
 const python = found ?? '';
 const newFolder = temporaryFolders();
-const old = new OldLog('ordinary');
+const old = new OldLog('0.1.0/ordinary');
 const STUDY = 'study-5c760688-ed0d-5d86-91ca-26ffaea6cb59';
 const STUDY_ID = STUDY.slice('study-'.length);
 const TWIN = 'study-2b6a7d1c-7b52-5b0e-9d0b-1f6a2d7c9e43';
@@ -431,7 +431,7 @@ describe.skipIf(found === undefined)('both verifiers', () => {
   });
 
   it('follow a key’s endorsement of the next one, but only as far as it was given', async () => {
-    const every = new OldLog('every-event');
+    const every = new OldLog('0.1.0/every-event');
     const kept = ['--checkpoint', every.file('receipts.txt')];
     const first = await verifyBoth(every.file('full.zip'), ['--trust', every.keys[0] ?? '', ...kept]);
     expect(first.code, first.stdout).toBe(0);

@@ -1,23 +1,23 @@
-/** The logs written by version 0.1.0 (test/vectors/0.1.0), as data folders that a program may use. */
+/** The logs that earlier versions wrote (test/vectors/0.1.0, 0.2.0), as data folders that a program may use. */
 import { chmodSync, copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const CONTENTS = ['full', 'open', 'blinded'] as const;
 
-const VECTORS = fileURLToPath(new URL('../vectors/0.1.0/', import.meta.url));
+const VECTORS = fileURLToPath(new URL('../vectors/', import.meta.url));
 
 export class OldLog {
   /** Name of the study of the bundles and receipts. */
   readonly study: string;
   /** Verifier keys in their order; each has endorsed the next. */
   readonly keys: readonly string[];
-  // biome-ignore lint/suspicious/noExplicitAny: what `urn explain --json` of 0.1.0 printed
+  // biome-ignore lint/suspicious/noExplicitAny: what `urn explain --json` printed then
   readonly explanation: any;
   readonly #folder: string;
 
-  constructor(name: 'ordinary' | 'every-event') {
-    this.#folder = join(VECTORS, name);
+  constructor(folder: '0.1.0/ordinary' | '0.1.0/every-event' | '0.2.0/every-act') {
+    this.#folder = join(VECTORS, folder);
     this.explanation = JSON.parse(this.text('explanation.json'));
     this.study = this.explanation.study;
     this.keys = this.text('trusted-keys.txt').trim().split('\n');

@@ -9,8 +9,8 @@ import { OldLog } from '../../support/old-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
-const old = new OldLog('ordinary');
-const everyEvent = new OldLog('every-event');
+const old = new OldLog('0.1.0/ordinary');
+const everyEvent = new OldLog('0.1.0/every-event');
 let data: string;
 
 /** As somebody who owns the file could. */

@@ -106,7 +106,7 @@ describe('a study that was registered with a pattern that RE2 cannot run', () =>
   });
 
   it('counts as registered for urn studies check', async () => {
-    const old = new OldLog('every-event');
+    const old = new OldLog('0.1.0/every-event');
     const data = old.copyTo(newFolder());
     const { code, stdout } = await command([
       ...['studies', 'check', '--data', data, '--studies', old.file('studies.yaml')],
