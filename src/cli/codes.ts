@@ -7,10 +7,11 @@ import { participants } from '../../projections/participants.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { csvLine } from '../export/csv.ts';
 import type { OpenLog } from '../open/open-log.ts';
-import type { RegisterCodes, StudyCommand, StudyOutcome } from '../study/commands.ts';
+import type { RegisterCodes, ReplaceCode, StudyCommand, StudyOutcome } from '../study/commands.ts';
 import { packMap, stockOf } from '../study/pack-map.ts';
 import { MAX_CODES } from '../study/packs.ts';
 import type { Study } from '../study/studies.ts';
+import type { Written } from '../write/writer.ts';
 import { type CodeFile, type CodeList, codeProblem, readCodeFile, readCodes } from './code-file.ts';
 import { mayChange } from './confirm.ts';
 import { recordDisclosure } from './disclosed.ts';
@@ -321,7 +322,7 @@ async function withdraw(options: WithdrawOptions): Promise<void> {
     const done = await carryOut(log, study, command, options, `Withdraw ${packs(codes.length)} of`);
     if (done === undefined) return;
     if (dryRun) note(`dry run: would withdraw ${packs(codes.length)} of ${name}; nothing was recorded`);
-    else note(`withdrew ${packs(codes.length)} of ${name} (revision ${done})`);
+    else note(`withdrew ${packs(codes.length)} of ${name} (revision ${done.revision})`);
   });
 }
 
@@ -342,7 +343,7 @@ function codesIn({ code: given, from }: WithdrawOptions): readonly string[] {
 
 /**
  * Tries the command, asks for confirmation, and submits it. A dry run only tries it.
- * @returns the revision; undefined if the person did not agree
+ * @returns undefined if the person did not agree
  * @throws UsageError when it is not possible
  */
 async function carryOut(
@@ -351,7 +352,7 @@ async function carryOut(
   command: Extract<StudyCommand, { type: 'withdraw-codes' | 'replace-code' }>,
   options: WriteOptions & { readonly id?: string },
   order: string,
-): Promise<number | undefined> {
+): Promise<Written<StudyOutcome> | undefined> {
   const { study: name, id } = options;
   const check = (outcome: StudyOutcome) => {
     const refused = refusalOf(outcome, { study: name, id });
@@ -359,11 +360,11 @@ async function carryOut(
   };
   const tried = await log.studies.tryOut(study.stream, command);
   check(tried.outcome);
-  if (options.dryRun) return tried.revision;
+  if (options.dryRun) return tried;
   if (!(await mayChange(study.design, options, `${order} ${described(log, study)}?`))) return undefined;
-  const { outcome, revision } = await log.studies.submit(study.stream, command, cliActor());
-  check(outcome);
-  return revision;
+  const written = await log.studies.submit(study.stream, command, cliActor());
+  check(written.outcome);
+  return written;
 }
 
 async function replace(options: ReplaceOptions): Promise<void> {
@@ -372,11 +373,15 @@ async function replace(options: ReplaceOptions): Promise<void> {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
     const { user } = cliActor();
-    const command = { type: 'replace-code', participantId: id, code, cause, isSupply: true, user } as const;
-    const revision = await carryOut(log, study, command, options, `Replace the pack ${code} of ${id} in`);
-    if (revision === undefined) return;
+    const command: ReplaceCode = {
+      ...{ type: 'replace-code', participantId: id, code, cause, user },
+      ...{ isSupply: true, mayRead: true },
+    };
+    const done = await carryOut(log, study, command, options, `Replace the pack ${code} of ${id} in`);
+    if (done === undefined) return;
     if (dryRun) return note(`dry run: the pack ${code} of ${id} would be replaced; nothing was recorded`);
-    const by = log.runner.state(participants, study.stream).find(id)?.pack?.code;
+    const { outcome, revision } = done;
+    const by = outcome.type === 'code-replaced' ? outcome.by : undefined;
     if (json) result(JSON.stringify({ study: name, id, code, by, revision }, null, 2));
     else result(`${id} has the pack ${by} now, instead of ${code} (revision ${revision})`);
   });

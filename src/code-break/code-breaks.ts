@@ -63,6 +63,8 @@ export type RevealResult =
       readonly recordedIn: RecordedIn;
       /** The revision of the code-break, if it is in the log; otherwise of the last event known. */
       readonly revision: number;
+      /** It was asked for before, with the same idempotency key. */
+      readonly isRepeated: boolean;
     }
   | { readonly type: 'not-revealed'; readonly outcome: StudyOutcome; readonly revision: number };
 
@@ -128,8 +130,9 @@ export class CodeBreaks {
     // Somebody may have got the pack since. Their arm must not be shown: the record does not name them.
     const isPackAlone = outcome.type === 'revealed' && outcome.participantId === undefined;
     const subject = isPackAlone ? this.#pack(stream, asked.code) : this.#subject(stream, asked);
+    const isRepeated = outcome.type === 'done-before';
     if (subject && IS_RECORDED.has(outcome.type))
-      return { type: 'revealed', subject, recordedIn: 'log', revision };
+      return { type: 'revealed', subject, recordedIn: 'log', revision, isRepeated };
     return { type: 'not-revealed', outcome, revision };
   }
 
@@ -159,7 +162,7 @@ export class CodeBreaks {
       },
       error,
     );
-    return { type: 'revealed', subject, recordedIn, revision };
+    return { type: 'revealed', subject, recordedIn, revision, isRepeated: false };
   }
 
   #isWithin(where: RevealRequest['where'], subject: Subject, stream: string, design: Design): boolean {

@@ -190,6 +190,8 @@ export interface ReplaceCode extends AboutParticipant, Replayed {
   readonly cause: ReplacementCause;
   /** Whether the person who asks may know which treatment each pack holds. */
   readonly isSupply: boolean;
+  /** Whether the person who asks may be told which pack the participant has, and why the participant is voided. */
+  readonly mayRead?: boolean;
 }
 
 /** Packs must no longer be given out. */
@@ -296,8 +298,14 @@ export type StudyOutcome =
     }
   | { readonly type: 'unblinding-reported'; readonly participantId: string }
   | { readonly type: 'codes-registered' | 'codes-withdrawn' }
-  | { readonly type: 'code-replaced'; readonly participantId: string; readonly moves: false }
-  /** A treatment has no pack left for the participant. The answer never says which one. */
+  /** `by`: the new pack; absent if it was only tried. */
+  | {
+      readonly type: 'code-replaced';
+      readonly participantId: string;
+      readonly moves: false;
+      readonly by?: string;
+    }
+  /** A treatment has too few packs left for the participant. The answer never says which one. */
   | { readonly type: 'no-code' }
   /** `moves`: the counts of the urns change from here on. */
   | {
@@ -313,8 +321,8 @@ export type StudyOutcome =
   | { readonly type: 'already-recorded'; readonly revision: number }
   /** The same request with the same idempotency key gets the same answer. */
   | { readonly type: 'repeated'; readonly participantId: string }
-  /** The same, for a command that made the fact at this revision. */
-  | { readonly type: 'done-before'; readonly revision: number }
+  /** The same, for a command that made the fact at this revision. `by`: the pack that it gave out instead of another. */
+  | { readonly type: 'done-before'; readonly revision: number; readonly by?: string | undefined }
   /** The idempotency key belongs to another request. */
   | { readonly type: 'idempotency-key-reused' }
   /** The id is taken. `differingFactors` is empty when that participant has the same levels. */

@@ -163,7 +163,7 @@ export function askedAgain(life: Life, command: Repeatable, fact: LifeFact): Stu
   const earlier = answeredBefore(life, command);
   if (!earlier) return undefined;
   return earlier.content === contentOf(fact, life.design)
-    ? { type: 'done-before', revision: earlier.revision }
+    ? { type: 'done-before', revision: earlier.revision, by: earlier.by }
     : { type: 'idempotency-key-reused' };
 }
 

@@ -104,21 +104,29 @@ export function decideReplacement(state: RegisteredState, command: ReplaceCode):
   const arm = pack?.treatment ?? '';
   const by = packFor(state, currentLevels(participant), arm, participantId, command.isRecorded);
   if (by === undefined) return { outcome: { type: 'no-code' } };
-  return { ...tried, fact: { ...fact, data: { ...fact.data, by } } };
+  return {
+    fact: { ...fact, data: { ...fact.data, by } },
+    outcome: { type: 'code-replaced', participantId, moves: false, by },
+  };
 }
 
 /**
- * Everything but the choice of the pack, and so all that a dry run does. Without the right to know what packs hold, every
- * arm needs one, or a refusal would tell whose arm has none left.
+ * How many packs every arm needs, closed ones too, before somebody who may not know what packs hold can replace one. With one,
+ * a site that replaces packs until it is refused would find out who shares an arm. It must not depend on who is in the study:
+ * voiding somebody and trying again would tell their arm.
  */
+const MARGIN = 3;
+
+/** Everything but the choice of the pack, and so all that a dry run does. */
 export function triedReplacement(state: RegisteredState, command: ReplaceCode): ReplacementDecision {
   const { fact, outcome } = decideLife(state, command);
   if (fact?.type !== 'CodeReplaced') return { outcome };
   const participant = state.enrolled.get(fact.data.participantId);
   const own = participant?.pack?.treatment ?? '';
   const arms = command.isSupply ? [own] : state.design.treatments;
+  const needed = command.isSupply || command.isRecorded ? 1 : MARGIN;
   const levels = participant ? currentLevels(participant) : [];
-  return lacksPacks(state, levels, arms) ? { outcome: { type: 'no-code' } } : { fact, outcome };
+  return lacksPacks(state, levels, arms, needed) ? { outcome: { type: 'no-code' } } : { fact, outcome };
 }
 
 /** The command, completed with what only the lists of packs tell. */

@@ -39,6 +39,8 @@ export interface Answered {
   readonly enrolled?: Enrolled;
   /** For any other request: the digest by which `contentOf` recognizes it, which is shorter than a note. */
   readonly content?: string;
+  /** The pack that was given out instead of another one. It may have been replaced since. */
+  readonly by?: string;
 }
 
 /** A participant, with the arm, which corrections of counts need. */
@@ -211,8 +213,7 @@ export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
   if (event.type === 'AllocationForced') return force(life, event);
   if (event.type === 'ParticipantImported') return importRow(enrol(life, event), event);
   const key = requestOf(event);
-  if (key !== undefined)
-    life.requests.set(key, { revision: event.revision, content: contentOf(event, life.design) });
+  if (key !== undefined) life.requests.set(key, answeredBy(event, life.design));
   switch (event.type) {
     case 'StudyPaused':
       return { ...life, status: 'paused' };
@@ -251,6 +252,11 @@ export function lifeAfter<L extends Life>(life: L, event: PartialEvent): L {
     default:
       throw new Error(`${event.type} does not belong in a study's stream`);
   }
+}
+
+function answeredBy(event: PartialEvent, design: Design): Answered {
+  const answered = { revision: event.revision, content: contentOf(event, design) };
+  return event.type === 'CodeReplaced' ? { ...answered, by: event.data.by } : answered;
 }
 
 function enrol<L extends Life>(

@@ -5,9 +5,10 @@
  */
 import { hash } from 'node:crypto';
 import type { StudyFact } from '../../events/catalogue.ts';
+import type { VoidCause } from '../../events/corrections.ts';
 import type { Level } from '../../events/study.ts';
 import { askedLevel, type Design, levelNow } from '../../projections/design.ts';
-import { impossible, type StudyOutcome } from './commands.ts';
+import { impossible, type ReplaceCode, type StudyOutcome } from './commands.ts';
 import type { ForkableMap } from './forkable-map.ts';
 import type { FreePacks } from './free-packs.ts';
 import type { Allocated, Life } from './life.ts';
@@ -145,14 +146,24 @@ export function listProblem(
   return impossible('where.level', `the factor has no such level${hint}`);
 }
 
+/** Of participants who get no more packs. */
+const NO_PATIENTS: ReadonlySet<VoidCause> = new Set(['duplicate', 'never-enrolled', 'entry']);
+
 /** Why the pack cannot be replaced, as far as the clear part shows; undefined if it can. */
 export function replacementProblem(
-  { pack }: Allocated,
-  { code, isSupply }: { readonly code: string; readonly isSupply: boolean },
+  { pack, corrected }: Allocated,
+  { code, isSupply, isRecorded, mayRead }: Pick<ReplaceCode, 'code' | 'isSupply' | 'isRecorded' | 'mayRead'>,
 ): StudyOutcome | undefined {
   if (!pack) return { type: 'stale', why: 'the participant has no pack', field: 'code' };
-  if (pack.code !== code)
-    return { type: 'stale', why: `the participant has the pack ${pack.code} now`, field: 'code' };
+  if (pack.code !== code) {
+    const now = mayRead ? `the pack ${pack.code} now` : 'another pack now';
+    return { type: 'stale', why: `the participant has ${now}`, field: 'code' };
+  }
+  const cause = corrected?.voided?.cause;
+  if (!isRecorded && cause && NO_PATIENTS.has(cause)) {
+    const why = `the participant is voided${mayRead ? ` (${cause})` : ''} and gets no packs`;
+    return { type: 'stale', why, field: 'participantId' };
+  }
   return !isSupply && pack.replacements >= REPLACEMENTS
     ? impossible(
         'code',

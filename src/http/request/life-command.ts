@@ -1,7 +1,7 @@
 /** Submits a command from a JSON body, or tries it out. */
 import type { LifeCommand, PackCommand, StudyOutcome } from '../../study/commands.ts';
 import { dryRunReply } from './dry-run.ts';
-import { receiptHeader } from './receipt.ts';
+import { REPEATED_HEADER, receiptHeader } from './receipt.ts';
 import { SUCCESS } from './reply.ts';
 import type { Services } from './services.ts';
 import { actorOf, type BodyRequest, type StudyReply, type StudyRequest } from './study-request.ts';
@@ -9,8 +9,8 @@ import { actorOf, type BodyRequest, type StudyReply, type StudyRequest } from '.
 interface Answers {
   /** The answer to a command that was refused; undefined if it was not. */
   problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined;
-  /** JSON of the results, once the command has been recorded. */
-  results(): string;
+  /** JSON of the results, once the command has been recorded, or if it was recorded before. */
+  results(outcome: StudyOutcome): string;
 }
 
 export async function answerCommand(
@@ -32,8 +32,9 @@ export async function answerCommand(
   const problem = problemOf(outcome, revision);
   if (problem) return problem;
   if (isDry) return dryRunReply('moves' in outcome && outcome.moves ? 'moves' : 'stays', revision);
-  const headers = receiptHeader(ledger, stream, revision);
-  return { status: 200, message: SUCCESS, results: results(), revision, headers };
+  const receipt = receiptHeader(ledger, stream, revision);
+  const headers = outcome.type === 'done-before' ? { ...receipt, ...REPEATED_HEADER } : receipt;
+  return { status: 200, message: SUCCESS, results: results(outcome), revision, headers };
 }
 
 /** An amendment does not change the answer to a request that was answered before it. */

@@ -10,11 +10,19 @@ export function receiptHeader(ledger: Ledger, stream: string, revision: number) 
   return { 'Urn-Receipt': base64 };
 }
 
-/** For the OpenAPI document. */
-export const RECEIPT = {
+/** The request had been answered before, and nothing more was recorded. */
+export const REPEATED_HEADER = { 'Urn-Repeated': 'true' } as const;
+
+/** The headers of the answer to an act, for the OpenAPI document. */
+export const ACT_HEADERS = {
   'Urn-Receipt': {
     description:
       'A signed checkpoint that includes the new event: the whole note (as in /checkpoint) in base64, at most 1000 characters. Keep it. Nothing that it covers can be changed unnoticed.',
     schema: { type: 'string', maxLength: 1000 },
+  },
+  'Urn-Repeated': {
+    description:
+      '`true` if the same request, with the same Idempotency-Key, had been answered before: nothing more was recorded',
+    schema: { type: 'string', enum: ['true'] },
   },
 };

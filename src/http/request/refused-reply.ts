@@ -67,11 +67,11 @@ export function fullReply({ max, of }: FullLimit, revision: number): StudyReply 
   };
 }
 
-/** The same text whatever arm lacks a pack. */
+/** The same text whatever arm has too few packs. */
 export function noCodeReply(revision: number): StudyReply {
   return {
     ...CONFLICT,
-    message: 'There are not enough packs left for this participant (hint: ask for new packs)',
+    message: 'There are not enough packs left for this participant (hint: ask whoever supplies packs)',
     revision,
     refused: 'no-code',
   };

@@ -12,7 +12,7 @@ import { idempotencyKeyOf } from '../request/headers.ts';
 import { answerCommand } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
-import { RECEIPT } from '../request/receipt.ts';
+import { ACT_HEADERS } from '../request/receipt.ts';
 import { reusedReply } from '../request/refused-reply.ts';
 import { resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
@@ -126,7 +126,7 @@ export const amendOperation = bodyOperation('Amend the design of a study', 'amen
   },
   result: jsonSchema(AmendmentResult),
   empty: {},
-  headers: RECEIPT,
+  headers: ACT_HEADERS,
   errors: {
     ...ERRORS,
     409: 'The study has been amended since (`amendment` is not the next number), or a history is being imported into it',

@@ -15,7 +15,7 @@ import { bodyOperation, ERRORS, jsonSchema, operation, ref } from '../request/op
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { NOT_FOUND, participantProblem, recordFor } from '../request/participant-command.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { RECEIPT, receiptHeader } from '../request/receipt.ts';
+import { ACT_HEADERS, REPEATED_HEADER, receiptHeader } from '../request/receipt.ts';
 import { SUCCESS } from '../request/reply.ts';
 import { ParticipantId, resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
@@ -76,7 +76,7 @@ export const breakCodeOperation = bodyOperation(
     example: [EXAMPLE_RECORD],
     empty: [],
     headers: {
-      ...RECEIPT,
+      ...ACT_HEADERS,
       'Urn-Recorded': {
         description:
           '`log`: the code-break is in the log. `pending`, only in an emergency: the log could not be written, so the code-break is in a file of the service, and will go to the log as soon as possible. `none`, only in an emergency: it could not be recorded anywhere. Write it down, and report it later.',
@@ -119,7 +119,7 @@ export function postCodeBreak(services: Services) {
       if (!problem) throw new Error(`unexpected outcome ${revealed.outcome.type}`);
       return problem;
     }
-    const { subject, recordedIn } = revealed;
+    const { subject, recordedIn, isRepeated } = revealed;
     const receipt = recordedIn === 'log' ? receiptHeader(services.ledger, study.stream, revision) : {};
     return {
       status: 200,
@@ -130,7 +130,7 @@ export function postCodeBreak(services: Services) {
           ? JSON.stringify([{ code: subject.pack.code, trt: subject.pack.treatment }])
           : view().records([subject.participant], ['read']),
       revision,
-      headers: { 'Urn-Recorded': recordedIn, ...receipt },
+      headers: { 'Urn-Recorded': recordedIn, ...receipt, ...(isRepeated && REPEATED_HEADER) },
     };
   };
   return bodyHandler(services, RevealBody, ACTS.AllocationRevealed.scopes, answer, studyEvenIfHalted);
@@ -169,7 +169,7 @@ export const reportUnblindingOperation = bodyOperation(
     result: RECORDS,
     example: [],
     empty: [],
-    headers: RECEIPT,
+    headers: ACT_HEADERS,
     errors: {
       ...ERRORS,
       404: NOT_FOUND,

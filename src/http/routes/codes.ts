@@ -1,5 +1,6 @@
 /** GET /codes, POST /code_replacements and POST /code_withdrawals: packs of medication. */
 import { z } from 'zod';
+import type { Scope } from '../../../events/access.ts';
 import { ReplacementCause } from '../../../events/codes.ts';
 import { PackCode } from '../../../events/study.ts';
 import { currentId } from '../../../projections/enrolled.ts';
@@ -15,7 +16,7 @@ import { answerCommand } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { NOT_FOUND, participantProblem } from '../request/participant-command.ts';
-import { RECEIPT } from '../request/receipt.ts';
+import { ACT_HEADERS } from '../request/receipt.ts';
 import { SUCCESS } from '../request/reply.ts';
 import { ParticipantId, resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
@@ -111,7 +112,7 @@ const ReplacementBody = z.strictObject({
 
 const ReplacementResult = z.strictObject({
   code: z.string().meta({ description: 'The pack that the participant had' }),
-  by: z.string().meta({ description: 'The pack that the participant has now' }),
+  by: z.string().meta({ description: 'The pack that the participant got instead, by this request' }),
 });
 
 export const replaceCodeOperation = bodyOperation(
@@ -124,11 +125,11 @@ export const replaceCodeOperation = bodyOperation(
     result: jsonSchema(ReplacementResult),
     example: { code: 'AF5-0017', by: 'AF5-0021' },
     empty: {},
-    headers: RECEIPT,
+    headers: ACT_HEADERS,
     errors: {
       ...ERRORS,
       404: NOT_FOUND,
-      409: 'The participant has another pack now, or there are not enough packs left; or a history is being imported into the study',
+      409: 'The participant has another pack now, or is voided as somebody who gets none; or there are not enough packs left; or a history is being imported into the study',
       422: 'The packs of this participant were replaced too often without a key with the scope `supply`. Or the Idempotency-Key was used for a different request',
     },
   },
@@ -141,16 +142,24 @@ export function postCodeReplacement(services: Services) {
     const { id, code, cause } = body;
     const command: ReplaceCode = {
       ...{ type: 'replace-code', participantId: id, code, cause, isSupply: scopes.includes('supply') },
-      ...{ where: limits, user, idempotencyKey: idempotencyKeyOf(http) },
+      ...{ mayRead: scopes.some((scope) => READERS.has(scope)), where: limits },
+      ...{ user, idempotencyKey: idempotencyKeyOf(http) },
     };
     return answerCommand(services, request, command, {
       problemOf: (outcome, revision) => withoutList(participantProblem(outcome, revision)),
-      results: () => {
-        const by = request.participants.find(id)?.pack?.code ?? '';
-        return resultJson(ReplacementResult, { code, by });
-      },
+      // The pack of this event: the participant may have had another one since.
+      results: (outcome) => resultJson(ReplacementResult, { code, by: packIn(outcome) }),
     });
   });
+}
+
+/** Who may be told which pack a participant has. Others are shown only what they get themselves. */
+const READERS: ReadonlySet<Scope> = new Set(['read', 'blinded', 'supply']);
+
+function packIn(outcome: StudyOutcome): string {
+  const isReplaced = outcome.type === 'code-replaced' || outcome.type === 'done-before';
+  if (!isReplaced || outcome.by === undefined) throw new Error(`no pack was given out: ${outcome.type}`);
+  return outcome.by;
 }
 
 const WithdrawalBody = z.strictObject({
@@ -172,7 +181,7 @@ export const withdrawCodesOperation = bodyOperation(
     result: jsonSchema(WithdrawalResult),
     example: { withdrawn: 1 },
     empty: {},
-    headers: RECEIPT,
+    headers: ACT_HEADERS,
     errors: {
       ...ERRORS,
       409: 'A history is being imported into the study',

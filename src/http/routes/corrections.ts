@@ -21,7 +21,7 @@ import { answerCommand, wasAnswered } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, type Json, jsonSchema } from '../request/operation.ts';
 import { NOT_FOUND, participantProblem, recordFor } from '../request/participant-command.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
-import { RECEIPT } from '../request/receipt.ts';
+import { ACT_HEADERS } from '../request/receipt.ts';
 import { ParticipantId } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
@@ -147,7 +147,7 @@ function correctionOperation(summary: string, operationId: string, body: Json, b
     result: RECORDS,
     example: [EXAMPLE_RECORD],
     empty: [],
-    headers: RECEIPT,
+    headers: ACT_HEADERS,
     errors: {
       ...ERRORS,
       404: NOT_FOUND,

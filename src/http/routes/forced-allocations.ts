@@ -12,7 +12,7 @@ import { answerCommand, wasAnswered } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
 import { participantProblem, recordFor } from '../request/participant-command.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
-import { RECEIPT } from '../request/receipt.ts';
+import { ACT_HEADERS } from '../request/receipt.ts';
 import { outsideLimits } from '../request/refused-reply.ts';
 import { ParticipantId } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
@@ -64,7 +64,7 @@ export const forceOperation = bodyOperation(
     result: RECORDS,
     example: [EXAMPLE_RECORD],
     empty: [],
-    headers: RECEIPT,
+    headers: ACT_HEADERS,
     errors: {
       ...ERRORS,
       409: 'A history is being imported into the study, or the study is closed',

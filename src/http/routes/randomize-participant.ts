@@ -20,7 +20,7 @@ import { orUnavailable } from '../request/min-revision.ts';
 import { ERRORS, operation, WRITE_HEADERS } from '../request/operation.ts';
 import { BG_STATE, DRY_RUN } from '../request/parameters.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
-import { RECEIPT, receiptHeader } from '../request/receipt.ts';
+import { ACT_HEADERS, REPEATED_HEADER, receiptHeader } from '../request/receipt.ts';
 import {
   closedReply,
   fullReply,
@@ -42,13 +42,6 @@ import { refuseBodyInstead, withBodyUnread } from '../request/unread-body.ts';
 import { ignoredHeader, URN_IGNORED, unreadParameters } from '../request/unread-parameters.ts';
 import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
 
-const REPEATED = {
-  'Urn-Repeated': {
-    description: '`true` if the request had been answered before: the record is the one from that time',
-    schema: { type: 'string', enum: ['true'] },
-  },
-};
-
 export const randomizeParticipantOperation = operation(
   'Randomize a new participant',
   'randomizeParticipant',
@@ -65,7 +58,7 @@ export const randomizeParticipantOperation = operation(
     result: { anyOf: [RECORDS, DRY_RUN_RESULT] },
     example: [EXAMPLE_RECORD],
     empty: [],
-    headers: { ...RECEIPT, ...REPEATED, ...URN_IGNORED },
+    headers: { ...ACT_HEADERS, ...URN_IGNORED },
     errors: {
       ...ERRORS,
       400: `${ERRORS[400]} Also if the id is already assigned: \`results\` then holds the existing record, provided that its levels are the same and the key may read it.`,
@@ -217,7 +210,7 @@ function answer(
         message: SUCCESS,
         revision,
         ...record(request, shownScopes, outcome.participantId, revision),
-        headers: outcome.type === 'repeated' ? { ...receipt, 'Urn-Repeated': 'true' } : receipt,
+        headers: outcome.type === 'repeated' ? { ...receipt, ...REPEATED_HEADER } : receipt,
         // The allocation is made. It must be shown even if the key has used up its budget of disclosures.
         isAlwaysShown: outcome.type === 'randomized',
       };

@@ -7,7 +7,7 @@ import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../r
 import { idempotencyKeyOf } from '../request/headers.ts';
 import { answerCommand } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
-import { RECEIPT } from '../request/receipt.ts';
+import { ACT_HEADERS } from '../request/receipt.ts';
 import { impossibleReply, reusedReply } from '../request/refused-reply.ts';
 import { resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
@@ -54,7 +54,7 @@ export const studyStateOperation = bodyOperation(
     result: jsonSchema(StateResult),
     example: { state: 'closed' },
     empty: {},
-    headers: RECEIPT,
+    headers: ACT_HEADERS,
     errors: {
       ...ERRORS,
       409: 'The state of the study does not allow it: a closed study must be reopened before it can be paused or resumed, and a paused one is resumed, not reopened',

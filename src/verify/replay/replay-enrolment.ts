@@ -180,7 +180,8 @@ function replacedProblem(
 ): StudyOutcome | undefined {
   const participant = life.enrolled.get(data.participantId);
   if (participant?.revision !== data.randomizedAt) return { type: 'no-such-participant' };
-  return replacementProblem(participant, { code: data.code, isSupply }) ?? replacingProblem(life, data);
+  const asked = { code: data.code, isSupply, isRecorded: true };
+  return replacementProblem(participant, asked) ?? replacingProblem(life, data);
 }
 
 function treatmentMismatch(event: EnrolmentEvent, { design }: Life): Mismatch | undefined {

@@ -51,7 +51,8 @@ let keys: Record<
   | 'cookPharmacy'
   | 'night'
   | 'cookNight'
-  | 'forcer',
+  | 'forcer'
+  | 'hands',
   string
 >;
 
@@ -91,6 +92,7 @@ const OF_COOK = ['--study', 'Relief', '--where', 'site=Cook'];
 beforeAll(async () => {
   keys = await issueKeys(data, {
     edc: ['edc', '--scope', 'randomize,blinded'],
+    hands: ['hands', '--scope', 'randomize'],
     blinded: ['monitor', '--scope', 'blinded'],
     reader: ['reader', '--scope', 'read'],
     auditor: ['auditor', '--scope', 'read,audit'],
@@ -225,10 +227,48 @@ describe('POST /code_replacements', () => {
     const retry = { 'Idempotency-Key': 'replace-1' };
     const { status, results } = await replace(keys.cook, 'c1', code, {}, retry);
     expect([status, results.code, armOf.get(results.by)]).toEqual([200, code, armOf.get(code)]);
-    expect((await replace(keys.cook, 'c1', code, {}, retry)).results).toEqual(results);
+    const again = await replace(keys.cook, 'c1', code, {}, retry);
+    expect([again.results, again.headers.get('urn-repeated')]).toEqual([results, 'true']);
     expect((await replace(keys.cook, 'c1', code, { cause: 'lost' }, retry)).status).toBe(422);
     expect(await packOf('c1', keys.blinded)).toBe(results.by);
     expect(events('CodeReplaced')).toHaveLength(before + 1);
+  });
+
+  it('answers a repeated request with the pack of its own event, though that was replaced since', async () => {
+    await enrol('c5', 'Cook');
+    const code = await packOf('c5');
+    const retry = { 'Idempotency-Key': 'replace-2' };
+    const first = await replace(keys.cook, 'c5', code, {}, retry);
+    const second = await replace(keys.cook, 'c5', first.results.by);
+    const again = await replace(keys.cook, 'c5', code, {}, retry);
+    expect([again.results, again.headers.get('urn-repeated')]).toEqual([first.results, 'true']);
+    expect(await packOf('c5')).toBe(second.results.by);
+    expect(second.headers.get('urn-repeated')).toBeNull();
+  });
+
+  it('names no pack to a key that may not read which one a participant has', async () => {
+    const [now, other] = [await packOf('c5'), await freePack('C')];
+    const refused = await replace(keys.hands, 'c5', other);
+    expect(refused).toMatchObject({
+      ...{ status: 409, results: {} },
+      message: 'Nothing was recorded: the participant has another pack now',
+    });
+    expect(refused.text).not.toContain(now);
+    for (const key of [keys.cook, keys.cookPharmacy])
+      expect((await replace(key, 'c5', other)).message).toContain(now);
+  });
+
+  it('is stale for somebody who was never a patient', async () => {
+    await enrol('c6', 'Cook');
+    const code = await packOf('c6');
+    const voiding = { id: 'c6', cause: 'never-enrolled', analysis: 'exclude', note: 'went home' };
+    expect((await post('/voids', keys.forcer, voiding)).status).toBe(200);
+    for (const more of [{}, { dry_run: true }]) {
+      const refused = await replace(keys.cookPharmacy, 'c6', code, more);
+      expect([refused.status, refused.headers.get('urn-refused')]).toEqual([409, 'stale']);
+      expect(refused.message).toContain('(never-enrolled)');
+      expect((await replace(keys.hands, 'c6', code, more)).message).not.toContain('never-enrolled');
+    }
   });
 
   it('is stale with a pack other than the current one: 409', async () => {
@@ -248,10 +288,13 @@ describe('POST /code_replacements', () => {
     expect((await replace(keys.cook, 'c1', code, { cause: 'stolen' })).status).toBe(400);
   });
 
-  it('is refused while any arm is out of packs, in the words of a refused enrolment', async () => {
-    const refused = await replace(keys.edc, 'w1', await packOf('w1'));
+  it('is refused while any arm has fewer than three packs, in the words of a refused enrolment', async () => {
     const { message } = await enrol('x1', 'Kane');
-    expect(refused).toMatchObject({ status: 409, message, results: {} });
+    expect(message).toContain('ask whoever supplies packs');
+    for (const more of [{}, { dry_run: true }]) {
+      const refused = await replace(keys.edc, 'w1', await packOf('w1'), more);
+      expect(refused).toMatchObject({ status: 409, message, results: {} });
+    }
   });
 
   it('is refused after three replacements for a participant: 422, but not to the pharmacy', async () => {

@@ -13,7 +13,7 @@ import type {
   VoidAllocation,
   WithdrawCodes,
 } from '../../../src/study/commands.ts';
-import { studyDecider, tryOut } from '../../../src/study/decide.ts';
+import { decide, studyDecider, tryOut } from '../../../src/study/decide.ts';
 import { isFor, isFree } from '../../../src/study/packs.ts';
 import type { RegisteredState } from '../../../src/study/state.ts';
 import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
@@ -78,6 +78,14 @@ function force(participantId: string, more: Partial<Force> = {}): Force {
   };
 }
 
+function closing(treatment: string): Amend {
+  return {
+    ...{ type: 'amend', user: 'nurse', amendment: 1, reason: 'stopped' },
+    changes: [{ kind: 'arm-closed', treatment }],
+    approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }],
+  };
+}
+
 const armOf = (trial: TrialRun, id: string) => trial.list.find(id)?.treatment;
 const packOf = (trial: TrialRun, id: string) => trial.list.find(id)?.pack?.code ?? '';
 
@@ -117,11 +125,6 @@ describe('a participant in a study with packs', () => {
 
   it('does not need a pack of a closed arm to be left', () => {
     const trial = new TrialRun();
-    const amend: Amend = {
-      ...{ type: 'amend', user: 'nurse', amendment: 1, reason: 'stopped' },
-      changes: [{ kind: 'arm-closed', treatment: RMCA }],
-      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }],
-    };
     trial.ask(
       register(
         packs([
@@ -131,7 +134,7 @@ describe('a participant in a study with packs', () => {
       ),
     );
     expect(trial.enrol('a')).toEqual({ type: 'no-code' });
-    trial.ask(amend);
+    trial.ask(closing(RMCA));
     expect(trial.enrol('a')).toMatchObject({ type: 'randomized' });
   });
 
@@ -199,24 +202,105 @@ describe('a replaced pack', () => {
     expect(trial.ask(replace('a', seen[0] ?? ''))).toMatchObject({ type: 'stale' });
   });
 
-  it('does not show a site which arm is out of packs: every arm must have one', () => {
+  it('does not show a site which arm is short of packs: every arm must have three, even a closed one', () => {
+    for (const short of [MART, RMCQ, RMCA]) {
+      const trial = stocked(4);
+      trial.enrol('a');
+      const ofArm = packs(every(4)).filter(
+        ({ treatment, code }) => treatment === short && code !== packOf(trial, 'a'),
+      );
+      // The arm of the participant has three left, the others have four.
+      trial.ask(withdraw(ofArm.slice(3).map(({ code }) => code)));
+      trial.ask(closing(short));
+      const command = replace('a', packOf(trial, 'a'));
+      expect(tryOut(trial.state, command)).toMatchObject({ type: 'code-replaced' });
+      trial.ask(withdraw(ofArm.slice(0, 1).map(({ code }) => code)));
+      for (const outcome of [tryOut(trial.state, command), trial.ask(command)])
+        expect(outcome).toEqual({ type: 'no-code' });
+      // Records of earlier versions show less.
+      expect(decide(trial.state, { ...command, isRecorded: true }).outcome).toMatchObject({
+        type: 'code-replaced',
+      });
+      expect(trial.ask({ ...command, isSupply: true })).toMatchObject({ type: 'code-replaced' });
+    }
+  });
+
+  it('needs one pack of the own arm with supply, whatever the others have', () => {
     const trial = stocked(2);
     trial.enrol('a');
-    const others = packs(every(2)).filter(({ treatment }) => treatment !== armOf(trial, 'a'));
-    trial.ask(withdraw(others.slice(0, 2).map(({ code }) => code)));
-    expect(trial.ask(replace('a', packOf(trial, 'a')))).toEqual({ type: 'no-code' });
-    expect(trial.ask(replace('a', packOf(trial, 'a'), { isSupply: true }))).toMatchObject({
-      type: 'code-replaced',
-    });
+    const [own, others] = [true, false].map((isOwn) =>
+      packs(every(2)).filter(({ treatment }) => (treatment === armOf(trial, 'a')) === isOwn),
+    );
+    trial.ask(withdraw((others ?? []).map(({ code }) => code)));
+    const command = replace('a', packOf(trial, 'a'), { isSupply: true });
+    expect(tryOut(trial.state, command)).toEqual({ type: 'code-replaced', participantId: 'a', moves: false });
+    const left = own?.find(({ code }) => code !== packOf(trial, 'a'))?.code;
+    expect(trial.ask(command)).toMatchObject({ type: 'code-replaced', by: left });
+    const next = replace('a', packOf(trial, 'a'), { isSupply: true });
+    for (const outcome of [tryOut(trial.state, next), trial.ask(next)])
+      expect(outcome).toEqual({ type: 'no-code' });
+  });
+
+  it('is found wrong in every other way before the packs are counted', () => {
+    const trial = stocked(1);
+    trial.enrol('a');
+    expect(trial.ask(replace('a', 'X'))).toMatchObject({ type: 'stale' });
+    expect(trial.ask(replace('z', 'X'))).toEqual({ type: 'no-such-participant' });
+  });
+
+  it('is named in a refusal only to somebody who may read it', () => {
+    const trial = stocked(4);
+    trial.enrol('a');
+    const why = (mayRead: boolean) => {
+      const outcome = trial.ask(replace('a', 'X', { mayRead }));
+      return outcome.type === 'stale' ? outcome.why : '';
+    };
+    expect(why(true)).toBe(`the participant has the pack ${packOf(trial, 'a')} now`);
+    expect(why(false)).toBe('the participant has another pack now');
+  });
+
+  it('is not replaced for somebody who is no patient, though a record of it stays sound', () => {
+    const causes = ['duplicate', 'never-enrolled', 'ineligible', 'other'] as const;
+    const trial = stocked(9);
+    for (const cause of causes) {
+      trial.enrol(cause);
+      const participantId = cause;
+      const about = { user: 'nurse', participantId, note: 'slip' };
+      trial.ask({ ...about, type: 'void', cause, analysis: 'exclude' });
+      const command = replace(cause, packOf(trial, cause));
+      const isPatient = cause === 'ineligible' || cause === 'other';
+      expect(tryOut(trial.state, command)).toMatchObject({ type: isPatient ? 'code-replaced' : 'stale' });
+      if (isPatient) continue;
+      expect(trial.ask(command)).toMatchObject({ why: 'the participant is voided and gets no packs' });
+      expect(trial.ask({ ...command, mayRead: true, isSupply: true })).toMatchObject({
+        why: `the participant is voided (${cause}) and gets no packs`,
+      });
+      expect(decide(trial.state, { ...command, isRecorded: true }).outcome).toMatchObject({
+        type: 'code-replaced',
+      });
+      trial.ask({ ...about, type: 'reinstate' });
+      expect(trial.ask(command)).toMatchObject({ type: 'code-replaced' });
+    }
+    trial.ask(force('entered', { code: 'P1-8' }));
+    const about = { user: 'nurse', participantId: 'entered', note: 'slip' };
+    trial.ask({ ...about, type: 'void', cause: 'entry', analysis: 'exclude' });
+    expect(trial.ask(replace('entered', 'P1-8'))).toMatchObject({ type: 'stale' });
   });
 
   it('is replaced only once with the same idempotency key', () => {
-    const trial = stocked(4);
+    const trial = stocked(6);
     trial.enrol('a');
     const command = replace('a', packOf(trial, 'a'), { idempotencyKey: 'k' });
-    expect(trial.ask(command)).toMatchObject({ type: 'code-replaced' });
-    expect(trial.ask(command)).toMatchObject({ type: 'done-before' });
+    const first = trial.ask(command);
+    const by = packOf(trial, 'a');
+    expect(first).toEqual({ type: 'code-replaced', participantId: 'a', moves: false, by });
+    expect(trial.ask(command)).toMatchObject({ type: 'done-before', by });
     expect(trial.ask({ ...command, cause: 'lost' })).toEqual({ type: 'idempotency-key-reused' });
+    // The answer stays that of its own event.
+    trial.ask(replace('a', by));
+    expect(packOf(trial, 'a')).not.toBe(by);
+    for (const outcome of [trial.ask(command), tryOut(trial.state, command)])
+      expect(outcome).toMatchObject({ type: 'done-before', by });
   });
 });
 
