@@ -1,6 +1,7 @@
 /** Changes of a design in words, by the settings of the studies file that they are about. */
 import type { DesignChange } from '../../events/amendment.ts';
 import { limitTexts, urnText } from '../../projections/describe-design.ts';
+import type { Design } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
 import { POLICY_KEYS } from '../configuration/life-settings.ts';
 
@@ -69,4 +70,28 @@ export function describeChange(change: DesignChange): string {
     case 'policy':
       return String(change.value);
   }
+}
+
+export function blindingText({ blinding }: Pick<Design, 'blinding'>): string {
+  return blinding === 'open' ? 'open (the sites know the arms)' : blinding;
+}
+
+/** Each limit on a row, and whether it stops anybody. */
+export function limitRows({
+  limits,
+  policies: { stopAtLimit },
+}: Pick<Design, 'limits' | 'policies'>): string[][] {
+  const remark = stopAtLimit ? 'nobody is taken beyond it' : 'information only: nobody is stopped';
+  return limitTexts(limits).map((text) => ['limit', `${text} (${remark})`]);
+}
+
+/** As in the studies file. */
+export function policiesText({ policies }: Pick<Design, 'policies'>): string {
+  const { stopAtLimit, levelCounts, voidCounts, forcedCounts } = policies;
+  return [
+    ...(stopAtLimit ? ['stop_at_limit true'] : []),
+    `level_counts ${levelCounts}`,
+    `void_counts ${voidCounts}`,
+    `forced_counts ${forcedCounts}`,
+  ].join(', ');
 }

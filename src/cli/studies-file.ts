@@ -1,6 +1,6 @@
 /** Reading the studies file from disk. */
 import { existsSync, readFileSync } from 'node:fs';
-import type { StudiesFile } from '../configuration/studies-file.ts';
+import type { CheckedStudiesFile, StudiesFile } from '../configuration/studies-file.ts';
 import { UsageError } from './options.ts';
 
 export const DEFAULT_STUDIES_FILE = 'studies.yaml';
@@ -13,9 +13,23 @@ export const DEFAULT_STUDIES_FILE = 'studies.yaml';
 export async function readStudiesFile(named: string | undefined): Promise<StudiesFile> {
   const file = named ?? DEFAULT_STUDIES_FILE;
   if (named === undefined && !existsSync(file)) return { studies: [], warnings: [], liveByDefault: [] };
-  let text: string;
+  const { parseStudiesFile } = await parser();
+  return parseStudiesFile(textOf(file), file);
+}
+
+/** Like `readStudiesFile`, for who wants to know everything that is wrong with the file. @throws UsageError */
+export async function checkedStudiesFile(file: string): Promise<CheckedStudiesFile> {
+  const { checkStudiesFile } = await parser();
+  return checkStudiesFile(textOf(file), file);
+}
+
+/** Loading the YAML parser takes a tenth of a command's start-up, and most commands read no studies file. */
+const parser = () => import('../configuration/studies-file.ts');
+
+/** @throws UsageError */
+function textOf(file: string): string {
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT')
@@ -24,7 +38,4 @@ export async function readStudiesFile(named: string | undefined): Promise<Studie
       throw new UsageError(`${file} is not UTF-8 (hint: save it as UTF-8)`);
     throw new UsageError(`cannot read ${file}: ${message}`);
   }
-  // Loading the YAML parser takes a tenth of a command's start-up, and most commands read no studies file.
-  const { parseStudiesFile } = await import('../configuration/studies-file.ts');
-  return parseStudiesFile(text, file);
 }

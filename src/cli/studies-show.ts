@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
 import { type CodeBreak, codeBreaksIn, describeNumbers } from '../../projections/code-breaks.ts';
-import { limitTexts, ratioText } from '../../projections/describe-design.ts';
+import { ratioText } from '../../projections/describe-design.ts';
 import {
   type Design,
   designs,
@@ -29,6 +29,7 @@ import { standingInLog } from '../study/standing.ts';
 import { type StudyState, studyState } from '../study/state.ts';
 import type { Study } from '../study/studies.ts';
 import { decisionRows } from './approvals.ts';
+import { blindingText, limitRows, policiesText } from './design-text.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { result, table } from './output.ts';
@@ -258,13 +259,15 @@ function packsText({ registered, given, replaced, withdrawn }: PackNumbers): str
 }
 
 function designFacts(inForce: Design): string[][] {
-  const { amendment, D, w, alpha, beta, urnSelection, idPattern, limits, protocol } = inForce;
+  const { amendment, D, w, alpha, beta, urnSelection, idPattern, protocol } = inForce;
   return [
     ...(amendment === 0 ? [] : [['amendments', String(amendment)]]),
+    ['blinding', blindingText(inForce)],
     ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
     ...(hasRatio(inForce) ? [['ratio', ratioText(inForce.treatments, ratioOf(inForce))]] : []),
     ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
-    ...limitTexts(limits).map((text) => ['limit', text]),
+    ...limitRows(inForce),
+    ['policies', policiesText(inForce)],
     ...decisionRows({ approvals: [], protocol }),
     ...inForce.factors.flatMap(renamedFacts),
     ...inForce.closedTreatments.map((name) => ['closed arm', name]),

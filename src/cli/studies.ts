@@ -1,4 +1,4 @@
-/** urn studies: check the file; list and show what is registered, and what balance is expected; pause, resume, close, reopen and amend it. */
+/** urn studies: the studies file and what is registered from it, the studies in the log, and what becomes of them. */
 import type { Command } from 'commander';
 import { jsonOption, type LogOptions, logCommand } from './options.ts';
 import { note, result, table } from './output.ts';
@@ -6,6 +6,7 @@ import { amendCommand } from './studies-amend.ts';
 import { checkCommand } from './studies-check.ts';
 import { expectedCommand } from './studies-expected.ts';
 import { enrolled, studiesOption, summary, suspendAsServed, whyClosed, withStudies } from './studies-log.ts';
+import { registerCommand } from './studies-register.ts';
 import { showCommand } from './studies-show.ts';
 import { stateCommands } from './studies-state.ts';
 
@@ -14,6 +15,7 @@ type Options = LogOptions & { json?: boolean };
 export function studiesCommand(): Command[] {
   return [
     checkCommand(),
+    registerCommand(),
     logCommand('list')
       .description('list the studies in the log, and which of them take participants')
       .addOption(studiesOption())
@@ -32,7 +34,9 @@ async function list(options: Options & { studies?: string }): Promise<void> {
     const rows = log.studies.list().map((study) => summary(log, study));
     if (options.json) result(JSON.stringify(rows, null, 2));
     else if (rows.length === 0)
-      note('no study is registered (hint: urn serve --studies FILE registers the studies in FILE)');
+      note(
+        'no study is registered (hint: urn studies register --studies FILE registers the studies in FILE)',
+      );
     else
       result(
         table(

@@ -23,9 +23,11 @@ export function findingsOf(file: string): { note: Refuse; sorted: () => Finding[
   const findings: Finding[] = [];
   return {
     note: (line, reason, hint) => findings.push({ file, line, message: `${reason} (hint: ${hint})` }),
-    sorted: () => findings.toSorted((a, b) => a.line - b.line),
+    sorted: () => findings.toSorted(byLine),
   };
 }
+
+const byLine = (a: Finding, b: Finding) => a.line - b.line;
 
 /** The studies file is refused as a whole. `findings` holds every reason, in the order of the file. */
 export class StudiesFileError extends Error {
@@ -33,7 +35,8 @@ export class StudiesFileError extends Error {
   readonly findings: readonly Finding[];
 
   constructor(findings: readonly Finding[]) {
-    super(`the studies file is refused:\n${findings.map((one) => `  ${formatFinding(one)}`).join('\n')}`);
-    this.findings = findings;
+    const inOrder = findings.toSorted(byLine);
+    super(`the studies file is refused:\n${inOrder.map((one) => `  ${formatFinding(one)}`).join('\n')}`);
+    this.findings = inOrder;
   }
 }

@@ -25,6 +25,23 @@ export function noteIfNew({ configuration, line, lines }: ReadStudy, note: Refus
   note(lines.get('id_pattern') ?? line, reason, problem.hint);
 }
 
+/** What the log makes of the new studies of a file. */
+export interface Judgement {
+  readonly refusals: readonly Finding[];
+  readonly warnings: readonly Finding[];
+}
+
+/** @param registered the studies in the log */
+export function judgeNewStudies(
+  configured: readonly ConfiguredStudy[],
+  isNew: (name: string) => boolean,
+  registered: readonly RegisteredStudy[],
+): Judgement {
+  const added = configured.filter(({ configuration }) => isNew(configuration.name));
+  const { refusals, warnings } = sharedSeeds(added, configured, registered);
+  return { refusals: [...added.flatMap(({ refusedIfNew }) => refusedIfNew), ...refusals], warnings };
+}
+
 /**
  * @param registered the studies in the log
  * @returns warnings about new studies that the log makes possible
@@ -35,10 +52,8 @@ export function refuseNewStudies(
   isNew: (name: string) => boolean,
   registered: readonly RegisteredStudy[],
 ): readonly Finding[] {
-  const added = configured.filter(({ configuration }) => isNew(configuration.name));
-  const { refusals, warnings } = sharedSeeds(added, configured, registered);
-  const findings = [...added.flatMap(({ refusedIfNew }) => refusedIfNew), ...refusals];
-  if (findings.length > 0) throw new StudiesFileError(findings);
+  const { refusals, warnings } = judgeNewStudies(configured, isNew, registered);
+  if (refusals.length > 0) throw new StudiesFileError(refusals);
   return warnings;
 }
 
@@ -50,7 +65,7 @@ function sharedSeeds(
   added: readonly ConfiguredStudy[],
   configured: readonly ConfiguredStudy[],
   registered: readonly RegisteredStudy[],
-): { readonly refusals: readonly Finding[]; readonly warnings: readonly Finding[] } {
+): Judgement {
   const known = [
     ...configured.flatMap(({ configuration, seed }) => (seed === undefined ? [] : { configuration, seed })),
     ...registered.map(({ configuration, seed }) => ({ configuration, seed: BigInt(seed) })),

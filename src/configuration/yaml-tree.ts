@@ -89,7 +89,7 @@ function refuseSyntax(
       refuse(
         line,
         reason,
-        'look at quotes, colons, brackets and indentation (spaces, no tabs) here and just above',
+        'look at quotes, colons, brackets and indentation (spaces, no tabs) here and just above; the rest of the file is checked once it is YAML',
       );
     }
   }

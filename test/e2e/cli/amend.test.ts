@@ -132,7 +132,7 @@ effect             No count in any urn changes. A new level begins with the same
     await amend(withSites(DUPAGE), ...RUIZ);
     const shown = await commandOk(['studies', 'show', 'Sleep', '--data', data]);
     expect(shown).toMatch(/^amendments +1$/m);
-    expect(shown).toMatch(/^limit +40 with site = 30-Dupage$/m);
+    expect(shown).toMatch(/^limit +40 with site = 30-Dupage \(nobody is taken beyond it\)$/m);
     expect(shown).toMatch(/^site = 11-Cook County – Chicago \(closed\) +(0 +1|1 +0)$/m);
     const past = await commandOk(['studies', 'show', 'Sleep', '--revision', '1', '--data', data]);
     expect(past).not.toMatch(/amendments|closed/);
@@ -143,7 +143,9 @@ effect             No count in any urn changes. A new level begins with the same
     const check = (text: string) => command(['studies', 'check', '--data', data, '--studies', file(text)]);
     const behind = await check(LIVE);
     expect(behind.code).toBe(0);
-    expect(behind.stdout).toMatch(/^Sleep: behind, amendment 1\n {2}factors\.site differs \(in force: .*\n/);
+    expect(behind.stdout).toMatch(
+      /^Sleep: behind, amendment 1\n {2}\S+:10: factors\.site differs \(in force: .*\n/,
+    );
     expect(behind.stdout).toContain('The file describes an earlier design');
     const other = await check(withSites(COOK, DUPAGE, 'Elsewhere'));
     expect(other.code).toBe(1);

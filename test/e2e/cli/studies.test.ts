@@ -60,11 +60,14 @@ describe('urn studies check', () => {
       '[Male, Female]',
       '[Male, Female, X]',
     );
-    const { code, stdout } = await studies('check', '--studies', file(changed));
+    const path = file(changed);
+    const { code, stdout } = await studies('check', '--studies', path);
     expect(code).toBe(1);
-    expect(stdout).toContain('Sleep: differs\n  factors.sex differs (in force: ["Male", "Female"]; file: ');
     expect(stdout).toContain(
-      'Ward: differs\n  treatments differs (in force: ["Left", "Right"]; file: ["Right", "Left"])',
+      `Sleep: differs\n  ${path}:7: factors.sex differs (in force: ["Male", "Female"]; file: `,
+    );
+    expect(stdout).toContain(
+      `Ward: differs\n  ${path}:12: treatments differs (in force: ["Left", "Right"]; file: ["Right", "Left"])`,
     );
     expect(stdout).toContain('Exact: as registered');
   });

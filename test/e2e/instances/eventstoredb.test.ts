@@ -2,7 +2,7 @@
  * Services on several machines, as far as one machine can show it: separate data folders, one EventStoreDB, one signing
  * key. support/eventstoredb/target.ts says which server that is.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -103,6 +103,12 @@ describe('services on one EventStoreDB', () => {
       await soon(async () => (await at(service).randomize('One', '2', { sex: 'F' })).status === 409);
     await log.cli('studies', 'resume', 'One', '--reason', 'done');
     await soon(async () => (await at(b).randomize('One', '2', { sex: 'F' })).status === 200);
+
+    const file = join(log.folder, 'later.yaml');
+    writeFileSync(file, 'Later:\n  mode: test\n  treatments: [a, b]\n  factors: {sex: [F, M]}\n');
+    await log.cli('studies', 'register', '--studies', file);
+    for (const [i, service] of [a, b].entries())
+      await soon(async () => (await at(service).randomize('Later', String(i), { sex: 'F' })).status === 200);
     expect(tookMs.toSorted((x, y) => x - y)[tookMs.length >> 1]).toBeLessThan(FOLLOWED_WITHIN_MS);
     await Promise.all([a.stop(), b.stop()]);
     await expectVerified(log);
