@@ -44,6 +44,7 @@ export const PastInstant = z.iso
 
 export const Approvals = z
   .array(z.strictObject({ name: Person, role: Person, on: Day, reference: Person.optional() }))
+  .max(50)
   .meta({ description: 'Who decided this outside the system' });
 
 export const ProtocolVersion = z.strictObject({ version: Person, date: Day.optional() });

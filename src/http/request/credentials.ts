@@ -73,21 +73,49 @@ export class Authentication {
     return accepted ?? this.#refuse(apiKey, from);
   }
 
+  /**
+   * Like `accept`, for a key that has to be read first, which costs more than looking it up. The attempt counts as failed
+   * until the key turns out to be valid.
+   * @param read the key; it throws HttpProblem if there is none
+   */
+  async acceptFrom(from: Sender, read: () => Promise<string>): Promise<Accepted> {
+    const tooManyFailures = await this.#countFailure(from);
+    try {
+      const accepted = this.#keys.accept(await read());
+      if (!accepted) throw notValid();
+      await this.#failures.reward(from.ip ?? '');
+      return accepted;
+    } catch (error) {
+      throw error instanceof HttpProblem ? (tooManyFailures ?? error) : error;
+    }
+  }
+
   async #refuse(apiKey: string | undefined, from: Sender): Promise<never> {
+    throw (await this.#countFailure(from)) ?? (apiKey === undefined ? missing() : notValid());
+  }
+
+  /** The answer if the address has failed too often; undefined if it has not. */
+  async #countFailure(from: Sender): Promise<HttpProblem | undefined> {
     try {
       await this.#failures.consume(from.ip ?? '');
+      return undefined;
     } catch (limit) {
       const seconds = Math.ceil((limit as RateLimiterRes).msBeforeNext / 1000);
-      throw new HttpProblem(429, `Too many failed attempts from this address; wait ${seconds} s`, {
+      return new HttpProblem(429, `Too many failed attempts from this address; wait ${seconds} s`, {
         'Retry-After': String(seconds),
       });
     }
-    throw new HttpProblem(
-      401,
-      apiKey === undefined
-        ? 'API key is missing (send it as the parameter api_key, as Authorization: Bearer, or as X-API-Key)'
-        : 'API key is not valid: it is unknown, revoked or expired',
-      CHALLENGE,
-    );
   }
+}
+
+function missing(): HttpProblem {
+  return new HttpProblem(
+    401,
+    'API key is missing (send it as the parameter api_key, as Authorization: Bearer, or as X-API-Key)',
+    CHALLENGE,
+  );
+}
+
+function notValid(): HttpProblem {
+  return new HttpProblem(401, 'API key is not valid: it is unknown, revoked or expired', CHALLENGE);
 }

@@ -1,18 +1,20 @@
 /** Reads the JSON body of a request. Free text does not belong in a URL, which proxies and browsers keep. */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { parseDocument } from 'yaml';
 import type { z } from 'zod';
-import { HttpProblem } from './problem.ts';
+import { jsonProblem } from '../../base/json-text.ts';
+import { checkedBody } from './body-problems.ts';
+import { HttpProblem, problemList } from './problem.ts';
 import { type Query, refuseApiKey } from './query.ts';
 
-/** The largest body that is read, in KiB. */
+/** The largest body that is read, in KiB, where a route has no limit of its own. */
 export const JSON_BODY_KIB = 16;
-const BODY_BYTES = JSON_BODY_KIB * 1024;
+/** How many objects and arrays of a body may be inside one another; what takes a body from here on is recursive. */
+const MAX_DEPTH = 20;
 const CLOSE = { Connection: 'close' };
 
 /** What can be checked before the key. @throws HttpProblem 400, 413, 415 */
-export function expectJson({ headers }: IncomingMessage, query: Query): void {
+export function expectJson({ headers }: IncomingMessage, query: Query, kib = JSON_BODY_KIB): void {
   const [misplaced] = [...query.keys()].filter((name) => name !== 'api_key');
   if (misplaced !== undefined)
     throw new HttpProblem(400, `${misplaced} belongs in the JSON body, not in the query string`);
@@ -25,55 +27,55 @@ export function expectJson({ headers }: IncomingMessage, query: Query): void {
   const encoding = headers['content-encoding'] ?? 'identity';
   if (encoding.trim().toLowerCase() !== 'identity')
     throw new HttpProblem(415, 'The body must not be compressed (leave Content-Encoding out)');
-  if (Number(headers['content-length'] ?? 0) > BODY_BYTES) throw tooLarge();
+  if (Number(headers['content-length'] ?? 0) > kib * 1024) throw tooLarge(kib);
 }
 
 /**
- * The body, checked against a schema.
+ * The body as JSON, read as far as the limit.
  * @param keyMember the one member that may hold an API key
- * @throws HttpProblem 400 naming every problem, 413
+ * @throws HttpProblem 400, 413
  */
-export async function readJson<T>(
+export async function readJson(
   request: IncomingMessage,
-  schema: z.ZodType<T>,
-  keyMember?: string,
-): Promise<T> {
-  const bytes = await readBytes(request);
+  { kib = JSON_BODY_KIB, keyMember }: { readonly kib?: number; readonly keyMember?: string } = {},
+): Promise<unknown> {
+  const bytes = await readBytes(request, kib);
   if (!isUtf8(bytes)) throw new HttpProblem(400, 'The body is not UTF-8');
   const text = bytes.toString('utf8');
   const json = parseJson(text);
+  const problem = jsonProblem(text, MAX_DEPTH);
+  if (problem !== undefined) throw new HttpProblem(400, `The body ${problem}`);
   // Serialized again, so that no escaped character can hide a key.
   refuseApiKey(JSON.stringify(json, (name, value) => (name === keyMember ? undefined : value)) ?? '');
-  const parsed = schema.safeParse(json);
-  if (!parsed.success) throw new HttpProblem(400, parsed.error.issues.map(describe).join('; '));
-  // Last, because it takes longest, and what conforms to the schema is small.
-  if (hasDuplicates(text)) throw new HttpProblem(400, 'The body contains a duplicate member');
-  return parsed.data;
+  return json;
 }
 
-/** JSON.parse silently keeps the last of two members with one name. JSON is also YAML, whose parser reports duplicates. */
-function hasDuplicates(json: string): boolean {
-  const { errors } = parseDocument(json, { uniqueKeys: true, prettyErrors: false, logLevel: 'silent' });
-  return errors.some(({ code }) => code === 'DUPLICATE_KEY');
+/** @throws HttpProblem 400 naming the problems */
+export function conforming<T>(json: unknown, schema: z.ZodType<T>): T {
+  const checked = checkedBody(json, schema);
+  if ('problems' in checked) throw new HttpProblem(400, problemList(checked.problems));
+  return checked.data;
 }
 
-function readBytes(request: IncomingMessage): Promise<Buffer> {
+function readBytes(request: IncomingMessage, kib: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    // Nobody is there to read the answer.
+    const giveUp = () => reject(new HttpProblem(400, 'The body is not complete', CLOSE));
+    if (request.destroyed) giveUp();
     const chunks: Buffer[] = [];
     let bytes = 0;
     const take = (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= BODY_BYTES) {
+      if (bytes <= kib * 1024) {
         chunks.push(chunk);
         return;
       }
       request.off('data', take);
-      reject(tooLarge());
+      reject(tooLarge(kib));
     };
     request.on('data', take);
     request.once('end', () => resolve(Buffer.concat(chunks)));
-    // Nobody is there to read the answer.
-    request.once('close', () => reject(new HttpProblem(400, 'The body is not complete', CLOSE)));
+    request.once('close', giveUp);
   });
 }
 
@@ -87,23 +89,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-function tooLarge(): HttpProblem {
-  return new HttpProblem(413, `The body is longer than ${JSON_BODY_KIB} KiB`, CLOSE);
-}
-
-function describe(issue: z.core.$ZodIssue): string {
-  const { path, code, message } = issue;
-  const where = path
-    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
-    .join('')
-    .replace(/^\./, '');
-  if (code === 'unrecognized_keys') {
-    const names = issue.keys.map((key) => [where, key].filter(Boolean).join('.'));
-    return `${names.join(', ')} ${names.length === 1 ? 'is not a member' : 'are not members'} of this request`;
-  }
-  // zod's types do not have the member.
-  if (code === 'invalid_union' && 'options' in issue && Array.isArray(issue.options))
-    return `${where}: must be one of ${issue.options.join(', ')}`;
-  if (code === 'invalid_type' && issue.input === undefined && where !== '') return `${where} is missing`;
-  return where === '' ? `The body: ${message}` : `${where}: ${message}`;
+function tooLarge(kib: number): HttpProblem {
+  return new HttpProblem(413, `The body is longer than ${kib} KiB`, CLOSE);
 }

@@ -80,7 +80,7 @@ export const ProtocolResult = z.strictObject({ version: z.string(), date: z.stri
 
 /** 1 to 128 code points, no control characters, no leading or trailing white space. */
 export const ParticipantId = z
-  .string({ error: () => 'id is missing' })
+  .string({ error: ({ input }) => (input === undefined ? 'id is missing' : undefined) })
   .superRefine((id, context) => {
     for (const message of problemsOfId(id)) context.addIssue({ code: 'custom', message });
   })

@@ -1,7 +1,7 @@
 /** What every request about a study goes through: the checks that come before the route's own, in the contract's order. */
 import { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import type { RefusalReason } from '../../../events/operations.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
@@ -16,7 +16,7 @@ import { isWithin } from '../../study/key-limits.ts';
 import type { Study } from '../../study/studies.ts';
 import { apiKeyOf } from './credentials.ts';
 import { idempotencyKeyOf, onBehalfOf } from './headers.ts';
-import { expectJson, readJson } from './json-body.ts';
+import { conforming, expectJson, readJson } from './json-body.ts';
 import { type Locals, modeHeader } from './locals.ts';
 import { MIN_REVISION, minRevisionShown } from './min-revision.ts';
 import { HttpProblem } from './problem.ts';
@@ -98,8 +98,12 @@ export interface BodyRequest<T> extends StudyRequest {
   readonly body: T;
 }
 
+/** What is looked at before the study and the scope are known. */
+const NamesStudy = z.looseObject({ study: z.string().optional() });
+
 /**
- * Like `studyHandler`, for a route that reads a JSON body, which names the study.
+ * Like `studyHandler`, for a route that reads a JSON body, which names the study. Nobody without a key has a body read, and
+ * nobody without the scope has one checked.
  * @param find how the study is found; default: any study that the key may know of and that can be read
  */
 export function bodyHandler<T extends { readonly study: string }>(
@@ -117,9 +121,10 @@ export function bodyHandler<T extends { readonly study: string }>(
   return keyHandler(
     services,
     async (request, locals) => {
-      const body = await readJson(request.http, schema);
-      const study = studyNamed(services, request.accepted.key, body.study, scopes, locals, find);
-      return answer({ ...aboutStudy(services, request, study), body });
+      const json = await readJson(request.http);
+      const { study: name } = conforming(json, NamesStudy);
+      const study = studyNamed(services, request.accepted.key, name, scopes, locals, find);
+      return answer({ ...aboutStudy(services, request, study), body: conforming(json, schema) });
     },
     checkForm,
   );

@@ -28,6 +28,7 @@ const LimitsValue = z
     levels: z
       .array(z.strictObject({ ...Level, max: Max }))
       .min(1)
+      .max(500)
       .optional()
       .meta({ description: 'In the order of the design' }),
   })
@@ -65,7 +66,7 @@ const Change = z.discriminatedUnion('kind', [
   }),
   z.strictObject({
     kind: z.literal('ratio'),
-    value: z.array(z.int().min(1).max(20)).min(2).meta({
+    value: z.array(z.int().min(1).max(20)).min(2).max(100).meta({
       description: 'A number for each treatment, including closed ones; all ones: no ratio',
     }),
   }),
@@ -91,7 +92,7 @@ const Body = z.strictObject({
   amendment: z.int().min(1).meta({
     description: 'The number of this amendment: one more than `amendment` of GET /study_design',
   }),
-  changes: z.array(Change).meta({
+  changes: z.array(Change).max(200).meta({
     description: 'Applied in this order. It may be empty if there is a protocol.',
   }),
   history: History.optional().meta({

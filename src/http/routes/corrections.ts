@@ -48,6 +48,7 @@ const LevelsBody = z.strictObject({
   changes: z
     .array(Change)
     .min(1, 'must have at least one change')
+    .max(100)
     .superRefine((changes, context) => {
       const names = changes.map(({ factor }) => factor);
       for (const name of new Set(names.filter((factor, i) => names.indexOf(factor) < i)))

@@ -10,7 +10,7 @@ import { endOf, idleEndOf } from '../../session/session.ts';
 import type { Sessions } from '../../session/sessions.ts';
 import { apiKeyOf, CHALLENGE } from '../request/credentials.ts';
 import { onBehalfOf, personNamed } from '../request/headers.ts';
-import { expectJson, readJson } from '../request/json-body.ts';
+import { conforming, expectJson, readJson } from '../request/json-body.ts';
 import type { Locals } from '../request/locals.ts';
 import { BODY_ERRORS, ERRORS, jsonSchema, ref, sessionOperation } from '../request/operation.ts';
 import { refuseForeign, type Site } from '../request/origin.ts';
@@ -27,6 +27,8 @@ export interface SessionServices extends Services {
   readonly sessions: Sessions;
 }
 
+/** Anybody may send one, so it costs little to read. */
+const SIGN_IN_KIB = 1;
 const KEY = 'key';
 const SignIn = z.strictObject({
   [KEY]: z.string().meta({ description: 'The API key', writeOnly: true }),
@@ -91,7 +93,7 @@ export const postSessionOperation = sessionOperation('Sign in with an API key', 
     400: 'The body is not JSON or not as described, two people are named, or there is an API key in another place',
     401: 'The API key is not valid',
     403: FOREIGN,
-    413: BODY_ERRORS[413],
+    413: `The body is longer than ${SIGN_IN_KIB} KiB`,
     415: BODY_ERRORS[415],
     429: 'Too many failed attempts from this address, or sign-ins with this key. Try again after Retry-After',
     503: ERRORS[503],
@@ -136,16 +138,21 @@ export function postSession(services: SessionServices) {
     const locals = response.locals as Locals;
     const query = parseQuery(http.url);
     refuseKey(http, query);
-    expectJson(http, query);
+    expectJson(http, query, SIGN_IN_KIB);
     const inHeader = onBehalfOf(http);
     const site = siteOf(services, http);
     refuseForeign(http, site);
     requireReady(services.notReady);
-    const { key: apiKey, on_behalf_of: inBody } = await readJson(http, SignIn, KEY);
-    const person = personSigningIn(inBody, inHeader);
-    locals.presented = authentication.lookUp(apiKey);
-    const accepted = await authentication.accept(apiKey, http);
+    let inBody: string | undefined;
+    const accepted = await authentication.acceptFrom(http, async () => {
+      const json = await readJson(http, { kib: SIGN_IN_KIB, keyMember: KEY });
+      const body = conforming(json, SignIn);
+      inBody = body.on_behalf_of;
+      locals.presented = authentication.lookUp(body.key);
+      return body.key;
+    });
     recognize(locals, accepted);
+    const person = personSigningIn(inBody, inHeader);
     const session = await sessions.begin(actorFor(accepted, person));
     await endEarlier(services, http);
     await sessionCookies.set(response, site, session);

@@ -1,0 +1,93 @@
+/** What is wrong with a JSON body, in words. */
+import { z } from 'zod';
+import { nearestTo } from '../../base/nearest.ts';
+
+type RawIssue = z.core.$ZodRawIssue;
+
+/** The result of a check, or every problem with what was checked. */
+export function checkedBody<T>(json: unknown, schema: z.ZodType<T>): { data: T } | { problems: string[] } {
+  const members = new Map<readonly string[], readonly string[]>();
+  const parsed = schema.safeParse(json, {
+    error: (issue) => {
+      // What the object may have is not in the issue that is reported.
+      if (issue.code === 'unrecognized_keys' && issue.inst instanceof z.ZodObject)
+        members.set(issue.keys, Object.keys(issue.inst.shape));
+      return wordsFor(issue);
+    },
+  });
+  if (parsed.success) return { data: parsed.data };
+  return {
+    problems: parsed.error.issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) =>
+            unknownMember([...issue.path, key], nearestTo(key, members.get(issue.keys) ?? [])),
+          )
+        : described(issue, json),
+    ),
+  };
+}
+
+function unknownMember(path: readonly PropertyKey[], nearest: string | undefined): string {
+  const hint = nearest === undefined ? '' : ` (hint: did you mean ${nearest}?)`;
+  return `${placeOf(path)} is not a member of this request${hint}`;
+}
+
+function described({ path, message }: z.core.$ZodIssue, json: unknown): string {
+  if (path.length === 0) return `The body: ${message}`;
+  return isMissing(json, path)
+    ? `${placeOf(path)} is missing${choiceIn(message)}`
+    : `${placeOf(path)}: ${message}`;
+}
+
+/** `.changes[0].kind`, without the first dot. */
+function placeOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '');
+}
+
+function isMissing(json: unknown, path: readonly PropertyKey[]): boolean {
+  const held = path.reduce<unknown>(
+    (value, part) => (value as Record<PropertyKey, unknown> | undefined)?.[part],
+    json,
+  );
+  return held === undefined;
+}
+
+const CHOICE = 'must be one of ';
+
+/** What a member that is missing could be, if that is a choice. */
+function choiceIn(message: string): string {
+  return message.startsWith(CHOICE) ? ` (it ${message})` : '';
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+  record: 'an object',
+};
+
+/** A sentence in place of zod's own; undefined where zod's will do. A schema's own words come before both. */
+function wordsFor(issue: RawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return KINDS[issue.expected] && `must be ${KINDS[issue.expected]}`;
+    case 'invalid_value':
+      return `${CHOICE}${issue.values.join(', ')}`;
+    case 'invalid_union':
+      return 'options' in issue && Array.isArray(issue.options)
+        ? `${CHOICE}${issue.options.join(', ')}`
+        : undefined;
+    case 'too_big':
+      return issue.origin === 'array' ? `has more than ${issue.maximum} items` : undefined;
+    case 'too_small':
+      return issue.origin === 'array' ? `has fewer than ${issue.minimum} items` : undefined;
+    default:
+      return undefined;
+  }
+}
