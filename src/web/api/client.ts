@@ -49,10 +49,27 @@ const session: Middleware = {
   },
 };
 
+/** How many requests that may record something are under way. */
+let unanswered = 0;
+
+export function isActUnanswered(): boolean {
+  return unanswered > 0;
+}
+
+/** `window.fetch` is looked up at each request, not once at the start. */
+async function send(request: Request): Promise<Response> {
+  if (request.method === 'GET') return window.fetch(request);
+  unanswered++;
+  try {
+    return await window.fetch(request);
+  } finally {
+    unanswered--;
+  }
+}
+
 export const api = createClient<paths>({
   baseUrl: window.location.origin,
-  // Looked up at each request, not once at the start.
-  fetch: (request) => window.fetch(request),
+  fetch: send,
   querySerializer: serialize,
 });
 api.use(session);

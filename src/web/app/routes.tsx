@@ -1,43 +1,46 @@
-/** The pages by their paths. Each is loaded when it is first opened. */
+/** The pages by their paths. */
 import { createBrowserRouter, Navigate } from 'react-router';
+import { lazily } from './load-page.ts';
+import { NotFound } from './not-found.tsx';
+import { PageFailed } from './page-failed.tsx';
 import { Outside, Shell } from './shell.tsx';
+
+/** Inside of what surrounds the pages, so that the navigation stays. */
+const failing = { errorElement: <PageFailed /> };
+/** What surrounds them may break, too. */
+const around = {
+  HydrateFallback: () => null,
+  errorElement: (
+    <main>
+      <PageFailed />
+    </main>
+  ),
+};
 
 export const router = createBrowserRouter([
   {
+    ...around,
     Component: Outside,
-    HydrateFallback: () => null,
-    children: [
-      {
-        path: '/pages/offline',
-        lazy: async () => ({ Component: (await import('../offline/offline.tsx')).Offline }),
-      },
-    ],
+    children: [{ ...failing, children: [{ path: '/pages/offline', lazy: lazily('offline') }] }],
   },
   {
+    ...around,
     Component: Shell,
-    HydrateFallback: () => null,
     children: [
-      { index: true, element: <Navigate to="/pages/studies" replace /> },
-      { path: '/pages/', element: <Navigate to="/pages/studies" replace /> },
       {
-        path: '/pages/studies',
-        lazy: async () => ({ Component: (await import('../studies/studies.tsx')).Studies }),
+        ...failing,
+        children: [
+          { index: true, element: <Navigate to="/pages/studies" replace /> },
+          { path: '/pages/', element: <Navigate to="/pages/studies" replace /> },
+          { path: '/pages/studies', lazy: lazily('studies') },
+          { path: '/pages/study', lazy: lazily('study') },
+          { path: '/pages/randomize', lazy: lazily('randomize') },
+          { path: '/pages/participant', lazy: lazily('participant') },
+          { path: '/pages/manage', lazy: lazily('manage') },
+          { path: '/pages/audit', lazy: lazily('audit') },
+          { path: '*', Component: NotFound },
+        ],
       },
-      { path: '/pages/study', lazy: async () => ({ Component: (await import('../study/study.tsx')).Study }) },
-      {
-        path: '/pages/randomize',
-        lazy: async () => ({ Component: (await import('../randomize/randomize.tsx')).Randomize }),
-      },
-      {
-        path: '/pages/participant',
-        lazy: async () => ({ Component: (await import('../participant/participant.tsx')).Participant }),
-      },
-      {
-        path: '/pages/manage',
-        lazy: async () => ({ Component: (await import('../manage/manage.tsx')).Manage }),
-      },
-      { path: '/pages/audit', lazy: async () => ({ Component: (await import('../audit/audit.tsx')).Audit }) },
-      { path: '*', lazy: async () => ({ Component: (await import('./not-found.tsx')).NotFound }) },
     ],
   },
 ]);

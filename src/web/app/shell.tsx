@@ -15,7 +15,11 @@ import { studiesQuery } from '../session/studies-query.ts';
 import { SignIn } from '../sign-in/sign-in.tsx';
 import { LANGUAGES, useLanguage } from '../words/index.ts';
 import { IdleWarning } from './idle-warning.tsx';
+import { loadAhead } from './load-page.ts';
 import { SignOut } from './sign-out.tsx';
+
+/** What the first page asks for comes first. */
+const AHEAD_AFTER_MS = 500;
 
 export function Shell() {
   const { language } = useLanguage();
@@ -74,6 +78,7 @@ function SignedIn() {
   const { study } = usePlace();
   const { data: studies } = useQuery(studiesQuery);
   const mode = studies?.find((one) => one.study === study)?.mode;
+  useLoadAhead();
   return (
     <>
       <button className="skip" type="button" onClick={() => document.getElementById('main')?.focus()}>
@@ -99,6 +104,19 @@ function SignedIn() {
       </main>
     </>
   );
+}
+
+/** When the browser has time after the sign-in, and again when a lost connection is back. */
+function useLoadAhead(): void {
+  useEffect(() => {
+    // Safari has no idle callbacks.
+    const timer = setTimeout(() => (window.requestIdleCallback ?? setTimeout)(loadAhead), AHEAD_AFTER_MS);
+    window.addEventListener('online', loadAhead);
+    return () => {
+      clearTimeout(timer);
+      window.removeEventListener('online', loadAhead);
+    };
+  }, []);
 }
 
 /** The pages about a study, and who may use them. */

@@ -1,11 +1,12 @@
 /** One participant: what was recorded, everything that happened since, and what can be done. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { type ReactNode, Suspense, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { Link, useNavigate } from 'react-router';
 import { Chip } from '../parts/chip.tsx';
 import { CheckedForm, TextLine } from '../parts/fields.tsx';
+import { later } from '../parts/later.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { address, usePlace } from '../parts/place.ts';
@@ -19,9 +20,9 @@ import { By, History } from './history.tsx';
 import styles from './participant.module.css';
 import { type Entry, historyQuery, recordQuery } from './queries.ts';
 
-const ChangeForm = lazy(async () => ({ default: (await import('./changes.tsx')).ChangeForm }));
-const Changes = lazy(async () => ({ default: (await import('./changes.tsx')).Changes }));
-const Why = lazy(async () => ({ default: (await import('./why.tsx')).Why }));
+const ChangeForm = later(async () => (await import('./changes.tsx')).ChangeForm);
+const Changes = later(async () => (await import('./changes.tsx')).Changes);
+const Why = later(async () => (await import('./why.tsx')).Why);
 
 export function Participant() {
   const { t } = useTranslation();

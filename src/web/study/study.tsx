@@ -1,10 +1,11 @@
 /** One study: how far it is, and who is in it. */
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense } from 'react';
+import { Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, Navigate } from 'react-router';
 import type { Schemas } from '../api/client.ts';
 import { Chip } from '../parts/chip.tsx';
+import { later } from '../parts/later.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { address, usePlace } from '../parts/place.ts';
@@ -18,9 +19,13 @@ import { Tiles } from './tiles.tsx';
 import { useMayExpect } from './use-expected.ts';
 
 // The library for charts is large, and the list does not need it.
-const Figures = lazy(async () => ({ default: (await import('./figures.tsx')).Figures }));
-const Balance = lazy(async () => ({ default: (await import('./figures.tsx')).Balance }));
-const LevelTables = lazy(async () => ({ default: (await import('./figures.tsx')).LevelTables }));
+const Figures = later(async () => (await import('./figures.tsx')).Figures);
+const Balance = later(async () => (await import('./figures.tsx')).Balance);
+// If they are missing, the charts above say so.
+const LevelTables = later(
+  async () => (await import('./figures.tsx')).LevelTables,
+  () => null,
+);
 
 type StudySummary = Schemas['Studies'][number];
 

@@ -37,8 +37,12 @@ function preferred(): Language {
 }
 
 async function change(language: Language): Promise<void> {
-  if (language === 'de' && !i18next.hasResourceBundle('de', 'words'))
-    i18next.addResourceBundle('de', 'words', (await import('./de/index.ts')).de);
+  if (language === 'de' && !i18next.hasResourceBundle('de', 'words')) {
+    const loaded = await import('./de/index.ts').catch(() => undefined);
+    // The pages go on in the language that they have.
+    if (!loaded) return;
+    i18next.addResourceBundle('de', 'words', loaded.de);
+  }
   await i18next.changeLanguage(language);
   document.documentElement.lang = language;
 }

@@ -34,6 +34,19 @@ export const common = {
   connectionLost: 'Der Dienst hat nicht geantwortet',
   connectionLostNext: 'Prüfen Sie die Verbindung und versuchen Sie es noch einmal.',
   pageFailed: 'Auf dieser Seite ist etwas schiefgegangen',
+  pageFailedWhy:
+    'Dadurch wird nichts erfasst. Geschieht es noch einmal, sagen Sie dem Betreiber, was Sie davor getan haben.',
+  pageNotLoaded: 'Diese Seite konnte nicht geladen werden',
+  pageNotLoadedWhy:
+    'Es gibt keine Verbindung zum Dienst, oder er wurde aktualisiert, seit Sie diese Seiten geöffnet haben. Prüfen Sie die Verbindung und versuchen Sie es noch einmal.',
+  partNotLoaded: 'Ein Teil dieser Seite konnte nicht geladen werden. Alles andere darauf geht.',
+  stillUnreachable: 'Der Dienst antwortet noch nicht.',
+  randomizationUnanswered: 'Eine Randomisierung, die Sie gesendet haben, ist noch nicht beantwortet.',
+  toRandomization: 'Zurück zur Randomisierung',
+  actUnanswered:
+    'Etwas, das Sie gesendet haben, ist noch nicht beantwortet. Warten Sie, und sehen Sie dann nach, ob es erfasst ist, bevor Sie es noch einmal senden.',
+  emergencyWithoutPages:
+    'Ein Notfall kann nicht warten: Auf der gedruckten Notfallseite steht, wie man die Behandlung ohne diese Seiten erfährt.',
   notPermitted: 'Ihr Schlüssel darf das nicht',
   notFound: 'Nicht gefunden',
   notNow: 'Gerade nicht möglich',

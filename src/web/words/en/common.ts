@@ -32,6 +32,18 @@ export const common = {
   connectionLost: 'The service did not answer',
   connectionLostNext: 'Check your connection and try again.',
   pageFailed: 'Something went wrong on this page',
+  pageFailedWhy: 'Nothing is recorded by this. If it happens again, tell your operator what you did before.',
+  pageNotLoaded: 'This page could not be loaded',
+  pageNotLoadedWhy:
+    'There is no connection to the service, or it was upgraded since you opened these pages. Check your connection and try again.',
+  partNotLoaded: 'A part of this page could not be loaded. Everything else on it works.',
+  stillUnreachable: 'The service still does not answer.',
+  randomizationUnanswered: 'A randomization that you sent has not been answered yet.',
+  toRandomization: 'Back to the randomization',
+  actUnanswered:
+    'Something that you sent has not been answered yet. Wait, and then look whether it was recorded before you send it again.',
+  emergencyWithoutPages:
+    'An emergency cannot wait: the printed emergency page says how to learn a treatment without these pages.',
   notPermitted: 'Your key may not do this',
   notFound: 'Not found',
   notNow: 'Not possible right now',
