@@ -6,8 +6,11 @@ import { fileURLToPath } from 'node:url';
 
 export const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** @param folder an empty folder */
-export function copyProject(folder: string): void {
+/**
+ * @param folder an empty folder
+ * @param isInstalled if false, it is as after `git clone`
+ */
+export function copyProject(folder: string, { isInstalled = true } = {}): void {
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: PROJECT,
     encoding: 'utf8',
@@ -16,6 +19,7 @@ export function copyProject(folder: string): void {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     cpSync(join(PROJECT, file), join(folder, file));
   }
+  if (!isInstalled) return;
   for (const installed of ['node_modules', 'tools/api-types/node_modules'])
     symlinkSync(join(PROJECT, installed), join(folder, installed));
   for (const built of [
