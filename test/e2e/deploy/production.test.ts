@@ -1,0 +1,163 @@
+/** What docs/production.md sets up on one machine: the scripts on a live service, and what the other files name. */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { clientOf } from '../../support/client.ts';
+import { inCi } from '../../support/in-ci.ts';
+import { PROJECT } from '../../support/project-copy.ts';
+import { issueKey, type Service, serve, urnOk } from '../../support/service.ts';
+import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { COOK, TRIALS } from '../../support/trials.ts';
+
+const newFolder = temporaryFolders();
+const file = (name: string) => readFileSync(join(PROJECT, 'deploy', name), 'utf8');
+
+const hasSqlite = spawnSync('sqlite3', ['--version']).status === 0;
+if (!hasSqlite && !inCi) process.stderr.write('\nSKIPPED: the scripts of deploy/ (hint: install sqlite3)\n');
+
+function script(name: string, args: readonly string[], env: Readonly<Record<string, string>>) {
+  const child = spawn(join(PROJECT, 'deploy', name), args, { env: { ...process.env, ...env } });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  return new Promise<{ code: number | null; output: string }>((resolve) =>
+    child.once('close', (code) => resolve({ code, output })),
+  );
+}
+
+describe.skipIf(!hasSqlite && !inCi)('backup.sh and restore.sh', () => {
+  let service: Service;
+  let client: ReturnType<typeof clientOf>;
+  const data = newFolder();
+  const backups = newFolder();
+  const env = { URN_DATA: data, URN_BACKUP_METRIC: join(newFolder(), 'urn_backup.prom') };
+  const made = () => readdirSync(backups).map((name) => join(backups, name));
+
+  beforeAll(async () => {
+    const key = await issueKey(data, 'edc');
+    service = await serve({ data, studies: TRIALS });
+    client = clientOf(service.url, key);
+  });
+  afterAll(() => service.kill());
+
+  it('a backup of a live service is verified, is its owner’s alone, and restores with nothing missing', async () => {
+    const posting = { isDone: false, statuses: new Set<number>() };
+    const posted = (async () => {
+      for (let i = 0; !posting.isDone; i++)
+        posting.statuses.add((await client.randomize('Sleep', `a${i}`, COOK)).status);
+    })();
+    const { code, output } = await script('backup.sh', [backups], env);
+    posting.isDone = true;
+    await posted;
+    expect([...posting.statuses]).toEqual([200]);
+    expect(code, output).toBe(0);
+    const [backup = ''] = made();
+    expect(output.trim()).toBe(backup);
+    expect(readdirSync(backup).toSorted()).toEqual([
+      'signed-before',
+      'signing-key',
+      'urn.sqlite',
+      'verified.txt',
+    ]);
+    for (const name of readdirSync(backup)) expect(statSync(join(backup, name)).mode & 0o77, name).toBe(0);
+    expect(readFileSync(join(backup, 'verified.txt'), 'utf8')).toContain('RESULT: no fault was found');
+    expect(readFileSync(env.URN_BACKUP_METRIC, 'utf8')).toMatch(
+      /^urn_backup_last_success_timestamp_seconds \d+$/m,
+    );
+    const elsewhere = join(newFolder(), 'restored');
+    // As on a machine that has no data folder any more.
+    expect(await script('restore.sh', [backup, elsewhere], { URN_DATA: newFolder() })).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/no last-checkpoints[\s\S]*nothing is missing in it/),
+    });
+  });
+
+  it('a restore says what the backup lacks, and leaves the data folder as it is', async () => {
+    const [backup = ''] = made();
+    await client.randomize('Sleep', 'after', COOK);
+    await service.stop();
+    const before = readdirSync(data);
+    const restored = join(newFolder(), 'restored');
+    const { code, output } = await script('restore.sh', [backup, restored], env);
+    expect(code, output).toBe(1);
+    expect(output).toMatch(/would be declared:[\s\S]*at least \d+ +Sleep/);
+    expect(output).toContain('lacks records');
+    expect(readdirSync(data)).toEqual(before);
+    expect((await script('restore.sh', [backup, restored], env)).code).toBe(2);
+  });
+
+  it('a backup of a log that does not verify is refused, and none is kept', async () => {
+    damageLastRecord(
+      data,
+      storedLog(data).findLast(({ stream }) => stream.startsWith('study-'))?.stream ?? '',
+    );
+    const kept = made();
+    const { code, output } = await script('backup.sh', [backups], env);
+    expect(code).toBe(1);
+    expect(output).toContain('the copy does not verify');
+    expect(made()).toEqual(kept);
+  });
+});
+
+describe('the files of deploy/ for one machine', () => {
+  it('urn.env sets what urn serve knows', async () => {
+    const help = await urnOk(['serve', '--help']);
+    const names = [...file('urn.env').matchAll(/\b(URN_[A-Z_]+)=/g)].map(([, name = '']) => name);
+    expect(names.length).toBeGreaterThan(5);
+    for (const name of names) expect(help.replaceAll(/\s+/g, ' ')).toContain(`env: ${name})`);
+  });
+
+  it('urn.service runs the program as a user of its own that can write to its data folder only, and dumps no core', () => {
+    const lines = file('urn.service').split('\n');
+    const folder = /^URN_DATA=\/var\/lib\/(.*)$/m.exec(file('urn.env'))?.[1];
+    for (const line of [
+      ...[
+        'User=urn',
+        `StateDirectory=${folder}`,
+        'ProtectSystem=strict',
+        'LimitCORE=0',
+        'NoNewPrivileges=yes',
+      ],
+      ...[
+        'Restart=always',
+        'EnvironmentFile=/etc/urn/urn.env',
+        'ExecStart=/opt/urn/current/bin/urn.js serve',
+      ],
+    ])
+      expect(lines).toContain(line);
+    expect(lines.filter((line) => line.startsWith('ReadWritePaths'))).toEqual([]);
+  });
+
+  it('alerts.yml asks for metrics that the service has, or that its head says come from elsewhere', () => {
+    const ours = ['src/service/metrics.ts', 'src/http/request-metrics.ts'].map((name) =>
+      readFileSync(join(PROJECT, name), 'utf8'),
+    );
+    const text = file('alerts.yml');
+    const { groups } = parse(text) as {
+      groups: { rules: { alert: string; expr: string; annotations: { summary: string } }[] }[];
+    };
+    const rules = groups.flatMap((group) => group.rules);
+    const asked = new Set(rules.flatMap(({ expr }) => expr.match(/\b(urn|node|probe)_[a-z_]+\b/g) ?? []));
+    const head = text.slice(0, text.indexOf('groups:'));
+    for (const name of asked)
+      if (name.startsWith('urn_') && !head.includes(name))
+        expect(
+          ours.some((source) => source.includes(`'${name}'`)),
+          name,
+        ).toBe(true);
+    expect(rules.length).toBeGreaterThan(10);
+    for (const { alert, annotations } of rules) expect(annotations.summary, alert).toMatch(/\.$/);
+  });
+
+  it('every file that docs/production.md names is there', () => {
+    const named = readFileSync(join(PROJECT, 'docs/production.md'), 'utf8').matchAll(
+      /\bdeploy\/([\w.-]+\w)/g,
+    );
+    for (const [path] of named) expect(existsSync(join(PROJECT, path)), path).toBe(true);
+  });
+});
