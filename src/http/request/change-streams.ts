@@ -15,7 +15,13 @@ export interface Watched {
   readonly known: number;
 }
 
-const LIMITS = { perHolder: 3, all: 200 };
+export interface Holder {
+  readonly keyId: string;
+  /** Undefined for a program, which sends the key itself. */
+  readonly sessionId: string | undefined;
+}
+
+const LIMITS = { perSession: 3, perKey: 30, all: 200 };
 /** How often each stream is checked, in ms. */
 const CHECK_MS = 250;
 /** The least time between two events of a stream, and between two checks of its credential, in ms. */
@@ -39,20 +45,19 @@ interface Stream extends Watched {
 
 export class ChangeStreams {
   readonly #streams = new Set<Stream>();
-  /** The holder of each response, including those that are about to be opened. */
-  readonly #holders = new Map<ServerResponse, string>();
+  /** Who holds each response, including those that are about to be opened. */
+  readonly #holders = new Map<ServerResponse, Holder>();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   /**
    * Reserves a place for a stream, until its response is closed.
-   * @param holder the session, or the key of a program
-   * @throws HttpProblem 429 when the holder, or this process, has too many
+   * @throws HttpProblem 429 when the session, its key or this process has too many
    */
-  enter(response: ServerResponse, holder: string): void {
-    const own = [...this.#holders.values()].filter((one) => one === holder).length;
-    if (own >= LIMITS.perHolder || this.#holders.size >= LIMITS.all)
-      throw tooMany('Too many streams of changes are open (hint: ask for the list every 10 s instead)', 10);
+  enter(response: ServerResponse, holder: Holder): void {
+    const full = this.#full(holder);
+    if (full !== undefined)
+      throw tooMany(`${full} streams of changes open (hint: ask for the list every 10 s instead)`, 10);
     this.#holders.set(response, holder);
     response.once('close', () => this.#holders.delete(response));
   }
@@ -80,6 +85,18 @@ export class ChangeStreams {
   close(): void {
     this.#isClosed = true;
     for (const stream of this.#streams) this.#end(stream);
+  }
+
+  /** A key is limited over all its sessions: signing in again must not take the streams of others. */
+  #full({ keyId, sessionId }: Holder): string | undefined {
+    const held = [...this.#holders.values()];
+    if (held.length >= LIMITS.all) return `This service has its maximum of ${LIMITS.all}`;
+    const ofKey = held.filter((one) => one.keyId === keyId);
+    if (ofKey.length >= LIMITS.perKey) return `This API key has its maximum of ${LIMITS.perKey}`;
+    const ofSession = ofKey.filter((one) => one.sessionId === sessionId);
+    return sessionId !== undefined && ofSession.length >= LIMITS.perSession
+      ? `This session has its maximum of ${LIMITS.perSession}`
+      : undefined;
   }
 
   #check(stream: Stream): void {

@@ -24,7 +24,7 @@ export const changesOperation = operation('Hear when a study changes', 'changes'
   description: [
     'Server-sent events for `EventSource`. Each has a revision as its `id`, and no data: ask for the list again. At most one a second; a comment every 15 s. The first comes immediately, unless',
     '`Last-Event-ID` is as recent. A key that is limited to levels hears of changes to the study, and to participants within its limits. The stream ends after',
-    '5 minutes, with the session, with the key, and when the service stops. It does not renew the session. A session, or a key, may have 3, and a process 200; beyond that, the status is 429.',
+    '5 minutes, with the session, with the key, and when the service stops. It does not renew the session. A session may have 3, a key 30 in all its sessions together, and a process 200; beyond that, the status is 429.',
   ].join(' '),
   parameters: [
     STUDY,
@@ -45,7 +45,7 @@ export const changesOperation = operation('Hear when a study changes', 'changes'
 export function getChanges(services: ChangeServices) {
   return studyHandler(services, SCOPES, (request) => {
     const { http, response, query, accepted, session, study } = request;
-    const holder = session?.sessionId ?? accepted.key.keyId;
+    const holder = { keyId: accepted.key.keyId, sessionId: session?.sessionId };
     refuseProblems(unknownParameters(query, PARAMETERS, 'changes'));
     const latest = latestChange(services, request);
     const known = lastEventId(http);

@@ -43,7 +43,7 @@ const asResponse = (response: Response) => response as unknown as ServerResponse
 function opened(streams: ChangeStreams, { known = -1, reads = true } = {}) {
   const response = new Response(reads);
   const study = { latest: 7, isAllowed: true, judged: 0 };
-  streams.enter(asResponse(response), 'holder');
+  streams.enter(asResponse(response), { keyId: 'key', sessionId: undefined });
   streams.open(asResponse(response), {
     known,
     latest: () => study.latest,
@@ -146,21 +146,33 @@ describe('when the service stops', () => {
 });
 
 describe('there are at most', () => {
-  const enter = (streams: ChangeStreams, holder: string) => {
+  const enter = (streams: ChangeStreams, keyId: string, sessionId?: string) => {
     const response = new Response();
-    streams.enter(asResponse(response), holder);
+    streams.enter(asResponse(response), { keyId, sessionId });
     return response;
   };
   const REFUSED = expect.objectContaining({ status: 429, headers: { 'Retry-After': '10' } });
 
   it('3 for a session, before they are opened as well', () => {
     const streams = new ChangeStreams();
-    const [first] = [enter(streams, 'one'), enter(streams, 'one'), enter(streams, 'one')];
-    expect(() => enter(streams, 'one')).toThrow(REFUSED);
-    enter(streams, 'other');
+    const own = () => enter(streams, 'key', 'one');
+    const [first] = [own(), own(), own()];
+    expect(own).toThrow(REFUSED);
+    enter(streams, 'key', 'other');
     first?.emit('close');
-    enter(streams, 'one');
-    expect(() => enter(streams, 'one')).toThrow(REFUSED);
+    own();
+    expect(own).toThrow(REFUSED);
+  });
+
+  it('30 for a key, with all its sessions and without', () => {
+    const streams = new ChangeStreams();
+    const [first] = Array.from({ length: 27 }, (_, i) => enter(streams, 'key', `session ${i % 9}`));
+    for (let i = 0; i < 3; i++) enter(streams, 'key');
+    expect(() => enter(streams, 'key', 'another session')).toThrow(REFUSED);
+    expect(() => enter(streams, 'key')).toThrow(REFUSED);
+    enter(streams, 'other key');
+    first?.emit('close');
+    enter(streams, 'key');
   });
 
   it('200 in a process', () => {
