@@ -83,6 +83,7 @@ function decide(state: Access, command: AccessCommand): Decision<AccessFact, Acc
 
 export const accessDecider: Decider<Access, AccessCommand, AccessFact, AccessOutcome> = {
   decide,
+  mayChange: ({ type }) => type === 'unknown-key',
   evolve: access.apply,
   fork: (state) => ({ byId: new Map(state.byId), bySha256: new Map(state.bySha256) }),
 };

@@ -60,6 +60,8 @@ function rotate(
 
 export const logDecider: Decider<LogHistory, LogCommand, LogFact, LogOutcome> = {
   decide,
+  // What has overtaken a command is in the log.
+  mayChange: () => false,
   evolve: logHistory.apply,
   fork: (state) => state,
 };

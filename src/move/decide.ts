@@ -58,6 +58,7 @@ function reasonOf({ reason }: { readonly reason?: string | undefined }): { reaso
 
 export const moveDecider: Decider<Movement, MoveCommand, MoveFact, MoveOutcome> = {
   decide,
+  mayChange: ({ type }) => type === 'other',
   evolve: movementAfter,
   fork: (state) => state,
 };

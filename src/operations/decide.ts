@@ -13,6 +13,7 @@ export const noState: Projection<null> = {
 
 export const operationsDecider: Decider<null, OperationsFact, OperationsFact, null> = {
   decide: (_, fact) => ({ fact, outcome: null }),
+  mayChange: () => false,
   evolve: noState.apply,
   fork: (state) => state,
 };

@@ -87,7 +87,7 @@ function force(life: Life, command: Force): LifeDecision {
   return { fact, outcome: { type: 'forced', participantId, moves: fact.data.counted } };
 }
 
-const STATE_AFTER = { pause: 'paused', resume: 'open', close: 'closed', reopen: 'open' } as const;
+export const STATE_AFTER = { pause: 'paused', resume: 'open', close: 'closed', reopen: 'open' } as const;
 const DONE = { pause: 'paused', resume: 'resumed', close: 'closed', reopen: 'reopened' } as const;
 const ALREADY = {
   pause: 'already-paused',

@@ -173,8 +173,21 @@ function recover(state: RegisteredState, { recovery, kept, signed, seed }: Recov
   };
 }
 
+/** What nothing that another process writes can change. */
+const LASTING: ReadonlySet<StudyOutcome['type']> = new Set([
+  'already-registered',
+  'already-recovered',
+  'already-recorded',
+  'amended-meanwhile',
+  'duplicate',
+  'repeated',
+  'done-before',
+  'idempotency-key-reused',
+]);
+
 export const studyDecider: Decider<StudyState, StudyCommand, StudyFact, StudyOutcome> = {
   decide,
+  mayChange: ({ type }) => !LASTING.has(type),
   evolve,
   fork,
 };

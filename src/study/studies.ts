@@ -14,7 +14,6 @@ import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer, type Written } from '../write/writer.ts';
 import type { Register, StudyCommand, StudyOutcome } from './commands.ts';
 import { studyDecider, type Tried, tryOut } from './decide.ts';
-import { holderOf } from './life.ts';
 import { type Standing, standingOf } from './standing.ts';
 import { type StudyState, studyState } from './state.ts';
 
@@ -31,14 +30,6 @@ const DIFFERS =
   'the studies file differs from the design in force (hint: urn studies check shows the differences)';
 
 type StudyWriter = Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
-
-/** Commands that do not need to know what another process has just written. */
-const NEVER_READ_FIRST: ReadonlySet<StudyCommand['type']> = new Set([
-  'register',
-  'recover',
-  'randomize',
-  'import-participant',
-]);
 
 export class Studies {
   readonly #parts: LogParts;
@@ -153,22 +144,26 @@ export class Studies {
     if (awaits) return Promise.reject(awaits);
     const registering = command.type === 'register' ? undefined : this.#registering.get(stream);
     if (registering) return registering.then(() => this.submit(stream, command, actor));
-    if (this.#readsFirst(stream, command))
-      return this.#readTail(stream).then(() => this.#writer(stream).submit(command, actor));
     return this.#writer(stream).submit(command, actor);
   }
 
   /**
-   * What the outcome of a command would be now. Nothing is written, and nothing is drawn.
+   * What the outcome of a command would be now. Nothing is written, and nothing is drawn. No append proves that the state is
+   * up to date, so the tail is read first, unless the outcome cannot change.
    * @throws DomainError as `submit`
    */
   async tryOut(stream: string, command: Tried): Promise<Written<StudyOutcome>> {
     const { gate, runner } = this.#parts;
     const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
     if (refusal) throw refusal;
+    const tried = () => ({
+      outcome: tryOut(runner.state(studyState, stream), command),
+      revision: runner.revision(stream),
+    });
+    const known = tried();
+    if (!studyDecider.mayChange(known.outcome)) return known;
     await this.#readTail(stream);
-    const outcome = tryOut(runner.state(studyState, stream), command);
-    return { outcome, revision: runner.revision(stream) };
+    return tried();
   }
 
   /**
@@ -196,22 +191,6 @@ export class Studies {
       renewed.push(registered.configuration.name);
     }
     return renewed;
-  }
-
-  /**
-   * Whether the answer may depend on what another process has just written. Nobody may be told that a participant is
-   * already voided who was reinstated a moment ago. New participants, and the places of rows of a history, are compared with
-   * the log when they are written. A code-break waits for nothing that it does not need.
-   */
-  #readsFirst(stream: string, command: StudyCommand): boolean {
-    if (NEVER_READ_FIRST.has(command.type)) return false;
-    if (command.type !== 'reveal') return true;
-    const state = this.#parts.runner.state(studyState, stream);
-    if (state.status === 'unregistered') return false;
-    const { code, participantId } = command;
-    return code === undefined
-      ? !holderOf(state, participantId ?? '')
-      : state.given.get(code) === undefined && !state.packs.get(code);
   }
 
   /** @throws DomainError `unavailable` */

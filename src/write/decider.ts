@@ -11,6 +11,11 @@ export interface Decision<F, Outcome> {
 export interface Decider<State, Command, F extends Fact, Outcome> {
   /** Pure: the same state and command give the same decision, in a batch of one or of thousands of commands. */
   decide(state: State, command: Command): Decision<F, Outcome>;
+  /**
+   * Whether an outcome without a fact may be another one as soon as another process writes: a paused study may have been
+   * resumed, but an id that is taken stays taken. The writer answers such an outcome only from the present end of the log.
+   */
+  mayChange(outcome: Outcome): boolean;
   /** May change the given state in place. */
   evolve(state: State, event: LogEvent): State;
   /** A state that can be evolved and dropped without changing the original. */

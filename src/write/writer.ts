@@ -6,7 +6,9 @@
  *   3. Append all decided facts in one call, directly after the folded revision.
  *   4. If they were written, fold the new events so that every reader sees them, and then answer.
  *   5. On a conflict, another process was first. Fold its events and decide the same commands again.
- *   6. If the outcome is unclear (time-out, broken connection), send the identical records again. An append that timed
+ *   6. An append that succeeds proves that all decisions of its batch were up to date. If there is nothing to append,
+ *      and another process may have ended the reason for a refusal, read the tail once and decide again.
+ *   7. If the outcome is unclear (time-out, broken connection), send the identical records again. An append that timed
  *      out can still take effect later. The writer therefore remembers the ids of all attempts of a command: if an
  *      event with any of these ids appears in the stream, the command has succeeded.
  *
@@ -90,7 +92,8 @@ const SMALL_BATCH = 32;
  */
 const REST_MS = 5;
 
-const TOO_LATE = 'the log was too slow, or other processes were always faster; send the same request again';
+const TOO_LATE =
+  'the log was too slow, or other processes were always faster: nothing was recorded; send the same request again';
 
 interface Item<Command, Outcome> {
   readonly command: Command;
@@ -104,6 +107,13 @@ interface Item<Command, Outcome> {
   readonly reject: (error: Error) => void;
 }
 
+interface Answer<Command, Outcome> {
+  readonly item: Item<Command, Outcome>;
+  readonly answer: () => void;
+  /** There is no fact, and what another process has written may change that. */
+  readonly mayChange?: boolean;
+}
+
 interface Batch<Command, Outcome> {
   readonly expectedRevision: number;
   /** `at` of the event at that revision. */
@@ -111,7 +121,7 @@ interface Batch<Command, Outcome> {
   readonly events: LogEvent[];
   readonly records: RecordBytes[];
   /** One for each decided command, in order. Called once the records are written. */
-  readonly answers: { readonly item: Item<Command, Outcome>; readonly answer: () => void }[];
+  readonly answers: Answer<Command, Outcome>[];
 }
 
 export class Writer<State, Command, F extends Fact, Outcome> {
@@ -187,8 +197,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         this.#queue.unshift(...left);
       } catch (error) {
         const why = error instanceof StoreError ? unavailable(error) : (error as Error);
-        for (const item of items)
-          this.#settle(item, () => (item.landed ? item.resolve(item.landed) : item.reject(why)));
+        for (const item of items) this.#fail(item, why);
       }
     }
     await new Promise(setImmediate);
@@ -208,6 +217,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
 
   /** Takes a batch all the way to its answers. Returns the commands that did not fit into it. */
   async #round(items: Item<Command, Outcome>[]): Promise<Item<Command, Outcome>[]> {
+    let hasRead = false;
     for (let attempt = 0; ; attempt++) {
       items = this.#dropLate(items);
       if (items.length === 0) return [];
@@ -215,7 +225,16 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       const { refusal } = this.#folded;
       if (refusal) throw refusal;
       const batch = this.#decide(items);
-      const { type } = batch.records.length === 0 ? { type: 'written' as const } : await this.#append(batch);
+      const isEmpty = batch.records.length === 0;
+      const isUnsure = isEmpty && !hasRead && batch.answers.some(({ mayChange }) => mayChange);
+      if (isUnsure) {
+        const left = items.slice(batch.answers.length);
+        items = [...this.#answerSure(batch), ...left];
+        await this.#folded.catchUp();
+        hasRead = true;
+        continue;
+      }
+      const { type } = isEmpty ? { type: 'written' as const } : await this.#append(batch);
       if (type === 'written') {
         this.#watchClock(batch);
         this.#folded.accept(batch.events, batch.records);
@@ -227,8 +246,18 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       }
       this.#hooks.onConflict?.();
       await this.#folded.catchUp();
+      hasRead = true;
       await this.#tools.pause(Math.random() * Math.min(2 ** attempt, 64));
     }
+  }
+
+  /** Answers what cannot change. @returns the other commands of the batch */
+  #answerSure({ answers }: Batch<Command, Outcome>): Item<Command, Outcome>[] {
+    return answers.flatMap(({ item, answer, mayChange }) => {
+      if (mayChange) return [item];
+      this.#settle(item, answer);
+      return [];
+    });
   }
 
   #decide(items: readonly Item<Command, Outcome>[]): Batch<Command, Outcome> {
@@ -272,7 +301,8 @@ export class Writer<State, Command, F extends Fact, Outcome> {
           item.attempts.set(header.id, outcome);
           this.#attempted.set(header.id, item);
         }
-        batch.answers.push({ item, answer: () => item.resolve({ outcome, revision }) });
+        const mayChange = !fact && this.#decider.mayChange(outcome);
+        batch.answers.push({ item, mayChange, answer: () => item.resolve({ outcome, revision }) });
       } catch (error) {
         // A command that cannot be decided or encoded must not fail the others in its batch.
         batch.answers.push({ item, answer: () => item.reject(error as Error) });
@@ -298,13 +328,17 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
         const unclear = error.outcome === 'unclear';
-        if (!unclear && attempt === 0) throw unavailable(error);
+        if (!unclear && attempt === 0) throw error;
         if (unclear) this.#hooks.onUnclear?.(error);
         if (!unclear || performance.now() >= deadline) {
           // The next round must not decide against an outdated end of the stream.
-          await this.#folded.catchUp().catch(() => undefined);
-          if (this.#folded.revision > expectedRevision) return { type: 'conflict' };
-          throw unavailable(error);
+          const isRead = await this.#folded.catchUp().then(
+            () => true,
+            () => false,
+          );
+          if (isRead && this.#folded.revision > expectedRevision) return { type: 'conflict' };
+          // An earlier attempt may still be written, even if the last one certainly was not.
+          throw new StoreError(error.failure, 'unclear', error.message, error);
         }
         await this.#tools.pause(Math.random() * Math.min(10 * 2 ** attempt, 1000));
       }
@@ -354,6 +388,23 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     if (item && outcome !== undefined) item.landed = { outcome, revision: event.revision };
   }
 
+  /** What this process knows for certain is answered even while the store is down. */
+  #fail(item: Item<Command, Outcome>, why: Error): void {
+    const isDown = why instanceof DomainError && why.code === 'unavailable';
+    const known = item.landed ?? (isDown ? this.#known(item.command) : undefined);
+    this.#settle(item, () => (known ? item.resolve(known) : item.reject(why)));
+  }
+
+  #known(command: Command): Written<Outcome> | undefined {
+    const { state, revision } = this.#folded;
+    try {
+      const { fact, outcome } = this.#decider.decide(this.#decider.fork(state), command);
+      return fact || this.#decider.mayChange(outcome) ? undefined : { outcome, revision };
+    } catch {
+      return undefined;
+    }
+  }
+
   #settle(item: Item<Command, Outcome>, answer: () => void): void {
     for (const id of item.attempts.keys()) this.#attempted.delete(id);
     answer();
@@ -362,9 +413,6 @@ export class Writer<State, Command, F extends Fact, Outcome> {
 
 function unavailable(error: StoreError): DomainError {
   const why = error.failure === 'full' ? 'the disk is full' : 'the log does not answer';
-  return new DomainError(
-    'unavailable',
-    `${why}: it is not known to be recorded; send the same request again`,
-    error,
-  );
+  const known = error.outcome === 'unclear' ? 'it is not known to be recorded' : 'nothing was recorded';
+  return new DomainError('unavailable', `${why}: ${known}; send the same request again`, error);
 }

@@ -39,6 +39,8 @@ export class FaultyStore implements EventStore {
   readonly sent: Sent[] = [];
   /** What happens to all other appends. */
   always: Fault = 'none';
+  /** How many reads have begun. */
+  reads = 0;
   /** While this is set, nothing can be read. */
   unreadable = false;
   readonly #inside: EventStore;
@@ -105,6 +107,7 @@ export class FaultyStore implements EventStore {
   }
 
   async *#read(pages: AsyncIterable<readonly StoredRecord[]>): AsyncIterable<readonly StoredRecord[]> {
+    this.reads++;
     if (this.unreadable) throw new StoreError('unavailable', 'not-written', 'cannot be read');
     yield* pages;
   }

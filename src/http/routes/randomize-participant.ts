@@ -1,5 +1,6 @@
 /** POST /study_participants: randomizes a new participant. */
 import type { Scope } from '../../../events/access.ts';
+import type { Design } from '../../../projections/design.ts';
 import { currentId } from '../../../projections/enrolled.ts';
 import { type Participant, participants } from '../../../projections/participants.ts';
 import { lookAlikeProblem } from '../../base/text.ts';
@@ -93,7 +94,9 @@ export function randomizeParticipant(services: Services) {
       amendment: inForce.amendment,
     };
     if (asked.problems.length > 0)
-      return notInDesign(services, request, shownScopes, command, asked.problems);
+      return (await isAmendedElsewhere(services, request, inForce))
+        ? randomize(request)
+        : notInDesign(services, request, shownScopes, command, asked.problems);
     if (isDry) {
       const { outcome, revision } = await services.studies.tryOut(study.stream, command);
       if (outcome.type === 'amended-meanwhile') return randomize(request);
@@ -116,6 +119,16 @@ export function randomizeParticipant(services: Services) {
     }
   };
   return studyHandler(services, ['randomize'], randomize, checkForm);
+}
+
+/** Whether another process has amended the design, so that it may have the level that this one does not know. */
+async function isAmendedElsewhere(
+  { runner }: Services,
+  { design, study }: StudyRequest,
+  { amendment }: Design,
+): Promise<boolean> {
+  await orUnavailable(runner.catchUp(study.stream));
+  return design().amendment !== amendment;
 }
 
 /**

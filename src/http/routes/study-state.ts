@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { ClosingCause } from '../../../events/study-state.ts';
 import { ACTS, STATUSES } from '../../study/acts.ts';
 import type { LifeCommand, StudyOutcome } from '../../study/commands.ts';
+import { STATE_AFTER } from '../../study/decide-life.ts';
 import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../request/body-members.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
 import { answerCommand } from '../request/life-command.ts';
@@ -65,10 +66,11 @@ export const studyStateOperation = bodyOperation(
 
 export function postStudyState(services: Services) {
   return bodyHandler(services, Body, ACTS.StudyClosed.scopes, (request) => {
-    const state = () => services.studies.find(request.body.study)?.registered.halt?.state ?? 'open';
+    // Not the state of now: another process may have changed it since, or before a repeated request.
+    const state = STATE_AFTER[request.body.action];
     return answerCommand(services, request, commandOf(request), {
       problemOf,
-      results: () => resultJson(StateResult, { state: state() }),
+      results: () => resultJson(StateResult, { state }),
     });
   });
 }

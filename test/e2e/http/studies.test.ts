@@ -90,6 +90,21 @@ describe('the studies of a key', () => {
     expect(ward).toMatchObject({ state: 'paused', reason: 'DSMB meeting', since: at });
   });
 
+  it('answer an act with the state that it leaves, also when it is repeated after another act', async () => {
+    const act = (action: string, key: string) =>
+      postJson(
+        service.url,
+        '/study_state',
+        keys.manager,
+        { study: 'Ward', action, reason: 'DSMB meeting' },
+        { 'Idempotency-Key': key },
+      );
+    expect(await act('resume', 'r-1')).toMatchObject({ status: 200, results: { state: 'open' } });
+    expect(await act('pause', 'p-2')).toMatchObject({ status: 200, results: { state: 'paused' } });
+    expect(await act('resume', 'r-1')).toMatchObject({ status: 200, results: { state: 'open' } });
+    expect(await act('pause', 'p-2')).toMatchObject({ status: 200, results: { state: 'paused' } });
+  });
+
   it('follow an amendment', async () => {
     const changes = [{ kind: 'target', value: 320 }];
     const body = { study: 'Sleep', amendment: 1, changes, reason: 'more', protocol: { version: '3.0' } };

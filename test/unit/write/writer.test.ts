@@ -284,6 +284,100 @@ describe('a conflict', () => {
   });
 });
 
+describe('a refusal', () => {
+  const RESUME = { type: 'resume', user: 'operator', reason: 'review done' } as const;
+  const PAUSE = { type: 'pause', user: 'operator', reason: 'data review' } as const;
+
+  /** Both processes know that the study is paused, and how often `here` reads from now on. */
+  async function pausedScene() {
+    const all = await scene();
+    await all.here.submit(randomize('001', { idempotencyKey: 'k' }));
+    await all.here.submit(PAUSE);
+    await all.there.runner.rebuild();
+    all.store.reads = 0;
+    return all;
+  }
+
+  it('is not older than what another process has answered: a study that it resumed takes participants', async () => {
+    const { here, there } = await pausedScene();
+    expect(await there.submit(RESUME)).toBe('resumed');
+    expect(await here.submit(randomize('002'))).toBe('randomized');
+  });
+
+  it('is decided again for each command beside others that were answered from memory', async () => {
+    const { here, there } = await pausedScene();
+    await there.submit(RESUME);
+    const commands = [randomize('001'), randomize('002'), randomize('001', { idempotencyKey: 'k' })];
+    expect(await Promise.all(commands.map((command) => here.submit(command)))).toEqual([
+      'duplicate',
+      'randomized',
+      'repeated',
+    ]);
+  });
+
+  it('costs one read for all commands that are refused together, and what cannot change costs none', async () => {
+    const { here, store } = await pausedScene();
+    const known = [
+      randomize('001'),
+      randomize('001', { idempotencyKey: 'k' }),
+      randomize('9', { idempotencyKey: 'k' }),
+    ];
+    const outcomes = await Promise.all(known.map((command) => here.submit(command)));
+    expect(outcomes).toEqual(['duplicate', 'repeated', 'idempotency-key-reused']);
+    expect(store.reads).toBe(0);
+    const refused = await Promise.all(['002', '003', '004'].map((id) => here.submit(randomize(id))));
+    expect(refused).toEqual(['refused', 'refused', 'refused']);
+    expect(await here.submit(PAUSE)).toBe('already-paused');
+    expect(store.reads).toBe(2);
+  });
+
+  it('needs no read after a conflict, which has read the tail', async () => {
+    const { here, there, store } = await pausedScene();
+    await here.submit(RESUME);
+    await there.submit(PAUSE);
+    store.reads = 0;
+    expect(await here.submit(randomize('002'))).toBe('refused');
+    expect(store.reads).toBe(1);
+  });
+
+  it('is "unavailable" while the log cannot be read, and what cannot change is still answered', async () => {
+    const { here, store } = await pausedScene();
+    store.unreadable = true;
+    const commands = [randomize('002'), randomize('001'), randomize('001', { idempotencyKey: 'k' })];
+    expect(await Promise.all(commands.map((command) => here.submit(command)))).toEqual([
+      'unavailable',
+      'duplicate',
+      'repeated',
+    ]);
+    await expect(here.writer.submit(randomize('002'), NURSE)).rejects.toThrow('nothing was recorded');
+  });
+});
+
+describe('what is known', () => {
+  it('is answered beside commands whose append fails', async () => {
+    const { here, store } = await scene();
+    await here.submit(randomize('001'));
+    store.next('full');
+    const commands = [randomize('002'), randomize('001'), randomize('002')];
+    expect(await Promise.all(commands.map((command) => here.submit(command)))).toEqual([
+      'unavailable',
+      'duplicate',
+      'unavailable',
+    ]);
+  });
+
+  it.each<[string, string, Fault[]]>([
+    ['nothing was recorded', 'nothing was sent', ['full']],
+    ['not known to be recorded', 'the answer was lost', ['lost-before', 'lost-before']],
+    ['not known to be recorded', 'an answer was lost before one was a refusal', ['lost-before', 'full']],
+  ])('is said: "%s" when %s', async (said, _, faults) => {
+    const { here, store } = await scene(SHORT);
+    store.next(...faults);
+    store.always = 'lost-before';
+    await expect(here.writer.submit(randomize('001'), NURSE)).rejects.toThrow(said);
+  });
+});
+
 describe('an append whose fate is unclear', () => {
   it.each<[string, Fault[]]>([
     ['it was lost before it took effect', ['lost-before']],
