@@ -74,8 +74,15 @@ describe('npm run build', () => {
     git('commit', '--message', 'x');
     const commit = git('rev-parse', 'HEAD').stdout.trim();
     const version = () => node(join(copy, 'bin/urn.js'), '--version').output;
+    const json = () =>
+      node(
+        ...[join(copy, 'bin/urn.js'), 'simulate', '--studies', join(copy, 'studies.yaml')],
+        ...['--study', 'CHS JCOIN', '--reps', '10', '--json'],
+      );
     expect(build()).toEqual({ status: 0, output: '' });
     expect(version()).toContain(`(commit ${commit})`);
+    const before = json();
+    expect(before.output).toContain('"version": "');
     writeFileSync(join(copy, 'src/unused.txt'), '');
     const building = spawn(process.execPath, [join(copy, 'tools/build.mjs')], { stdio: 'ignore' });
     const ended = new Promise((resolve) => building.once('close', resolve));
@@ -83,6 +90,8 @@ describe('npm run build', () => {
       expect(await start(join(copy, 'bin/urn.js'), 'serve', '--help')).toBe(0);
     expect(await ended).toBe(0);
     expect(version()).toContain(`(commit ${commit}, with changes that are in no commit)`);
+    // Nothing else tells one build of a version from another.
+    expect(json()).toEqual(before);
     expect(await start(join(copy, 'bin/urn.js'), 'serve', '--help')).toBe(0);
   });
 });
