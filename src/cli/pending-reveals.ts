@@ -6,10 +6,11 @@ import { note } from './output.ts';
 /** Records what is pending, and says what came of it. It never stops a command. Needs a folded log. */
 export async function recordPendingReveals({ codeBreaks }: OpenLog): Promise<void> {
   try {
-    const { reveals } = await codeBreaks.pending();
-    const { left, damaged } = await codeBreaks.recordPending();
-    const recorded = reveals.length - left.length;
-    if (recorded > 0) note(`recorded now: ${codeBreaksOf(recorded)} that could not be recorded earlier`);
+    const { recorded, left, damaged } = await codeBreaks.recordPending();
+    if (recorded.length > 0)
+      note(
+        `recorded now: ${codeBreaksOf(recorded.length)} that could not be recorded earlier (${PENDING_REVEALS} is not signed: ask whoever is named in urn code-breaks whether it is theirs)`,
+      );
     for (const { reveal, why } of left)
       note(
         `warning: the code-break of ${reveal.participantId ?? `the pack ${reveal.code}`} (${reveal.study}, ${reveal.shownAt}) stays in ${PENDING_REVEALS}: ${why} (hint: keep the file)`,

@@ -1,7 +1,8 @@
 /**
  * Breaks the code of one participant, or of one pack. The code-break is in the log, on disk, before the arm is
  * given. An emergency does not wait for a log that cannot be written: after three seconds the code-break goes to a file,
- * and from there to the log as soon as that is possible.
+ * and from there to the log as soon as that is possible. If the file cannot be written either, this process remembers the
+ * code-break, and tries both until one takes it.
  */
 import { randomUUID } from 'node:crypto';
 import type { LevelLimit } from '../../events/access.ts';
@@ -35,8 +36,13 @@ export interface RevealRequest {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** What is left after an attempt to record what is pending. */
-export interface LeftPending {
+/** What came of an attempt to record what is pending. */
+export interface LateRecords {
+  /** What is in the log now, from the file. */
+  readonly recorded: readonly PendingReveal[];
+  /** What is in the log now, from the memory of this process. */
+  readonly remembered: readonly PendingReveal[];
+  /** What stays in the file, or was written to it just now. */
   readonly left: readonly {
     readonly reveal: PendingReveal;
     /** Why it is not recorded, as the end of a sentence. */
@@ -53,7 +59,7 @@ export type Subject =
   | { readonly participant: Participant }
   | { readonly pack: { readonly code: string; readonly treatment: string } };
 
-/** Where the code-break is recorded. `none`: nowhere, because not even the file could be written. */
+/** Where the code-break is recorded. `none`: nowhere yet, because not even the file could be written. */
 export type RecordedIn = 'log' | 'pending' | 'none';
 
 export type RevealResult =
@@ -83,7 +89,7 @@ export interface Shown {
 }
 
 export interface CodeBreakHooks {
-  /** The arm was shown, and this could be recorded nowhere. */
+  /** The arm was shown, and this could be recorded nowhere: only this process knows of it. */
   onUnrecorded?(error: Error, shown: Shown): void;
   /** The arm was shown, and this waits in the file. */
   onPending?(error: Error, shown: Shown): void;
@@ -100,7 +106,10 @@ interface Asked extends RevealRequest {
 export class CodeBreaks {
   readonly #parts: CodeBreakParts;
   readonly #hooks: CodeBreakHooks;
+  /** What could be recorded nowhere yet. */
+  #onlyHere: readonly PendingReveal[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #attempt: Promise<void> = Promise.resolve();
 
   constructor(parts: CodeBreakParts, hooks: CodeBreakHooks = {}) {
     this.#parts = parts;
@@ -174,16 +183,14 @@ export class CodeBreaks {
 
   async #keep(reveal: PendingReveal, why: Error): Promise<RecordedIn> {
     const { pending } = this.#parts;
-    const shown = {
-      study: reveal.study,
-      participant: reveal.participantId ?? `who has the pack ${reveal.code}`,
-    };
+    const shown = shownIn(reveal);
     try {
       if (!pending) throw new Error('a log in memory has no folder');
       await pending.add(reveal);
       this.#hooks.onPending?.(why, shown);
       return 'pending';
     } catch (error) {
+      this.#onlyHere = [...this.#onlyHere, reveal];
       this.#hooks.onUnrecorded?.(error as Error, shown);
       return 'none';
     }
@@ -198,17 +205,39 @@ export class CodeBreaks {
    * Records what is pending. Needs a folded log. One that cannot be recorded now does not stop the others.
    * @throws Error if the file cannot be read or written
    */
-  async recordPending(): Promise<LeftPending> {
-    const left: LeftPending['left'][number][] = [];
-    const recorded = new Set<string>();
+  async recordPending(): Promise<LateRecords> {
+    const remembered = await this.#recordOnlyHere();
+    const left: LateRecords['left'][number][] = [];
+    const recorded: PendingReveal[] = [];
     const { reveals, damaged } = await this.pending();
     for (const reveal of reveals) {
       const why = await this.#recordLate(reveal);
       if (why) left.push({ reveal, ...why });
-      else recorded.add(reveal.reveal);
+      else recorded.push(reveal);
     }
-    if (recorded.size > 0) await this.#parts.pending?.remove(recorded);
-    return { left, damaged };
+    const all = [...remembered, ...recorded];
+    if (all.length > 0) await this.#parts.pending?.remove(new Set(all.map(({ reveal }) => reveal)));
+    return { recorded, remembered, left, damaged };
+  }
+
+  /** What the log does not take goes to the file. @returns what is in the log now */
+  async #recordOnlyHere(): Promise<PendingReveal[]> {
+    const recorded: PendingReveal[] = [];
+    for (const reveal of this.#onlyHere) {
+      if (!(await this.#recordLate(reveal))) recorded.push(reveal);
+      else if (!(await this.#isFiled(reveal))) continue;
+      this.#onlyHere = this.#onlyHere.filter((one) => one !== reveal);
+    }
+    return recorded;
+  }
+
+  async #isFiled(reveal: PendingReveal): Promise<boolean> {
+    try {
+      await this.#parts.pending?.add(reveal);
+      return this.#parts.pending !== undefined;
+    } catch {
+      return false;
+    }
   }
 
   /** @returns why it was not recorded; undefined if it is in the log */
@@ -257,25 +286,30 @@ export class CodeBreaks {
    * Tries to record what is pending, now and every two seconds.
    * @param onFailed the file cannot be read or written
    */
-  start(onLeft: (left: LeftPending) => void, onFailed: (error: Error) => void): void {
+  start(onTried: (late: LateRecords) => void, onFailed: (error: Error) => void): void {
     let isBusy = false;
     const attempt = async () => {
-      if (isBusy) return;
       isBusy = true;
       try {
-        onLeft(await this.recordPending());
+        onTried(await this.recordPending());
       } catch (error) {
         onFailed(error as Error);
       } finally {
         isBusy = false;
       }
     };
-    this.#timer = setInterval(attempt, RETRY_MS).unref();
-    void attempt();
+    this.#attempt = attempt();
+    this.#timer = setInterval(() => {
+      if (!isBusy) this.#attempt = attempt();
+    }, RETRY_MS).unref();
   }
 
-  stop(): void {
+  /** Tries once more. @returns what is recorded nowhere, and will be forgotten with this process */
+  async stop(): Promise<readonly Shown[]> {
     clearInterval(this.#timer);
+    await this.#attempt;
+    await this.#recordOnlyHere();
+    return this.#onlyHere.map(shownIn);
   }
 
   #subject(
@@ -299,6 +333,10 @@ export class CodeBreaks {
   #find(stream: string, participantId: string): Participant | undefined {
     return this.#parts.runner.state(participants, stream).find(participantId);
   }
+}
+
+function shownIn({ study, participantId, code }: PendingReveal): Shown {
+  return { study, participant: participantId ?? `who has the pack ${code}` };
 }
 
 const IS_RECORDED: ReadonlySet<StudyOutcome['type']> = new Set([

@@ -3,7 +3,8 @@
  * Each is on the disk before its arm is shown, and recorded in the log as soon as that is possible.
  *
  * A disk that is full may take half a line. Each line begins with a line feed, so that half a line spoils no other, and a
- * line that is not understood is counted and kept.
+ * line that is not understood is counted and kept. The half lines of this process do not count: it knows what they should
+ * have said, and writes it again.
  *
  * Several processes may use the file. Adding a line needs no lock, because an emergency must not wait for one: it is one
  * write. To take recorded lines out, one process at a time moves the file aside and puts back what else is in it; whoever
@@ -52,6 +53,8 @@ export const NOTHING_PENDING: Pending = { reveals: [], damaged: 0 };
 
 export class PendingReveals {
   readonly #file: string;
+  /** What is left in the file of lines that this process could not finish. */
+  readonly #halves = new Set<string>();
 
   constructor(file: string) {
     this.#file = file;
@@ -65,7 +68,8 @@ export class PendingReveals {
 
   /** @throws Error if the file cannot be read */
   async list(): Promise<Pending> {
-    const lines = [...(await linesOf(this.#aside)), ...(await linesOf(this.#file))];
+    const all = [...(await linesOf(this.#aside)), ...(await linesOf(this.#file))];
+    const lines = all.filter((line) => !this.#halves.has(line));
     const understood = lines.flatMap((line) => parsed(line) ?? []);
     const byId = new Map(understood.map((reveal) => [reveal.reveal, reveal]));
     return { reveals: [...byId.values()], damaged: lines.length - understood.length };
@@ -111,7 +115,7 @@ export class PendingReveals {
 
   async #putBack(recorded: ReadonlySet<string>): Promise<void> {
     const lines = await this.#settledLines();
-    const left = lines.filter((line) => !recorded.has(parsed(line)?.reveal ?? ''));
+    const left = lines.filter((line) => !this.#halves.has(line) && !recorded.has(parsed(line)?.reveal ?? ''));
     if (left.length > 0) await this.#append(left);
     await rm(this.#aside, { force: true });
   }
@@ -135,7 +139,10 @@ export class PendingReveals {
         const bytes = Buffer.from(lines.map((line) => `\n${line}\n`).join(''));
         // In one write, so that the lines of other processes stay whole.
         const { bytesWritten } = await file.write(bytes);
-        if (bytesWritten < bytes.length) throw new Error('no room for a whole line');
+        if (bytesWritten < bytes.length) {
+          this.#halves.add(bytes.toString('utf8', 0, bytesWritten).trim());
+          throw new Error('no room for a whole line');
+        }
         await file.sync();
         // Somebody may have moved the file aside before this was written.
         const [{ ino }, now] = [await file.stat(), await stat(this.#file).catch(ignoreMissing)];

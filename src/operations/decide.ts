@@ -16,4 +16,6 @@ export const operationsDecider: Decider<null, OperationsFact, OperationsFact, nu
   mayChange: () => false,
   evolve: noState.apply,
   fork: (state) => state,
+  // A service that ends without it looks as if it had crashed.
+  isUrgent: ({ type }) => type === 'ServiceStopped',
 };

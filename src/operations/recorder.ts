@@ -89,7 +89,7 @@ export class Recorder {
   readonly #firsts = new Map<string, Promise<void>>();
   readonly #writing = new Set<Promise<void>>();
   #isStartRecorded = false;
-  /** Such a failure is reported once: a log that was moved or rolled back may stay closed for days. */
+  /** A failure is reported once: a log that was moved or rolled back, and a full disk, may stay so for days. */
   #isStartFailureReported = false;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -178,10 +178,8 @@ export class Recorder {
       await operations.record(fact, actor);
     } catch (error) {
       this.#isStartRecorded = false;
-      const mayLast =
-        error instanceof DomainError && (error.code === 'moved' || error.code === 'rolled-back');
-      if (!mayLast || !this.#isStartFailureReported) this.#parts.onFailure(fact, actor, error as Error);
-      this.#isStartFailureReported ||= mayLast;
+      if (!this.#isStartFailureReported) this.#parts.onFailure(fact, actor, error as Error);
+      this.#isStartFailureReported = true;
     }
   }
 

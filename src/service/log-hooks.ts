@@ -2,8 +2,8 @@
 import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
-import type { LeftPending } from '../code-break/code-breaks.ts';
-import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
+import type { LateRecords, Shown } from '../code-break/code-breaks.ts';
+import { PENDING_REVEALS, type PendingReveal } from '../code-break/pending-reveals.ts';
 import type { LogHooks } from '../open/open-log.ts';
 import type { Logger } from './logger.ts';
 
@@ -23,7 +23,7 @@ export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () =>
     onUnrecorded: (error, shown) => {
       logger.error(
         { ...shown, why: error.message },
-        `a code was broken in an emergency, and neither the log nor ${PENDING_REVEALS} could be written (hint: make room on the disk; record it with urn unblindings add)`,
+        `a code was broken in an emergency, and neither the log nor ${PENDING_REVEALS} could be written: this process tries both until one takes it (hint: make room on the disk, and do not stop the service before; if it ends earlier, record the code-break with urn unblindings add)`,
       );
       onUnrecorded();
     },
@@ -76,11 +76,18 @@ export function logUnrecorded(logger: Logger): (fact: OperationsFact, actor: Act
   };
 }
 
-/** Logs each code-break that stays in the file of pending ones, once. */
-export function logLeftPending(logger: Logger): (left: LeftPending) => void {
+/** Logs each code-break that was recorded late, and each that stays in the file of pending ones, once. */
+export function logLateRecords(logger: Logger): (late: LateRecords) => void {
   const logged = new Set<string>();
   let damagedBefore = 0;
-  return ({ left, damaged }) => {
+  const late = 'a code-break that could not be recorded when the arm was shown is in the log now';
+  return ({ recorded, remembered, left, damaged }) => {
+    for (const reveal of remembered) logger.warn(described(reveal), late);
+    for (const reveal of recorded)
+      logger.warn(
+        described(reveal),
+        `${late} (hint: it was in ${PENDING_REVEALS}, which is not signed: ask the person named whether it is theirs)`,
+      );
     for (const { reveal, why } of left) {
       const { study, participantId, shownAt } = reveal;
       const said = `${reveal.reveal} ${why}`;
@@ -98,6 +105,19 @@ export function logLeftPending(logger: Logger): (left: LeftPending) => void {
       );
     damagedBefore = damaged;
   };
+}
+
+function described({ study, participantId, code, category, shownAt, actor }: PendingReveal) {
+  return { study, participant: participantId, code, category, shownAt, user: actor.user };
+}
+
+/** Logs what ends with this process. */
+export function logForgotten(logger: Logger, forgotten: readonly Shown[]): void {
+  for (const shown of forgotten)
+    logger.error(
+      shown,
+      `a code was broken in an emergency, and it is recorded nowhere: this process ends, and nothing else knows of it (hint: record it with urn unblindings add)`,
+    );
 }
 
 /** Logs that the file of pending code-breaks cannot be used, once for each reason. */

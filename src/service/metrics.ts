@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { type RequestObserver, requestObserver } from '../http/request-metrics.ts';
 import type { RelayStatus } from '../relay/relay.ts';
+import { STORE_FAILURES } from '../store/event-store.ts';
 import type { Standing } from '../study/standing.ts';
 import type { WriterHooks } from '../write/writer.ts';
 import { collectProcessMetrics } from './process-metrics.ts';
@@ -78,6 +79,13 @@ function makeWriterHooks(registers: Registry[]): WriterHooks {
     help: 'Appends that were sent again because their outcome was not known',
     registers,
   });
+  const failures = new Counter({
+    name: 'urn_append_failures_total',
+    help: 'Attempts to append that failed, by reason: full (no room on the disk), busy, unavailable (also: too slow), corrupt, foreign',
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const reason of STORE_FAILURES) failures.inc({ reason }, 0);
   return {
     onAppend: (seconds, types) => {
       appends.observe(seconds);
@@ -87,6 +95,7 @@ function makeWriterHooks(registers: Registry[]): WriterHooks {
     },
     onConflict: () => conflicts.inc(),
     onUnclear: () => unclear.inc(),
+    onAppendFailed: ({ failure }) => failures.inc({ reason: failure }),
   };
 }
 

@@ -23,10 +23,18 @@ import { Recorder } from '../operations/recorder.ts';
 import type { RelaySettings } from '../relay/settings.ts';
 import { type SessionSecret, sessionKeyInFile, sessionKeyInMemory } from '../session/session-key.ts';
 import { Sessions } from '../session/sessions.ts';
+import { isForWantOfRoom } from '../store/event-store.ts';
 import { Verifications } from '../verify/verifications.ts';
 import { startCollectors } from './collectors.ts';
 import { Feed } from './feed.ts';
-import { logEndOfBands, logHooks, logLeftPending, logPendingFailed, logUnrecorded } from './log-hooks.ts';
+import {
+  logEndOfBands,
+  logForgotten,
+  logHooks,
+  logLateRecords,
+  logPendingFailed,
+  logUnrecorded,
+} from './log-hooks.ts';
 import type { Logger } from './logger.ts';
 import { type Metrics, makeMetrics } from './metrics.ts';
 import { logAfterAmendments, prepareStudies } from './prepare-studies.ts';
@@ -102,6 +110,9 @@ interface ServiceParts {
   readonly feed: Feed;
 }
 
+/** How often the service sees whether there is room for what a full disk kept it from recording, in ms. */
+const ROOM_LOOK_MS = 1000;
+
 /** The steps of a start, in order: `listen`, `readLog`, `ready`. Until the last one, /readyz shows the progress. */
 class StartingService {
   readonly #parts: ServiceParts;
@@ -115,6 +126,7 @@ class StartingService {
   readonly #server: HttpServer;
   #metricsServer: MetricsServer | undefined;
   #notReady: (() => string) | undefined;
+  #waitingForRoom: NodeJS.Timeout | undefined;
   /** Resolves when the studies are prepared. They are never prepared twice at the same time. */
   #preparing = Promise.resolve();
 
@@ -166,6 +178,7 @@ class StartingService {
       servesMetrics: settings.serveMetrics === undefined,
       notReady: () => this.#notReady?.(),
       writeRefusal: () => log.gate.refusal(LOG_STREAM, 'write'),
+      noRoom: () => log.store.noRoom?.(),
       trustProxy: settings.trustProxy,
       version: settings.version,
     });
@@ -201,7 +214,7 @@ class StartingService {
     const { settings, logger, log } = this.#parts;
     this.#notReady = undefined;
     const collectors = startCollectors(log, settings.witness, logger);
-    log.codeBreaks.start(logLeftPending(logger), logPendingFailed(logger));
+    log.codeBreaks.start(logLateRecords(logger), logPendingFailed(logger));
     return {
       log,
       address,
@@ -213,6 +226,7 @@ class StartingService {
   /** After a move or a recovery the log takes records again, and everything that waited for it continues. */
   reopen(): void {
     const { log, logger, feed } = this.#parts;
+    clearInterval(this.#waitingForRoom);
     logger.info('the log takes records again');
     this.#expectedBands.forget();
     this.#preparing = this.#preparing
@@ -223,9 +237,22 @@ class StartingService {
     feed.publish(log);
   }
 
-  #prepareStudies(): Promise<void> {
+  /** On a full disk the service runs all the same, for reading and for emergencies. */
+  async #prepareStudies(): Promise<void> {
     const { settings, actor, logger, log } = this.#parts;
-    return prepareStudies(log, settings.studies, actor, logger);
+    clearInterval(this.#waitingForRoom);
+    try {
+      await prepareStudies(log, settings.studies, actor, logger);
+    } catch (error) {
+      if (!isForWantOfRoom(error)) throw error;
+      logger.error(
+        { why: (error as Error).message },
+        'the studies of the file could not be registered: they will be when there is room on the disk',
+      );
+      this.#waitingForRoom = setInterval(() => {
+        if (this.#notReady === undefined && log.store.noRoom?.() === undefined) this.reopen();
+      }, ROOM_LOOK_MS).unref();
+    }
   }
 
   /** Completes every accepted request except a verification and the making of a bundle, which may take long: 503. */
@@ -239,7 +266,8 @@ class StartingService {
     await this.#preparing;
     await this.#server.drain();
     this.#metricsServer?.close();
-    this.#parts.log.codeBreaks.stop();
+    clearInterval(this.#waitingForRoom);
+    logForgotten(this.#parts.logger, await this.#parts.log.codeBreaks.stop());
     await this.#recorder.stop();
     await this.#parts.feed.stop();
     for (const collector of collectors) await collector.stop();

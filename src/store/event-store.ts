@@ -27,8 +27,15 @@ export interface EventStore {
    * - throws StoreError: `outcome` says whether it may have been written, or may still be.
    *
    * Records come back byte for byte. The store does not interpret them.
+   *
+   * @param isUrgent whether it may use the room that the store keeps in reserve, if it keeps any
    */
-  append(stream: string, expectedRevision: number, records: readonly RecordBytes[]): Promise<AppendResult>;
+  append(
+    stream: string,
+    expectedRevision: number,
+    records: readonly RecordBytes[],
+    isUrgent?: boolean,
+  ): Promise<AppendResult>;
 
   /** A stream's records from a revision on, in order, in pages; ends at the last record. */
   readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]>;
@@ -54,6 +61,12 @@ export interface EventStore {
 
   /** The number of records, if the store knows it without counting. For display. */
   size?(): number;
+
+  /**
+   * Why an append that is not urgent finds no room, as far as the store knows, as the end of a sentence. Undefined when it
+   * finds room, or if the store cannot tell.
+   */
+  noRoom?(): string | undefined;
 
   /** Waits for what was accepted, then closes. */
   close(): Promise<void>;
@@ -86,12 +99,14 @@ export interface Subscription {
 /** Most records in a page of a read: while a page is folded no request is answered, and all of it stays in memory. */
 export const PAGE_RECORDS = 250;
 
-export type StoreFailure =
-  | 'full' // no space left on the device
-  | 'busy' // another process held the store for too long
-  | 'unavailable' // the store does not answer, or cannot be opened
-  | 'corrupt' // the store's own structure is damaged
-  | 'foreign'; // not a store of this program, or of an unknown version
+export const STORE_FAILURES = [
+  'full', // no space left on the device, or none but for what is urgent
+  'busy', // another process held the store for too long
+  'unavailable', // the store does not answer, or cannot be opened
+  'corrupt', // the store's own structure is damaged
+  'foreign', // not a store of this program, or of an unknown version
+] as const;
+export type StoreFailure = (typeof STORE_FAILURES)[number];
 
 export class StoreError extends Error {
   override readonly name = 'StoreError';
@@ -107,3 +122,9 @@ export class StoreError extends Error {
 
 /** One stream lacks records, or was deleted for good. The others are sound. */
 export class BrokenStream extends StoreError {}
+
+/** Whether more room on the disk would have helped. */
+export function isForWantOfRoom(error: unknown): boolean {
+  if (error instanceof StoreError) return error.failure === 'full';
+  return error instanceof Error && isForWantOfRoom(error.cause);
+}

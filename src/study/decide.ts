@@ -190,4 +190,5 @@ export const studyDecider: Decider<StudyState, StudyCommand, StudyFact, StudyOut
   mayChange: ({ type }) => !LASTING.has(type),
   evolve,
   fork,
+  isUrgent: (command) => command.type === 'reveal' && command.category === 'emergency',
 };

@@ -20,4 +20,6 @@ export interface Decider<State, Command, F extends Fact, Outcome> {
   evolve(state: State, event: LogEvent): State;
   /** A state that can be evolved and dropped without changing the original. */
   fork(state: State): State;
+  /** Whether the command may use the room that the store keeps in reserve. No other command goes into a batch with it. */
+  isUrgent?(command: Command): boolean;
 }

@@ -73,6 +73,8 @@ export interface WriterHooks {
   onAppend?(seconds: number, types: readonly string[]): void;
   onConflict?(): void;
   onUnclear?(error: Error): void;
+  /** An attempt to append has failed. */
+  onAppendFailed?(error: StoreError): void;
   /** An event was written with an earlier time than its predecessor: the clock was set back in between. */
   onClockSetBack?(stream: string, before: string, now: string): void;
 }
@@ -191,7 +193,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     while (this.#queue.length > 0) {
       if (this.#isTurnOver) await this.#tools.pause(REST_MS);
       this.#isTurnOver = false;
-      const items = this.#queue.splice(0, this.#batchSize());
+      const items = this.#nextItems();
       try {
         const left = await this.#round(items);
         this.#queue.unshift(...left);
@@ -203,6 +205,18 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     await new Promise(setImmediate);
     this.#working = undefined;
     if (this.#queue.length > 0) this.#working = this.#work();
+  }
+
+  /** What is urgent comes first, and by itself: nothing else may use the reserve. */
+  #nextItems(): Item<Command, Outcome>[] {
+    const urgent = this.#queue.filter((item) => this.#isUrgent(item));
+    if (urgent.length === 0) return this.#queue.splice(0, this.#batchSize());
+    this.#queue = this.#queue.filter((item) => !this.#isUrgent(item));
+    return urgent;
+  }
+
+  #isUrgent({ command }: Item<Command, Outcome>): boolean {
+    return this.#decider.isUrgent?.(command) ?? false;
   }
 
   /**
@@ -319,7 +333,8 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     for (let attempt = 0; ; attempt++) {
       const started = performance.now();
       try {
-        const result = await this.#appendOnce(expectedRevision, records);
+        const isUrgent = answers.some(({ item }) => this.#isUrgent(item));
+        const result = await this.#appendOnce(expectedRevision, records, isUrgent);
         this.#hooks.onAppend?.(
           (performance.now() - started) / 1000,
           batch.events.map(({ type }) => type),
@@ -327,6 +342,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         return result;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
+        this.#hooks.onAppendFailed?.(error);
         const unclear = error.outcome === 'unclear';
         if (!unclear && attempt === 0) throw error;
         if (unclear) this.#hooks.onUnclear?.(error);
@@ -345,7 +361,11 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     }
   }
 
-  #appendOnce(expectedRevision: number, records: readonly RecordBytes[]): Promise<AppendResult> {
+  #appendOnce(
+    expectedRevision: number,
+    records: readonly RecordBytes[],
+    isUrgent: boolean,
+  ): Promise<AppendResult> {
     const ms = this.#limits.appendTimeoutMs;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(
@@ -353,7 +373,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         ms,
       );
       this.#store
-        .append(this.#stream, expectedRevision, records)
+        .append(this.#stream, expectedRevision, records, isUrgent)
         .then(resolve, reject)
         .finally(() => clearTimeout(timer));
     });

@@ -24,6 +24,8 @@ export type Fault =
   | 'conflict'
   /** No room: certainly not written. */
   | 'full'
+  /** No room but for what is urgent. */
+  | 'full-but-for-urgent'
   | 'none'
   /** Anything else: `send` lets the append through. */
   | ((send: () => Promise<AppendResult>) => Promise<AppendResult>);
@@ -32,6 +34,7 @@ export interface Sent {
   readonly stream: string;
   readonly expectedRevision: number;
   readonly records: readonly RecordBytes[];
+  readonly isUrgent: boolean;
 }
 
 export class FaultyStore implements EventStore {
@@ -66,10 +69,11 @@ export class FaultyStore implements EventStore {
     stream: string,
     expectedRevision: number,
     records: readonly RecordBytes[],
+    isUrgent = false,
   ): Promise<AppendResult> {
-    const append = { stream, expectedRevision, records };
+    const append = { stream, expectedRevision, records, isUrgent };
     this.sent.push(append);
-    const send = () => this.#inside.append(stream, expectedRevision, records);
+    const send = () => this.#inside.append(stream, expectedRevision, records, isUrgent);
     const fault = this.#faults.shift() ?? this.always;
     if (typeof fault === 'function') return fault(send);
     switch (fault) {
@@ -85,6 +89,9 @@ export class FaultyStore implements EventStore {
         return new Promise(() => undefined);
       case 'conflict':
         return { type: 'conflict' };
+      case 'full-but-for-urgent':
+        if (isUrgent) return send();
+        throw new StoreError('full', 'not-written', 'no room');
       case 'full':
         throw new StoreError('full', 'not-written', 'no room');
     }

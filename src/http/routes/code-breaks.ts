@@ -79,7 +79,7 @@ export const breakCodeOperation = bodyOperation(
       ...ACT_HEADERS,
       'Urn-Recorded': {
         description:
-          '`log`: the code-break is in the log. `pending`, only in an emergency: the log could not be written, so the code-break is in a file of the service, and will go to the log as soon as possible. `none`, only in an emergency: it could not be recorded anywhere. Write it down, and report it later.',
+          '`log`: the code-break is in the log. `pending`, only in an emergency: the log could not be written, so the code-break is in a file of the service, and will go to the log as soon as possible. `none`, only in an emergency: it could not be recorded anywhere yet. The service tries until it is. Write it down, and report it if it is not in the list later.',
         schema: { type: 'string', enum: ['log', 'pending', 'none'] },
       },
     },

@@ -12,6 +12,8 @@ import { probeOperation } from './probe-parts.ts';
 export interface ReadinessParts extends Pick<Services, 'studies' | 'runner' | 'notReady'> {
   /** Why nothing may be written to the log. */
   readonly writeRefusal: () => DomainError | undefined;
+  /** Why the log finds no room for a record, as the end of a sentence. */
+  readonly noRoom: () => string | undefined;
 }
 
 export const readinessOperation = {
@@ -29,14 +31,15 @@ export const readinessOperation = {
   ],
 };
 
-export function getReadiness({ studies, runner, notReady, writeRefusal }: ReadinessParts) {
+export function getReadiness({ studies, runner, notReady, writeRefusal, noRoom }: ReadinessParts) {
   return (request: Request, response: Response): void => {
     requireReady(notReady);
     const purpose = parseQuery(request.url).get('urn.for');
     if (purpose !== undefined && purpose !== 'writing')
       throw new HttpProblem(400, 'urn.for must be "writing" (leave it out to ask whether reads work)');
     const counts = countStates(studies.standings().values());
-    if (purpose === 'writing') requireReady(() => notWritable(counts, writeRefusal(), runner.isCutOff));
+    if (purpose === 'writing')
+      requireReady(() => notWritable(counts, writeRefusal(), runner.isCutOff, noRoom()));
     const message = describeStates(counts) ?? SUCCESS;
     send(response, { status: 200, message, results: '{}' });
   };
@@ -68,10 +71,12 @@ function notWritable(
   counts: ReadonlyMap<Standing['state'], number>,
   refusal: { readonly code: string } | undefined,
   isCutOff: boolean,
+  noRoom: string | undefined,
 ): string | undefined {
   const states = describeStates(counts);
   if (refusal) return states ?? `The log takes nothing: it is ${refusal.code}`;
   if (isCutOff) return 'The store does not answer';
+  if (noRoom !== undefined) return `The log takes nothing but emergencies: ${noRoom}`;
   const answering = (counts.get('open') ?? 0) + (counts.get('paused') ?? 0);
   return answering === 0 ? states : undefined;
 }

@@ -7,6 +7,7 @@ import type { RecordBytes } from '../../../events/record.ts';
 import type { StoreFailure } from '../event-store.ts';
 import { sameRecords } from '../same-records.ts';
 import type { Database } from './library.ts';
+import { isNoRoom, probeRoom, Reserve } from './reserve.ts';
 import { BUSY_TIMEOUT_MS, openDatabase } from './schema.ts';
 
 /** One append. */
@@ -14,6 +15,13 @@ export interface AppendRequest {
   readonly stream: string;
   readonly expectedRevision: number;
   readonly records: readonly RecordBytes[];
+  /** Whether it may use the reserve. */
+  readonly isUrgent: boolean;
+}
+
+/** Why what is not urgent finds no room; undefined when it finds some. Sent when it changes. */
+export interface RoomNews {
+  readonly noRoom: string | undefined;
 }
 
 export type AppendReply =
@@ -29,10 +37,17 @@ export type AppendReply =
 
 /** About as long as another process's transaction takes. */
 const MAX_NAP_MS = 1;
+/** How often the reserve is looked for, and room after a failure, in ms. */
+const LOOK_MS = 1000;
+
+const FULL = 'the disk is full';
+const NO_RESERVE = 'the disk is too full for the reserve that emergencies need';
 
 if (!parentPort) throw new Error('this file must run as a worker thread');
 const port = parentPort;
-const db = openDatabase((workerData as { file: string }).file, 'append');
+const { file } = workerData as { file: string };
+const db = openDatabase(file, 'append');
+const reserve = new Reserve(file);
 // This thread does its own waiting for the lock: see `begin`.
 db.pragma('busy_timeout = 0');
 const nap = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
@@ -46,9 +61,12 @@ const storedFrom = db.prepare<[string, number, number], RecordBytes>(
   'SELECT record, sealed, leaf FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?',
 );
 
+let noRoom: string | undefined;
+const looking = setInterval(look, LOOK_MS);
 port.postMessage('ready');
 port.on('message', (message: readonly AppendRequest[] | 'close') => {
   if (message === 'close') {
+    clearInterval(looking);
     db.close();
     port.close();
     return;
@@ -56,18 +74,40 @@ port.on('message', (message: readonly AppendRequest[] | 'close') => {
   port.postMessage(appendAll(message));
 });
 
-/** Appends that arrived together share one transaction and one flush, even across streams. Each has its own result. */
+/** What cannot wait is tried again with the room that the reserve gives up. */
 function appendAll(requests: readonly AppendRequest[]): AppendReply[] {
+  const replies = transact(requests);
+  const isTriedAgain = (_: unknown, i: number) => requests[i]?.isUrgent === true && isFull(replies[i]);
+  const urgent = requests.filter(isTriedAgain);
+  if (urgent.length === 0) return replies;
+  const again = transact(urgent, () => reserve.giveUp());
+  return replies.map((reply, i) => (isTriedAgain(reply, i) ? (again.shift() ?? reply) : reply));
+}
+
+function isFull(reply: AppendReply | undefined): boolean {
+  return reply?.type === 'failed' && reply.failure === 'full';
+}
+
+/**
+ * Appends that arrived together share one transaction and one flush, even across streams. Each has its own result.
+ * @param first is done in the transaction before anything else
+ */
+function transact(requests: readonly AppendRequest[], first?: () => void): AppendReply[] {
   let committing = false;
   try {
     begin();
-    const replies = requests.map(append);
+    first?.();
+    // In the transaction, so that all processes agree whether the reserve is there.
+    const missing = first ? undefined : keepReserve();
+    const refusal = missing === undefined ? undefined : refused(missing);
+    const replies = requests.map((request) => (refusal && !request.isUrgent ? refusal : append(request)));
     committing = true;
     db.exec('COMMIT');
     // The log's first record goes into the database file itself at once. If the write-ahead log is lost, the rest must
     // not look like an empty store, because a new log would be started in it.
     if (replies.some((reply) => reply.type === 'written' && reply.lastPosition === 1))
       db.pragma('wal_checkpoint(PASSIVE)');
+    if (first) tell(NO_RESERVE);
     return replies;
   } catch (error) {
     try {
@@ -77,10 +117,53 @@ function appendAll(requests: readonly AppendRequest[]): AppendReply[] {
     }
     // A failed commit may have reached the disk. A failure before the commit cannot have.
     const failure = failureOf(error);
-    const outcome = committing && failure !== 'full' ? 'unclear' : 'not-written';
+    const isClear = !committing || (error as { code?: string }).code === 'SQLITE_FULL';
     const { message } = error as Error;
-    return requests.map(() => ({ type: 'failed', failure, outcome, message }));
+    if (failure === 'full') tell(FULL);
+    return requests.map(() => ({
+      ...{ type: 'failed', failure, outcome: isClear ? 'not-written' : 'unclear', message },
+    }));
   }
+}
+
+/** Makes the reserve if it is missing. Hold the lock. @returns why it is still missing; undefined if it is there */
+function keepReserve(): string | undefined {
+  if (reserve.isKept()) return undefined;
+  try {
+    reserve.make();
+    return undefined;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return isNoRoom(code) ? NO_RESERVE : `the reserve that emergencies need cannot be made: ${message}`;
+  }
+}
+
+function refused(message: string): AppendReply {
+  tell(message);
+  return { type: 'failed', failure: 'full', outcome: 'not-written', message };
+}
+
+/**
+ * Sees whether the reserve is there, which another process may have given up, and makes it again when there is room. After
+ * an append that failed for want of room, sees whether a small file can be written again.
+ */
+function look(): void {
+  if (noRoom === undefined && reserve.isKept()) return;
+  try {
+    // It comes again, so it does not wait for the lock.
+    db.exec('BEGIN IMMEDIATE');
+    tell(keepReserve() ?? (probeRoom(file) === undefined ? undefined : FULL));
+  } catch {
+    // Nothing is known.
+  } finally {
+    rollback(db);
+  }
+}
+
+function tell(why: string | undefined): void {
+  if (why === noRoom) return;
+  noRoom = why;
+  port.postMessage({ noRoom } satisfies RoomNews);
 }
 
 /**
@@ -119,6 +202,8 @@ function rollback(database: Database): void {
 function failureOf(error: unknown): StoreFailure {
   const { code = '' } = error as { code?: string };
   if (code === 'SQLITE_FULL') return 'full';
+  // So that a flush or the index of the write-ahead log may fail, too.
+  if (code.startsWith('SQLITE_IOERR') && probeRoom(file) !== undefined) return 'full';
   if (code.startsWith('SQLITE_BUSY')) return 'busy';
   if (code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB')) return 'corrupt';
   return 'unavailable';

@@ -9,6 +9,7 @@ import type { RecordBytes } from '../../../events/record.ts';
 import { createOnce } from '../../base/create-once.ts';
 import { StoreError } from '../event-store.ts';
 import { Database } from './library.ts';
+import { isNoRoom, probeRoom, Reserve } from './reserve.ts';
 
 /** "urn1" in ASCII. As SQLite's application_id, it distinguishes our file from another program's. */
 const APPLICATION_ID = 0x75726e31;
@@ -132,12 +133,39 @@ export function openForReading(file: string, isAlone: boolean): Database {
 /**
  * Opens a connection that cannot write, to preserve a write-ahead log that a crash left; undefined if there is none.
  * SQLite moves the content of such a log into the database when the last connection closes. While this connection is
- * open, that cannot happen, and files that turn out to be damaged, or not to belong together, stay as they were found.
+ * open, that cannot happen, and files that turn out to be damaged, or not to belong together, stay as they were found. If
+ * it is the last one to close, they stay there.
  */
 export function holdAsFound(file: string): Database | undefined {
   if (!statSync(`${file}-wal`, { throwIfNoEntry: false })?.size) return undefined;
   // The first read takes the lock. It is held as long as the connection is open.
   return connected(file, { readonly: true }, (db) => db.pragma('schema_version'));
+}
+
+/**
+ * SQLite needs a little room even to read, if nobody else has the database open. On a full disk, it gets that of the
+ * reserve: without the log, nobody's code could be broken.
+ * @throws StoreError
+ */
+export function openWithReserve<T>(file: string, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    if (!isForWantOfRoom(file, error)) throw error;
+    new Reserve(file).giveUp();
+  }
+  try {
+    return open();
+  } catch (error) {
+    if (!isForWantOfRoom(file, error)) throw error;
+    throw new StoreError('full', 'not-written', `cannot open ${file}: the disk is full`, error);
+  }
+}
+
+function isForWantOfRoom(file: string, error: unknown): boolean {
+  const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+  const kinds = ['SQLITE_FULL', 'SQLITE_IOERR', 'SQLITE_CANTOPEN'];
+  return kinds.some((kind) => code.startsWith(kind)) && isNoRoom(probeRoom(file));
 }
 
 /**

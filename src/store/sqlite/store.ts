@@ -19,15 +19,17 @@ import {
   type Subscriber,
   type Subscription,
 } from '../event-store.ts';
-import type { AppendReply, AppendRequest } from './append-thread.ts';
+import type { AppendReply, AppendRequest, RoomNews } from './append-thread.ts';
 import { Follower, type ReadLast } from './follower.ts';
 import type { Database, Statement } from './library.ts';
+import { Reserve } from './reserve.ts';
 import {
   COLUMNS,
   checkDatabase,
   createDatabase,
   holdAsFound,
   openDatabase,
+  openWithReserve,
   type RawRow,
   recordBytes,
 } from './schema.ts';
@@ -42,6 +44,8 @@ interface Pending {
   resolve(result: AppendResult): void;
   reject(error: StoreError): void;
 }
+
+type FromThread = 'ready' | RoomNews | readonly AppendReply[];
 
 export class SqliteStore implements EventStore {
   readonly #reader: Database;
@@ -63,6 +67,7 @@ export class SqliteStore implements EventStore {
   readonly #allPage: Statement<[number, number], RawRow>;
   readonly #lastPosition: Statement<[], { last: number }>;
   #idle: (() => void) | undefined;
+  #noRoom: string | undefined;
 
   /**
    * Opens the file. If it does not exist, it is created, readable and writable only by its owner.
@@ -84,9 +89,9 @@ export class SqliteStore implements EventStore {
     this.#file = path;
     createDatabase(path);
     checkDatabase(path);
-    this.#asFound = holdAsFound(path);
+    this.#asFound = openWithReserve(path, () => holdAsFound(path));
     this.#opened = statSync(path);
-    this.#reader = openDatabase(path, 'read');
+    this.#reader = openWithReserve(path, () => openDatabase(path, 'read'));
     const streamPage = this.#reader.prepare<[string, number, number], RawRow>(
       `SELECT ${COLUMNS} FROM records WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
     );
@@ -98,13 +103,18 @@ export class SqliteStore implements EventStore {
     this.#lastPosition = this.#reader.prepare('SELECT coalesce(max(position), 0) AS last FROM records');
   }
 
-  append(stream: string, expectedRevision: number, records: readonly RecordBytes[]): Promise<AppendResult> {
+  append(
+    stream: string,
+    expectedRevision: number,
+    records: readonly RecordBytes[],
+    isUrgent = false,
+  ): Promise<AppendResult> {
     if (this.#closing)
       return Promise.reject(new StoreError('unavailable', 'not-written', 'the store is closed'));
     if (!this.#isWriting) this.#thread = this.#startThread();
     this.#isWriting = true;
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ request: { stream, expectedRevision, records }, resolve, reject });
+      this.#waiting.push({ request: { stream, expectedRevision, records, isUrgent }, resolve, reject });
       this.#send();
     });
   }
@@ -161,6 +171,10 @@ export class SqliteStore implements EventStore {
     return this.#lastPosition.get()?.last ?? 0;
   }
 
+  noRoom(): string | undefined {
+    return this.#noRoom;
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#drainAndClose();
     return this.#closing;
@@ -174,6 +188,7 @@ export class SqliteStore implements EventStore {
         this.#idle = resolve;
       });
     }
+    const held = this.#heldForNextStart();
     const thread = this.#thread;
     if (thread) {
       const exited = new Promise((resolve) => thread.once('exit', resolve));
@@ -182,12 +197,27 @@ export class SqliteStore implements EventStore {
     }
     this.#reader.close();
     this.#asFound?.close();
+    held?.close();
+  }
+
+  /**
+   * SQLite removes the files beside the database when the last connection closes, and needs room to make them again. If the
+   * reserve is missing, the next start may find none, so they stay, as after a crash.
+   */
+  #heldForNextStart(): Database | undefined {
+    if (new Reserve(this.#file).isKept()) return undefined;
+    try {
+      return holdAsFound(this.#file);
+    } catch {
+      // The database is damaged or gone: there is nothing to hold.
+      return undefined;
+    }
   }
 
   #startThread(): Worker {
     const thread = new Worker(threadFile('append-thread'), { workerData: { file: this.#file } });
     let why = 'it stopped';
-    thread.on('message', (message: 'ready' | readonly AppendReply[]) => this.#onMessage(message));
+    thread.on('message', (message: FromThread) => this.#onMessage(message));
     thread.on('error', (error) => {
       why = error.message;
     });
@@ -201,9 +231,11 @@ export class SqliteStore implements EventStore {
     this.#thread?.postMessage(this.#inFlight.map(({ request }) => request));
   }
 
-  #onMessage(message: 'ready' | readonly AppendReply[]): void {
+  #onMessage(message: FromThread): void {
     if (message === 'ready') {
       this.#ready = true;
+    } else if ('noRoom' in message) {
+      this.#noRoom = message.noRoom;
     } else {
       const answered = this.#inFlight;
       this.#inFlight = [];
@@ -241,6 +273,8 @@ export class SqliteStore implements EventStore {
   #onThreadEnd(why: string): void {
     this.#thread = undefined;
     this.#ready = false;
+    // A new one finds out for itself.
+    this.#noRoom = undefined;
     const lost = new StoreError('unavailable', 'unclear', `the writing thread ended: ${why}`);
     for (const pending of [...this.#inFlight.splice(0), ...this.#waiting.splice(0)]) pending.reject(lost);
     this.#idle?.();

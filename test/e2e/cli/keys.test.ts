@@ -25,7 +25,7 @@ describe('urn keys add', () => {
     expect(stderr).toMatch(
       /^there was no log in .*\nkey k[0-9a-f]{12} for edc \(read,randomize\); the key is shown only now:\n$/,
     );
-    expect(readdirSync(data).toSorted()).toEqual(['signing-key', 'urn.sqlite']);
+    expect(readdirSync(data).toSorted()).toEqual(['signing-key', 'urn.sqlite', 'urn.sqlite.reserve']);
     expect(storedLog(data).map(({ record }) => record.type)).toEqual(['LogCreated', 'ApiKeyIssued']);
   });
 

@@ -131,7 +131,7 @@ describe('a log is begun, which is reported on stderr, by', () => {
     const first = await urn(['init', '--data', data]);
     expect(first).toMatchObject({ code: 0, stderr: `${BEGUN(data)}\n` });
     expect(first.stdout).toMatch(/^urn\+[0-9a-f]{8}\+\S+\n$/);
-    expect(readdirSync(data).toSorted()).toEqual(['signing-key', 'urn.sqlite']);
+    expect(readdirSync(data).toSorted()).toEqual(['signing-key', 'urn.sqlite', 'urn.sqlite.reserve']);
     const before = listing(data);
 
     const second = await command(['init', '--data', data]);
@@ -170,7 +170,7 @@ describe('a log is begun, which is reported on stderr, by', () => {
       code: 2,
       stderr: expect.stringContaining('is missing (hint: restore the database'),
     });
-    expect(readdirSync(data)).toEqual(['signing-key']);
+    expect(readdirSync(data).toSorted()).toEqual(['signing-key', 'urn.sqlite.reserve']);
   });
 
   it('urn keys add', async () => {

@@ -518,7 +518,7 @@ describe('a log that does not exist', () => {
         /signing-key belongs to a log, but its database .*urn\.sqlite is missing \(hint: restore/,
       );
     }
-    expect(readdirSync(lost)).toEqual(['signing-key']);
+    expect(readdirSync(lost).toSorted()).toEqual(['signing-key', 'urn.sqlite.reserve']);
   });
 
   it('is not assumed for a kind of store that this program does not have', async () => {
@@ -539,6 +539,6 @@ describe('a log that does not exist', () => {
     const store = ['--store', `sqlite:${join(folder, 'trial.sqlite')}`, '--data', join(folder, 'data')];
     expect((await command(['keys', 'add', 'edc', ...store])).code).toBe(0);
     expect((await command(['keys', 'list', ...store])).stdout).toContain('edc');
-    expect(readdirSync(folder).toSorted()).toEqual(['data', 'trial.sqlite']);
+    expect(readdirSync(folder).toSorted()).toEqual(['data', 'trial.sqlite', 'trial.sqlite.reserve']);
   });
 });

@@ -97,6 +97,8 @@ describe('while the log is locked', () => {
   });
 });
 
+const FOR_WRITING = { parameters: { 'urn.for': 'writing' } };
+
 function isEmergency({ category }: { readonly category?: string }): boolean {
   return category === 'emergency';
 }
@@ -166,31 +168,56 @@ describe('on a full disk', () => {
   mkdirSync(disk);
   const why = mountSmallDisk(disk);
 
-  it('the arm is shown, and an error and a metric say that it is not recorded anywhere', async (test) => {
+  const ballast = join(disk, 'ballast');
+  const recordedIn = async (service: Service, key: string, arm: string) => {
+    const { status, results, headers } = await reveal(service, key);
+    expect({ status, arm: results[0].trt }).toEqual({ status: 200, arm });
+    return headers.get('urn-recorded');
+  };
+
+  it('the arm is shown; what no disk took is in the log soon after there is room, and what it took, after a kill', async (test) => {
     if (why !== undefined) {
       // biome-ignore lint/suspicious/noConsole: a fault that was not tried must not look as if it had been survived
       console.warn(`NOT TESTED: a code-break on a full disk. No small disk could be mounted: ${why}`);
       test.skip(`mount is refused here: ${why}`);
     }
-    const { service, keys, arm } = await begun(join(disk, 'data'));
-    const ballast = join(disk, 'ballast');
+    const { service, start, keys, arm } = await begun(join(disk, 'data'));
     fill(ballast);
-    const recorded = new Set<string | null>();
-    // What is left in blocks that are allocated already may still hold a few.
-    for (let i = 0; i < 30 && !recorded.has('none'); i++) {
-      const { status, results, headers } = await reveal(service, keys.night);
-      expect({ status, arm: results[0].trt }).toEqual({ status: 200, arm });
-      recorded.add(headers.get('urn-recorded'));
-      fill(ballast);
-    }
-    expect(recorded).toContain('none');
-    const errors = () => service.output.stderr;
-    await expect.poll(errors).toContain('neither the log nor reveals.pending could be written');
-    const metrics = await (await fetch(`${service.url}/metrics`)).text();
-    expect(metrics).toMatch(/^urn_reveals_unrecorded_total [1-9]/m);
-    rmSync(ballast);
-    // The disk cannot be unmounted before.
+    // With the room of the reserve.
+    expect(await recordedIn(service, keys.night, arm)).toBe('log');
     await service.kill();
+    const again = await start();
+    expect(await codeBreaks(again, keys.night)).toHaveLength(1);
+    const refused = await clientOf(again.url, keys.edc).randomize('Sleep', 'c2', COOK);
+    expect(refused.status).toBe(503);
+    expect((await ask(again.url, '/readyz', FOR_WRITING)).status).toBe(503);
+    expect((await ask(again.url, '/readyz')).status).toBe(200);
+
+    // Somebody else eats the room of the reserve.
+    const answers: (string | null)[] = [];
+    while (!answers.includes('none') && answers.length < 30) {
+      fill(ballast);
+      answers.push(await recordedIn(again, keys.night, arm));
+    }
+    expect(answers).toContain('none');
+    await expect
+      .poll(() => again.output.stderr)
+      .toContain('neither the log nor reveals.pending could be written');
+    const metrics = await (await fetch(`${again.url}/metrics`)).text();
+    expect(metrics).toMatch(/^urn_reveals_unrecorded_total [1-9]/m);
+    expect(metrics).toMatch(/^urn_append_failures_total\{reason="full"\} [1-9]/m);
+
+    rmSync(ballast);
+    const late = async () => (await codeBreaks(again, keys.night)).length;
+    await expect.poll(late, { timeout: 10_000 }).toBe(1 + answers.length);
+    await expect.poll(() => again.output.stderr).toContain('is in the log now');
+    expect(existsSync(join(disk, 'data/reveals.pending'))).toBe(false);
+    const ready = async () => (await ask(again.url, '/readyz', FOR_WRITING)).status;
+    await expect.poll(ready, { timeout: 10_000 }).toBe(200);
+    expect(existsSync(join(disk, 'data/urn.sqlite.reserve'))).toBe(true);
+    // The disk cannot be unmounted before.
+    await again.stop();
+    expect((await command(['verify', '--data', join(disk, 'data')])).code).toBe(0);
   });
 });
 

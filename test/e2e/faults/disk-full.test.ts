@@ -47,9 +47,9 @@ it('a service on a full disk refuses allocations until there is room, and then c
   const account = new Account(choices);
   const log = new LogCheck(data);
   const service = await start();
-  const send = async (sent: Sent) => {
+  const send = async (sent: Sent, url = service.url) => {
     account.sending(sent);
-    const answer = await post(agent, service.url, keys.work, sent);
+    const answer = await post(agent, url, keys.work, sent);
     account.told(sent, answer);
     return answer;
   };
@@ -64,6 +64,13 @@ it('a service on a full disk refuses allocations until there is room, and then c
   expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
   expect(refused[0]?.message).toContain('the disk is full');
   expect((await ask(service.url, '/healthz')).status).toBe(200);
+  const mayWrite = async () =>
+    (await ask(service.url, '/readyz', { parameters: { 'urn.for': 'writing' } })).status;
+  expect(await mayWrite()).toBe(503);
+  expect((await ask(service.url, '/readyz')).status).toBe(200);
+  expect(await (await fetch(`${service.url}/metrics`)).text()).toMatch(
+    /^urn_append_failures_total\{reason="full"\} [1-9]/m,
+  );
   for (const study of STUDY_NAMES) {
     const { status, results } = await clientOf(service.url, keys.read).list(study);
     expect(status).toBe(200);
@@ -88,6 +95,7 @@ it('a service on a full disk refuses allocations until there is room, and then c
   expect(issuing.stderr).toMatch(/^urn: .*the disk is full/);
 
   makeRoom();
+  await expect.poll(mayWrite, { timeout: 20_000 }).toBe(200);
   await account.settle(service.url, keys.work);
   expect(account.open).toEqual([]);
   expect(account.agreesWith(log.check())).toBe(0);
@@ -96,20 +104,18 @@ it('a service on a full disk refuses allocations until there is room, and then c
   await within(20_000, async () => (await send(account.fresh('One'))).status === 503);
   await service.stop();
   fill();
-  // A start needs room only for what the stop could tidy away.
-  await start().then(
-    async (onFullDisk) => {
-      const { results } = await clientOf(onFullDisk.url, keys.read).list('One');
-      account.agreesWithList('One', results);
-      await onFullDisk.stop();
-    },
-    (error: Error) => expect(error.message).toMatch(/exited with 2:\nurn: .*the disk is full/),
-  );
+  // It starts for reading and for emergencies. A new study waits for room.
+  writeFileSync(studies, `${STUDIES}Late: {mode: test, treatments: [A, B], factors: {sex: [F, M]}}\n`);
+  const onFullDisk = await start();
+  account.agreesWithList('One', (await clientOf(onFullDisk.url, keys.read).list('One')).results);
+  expect((await send(account.fresh('One'), onFullDisk.url)).status).toBe(503);
+  const late = async () => (await clientOf(onFullDisk.url, keys.read).list('Late')).status;
+  expect(await late()).toBe(404);
 
   makeRoom();
-  const again = await start();
-  await account.settle(again.url, keys.work);
-  await again.stop();
+  await account.settle(onFullDisk.url, keys.work);
+  await expect.poll(late, { timeout: 20_000 }).toBe(200);
+  await onFullDisk.stop();
   expect(account.agreesWith(log.check())).toBe(0);
 });
 

@@ -61,6 +61,7 @@ describe('two services on one file', () => {
         'session-key',
         'signing-key',
         'urn.sqlite',
+        'urn.sqlite.reserve',
       ]);
     }
   });

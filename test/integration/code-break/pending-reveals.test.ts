@@ -1,13 +1,24 @@
 /** The file of pending code-breaks, used by several processes at once. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PENDING_REVEALS, PendingReveals } from '../../../src/code-break/pending-reveals.ts';
+import { mountSmallDisk } from '../../support/small-disk.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
+const disk = newFolder();
+const why = mountSmallDisk(disk);
 const line = (i: number) => ({
   ...{ study: 'S', participantId: `p${i}`, randomizedAt: i, category: 'emergency' as const },
   ...{ reason: `line\nfeed ${i}`, reveal: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}` },
@@ -25,6 +36,23 @@ it('a line is on the disk for its owner only, and gone when it is recorded', asy
   await pending.remove(new Set([line(1).reveal]));
   expect(await pending.list()).toEqual({ reveals: [line(2)], damaged: 0 });
   await pending.remove(new Set([line(2).reveal]));
+  expect(existsSync(file)).toBe(false);
+});
+
+it('half a line of this process does not count, and goes with the next line that is recorded', async (test) => {
+  if (why !== undefined) test.skip(`mount is refused here: ${why}`);
+  const file = join(disk, PENDING_REVEALS);
+  const pending = new PendingReveals(file);
+  await pending.add(line(1));
+  const { blocks, bsize } = statfsSync(disk);
+  writeFileSync(join(disk, 'ballast'), Buffer.alloc((blocks - 1) * bsize));
+  const long = { ...line(2), reason: 'x'.repeat(5000) };
+  await expect(pending.add(long)).rejects.toThrow('no room for a whole line');
+  expect(await pending.list()).toEqual({ reveals: [line(1)], damaged: 0 });
+  rmSync(join(disk, 'ballast'));
+  await pending.add(long);
+  expect(await pending.list()).toEqual({ reveals: [line(1), long], damaged: 0 });
+  await pending.remove(new Set([line(1).reveal, long.reveal]));
   expect(existsSync(file)).toBe(false);
 });
 

@@ -151,7 +151,7 @@ describe('the files', () => {
 
   it('leave nothing else behind', async () => {
     const file = await writtenFile();
-    expect(readdirSync(join(file, '..'))).toEqual(['urn.sqlite']);
+    expect(readdirSync(join(file, '..'))).toEqual(['urn.sqlite', 'urn.sqlite.reserve']);
   });
 
   it('show records as text to people with a shell', async () => {

@@ -117,7 +117,7 @@ describe('a code-break in an emergency', () => {
       expect(JSON.stringify(file.lines)).not.toContain(arm);
       expect(hooks.onPending).toHaveBeenCalledOnce();
       refuse(undefined);
-      expect(await codeBreaks.recordPending()).toEqual({ left: [], damaged: 0 });
+      expect(await codeBreaks.recordPending()).toMatchObject({ left: [], damaged: 0 });
       expect(file.lines).toEqual([]);
       expect(study().revision).toBe(2);
     },
@@ -137,7 +137,7 @@ describe('a code-break in an emergency', () => {
     // The writer gives up waiting, sends the same record again, and learns that it is there.
     await vi.advanceTimersByTimeAsync(60_000);
     vi.useRealTimers();
-    expect(await codeBreaks.recordPending()).toEqual({ left: [], damaged: 0 });
+    expect(await codeBreaks.recordPending()).toMatchObject({ left: [], damaged: 0 });
     expect(study().revision).toBe(2);
     expect(file.lines).toEqual([]);
   });
@@ -150,6 +150,52 @@ describe('a code-break in an emergency', () => {
     expect(revealed).toMatchObject({ recordedIn: 'none', subject: { participant: { treatment: arm } } });
     const shown = { study: CONFIGURATION.name, participant: '001' };
     expect(hooks.onUnrecorded).toHaveBeenCalledExactlyOnceWith(file.fails, shown);
+  });
+
+  it('goes to the log although that has no room but for what is urgent, and no other category does', async () => {
+    const { codeBreaks, study, file, store } = await scene();
+    store.always = 'full-but-for-urgent';
+    expect(await codeBreaks.reveal(study(), ASKED, OPERATOR)).toMatchObject({ recordedIn: 'log' });
+    const monitoring = codeBreaks.reveal(study(), { ...ASKED, category: 'monitoring' }, OPERATOR);
+    await expect(monitoring).rejects.toThrow('the disk is full');
+    expect(file.lines).toEqual([]);
+    expect(study().revision).toBe(2);
+  });
+
+  it('that could be recorded nowhere is remembered, and goes to the log as soon as that is possible', async () => {
+    const { codeBreaks, study, file, store } = await scene();
+    store.always = 'full';
+    file.fails = new Error('no space left on device');
+    await codeBreaks.reveal(study(), ASKED, OPERATOR);
+    await codeBreaks.reveal(study(), ASKED, OPERATOR);
+    expect(await codeBreaks.recordPending()).toMatchObject({ remembered: [], left: [] });
+    store.always = 'none';
+    const { remembered } = await codeBreaks.recordPending();
+    expect(remembered).toMatchObject([{ participantId: '001' }, { participantId: '001' }]);
+    expect(study().revision).toBe(3);
+    expect(await codeBreaks.recordPending()).toMatchObject({ remembered: [] });
+    expect(await codeBreaks.stop()).toEqual([]);
+  });
+
+  it('that could be recorded nowhere goes to the file if that is possible first', async () => {
+    const { codeBreaks, study, file, refuse } = await scene();
+    refuse('rolled-back');
+    file.fails = new Error('no space left on device');
+    await codeBreaks.reveal(study(), ASKED, OPERATOR);
+    file.fails = undefined;
+    expect(await codeBreaks.recordPending()).toMatchObject({ recorded: [], left: [{ isWaiting: true }] });
+    expect(file.lines).toMatchObject([{ participantId: '001' }]);
+    refuse(undefined);
+    expect(await codeBreaks.recordPending()).toMatchObject({ left: [] });
+    expect(study().revision).toBe(2);
+  });
+
+  it('that is recorded nowhere when the process ends is named', async () => {
+    const { codeBreaks, study, file, refuse } = await scene();
+    refuse('rolled-back');
+    file.fails = new Error('no space left on device');
+    await codeBreaks.reveal(study(), ASKED, OPERATOR);
+    expect(await codeBreaks.stop()).toEqual([{ study: CONFIGURATION.name, participant: '001' }]);
   });
 
   it('gives nothing to a key that is limited to others, whatever the state of the log', async () => {
@@ -217,7 +263,7 @@ describe('what is pending', () => {
   it('is not dated before its participant was randomized, as by a clock that was behind', async () => {
     const { codeBreaks, study, file, store } = await scene();
     file.lines.push({ ...line, shownAt: '2026-03-01T08:00:00.000Z' });
-    expect(await codeBreaks.recordPending()).toEqual({ left: [], damaged: 0 });
+    expect(await codeBreaks.recordPending()).toMatchObject({ left: [], damaged: 0 });
     const times: unknown[] = [];
     for await (const page of store.readStream(study().stream, 1))
       for (const stored of page) {
@@ -245,7 +291,7 @@ describe('what is pending', () => {
     const key = { idempotencyKey: 'night-1' };
     await codeBreaks.reveal(study(), { ...ASKED, ...key, category: 'other' }, OPERATOR);
     file.lines.push({ ...line, ...key });
-    expect(await codeBreaks.recordPending()).toEqual({ left: [], damaged: 0 });
+    expect(await codeBreaks.recordPending()).toMatchObject({ left: [], damaged: 0 });
     expect(study().revision).toBe(3);
   });
 

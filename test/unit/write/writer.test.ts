@@ -202,6 +202,34 @@ describe('commands that arrive together', () => {
   });
 });
 
+describe('an urgent command', () => {
+  it('overtakes those that wait, in an append of its own, which alone may use the reserve', async () => {
+    const { here, store } = await scene();
+    await here.submit(randomize('000'));
+    const reveal = {
+      ...({ type: 'reveal', participantId: '000', category: 'emergency', user: NURSE.user } as const),
+      ...{ reveal: 'a3b54be0-6f9c-4d0c-9d1c-0e3a0c3f4d11', grounds: { reason: 'anaphylaxis' } },
+    };
+    const planned = {
+      ...reveal,
+      category: 'planned',
+      reveal: 'a3b54be0-6f9c-4d0c-9d1c-0e3a0c3f4d12',
+    } as const;
+    store.next('none');
+    store.always = 'full-but-for-urgent';
+    const before = store.sent.length;
+    const settled = await Promise.allSettled(
+      [randomize('001'), planned, reveal].map((command) => here.writer.submit(command, NURSE)),
+    );
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
+    const sent = store.sent.slice(before).map(({ isUrgent, records }) => [isUrgent, records.length]);
+    expect(sent).toEqual([
+      [true, 1],
+      [false, 2],
+    ]);
+  });
+});
+
 describe('the limits of the writer', () => {
   it('refuse commands when too many wait, and forget none that wait', async () => {
     const { here } = await scene({ queue: 3 });
