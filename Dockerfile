@@ -19,6 +19,7 @@ COPY --from=build /app/dist/pages dist/pages
 COPY --from=build /app/dist/commit.json dist/
 COPY --from=build /app/bin bin
 COPY verifier verifier
+COPY docs/emergency.md docs/
 COPY deploy/eventstoredb.mjs deploy/
 COPY studies.yaml /config/studies.yaml
 RUN ln -s /app/bin/urn.js /usr/local/bin/urn && mkdir -m 0700 /data /key && chown node:node /data /key

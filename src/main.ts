@@ -79,7 +79,12 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   reveal: async () => (await import('./cli/reveal.ts')).revealCommand(),
   'code-breaks': async () => {
     const { codeBreaksCommand } = await import('./cli/code-breaks.ts');
-    return group('code-breaks', 'who was unblinded: list (the default), print', codeBreaksCommand(), 'list');
+    return group(
+      'code-breaks',
+      'who was unblinded: list (the default), print, page',
+      codeBreaksCommand(),
+      'list',
+    );
   },
   unblindings: async () => {
     const { unblindingsCommand } = await import('./cli/unblindings.ts');

@@ -6,6 +6,7 @@ import { currentId } from '../../projections/enrolled.ts';
 import { participantEvents } from '../../projections/participant-events.ts';
 import { type Participant, participants } from '../../projections/participants.ts';
 import { recordDisclosure } from './disclosed.ts';
+import { emergencyPage } from './emergency-page.ts';
 import { type ParticipantOptions, withParticipant } from './grounds.ts';
 import {
   jsonOption,
@@ -17,7 +18,7 @@ import {
   unknownStudy,
 } from './options.ts';
 import { note, result, table } from './output.ts';
-import { withStudies } from './studies-log.ts';
+import { withNamedLog } from './studies-log.ts';
 
 interface ListOptions extends LogOptions {
   readonly study: string;
@@ -32,6 +33,11 @@ const PRINT_HELP = `
 The text names the participant's ARM. Seal it in an envelope that shows whether it has been opened, and report an opened
 envelope with urn unblindings add. Printing is recorded (urn operations).`;
 
+const PAGE_HELP = `
+The page is docs/emergency.md. The command line in it works from any folder, for everybody who may use sudo. It contains no password.
+Give the options with which the service runs. Fill in the lines, try the command once, and keep the page where people can find
+it at night.`;
+
 /** The first one is the default. */
 export function codeBreaksCommand(): Command[] {
   return [
@@ -45,11 +51,15 @@ export function codeBreaksCommand(): Command[] {
       .addOption(option('--out <file>', 'a new file (default: standard output)'))
       .addHelpText('after', PRINT_HELP)
       .action(printEnvelope),
+    logCommand('page')
+      .description('print the page for an emergency, with the whole command line for this machine')
+      .addHelpText('after', PAGE_HELP)
+      .action((options: LogOptions) => result(emergencyPage(options))),
   ];
 }
 
 async function list({ study: name, json, ...options }: ListOptions): Promise<void> {
-  await withStudies(options, async ({ studies, runner }) => {
+  await withNamedLog(options, async ({ studies, runner }) => {
     const study = studies.find(name);
     if (!study) throw unknownStudy(name);
     const everybody = runner.state(participants, study.stream);
@@ -101,7 +111,7 @@ function row(one: CodeBreak & { readonly id: string | undefined }): string[] {
 }
 
 async function printEnvelope({ study: name, id, out, ...options }: PrintOptions): Promise<void> {
-  await withStudies(options, async (log) => {
+  await withNamedLog(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
     const participant = log.runner.state(participants, study.stream).find(id);

@@ -39,6 +39,8 @@ export interface LogOptions extends StoreOptions {
   readonly signingKey?: string;
   readonly logName?: string;
   readonly allowGroupKey?: boolean;
+  /** Not an option of the command line: see LogSettings. */
+  readonly mayLackKey?: boolean;
 }
 
 export const DEFAULT_DATA = './data';
@@ -77,8 +79,9 @@ export function jsonOption(): Option {
   return option('--json', 'machine-readable output');
 }
 
-export function logSettings({ data, store, streamPrefix, signingKey, logName }: LogOptions): LogSettings {
-  return { data, store, streamPrefix, signingKey, logName };
+export function logSettings(options: LogOptions): LogSettings {
+  const { data, store, streamPrefix, signingKey, logName, mayLackKey } = options;
+  return { data, store, streamPrefix, signingKey, logName, mayLackKey };
 }
 
 /** The person at the command line, as the operating system knows them. */

@@ -1,4 +1,5 @@
 /** urn reveal: breaks the code of one participant, or of one pack. */
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { RevealCategory } from '../../events/code-break.ts';
 import { currentId } from '../../projections/enrolled.ts';
@@ -7,7 +8,7 @@ import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
 import { caseOption, choice, type GroundsOptions, groundsOf, refusalOf, withGrounds } from './grounds.ts';
 import { cliActor, jsonOption, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { note, result } from './output.ts';
-import { withStudies } from './studies-log.ts';
+import { withNamedLog } from './studies-log.ts';
 
 interface Options extends GroundsOptions {
   readonly id?: string;
@@ -21,7 +22,11 @@ Works whether or not the service is running. The code-break is recorded first: w
 category; the reason under seal. Everybody who may read the study sees that the code was broken, but not the arm.
 
 In an emergency the arm is shown even if the log cannot be written. The code-break then waits in the file
-${PENDING_REVEALS} of the data folder, and the service or the next command will record it. Other categories need the log.
+${PENDING_REVEALS} of the data folder, and the service or the next command will record it. The same happens without the
+log's signing key: then a process that has the key records it. Other categories need the log, and its key.
+
+It works from any folder if --data or URN_DATA says where the log is. urn code-breaks page prints the page for an emergency, with
+the whole command line for this machine.
 
 With --code, the code on the pack is enough: for a pack that was given out, the code-break is about the participant who
 has or had it; for any other pack, about the pack alone.
@@ -47,7 +52,9 @@ async function run(options: Options): Promise<void> {
   if (participantId === undefined && code === undefined)
     throw new UsageError('say whose code to break: --id, or --code of a pack');
   const grounds = groundsOf(options);
-  await withStudies(options, async ({ studies, codeBreaks }) => {
+  // The patient must not wait for somebody who finds the key.
+  const opened = { ...options, mayLackKey: category === 'emergency' && !dryRun };
+  await withNamedLog(opened, async ({ studies, codeBreaks, identity }) => {
     const study = studies.find(name);
     if (!study) throw unknownStudy(name);
     const actor = cliActor();
@@ -67,10 +74,15 @@ async function run(options: Options): Promise<void> {
     const { id, treatment, text } = answerOf(subject, options);
     if (json) result(JSON.stringify({ study: name, id, code, treatment, recordedIn, revision }, null, 2));
     else result(`${text}${recordedIn === 'log' ? ` (code-break recorded at revision ${revision})` : ''}`);
-    if (recordedIn === 'pending')
+    if (recordedIn === 'pending') {
+      const why = identity.hasSigningKey ? 'the log could not be written' : 'the signing key is not here';
+      const who = identity.hasSigningKey
+        ? 'the service or the next command'
+        : 'a process that has the key: the service, or a command with --signing-key';
       note(
-        `warning: the log could not be written. The code-break waits in ${PENDING_REVEALS} of the data folder, and the service or the next command will record it`,
+        `warning: ${why}, so this is NOT recorded yet. It waits in ${resolve(options.data, PENDING_REVEALS)} for ${who}`,
       );
+    }
     if (recordedIn === 'none')
       note(
         'warning: this code-break could be recorded NOWHERE. Write it down now, and record it later: urn unblindings add',

@@ -3,11 +3,12 @@ import { participants } from '../../projections/participants.ts';
 import { suspendWhileDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { LogHooks, OpenLog } from '../open/open-log.ts';
+import { placeOf } from '../open/store-location.ts';
 import type { Standing } from '../study/standing.ts';
 import { type RegisteredState, studyState } from '../study/state.ts';
 import type { Study } from '../study/studies.ts';
 import { withLog } from './open-log.ts';
-import { type LogOptions, option, UsageError } from './options.ts';
+import { type LogOptions, logSettings, option, UsageError } from './options.ts';
 import { note, progress } from './output.ts';
 import { recordPendingReveals } from './pending-reveals.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
@@ -67,6 +68,12 @@ export async function suspendAsServed(log: OpenLog, studiesFile: string | undefi
 export function whyClosed({ state, reason, since }: Standing): string | undefined {
   if (state === 'open') return undefined;
   return [since === undefined ? state : `${state} since ${since}`, reason].join(': ');
+}
+
+/** `withStudies` for a person in a hurry, who may be in any folder: says first which log it is. @throws NoLogError */
+export function withNamedLog<T>(options: LogOptions, use: (log: OpenLog) => Promise<T>): Promise<T> {
+  note(`log: ${placeOf(logSettings(options))}`);
+  return withStudies(options, use);
 }
 
 /** Opens the log with everything folded. @throws NoLogError */

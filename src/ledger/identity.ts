@@ -11,13 +11,14 @@ import type { SigningKey } from './signing-key.ts';
 export class LogIdentity {
   readonly logId: string;
   readonly logName: string;
-  #signingKey: SigningKey;
+  #signingKey: SigningKey | undefined;
   #publicKeys: readonly string[];
 
   constructor(parts: {
     logId: string;
     logName: string;
-    signingKey: SigningKey;
+    /** Undefined if it is not here: nothing can be written, but what the log holds can be read. */
+    signingKey: SigningKey | undefined;
     publicKeys: readonly string[];
   }) {
     this.logId = parts.logId;
@@ -26,9 +27,14 @@ export class LogIdentity {
     this.#publicKeys = parts.publicKeys;
   }
 
-  /** The current key. */
+  /** The current key. @throws DomainError `identity` when it is not here */
   get signingKey(): SigningKey {
+    if (!this.#signingKey) throw new DomainError('identity', 'the signing key is not here');
     return this.#signingKey;
+  }
+
+  get hasSigningKey(): boolean {
+    return this.#signingKey !== undefined;
   }
 
   /** The verifier keys of all keys that have signed, the current one last. */
@@ -48,6 +54,8 @@ export interface Beginning {
   expectNone?(): void;
   /** Why this command may not begin a log; undefined if it may. */
   readonly refused?: DomainError | undefined;
+  /** Whether the log may be opened without its signing key. */
+  readonly mayLackKey?: boolean | undefined;
   /** Called when this process has begun the log. */
   onBegun?(logName: string): void;
 }
@@ -75,7 +83,17 @@ export async function openIdentity(
       `this log is named "${begun.logName}", not "${wantedName}" (hint: leave out --log-name)`,
     );
   const { logId, logName, publicKeys } = begun;
-  return new LogIdentity({ logId, logName, publicKeys, signingKey: presentKey(keys, publicKeys) });
+  const signingKey = beginning.mayLackKey ? keyIfHere(keys, publicKeys) : presentKey(keys, publicKeys);
+  return new LogIdentity({ logId, logName, publicKeys, signingKey });
+}
+
+function keyIfHere(keys: Keyring, publicKeys: readonly string[]): SigningKey | undefined {
+  try {
+    return presentKey(keys, publicKeys);
+  } catch {
+    // Whoever follows the key finds out why, and looks for it again.
+    return undefined;
+  }
 }
 
 /** Loads the current key. @throws DomainError `identity` when it is missing */

@@ -41,8 +41,9 @@ export function followSigningKey(
       retry = setTimeout(follow, RETRY_MS).unref();
     }
   };
-  // The key may have been rotated since the identity was read.
-  if (runner.state(logHistory, LOG_STREAM).publicKeys.length > identity.publicKeys.length) follow();
+  // The key may be missing, or have been rotated since the identity was read.
+  const { publicKeys } = runner.state(logHistory, LOG_STREAM);
+  if (!identity.hasSigningKey || publicKeys.length > identity.publicKeys.length) follow();
   const stopListening = runner.listen(LOG_STREAM, ({ type }) => {
     if (type === 'SigningKeyRotated') follow();
   });

@@ -39,6 +39,8 @@ import { NoLogError, type StoreSettings } from './store-location.ts';
 export interface LogSettings extends StoreSettings {
   /** Name for a new log. */
   readonly logName?: string | undefined;
+  /** Whether the log may be opened without its signing key: then nothing can be written to it. */
+  readonly mayLackKey?: boolean | undefined;
 }
 
 export interface OpenLog {
@@ -111,6 +113,7 @@ async function openIn(
   const identity = await openIdentity(store, keyring, settings.logName, actor, tools, {
     ...hooks,
     expectNone: () => refuseNewLog(lastCheckpointsFile),
+    mayLackKey: settings.mayLackKey,
     refused: settings.mustExist ? new NoLogError(settings) : undefined,
   });
   const lastCheckpoints =

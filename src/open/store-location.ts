@@ -1,6 +1,6 @@
 /** Where a log is, according to its settings: which store, which files. Nothing is opened here. */
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { accessSync, existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { DomainError } from '../base/errors.ts';
 import type { FilesOfLog } from '../base/permissions.ts';
 
@@ -70,11 +70,25 @@ export function isEventStoreDb(url: string): boolean {
 export class NoLogError extends DomainError {
   /** @throws DomainError as `locate` */
   constructor(settings: StoreSettings) {
+    const closed = closedFolder(locate(settings));
     super(
       'identity',
-      `there is no log in ${placeOf(settings)} (hint: name its folder with --data, or its store with --store and --stream-prefix; urn init begins a new log)`,
+      closed !== undefined
+        ? `this user may not look into ${closed}, where the log should be (hint: run it as the user of the service, with sudo -u)`
+        : `there is no log in ${placeOf(settings)} (hint: name its folder with --data or URN_DATA, or its store with --store and --stream-prefix; urn init begins a new log)`,
     );
   }
+}
+
+/** The folder of the database, if this user may not enter it: then every file in it seems to be missing. */
+function closedFolder(location: Location): string | undefined {
+  if (location.kind !== 'sqlite') return undefined;
+  try {
+    accessSync(location.file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return dirname(location.file);
+  }
+  return undefined;
 }
 
 /** Where the log of these settings is, for people: no credentials. @throws DomainError as `locate` */
