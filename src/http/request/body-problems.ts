@@ -1,6 +1,6 @@
 /** What is wrong with a JSON body, in words. */
 import { z } from 'zod';
-import { nearestTo } from '../../base/nearest.ts';
+import { didYouMean } from './parameters.ts';
 
 type RawIssue = z.core.$ZodRawIssue;
 
@@ -20,16 +20,15 @@ export function checkedBody<T>(json: unknown, schema: z.ZodType<T>): { data: T }
     problems: parsed.error.issues.flatMap((issue) =>
       issue.code === 'unrecognized_keys'
         ? issue.keys.map((key) =>
-            unknownMember([...issue.path, key], nearestTo(key, members.get(issue.keys) ?? [])),
+            unknownMember([...issue.path, key], didYouMean(key, members.get(issue.keys) ?? [])),
           )
         : described(issue, json),
     ),
   };
 }
 
-function unknownMember(path: readonly PropertyKey[], nearest: string | undefined): string {
-  const hint = nearest === undefined ? '' : ` (hint: did you mean ${nearest}?)`;
-  return `${placeOf(path)} is not a member of this request${hint}`;
+function unknownMember(path: readonly PropertyKey[], hint: string | undefined): string {
+  return `${placeOf(path)} is not a member of this request${hint === undefined ? '' : ` (hint: ${hint})`}`;
 }
 
 function described({ path, message }: z.core.$ZodIssue, json: unknown): string {

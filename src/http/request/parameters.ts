@@ -1,5 +1,6 @@
 /** Parameters other than factors: their names and their checks. */
 import { z } from 'zod';
+import { nearestTo } from '../../base/nearest.ts';
 import { MIN_REVISION } from './min-revision.ts';
 import { HttpProblem, problemList } from './problem.ts';
 import type { Query } from './query.ts';
@@ -35,11 +36,33 @@ export const SERVICE_PARAMETERS: ReadonlySet<string> = new Set([
   ...PAGE_PARAMETERS,
 ]);
 
+/** The form that a name shares with its misspellings: people write it in either case, with other marks, or without `urn.`. */
+export function bareForm(name: string): string {
+  return name.toLowerCase().replaceAll(/[._-]/g, '').replace(/^urn/, '');
+}
+
+/** A hint, if one of the names was probably meant. */
+export function didYouMean(given: string, names: readonly string[]): string | undefined {
+  const form = bareForm(given);
+  const meant = names.find((name) => bareForm(name) === form) ?? nearestTo(given, names);
+  return meant === undefined ? undefined : `did you mean ${meant}?`;
+}
+
 /** A problem for each parameter that the route does not know. Otherwise a misspelt one would be silently ignored. */
 export function unknownParameters(query: Query, known: ReadonlySet<string>, route: string): string[] {
   return [...query.keys()]
     .filter((name) => !known.has(name))
-    .map((name) => `${name} is not a parameter of ${route}`);
+    .map((name) => {
+      const hint = didYouMean(name, [...known]);
+      return `${name} is not a parameter of ${route}${hint === undefined ? '' : ` (hint: ${hint})`}`;
+    });
+}
+
+/** The problem when no study is named. @param given the names of what was given */
+export function studyMissing(given: Iterable<string>): HttpProblem {
+  const misspelt = [...given].find((name) => didYouMean(name, ['study']) !== undefined);
+  const hint = misspelt === undefined ? '' : ` (hint: ${misspelt} is given; did you mean study?)`;
+  return new HttpProblem(400, `study is missing${hint}`);
 }
 
 /** @throws HttpProblem 400 naming every problem at once */

@@ -19,6 +19,7 @@ import { idempotencyKeyOf, onBehalfOf } from './headers.ts';
 import { conforming, expectJson, readJson } from './json-body.ts';
 import { type Locals, modeHeader } from './locals.ts';
 import { MIN_REVISION, minRevisionShown } from './min-revision.ts';
+import { studyMissing } from './parameters.ts';
 import { HttpProblem } from './problem.ts';
 import { parseQuery, type Query } from './query.ts';
 import { noteRefusal } from './refusal.ts';
@@ -83,6 +84,7 @@ export function studyHandler(
     async (request, locals) => {
       const { http, accepted } = request;
       const name = request.query.get('study');
+      if (name === undefined) throw studyMissing(request.query.keys());
       const study = studyNamed(services, accepted.key, name, scopes, locals);
       if (http.method === 'POST' || !request.query.has(MIN_REVISION))
         return answer(aboutStudy(services, request, study));
@@ -122,7 +124,8 @@ export function bodyHandler<T extends { readonly study: string }>(
     services,
     async (request, locals) => {
       const json = await readJson(request.http);
-      const { study: name } = conforming(json, NamesStudy);
+      const { study: name, ...others } = conforming(json, NamesStudy);
+      if (name === undefined) throw studyMissing(Object.keys(others));
       const study = studyNamed(services, request.accepted.key, name, scopes, locals, find);
       return answer({ ...aboutStudy(services, request, study), body: conforming(json, schema) });
     },
@@ -363,7 +366,7 @@ export function studyNameFor(
 
 /** @throws HttpProblem 400, 404 */
 function nameFor(key: ApiKey, name: string | undefined): string {
-  if (name === undefined || name === '') throw new HttpProblem(400, 'study is missing');
+  if (name === undefined || name === '') throw studyMissing([]);
   if (key.studies && !key.studies.includes(name)) throw noStudy(name);
   return name;
 }

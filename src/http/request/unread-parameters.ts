@@ -2,52 +2,44 @@
  * Parameters of a POST that are neither its own nor factors of the study. As in the contract, they are not read. One that
  * could be meant for the service is refused instead: a misspelt dry run would randomize somebody.
  */
-import { nearestTo } from '../../base/nearest.ts';
-import { PREFIX, SERVICE_PARAMETERS } from './parameters.ts';
+import { bareForm, didYouMean, PREFIX, SERVICE_PARAMETERS } from './parameters.ts';
 import type { Query } from './query.ts';
 
-/** The right spelling by the form that all its misspellings share, with and without the prefix. */
-const SPELLINGS = new Map(
-  [...SERVICE_PARAMETERS].flatMap((name): [string, string][] => {
-    const bare = formOf(name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name);
-    return [
-      [bare, name],
-      [`${formOf(PREFIX)}${bare}`, name],
-    ];
-  }),
-);
-const IDEMPOTENCY_KEY = formOf('Idempotency-Key');
+const SPELLINGS = new Map([...SERVICE_PARAMETERS].map((name) => [bareForm(name), name]));
+const IDEMPOTENCY_KEY = bareForm('Idempotency-Key');
 
-/** @param factors the names of all factors of the study, retired ones too */
+/**
+ * @param own the parameters of the route
+ * @param factors the names of all factors of the study, retired ones too
+ * @param required names without which the request is refused anyway
+ */
 export function unreadParameters(
   query: Query,
   own: ReadonlySet<string>,
   factors: readonly string[],
+  required: readonly string[],
 ): { readonly ignored: readonly string[]; readonly problems: string[] } {
+  const missing = required.filter((name) => !query.has(name));
   const ignored: string[] = [];
   const problems: string[] = [];
   for (const name of query.keys()) {
-    if (own.has(name) || factors.includes(name)) continue;
-    const problem = SERVICE_PARAMETERS.has(name) ? undefined : misspelling(name);
-    if (problem !== undefined) problems.push(problem);
+    // Names with the prefix of records are reported elsewhere.
+    if (own.has(name) || factors.includes(name) || name.startsWith('f_')) continue;
+    const hint = (SERVICE_PARAMETERS.has(name) ? undefined : misspelling(name)) ?? didYouMean(name, missing);
+    if (hint !== undefined) problems.push(`${name} is not a parameter (hint: ${hint})`);
     else if (name !== '') ignored.push(name);
   }
   return { ignored, problems };
 }
 
+/** How to write a name that could be meant for the service; undefined if it could not. */
 function misspelling(name: string): string | undefined {
-  const form = formOf(name);
-  if (form === IDEMPOTENCY_KEY) return `${name} is not a parameter (hint: send the header Idempotency-Key)`;
+  const form = bareForm(name);
+  if (form === IDEMPOTENCY_KEY) return 'send the header Idempotency-Key';
   const meant = SPELLINGS.get(form);
-  if (meant === undefined && !name.toLowerCase().startsWith(PREFIX)) return undefined;
-  const nearest = meant ?? nearestTo(name, [...SERVICE_PARAMETERS]);
-  const hint = nearest === undefined ? `names with ${PREFIX} are the service's` : `did you mean ${nearest}?`;
-  return `${name} is not a parameter (hint: ${hint})`;
-}
-
-/** People write the same name in upper or lower case, and with different marks between its words. */
-function formOf(name: string): string {
-  return name.toLowerCase().replaceAll(/[._-]/g, '');
+  if (meant !== undefined) return `did you mean ${meant}?`;
+  if (!name.toLowerCase().startsWith(PREFIX)) return undefined;
+  return didYouMean(name, [...SERVICE_PARAMETERS]) ?? `names with ${PREFIX} are the service's`;
 }
 
 const MAX_NAMES = 10;

@@ -167,8 +167,10 @@ const PARAMETERS = new Set(['api_key', 'study', 'id', BG_STATE, DRY_RUN]);
  * the decision.
  */
 function misspeltParameters({ query, design, response }: StudyRequest): string[] {
-  const factors = design().factors.map(({ name }) => name);
-  const { ignored, problems } = unreadParameters(query, PARAMETERS, factors);
+  const { factors } = design();
+  const asked = factors.filter(({ isRetired }) => !isRetired).map(({ name }) => name);
+  const names = factors.map(({ name }) => name);
+  const { ignored, problems } = unreadParameters(query, PARAMETERS, names, ['id', ...asked]);
   if (ignored.length > 0) response.setHeader('Urn-Ignored', ignoredHeader(ignored));
   return problems;
 }

@@ -148,7 +148,7 @@ describe('GET /checkpoint', () => {
     [{ size: '01' }, /^size is "01"/],
     [{ size: '-1' }, /^size is "-1"/],
     [{ size: '' }, /^size is ""/],
-    [{ sise: '1' }, /^sise is not a parameter of checkpoint$/],
+    [{ sise: '1' }, /^sise is not a parameter of checkpoint \(hint: did you mean size\?\)$/],
   ])('refuses %o', async (parameters, message) => {
     const { status, message: actual, results } = await get('/checkpoint', keys.read, parameters);
     expect([status, results]).toEqual([400, {}]);

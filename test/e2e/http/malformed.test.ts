@@ -166,13 +166,31 @@ describe('parameters that the contract does not know', () => {
     ]);
   });
 
+  it('are named by POST if one that it needs is missing', async () => {
+    const { randomize } = clientOf(service.url, keys.full);
+    const { local_site } = COOK;
+    const { status, message } = await randomize('Sleep', 'misspelt', { Sex: 'Male', local_site, phase: '2' });
+    expect(status).toBe(400);
+    expect(message).toBe(
+      'Sex is not a parameter (hint: did you mean sex?); sex is missing (allowed: "Male", "Female")',
+    );
+    const nowhere = await ask(service.url, '/study_participants', {
+      ...{ method: 'POST', key: keys.full, parameters: { Study: 'Sleep' } },
+    });
+    expect(nowhere.message).toBe('study is missing (hint: Study is given; did you mean study?)');
+  });
+
   it('are refused by GET: a misspelt filter would silently list everybody', async () => {
     const { list, config } = clientOf(service.url, keys.full);
     expect(await list('Sleep', { Sex: 'Male', sexx: 'Male' })).toMatchObject({
       status: 400,
       message:
-        'Sex is not a parameter of this study (there are: id, sex, local_site); sexx is not a parameter of this study (there are: id, sex, local_site)',
+        'Sex is not a parameter of this study (hint: did you mean sex?); sexx is not a parameter of this study (hint: did you mean sex?)',
     });
+    expect((await list('Sleep', { ward: 'a' })).message).toBe(
+      'ward is not a parameter of this study (there are: id, sex, local_site)',
+    );
+    expect((await list('Sleep', { limit: '5' })).message).toContain('did you mean urn.limit?');
     expect(await config('Sleep', { id: '1' })).toMatchObject({ status: 400, results: {} });
   });
 });

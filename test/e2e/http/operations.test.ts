@@ -227,7 +227,10 @@ describe('in one run', () => {
     expect(ofWard.length).toBeGreaterThan(0);
     expect(new Set(ofWard.map((one) => one.data.study))).toEqual(new Set(['Ward']));
     const bad = await ask(service.url, '/operations', { key: keys.auditor, parameters: { form: '1' } });
-    expect([bad.status, bad.message]).toEqual([400, 'form is not a parameter of operations']);
+    expect([bad.status, bad.message]).toEqual([
+      400,
+      'form is not a parameter of operations (hint: did you mean from?)',
+    ]);
     const beyond = await ask(service.url, '/operations', { key: keys.auditor, parameters: { from: '9999' } });
     expect(beyond.status).toBe(400);
   });

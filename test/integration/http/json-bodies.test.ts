@@ -59,6 +59,10 @@ describe.each(ROUTES)('POST %s', (path) => {
     expect(await ask(undefined, '{')).toMatchObject({ status: 401 });
     expect(await ask(keys.none, '{')).toEqual({ status: 400, message: 'The body is not JSON' });
     expect(await ask(keys.none, '{"more":1}')).toEqual({ status: 400, message: 'study is missing' });
+    expect(await ask(keys.none, '{"Study":1}')).toEqual({
+      status: 400,
+      message: 'study is missing (hint: Study is given; did you mean study?)',
+    });
     expect(await ask(keys.none, '{"study":5}')).toEqual({ status: 400, message: 'study: must be a string' });
     expect(await ask(keys.none, '[]')).toEqual({ status: 400, message: 'The body: must be an object' });
     expect(await ask(keys.none, '{"study":"T"}')).toMatchObject({ status: 404 });
