@@ -158,7 +158,12 @@ export function openWithReserve<T>(file: string, open: () => T): T {
     return open();
   } catch (error) {
     if (!isForWantOfRoom(file, error)) throw error;
-    throw new StoreError('full', 'not-written', `cannot open ${file}: the disk is full`, error);
+    throw new StoreError(
+      'full',
+      'not-written',
+      `cannot open ${file}: the disk is full (hint: make room on it)`,
+      error,
+    );
   }
 }
 
