@@ -49,6 +49,7 @@ export function planOf({ registered, design }: Study, asked: AmendRequest): Plan
   const protocol = file.configuration.protocol ?? decision.protocol;
   const command: Amend = {
     ...{ type: 'amend', user: cliActor().user, amendment: design.amendment + 1 },
+    askedAt: new Date().toISOString(),
     ...{ changes, reason, approvals: decision.approvals, history },
     protocol: isSame(protocol, design.protocol) ? undefined : protocol,
   };

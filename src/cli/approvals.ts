@@ -10,7 +10,7 @@ import { UsageError } from './options.ts';
 export type Read<T> = { readonly value: T } | { readonly problems: readonly string[] };
 
 export const APPROVAL_FORM = 'NAME, ROLE, DATE[, REFERENCE]';
-export const APPROVAL_EXAMPLE = 'Dr. A. Ruiz, sponsor, 2027-09-01';
+export const APPROVAL_EXAMPLE = 'Dr. A. Ruiz, sponsor, 2026-09-01';
 /** For the help of a command. */
 export const IN_THE_CLEAR =
   "What you write is recorded in the clear: blinded readers see it, in the log, in bundles and in the feed. Name nobody's arm.";

@@ -10,6 +10,7 @@ import { allowed, noSuchLevel } from '../study/levels.ts';
 import { whereNow } from '../study/pack-map.ts';
 import { MAX_CODES, type Pack } from '../study/packs.ts';
 import type { RegisteredState } from '../study/state.ts';
+import { orderWarnings } from './code-order.ts';
 
 type Entry = RegisterCodes['entries'][number];
 type Design = RegisteredState['design'];
@@ -152,33 +153,6 @@ function listsOf(rows: readonly Row[]): CodeList[] {
     list.bytes += bytes;
   }
   return lists.map(({ where, entries }) => ({ where, entries }));
-}
-
-function orderWarnings(rows: readonly Row[]): string[] {
-  const levels = [...new Set(rows.map(({ where }) => where?.level))];
-  const byLevel = levels.map((level) => rows.filter(({ where }) => where?.level === level));
-  const byCode = (list: readonly Row[]) => list.toSorted((a, b) => (a.code < b.code ? -1 : 1));
-  return [
-    ...(byLevel.some(isInBlocks)
-      ? [
-          'the file is sorted by arm: anyone who sees it knows where each arm begins and ends (hint: shuffle the rows)',
-        ]
-      : []),
-    ...(byLevel.some((list) => isInBlocks(byCode(list)))
-      ? [
-          'sorted by code, the packs of each arm form one block: anyone who learns what a few packs hold can guess the others (hint: have the codes assigned in random order)',
-        ]
-      : []),
-  ];
-}
-
-/** With so few packs, nobody can say whether they are in order. */
-const FEW = 2;
-
-function isInBlocks(rows: readonly Row[]): boolean {
-  const arms = new Set(rows.map(({ treatment }) => treatment)).size;
-  const runs = rows.filter(({ treatment }, i) => treatment !== rows[i - 1]?.treatment).length;
-  return arms > 1 && runs === arms && rows.length > FEW * arms;
 }
 
 /** For each limit of the study, the arms that will run out of packs before it is reached. */

@@ -21,7 +21,8 @@ interface Options extends EntryOptions {
   readonly treatment: string;
   readonly occurredAt: string;
   readonly replaces?: string;
-  readonly code?: string;
+  /** False with --no-code. */
+  readonly code?: string | false;
 }
 
 const HELP = `
@@ -29,7 +30,7 @@ Nothing is drawn: the participant has the arm that you name. The arm and the not
 The study's policy forced_counts decides whether later allocations count the participant. Participants stay in the order
 of entry, not of --occurred-at. The arm must have been open at --occurred-at; it may be closed now. Give no level for a retired
 factor, whenever the allocation was made. In a study with packs, --code says which one the participant was given: a free one
-of this arm and for these levels, or, with --replaces, the one of the wrong entry.
+of this arm and for these levels, or, with --replaces, the one of the wrong entry. If it was none of them, say --no-code.
 
 Causes: outage (the service could not be reached), elsewhere (another system allocates too), protocol (it prescribes
 this), other. A wrong entry is voided first (urn participants void --cause entry) and then entered anew with --replaces and its
@@ -60,9 +61,8 @@ export function forceCommand(): Command {
     .addOption(
       caseOption('--replaces <revision>', 'revision of the wrong entry of this id, which has been voided'),
     )
-    .addOption(
-      caseOption('--code <code>', 'code of the pack that the participant was given, if there was one'),
-    )
+    .addOption(caseOption('--code <code>', 'code of the pack that the participant was given'))
+    .addOption(caseOption('--no-code', 'the participant was given none of the packs'))
     .addOption(
       caseOption(
         '--note <text>',
@@ -122,8 +122,8 @@ function commandOf(options: Options, study: Study, everybody: Participants, user
   if (occurredAt !== '' && occurredAt < registered.registeredAt)
     problems.push(`--occurred-at is before the study was registered (${registered.registeredAt})`);
   const replaces = replacedBy(options.replaces, problems);
-  const { code } = options;
-  if (code !== undefined && !PackCode.safeParse(code).success)
+  const code = options.code === false ? null : options.code;
+  if (typeof code === 'string' && !PackCode.safeParse(code).success)
     problems.push(`--code ${quote(code)} is not a code: ${CODE_FORM}`);
   const text = reader.note();
   if (problems.length > 0 || !cause) throw new UsageError(problems.join('\n     '));
@@ -145,7 +145,8 @@ function replacedBy(text: string | undefined, problems: string[]): number | unde
 
 /** @throws UsageError when it is not possible */
 function movesOf(outcome: StudyOutcome, options: Options): boolean {
-  const refused = refusalOf(outcome, options);
+  const { study, id } = options;
+  const refused = refusalOf(outcome, { study, id });
   if (refused) throw refused;
   if (outcome.type !== 'forced') throw new Error(`unexpected outcome ${outcome.type}`);
   return outcome.moves;
@@ -166,7 +167,9 @@ function dryRun(command: Force, design: Design, study: string, moves: boolean): 
     ['cause', cause],
     ['occurred at', occurredAt],
     ...(replaces === undefined ? [] : [['replaces', `the entry at revision ${replaces}`]]),
-    ...(code === undefined ? [] : [['pack', `${code} (not checked to be of this arm)`]]),
+    ...(code === undefined
+      ? []
+      : [['pack', code === null ? 'none' : `${code} (not checked to be of this arm)`]]),
     ['note', text],
     ['effect', effect(command, moves)],
   ])}`;

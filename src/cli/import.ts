@@ -48,8 +48,8 @@ Generators:
 
 Examples:
   urn import --study "CHS JCOIN" --from history.csv --dry-run
-  urn import --study "CHS JCOIN" --from reference.db --approved-by "Dr. A. Ruiz, sponsor, 2027-03-01"
-  urn import --study "Sleep 2:1" --from history.csv --treatment-map A1=A,A2=A --approved-by "Dr. A. Ruiz, sponsor, 2027-03-01"
+  urn import --study "CHS JCOIN" --from reference.db --approved-by "Dr. A. Ruiz, sponsor, 2026-03-01"
+  urn import --study "Sleep 2:1" --from history.csv --treatment-map A1=A,A2=A --approved-by "Dr. A. Ruiz, sponsor, 2026-03-01"
   urn import --study "CHS JCOIN" --abort --reason "wrong file"`;
 
 export function importCommand(): Command {

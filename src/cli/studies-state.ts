@@ -71,7 +71,7 @@ A live study needs at least one approval: who decided it outside this system. It
 continue as they were.
 
 Example:
-  urn studies reopen "CHS JCOIN" --reason "target raised" --approved-by "Dr. A. Ruiz, sponsor, 2027-09-20, Amendment 3" \\
+  urn studies reopen "CHS JCOIN" --reason "target raised" --approved-by "Dr. A. Ruiz, sponsor, 2026-09-20, Amendment 3" \\
     --protocol 3.0,2027-09-12`;
 
 export function stateCommands(): Command[] {
@@ -124,9 +124,10 @@ async function setState(verb: Verb, name: string, options: Options): Promise<voi
 function commandOf(verb: Verb, options: Options, user: string): StateCommand {
   const { reason, cause = 'other' } = options;
   const { approvals, protocol } = decisionOf(options);
+  const asked = { reason, user, askedAt: new Date().toISOString() };
   if (verb === 'close')
-    return { type: verb, cause, reason, user, approvals: approvals.length > 0 ? approvals : undefined };
-  if (verb === 'reopen') return { type: verb, reason, user, approvals, protocol };
+    return { type: verb, ...asked, cause, approvals: approvals.length > 0 ? approvals : undefined };
+  if (verb === 'reopen') return { type: verb, ...asked, approvals, protocol };
   return { type: verb, reason, user };
 }
 

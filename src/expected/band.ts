@@ -83,7 +83,8 @@ export class Band {
       return;
     }
     if (!this.#study) throw new Error('a step came before the first design');
-    if (step.kind !== 'move') this.#endCourse();
+    const isNew = step.kind === 'draw' || (step.kind === 'fixed' && !step.isAgain);
+    if (isNew) this.#endCourse();
     for (const replicate of this.#replicates) replicate.take(step);
     this.#study.repeat(step);
     for (const row of this.#rowsOf(step)) this.#look(row);

@@ -19,7 +19,7 @@ export class FollowedStudy {
   }
 
   get participants(): number {
-    return this.#steps.persons;
+    return this.#steps.participants;
   }
 
   take(event: LogEvent): void {

@@ -26,6 +26,8 @@ export type Step =
       /** As recorded. */
       readonly slot: number;
       readonly isCounted: boolean;
+      /** The same participant was entered before, wrongly. That entry is void, and a person of its own. */
+      readonly isAgain: boolean;
     }
   | {
       /** The urns count a person otherwise: at other levels, no longer, or again. */
@@ -67,9 +69,9 @@ export class StudySteps {
   #persons = new Map<string, number>();
   #count = 0;
 
-  /** How many persons were enrolled so far. */
-  get persons(): number {
-    return this.#count;
+  /** How many participants there are so far: one who was entered again counts once. */
+  get participants(): number {
+    return this.#persons.size;
   }
 
   /** The study after the events so far; undefined before its registration. */
@@ -121,6 +123,7 @@ export class StudySteps {
     const participant = enrolled.get(participantId);
     if (!participant) throw new Error('an enrolment did not enrol');
     const person = this.#count++;
+    const isAgain = this.#persons.has(participantId);
     this.#persons.set(participantId, person);
     const levels = indexes(participant.levels, design) ?? [];
     const { slot } = participant;
@@ -130,7 +133,7 @@ export class StudySteps {
     const treatment = event.sections.allocation?.treatment;
     const arm = design.treatments.indexOf(treatment ?? '');
     const isCounted = participant.forced?.isCounted !== false;
-    return { kind: 'fixed', person, levels, arm, slot, isCounted };
+    return { kind: 'fixed', person, levels, arm, slot, isCounted, isAgain };
   }
 }
 

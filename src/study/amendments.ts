@@ -58,9 +58,10 @@ export function staleAmendment(
 export function amendmentProblem(
   before: Design,
   { approvals, changes, history, protocol }: Amendment,
+  askedAt?: string,
 ): StudyOutcome | undefined {
   const problems = [
-    ...approvalProblems(approvals, before.mode, 'a live study can be amended only with an approval'),
+    ...approvalProblems(approvals, askedAt, before.mode, 'a live study can be amended only with an approval'),
     ...protocolProblems(protocol),
     ...changesProblems(before, changes),
     ...historyProblems(changes, history),

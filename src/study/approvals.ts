@@ -1,19 +1,28 @@
 /** Checks approvals that were given outside the system, as far as they can be checked. */
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { Approval, Protocol } from '../../events/text.ts';
-import { isDay } from '../base/day.ts';
+import { isDay, latestDay } from '../base/day.ts';
 import type { FieldProblem } from './commands.ts';
 
 const NO_DAY = 'it is not a day of the calendar';
 
-/** @param lacking why a live study needs an approval; without it, no approval is needed */
+/**
+ * @param askedAt of a request, whose approvals must have been given; undefined for a replay
+ * @param lacking why a live study needs an approval; without it, no approval is needed
+ */
 export function approvalProblems(
   approvals: readonly Approval[],
+  askedAt: string | undefined,
   mode?: StudyConfiguration['mode'],
   lacking = '',
 ): FieldProblem[] {
   if (mode === 'live' && approvals.length === 0) return [{ field: 'approvals', why: lacking }];
-  return approvals.flatMap(({ on }, i) => (isDay(on) ? [] : [{ field: `approvals[${i}].on`, why: NO_DAY }]));
+  const latest = askedAt === undefined ? undefined : latestDay(askedAt);
+  return approvals.flatMap(({ on }, i) => {
+    const field = `approvals[${i}].on`;
+    if (!isDay(on)) return [{ field, why: NO_DAY }];
+    return latest !== undefined && on > latest ? [{ field, why: `${on} is in the future` }] : [];
+  });
 }
 
 export function protocolProblems(protocol: Protocol | undefined): FieldProblem[] {

@@ -58,21 +58,27 @@ export interface Resume extends Repeatable {
   readonly reason: string;
 }
 
-export interface Close extends Repeatable {
+/** A command that somebody approved outside the system. */
+export interface Approved {
+  /** When it is asked for, in ISO 8601: nobody can have approved it later. Replay leaves it out. */
+  readonly askedAt?: string | undefined;
+}
+
+export interface Close extends Repeatable, Approved {
   readonly type: 'close';
   readonly cause: ClosingCause;
   readonly reason: string;
   readonly approvals?: readonly Approval[] | undefined;
 }
 
-export interface Reopen extends Repeatable {
+export interface Reopen extends Repeatable, Approved {
   readonly type: 'reopen';
   readonly reason: string;
   readonly approvals: readonly Approval[];
   readonly protocol?: Protocol | undefined;
 }
 
-export interface Amend extends Repeatable {
+export interface Amend extends Repeatable, Approved {
   readonly type: 'amend';
   /** The number of this amendment: one more than that of the last. */
   readonly amendment: number;
@@ -165,8 +171,8 @@ export interface Force extends Repeatable, Judged {
   readonly occurredAt: string;
   /** Revision of the wrong entry that this one replaces. */
   readonly replaces?: number | undefined;
-  /** The code of the pack that the participant was given. */
-  readonly code?: string | undefined;
+  /** The code of the pack that the participant was given; null for none. In a study with packs one of them must be said. */
+  readonly code?: string | null | undefined;
   /** Whether the participant can have been given this pack. Set only where the lists of packs are known. */
   readonly isPackRight?: boolean | undefined;
   readonly note: string;
@@ -204,7 +210,7 @@ export interface WithdrawCodes extends Repeatable {
 }
 
 /** The import of another system's history begins. */
-export interface BeginImport extends Judged {
+export interface BeginImport extends Judged, Approved {
   readonly type: 'begin-import';
   readonly import: string;
   readonly source: { readonly format: SourceFormat; readonly rows: number };

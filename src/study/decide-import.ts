@@ -50,7 +50,7 @@ function begin(state: RegisteredState, command: BeginImport): ImportDecision {
   const problem =
     stateProblem(state, 'HistoryImported') ??
     (isAmendedSince(state, command) ? ({ type: 'amended-meanwhile' } as const) : undefined) ??
-    beginProblem(state, data) ??
+    beginProblem(state, data, command.askedAt) ??
     generatorProblem(state, command);
   if (problem) return { outcome: problem };
   return { fact: { type: 'HistoryImported', data, sections }, outcome: { type: 'import-begun' } };

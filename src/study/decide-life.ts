@@ -53,7 +53,8 @@ function setState(life: Life, command: StateCommand): LifeDecision {
   const again = askedAgain(life, command, fact);
   if (again) return { outcome: again };
   if (life.status === STATE_AFTER[command.type]) return { outcome: { type: ALREADY[command.type] } };
-  const problem = stateProblem(life, fact) ?? approvalProblem(life, fact);
+  const askedAt = 'askedAt' in command ? command.askedAt : undefined;
+  const problem = stateProblem(life, fact) ?? approvalProblem(life, fact, askedAt);
   return problem ? { outcome: problem } : { fact, outcome: { type: DONE[command.type] } };
 }
 
@@ -67,7 +68,7 @@ function amend(life: Life, command: Amend): LifeDecision {
     askedAgain(life, command, fact) ??
     stateProblem(life, fact) ??
     staleAmendment(life.design, fact.data) ??
-    amendmentProblem(life.design, fact.data);
+    amendmentProblem(life.design, fact.data, command.askedAt);
   return problem ? { outcome: problem } : { fact, outcome: { type: 'amended' } };
 }
 
@@ -79,6 +80,7 @@ function force(life: Life, command: Force): LifeDecision {
     stateProblem(life, fact) ??
     amendedMeanwhile(life, command) ??
     forcedProblem(life, fact) ??
+    (life.lists > 0 && command.code === undefined ? impossible('code', NO_WORD_OF_A_PACK) : undefined) ??
     treatmentProblem(life, treatment, command.occurredAt) ??
     (command.isPackRight === false
       ? impossible('code', 'no free pack of this arm has this code')
@@ -86,6 +88,9 @@ function force(life: Life, command: Force): LifeDecision {
   if (problem) return { outcome: problem };
   return { fact, outcome: { type: 'forced', participantId, moves: fact.data.counted } };
 }
+
+const NO_WORD_OF_A_PACK =
+  'the study has packs: say which one the participant was given, or that it was none (null, or --no-code)';
 
 export const STATE_AFTER = { pause: 'paused', resume: 'open', close: 'closed', reopen: 'open' } as const;
 const DONE = { pause: 'paused', resume: 'resumed', close: 'closed', reopen: 'reopened' } as const;
@@ -304,14 +309,19 @@ function unblindingProblem({ reveals }: Life, { type, data }: UnblindingFact): S
     : impossible('revealedAt', 'no code of this participant was broken at this revision');
 }
 
-function approvalProblem({ design }: Life, { type, data }: StateFact): StudyOutcome | undefined {
+function approvalProblem(
+  { design }: Life,
+  { type, data }: StateFact,
+  askedAt: string | undefined,
+): StudyOutcome | undefined {
   if (type !== 'StudyClosed' && type !== 'StudyReopened') return undefined;
   const [problem] =
     type === 'StudyClosed'
-      ? approvalProblems(data.approvals ?? [])
+      ? approvalProblems(data.approvals ?? [], askedAt)
       : [
           ...approvalProblems(
             data.approvals,
+            askedAt,
             design.mode,
             'a live study can be reopened only with an approval',
           ),

@@ -151,7 +151,7 @@ export function withFreePack(state: RegisteredState, command: Force): Force {
 
 function withRightPack(state: RegisteredState, command: Force, isRight: (pack: Pack) => boolean): Force {
   const { code, levels, participantId, replaces } = command;
-  if (code === undefined) return command;
+  if (typeof code !== 'string') return command;
   const pack = state.packs.get(code);
   const isOwn = replaces !== undefined && state.enrolled.get(participantId)?.pack?.code === code;
   const isPackRight =

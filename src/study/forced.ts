@@ -16,7 +16,7 @@ export function forcedOf(life: Life, command: Force): ForcedFact {
     type: 'AllocationForced',
     data: {
       cause,
-      ...(code !== undefined && { code }),
+      ...(typeof code === 'string' && { code }),
       counted: design.policies.forcedCounts === 'counted',
       levels: namedLevels(design, levels),
       occurredAt,

@@ -33,10 +33,12 @@ interface Place {
 export function beginProblem(
   { design, enrolled }: Life,
   { approvals, generator, proof, source }: Data<'HistoryImported'>,
+  askedAt?: string,
 ): StudyOutcome | undefined {
   if (!enrolled.isEmpty()) return { type: 'not-empty' };
   const [problem] = approvalProblems(
     approvals,
+    askedAt,
     design.mode,
     'a history can be imported into a live study only with an approval',
   );

@@ -110,7 +110,7 @@ export function makePacksLog(folder: string): Promise<PacksLog> {
         ...{ type: 'replace-code', participantId, code: codeOf(participantId), cause },
         isSupply: user !== 'nurse',
       });
-    const force = (participantId: string, treatment: string, code?: string, more = {}) =>
+    const force = (participantId: string, treatment: string, code: string | null, more = {}) =>
       by('desk', {
         ...{ type: 'force', participantId, treatment, code, levels: [FEMALE, COOK], cause: 'outage' },
         ...{ occurredAt, note: 'envelope', ...more },
@@ -151,7 +151,7 @@ export function makePacksLog(folder: string): Promise<PacksLog> {
     await force('F2', B, ofTwo, { replaces: AT.wrong });
     await force('F3', A, ofThreeToo);
     await voided('F3');
-    await force('F3', A, undefined, { replaces: AT.wrongToo });
+    await force('F3', A, null, { replaces: AT.wrongToo });
     await reveal(ofThreeToo, 'operator');
     await by('operator', {
       ...{ type: 'amend', amendment: 1, changes: [renamed(SITE, COOK, CITY), closed(C)], history: 'keep' },

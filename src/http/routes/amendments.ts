@@ -122,7 +122,7 @@ export const amendOperation = bodyOperation('Amend the design of a study', 'amen
       { kind: 'level-closed', factor: 'local_site', level: '11-Cook County – Chicago' },
     ],
     reason: 'new site, Cook closed',
-    approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01', reference: 'Amendment 3' }],
+    approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01', reference: 'Amendment 3' }],
     protocol: { version: '3.0', date: '2027-02-20' },
   },
   result: jsonSchema(AmendmentResult),
@@ -163,7 +163,7 @@ function commandOf({ http, accepted: { key }, body }: BodyRequest<Body>): Amend 
   if (problems.length > 0) throw new HttpProblem(400, sentence(problems));
   return {
     ...{ type: 'amend', user: key.user, idempotencyKey: idempotencyKeyOf(http) },
-    ...{ amendment, changes, history, reason, approvals, protocol },
+    ...{ amendment, changes, history, reason, approvals, protocol, askedAt: new Date().toISOString() },
   };
 }
 

@@ -35,7 +35,9 @@ const Body = z.strictObject({
     description:
       '`outage`: the service could not be reached. `elsewhere`: another system allocates too. `protocol`: the protocol prescribes it',
   }),
-  code: z.string().min(1).optional().meta({ description: 'The pack that the participant was given' }),
+  code: z.string().min(1).nullable().optional().meta({
+    description: 'The pack that the participant was given, or null for none. Required in a study with packs',
+  }),
   replaces: z.int().nonnegative().optional().meta({
     description: 'The revision of an entry of this id that was wrong and is voided with the cause `entry`',
   }),

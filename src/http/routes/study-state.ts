@@ -50,7 +50,7 @@ export const studyStateOperation = bodyOperation(
       action: 'close',
       cause: 'target',
       reason: '300 randomized',
-      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-09-01' }],
+      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-09-01' }],
     },
     result: jsonSchema(StateResult),
     example: { state: 'closed' },
@@ -77,14 +77,15 @@ export function postStudyState(services: Services) {
 
 function commandOf({ http, accepted: { key }, body }: BodyRequest<Body>): LifeCommand {
   const asked = { user: key.user, idempotencyKey: idempotencyKeyOf(http), reason: body.reason };
+  const askedAt = new Date().toISOString();
   switch (body.action) {
     case 'close': {
       const { cause, approvals = [] } = body;
-      return { type: 'close', ...asked, cause, ...(approvals.length > 0 && { approvals }) };
+      return { type: 'close', ...asked, askedAt, cause, ...(approvals.length > 0 && { approvals }) };
     }
     case 'reopen': {
       const { approvals = [], protocol } = body;
-      return { type: 'reopen', ...asked, approvals, protocol };
+      return { type: 'reopen', ...asked, askedAt, approvals, protocol };
     }
     default:
       return { type: body.action, ...asked };

@@ -162,7 +162,7 @@ function randomizeCommandOf(event: Of<'ParticipantRandomized'>, factors: Factors
 }
 
 function forceCommandOf({ data, sections, actor }: Of<'AllocationForced'>, factors: Factors): StudyCommand {
-  const { cause, code, occurredAt, participantId, replaces } = data;
+  const { cause, code = null, occurredAt, participantId, replaces } = data;
   const levels = levelsByFactor(data.levels, factors);
   const idempotencyKey = sections.request?.idempotencyKey;
   return {

@@ -1,4 +1,5 @@
 /** Enters an allocation that was made outside the service. */
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { answer, api } from '../api/client.ts';
 import { Act, idempotent } from '../parts/act.tsx';
@@ -14,6 +15,7 @@ export function ForceForm({ study, design }: { study: string; design: StudyDesig
   const { t } = useTranslation();
   const act = useStudyAct(study);
   const factors = design.factors.filter(({ retired }) => !retired);
+  const [hasPack, setHasPack] = useState(false);
   return (
     <Act
       {...act}
@@ -51,7 +53,16 @@ export function ForceForm({ study, design }: { study: string; design: StudyDesig
         label={t('manage.cause')}
         options={CAUSES.map((one) => [one, t(`participant.cause.${one}`)])}
       />
-      <TextLine name="code" label={t('manage.pack')} autoComplete="off" isOptional />
+      <Choice
+        name="pack"
+        label={t('manage.packGiven')}
+        options={[
+          ['one', t('manage.packOne')],
+          ['none', t('manage.packNone')],
+        ]}
+        onChange={(given) => setHasPack(given === 'one')}
+      />
+      {hasPack && <TextLine name="code" label={t('manage.pack')} autoComplete="off" maxLength={64} />}
       <TextLine
         name="replaces"
         label={t('manage.replaces')}
@@ -66,13 +77,14 @@ export function ForceForm({ study, design }: { study: string; design: StudyDesig
 }
 
 function bodyOf(filled: Filled, study: string, factors: StudyDesign['design']['factors']) {
-  const [code, replaces] = [filled('code'), filled('replaces')];
+  const replaces = filled('replaces');
   return {
     ...{ study, id: filled('id') ?? '', treatment: filled('treatment') ?? '' },
     levels: Object.fromEntries(factors.map(({ name }) => [name, filled(`f_${name}`) ?? ''])),
     occurred_at: instantOf(filled('occurred_at') ?? ''),
     cause: filled('cause') as (typeof CAUSES)[number],
-    ...(code !== undefined && { code }),
+    // None is said, too: in a study with packs, silence is refused.
+    code: filled('code') ?? null,
     ...(replaces !== undefined && { replaces: Number(replaces) }),
     note: filled('note') ?? '',
   };

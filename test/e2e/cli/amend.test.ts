@@ -29,8 +29,8 @@ Sleep:
 const sites = (...levels: string[]) => `site: [${levels.map((level) => `"${level}"`).join(', ')}]`;
 /** A file with other levels of the factor `site`. */
 const withSites = (...levels: string[]) => LIVE.replace(/site: \[.*\]/, sites(...levels));
-const RUIZ = ['--approved-by', 'Dr. A. Ruiz, sponsor, 2027-03-01, Amendment 3'];
-const APPROVED = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01', reference: 'Amendment 3' };
+const RUIZ = ['--approved-by', 'Dr. A. Ruiz, sponsor, 2026-03-01, Amendment 3'];
+const APPROVED = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01', reference: 'Amendment 3' };
 const WHY = ['--reason', 'new site, Cook closed'];
 
 let data: string;
@@ -88,7 +88,7 @@ limits             50 with site = 30-Dupage County
 id_pattern         [0-9]+
 target_enrollment  400 participants
 reason             new site, Cook closed
-approved by        Dr. A. Ruiz, sponsor, 2027-03-01, Amendment 3
+approved by        Dr. A. Ruiz, sponsor, 2026-03-01, Amendment 3
 protocol           3.0, 2027-02-20
 effect             No count in any urn changes. A new level begins with the same odds for every arm. Keys that are limited to a renamed level keep it.
 `,

@@ -277,7 +277,7 @@ describe('a file of packs that cannot be registered', () => {
           { kind: 'factor-retired', factor: 'age' },
           { kind: 'arm-closed', treatment: 'Placebo' },
         ],
-        approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }],
+        approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }],
       },
       OPERATOR,
     );
@@ -302,13 +302,15 @@ describe('a warning', () => {
     );
     const { code, stderr } = await add(withRows(sorted));
     expect(code).toBe(0);
-    expect(stderr).toContain('warning: the file is sorted by arm');
+    expect(stderr).toContain('warning: the list for all levels is sorted by arm');
     expect(stderr).not.toContain('sorted by code');
     const blocks = [...Array(12).keys()].map((i) => `B${10 + i},${i < 6 ? ACTIVE : CONTROL}`);
     const turned = blocks.map((_, i) => blocks[(i * 5) % 12] ?? '');
     const other = (await add(withRows(turned))).stderr;
-    expect(other).toContain('warning: sorted by code, the packs of each arm form one block');
-    expect(other).not.toContain('the file is sorted');
+    expect(other).toContain(
+      'warning: sorted by code, the list for all levels is in blocks, one for each arm',
+    );
+    expect(other).not.toContain('is sorted by arm');
     expect((await add(withRows(shuffled(12, 'S')))).stderr).not.toContain('warning');
   });
 
@@ -546,6 +548,18 @@ describe('an entry of an allocation made outside', () => {
     expect(await said(...entry(['--code', freeOf(ACTIVE)]))).toMatch(/^0 003 is entered/);
     expect(await packOf(data, '003')).toBe(freeOf(ACTIVE));
     expect(await said('participants', 'history', '--id', '003')).toContain(`; pack ${freeOf(ACTIVE)}`);
+  });
+
+  it('says so if there was no pack: silence is refused', async () => {
+    const data = await stocked();
+    const { said } = commandsOn(data);
+    for (const more of [[], ['--dry-run']])
+      expect(await said(...entry(more))).toBe(
+        '2 urn: --code: the study has packs: say which one the participant was given, or that it was none (null, or --no-code)',
+      );
+    expect(await said(...entry(['--no-code', '--dry-run']))).toContain('pack         none');
+    expect(await said(...entry(['--no-code']))).toMatch(/^0 003 is entered/);
+    expect(await packOf(data, '003')).toBe('');
   });
 });
 

@@ -314,7 +314,7 @@ describe('urn studies close and reopen', () => {
   const data = newFolder();
   const LIVE = CONFIGURATION.name;
   const TARGET = ['--cause', 'target', '--reason', '300 randomized'];
-  const RUIZ = ['--approved-by', 'Dr. A. Ruiz, sponsor, 2027-09-20, Amendment 3'];
+  const RUIZ = ['--approved-by', 'Dr. A. Ruiz, sponsor, 2026-09-20, Amendment 3'];
   /** In this process, since starting the program takes half a second. */
   const studies = (verb: string, ...args: string[]) => {
     const command = studiesCommand().find((one) => one.name() === verb);
@@ -339,7 +339,7 @@ describe('urn studies close and reopen', () => {
     const before = written().length;
     expect([
       await said('reopen', LIVE, '--reason', 'x'),
-      await said('close', LIVE, ...TARGET, ...RUIZ, '--approved-by', 'Ana, DSMB, 2027-09-21'),
+      await said('close', LIVE, ...TARGET, ...RUIZ, '--approved-by', 'Ana, DSMB, 2026-09-21'),
       await said('close', LIVE, '--cause', 'end', '--reason', 'again'),
       await said('reopen', LIVE, '--reason', 'target\n raised', ...RUIZ, '--protocol', '3.0,2027-02-20'),
       await said('reopen', LIVE, '--reason', 'x'),
@@ -350,8 +350,8 @@ describe('urn studies close and reopen', () => {
       `0 ${LIVE} takes participants again\n`,
       `0 ${LIVE} was not closed\n`,
     ]);
-    const ruiz = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-09-20', reference: 'Amendment 3' };
-    const ana = { name: 'Ana', role: 'DSMB', on: '2027-09-21' };
+    const ruiz = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-09-20', reference: 'Amendment 3' };
+    const ana = { name: 'Ana', role: 'DSMB', on: '2026-09-21' };
     expect(
       written()
         .slice(before)
@@ -398,7 +398,11 @@ describe('urn studies close and reopen', () => {
   it('a live study is reopened only with an approval, a test study without one', async () => {
     for (const name of [LIVE, 'Rehearsal']) await studies('close', name, ...TARGET);
     expect(await said('reopen', LIVE, '--reason', 'x')).toBe(
-      `2 urn: ${LIVE} is live, so it is reopened only with an approval (hint: --approved-by 'Dr. A. Ruiz, sponsor, 2027-09-01', for each person who decided it)\n`,
+      `2 urn: ${LIVE} is live, so it is reopened only with an approval (hint: --approved-by 'Dr. A. Ruiz, sponsor, 2026-09-01', for each person who decided it)\n`,
+    );
+    const tomorrow = ['--approved-by', 'Dr. A. Ruiz, sponsor, 9999-12-31'];
+    expect(await said('reopen', LIVE, '--reason', 'x', ...tomorrow)).toBe(
+      `2 urn: ${LIVE} cannot be reopened: approvals[0].on: 9999-12-31 is in the future\n`,
     );
     expect(await said('reopen', 'Rehearsal', '--reason', 'x')).toBe('0 Rehearsal takes participants again\n');
     expect(written().at(-1)?.record.data).toEqual({ approvals: [], reason: 'x' });
@@ -414,7 +418,7 @@ event        StudyClosed
 study        CHS JCOIN (live, 0 participants)
 cause        target
 reason       300 randomized
-approved by  Dr. A. Ruiz, sponsor, 2027-09-20, Amendment 3
+approved by  Dr. A. Ruiz, sponsor, 2026-09-20, Amendment 3
 effect       no new participants; codes can still be broken
 `);
     expect(await said('pause', LIVE, '--reason', 'x', '--dry-run')).toContain('event   StudyPaused');
@@ -430,13 +434,13 @@ effect       no new participants; codes can still be broken
 
   it('report everything that is wrong at once, before anything is read', async () => {
     const before = storedLog(data).length;
-    const wrong = ['--approved-by', 'Dr. A. Ruiz, 2027-02-30', '--protocol', '3.0,soon'];
+    const wrong = ['--approved-by', 'Dr. A. Ruiz, 2026-02-30', '--protocol', '3.0,soon'];
     const { code, stderr } = await studies('reopen', LIVE, '--reason', 'a\u0007b', ...wrong, ...RUIZ);
     expect(code).toBe(2);
     expect(stderr.split('\n     ')).toEqual([
       'urn: --reason contains a control character',
-      expect.stringMatching(/^--approved-by "Dr\. A\. Ruiz, 2027-02-30": the role is missing/),
-      expect.stringMatching(/^--approved-by .*: 2027-02-30 is not a day of the calendar/),
+      expect.stringMatching(/^--approved-by "Dr\. A\. Ruiz, 2026-02-30": the role is missing/),
+      expect.stringMatching(/^--approved-by .*: 2026-02-30 is not a day of the calendar/),
       expect.stringMatching(/^--protocol "3\.0,soon": "soon" is not a date/),
     ]);
     expect(storedLog(data)).toHaveLength(before);

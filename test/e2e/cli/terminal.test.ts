@@ -124,7 +124,7 @@ describe('a live study on a terminal', () => {
     await asked.ended;
     expect(asked.output()).toContain('CHS JCOIN is closed');
     expect(isClosed()).toBe(true);
-    const reopen = ['--reason', 'x', '--approved-by', 'A, sponsor, 2027-09-01', '--yes', '--data', data];
+    const reopen = ['--reason', 'x', '--approved-by', 'A, sponsor, 2026-09-01', '--yes', '--data', data];
     const { output, ended } = onTerminal(['studies', 'reopen', CONFIGURATION.name, ...reopen]);
     await ended;
     expect(output()).toBe('CHS JCOIN takes participants again\r\n');
@@ -138,7 +138,7 @@ describe('an amendment of a live study on a terminal', () => {
   const amend = (...args: string[]) =>
     onTerminal([
       ...['studies', 'amend', CONFIGURATION.name, '--studies', wished, '--reason', 'x', '--data', data],
-      ...['--approved-by', 'A, sponsor, 2027-09-01', ...args],
+      ...['--approved-by', 'A, sponsor, 2026-09-01', ...args],
     ]);
 
   beforeAll(async () => {
@@ -293,7 +293,7 @@ describe('an import on a terminal', () => {
   });
 
   it('asks before a live study is changed', async () => {
-    const { output, has, type, ended } = onTerminal([...args, '--approved-by', 'A, sponsor, 2027-09-01']);
+    const { output, has, type, ended } = onTerminal([...args, '--approved-by', 'A, sponsor, 2026-09-01']);
     await has(`Import ${ROWS} participants into CHS JCOIN? [y/N]`);
     type('n\r');
     await ended;
@@ -302,7 +302,7 @@ describe('an import on a terminal', () => {
   });
 
   it('shows how many rows are in, and clears that at the end', async () => {
-    const { output, ended } = onTerminal([...args, '--approved-by', 'A, sponsor, 2027-09-01', '--yes']);
+    const { output, ended } = onTerminal([...args, '--approved-by', 'A, sponsor, 2026-09-01', '--yes']);
     await ended;
     expect(output()).toMatch(new RegExp(`\\r\\[#+ +\\] \\d+ of ${ROWS} rows imported`));
     expect(output()).toMatch(

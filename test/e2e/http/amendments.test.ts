@@ -18,7 +18,7 @@ Trial:
   factors:
     ward: [a, b]
 `;
-const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01', reference: 'Amendment 3' }];
+const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01', reference: 'Amendment 3' }];
 let service: Service;
 let keys: Record<'edc' | 'manager' | 'reader' | 'auditor' | 'ward' | 'early' | 'late', string>;
 
@@ -158,7 +158,7 @@ describe('an amendment', () => {
     const answer = await amend([{ kind: 'factor-added' }, change('level-added', 'x', { to: 'y' })], {
       amendment: 0,
       reason: '',
-      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-02-30' }],
+      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-30' }],
       history: 'forget',
     });
     expect([answer.status, answer.results]).toEqual([400, {}]);
@@ -169,6 +169,25 @@ describe('an amendment', () => {
     expect(invisible.message).toMatch(/^changes\[0\]\.level: .*U\+200B.*; changes\[1\]\.to: .*U\+202E/);
     const twice = '{"study":"Sleep","amendment":2,"amendment":3,"changes":[],"reason":"x"}';
     expect((await postJson(service.url, '/amendments', keys.manager, twice)).status).toBe(400);
+  });
+
+  it('is refused with an approval of the future: 422', async () => {
+    const future = [{ ...APPROVALS[0], on: '9999-12-31' }];
+    const refused = { status: 422, results: {} };
+    const said = 'approvals[0].on: 9999-12-31 is in the future';
+    expect(await amend([{ kind: 'target', value: 9 }], { approvals: future })).toMatchObject({
+      ...{ ...refused, message: said },
+    });
+    const closing = {
+      study: 'Sleep',
+      action: 'close',
+      cause: 'target',
+      reason: 'all are in',
+      approvals: future,
+    };
+    expect(await postJson(service.url, '/study_state', keys.manager, closing)).toMatchObject({
+      ...{ ...refused, message: said },
+    });
   });
 
   it('is refused and recorded as stale if somebody else was faster: 409', async () => {

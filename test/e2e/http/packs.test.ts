@@ -357,6 +357,19 @@ describe('an allocation made outside the service', () => {
     expect([status, results[0]['urn.code'], results[0].trt]).toEqual([200, own, 'ZZVERUM']);
   });
 
+  it('says that there was no pack, if there was none: silence is refused', async () => {
+    for (const more of [{ code: undefined }, { code: undefined, dry_run: true }]) {
+      const silent = await force('f3', '', 'ZZVERUM', more);
+      expect([silent.status, silent.message]).toEqual([
+        422,
+        'code: the study has packs: say which one the participant was given, or that it was none (null, or --no-code)',
+      ]);
+    }
+    const { status, results } = await force('f3', '', 'ZZVERUM', { code: null });
+    expect([status, 'urn.code' in results[0]]).toEqual([200, false]);
+    expect(events('AllocationForced').at(-1)?.record.data).not.toHaveProperty('code');
+  });
+
   it('does not reveal in a dry run which treatment a pack holds', async () => {
     const [verum, placebo] = [await freePack('C', 'ZZVERUM'), await freePack('C', 'ZZPLACEBO')];
     const tries = [];

@@ -269,6 +269,11 @@ describeInBrowser('a data manager', () => {
     });
     await page.getByLabel('When it was given').fill(inBerlin.replace(' ', 'T'));
     await choose(page, 'Cause', 'the service could not be reached');
+    // It has to be said whether there was a pack.
+    await choose(page, 'Was a pack given?', 'a pack of the study');
+    await page.getByLabel('Pack that was given').waitFor();
+    await choose(page, 'Was a pack given?', 'none');
+    expect(await page.getByLabel('Pack that was given').count()).toBe(0);
     await page.getByLabel('Note').fill('envelope 12');
     await picture(page, 'force-narrow');
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);

@@ -31,7 +31,7 @@ describe('--approved-by', () => {
     expect(parseApproval(text)).toEqual({
       problems: wrong.map(
         (problem) =>
-          `--approved-by ${JSON.stringify(text)}: ${problem} (write 'NAME, ROLE, DATE[, REFERENCE]', such as 'Dr. A. Ruiz, sponsor, 2027-09-01')`,
+          `--approved-by ${JSON.stringify(text)}: ${problem} (write 'NAME, ROLE, DATE[, REFERENCE]', such as 'Dr. A. Ruiz, sponsor, 2026-09-01')`,
       ),
     });
   });

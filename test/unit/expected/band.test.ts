@@ -9,12 +9,13 @@ import { replicatesFor } from '../../../src/expected/replicates.ts';
 import { Pcg64 } from '../../../src/random/pcg64.ts';
 import { baseSeed } from '../../../src/replicate/seeds.ts';
 import type { DesignStep, DrawStep, Step } from '../../../src/replicate/steps.ts';
+import type { Force } from '../../../src/study/commands.ts';
 import { allocate } from '../../../src/urn/allocate.ts';
 import { Counts } from '../../../src/urn/counts.ts';
 import type { UrnDesign } from '../../../src/urn/kernel.ts';
 import { lifeStep } from '../../support/arbitrary-life.ts';
 import { choicesOf } from '../../support/choices.ts';
-import { event } from '../../support/facts.ts';
+import { CONFIGURATION, event, LEVELS } from '../../support/facts.ts';
 import { beginImport, drawnRows, IMPORT } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
@@ -160,9 +161,45 @@ describe('the expected band', () => {
     ]);
   });
 
+  it('counts somebody who was entered again, after a wrong entry, once', () => {
+    const trial = new TrialRun();
+    const followed = new FollowedStudy();
+    trial.enrol('a');
+    const entry: Force = {
+      ...{
+        type: 'force',
+        user: 'nurse',
+        participantId: 'b',
+        levels: LEVELS,
+        cause: 'outage',
+        note: 'envelope',
+      },
+      ...{ treatment: CONFIGURATION.treatments[0] ?? '', occurredAt: '2999-01-01T00:00:00.000Z' },
+    };
+    trial.ask(entry);
+    trial.ask({
+      ...{
+        type: 'void',
+        user: 'nurse',
+        participantId: 'b',
+        cause: 'entry',
+        analysis: 'exclude',
+        note: 'slip',
+      },
+    });
+    trial.ask({ ...entry, replaces: 2 });
+    trial.enrol('c');
+    for (const [revision, fact] of trial.facts.entries()) followed.take(event(fact, revision));
+    expect([followed.participants, trial.list.inOrder.length]).toEqual([3, 3]);
+    const band = new Band(20, 3);
+    for (const step of followed.takeSteps().steps) band.take(step);
+    expect([band.participants, band.result().points]).toEqual([3, [1, 2, 3]]);
+  });
+
   it('keeps the arm of participants who were not drawn, in every replicate', () => {
     const fixed = (person: number): Step => ({
       ...{ kind: 'fixed', person, levels: [0, 0], arm: 1, slot: 1, isCounted: person < 3 },
+      isAgain: false,
     });
     const { overall, points } = bandOf([designStep([0, 1]), ...[0, 1, 2, 3].map(fixed)]);
     expect(points).toEqual([1, 2, 3, 4]);

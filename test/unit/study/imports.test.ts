@@ -56,6 +56,16 @@ describe('an imported history', () => {
     expect(continued.list.find('next')?.treatment).toBe(drawn.list.find('next')?.treatment);
   });
 
+  it('is refused with an approval of the future, which replay does not judge', () => {
+    const begin = beginImport(FIVE);
+    const askedAt = '2026-01-30T23:00:00.000Z';
+    expect(new TrialRun().ask({ ...begin, askedAt })).toMatchObject({ field: 'approvals[0].on' });
+    expect(new TrialRun().ask({ ...begin, askedAt: '2026-01-31T10:00:00.000Z' })).toEqual({
+      type: 'import-begun',
+    });
+    expect(new TrialRun().ask(begin)).toEqual({ type: 'import-begun' });
+  });
+
   it('blocks randomization until it is complete', () => {
     const trial = new TrialRun();
     trial.all([beginImport(FIVE), ...FIVE.slice(0, 4)]);

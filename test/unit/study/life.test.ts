@@ -111,6 +111,7 @@ function outcomeOf(history: History, command: StudyCommand): StudyOutcome {
 }
 
 const DONE: readonly StudyOutcome['type'][] = [
+  'amended',
   ...(['paused', 'resumed', 'closed', 'reopened', 'revealed', 'unblinding-reported'] as const),
   ...(['randomized', 'recovered', 'registered'] as const),
 ];
@@ -448,6 +449,45 @@ describe('an approval', () => {
       expect(outcomeOf(OPEN, approvedOn(day))).toMatchObject({ field: 'approvals[0].on' });
     },
   );
+});
+
+describe('an approval of a request', () => {
+  // In Kiritimati it is the next day from 10:00 UTC on.
+  it.each([
+    ['2026-11-25T09:59:59.999Z', '2026-11-25'],
+    ['2026-11-25T10:00:00.000Z', '2026-11-26'],
+    ['2026-12-31T10:00:00.000Z', '2027-01-01'],
+  ])('asked for at %s is of %s at the latest', (askedAt, last) => {
+    const next = new Date(Date.parse(last) + 86_400_000).toISOString().slice(0, 10);
+    const on = (day: string) => ({ approvals: [APPROVAL, { ...APPROVAL, on: day }].slice(1) });
+    const amend: StudyCommand = {
+      ...{ type: 'amend', user, amendment: 1, reason: 'more', changes: [{ kind: 'target', value: 9 }] },
+      ...on(last),
+    };
+    for (const [history, command, done] of [
+      [OPEN, CLOSE, 'closed'],
+      [CLOSED, REOPEN, 'reopened'],
+      [OPEN, amend, 'amended'],
+    ] as const) {
+      expect(outcomeOf(history, { ...command, ...on(last), askedAt })).toMatchObject({ type: done });
+      // Replay leaves it out.
+      expect(outcomeOf(history, { ...command, ...on(next) })).toMatchObject({ type: done });
+      const refused = outcomeOf(history, { ...command, ...on(next), askedAt });
+      const problem = refused.type === 'not-amendable' ? refused.problems[0] : refused;
+      expect(problem).toMatchObject({ field: 'approvals[0].on', why: `${next} is in the future` });
+    }
+  });
+
+  it('is not judged again when the request is repeated', () => {
+    const first = { ...CLOSE, approvals: [APPROVAL], idempotencyKey: 'c' };
+    const history: History = [
+      ...OPEN,
+      withRequest({ ...closed, data: { ...closed.data, approvals: [APPROVAL] } }, 'c'),
+    ];
+    expect(outcomeOf(history, { ...first, askedAt: '2026-11-25T09:00:00.000Z' })).toMatchObject({
+      type: 'done-before',
+    });
+  });
 });
 
 describe('the fold', () => {

@@ -326,6 +326,19 @@ describe('withdrawn packs', () => {
 });
 
 describe('a pack that was given outside the service', () => {
+  it('is named, or said to be none, in a study with packs: silence is refused', () => {
+    const trial = stocked(3);
+    const silent = force('x', { idempotencyKey: 'k' });
+    for (const outcome of [tryOut(trial.state, silent), trial.ask(silent)])
+      expect(outcome).toMatchObject({ type: 'impossible', field: 'code' });
+    expect(trial.ask({ ...silent, code: null })).toMatchObject({ type: 'forced' });
+    expect(trial.last('AllocationForced')).not.toHaveProperty('code');
+    // A request from before this was asked, sent again.
+    expect(trial.ask(silent)).toMatchObject({ type: 'done-before', revision: 2 });
+    const without = new TrialRun();
+    expect(without.ask(force('x'))).toMatchObject({ type: 'forced' });
+  });
+
   it('must be free and of the arm, and a refusal does not say which it is not', () => {
     const trial = stocked(3);
     trial.enrol('a');
