@@ -2,11 +2,12 @@
 import type { DesignChange } from '../events/amendment.ts';
 import type { Limits } from '../events/study.ts';
 import type { Protocol } from '../events/text.ts';
+import { counted } from '../src/base/counted.ts';
 
 /** Each limit: the whole study's first. */
 export function limitTexts({ total, levels = [] }: Limits = {}): string[] {
   return [
-    ...(total === undefined ? [] : [`${total} participants`]),
+    ...(total === undefined ? [] : [counted(total, 'participant')]),
     ...levels.map(({ factor, level, max }) => `${max} with ${factor} = ${level}`),
   ];
 }

@@ -1,5 +1,6 @@
 /** A study's configuration as registered, and whether it takes participants. */
 import type { StudyConfiguration } from '../events/study.ts';
+import { counted, plural } from '../src/base/counted.ts';
 import type { Projection } from './projection.ts';
 
 export interface StudyRecovery {
@@ -15,7 +16,7 @@ export interface StudyRecovery {
 export function describeRecovery({ recovery, at, kept, signed }: StudyRecovery): string {
   const lost =
     signed !== undefined && signed > kept
-      ? `at least ${signed - kept} records after the first ${kept} were lost`
+      ? `at least ${counted(signed - kept, 'record')} after the first ${kept} ${plural(signed - kept, 'was', 'were')} lost`
       : 'no record of this study is known to be lost';
   return `recovery ${recovery} of the log, ${at}: ${lost}; the generator began anew`;
 }
@@ -78,7 +79,7 @@ export const studyConfig: Projection<RegisteredStudy | undefined> = {
       case 'HistoryImported': {
         const { proof, source } = event.data;
         const { rows } = source;
-        const reason = `a history of ${rows} participants is being imported`;
+        const reason = `a history of ${counted(rows, 'participant')} is being imported`;
         const halt: Halt = { state: 'importing', reason, at: event.at };
         return state && { ...state, halt, before: state.halt, imported: { ...proof, at: event.at } };
       }

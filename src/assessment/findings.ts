@@ -1,4 +1,5 @@
 /** The findings about a design, in words. Each sentence rests on its own figures: nothing is said that was not simulated. */
+import { counted } from '../base/counted.ts';
 import type { Comparator } from '../simulation/plan.ts';
 import type { Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';
@@ -48,7 +49,7 @@ function armsFound({ own, plan }: Assessment): string[] {
       own,
       ['overall.range.mean', 'overall.range.p95'],
       (mean, p95) =>
-        `After ${n} participants the largest and the smallest arm differ by ${mean} on average${unit}, and in 95 % of the trials by at most ${p95}.`,
+        `After ${counted(n, 'participant')} the largest and the smallest arm differ by ${mean} on average${unit}, and in 95 % of the trials by at most ${p95}.`,
     ),
     sentence(
       own,
@@ -128,7 +129,7 @@ function lossFound({ own, plan }: Assessment): string {
     own,
     ['loss'],
     (loss) =>
-      `In a linear model with treatment and all levels, imbalance costs as much precision as ${loss} of the ${plan.participants} participants.`,
+      `In a linear model with treatment and all levels, imbalance costs as much precision as ${loss} of the ${counted(plan.participants, 'participant')}.`,
   );
 }
 

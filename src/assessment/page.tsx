@@ -1,4 +1,5 @@
 /** An assessment as one HTML file without scripts or external resources, for the screen and for paper. */
+import { counted, plural } from '../base/counted.ts';
 import { printable } from '../base/text.ts';
 import { CourseChart } from '../charts/course-chart.tsx';
 import { columnAt, columnsFor, columnsOf, DistributionChart } from '../charts/distribution-chart.tsx';
@@ -73,8 +74,8 @@ ${allFigures(assessment)}
 
 function basis({ plan, isExact }: Assessment): string {
   const trials = isExact
-    ? `Computed exactly for ${numberText(plan.participants)} participants`
-    : `${numberText(plan.reps)} simulated trials of ${numberText(plan.participants)} participants`;
+    ? `Computed exactly for ${numberText(plan.participants)} ${plural(plan.participants, 'participant')}`
+    : `${numberText(plan.reps)} simulated ${plural(plan.reps, 'trial')} of ${numberText(plan.participants)} ${plural(plan.participants, 'participant')}`;
   return `${trials}, with levels from ${plan.arrivalsSource}. They use no participant of the study, and not its seed.`;
 }
 
@@ -101,7 +102,7 @@ const SMALL = { width: 340, height: 190 } as const;
 function pictures(assessment: Assessment): string {
   const { designs, plan } = assessment;
   const n = plan.participants;
-  return `<h2>Imbalance of the arms after ${n} participants</h2>
+  return `<h2>Imbalance of the arms after ${counted(n, 'participant')}</h2>
 <p class="lead">Across: the range, which is the difference between the largest and the smallest arm. Up: the share of the trials with that range, on a separate scale for each design. 95 % of the trials are at or to the left of the dashed line.</p>
 <div class="grid">${distributions(designs, n).join('\n')}</div>
 <h2>Guessing against imbalance</h2>
@@ -147,7 +148,7 @@ function courses(designs: readonly DesignResult[]): string[] {
     const last = course.at(-1);
     const p50 = shownValue('.p50', last?.p50 ?? 0);
     const p95 = shownValue('.p95', last?.p95 ?? 0);
-    const alternative = `${designName(name)}: after ${last?.n ?? 0} participants the median of the range is ${p50}, and in 95 % of the trials it is at most ${p95}`;
+    const alternative = `${designName(name)}: after ${counted(last?.n ?? 0, 'participant')} the median of the range is ${p50}, and in 95 % of the trials it is at most ${p95}`;
     return captioned(
       name,
       svgOf(
@@ -198,9 +199,9 @@ function scatter({ designs, own, plan }: Assessment, size: Size): string {
 function cell(name: string, figure: Figure | undefined): string {
   if (!figure) return '';
   const { value, low, high } = figure;
-  const bound = (one: number) => shownValue(name, one).replace(' %', '');
+  const bound = (one: number) => e(shownValue(name, one).replace(' %', ''));
   const interval = low === high ? '' : `<small>[${bound(low)}, ${bound(high)}]</small>`;
-  return `${shownValue(name, value)}${interval}`;
+  return `${e(shownValue(name, value))}${interval}`;
 }
 
 /** It can be scrolled, also by keyboard. */

@@ -1,4 +1,5 @@
 /** The paragraph for a protocol or a statistical analysis plan. */
+import { counted, plural } from '../base/counted.ts';
 import type { Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';
 import { algorithmText, armsText, factorsText, numberText, urnText } from './describe.ts';
@@ -8,8 +9,8 @@ import { shown } from './shown.ts';
 export function paragraphOf({ plan, designs, own, version, isExact, command }: Assessment): string {
   const { design, participants, reps, seed, study, arrivalsSource } = plan;
   const how = isExact
-    ? `computed exactly for ${participants} participants`
-    : `assessed by ${numberText(reps)} simulated trials of ${participants} participants (seed ${seed})`;
+    ? `computed exactly for ${counted(participants, 'participant')}`
+    : `assessed by ${numberText(reps)} simulated ${plural(reps, 'trial')} of ${counted(participants, 'participant')} (seed ${seed})`;
   const sentences = [
     `Participants of ${study} are allocated by Wei's urn (urn ${version}, algorithm ${algorithmText(design)}): each level of each factor has an urn; the arm is drawn from the most imbalanced urn of the participant's levels, with ties broken by lot.`,
     `Arms: ${armsText(design)}. Factors: ${factorsText(design)}. Settings: ${urnText(design)}.`,
@@ -35,7 +36,7 @@ function siteName({ design, siteFactor }: Assessment['plan']): string | undefine
 }
 
 function outcomes(own: ReadonlyMap<string, Figure>, n: number, site: string | undefined): string {
-  return `This design, after ${n} participants: ${figuresText(own, site)}.`;
+  return `This design, after ${counted(n, 'participant')}: ${figuresText(own, site)}.`;
 }
 
 function figuresText(figures: ReadonlyMap<string, Figure>, site: string | undefined): string {

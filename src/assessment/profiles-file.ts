@@ -1,4 +1,5 @@
 /** Profiles of participants for a simulation: CSV with a column for each factor and `weight`. */
+import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import { parseShare } from '../configuration/shares-file.ts';
 import { type CsvRow, csvRows } from '../import/csv-file.ts';
@@ -20,7 +21,7 @@ export function readProfiles(bytes: Buffer, factors: Factors): Extract<Arrivals,
   const read = rows.map(({ line, cells }) => {
     const refuse = (why: string) => problems.push(`line ${line}: ${why}`);
     if (cells.length !== factors.length + 1)
-      refuse(`${cells.length} fields instead of ${factors.length + 1}`);
+      refuse(`${counted(cells.length, 'field')} instead of ${factors.length + 1}`);
     const weight = parseShare(cells[columns.weight] ?? '');
     if (weight === undefined)
       refuse(`the weight ${quote(cells[columns.weight] ?? '')} is not a number from 0 to 1e15`);

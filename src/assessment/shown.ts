@@ -10,7 +10,8 @@ const QUANTILE = /\.p\d\d$/;
 export function shownValue(name: string, exact: number): string {
   // No minus sign before a number that is shown as zero.
   const value = Math.abs(exact) < 0.00005 ? 0 : exact;
-  if (IN_PERCENT.test(name)) return `${(100 * value).toFixed(2)} %`;
+  // What was rounded to zero, or not seen in these trials, may still happen.
+  if (IN_PERCENT.test(name)) return value === 0 ? '< 0.01 %' : `${(100 * value).toFixed(2)} %`;
   if (THREE_DECIMALS.test(name)) return value.toFixed(3);
   if (QUANTILE.test(name)) return String(Number(value.toFixed(2)));
   return value.toFixed(2);

@@ -4,6 +4,7 @@ import type { Actor } from '../../events/record.ts';
 import type { Approval, Protocol } from '../../events/text.ts';
 import { limitTexts, protocolText, urnText } from '../../projections/describe-design.ts';
 import type { CorrectionEvent } from '../../projections/enrolled.ts';
+import { counted } from '../base/counted.ts';
 import type { ReportParticipants } from './report-participants.ts';
 
 /** @param id in use before the correction */
@@ -58,7 +59,7 @@ function changeText(change: DesignChange, namesArms: boolean): string {
     case 'arm-reopened':
       return `${arm} reopened`;
     case 'arm-added':
-      return `${arm} added${change.ratio === undefined ? '' : `, with ${change.ratio} slots`}`;
+      return `${arm} added${change.ratio === undefined ? '' : `, with ${counted(change.ratio, 'slot')}`}`;
     case 'ratio':
       return `ratio: ${change.value.join(':')}`;
     case 'urn':
@@ -68,7 +69,7 @@ function changeText(change: DesignChange, namesArms: boolean): string {
     case 'id-pattern':
       return change.value === undefined ? 'any participant id' : `participant ids must match ${change.value}`;
     case 'target':
-      return change.value === undefined ? 'no target' : `target: ${change.value} participants`;
+      return change.value === undefined ? 'no target' : `target: ${counted(change.value, 'participant')}`;
     case 'blinding':
       return `blinding: ${change.value}`;
     case 'policy':

@@ -1,5 +1,6 @@
 /** The part of a report that counts participants: a flow diagram's numbers, and the balance of the arms. */
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
+import { counted, plural } from '../base/counted.ts';
 import { armColour } from '../charts/colours.ts';
 import { escapeHtml as e, htmlTable } from '../html/html.ts';
 import type { Flow, ReportParticipants } from './report-participants.ts';
@@ -64,7 +65,7 @@ function factorHead({ design }: ReportParticipants, { totals, factors }: Balance
   const levels = factors.find(({ factor }) => factor === name)?.levels ?? [];
   const without = sum(totals) - sum(levels.map(({ counts }) => sum(counts)));
   return `<h3>${e(name)} (retired)</h3>
-<p class="lead">${without} participants were randomized after it was retired, and have no level of it.</p>`;
+<p class="lead">${counted(without, 'participant')} ${plural(without, 'was', 'were')} randomized after it was retired, and ${plural(without, 'has', 'have')} no level of it.</p>`;
 }
 
 /** Takes the place of `balance` in a blinded report. */

@@ -9,6 +9,7 @@ import { describeNumbers } from '../../projections/code-breaks.ts';
 import { limitTexts, protocolText } from '../../projections/describe-design.ts';
 import { type Design, type Factor, hasRatio, ratioOf } from '../../projections/design.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
+import { counted } from '../base/counted.ts';
 import { escapeHtml as e, htmlTable } from '../html/html.ts';
 import type { LogIdentity } from '../ledger/identity.ts';
 import { sentence, shownInstant } from './event-texts.ts';
@@ -48,7 +49,7 @@ export function* reportHtml(parts: ReportParts): Generator<string> {
 <title>${e(configuration.name)}: randomization report</title>
 <style>${REPORT_STYLE}</style></head><body>
 <h1>${e(configuration.name)}</h1>
-<p class="lead">Randomization report, as of ${e(shownInstant(summary.lastAt))}, ${summary.participants} participants</p>
+<p class="lead">Randomization report, as of ${e(shownInstant(summary.lastAt))}, ${counted(summary.participants, 'participant')}</p>
 ${CONTENT[content]}
 ${study(parts, configuration)}
 ${configured(configuration, isOpen)}
@@ -92,7 +93,7 @@ function takesNone({ halt }: StudySummary): string[][] {
 
 function packNumbers({ packs }: StudySummary): string[][] {
   const { lists, registered, replaced, withdrawn } = packs;
-  const on = `${registered} on ${lists} ${lists === 1 ? 'list' : 'lists'}`;
+  const on = `${registered} on ${counted(lists, 'list')}`;
   return lists > 0 ? [['Packs', `${on}; replaced: ${replaced}; withdrawn: ${withdrawn}`]] : [];
 }
 
@@ -213,7 +214,7 @@ function imported({ imported: history }: StudySummary): string[][] {
   const { redrawn, unproven, isContinued } = history;
   const rows = [
     'Imported',
-    `${redrawn + unproven} participants of another system: ${redrawn} drawn again, ${unproven} not`,
+    `${counted(redrawn + unproven, 'participant')} of another system: ${redrawn} drawn again, ${unproven} not`,
   ];
   const known =
     'goes on where the other system stopped: whoever has a copy of that system can compute every later arm';

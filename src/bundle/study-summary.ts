@@ -12,6 +12,7 @@ import {
   isCorrection,
 } from '../../projections/enrolled.ts';
 import { describeRecovery, type Halt } from '../../projections/study-config.ts';
+import { counted, plural } from '../base/counted.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import {
   amendmentText,
@@ -238,11 +239,11 @@ export class StudySummary {
       case 'HistoryImported': {
         const { approvals, generator, proof, source } = event.data;
         const { redrawn, unproven } = proof;
-        const reason = `a history of ${source.rows} participants is being imported`;
+        const reason = `a history of ${counted(source.rows, 'participant')} is being imported`;
         this.#haltBefore = this.halt;
         this.halt = { state: 'importing', reason, at };
         this.imported = { redrawn, unproven, isContinued: generator === 'continued' };
-        const proven = `${redrawn} of its ${source.rows} rows were drawn again`;
+        const proven = `${redrawn} of its ${counted(source.rows, 'row')} ${plural(redrawn, 'was', 'were')} drawn again`;
         this.#note(event, sentence(`a history is imported: ${proven}`, ...approvals.map(approvalText)));
         break;
       }

@@ -1,6 +1,7 @@
 /** urn bundle: one file to hand over, which anyone can verify without this software. */
 import type { Command } from 'commander';
 import type { Content } from '../../events/content.ts';
+import { counted, plural } from '../base/counted.ts';
 import { type Bundle, writeBundle } from '../bundle/bundle.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import { parseOrigin } from '../ledger/checkpoint-text.ts';
@@ -74,7 +75,7 @@ function ownCheckpoints(
   );
   if (own.length < kept.length)
     note(
-      `${kept.length - own.length} of ${kept.length} checkpoints belong to other streams and were left out`,
+      `${kept.length - own.length} of ${counted(kept.length, 'checkpoint')} ${plural(kept.length - own.length, 'belongs to another stream and was', 'belong to other streams and were')} left out`,
     );
   return own.map((one) => one.note);
 }
@@ -82,12 +83,12 @@ function ownCheckpoints(
 function described(file: string, content: Content, { streams, ...bundle }: Bundle): string {
   const sizes = streams.map(
     ({ stream, records, withheld }) =>
-      `${stream}: ${records} records${withheld > 0 ? `, ${withheld} withheld` : ''}`,
+      `${stream}: ${counted(records, 'record')}${withheld > 0 ? `, ${withheld} withheld` : ''}`,
   );
   return table([
     ['bundle', file],
     ['content', content],
-    ['study', `${bundle.study}, ${bundle.participants} participants`],
+    ['study', `${bundle.study}, ${counted(bundle.participants, 'participant')}`],
     ...sizes.map((size, i) => [i === 0 ? 'records' : '', size]),
     ['public key', bundle.publicKey],
     ['sha-256', bundle.sha256],

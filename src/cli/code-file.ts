@@ -1,6 +1,7 @@
 /** Reads files of pack codes, finds every problem in them, and makes lists of the new packs. */
 import { type Level, PackCode } from '../../events/study.ts';
 import { activeFactors, type Factor, openTreatments, ratioOf } from '../../projections/design.ts';
+import { counted, plural } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import { bytesOf, type CsvRow, csvRows } from '../import/csv-file.ts';
 import { ImportError } from '../import/source-table.ts';
@@ -93,7 +94,7 @@ function readRow({ line, cells }: CsvRow, factor: Factor | undefined, problems: 
   const why =
     cells.length === expected
       ? codeProblem(code)
-      : `${cells.length} fields instead of ${expected} (hint: ${HEADER})`;
+      : `${counted(cells.length, 'field')} instead of ${expected} (hint: ${HEADER})`;
   if (why !== undefined) {
     problems.push(`line ${line}: ${why}`);
     return undefined;
@@ -182,7 +183,7 @@ function tooFew(packs: readonly Row[], max: number, whom: string, design: Design
     const advisable = Math.ceil((12 * max * shareOf(arm)) / (10 * shares));
     if (found >= advisable) return [];
     return [
-      `${found} packs of ${arm} for a limit of ${max} ${whom}: at least ${advisable} are advisable (1.2 times the expected share)`,
+      `${counted(found, 'pack')} of ${arm} for a limit of ${max} ${whom}: ${plural(advisable, 'at least 1 is', `at least ${advisable} are`)} advisable (1.2 times the expected share)`,
     ];
   });
 }

@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander';
 import { ReplacementCause } from '../../events/codes.ts';
 import { currentId } from '../../projections/enrolled.ts';
 import { participants } from '../../projections/participants.ts';
+import { counted } from '../base/counted.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { csvLine } from '../export/csv.ts';
 import type { OpenLog } from '../open/open-log.ts';
@@ -266,7 +267,7 @@ function tell(
 }
 
 function packs(count: number): string {
-  return count === 1 ? '1 pack' : `${count} packs`;
+  return counted(count, 'pack');
 }
 
 async function list({ study: name, json, csv, ...options }: ListOptions): Promise<void> {
@@ -337,7 +338,9 @@ function codesIn({ code: given, from }: WithdrawOptions): readonly string[] {
   if (problems.length > 0) throw new UsageError(problems.join('\n     '));
   const codes = given ?? readCodes(from ?? '');
   if (codes.length > MAX_CODES)
-    throw new UsageError(`${codes.length} packs: at most ${MAX_CODES} at once (hint: split the file)`);
+    throw new UsageError(
+      `${counted(codes.length, 'pack')}: at most ${MAX_CODES} at once (hint: split the file)`,
+    );
   return codes;
 }
 

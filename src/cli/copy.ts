@@ -1,5 +1,6 @@
 /** urn copy: moves a log to another store, or gives up a move. */
 import type { Command } from 'commander';
+import { counted, plural } from '../base/counted.ts';
 import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
 import { type AbortParts, abortMove } from '../move/abort-move.ts';
 import { logIdIn } from '../move/log-stream.ts';
@@ -162,7 +163,9 @@ async function openEnds(
 async function giveUp(parts: AbortParts, { source }: Ends, json: boolean): Promise<void> {
   const { move, reopened } = await abortMove(parts);
   if (json) return result(JSON.stringify({ move, aborted: true, reopened }, null, 2));
-  result(`move ${move} was given up: ${reopened.length} streams are open again in ${source.id}`);
+  result(
+    `move ${move} was given up: ${counted(reopened.length, 'stream is', 'streams are')} open again in ${source.id}`,
+  );
   note(
     'the target still holds what was copied, and no move can arrive there now (hint: remove it, or keep it as it is)',
   );
@@ -198,7 +201,7 @@ function report(moved: Moved, ends: Ends, json: boolean): void {
   if (json) result(JSON.stringify({ move: move ?? null, streams, records, copied, closedSeconds }, null, 2));
   else if (move === undefined)
     result(
-      `${copied} of ${records} records would be copied; what the target already holds matches the source`,
+      `${copied} of ${counted(records, 'record')} would be copied; what the target already holds matches the source`,
     );
   else reportArrival(moved, ends, records);
 }
@@ -213,7 +216,7 @@ function reportArrival(
   );
   note(
     [
-      `move ${move} has arrived: ${records} records in ${streams.length} streams are the same in both stores, ${copied} were copied by this run.`,
+      `move ${move} has arrived: ${counted(records, 'record')} in ${counted(streams.length, 'stream')} ${plural(records, 'is', 'are')} the same in both stores, ${copied} ${plural(copied, 'was', 'were')} copied by this run.`,
       `Neither store accepted anything for ${closedSeconds.toFixed(1)} s.`,
       `Still to do: take signing-key and last-checkpoints to the services of ${target.id} and start them;`,
       `stop the services of ${source.id} and keep that store as it is; make a new backup.`,

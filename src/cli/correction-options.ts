@@ -76,9 +76,10 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
   #patternProblem(id: string): string | undefined {
     const { idPattern } = this.design;
     if (idPattern === undefined) return undefined;
-    const matches = new IdPattern(idPattern).matches(id);
+    const pattern = new IdPattern(idPattern);
+    const matches = pattern.matches(id);
     if (matches === undefined) return `could not be matched against the pattern ${idPattern} in time`;
-    return matches ? undefined : `does not match the study's pattern ${idPattern}`;
+    return matches ? undefined : pattern.mismatch;
   }
 
   /** The levels that are given, one per factor, under their current names. */

@@ -2,6 +2,7 @@
 import type { DesignChange } from '../../events/amendment.ts';
 import { limitTexts, urnText } from '../../projections/describe-design.ts';
 import type { Design } from '../../projections/design.ts';
+import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import { POLICY_KEYS } from '../configuration/life-settings.ts';
 
@@ -54,7 +55,7 @@ export function describeChange(change: DesignChange): string {
       return `${quote(change.treatment)} takes participants again, with its counts as they were`;
     case 'arm-added': {
       const { treatment, ratio } = change;
-      return `new arm ${quote(treatment)}${ratio === undefined ? '' : `, with ${ratio} slots`}`;
+      return `new arm ${quote(treatment)}${ratio === undefined ? '' : `, with ${counted(ratio, 'slot')}`}`;
     }
     case 'ratio':
       return change.value.join(':');
@@ -65,7 +66,7 @@ export function describeChange(change: DesignChange): string {
     case 'id-pattern':
       return change.value ?? 'none';
     case 'target':
-      return change.value === undefined ? 'none' : `${change.value} participants`;
+      return change.value === undefined ? 'none' : `${counted(change.value, 'participant')}`;
     case 'blinding':
     case 'policy':
       return String(change.value);

@@ -1,6 +1,7 @@
 /** The files that urn export writes, by format. */
 import type { Content } from '../../events/content.ts';
 import type { Participant } from '../../projections/participants.ts';
+import { counted } from '../base/counted.ts';
 import { columnsOf, headLine, rowLines } from '../export/columns.ts';
 import { dictionary, rScript, sasScript } from '../export/companions.ts';
 import { checkReference, DRAWN_MORE } from '../export/reference-check.ts';
@@ -82,28 +83,30 @@ function writeList({ state, participants }: Exported, options: FormatOptions, fi
 /** @throws UsageError listing every reason against it */
 function writeHistory({ state, participants }: Exported, { out }: FormatOptions): Written {
   const { design, counts, bgState } = state;
-  const { counted, others } = byCounting(participants, design);
+  const { counted: inUrns, others } = byCounting(participants, design);
   const problems = problemsOfReference(design, participants, bgState);
   if (others.length > 0 && out === undefined)
-    problems.push(`${others.length} participants are not counted and need a file of their own: give --out`);
+    problems.push(
+      `${counted(others.length, 'participant is', 'participants are')} not counted and must have a file of their own: give --out`,
+    );
   if (problems.length > 0)
     throw new UsageError(['the reference could not continue from this study:', ...problems].join('\n  '));
-  const text = referenceCsv(design, counted);
+  const text = referenceCsv(design, inUrns);
   checkReference(design, text, { counts, bgState });
   const notCounted = '.not-counted.csv';
   return {
     text,
     companions: {
-      '.at.csv': trueTimes(counted),
+      '.at.csv': trueTimes(inUrns),
       ...(others.length > 0 && { [notCounted]: notCountedCsv(design, others) }),
     },
-    participants: counted.length,
+    participants: inUrns.length,
     facts: { notCounted: others.length, drawnMore: DRAWN_MORE },
     remarks: [
       `read again: the next ${DRAWN_MORE} participants get the same arms and states from the file as in the study`,
       ...(others.length > 0
         ? [
-            `${others.length} who are not counted are left out; they are in the file that ends in ${notCounted}`,
+            `${counted(others.length, 'participant who is not counted is', 'participants who are not counted are')} left out, and in the file that ends in ${notCounted}`,
           ]
         : []),
     ],

@@ -5,6 +5,7 @@ import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Content } from '../../events/content.ts';
 import { participants } from '../../projections/participants.ts';
+import { counted } from '../base/counted.ts';
 import { fileNameAbout } from '../bundle/file-name.ts';
 import { isBeyond, parseRevision, REVISION_FORM } from '../history/moment.ts';
 import { foldUntil } from '../history/past.ts';
@@ -89,7 +90,10 @@ async function run(options: Options): Promise<void> {
     else for (const [suffix, text] of files) writeNew(`${file}${suffix}`, text);
     const { participants, facts, remarks, warnings } = written;
     for (const warning of warnings) note(`warning: ${warning}`);
-    const sentences = [`${participants} participants, revision ${revision}, sha256 ${sha256}`, ...remarks];
+    const sentences = [
+      `${counted(participants, 'participant')}, revision ${revision}, sha256 ${sha256}`,
+      ...remarks,
+    ];
     if (file === undefined) return note(sentences.join('\n'));
     const paths = files.map(([suffix]) => `${file}${suffix}`);
     const described = { format, content, study, mode, participants, ...facts, revision, sha256 };

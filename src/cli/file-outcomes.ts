@@ -2,6 +2,7 @@
 import type { StudyConfiguration } from '../../events/study.ts';
 import { protocolText, ratioText } from '../../projections/describe-design.ts';
 import { type Design, registeredDesign } from '../../projections/design.ts';
+import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import { type Comparison, compare, describeComparison } from '../configuration/differences.ts';
 import type { ConfiguredStudy, StudiesFile } from '../configuration/studies-file.ts';
@@ -98,7 +99,7 @@ function registration({ configuration, seedSource, liveByDefault }: FileOutcome)
     ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
     ['seed', seedSource === 'drawn' ? 'drawn from the operating system' : 'given in the file'],
     ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
-    ...(targetEnrollment === undefined ? [] : [['target', `${targetEnrollment} participants`]]),
+    ...(targetEnrollment === undefined ? [] : [['target', counted(targetEnrollment, 'participant')]]),
     ...limitRows(design),
     ['policies', policiesText(design)],
     ...(protocol ? [['protocol', protocolText(protocol)]] : []),

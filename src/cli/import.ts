@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import { participants } from '../../projections/participants.ts';
+import { counted } from '../base/counted.ts';
 import { formulaProblem } from '../base/formula.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { quote } from '../base/text.ts';
@@ -119,7 +120,7 @@ async function beginNow(log: OpenLog, study: Study, options: Options, { begin, r
   if (
     mode === 'live' &&
     !options.yes &&
-    !(await isConfirmed(`Import ${rows.length} participants into ${options.study}?`))
+    !(await isConfirmed(`Import ${counted(rows.length, 'participant')} into ${options.study}?`))
   ) {
     note('nothing was imported');
     process.exitCode = 1;
@@ -147,8 +148,8 @@ async function goOn(log: OpenLog, study: Study, options: Options, { begin, rows 
     throw new UsageError(`the import into ${name} was begun with other options (hint: ${begun})`);
   const taken = importing?.taken ?? 0;
   if (options.dryRun)
-    return result(`dry run: the import would continue after ${taken} of ${rows.length} rows`);
-  note(`continuing after ${taken} of ${rows.length} rows`);
+    return result(`dry run: the import would continue after ${taken} of ${counted(rows.length, 'row')}`);
+  note(`continuing after ${taken} of ${counted(rows.length, 'row')}`);
   await write(log, study, rows, taken);
 }
 
@@ -186,7 +187,9 @@ async function write(
   const { outcome, revision } = await log.studies.submit(study.stream, command, actor);
   if (outcome.type !== 'import-ended' && !isComplete(log, study, rows, outcome))
     throw refusal(name, { row: undefined, outcome });
-  note(`${rows.length} participants were imported into ${name} (revision ${revision})`);
+  note(
+    `${counted(rows.length, 'participant was', 'participants were')} imported into ${name} (revision ${revision})`,
+  );
 }
 
 /** Whether another process that imports the same file was faster. */
@@ -208,7 +211,7 @@ async function abort({ study: name, reason, yes, dryRun, ...options }: Options):
     if (!study) throw unknownStudy(name);
     const { importing } = registeredState(log, study);
     if (!importing) return note(`no import into ${name} is under way`);
-    const rows = `${importing.taken} of ${importing.rows} rows`;
+    const rows = `${importing.taken} of ${counted(importing.rows, 'row')}`;
     if (dryRun) return result(`dry run: nothing was recorded; the import of ${rows} would be given up`);
     if (!yes && !(await isConfirmed(`Give up the import into ${name} (${rows})?`))) {
       note('nothing was recorded');
@@ -225,7 +228,7 @@ async function abort({ study: name, reason, yes, dryRun, ...options }: Options):
 /** `300 rows: 298 redrawn, 2 unproven (17: override, 40: differs). The generator is fresh.` */
 function summary({ redrawn, unproven }: Rehearsal, { source, generator }: Plan['begin']): string {
   const which = unproven.length > 0 ? ` (${listed(unproven, ({ row, cause }) => `${row}: ${cause}`)})` : '';
-  return `${source.rows} rows: ${redrawn} redrawn, ${unproven.length} unproven${which}. The generator is ${generator}.`;
+  return `${counted(source.rows, 'row')}: ${redrawn} redrawn, ${unproven.length} unproven${which}. The generator is ${generator}.`;
 }
 
 /** New participants are refused such ids. Whoever is in the other system keeps theirs. */

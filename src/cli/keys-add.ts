@@ -92,7 +92,9 @@ export function addCommand(): Command {
 async function add(user: string, options: AddOptions): Promise<void> {
   const { keyId, apiKey, grant } = await issue(user, options);
   const until = grant.expiresAt === undefined ? '' : `, refused from ${grant.expiresAt} on`;
-  note(`key ${keyId} for ${user} (${grant.scopes.join(',')}${until}); the key is shown only now:`);
+  note(
+    `key ${keyId} for ${user} (${grant.scopes.join(',')}${until}); it is valid within a second, and shown only now:`,
+  );
   result(options.json ? JSON.stringify({ keyId, key: apiKey, ...grant }) : apiKey);
 }
 

@@ -1,6 +1,7 @@
 /** urn recover: declares what a restored backup lacks, and lets the log continue with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
+import { counted } from '../base/counted.ts';
 import { openCheckpoint } from '../ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import { parseOrigin } from '../ledger/checkpoint-text.ts';
@@ -122,7 +123,7 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
     await recordPendingReveals(log);
     note(
       [
-        `The generator of ${renewed.length === 1 ? 'one study' : `${renewed.length} studies`} begins anew. Restart the service.`,
+        `The generator of ${counted(renewed.length, 'study', 'studies')} begins anew. Restart the service.`,
         'Still to do: inform the sponsor and the statistician; compare each study with the records of its sites; check',
         'urn keys list for keys issued or revoked after the backup, and urn studies list for studies that are open because',
         'their closing or pause was lost; keep the receipts (urn verify reports those of lost records as DECLARED LOSS);',

@@ -4,6 +4,7 @@ import { NONE } from '../../projections/enrolled.ts';
 import { participants } from '../../projections/participants.ts';
 import { sharesOf } from '../assessment/json.ts';
 import { readProfiles } from '../assessment/profiles-file.ts';
+import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import { formatFinding } from '../configuration/finding.ts';
 import { parseSharesFile } from '../configuration/shares-file.ts';
@@ -86,7 +87,7 @@ async function fromProfiles(file: string, factors: SimulatedDesign['factors']): 
   // Anything else was thrown.
   if (!arrivals) throw new UsageError(NOTHING);
   const { length } = arrivals.rows;
-  return { arrivals, source: `drawing with replacement from the ${length} profiles in ${file}` };
+  return { arrivals, source: `drawing with replacement from the ${counted(length, 'profile')} in ${file}` };
 }
 
 /** Levels as randomized, since allocation saw those. Voided participants should not have been in the trial, so they are out. */
@@ -126,6 +127,6 @@ async function fromStudy(
   );
   return {
     arrivals: { kind: 'rows', rows: indexes, weights: indexes.map(() => 1) },
-    source: `drawing with replacement from the ${rows.length} participants of ${name}`,
+    source: `drawing with replacement from the ${counted(rows.length, 'participant')} of ${name}`,
   };
 }

@@ -5,6 +5,7 @@ import { ratioText } from '../../projections/describe-design.ts';
 import { amendedDesign, changedDesign, type Design, hasRatio } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
 import { type Participant, participants } from '../../projections/participants.ts';
+import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
 import type { OpenLog } from '../open/open-log.ts';
@@ -281,7 +282,7 @@ function stayingText({ runner }: OpenLog, { stream, design }: Study, change: Des
   };
   const count = inOrder.filter(has).length;
   if (count === 0) return ' (nobody has it)';
-  return count === 1 ? ' (1 participant keeps it)' : ` (${count} participants keep it)`;
+  return ` (${counted(count, 'participant keeps', 'participants keep')} it)`;
 }
 
 function asJson({ design }: Study, { command, odds, keys }: Preview, revision?: number): string {

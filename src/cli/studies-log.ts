@@ -1,5 +1,6 @@
 /** Shared by the commands about studies: opens the log with everything folded, and sums up a study in a few words. */
 import { participants } from '../../projections/participants.ts';
+import { counted } from '../base/counted.ts';
 import { suspendWhileDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { LogHooks, OpenLog } from '../open/open-log.ts';
@@ -26,7 +27,9 @@ export function summary(log: OpenLog, study: Study) {
 }
 
 export function enrolled(count: number, target: number | undefined): string {
-  return target === undefined ? `${count} participants` : `${count} of ${target} participants`;
+  return target === undefined
+    ? counted(count, 'participant')
+    : `${count} of ${counted(target, 'participant')}`;
 }
 
 /** A study in a few words, to be sure that it is the right one. */

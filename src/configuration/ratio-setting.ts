@@ -1,5 +1,6 @@
 /** The ratio of a study in the studies file: `{A: 2, B: 1}`, or `[2, 1]` in the order of the treatments. */
 import type { StudyConfiguration } from '../../events/study.ts';
+import { counted } from '../base/counted.ts';
 import { isEqualAllocation, ratioProblem } from '../study/ratio.ts';
 import type { Refuse } from './finding.ts';
 import { readCount } from './values.ts';
@@ -44,8 +45,11 @@ function numbersIn(entry: Entry, treatments: readonly string[], refuse: Refuse):
     return undefined;
   }
   if (value.items.length !== treatments.length) {
-    const numbers = `${value.items.length} ${value.items.length === 1 ? 'number' : 'numbers'}`;
-    refuse(entry.line, `the ratio has ${numbers} for ${treatments.length} treatments`, FORM);
+    refuse(
+      entry.line,
+      `the ratio has ${counted(value.items.length, 'number')} for ${counted(treatments.length, 'treatment')}`,
+      FORM,
+    );
     return undefined;
   }
   return whole(value.items.map((item, i) => readShare({ key: '', line: item.line, value: item }, i, refuse)));

@@ -1,5 +1,6 @@
 /** An explanation as text for readers who know clinical trials, with the steps and terms of docs/method.md. */
 import type { BgState } from '../../events/study.ts';
+import { counted } from '../base/counted.ts';
 import { onOneLine } from '../base/text.ts';
 import { indexAt } from '../urn/draw.ts';
 import type { Explanation } from './explain.ts';
@@ -188,7 +189,7 @@ function selectedUrn({ urns: all, selectedFactor }: Explanation): string {
 }
 
 function people(count: number): string {
-  return `${count} participant${count === 1 ? '' : 's'}`;
+  return counted(count, 'participant');
 }
 
 function sum(numbers: readonly number[]): number {

@@ -3,6 +3,7 @@ import type { SourceFormat } from '../../events/import.ts';
 import type { BgState } from '../../events/study.ts';
 import { activeFactors, type Design } from '../../projections/design.ts';
 import { NONE } from '../../projections/enrolled.ts';
+import { counted } from '../base/counted.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import { lookAlikeProblem, quote } from '../base/text.ts';
@@ -87,7 +88,7 @@ class RowReader {
   read(cells: readonly (string | undefined)[], row: number): HistoryRow {
     const found: string[] = [];
     if (cells.length !== this.#width)
-      found.push(`it has ${cells.length} fields, and the first line has ${this.#width}`);
+      found.push(`it has ${counted(cells.length, 'field')}, and the first line has ${this.#width}`);
     const cell = (name: string) => cells[this.#columns.get(name) ?? -1];
     const needed = (name: string) => {
       const value = cell(name);
@@ -125,8 +126,7 @@ class RowReader {
     found.push(...problemsOfId(id));
     const lookAlike = lookAlikeProblem(id);
     if (lookAlike !== undefined) found.push(`id ${lookAlike}`);
-    if (this.#pattern && this.#pattern.matches(id) === false)
-      found.push(`id does not match the study's pattern ${this.#pattern.text}`);
+    if (this.#pattern && this.#pattern.matches(id) === false) found.push(`id ${this.#pattern.mismatch}`);
     return id;
   }
 

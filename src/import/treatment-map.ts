@@ -1,5 +1,6 @@
 /** What the treatments of a file are called in the study: `--treatment-map`. */
 import type { Design } from '../../projections/design.ts';
+import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import { slotsOf } from '../study/forced.ts';
 
@@ -38,7 +39,7 @@ export function mapProblems(map: TreatmentMap, design: Pick<Design, 'treatments'
     return slots === 1
       ? [`--treatment-map: several names stand for ${quote(to)}, which has one slot`]
       : [
-          `--treatment-map: ${names} names stand for ${quote(to)}, which has ${slots} slots (hint: one for each slot, or one in all)`,
+          `--treatment-map: ${names} names stand for ${quote(to)}, which has ${counted(slots, 'slot')} (hint: one for each slot, or one in all)`,
         ];
   });
 }

@@ -10,6 +10,7 @@ import { constants, existsSync, readFileSync } from 'node:fs';
 import { access, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Recovery } from '../../projections/log.ts';
+import { counted } from '../base/counted.ts';
 import { DomainError } from '../base/errors.ts';
 import { BrokenStream, type EventStore } from '../store/event-store.ts';
 import { openCheckpoint } from './checkpoint.ts';
@@ -36,7 +37,7 @@ export interface Rollback {
 export function describeRollback({ signed: { stream, size }, present }: Rollback): string {
   const now =
     present === undefined ? 'ends earlier' : present < size ? `ends after ${present}` : 'holds others';
-  return `the log is not the one that it was: it signed ${size} records of ${stream}, which now ${now}`;
+  return `the log is not the one that it was: it signed ${counted(size, 'record')} of ${stream}, which now ${now}`;
 }
 
 type Kept = SignedState & { readonly note: string };

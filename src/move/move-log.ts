@@ -9,7 +9,9 @@
  *   4. LogArrived in the target's `log`, at the exact revision after LogMoved: from here on the log belongs to the target.
  *      Then LogArrived in each other stream.
  */
+
 import type { Actor } from '../../events/record.ts';
+import { secondsSince } from '../base/seconds-since.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { WriterTools } from '../write/writer.ts';
@@ -112,7 +114,7 @@ export async function moveLog(parts: MoveParts): Promise<Moved> {
       hasArrived(target, LOG_STREAM, move) && (source.size(stream) === 0 || hasArrived(target, stream, move)),
   );
   await arrive(target, move, parts.from);
-  return summary(source, mover, move, (performance.now() - closedAt) / 1000);
+  return summary(source, mover, move, secondsSince(closedAt));
 }
 
 function streamsToClose(source: Side, move: string): string[] {

@@ -7,6 +7,7 @@
  */
 import { z } from 'zod';
 import { CONTENTS, type Content } from '../../events/content.ts';
+import { counted, plural } from '../base/counted.ts';
 import { DomainError } from '../base/errors.ts';
 import { ANOTHER_TOPIC } from './feed-error.ts';
 import type { Topics } from './settings.ts';
@@ -125,7 +126,7 @@ export function contradiction(positions: FeedPositions, log: LogState, topics: T
     const size = log.size(stream);
     if (log.isHalted(stream)) continue;
     if (revision >= size)
-      return `${revision + 1} records of ${stream} were published into ${topics.records}, but the log has ${size}: it was restored from a backup, or is an outdated copy (hint: run the relay where the newest log is; declare a loss with urn recover, and publish into a new topic)`;
+      return `${counted(revision + 1, 'record')} of ${stream} ${plural(revision + 1, 'was', 'were')} published into ${topics.records}, but the log has ${size}: it was restored from a backup, or is an outdated copy (hint: run the relay where the newest log is; declare a loss with urn recover, and publish into a new topic)`;
     if (leaf !== log.leaf(stream, revision))
       return `record ${stream}/${revision} is not the one that was published into ${topics.records}: the log was restored from a backup and went on, or was changed (hint: urn verify --checkpoint with checkpoints of the feed shows where)`;
   }

@@ -3,6 +3,7 @@
  * order, so this moves forward one participant at a time. All it keeps of the past is the counts that later draws see, and
  * for each arm the number of participants with an outcome and the sum of their scores. Equal states are merged.
  */
+import { counted } from '../base/counted.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import { Replicate, Setting } from '../replicate/replicate.ts';
 import { type PeopleStep, type Plan, Tally } from './plan.ts';
@@ -117,7 +118,7 @@ class Tree {
       }
       if (size > this.#mostAllowed)
         throw new ExactError(
-          `there are more than ${this.#mostAllowed} states after ${index + 1} of ${this.#people.length} participants`,
+          `there are more than ${this.#mostAllowed} states after ${index + 1} of ${counted(this.#people.length, 'participant')}`,
         );
     }
     this.#most = Math.max(this.#most, size);

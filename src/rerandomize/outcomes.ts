@@ -1,5 +1,6 @@
 /** Reads the file of outcomes: one row per participant, found by id. */
 import { hash } from 'node:crypto';
+import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import { bytesOf, type CsvRow, csvRows } from '../import/csv-file.ts';
 import { ImportError } from '../import/source-table.ts';
@@ -44,7 +45,7 @@ export function readOutcomes(path: string, columns: Columns, study: Pick<PastStu
     if (person && earlier === undefined) lines.set(person.person, row.line);
     const why =
       row.cells.length !== header?.cells.length
-        ? `${row.cells.length} fields instead of ${header?.cells.length}`
+        ? `${counted(row.cells.length, 'field')} instead of ${header?.cells.length}`
         : idProblem(id, person, earlier);
     const read = why ?? valuesOf(row, places, columns);
     if (typeof read === 'string') problems.push(`line ${row.line}: ${read}`);

@@ -1,4 +1,5 @@
 /** Turns what is asked for into the plan of a re-randomization test. */
+import { counted } from '../base/counted.ts';
 import type { Outcome } from './outcomes.ts';
 import type { PastStudy } from './past-study.ts';
 import { type Plan, Tally } from './plan.ts';
@@ -84,7 +85,7 @@ export function plannedTest(study: PastStudy, outcomes: readonly Outcome[], aske
       `nobody on arm ${JSON.stringify(without.name)} has an outcome, so there is no statistic`,
     );
   if (asked.statistic === 'F' && used.length <= arms.length)
-    throw new TestError(`F needs more than ${arms.length} outcomes`);
+    throw new TestError(`F needs more than ${counted(arms.length, 'outcome')}`);
   const places = asked.adjust.map((name) => factors.findIndex((factor) => factor.name === name));
   const statistic: Statistic = {
     name: asked.statistic,

@@ -1,4 +1,5 @@
 /** The result of a test, in words. */
+import { counted } from '../base/counted.ts';
 import type { Numbers } from './past-study.ts';
 import { MAX_REPS, type TestResult } from './run-test.ts';
 import { isOfManyArms, type StatisticName } from './statistic.ts';
@@ -44,7 +45,7 @@ interface About extends Described, Numbers {
 /** The rows of the table that the command prints. */
 export function testRows(test: About & TestResult): string[][] {
   const { interim, seed, outcomes, withoutOutcome, onOtherArms, excluded } = test;
-  const about = `${outcomes.analysed} analysed of ${test.participants} participants`;
+  const about = `${outcomes.analysed} analysed of ${counted(test.participants, 'participant')}`;
   const unused = [
     ...(withoutOutcome > 0 ? [`${withoutOutcome} without an outcome`] : []),
     ...(onOtherArms > 0 ? [`${onOtherArms} on other arms`] : []),
@@ -109,7 +110,7 @@ export function foundations(
   const fixed = forced + unproven;
   return [
     'Participants, their order, levels and outcomes are held fixed; every arm that the service drew is drawn again by the same rules.',
-    `The test assumes that, given the log, allocation did not depend on outcomes, and that corrections and voids were decided without regard to arms: ${corrected} with corrected levels, ${voided} voided, ${amendments} ${amendments === 1 ? 'amendment' : 'amendments'}.`,
+    `The test assumes that, given the log, allocation did not depend on outcomes, and that corrections and voids were decided without regard to arms: ${corrected} with corrected levels, ${voided} voided, ${counted(amendments, 'amendment')}.`,
     `Allocations that nobody drew here keep their arm: ${forced} entered by hand, ${unproven} imported without proof of a draw${redrawn > 0 ? ` (${redrawn} imported ones are drawn again)` : ''}.${fixed > 0 ? ' They count in the statistic with the arm as recorded.' : ''}`,
     others.length === 0
       ? 'The null hypothesis is that the outcome of every participant is the same on every arm.'

@@ -1,4 +1,5 @@
 /** Shows how much of a long log has been read, in the service log and at /readyz. */
+import { plural } from '../base/counted.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Logger } from './logger.ts';
 
@@ -40,7 +41,7 @@ export class StartProgress {
   describe(): string {
     // Others may write meanwhile, and the last checkpoints may be a second old.
     const total = this.#total === undefined ? '' : ` of ${Math.max(this.#total, this.#records)}`;
-    return `${this.#records}${total} records`;
+    return `${this.#records}${total} ${plural(this.#records, 'record')}`;
   }
 }
 

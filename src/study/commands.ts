@@ -322,7 +322,7 @@ export type StudyOutcome =
   /** What the command wants to change is not, or no longer, as it says. `field` is a path in the fact. */
   | { readonly type: 'stale'; readonly why: string; readonly field?: string }
   /** The key may act on the participant as they are, but not as they would be. */
-  | { readonly type: 'outside-limits' }
+  | { readonly type: 'outside-limits'; readonly limit: LevelLimit }
   /** A reveal that was shown earlier is already in the log. */
   | { readonly type: 'already-recorded'; readonly revision: number }
   /** The same request with the same idempotency key gets the same answer. */

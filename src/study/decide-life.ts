@@ -20,7 +20,7 @@ import {
 } from './commands.ts';
 import { type CorrectionFact, correctionOf, correctionProblem, movesCounts } from './corrections.ts';
 import { type ForcedFact, forcedOf, forcedProblem, treatmentProblem } from './forced.ts';
-import { brokenLimit, isWithin, stakeOf } from './key-limits.ts';
+import { brokenLimit, isWithin, limitNow, stakeOf } from './key-limits.ts';
 import {
   type Allocated,
   answeredBefore,
@@ -189,10 +189,13 @@ function limitsProblem(
   fact: LifeFact,
 ): StudyOutcome | undefined {
   const stake = stakeOf(fact, participant, design.factors);
-  if (!brokenLimit(where, stake, design)) return undefined;
+  const broken = brokenLimit(where, stake, design);
+  if (!broken) return undefined;
   const now = { ...stake, of: stake.of.slice(0, 1) };
   const mayKnow = stake.need === 'all' && !brokenLimit(where, now, design);
-  return { type: mayKnow ? 'outside-limits' : 'no-such-participant' };
+  return mayKnow
+    ? { type: 'outside-limits', limit: limitNow(broken, design) }
+    : { type: 'no-such-participant' };
 }
 
 function stateFact(command: StateCommand): StateFact {

@@ -4,6 +4,7 @@
  */
 import { createContext, Script } from 'node:vm';
 import { RE2JS } from 're2js';
+import { exampleId } from './example-id.ts';
 import { linearPatternProblem, MAX_PATTERN_LENGTH } from './linear-pattern.ts';
 
 type Matches = (id: string) => boolean | undefined;
@@ -22,6 +23,13 @@ export class IdPattern {
     this.text = text;
     this.isLinear = linearPatternProblem(text) === undefined;
     this.matches = this.isLinear ? matchesLinearly(text) : matchesInTime(text);
+  }
+
+  /** Why an id that does not match is refused, as the end of a sentence. */
+  get mismatch(): string {
+    const example = exampleId(this.text, this.matches);
+    const shown = example === undefined ? '' : ` (an id of this form: ${example})`;
+    return `does not match this study's pattern ${this.text}${shown}`;
   }
 }
 

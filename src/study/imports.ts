@@ -1,6 +1,7 @@
 /** The import of a history, as far as it is in the clear: which events may follow which. */
 import type { StudyFact } from '../../events/catalogue.ts';
 import { hasRatio } from '../../projections/design.ts';
+import { counted } from '../base/counted.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import type { Status } from './acts.ts';
 import { approvalProblems } from './approvals.ts';
@@ -60,7 +61,7 @@ export function rowProblem(
   if (!importing) return { type: 'not-importing' };
   if (importing.import !== id) return impossible('import', 'another import is under way');
   if (importing.taken >= importing.rows || row > importing.rows)
-    return impossible('row', `the source has ${importing.rows} rows`);
+    return impossible('row', `the source has ${counted(importing.rows, 'row')}`);
   const instant = microsecondsOf(original.datetime);
   if (instant === undefined) return impossible('original.datetime', 'it is not an instant');
   return isAfter({ instant, row }, importing.last)
@@ -76,9 +77,10 @@ export function endProblem({ importing }: Life, data: Data<'HistoryImportEnded'>
   if (!importing) return { type: 'not-importing' };
   if (importing.import !== data.import) return impossible('import', 'another import is under way');
   if ('aborted' in data) return undefined;
-  if (data.rows !== importing.rows) return impossible('rows', `the source has ${importing.rows} rows`);
+  if (data.rows !== importing.rows)
+    return impossible('rows', `the source has ${counted(importing.rows, 'row')}`);
   if (importing.taken !== importing.rows)
-    return impossible('rows', `${importing.taken} of ${importing.rows} rows are in`);
+    return impossible('rows', `${importing.taken} of ${counted(importing.rows, 'row')} are in`);
   if (importing.redrawn !== importing.toRedraw)
     return impossible('rows', `${importing.redrawn} rows were drawn again, not ${importing.toRedraw}`);
   return undefined;

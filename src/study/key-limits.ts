@@ -97,6 +97,12 @@ export function isWithin(
   return !where || brokenBy(levels, where, design) === undefined;
 }
 
+/** A limit with the names that its levels have now. */
+export function limitNow({ factor: name, levels }: LevelLimit, { factors }: Factors): LevelLimit {
+  const factor = factors.find((one) => one.name === name);
+  return { factor: name, levels: factor ? levels.map((level) => levelNow(factor, level)) : levels };
+}
+
 /** A retired factor that keeps a key from enrolling anybody: new participants have no level of it. */
 export function retiredLimit(
   where: readonly LevelLimit[] | undefined,

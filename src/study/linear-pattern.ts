@@ -38,12 +38,23 @@ const COUNT = /^\{(0|[1-9]\d{0,3})(?:,(0|[1-9]\d{0,3})?)?\}/;
 
 /** Why a pattern is not in this grammar; undefined if it is. */
 export function linearPatternProblem(pattern: string): PatternProblem | undefined {
+  const read = readPattern(pattern);
+  return typeof read === 'string' ? undefined : read;
+}
+
+/** A text that has the form of the pattern; undefined if the pattern is not in this grammar. A `^` or `$` may forbid it. */
+export function textOfForm(pattern: string): string | undefined {
+  const read = readPattern(pattern);
+  return typeof read === 'string' ? read : undefined;
+}
+
+/** @returns a text that has the form of the pattern */
+function readPattern(pattern: string): string | PatternProblem {
   try {
     if (pattern.length > MAX_PATTERN_LENGTH)
       refuse(`is longer than ${MAX_PATTERN_LENGTH} characters`, 'write a shorter one');
     if (/\p{Surrogate}/u.test(pattern)) refuse('is not well-formed Unicode', 'write whole characters');
-    new Reader(pattern).readWhole();
-    return undefined;
+    return new Reader(pattern).readWhole();
   } catch (error) {
     if (error instanceof Refusal) return error.problem;
     throw error;
@@ -63,7 +74,21 @@ function refuse(reason: string, hint: string): never {
   throw new Refusal({ reason, hint });
 }
 
-/** Each method reads one part of the grammar and returns its size where that matters. */
+/** A part of a pattern: its size, and a text that matches it. */
+interface Part {
+  readonly size: number;
+  readonly text: string;
+}
+
+/** For a class or an escape: the first of these that it takes, or one of its own characters. */
+const PREFERRED = [
+  '1',
+  'A',
+  'a',
+  ...'_-/ ',
+  ...Array.from({ length: 95 }, (_, i) => String.fromCharCode(i + 32)),
+];
+
 class Reader {
   readonly #characters: readonly string[];
   #at = 0;
@@ -82,44 +107,49 @@ class Reader {
     return true;
   }
 
-  readWhole(): void {
-    this.#pattern();
+  readWhole(): string {
+    const { text } = this.#pattern();
     if (this.#next !== undefined) refuse('closes a group that was not opened', 'write \\) for the character');
+    return text;
   }
 
-  #pattern(): number {
-    let size = 1 + this.#branch();
-    while (this.#take('|')) size = bounded(size + 1 + this.#branch());
-    return size;
+  #pattern(): Part {
+    const first = this.#branch();
+    let size = 1 + first.size;
+    while (this.#take('|')) size = bounded(size + 1 + this.#branch().size);
+    return { size, text: first.text };
   }
 
-  #branch(): number {
-    let size = 0;
+  #branch(): Part {
+    let [size, text] = [0, ''];
     while (this.#next !== undefined && this.#next !== '|' && this.#next !== ')') {
       if (this.#take('^') || this.#take('$')) continue;
       const once = this.#atom();
-      size = bounded(size + once * this.#quantifier());
+      const { least, most } = this.#quantifier();
+      size = bounded(size + once.size * most);
+      text += once.text.repeat(least);
     }
-    return size;
+    return { size, text };
   }
 
-  #atom(): number {
+  #atom(): Part {
     if (this.#take('(')) return this.#group();
+    const from = this.#at;
     if (this.#take('[')) this.#class();
     else if (this.#take('\\')) this.#escape(ESCAPES);
     else this.#literal();
-    return 1;
+    return { size: 1, text: matching(this.#characters.slice(from, this.#at)) };
   }
 
-  #group(): number {
+  #group(): Part {
     if (this.#take('?') && !this.#take(':'))
       refuse(
         'has (? before something other than a colon',
         'groups are ( ) and (?: ); looking ahead or behind, names and flags cannot be used',
       );
-    const size = this.#pattern();
+    const part = this.#pattern();
     if (!this.#take(')')) refuse('has a group that is not closed', 'close it with )');
-    return size;
+    return part;
   }
 
   #literal(): void {
@@ -175,23 +205,35 @@ class Reader {
     return this.#characters[this.#at++]?.codePointAt(0);
   }
 
-  /** @returns how many times the atom counts when it is written out: at least once */
-  #quantifier(): number {
+  /** @returns how often the text of the atom is there, and how often it counts when it is written out: at least once */
+  #quantifier(): Times {
     const times = this.#times();
-    if (times !== undefined) this.#take('?');
-    return times ?? 1;
+    if (times) this.#take('?');
+    return times ?? { least: 1, most: 1 };
   }
 
-  #times(): number | undefined {
-    if (this.#take('*') || this.#take('+') || this.#take('?')) return 1;
+  #times(): Times | undefined {
+    if (this.#take('+')) return { least: 1, most: 1 };
+    if (this.#take('*') || this.#take('?')) return { least: 0, most: 1 };
     if (this.#next !== '{') return undefined;
     const ahead = this.#characters.slice(this.#at, this.#at + 12).join('');
     const [all = '', least, most = least] = COUNT.exec(ahead) ?? [];
     if (all === '' || Number(least) > Number(most))
       refuse('has a { that begins no number of times', 'write {3}, {3,} or {3,5}; \\{ is the character');
     this.#at += all.length;
-    return Math.max(1, Number(most));
+    return { least: Number(least), most: Math.max(1, Number(most)) };
   }
+}
+
+interface Times {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** A character that the class, escape or literal takes; empty if it takes none of the usual ones. */
+function matching(source: readonly string[]): string {
+  const pattern = new RegExp(`^${source.join('')}$`, 'u');
+  return [...PREFERRED, ...source].find((character) => pattern.test(character)) ?? '';
 }
 
 function bounded(size: number): number {

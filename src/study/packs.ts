@@ -8,6 +8,7 @@ import type { StudyFact } from '../../events/catalogue.ts';
 import type { VoidCause } from '../../events/corrections.ts';
 import type { Level } from '../../events/study.ts';
 import { askedLevel, type Design, levelNow } from '../../projections/design.ts';
+import { counted } from '../base/counted.ts';
 import { impossible, type ReplaceCode, type StudyOutcome } from './commands.ts';
 import type { ForkableMap } from './forkable-map.ts';
 import type { FreePacks } from './free-packs.ts';
@@ -167,7 +168,7 @@ export function replacementProblem(
   return !isSupply && pack.replacements >= REPLACEMENTS
     ? impossible(
         'code',
-        `the packs of this participant were replaced ${pack.replacements} times (hint: ask for a key with the scope supply)`,
+        `the packs of this participant were replaced ${counted(pack.replacements, 'time')} (hint: ask for a key with the scope supply)`,
       )
     : undefined;
 }

@@ -1,4 +1,5 @@
 /** The ratio of a study: how many slots each treatment has in the urns. */
+import { counted } from '../base/counted.ts';
 import { greatestCommonDivisor } from '../base/whole-numbers.ts';
 
 /** Ratios of real trials need far fewer. */
@@ -10,7 +11,7 @@ const MAX_SLOTS = 40;
  */
 export function ratioProblem(treatments: readonly string[], ratio: readonly number[]): string | undefined {
   if (ratio.length !== treatments.length)
-    return `it has ${ratio.length} numbers for ${treatments.length} treatments`;
+    return `it has ${counted(ratio.length, 'number')} for ${counted(treatments.length, 'treatment')}`;
   const divisor = ratio.reduce(greatestCommonDivisor);
   if (divisor > 1) return `all its numbers can be divided by ${divisor}`;
   return tooManySlots(ratio.reduce((sum, slots) => sum + slots, 0));

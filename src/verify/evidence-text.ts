@@ -1,4 +1,5 @@
 /** The part of the report for people that is about a stream's checkpoints. */
+import { counted } from '../base/counted.ts';
 import type { FailedCheckpoint, LostCheckpoint, StreamEvidence } from './report.ts';
 
 /** @param isTrusted whether the signing key was given as trusted; the log's own key proves nothing */
@@ -17,14 +18,14 @@ export function evidenceLines(
   const lines: string[] = [];
   if (matching > 0)
     lines.push(
-      `  ${count(matching, 'checkpoint')} ${matching === 1 ? 'matches' : 'match'}: the history up to size ${matchingSize}${matchingSize > 0 ? ` (revisions 0 to ${matchingSize - 1})` : ''} is as it was signed`,
+      `  ${counted(matching, 'checkpoint')} ${matching === 1 ? 'matches' : 'match'}: the history up to size ${matchingSize}${matchingSize > 0 ? ` (revisions 0 to ${matchingSize - 1})` : ''} is as it was signed`,
     );
   if (cameAlong)
     lines.push(
-      `  ${count(cameAlong.matching, 'checkpoint')} that came with the bundle ${cameAlong.matching === 1 ? 'matches' : 'match'} up to size ${cameAlong.matchingSize}: signed${isTrusted ? '' : " by the log's own key"}, but that alone does not show that it was always so`,
+      `  ${counted(cameAlong.matching, 'checkpoint')} that came with the bundle ${cameAlong.matching === 1 ? 'matches' : 'match'} up to size ${cameAlong.matchingSize}: signed${isTrusted ? '' : " by the log's own key"}, but that alone does not show that it was always so`,
     );
   if (failing > 0)
-    lines.push(`  FAILED: ${count(failing, 'checkpoint')} ${failing === 1 ? 'does' : 'do'} not match`);
+    lines.push(`  FAILED: ${counted(failing, 'checkpoint')} ${failing === 1 ? 'does' : 'do'} not match`);
   lines.push(...failed.map(failedLine));
   if (failed.length < failing) lines.push(`    and ${failing - failed.length} more`);
   if (rewritten)
@@ -37,7 +38,7 @@ export function evidenceLines(
     );
   if (tailCutOff)
     lines.push(
-      `  MISSING: size ${tailCutOff.signedSize} was signed, but there are ${count(tailCutOff.size, 'record')}: at least ${tailCutOff.signedSize - tailCutOff.size} at the end ${tailCutOff.signedSize - tailCutOff.size === 1 ? 'is' : 'are'} gone`,
+      `  MISSING: size ${tailCutOff.signedSize} was signed, but there are ${counted(tailCutOff.size, 'record')}: at least ${tailCutOff.signedSize - tailCutOff.size} at the end ${tailCutOff.signedSize - tailCutOff.size === 1 ? 'is' : 'are'} gone`,
     );
   lines.push(...lostLines(lost));
   const none = failing > 0 ? 'no checkpoint that matches' : 'no given checkpoint';
@@ -63,8 +64,8 @@ function lostLines(lost: readonly LostCheckpoint[]): string[] {
     const last = these.at(-1);
     if (!last) return [];
     const what = {
-      'declared-loss': `DECLARED LOSS: ${count(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} declares lost; it kept ${last.kept}`,
-      'undeclared-loss': `LOST AND NOT DECLARED: ${count(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} did not keep, and that it does not know to have been signed; it kept ${last.kept}`,
+      'declared-loss': `DECLARED LOSS: ${counted(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} declares lost; it kept ${last.kept}`,
+      'undeclared-loss': `LOST AND NOT DECLARED: ${counted(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} did not keep, and that it does not know to have been signed; it kept ${last.kept}`,
     };
     const listed = these.slice(-MAX_LISTED_LOST).map(({ where, size }) => `    ${where}, size ${size}`);
     const more = these.length > MAX_LISTED_LOST ? [`    and ${these.length - MAX_LISTED_LOST} more`] : [];
@@ -79,8 +80,4 @@ function failedLine({ where, size, because }: FailedCheckpoint): string {
     gap: 'a record before that size is missing, so there is nothing to compare with',
   };
   return `    ${where}, size ${size}: ${why[because]}`;
-}
-
-export function count(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? '' : 's'}`;
 }

@@ -1,6 +1,7 @@
 /** The report for people. It says what was found and what that proves, and never more. */
+import { counted } from '../base/counted.ts';
 import { onOneLine } from '../base/text.ts';
-import { count, evidenceLines } from './evidence-text.ts';
+import { evidenceLines } from './evidence-text.ts';
 import type {
   BundleReport,
   Divergence,
@@ -90,17 +91,17 @@ function streamLines(
   const name = study === undefined ? stream : `study ${JSON.stringify(study)} (${stream})`;
   const { records, participants, withheld } = report;
   const done = bundle?.notReplayed === undefined ? ' decided again' : ', whose draws were NOT REPLAYED';
-  const counted = participants === undefined ? '' : `, ${count(participants, 'participant')}${done}`;
+  const decided = participants === undefined ? '' : `, ${counted(participants, 'participant')}${done}`;
   const hidden = withheld === undefined ? '' : `, ${withheld} of them withheld: only their place is known`;
   return [
     `${name}: ${sound ? 'sound' : 'FAILED'}`,
-    `  ${count(records, 'record')}${hidden}${counted}${report.root === undefined ? '' : `; root ${report.root}`}`,
+    `  ${counted(records, 'record')}${hidden}${decided}${report.root === undefined ? '' : `; root ${report.root}`}`,
     ...(report.life ? [`  ${lifeLine(report.life)}`] : []),
     ...(divergence ? divergenceLines(divergence, stream, report.notReplayed) : []),
     ...evidenceLines(evidence, records, divergence !== undefined, trusted.length > 0),
     ...report.warnings.map(({ text, count: times, revision }) => {
       const where = revision === undefined ? '' : ` at ${stream}/${revision}`;
-      return `  warning${where}: ${text}${times > 1 ? ` (and ${times - 1} times more)` : ''}`;
+      return `  warning${where}: ${text}${times > 1 ? ` (and ${counted(times - 1, 'time')} more)` : ''}`;
     }),
   ];
 }
@@ -129,7 +130,7 @@ function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): strin
     ...named('changed after a closing', changedAfterClosing),
     ...(broken.length > 0 ? [`codes broken: ${broken.join(', ')}`] : []),
     ...(unblindingReported > 0
-      ? [`${count(unblindingReported, 'unblinding')} without the service reported`]
+      ? [`${counted(unblindingReported, 'unblinding')} without the service reported`]
       : []),
   ].join('; ');
 }
@@ -155,7 +156,7 @@ function divergenceLines(divergence: Divergence, stream: string, notReplayed: nu
     `    expected ${expected}`,
     `    found    ${found}`,
     ...also,
-    `    ${count(notReplayed, 'record')} from there on ${notReplayed === 1 ? 'was' : 'were'} not decided again`,
+    `    ${counted(notReplayed, 'record')} from there on ${notReplayed === 1 ? 'was' : 'were'} not decided again`,
   ];
 }
 
@@ -183,7 +184,7 @@ function unusedLines(unused: readonly UnusedCheckpoint[]): string[] {
       .slice(0, MAX_LISTED)
       .map(({ where, origin, size }) => `  ${where}: ${origin}, size ${size}`);
     const more = these.length > MAX_LISTED ? [`  and ${these.length - MAX_LISTED} more`] : [];
-    return [`${count(these.length, 'given checkpoint')} could not be compared: ${why}`, ...listed, ...more];
+    return [`${counted(these.length, 'given checkpoint')} could not be compared: ${why}`, ...listed, ...more];
   });
 }
 
@@ -199,8 +200,8 @@ function result({ streams, selfConsistentOnly, bundle }: Report): string {
   const worthIt = selfConsistentOnly
     ? ' That nothing from outside was compared (SELF-CONSISTENT ONLY) is no failure.'
     : '';
-  const look = warnings > 0 ? ` Look at the ${count(warnings, 'warning')} above.` : '';
-  return `RESULT: no fault was found in ${count(records, 'record')} of ${count(streams.length, 'stream')}${far}.${worthIt}${look}`;
+  const look = warnings > 0 ? ` Look at the ${counted(warnings, 'warning')} above.` : '';
+  return `RESULT: no fault was found in ${counted(records, 'record')} of ${counted(streams.length, 'stream')}${far}.${worthIt}${look}`;
 }
 
 /** What a verification without a fault proves. */

@@ -1,6 +1,7 @@
 /** Verifies a bundle: its records like those of a database, as far as they are included, and its files. */
 
 import type { Content } from '../../events/content.ts';
+import { secondsSince } from '../base/seconds-since.ts';
 import { BundleFiles } from '../bundle/bundle-files.ts';
 import { BundleSource } from './bundle-source.ts';
 import type { Report } from './report.ts';
@@ -40,7 +41,7 @@ export async function verifyBundle({ file, ...verification }: BundleVerification
         notKnown: notKnown(report),
         files: problems,
       },
-      seconds: (performance.now() - started) / 1000,
+      seconds: secondsSince(started),
     };
   } finally {
     files.close();

@@ -2,7 +2,9 @@
  * Verifies a log or some of its studies: checks every record, decides every event again, and compares the tree of each
  * stream with its kept checkpoints.
  */
+
 import { v5 } from 'uuid';
+import { secondsSince } from '../base/seconds-since.ts';
 import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
 import { auditStreams } from './audit-streams.ts';
@@ -69,7 +71,7 @@ export async function verifyLog(verification: Verification): Promise<Report> {
     streams,
     unusedCheckpoints: evidence.unused,
     ...judged,
-    seconds: (performance.now() - started) / 1000,
+    seconds: secondsSince(started),
   };
 }
 

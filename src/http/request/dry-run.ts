@@ -1,6 +1,5 @@
 /** Trying out what a request would do. */
 
-import { SUCCESS } from './reply.ts';
 import type { StudyReply } from './study-request.ts';
 
 /** What a command would do to the counts of the urns. */
@@ -17,7 +16,11 @@ export const DRY_RUN_RESULT = {
       type: 'object',
       required: ['counts'],
       properties: {
-        counts: { type: 'string', enum: ['moves', 'stays', 'zero'], description: 'What happens to the urns' },
+        counts: {
+          type: 'string',
+          enum: ['moves', 'stays', 'zero'],
+          description: 'What happens to the urns; the message says it in words',
+        },
         design: { type: 'object', description: 'For an amendment: the design that would be in force' },
       },
     },
@@ -26,11 +29,18 @@ export const DRY_RUN_RESULT = {
 
 export const DRY_RUN_HEADER = { 'Urn-Dry-Run': 'true' } as const;
 
+const IN_WORDS: Readonly<Record<CountsEffect, string>> = {
+  moves: 'the urns would count differently from then on',
+  stays: 'the urns would go on counting as they do',
+  zero: 'the urns would begin anew',
+};
+
 /**
  * The answer to a dry run that found nothing wrong. It says nothing about what would be drawn.
  * @param more members of `effect`
  */
 export function dryRunReply(counts: CountsEffect, revision: number, more: object = {}): StudyReply {
   const results = JSON.stringify({ effect: { counts, ...more } });
-  return { status: 200, message: SUCCESS, results, revision, headers: DRY_RUN_HEADER };
+  const message = `Nothing was recorded: this is a dry run. The request would be accepted, and ${IN_WORDS[counts]}`;
+  return { status: 200, message, results, revision, headers: DRY_RUN_HEADER };
 }

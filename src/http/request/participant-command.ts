@@ -1,7 +1,7 @@
 /** Answers shared by all routes that write an event about one participant. */
 import type { StudyOutcome } from '../../study/commands.ts';
 import { ERRORS } from './operation.ts';
-import { impossibleReply, noCodeReply, reusedReply } from './refused-reply.ts';
+import { impossibleReply, limitedTo, noCodeReply, reusedReply } from './refused-reply.ts';
 import { mayKnowOf, type StudyReply, type StudyRequest } from './study-request.ts';
 
 const NO_PARTICIPANT = 'There is no such participant';
@@ -26,8 +26,7 @@ export function participantProblem(outcome: StudyOutcome, revision: number): Stu
     case 'outside-limits':
       return {
         status: 403,
-        message:
-          'This API key is limited to other levels than these (the cause of a move to another site is transfer)',
+        message: `${limitedTo([outcome.limit])} (hint: the cause of a move to another site is transfer)`,
         results: '[]',
         revision,
       };

@@ -3,7 +3,7 @@ import type { LevelLimit } from '../../../events/access.ts';
 import type { Design } from '../../../projections/design.ts';
 import type { Status } from '../../study/acts.ts';
 import type { FullLimit, StudyOutcome } from '../../study/commands.ts';
-import { retiredLimit } from '../../study/key-limits.ts';
+import { limitNow, retiredLimit } from '../../study/key-limits.ts';
 import { HttpProblem } from './problem.ts';
 import type { StudyReply } from './study-request.ts';
 
@@ -98,9 +98,17 @@ export function outsideLimits(
   return new HttpProblem(
     403,
     retired === undefined
-      ? 'This API key is limited to other levels than these'
+      ? limitedTo((where ?? []).map((limit) => limitNow(limit, inForce)))
       : `This API key is limited by ${retired}, which is retired, so it can enrol nobody (hint: ask for a key with other limits)`,
   );
+}
+
+/** @param limits with the present names of the levels */
+export function limitedTo(limits: readonly LevelLimit[]): string {
+  const each = limits.map(
+    ({ factor, levels }) => `${factor} = ${levels.map((level) => JSON.stringify(level)).join(' or ')}`,
+  );
+  return `This API key is limited to ${each.join(' and ')}`;
 }
 
 /** What is well-formed, but not possible in this study. @param empty `results` of the route without a result */

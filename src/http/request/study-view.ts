@@ -163,7 +163,7 @@ export class StudyView {
       throw new HttpProblem(503, "The id could not be matched against this study's pattern in time", {
         'Retry-After': '1',
       });
-    return matches ? undefined : `does not match this study's pattern ${this.#idPattern.text}`;
+    return matches ? undefined : this.#idPattern.mismatch;
   }
 
   /**

@@ -1,5 +1,6 @@
 /** GET /expected_balance: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 import { z } from 'zod';
+import { counted } from '../../base/counted.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
@@ -100,7 +101,7 @@ export function getExpectedBalance(services: Services) {
     if (!('json' in band))
       throw new HttpProblem(
         503,
-        `The expected balance is being worked out (so far for ${band.participants} of ${band.of} participants); ask again`,
+        `The expected balance is being worked out (so far for ${band.participants} of ${counted(band.of, 'participant')}); ask again`,
         { 'Retry-After': RETRY_AFTER_SECONDS },
       );
     const { json, revision } = band;

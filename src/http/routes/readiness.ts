@@ -1,5 +1,6 @@
 /** GET /readyz: whether the service can answer. It needs no key, so it shows states and counts but never the name of a study. */
 import type { Request, Response } from 'express';
+import { counted } from '../../base/counted.ts';
 import type { DomainError } from '../../base/errors.ts';
 import { STANDINGS, type Standing } from '../../study/standing.ts';
 import { HttpProblem } from '../request/problem.ts';
@@ -58,7 +59,7 @@ function describeStates(counts: ReadonlyMap<Standing['state'], number>): string 
   const total = closed.reduce((sum, [, count]) => sum + count, 0);
   if (total === 0) return undefined;
   const states = closed.map(([state, count]) => `${count} ${state}`).join(', ');
-  return `${total === 1 ? '1 study takes' : `${total} studies take`} no participants: ${states}`;
+  return `${counted(total, 'study takes', 'studies take')} no participants: ${states}`;
 }
 
 /**

@@ -6,6 +6,7 @@
  * Two are not: the drift, for which the mean and the mean square of a sum along the way are carried with each state, and the
  * largest range over the course (course.ts).
  */
+import { counted } from '../../base/counted.ts';
 import { coursePoints, RangeScale } from '../figures/quantities.ts';
 import type { ComparatorRule, SimulationPlan } from '../plan.ts';
 import type { CoursePoint, DesignResult, Figure } from '../result.ts';
@@ -32,7 +33,7 @@ export function exactProblem(plan: SimulationPlan): string | undefined {
     if (statesOf(rule, ratio, plan.participants) > MAX_STATES)
       return (
         `exact figures of ${name} need more than ${MAX_STATES.toLocaleString('en')} states, with ` +
-        `${plan.participants} participants and ${ratio.length} arms`
+        `${counted(plan.participants, 'participant')} and ${counted(ratio.length, 'arm')}`
       );
   return undefined;
 }

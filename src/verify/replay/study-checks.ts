@@ -11,6 +11,7 @@ import {
   isEnrolment,
   levelsByFactor,
 } from '../../../projections/enrolled.ts';
+import { counted, plural } from '../../base/counted.ts';
 import { isWeakSeed } from '../../random/weak-seed.ts';
 import { ACTS, type Status } from '../../study/acts.ts';
 import type { StudyOutcome } from '../../study/commands.ts';
@@ -288,7 +289,7 @@ export class StudyChecks {
     const { recovery, kept, signed } = data;
     const lost =
       signed && signed.size > kept
-        ? `at least ${signed.size - kept} records after the first ${kept} were lost`
+        ? `at least ${counted(signed.size - kept, 'record')} after the first ${kept} ${plural(signed.size - kept, 'was', 'were')} lost`
         : `no lost record is known, but there may have been some after the first ${kept}`;
     this.#warnings.add(
       'recovered',
@@ -340,7 +341,7 @@ function recoveryMismatch(
           'type',
           'StudyRecovered',
           event.type,
-          `recovery ${expected.recovery} of the log kept ${expected.kept} records: the generator must be restarted directly after them`,
+          `recovery ${expected.recovery} of the log kept ${counted(expected.kept, 'record')}: the generator must be restarted directly after them`,
         )
       : undefined;
   if (!expected)

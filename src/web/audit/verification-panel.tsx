@@ -51,7 +51,7 @@ function Running({ study }: { study: string }) {
       />
       {data?.verified !== undefined && (
         <p className="soft number">
-          {t('audit.verification.progress', { verified: data.verified, records: data.records })}
+          {t('audit.verification.progress', { verified: data.verified, count: data.records })}
         </p>
       )}
     </div>

@@ -288,8 +288,10 @@ function totalText(
   enrolled: number | undefined,
 ): string {
   if (enrolled === undefined)
-    return max === undefined ? t('manage.effect.noTotalUnknown') : t('manage.effect.totalUnknown', { max });
+    return max === undefined
+      ? t('manage.effect.noTotalUnknown')
+      : t('manage.effect.totalUnknown', { count: max });
   return max === undefined
-    ? t('manage.effect.noTotal', { enrolled })
-    : t('manage.effect.total', { max, enrolled });
+    ? t('manage.effect.noTotal', { count: enrolled })
+    : t('manage.effect.total', { count: max, enrolled });
 }

@@ -144,7 +144,7 @@ function Note({ where, origin, size, signature, relations }: CheckedNote) {
       <p>{t(signature === 'right' ? 'offline.covers' : 'offline.speaks', { count: size })}</p>
       {relations.map((relation) => (
         <p key={relation.with} className={relation.is === 'contradiction' ? 'notice danger' : ''}>
-          {t(`offline.relation.${relation.is}`, { with: relation.with, size: relation.size })}
+          {t(`offline.relation.${relation.is}`, { with: relation.with, count: relation.size })}
         </p>
       ))}
       <small>{origin}</small>
@@ -156,7 +156,7 @@ function Inclusion({ revision, size, is }: CheckedRecord) {
   const { t } = useTranslation();
   return (
     <p className={is === 'included' ? 'notice' : 'notice warn'}>
-      {t(`offline.record.${is}`, { revision, size })}
+      {t(`offline.record.${is}`, { revision, count: size })}
     </p>
   );
 }

@@ -9,6 +9,7 @@ import { Label } from 'react-aria-components/Label';
 import { Text } from 'react-aria-components/Text';
 import { TextField } from 'react-aria-components/TextField';
 import { useTranslation } from 'react-i18next';
+import { exampleId } from '../../study/example-id.ts';
 import type { Schemas } from '../api/client.ts';
 import { factorName } from '../parts/record.ts';
 import type { Draft } from './draft.ts';
@@ -59,6 +60,7 @@ export function ParticipantForm({ form, draft, onChange, refusal, onChecked }: P
       <IdField
         id={draft.id}
         pattern={form.id_pattern}
+        example={form.id_pattern && matches && exampleId(form.id_pattern, matches)}
         fits={fits === true}
         problem={problemOf(ID)}
         onChange={(text) => change({ id: text })}
@@ -109,12 +111,14 @@ function useProblems(
 interface IdFieldProps {
   readonly id: string;
   readonly pattern: string | undefined;
+  /** An id that matches the pattern. */
+  readonly example: string | undefined;
   readonly fits: boolean;
   readonly problem: string | undefined;
   readonly onChange: (text: string) => void;
 }
 
-function IdField({ id, pattern, fits, problem, onChange }: IdFieldProps) {
+function IdField({ id, pattern, example, fits, problem, onChange }: IdFieldProps) {
   const { t } = useTranslation();
   return (
     <TextField id={ID} value={id} onChange={onChange} autoComplete="off" isInvalid={problem !== undefined}>
@@ -127,6 +131,11 @@ function IdField({ id, pattern, fits, problem, onChange }: IdFieldProps) {
           ) : (
             <>
               {t('randomize.idPattern')} <code>{pattern}</code>
+              {example !== undefined && (
+                <>
+                  {t('randomize.idExample')} <code>{example}</code>
+                </>
+              )}
             </>
           )}
         </Text>

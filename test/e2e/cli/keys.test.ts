@@ -23,7 +23,7 @@ describe('urn keys add', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(KEY);
     expect(stderr).toMatch(
-      /^there was no log in .*\nkey k[0-9a-f]{12} for edc \(read,randomize\); the key is shown only now:\n$/,
+      /^there was no log in .*\nkey k[0-9a-f]{12} for edc \(read,randomize\); it is valid within a second, and shown only now:\n$/,
     );
     expect(readdirSync(data).toSorted()).toEqual(['signing-key', 'urn.sqlite', 'urn.sqlite.reserve']);
     expect(storedLog(data).map(({ record }) => record.type)).toEqual(['LogCreated', 'ApiKeyIssued']);

@@ -121,7 +121,7 @@ describe('services on one EventStoreDB', () => {
     const { results } = await clientOf(service.url, keys.work).randomize('One', '1', { sex: 'F' });
     await service.stop();
     expect(await log.cli('studies', 'list')).toContain('One');
-    expect(await log.cli('studies', 'show', 'One')).toMatch(/participants +1 participants/);
+    expect(await log.cli('studies', 'show', 'One')).toMatch(/participants +1 participant/);
     expect(await log.cli('explain', '--study', 'One', '--id', '1')).toContain(results[0].trt);
     const bundle = join(log.folder, 'one.zip');
     await log.cli('bundle', '--study', 'One', '--content', 'blinded', '--out', bundle);

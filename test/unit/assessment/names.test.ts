@@ -24,7 +24,7 @@ describe('a figure', () => {
     ['overall.range.p95', { value: 1.5, low: 0.75, high: 2.25 }, '1.5 [0.75, 2.25]'],
     ['guess.known', { value: 0.5512, low: 0.55, high: 0.5524 }, '55.12 % [55.00, 55.24]'],
     ['overall.range.ge10', { value: 0.25, low: 0.2, high: 0.3 }, '25.00 % [20.00, 30.00]'],
-    ['certain.90', { value: 1e-7, low: -1e-7, high: 3e-7 }, '0.00 % [0.00, 0.00]'],
+    ['certain.90', { value: 1e-7, low: -1e-7, high: 3e-7 }, '< 0.01 % [< 0.01, < 0.01]'],
     ['drift', { value: 1, low: 1, high: 1 }, '1.000'],
   ])('%s is shown in a readable form', (name, figure, text) => {
     expect(shown(name, figure)).toBe(text);

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
-import { linearPatternProblem } from '../../../src/study/linear-pattern.ts';
+import { linearPatternProblem, textOfForm } from '../../../src/study/linear-pattern.ts';
 import { check } from '../../support/property.ts';
 
 /** Characters that are special in patterns or as line ends, spaces, case pairs or Unicode. */
@@ -138,6 +138,10 @@ describe('a pattern of the grammar', () => {
         const problem = linearPatternProblem(pattern);
         fc.pre(problem?.reason !== 'is too large when its repetitions are written out');
         expect(problem, pattern).toBeUndefined();
+        // What has the form of a pattern without anchors matches it, in both engines.
+        const text = textOfForm(pattern) ?? '';
+        expectAgreement(pattern, [text]);
+        if (!/[$^]/.test(pattern)) expect(RE2JS.compile(pattern).matches(text), pattern).toBe(true);
         expectAgreement(pattern, ids);
         if (ids.some((id) => new RegExp(`^(?:${pattern})$`, 'u').test(id))) matched++;
       }),

@@ -126,7 +126,8 @@ export const audit = {
     again: 'Noch einmal verifizieren',
     running:
       'Der Dienst verifiziert. Bei einer großen Studie dauert das Minuten; bleiben Sie auf dieser Seite.',
-    progress: '{{verified}} von {{records}} Einträgen',
+    progress_one: '{{verified}} von {{count}} Eintrag',
+    progress_other: '{{verified}} von {{count}} Einträgen',
     sound: 'Alles stimmt überein',
     unsound: 'Etwas stimmt nicht überein',
     streamSound: 'in Ordnung',

@@ -26,18 +26,28 @@ export const offline = {
   covers_other:
     'Er deckt die ersten {{count}} Aufzeichnungen der Studie ab. Niemand kann eine davon unbemerkt ändern.',
   relation: {
-    beginning: 'Er stimmt mit {{with}} überein ({{size}} Aufzeichnungen).',
-    contradiction:
-      'Er widerspricht {{with}}, das über dieselben {{size}} Aufzeichnungen etwas anderes sagt. Bewahren Sie beide Dateien auf und benachrichtigen Sie die Person, die die Studie überwacht.',
-    'not-proven':
-      'Ob er mit {{with}} ({{size}} Aufzeichnungen) übereinstimmt, ist nicht gezeigt: Fügen Sie den Beweis hinzu, den ein Prüfer auf der Seite Prüfen speichern kann.',
+    beginning_one: 'Er stimmt mit {{with}} überein ({{count}} Aufzeichnung).',
+    beginning_other: 'Er stimmt mit {{with}} überein ({{count}} Aufzeichnungen).',
+    contradiction_one:
+      'Er widerspricht {{with}}, das über dieselbe Aufzeichnung etwas anderes sagt. Bewahren Sie beide Dateien auf und benachrichtigen Sie die Person, die die Studie überwacht.',
+    contradiction_other:
+      'Er widerspricht {{with}}, das über dieselben {{count}} Aufzeichnungen etwas anderes sagt. Bewahren Sie beide Dateien auf und benachrichtigen Sie die Person, die die Studie überwacht.',
+    'not-proven_one':
+      'Ob er mit {{with}} ({{count}} Aufzeichnung) übereinstimmt, ist nicht gezeigt: Fügen Sie den Beweis hinzu, den ein Prüfer auf der Seite Prüfen speichern kann.',
+    'not-proven_other':
+      'Ob er mit {{with}} ({{count}} Aufzeichnungen) übereinstimmt, ist nicht gezeigt: Fügen Sie den Beweis hinzu, den ein Prüfer auf der Seite Prüfen speichern kann.',
   },
   record: {
-    included:
-      'Die Aufzeichnung der Revision {{revision}} ist unter den {{size}} Aufzeichnungen des Kontrollpunkts.',
-    'not-included':
-      'Der Beweis zeigt nicht, dass Revision {{revision}} unter den {{size}} Aufzeichnungen eines Kontrollpunkts hier ist.',
-    'no-checkpoint':
-      'Es gibt einen Beweis zu Revision {{revision}}, aber keinen Kontrollpunkt mit {{size}} Aufzeichnungen zum Vergleich.',
+    included_one: 'Die Aufzeichnung der Revision {{revision}} ist die einzige des Kontrollpunkts.',
+    included_other:
+      'Die Aufzeichnung der Revision {{revision}} ist unter den {{count}} Aufzeichnungen des Kontrollpunkts.',
+    'not-included_one':
+      'Der Beweis zeigt nicht, dass Revision {{revision}} die einzige Aufzeichnung eines Kontrollpunkts hier ist.',
+    'not-included_other':
+      'Der Beweis zeigt nicht, dass Revision {{revision}} unter den {{count}} Aufzeichnungen eines Kontrollpunkts hier ist.',
+    'no-checkpoint_one':
+      'Es gibt einen Beweis zu Revision {{revision}}, aber keinen Kontrollpunkt mit {{count}} Aufzeichnung zum Vergleich.',
+    'no-checkpoint_other':
+      'Es gibt einen Beweis zu Revision {{revision}}, aber keinen Kontrollpunkt mit {{count}} Aufzeichnungen zum Vergleich.',
   },
 } as const;

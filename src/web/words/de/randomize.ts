@@ -11,6 +11,7 @@ export const randomize = {
   idUnlike: 'Die Nummer sieht nicht aus wie die dieser Studie',
   idFits: 'sieht aus wie die Nummern dieser Studie',
   idPattern: 'Die Nummern dieser Studie entsprechen',
+  idExample: ', zum Beispiel',
   choose: 'Bitte wählen …',
   levelMissing: '{{factor}}: bitte wählen',
   incomplete: 'Etwas fehlt oder stimmt nicht',

@@ -26,17 +26,27 @@ export const offline = {
   covers_other:
     'It covers the first {{count}} records of the study. Nobody can change one of them unnoticed.',
   relation: {
-    beginning: 'It agrees with {{with}} ({{size}} records).',
-    contradiction:
-      'It contradicts {{with}}, which says something else about the same {{size}} records. Keep both files and tell the people who oversee the trial.',
-    'not-proven':
-      'Whether it agrees with {{with}} ({{size}} records) is not shown: add the proof, which an auditor can save on the page Audit.',
+    beginning_one: 'It agrees with {{with}} ({{count}} record).',
+    beginning_other: 'It agrees with {{with}} ({{count}} records).',
+    contradiction_one:
+      'It contradicts {{with}}, which says something else about the same record. Keep both files and tell the people who oversee the trial.',
+    contradiction_other:
+      'It contradicts {{with}}, which says something else about the same {{count}} records. Keep both files and tell the people who oversee the trial.',
+    'not-proven_one':
+      'Whether it agrees with {{with}} ({{count}} record) is not shown: add the proof, which an auditor can save on the page Audit.',
+    'not-proven_other':
+      'Whether it agrees with {{with}} ({{count}} records) is not shown: add the proof, which an auditor can save on the page Audit.',
   },
   record: {
-    included: 'The record of revision {{revision}} is among the {{size}} records of the checkpoint.',
-    'not-included':
-      'The proof does not show that revision {{revision}} is among the {{size}} records of a checkpoint here.',
-    'no-checkpoint':
-      'There is a proof about revision {{revision}}, but no checkpoint of {{size}} records to compare it with.',
+    included_one: 'The record of revision {{revision}} is the only one of the checkpoint.',
+    included_other: 'The record of revision {{revision}} is among the {{count}} records of the checkpoint.',
+    'not-included_one':
+      'The proof does not show that revision {{revision}} is the only record of a checkpoint here.',
+    'not-included_other':
+      'The proof does not show that revision {{revision}} is among the {{count}} records of a checkpoint here.',
+    'no-checkpoint_one':
+      'There is a proof about revision {{revision}}, but no checkpoint of {{count}} record to compare it with.',
+    'no-checkpoint_other':
+      'There is a proof about revision {{revision}}, but no checkpoint of {{count}} records to compare it with.',
   },
 } as const;

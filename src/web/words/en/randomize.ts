@@ -11,6 +11,7 @@ export const randomize = {
   idUnlike: 'The id does not look like the ids of this study',
   idFits: 'looks like the ids of this study',
   idPattern: 'The ids of this study match',
+  idExample: ', for example',
   choose: 'Choose …',
   levelMissing: '{{factor}}: choose one',
   incomplete: 'Something is missing or wrong',
