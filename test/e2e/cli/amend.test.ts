@@ -79,7 +79,7 @@ describe('urn studies amend', () => {
       code: 0,
       stdout: `dry run: nothing was recorded; the record would be
 event              StudyAmended
-study              Sleep (live, 1 participants)
+study              Sleep (live, 1 participant)
 amendment          1
 factors.site       "${DUPAGE}" is called "30-Dupage County"; requests may still say "${DUPAGE}"
 factors.site       new level "${MCLEAN}"

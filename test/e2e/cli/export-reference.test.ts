@@ -165,7 +165,7 @@ describe('urn export --format reference-csv', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain('pandas reads "null" (id) as missing\n  pandas reads "NA" (f_sex) as missing');
     expect(existsSync(out)).toBe(false);
-    expect((await exported('--revision', '34')).stderr).toContain('1 participants are not counted');
+    expect((await exported('--revision', '34')).stderr).toContain('1 participant is not counted');
   });
 
   it.each([['--blinded'], ['--excel']])('is refused with %s', async (flag) => {

@@ -169,7 +169,7 @@ describe('an entry that is not possible', () => {
     ],
     [{ 'occurred-at': '2020-01-01T00:00Z' }, ['--occurred-at is before the study was registered (']],
     [{ 'occurred-at': '2999-01-01T00:00Z' }, ['--occurred-at']],
-    [{ id: '1' }, ['--id "1" does not match the study\'s pattern \\d{3}']],
+    [{ id: '1' }, ['--id "1" does not match this study\'s pattern \\d{3} (an id of this form: 111)']],
     [{ id: '001' }, ['--id: a participant has, or had, this id']],
     [{ id: '003' }, ['--id: a participant has, or had, this id']],
     [{ replaces: '3' }, ['--replaces: no participant with this id was entered at this revision']],
@@ -302,7 +302,7 @@ describe('urn export of a study with forced allocations', () => {
   it('has those that are not counted in a file of their own, and the state of the last row is the present one', async () => {
     const { said, exported } = commandsOn(await begun({ forcedCounts: 'not-counted' }));
     await said('force', ...entry('003'));
-    expect((await exported('reference-csv')).stderr).toContain('1 participants are not counted');
+    expect((await exported('reference-csv')).stderr).toContain('1 participant is not counted');
     const out = join(newFolder(), 'sleep.csv');
     const { code, stdout, stderr } = await exported('reference-csv', '--out', out);
     expect(code, stderr).toBe(0);

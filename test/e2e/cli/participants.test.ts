@@ -253,13 +253,13 @@ describe('corrections that are not possible', () => {
     [
       'rename',
       ['--id', '001', '--to', '12', '--cause', 'entry'],
-      '--to "12" does not match the study\'s pattern \\d{3}|é+',
+      '--to "12" does not match this study\'s pattern \\d{3}|é+ (an id of this form: 111)',
     ],
     [
       'rename',
       ['--id', '001', '--to', 'e\u0301', '--cause', 'entry'],
       `--to "e\u0301" contains U+0301, which Unicode also writes in another way: send it in its composed form, NFC
-     --to "e\u0301" does not match the study's pattern \\d{3}|é+`,
+     --to "e\u0301" does not match this study's pattern \\d{3}|é+ (an id of this form: 111)`,
     ],
     [
       'rename',

@@ -213,7 +213,7 @@ describe('a participant of a live study on a terminal', () => {
 
   it('is corrected only when the answer is yes', async () => {
     const refused = voiding();
-    await refused.has('Void 1 (ineligible) in CHS JCOIN (live, 1 participants)? [y/N]');
+    await refused.has('Void 1 (ineligible) in CHS JCOIN (live, 1 participant)? [y/N]');
     refused.type('n\r');
     await refused.ended;
     expect(refused.output()).toContain('nothing was recorded');

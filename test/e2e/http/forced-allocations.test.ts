@@ -231,7 +231,11 @@ describe('an invalid entry', () => {
   it('is refused without the scope, and outside the limits of a key: 403', async () => {
     for (const key of [keys.edc, keys.blinded, keys.auditor])
       await expectRefused(force('new', {}, {}, key), 403, /scope/);
-    await expectRefused(force('new', { levels: DUPAGE }, {}, keys.cook), 403, /limited to other levels/);
+    await expectRefused(
+      force('new', { levels: DUPAGE }, {}, keys.cook),
+      403,
+      /limited to local_site = "11-Cook/,
+    );
     const id = newId();
     expect(await force(id, {}, {}, keys.cook)).toMatchObject({ status: 200, results: [{ id }] });
   });

@@ -118,13 +118,13 @@ const POST: Case[] = [
     'the restriction to levels, before the Idempotency-Key',
     () => ({ key: keys.cook, parameters: { ...sleep, ...DUPAGE }, headers: USED }),
     403,
-    /limited to other levels/,
+    /^This API key is limited to /,
   ],
   [
     'the restriction to levels, before a duplicate',
     () => ({ key: keys.cook, parameters: { ...sleep, ...DUPAGE, id: 'first' } }),
     403,
-    /limited to other levels/,
+    /^This API key is limited to /,
   ],
   [
     'the Idempotency-Key, before a duplicate',

@@ -239,7 +239,10 @@ describe('a key limited to certain levels', () => {
 
   it('cannot correct a participant into or out of its limits', () => {
     const trial = begun();
-    expect(trial.ask(site(DUPAGE, COOK))).toEqual({ type: 'outside-limits' });
+    expect(trial.ask(site(DUPAGE, COOK))).toEqual({
+      type: 'outside-limits',
+      limit: { factor: '9', levels: [DUPAGE] },
+    });
     expect(trial.ask({ ...site(COOK, DUPAGE), participantId: 'b' })).toEqual({ type: 'no-such-participant' });
   });
 
