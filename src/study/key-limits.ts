@@ -118,6 +118,23 @@ export function levelsWithin(where: readonly LevelLimit[] | undefined, factor: F
   return openLevels(factor).filter((level) => limits.every((limit) => isListed(limit, factor, level)));
 }
 
+/** The levels that a limit of a key lists, by their present names. */
+export function limitedLevels({ factor: name, levels }: LevelLimit, { factors }: Factors): string[] {
+  const factor = factors.find((one) => one.name === name);
+  return [...new Set(levels.map((level) => (factor ? levelNow(factor, level) : level)))];
+}
+
+/** Whether a key with these limits may know how many have a level. */
+export function isLevelWithin(
+  where: readonly LevelLimit[] | undefined,
+  { factor, level }: Level,
+  design: Factors,
+): boolean {
+  return (
+    !where || where.every((limit) => limit.factor !== factor || limitedLevels(limit, design).includes(level))
+  );
+}
+
 /** The levels of a key have the names that they had when it was issued. */
 function isListed({ levels }: LevelLimit, factor: Factor, level: string | undefined): boolean {
   return levels.some((listed) => levelNow(factor, listed) === level);

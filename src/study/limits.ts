@@ -1,7 +1,9 @@
 /** The limits of a study: how many participants it takes, overall and with each level. */
+import type { LevelLimit } from '../../events/access.ts';
 import type { Design } from '../../projections/design.ts';
 import { currentLevels, type Enrolled, fillsPlace } from '../../projections/enrolled.ts';
 import type { FullLimit } from './commands.ts';
+import { limitedLevels } from './key-limits.ts';
 
 type Limited = Pick<Design, 'limits' | 'policies' | 'factors'>;
 
@@ -56,4 +58,35 @@ export function fullLimit(filled: Filled, design: Limited, levels: readonly stri
 function appliesTo({ of }: FullLimit, { factors }: Limited, levels: readonly string[]): boolean {
   if (!of) return true;
   return levels[factors.findIndex(({ name }) => name === of.factor)] === of.level;
+}
+
+/** How many places there are to fill: those that are wanted, or those that there are at most. */
+export interface Goal {
+  readonly kind: 'target' | 'limit';
+  readonly places: number;
+}
+
+/**
+ * What the participants of a key are measured against; undefined if nobody has said. The target is for the whole study, and
+ * says nothing about some of its levels; these may have limits of their own.
+ * @param where limits of the key
+ */
+export function goalOf(
+  design: Pick<Design, 'target' | 'limits' | 'factors'>,
+  where: readonly LevelLimit[] | undefined,
+): Goal | undefined {
+  const { target, limits: { total, levels = [] } = {} } = design;
+  if (!where) {
+    if (target !== undefined) return { kind: 'target', places: target };
+    return total === undefined ? undefined : { kind: 'limit', places: total };
+  }
+  const [own, ...others] = where;
+  // Of several factors at once, nobody has said how many there may be.
+  if (!own || others.length > 0) return undefined;
+  const limits = limitedLevels(own, design).map(
+    (level) => levels.find((limit) => limit.factor === own.factor && limit.level === level)?.max,
+  );
+  const known = limits.filter((max) => max !== undefined);
+  if (known.length === 0 || known.length < limits.length) return undefined;
+  return { kind: 'limit', places: known.reduce((sum, max) => sum + max, 0) };
 }

@@ -1,7 +1,8 @@
 /** How a study has grown: counts of participants over time, by level and by treatment, for charts. */
 import type { LevelLimit } from '../../../events/access.ts';
 import type { Design } from '../../../projections/design.ts';
-import { currentLevels } from '../../../projections/enrolled.ts';
+import { currentLevels, type Enrolled } from '../../../projections/enrolled.ts';
+import { type HeadCount, HeadCounter } from '../../../projections/head-count.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import type { Lists } from './key-limits.ts';
 import { EXAMINED_AT_ONCE, withinLimits } from './matching.ts';
@@ -10,8 +11,7 @@ import { EXAMINED_AT_ONCE, withinLimits } from './matching.ts';
 export const MAX_POINTS = 200;
 
 /** The counts of some participants. */
-export interface Count {
-  readonly enrolled: number;
+export interface Count extends HeadCount {
   /** How many have each treatment, in the order of the design. */
   readonly byTreatment: readonly number[];
 }
@@ -49,21 +49,21 @@ export function evenlySpaced(length: number, most: number): number[] {
 }
 
 /** A `Count` while it grows. */
-class Counter implements Count {
-  enrolled = 0;
+class Counter {
+  readonly #heads = new HeadCounter();
   readonly byTreatment: number[];
 
   constructor(treatments: number) {
     this.byTreatment = Array<number>(treatments).fill(0);
   }
 
-  add(treatment: number): void {
-    this.enrolled++;
+  add(participant: Enrolled, treatment: number): void {
+    this.#heads.add(participant);
     this.byTreatment[treatment] = (this.byTreatment[treatment] ?? 0) + 1;
   }
 
   now(): Count {
-    return { enrolled: this.enrolled, byTreatment: this.byTreatment.slice() };
+    return { ...this.#heads.now(), byTreatment: this.byTreatment.slice() };
   }
 }
 
@@ -89,10 +89,10 @@ class Tally {
     const treatment = this.#indexes.get(participant.treatment);
     if (treatment === undefined)
       throw new Error('a participant with a treatment that the design does not have');
-    this.#all.add(treatment);
+    this.#all.add(participant, treatment);
     // Participants who came after a factor was retired have no level of it.
     for (const [i, level] of currentLevels(participant).entries())
-      this.#factors[i]?.levels.get(level)?.add(treatment);
+      this.#factors[i]?.levels.get(level)?.add(participant, treatment);
     const { sequence, at } = participant;
     if (isPoint) this.#points.push({ sequence, at, ...this.#all.now() });
   }

@@ -2,6 +2,7 @@
 import type { LevelLimit } from '../../../events/access.ts';
 import type { Design } from '../../../projections/design.ts';
 import { currentLevels } from '../../../projections/enrolled.ts';
+import { type HeadCount, HeadCounter } from '../../../projections/head-count.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { isWithin } from '../../study/key-limits.ts';
 import type { Lists } from './key-limits.ts';
@@ -35,4 +36,14 @@ export async function withinLimits(
   const all = inOrder.slice();
   if (!where) return all;
   return matching(all, (one) => isWithin(where, inForce, currentLevels(one)), all.length, lists);
+}
+
+/** Who of them counts for what. The list must not grow. */
+export async function counted(among: readonly Participant[], lists: Lists): Promise<HeadCount> {
+  const counter = new HeadCounter();
+  for (let from = 0; from < among.length; from += EXAMINED_AT_ONCE) {
+    if (from > 0) await lists.slice(() => undefined);
+    for (const participant of among.slice(from, from + EXAMINED_AT_ONCE)) counter.add(participant);
+  }
+  return counter.now();
 }

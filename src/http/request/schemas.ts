@@ -88,3 +88,22 @@ export const ParticipantId = z
     description:
       'The participant identifier, 1 to 128 characters. A new one must be in NFC, have no invisible characters, and not begin with `=`, `+`, `-` or `@`, because a spreadsheet would take it for a formula.',
   });
+
+/** Besides `enrolled`, which counts everybody in the list. */
+export const HEADS = {
+  voided: z.int().meta({ description: 'How many of them are voided' }),
+  filled: z.int().meta({
+    description:
+      'How many of them fill a place of the target and of the limits: all but those voided as duplicates or as never enrolled',
+  }),
+};
+
+export const GoalResult = z
+  .strictObject({
+    kind: z.enum(['target', 'limit']).meta({ description: '`limit`: there are no more places' }),
+    places: z.int(),
+  })
+  .meta({
+    description:
+      'What `filled` is measured against: the target of the study, or if it has none its limit. For a key that is limited to levels of one factor, the limits of these levels together. Absent if nobody has said how many there may be',
+  });

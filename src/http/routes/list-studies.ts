@@ -3,11 +3,12 @@ import { z } from 'zod';
 import type { ApiKey } from '../../../projections/access.ts';
 import { participants } from '../../../projections/participants.ts';
 import { STATUSES } from '../../study/acts.ts';
-import { withinLimits } from '../request/matching.ts';
+import { goalOf } from '../../study/limits.ts';
+import { counted, withinLimits } from '../request/matching.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { ProtocolResult, resultJson } from '../request/schemas.ts';
+import { GoalResult, HEADS, ProtocolResult, resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import { keyHandler, studiesFor, type VisibleStudy } from '../request/study-request.ts';
 import { SLICE } from '../request/study-view.ts';
@@ -30,7 +31,10 @@ export const StudiesResult = z.array(
       description:
         'How many participants the study has; for a key that is limited to some levels, within its limits. Absent if the study cannot be read',
     }),
-    target: z.int().optional(),
+    voided: HEADS.voided.optional(),
+    filled: HEADS.filled.optional(),
+    target: z.int().optional().meta({ description: 'Of the whole study' }),
+    goal: GoalResult.optional(),
     last_allocation_at: z.string().optional().meta({
       description: 'When the last of these participants was randomized',
     }),
@@ -47,7 +51,10 @@ const EXAMPLE: StudyShown[] = [
     since: '2027-03-02T09:14:00.120Z',
     protocol: { version: '2.0', date: '2027-01-10' },
     enrolled: 118,
+    voided: 3,
+    filled: 116,
     target: 300,
+    goal: { kind: 'target', places: 300 },
     last_allocation_at: '2027-03-01T14:02:11.871Z',
   },
 ];
@@ -96,12 +103,14 @@ async function shownTo(
   // When participants beyond the limits were randomized is not shown either.
   const known = await withinLimits(inOrder, where, design, limits.lists);
   const last = known.at(-1);
+  const goal = goalOf(design, where);
   return {
     ...{ study: name, mode, state: halt?.state ?? 'open' },
     ...(halt && { reason: halt.reason, since: halt.at }),
     ...(protocol && { protocol }),
-    enrolled: known.length,
+    ...(await counted(known, limits.lists)),
     ...(target !== undefined && { target }),
+    ...(goal && { goal }),
     ...(last && { last_allocation_at: last.at }),
   };
 }

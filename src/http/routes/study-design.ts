@@ -2,14 +2,15 @@
 
 import { z } from 'zod';
 import { type Design, type Factor, hasRatio, ratioOf } from '../../../projections/design.ts';
-import { currentLevels, fillsPlace } from '../../../projections/enrolled.ts';
+import { currentLevels } from '../../../projections/enrolled.ts';
+import { headCount } from '../../../projections/head-count.ts';
 import type { Participant } from '../../../projections/participants.ts';
 import { STATUSES } from '../../study/acts.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { ProtocolResult, resultJson } from '../request/schemas.ts';
+import { HEADS, ProtocolResult, resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import { studyHandler } from '../request/study-request.ts';
 
@@ -20,7 +21,9 @@ const Limit = z.strictObject({
   factor: z.string().optional().meta({ description: 'Absent for the limit of the whole study' }),
   level: z.string().optional(),
   max: z.int(),
-  enrolled: z.int().optional().meta({ description: 'Absent for a key that is limited to some levels' }),
+  enrolled: z.int().optional().meta({
+    description: 'How many fill a place. Absent for a key that is limited to some levels',
+  }),
 });
 
 /** The design in force, with its defaults written out. */
@@ -71,6 +74,8 @@ export const StudyDesignResult = z.strictObject({
   reason: z.string().optional().meta({ description: 'Why the study is not open' }),
   since: z.string().optional(),
   enrolled: z.int().optional().meta({ description: 'Absent for a key that is limited to some levels' }),
+  voided: HEADS.voided.optional(),
+  filled: HEADS.filled.optional(),
   limits: z.array(Limit),
   imported: z
     .strictObject({
@@ -88,8 +93,10 @@ const EXAMPLE: StudyDesignResult = {
   mode: 'live',
   state: 'open',
   enrolled: 118,
+  voided: 3,
+  filled: 116,
   limits: [
-    { max: 300, enrolled: 118 },
+    { max: 300, enrolled: 116 },
     { factor: 'local_site', level: '30-Dupage County', max: 40, enrolled: 21 },
   ],
   design: {
@@ -147,13 +154,12 @@ export function getStudyDesign(services: Services) {
     const inForce = request.design();
     // A key that is limited to a site does not learn how many the others have.
     const { inOrder } = request.participants;
-    const enrolled = key.where ? undefined : inOrder.length;
     const shown: StudyDesignResult = {
       mode: configuration.mode,
       state: halt?.state ?? 'open',
       ...(halt && { reason: halt.reason, since: halt.at }),
-      ...(enrolled !== undefined && { enrolled }),
-      limits: limitsOf(inForce, key.where ? undefined : inOrder.filter(fillsPlace)),
+      ...(!key.where && headCount(inOrder)),
+      limits: limitsOf(inForce, key.where ? undefined : inOrder),
       ...(imported &&
         !key.where && {
           imported: {
@@ -169,17 +175,18 @@ export function getStudyDesign(services: Services) {
   });
 }
 
-/** @param placed participants who count against the limits; undefined if the key may not know how many there are */
+/** @param all participants; undefined if the key may not know how many there are */
 function limitsOf(
   { limits: { total, levels = [] } = {}, factors }: Design,
-  placed: readonly Participant[] | undefined,
+  all: readonly Participant[] | undefined,
 ): StudyDesignResult['limits'] {
+  const among = (some: readonly Participant[]) => ({ enrolled: headCount(some).filled });
   const withLevel = (factor: string, level: string) => {
     const index = factors.findIndex(({ name }) => name === factor);
-    return placed && { enrolled: placed.filter((one) => currentLevels(one)[index] === level).length };
+    return all && among(all.filter((one) => currentLevels(one)[index] === level));
   };
   return [
-    ...(total === undefined ? [] : [{ max: total, ...(placed && { enrolled: placed.length }) }]),
+    ...(total === undefined ? [] : [{ max: total, ...(all && among(all)) }]),
     ...levels.map(({ factor, level, max }) => ({ factor, level, max, ...withLevel(factor, level) })),
   ];
 }

@@ -7,7 +7,7 @@ import { Act, idempotent } from '../parts/act.tsx';
 import type { StudyDesign } from '../parts/design-query.ts';
 import { type Filled, Selection, TextLine } from '../parts/fields.tsx';
 import { factorName } from '../parts/record.ts';
-import { useEnrolled } from './design.tsx';
+import { useFilled } from './design.tsx';
 import styles from './manage.module.css';
 import { ApprovalFields, approvalsOf, ReasonField, useStudyAct } from './parts.tsx';
 
@@ -227,9 +227,9 @@ function same(one: readonly Limit[], other: readonly Limit[]): boolean {
 }
 
 /** What a change means, with the numbers that this key may know. */
-function useChangeText(study: string, { enrolled: all }: StudyDesign) {
+function useChangeText(study: string, { filled: all }: StudyDesign) {
   const { t } = useTranslation();
-  const enrolledWith = useEnrolled(study);
+  const enrolledWith = useFilled(study);
   return (change: Change) => {
     switch (change.kind) {
       case 'level-added':

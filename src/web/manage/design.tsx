@@ -9,7 +9,7 @@ import styles from './manage.module.css';
 
 export function Design({ study, inForce }: { study: string; inForce: StudyDesign }) {
   const { t } = useTranslation();
-  const { limits, design } = inForce;
+  const { limits, design, enrolled = 0, voided = 0, filled } = inForce;
   const total = limits.find(({ factor }) => factor === undefined);
   return (
     <>
@@ -43,11 +43,15 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
         {design.target !== undefined && (
           <>
             <dt>{t('manage.target')}</dt>
-            <dd>{design.target}</dd>
+            <dd>
+              {filled !== undefined && `${filled} / `}
+              {design.target}
+            </dd>
           </>
         )}
       </dl>
       <Levels study={study} inForce={inForce} />
+      {voided > 0 && <p className="soft">{t('manage.whoCounts', { enrolled, voided })}</p>}
     </>
   );
 }
@@ -55,7 +59,7 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
 /** Each level: whether it takes participants, how many it has, and its limit. */
 function Levels({ study, inForce: { limits, design } }: { study: string; inForce: StudyDesign }) {
   const { t } = useTranslation();
-  const enrolled = useEnrolled(study);
+  const filled = useFilled(study);
   return (
     <div className="scroll">
       <table>
@@ -80,7 +84,7 @@ function Levels({ study, inForce: { limits, design } }: { study: string; inForce
                   <td>
                     <Chip tone={state === 'takes' ? 'ok' : 'warn'}>{t(`manage.${state}`)}</Chip>
                   </td>
-                  <td className="number">{enrolled(factor, name)}</td>
+                  <td className="number">{filled(factor, name)}</td>
                   <td className="number">{limit?.max}</td>
                 </tr>
               );
@@ -92,9 +96,9 @@ function Levels({ study, inForce: { limits, design } }: { study: string; inForce
   );
 }
 
-/** How many participants have a level now; undefined while it is not known. */
-export function useEnrolled(study: string) {
+/** How many participants with a level fill a place now; undefined while that is not known, or not for the key to know. */
+export function useFilled(study: string) {
   const { data } = useQuery(enrolmentQuery(study));
   return (factor: string, level: string) =>
-    data?.levels.find((one) => one.factor === factor && one.level === level)?.enrolled;
+    data?.levels.find((one) => one.factor === factor && one.level === level)?.filled;
 }

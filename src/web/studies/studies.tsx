@@ -9,6 +9,7 @@ import { address } from '../parts/place.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { StateChip, TestChip } from '../parts/study-chips.tsx';
 import { When } from '../parts/when.tsx';
+import { useProgressText } from '../session/progress.tsx';
 import { studiesQuery } from '../session/studies-query.ts';
 
 export function Studies() {
@@ -36,11 +37,13 @@ function StudyCard({
   state,
   reason,
   since,
-  enrolled,
-  target,
+  filled,
+  goal,
   last_allocation_at,
 }: Schemas['Studies'][number]) {
   const { t } = useTranslation();
+  const progressText = useProgressText();
+  const text = filled !== undefined && progressText({ filled, goal });
   return (
     <article className="card">
       <div className="head">
@@ -49,17 +52,9 @@ function StudyCard({
         </h2>
         <TestChip mode={mode} />
         <StateChip state={state} />
-        {enrolled !== undefined && (
-          <span className="right number">
-            {target === undefined
-              ? t('studies.enrolled', { count: enrolled })
-              : t('studies.enrolledOf', { enrolled, target })}
-          </span>
-        )}
+        {text && <span className="right number">{text}</span>}
       </div>
-      {enrolled !== undefined && target !== undefined && (
-        <progress value={enrolled} max={target} aria-label={t('studies.enrolledOf', { enrolled, target })} />
-      )}
+      {text && goal && <progress value={filled} max={goal.places} aria-label={text} />}
       {reason !== undefined && (
         <p>
           {since !== undefined && (

@@ -14,7 +14,7 @@ import { factorName } from '../parts/record.ts';
 import { Scroll } from '../parts/scroll.tsx';
 import { useNarrow } from '../parts/use-narrow.ts';
 import { dayText, localeOf } from '../parts/when.tsx';
-import { useSession } from '../session/session.tsx';
+import { useProgressText } from '../session/progress.tsx';
 import { useLanguage } from '../words/index.ts';
 import style from './page.module.css';
 import type { Enrolment, StudyArm } from './queries.ts';
@@ -36,7 +36,9 @@ export function Figures({ summary }: { summary: Schemas['Studies'][number] }) {
       {enrolment ? <EnrolmentCard enrolment={enrolment} summary={summary} /> : !error && <Waiting />}
       {enrolment?.treatments &&
         (arms ? <BalanceCard study={study} enrolment={enrolment} arms={arms} /> : <Waiting />)}
-      {enrolment && !enrolment.treatments && firstFactor && <LevelCard {...firstFactor} arms={undefined} />}
+      {enrolment && !enrolment.treatments && firstFactor && (
+        <LevelCard {...firstFactor} arms={undefined} voided={enrolment.voided} />
+      )}
       {!enrolment && !error && <Waiting />}
     </div>
   );
@@ -52,7 +54,7 @@ export function LevelTables({ study }: { study: string }) {
   return (
     <div className={`grid ${arms ? '' : style.figures}`}>
       {shown.map((factor) => (
-        <LevelCard key={factor.factor} {...factor} arms={arms} />
+        <LevelCard key={factor.factor} {...factor} arms={arms} voided={enrolment.voided} />
       ))}
     </div>
   );
@@ -85,7 +87,7 @@ function Figure({ title, finding, children }: FigureProps) {
 }
 
 function EnrolmentCard({
-  enrolment: { enrolled, points, target: wanted },
+  enrolment,
   summary: { state, since },
 }: {
   enrolment: Enrolment;
@@ -94,13 +96,8 @@ function EnrolmentCard({
   const { t } = useTranslation();
   const { language } = useLanguage();
   const isNarrow = useNarrow();
-  const { limits } = useSession();
-  // The target is for the whole study. Nobody said how many are wanted of some of its levels.
-  const target = limits.length === 0 ? wanted : undefined;
-  const finding =
-    target === undefined
-      ? t('study.enrolmentFinding', { count: enrolled })
-      : t('study.enrolmentFindingOf', { enrolled, target });
+  const { points, goal } = enrolment;
+  const finding = useProgressText()(enrolment);
   const day = (at: string) => dayText(at, language);
   const [first, last] = [points[0], points.at(-1)];
   const full =
@@ -111,9 +108,9 @@ function EnrolmentCard({
     <Figure title={t('study.enrolment')} finding={full}>
       <EnrolmentChart
         {...(isNarrow ? NARROW : WIDE)}
-        points={points}
-        target={target}
-        targetLabel={target === undefined ? undefined : t('study.target', { target })}
+        points={points.map(({ at, filled }) => ({ at, enrolled: filled }))}
+        target={goal?.places}
+        targetLabel={goal && t(`study.goal.${goal.kind}`, { places: goal.places })}
         until={state === 'closed' && since !== undefined ? since : new Date().toISOString()}
         alternative={full}
         language={localeOf(language)}
@@ -220,7 +217,8 @@ function BalanceCard({ study, enrolment, arms }: BalanceCardProps) {
           {difference === 0 || !most || !fewest
             ? t('study.balanced')
             : t('study.balanceFinding', { difference, most: most.name, fewest: fewest.name })}{' '}
-          {open.some(({ share }) => share !== 1) && t('study.perShare')}
+          {open.some(({ share }) => share !== 1) && t('study.perShare')}{' '}
+          {enrolment.voided > 0 && t('study.withVoided')}
         </>
       }
     >
@@ -260,10 +258,12 @@ function Swatch({ colour }: { colour: string }) {
 const FEW_LEVELS = 12;
 
 interface LevelCardProps extends FactorCounts {
+  /** How many in the list are voided. */
+  readonly voided: number;
   readonly arms: readonly StudyArm[] | undefined;
 }
 
-function LevelCard({ factor, levels, arms }: LevelCardProps) {
+function LevelCard({ factor, levels, arms, voided }: LevelCardProps) {
   const { t } = useTranslation();
   const [isWhole, setWhole] = useState(false);
   const most = Math.max(...levels.map(({ enrolled }) => enrolled));
@@ -306,6 +306,7 @@ function LevelCard({ factor, levels, arms }: LevelCardProps) {
           </tbody>
         </table>
       </Scroll>
+      {voided > 0 && <p className="soft">{t('study.withVoided')}</p>}
       {levels.length > FEW_LEVELS && (
         <Button className="link" onPress={() => setWhole(!isWhole)}>
           {isWhole ? t('study.showFewer') : t('study.showAll', { count: levels.length })}

@@ -5,26 +5,29 @@ import { useTranslation } from 'react-i18next';
 import { largestDifference } from '../../charts/series.ts';
 import type { Schemas } from '../api/client.ts';
 import { When } from '../parts/when.tsx';
-import { useScope, useSession } from '../session/session.tsx';
+import { useProgress } from '../session/progress.tsx';
+import { useScope } from '../session/session.tsx';
 import style from './page.module.css';
 import { codeBreaksQuery } from './queries.ts';
 import { useArms, useEnrolment } from './use-enrolment.ts';
 
 export function Tiles({ summary }: { summary: Schemas['Studies'][number] }) {
   const { t } = useTranslation();
-  const { study, enrolled, target, last_allocation_at } = summary;
-  const { limits } = useSession();
+  const { study, enrolled = 0, voided = 0, filled, last_allocation_at } = summary;
+  const progress = useProgress();
   const isReader = useScope('read', 'blinded');
   const maySeeCodeBreaks = useScope('read', 'blinded', 'audit');
-  const levels = limits.flatMap((limit) => limit.levels).join(', ');
   return (
     <section className={`grid ${style.tiles}`} aria-label={t('study.tiles')}>
-      <Tile label={levels === '' ? t('study.enrolled') : t('study.enrolledWithin', { levels })}>
-        {enrolled}
-        {/* The target is for the whole study, and says nothing about some of its levels. */}
-        {target !== undefined && levels === '' && (
-          <span className="soft"> {t('study.ofTarget', { target })}</span>
-        )}
+      <Tile
+        label={
+          <>
+            {progress.who}
+            {voided > 0 && <small>{t('study.listed', { enrolled, voided })}</small>}
+          </>
+        }
+      >
+        {filled} <span className="soft">{progress.of(summary)}</span>
       </Tile>
       <Tile label={t('study.lastAllocation')}>
         {last_allocation_at === undefined ? t('study.nobodyYet') : <When at={last_allocation_at} />}
@@ -35,7 +38,7 @@ export function Tiles({ summary }: { summary: Schemas['Studies'][number] }) {
   );
 }
 
-function Tile({ label, children }: { label: string; children: ReactNode }) {
+function Tile({ label, children }: { label: ReactNode; children: ReactNode }) {
   return (
     <div className="card tile">
       <strong>{children}</strong>

@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { designQuery } from '../parts/design-query.ts';
 import { enrolmentQuery } from '../parts/enrolment-query.ts';
-import { useSession } from '../session/session.tsx';
 import { armsOf, type Enrolment, type StudyArm } from './queries.ts';
 
 export function useEnrolment(study: string) {
@@ -26,14 +25,12 @@ export interface FactorCounts {
 /** In the order of the configuration, like the levels of each; without levels that the key may not know of. */
 export function useFactors(study: string): readonly FactorCounts[] {
   const { data: enrolment } = useEnrolment(study);
-  const { limits } = useSession();
   return useMemo(() => {
-    const mayKnow = (one: Enrolment['levels'][number]) =>
-      limits.every(({ factor, levels }) => factor !== one.factor || levels.includes(one.level));
-    const known = enrolment?.levels.filter(mayKnow) ?? [];
+    // The service counts only for levels that the key may know of.
+    const known = enrolment?.levels.filter(({ filled }) => filled !== undefined) ?? [];
     return [...new Set(known.map(({ factor }) => factor))].map((factor) => ({
       factor,
       levels: known.filter((one) => one.factor === factor),
     }));
-  }, [enrolment, limits]);
+  }, [enrolment]);
 }

@@ -50,13 +50,15 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
+const NOBODY = { enrolled: 0, voided: 0, filled: 0 };
+
 describe('the enrolment of a study', () => {
   it('is empty at first', async () => {
     const { results } = await enrolment(keys.edc, 'Ward');
     expect(results).toEqual({
-      ...{ enrolled: 0, treatments: { Left: 0, Right: 0 }, points: [] },
+      ...{ ...NOBODY, treatments: { Left: 0, Right: 0 }, points: [] },
       levels: ['a', 'b'].map((one) => ({
-        ...{ factor: 'ward', level: one, enrolled: 0 },
+        ...{ factor: 'ward', level: one, ...NOBODY },
         treatments: { Left: 0, Right: 0 },
       })),
     });
@@ -82,16 +84,19 @@ describe('the enrolment of a study', () => {
     const times = storedLog(data).flatMap(({ record }) =>
       record.type === 'ParticipantRandomized' ? [record.at] : [],
     );
-    expect(answer.results).toMatchObject({ target: 300, enrolled: 4, treatments: byTreatment(listed) });
+    const heads = { enrolled: 4, voided: 1, filled: 3 };
+    const goal = { kind: 'target', places: 300 };
+    expect(answer.results).toMatchObject({ target: 300, goal, ...heads, treatments: byTreatment(listed) });
     expect(answer.results.points).toEqual(
       listed.map((_, i) => ({
         ...{ sequence: i + 1, at: times.slice(-4)[i], enrolled: i + 1 },
+        ...{ voided: i < 1 ? 0 : 1, filled: Math.max(i, 1) },
         treatments: byTreatment(listed.slice(0, i + 1)),
       })),
     );
     const female = listed.filter(({ f_sex }) => f_sex === 'Female');
     expect(level(answer, 'Female')).toEqual({
-      ...{ factor: 'sex', level: 'Female', enrolled: 2 },
+      ...{ factor: 'sex', level: 'Female', enrolled: 2, voided: 0, filled: 2 },
       treatments: byTreatment(female),
     });
     const revision = (await list('Sleep')).headers.get('urn-revision');
@@ -113,9 +118,13 @@ describe('the enrolment of a study', () => {
 
   it('counts only the participants that a limited key can see', async () => {
     const answer = await enrolment(keys.cook);
-    expect(answer.results).toMatchObject({ enrolled: 3 });
+    expect(answer.results).toMatchObject({ enrolled: 3, voided: 1, filled: 2 });
+    // Nobody has said how many are wanted at this site.
+    expect(answer.results).not.toHaveProperty('goal');
     expect(answer.results.points.map(({ sequence }: { sequence: number }) => sequence)).toEqual([1, 2, 4]);
-    expect(level(answer, DUPAGE.local_site)).toMatchObject({ enrolled: 0 });
+    expect(level(answer, DUPAGE.local_site)).toEqual({
+      ...{ factor: 'local_site', level: DUPAGE.local_site, enrolled: 0 },
+    });
     // A request with another key in between gets different counts.
     expect((await enrolment(keys.blinded)).results.enrolled).toBe(4);
     expect((await enrolment(keys.cook)).results.enrolled).toBe(3);
@@ -191,7 +200,7 @@ describe('reading the enrolment', () => {
     const { Enrolment, StudyConfiguration } = document.components.schemas;
     const { results } = await enrolment(keys.edc);
     expect(Object.keys(results).toSorted()).toEqual(Object.keys(Enrolment.properties).toSorted());
-    expect(Enrolment.required).toEqual(['enrolled', 'points', 'levels']);
+    expect(Enrolment.required).toEqual(['enrolled', 'voided', 'filled', 'points', 'levels']);
     expect(Enrolment.properties.treatments).toMatchObject({
       type: 'object',
       additionalProperties: { type: 'integer' },

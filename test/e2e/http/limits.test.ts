@@ -74,7 +74,7 @@ it('the design shows how far the limits are reached, but not to a key of one sit
   expect(results).toMatchObject({
     mode: 'live',
     state: 'open',
-    enrolled: 4,
+    ...{ enrolled: 4, voided: 0, filled: 4 },
     limits: [
       { max: 4, enrolled: 4 },
       { factor: 'site', level: 'x', max: 2, enrolled: 2 },
@@ -89,7 +89,7 @@ it('the design shows how far the limits are reached, but not to a key of one sit
   expect(text).not.toContain('seed');
   const { results: atSite } = await show(keys.site);
   expect(atSite.limits).toEqual([{ max: 4 }, { factor: 'site', level: 'x', max: 2 }]);
-  expect(atSite).not.toHaveProperty('enrolled');
+  for (const name of ['enrolled', 'voided', 'filled']) expect(atSite).not.toHaveProperty(name);
   expect((await show(keys.manager)).status).toBe(403);
 });
 

@@ -16,6 +16,8 @@ const STUDIES = TRIALS.replace(
 );
 const OF_COOK = ['--where', `local_site=${COOK.local_site}`, '--force'];
 
+const NOBODY = { enrolled: 0, voided: 0, filled: 0 };
+
 describe('the studies of a key', () => {
   const data = newFolder();
   let service: Service;
@@ -43,10 +45,11 @@ describe('the studies of a key', () => {
     const { results, headers } = await studies(keys.edc);
     expect(results.map(({ study }: { study: string }) => study)).toEqual(NAMES);
     expect(results[0]).toEqual({
-      ...{ study: 'Sleep', mode: 'test', state: 'open', enrolled: 0, target: 300 },
+      ...{ study: 'Sleep', mode: 'test', state: 'open', ...NOBODY, target: 300 },
+      goal: { kind: 'target', places: 300 },
       protocol: { version: '2.0', date: '2027-01-10' },
     });
-    expect(results[1]).toEqual({ study: 'Ward', mode: 'test', state: 'open', enrolled: 0 });
+    expect(results[1]).toEqual({ study: 'Ward', mode: 'test', state: 'open', ...NOBODY });
     // These headers belong to a single study.
     expect([headers.get('urn-revision'), headers.get('urn-mode')]).toEqual([null, null]);
   });
@@ -67,10 +70,13 @@ describe('the studies of a key', () => {
     const { enrolled } = (
       await ask(service.url, '/study_design', { key: keys.edc, parameters: { study: 'Sleep' } })
     ).results;
-    expect(await sleep(keys.edc)).toMatchObject({ enrolled, last_allocation_at: third });
+    const heads = { enrolled, voided: 1, filled: 2, goal: { kind: 'target', places: 300 } };
+    expect(await sleep(keys.edc)).toMatchObject({ ...heads, last_allocation_at: third });
     expect(await sleep(keys.desk)).toMatchObject({ enrolled: 3, last_allocation_at: third });
     // A key for one site does not see the times of other sites.
-    expect(await sleep(keys.cook)).toMatchObject({ enrolled: 2, last_allocation_at: second });
+    const atCook = await sleep(keys.cook);
+    expect(atCook).toMatchObject({ enrolled: 2, voided: 1, filled: 1, last_allocation_at: second });
+    expect(atCook).not.toHaveProperty('goal');
     expect((await studies(keys.cook)).text).not.toContain(third);
   });
 

@@ -92,7 +92,7 @@ describeInBrowser('signing in', () => {
     await page.getByRole('heading', { name: 'Studien', level: 1 }).waitFor();
     await page.getByRole('link', { name: 'Ward' }).waitFor();
     expect(await page.getByRole('listitem').allInnerTexts()).toEqual([
-      expect.stringContaining('1 eingeschlossen'),
+      expect.stringContaining('1 eingeschlossen an a'),
     ]);
     expect(await page.getByRole('banner').innerText()).toContain('nur a');
     const isTooWide = await page.evaluate<boolean>(

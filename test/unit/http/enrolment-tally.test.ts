@@ -46,19 +46,33 @@ describe('tallied', () => {
     const tally = await tallied(DESIGN, LIST, undefined, lists);
     expect(tally).toMatchObject({
       treatments: DESIGN.treatments,
-      enrolled: 3,
+      ...{ enrolled: 3, voided: 1, filled: 2 },
       byTreatment: on({ [A]: 1, [B]: 2 }),
     });
     expect(tally.points).toEqual([
-      { sequence: 1, at: 'at 1', enrolled: 1, byTreatment: on({ [B]: 1 }) },
-      { sequence: 2, at: 'at 2', enrolled: 2, byTreatment: on({ [A]: 1, [B]: 1 }) },
-      { sequence: 4, at: 'at 4', enrolled: 3, byTreatment: on({ [A]: 1, [B]: 2 }) },
+      { sequence: 1, at: 'at 1', enrolled: 1, voided: 0, filled: 1, byTreatment: on({ [B]: 1 }) },
+      { sequence: 2, at: 'at 2', enrolled: 2, voided: 1, filled: 1, byTreatment: on({ [A]: 1, [B]: 1 }) },
+      { sequence: 4, at: 'at 4', enrolled: 3, voided: 1, filled: 2, byTreatment: on({ [A]: 1, [B]: 2 }) },
     ]);
     const counted = tally.levels.filter(({ enrolled }) => enrolled > 0);
     expect(counted).toEqual([
-      { factor: sex?.name, level: male, enrolled: 1, byTreatment: on({ [B]: 1 }) },
-      { factor: sex?.name, level: female, enrolled: 2, byTreatment: on({ [A]: 1, [B]: 1 }) },
-      { factor: site?.name, level: cook, enrolled: 2, byTreatment: on({ [A]: 1, [B]: 1 }) },
+      { factor: sex?.name, level: male, enrolled: 1, voided: 0, filled: 1, byTreatment: on({ [B]: 1 }) },
+      {
+        factor: sex?.name,
+        level: female,
+        enrolled: 2,
+        voided: 1,
+        filled: 1,
+        byTreatment: on({ [A]: 1, [B]: 1 }),
+      },
+      {
+        factor: site?.name,
+        level: cook,
+        enrolled: 2,
+        voided: 1,
+        filled: 1,
+        byTreatment: on({ [A]: 1, [B]: 1 }),
+      },
     ]);
     const names = CONFIGURATION.factors.flatMap(({ name, levels }) => levels.map((level) => [name, level]));
     expect(tally.levels.map(({ factor, level }) => [factor, level])).toEqual(names);
@@ -77,11 +91,12 @@ describe('tallied', () => {
     const counting = tallied(DESIGN, long, undefined, lists);
     long.push(participant(6002, A, [male, cook]));
     const { enrolled, points, levels } = await counting;
+    const all = { enrolled: 6001, voided: 0, filled: 6001 };
     expect([enrolled, points.length, points.at(-1)]).toEqual([
       ...[
         6001,
         MAX_POINTS,
-        { sequence: 6001, at: 'at 6001', enrolled: 6001, byTreatment: on({ [A]: 3000, [B]: 3001 }) },
+        { sequence: 6001, at: 'at 6001', ...all, byTreatment: on({ [A]: 3000, [B]: 3001 }) },
       ],
     ]);
     for (const point of points) expect(point.enrolled).toBe(point.sequence);

@@ -67,5 +67,8 @@ export const common = {
     importing: 'Übernahme läuft',
     unreadable: 'nicht lesbar',
   },
+  of: { target: 'von {{places}}', limit: 'von höchstens {{places}}' },
+  enrolled: 'eingeschlossen',
+  enrolledAt: 'eingeschlossen an {{levels}}',
   mode: { test: 'TEST', live: 'Echtbetrieb' },
 } as const;

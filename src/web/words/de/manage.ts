@@ -85,6 +85,8 @@ export const manage = {
   level: 'Ausprägung',
   enrolled: 'Teilnehmer',
   limit: 'Grenze',
+  whoCounts:
+    '{{enrolled}} in der Liste, davon {{voided}} annulliert. Wer zweimal randomisiert oder nie eingeschlossen wurde, zählt hier nicht.',
   levelState: 'Zustand',
   takes: 'offen',
   closedLevel: 'geschlossen',

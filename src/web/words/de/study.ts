@@ -13,9 +13,7 @@ export const study = {
   since: 'seit',
 
   tiles: 'Kurz gefasst',
-  ofTarget: 'von {{target}}',
-  enrolled: 'eingeschlossen',
-  enrolledWithin: 'eingeschlossen an {{levels}}',
+  listed: '{{enrolled}} in der Liste, davon {{voided}} annulliert',
   lastAllocation: 'letzte Zuteilung',
   nobodyYet: 'noch niemand',
   largestDifference: 'größter Unterschied zwischen den Armen',
@@ -34,11 +32,9 @@ export const study = {
   },
 
   enrolment: 'Einschluss',
-  enrolmentFinding_one: '{{count}} eingeschlossen',
-  enrolmentFinding_other: '{{count}} eingeschlossen',
-  enrolmentFindingOf: '{{enrolled}} von {{target}} eingeschlossen',
   enrolmentSince: '{{finding}}, der erste am {{first}}, der letzte am {{last}}',
-  target: 'Ziel {{target}}',
+  goal: { target: 'Ziel {{places}}', limit: 'höchstens {{places}}' },
+  withVoided: 'Alle in der Liste, auch Annullierte.',
   balance: 'Gleichgewicht im Verlauf',
   balanceFinding: '{{difference}} zwischen {{most}} und {{fewest}}',
   balanceAlternative:

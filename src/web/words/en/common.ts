@@ -64,5 +64,8 @@ export const common = {
     importing: 'importing',
     unreadable: 'cannot be read',
   },
+  of: { target: 'of {{places}}', limit: 'of at most {{places}}' },
+  enrolled: 'enrolled',
+  enrolledAt: 'enrolled at {{levels}}',
   mode: { test: 'TEST', live: 'live' },
 } as const;

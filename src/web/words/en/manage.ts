@@ -83,6 +83,8 @@ export const manage = {
   level: 'Level',
   enrolled: 'Participants',
   limit: 'Limit',
+  whoCounts:
+    '{{enrolled}} in the list, {{voided}} of them void. Whoever was randomized twice or never enrolled fills no place here.',
   levelState: 'State',
   takes: 'open',
   closedLevel: 'closed',

@@ -13,9 +13,7 @@ export const study = {
   since: 'since',
 
   tiles: 'At a glance',
-  ofTarget: 'of {{target}}',
-  enrolled: 'enrolled',
-  enrolledWithin: 'enrolled at {{levels}}',
+  listed: '{{enrolled}} in the list, {{voided}} of them void',
   lastAllocation: 'last allocation',
   nobodyYet: 'nobody yet',
   largestDifference: 'largest difference between arms',
@@ -34,11 +32,9 @@ export const study = {
   },
 
   enrolment: 'Enrolment',
-  enrolmentFinding_one: '{{count}} enrolled',
-  enrolmentFinding_other: '{{count}} enrolled',
-  enrolmentFindingOf: '{{enrolled}} of {{target}} enrolled',
   enrolmentSince: '{{finding}}, the first on {{first}}, the last on {{last}}',
-  target: 'target {{target}}',
+  goal: { target: 'target {{places}}', limit: 'at most {{places}}' },
+  withVoided: 'Everybody in the list, also those who are void.',
   balance: 'Balance over time',
   balanceFinding: '{{difference}} between {{most}} and {{fewest}}',
   balanceAlternative:
