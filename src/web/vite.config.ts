@@ -34,6 +34,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: 'es2022',
     reportCompressedSize: false,
+    // It takes its time to compress, which is no news on a slow machine.
+    rolldownOptions: { checks: { pluginTimings: false } },
   },
   logLevel: 'warn',
 });
