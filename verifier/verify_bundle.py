@@ -32,10 +32,11 @@ import json
 import math
 import os
 import re
+import struct
 import sys
 import unicodedata
 import uuid
-import zipfile
+import zlib
 from dataclasses import dataclass, field
 from typing import (
     IO,
@@ -137,62 +138,240 @@ OTHER_FILES = (
 )
 
 
+MANIFEST_BYTES = 2**20
+WHOLE_BYTES = 2**26  # of any other file that is read as a whole, and of a line of records
+DIRECTORY_BYTES = 2**20
+FILES = 1000
+PARTS = 4_000_000  # lists, objects, members, lines: small texts of many parts fill the memory
+NESTED = 100
+
+
+class Entry(NamedTuple):
+    """A file in the archive, as the directory of the archive has it."""
+
+    path: str
+    method: int  # 0: stored, 8: deflated
+    checksum: int
+    packed: int  # bytes in the archive
+    size: int
+    offset: int
+    most: int  # where it must end at the latest: there the directory begins
+
+
 @dataclass
 class Bundle:
-    archive: zipfile.ZipFile
-    content: str
-    study_stream: str
-    listed: List[Tuple[str, str]]  # path and SHA-256 of each file in manifest.json
+    archive: IO[bytes]
+    entries: List[Entry]
+    content: str = ""
+    study_stream: str = ""
+    listed: List[Tuple[str, str]] = field(default_factory=list)  # path and SHA-256
 
     def streams(self) -> List[str]:
         return ["log", "access", self.study_stream]
 
-    def read(self, path: str) -> bytes:
-        return self.archive.read(path) if path in self.archive.namelist() else b""
+    def paths(self) -> List[str]:
+        return [each.path for each in self.entries]
 
-    def lines(self, stream: str) -> Any:
+    def pieces(self, path: str) -> Iterator[bytes]:
+        """The bytes of a file, which may be larger than memory; none if it is missing."""
+        entries = [each for each in self.entries if each.path == path]
+        return unpack(self.archive, entries[-1]) if entries else iter(())
+
+    def read(self, path: str, most: int = WHOLE_BYTES) -> bytes:
+        found, size = [], 0
+        for piece in self.pieces(path):
+            found.append(piece)
+            size += len(piece)
+            if size > most:
+                raise NothingVerified(f"{path} has more than {most} bytes")
+        data = b"".join(found)
+        refuse_many_parts(path, data)
+        return data
+
+    def lines(self, stream: str) -> Iterator[bytes]:
         """The lines of a file of records, with their line feeds."""
         path = records_file(stream)
-        return self.archive.open(path) if path in self.archive.namelist() else []
+        begun: List[bytes] = []
+        for piece in self.pieces(path):
+            *ended, rest = piece.split(b"\n")
+            for end in ended:
+                line = b"".join([*begun, end, b"\n"])
+                refuse_many_parts(f"a line of {path}", line)
+                yield line
+                begun = []
+            begun.append(rest)
+            if sum(map(len, begun)) > WHOLE_BYTES:
+                raise NothingVerified(f"{path} has a line of more than {WHOLE_BYTES} bytes")
+        rest = b"".join(begun)
+        refuse_many_parts(f"a line of {path}", rest)
+        if rest:
+            yield rest
 
 
 def records_file(stream: str) -> str:
     return f"records/{stream}.txt"
 
 
+def refuse_many_parts(what: str, data: bytes) -> None:
+    if len(data) > PARTS and sum(map(data.count, (b"[", b"{", b",", b"\n"))) > PARTS:
+        raise NothingVerified(f"{what} has more than {PARTS} parts")
+
+
+def expect_archive(why: str, is_so: bool) -> None:
+    if not is_so:
+        raise NothingVerified(f"it is not a complete zip archive: {why}")
+
+
+def read_exactly(archive: IO[bytes], offset: int, size: int) -> bytes:
+    archive.seek(offset)
+    data = archive.read(size)
+    expect_archive("it is shorter than its directory says", len(data) == size)
+    return data
+
+
+def read_directory(archive: IO[bytes]) -> List[Entry]:
+    """An archive can be read in several ways. This reads only those that say one thing."""
+    archive_size = archive.seek(0, os.SEEK_END)
+    expect_archive("it is too short", archive_size >= 22)
+    end = struct.unpack("<4sHHHHLLH", read_exactly(archive, archive_size - 22, 22))
+    signature, disk, first_disk, count_here, count, size, offset, comment = end
+    is_one_disk = disk == first_disk == 0 and count_here == count
+    is_last = offset + size + 22 == archive_size and comment == 0
+    is_end = signature == b"PK\x05\x06" and is_one_disk and is_last
+    expect_archive("it does not end with its directory", is_end)
+    expect_archive(f"it holds more than {FILES} files", count <= FILES)
+    expect_archive("its directory is too long", size <= DIRECTORY_BYTES)
+    directory, entries = read_exactly(archive, offset, size), []
+    while len(entries) < count:
+        expect_archive("its directory is damaged", directory[:4] == b"PK\x01\x02")
+        expect_archive("its directory is damaged", len(directory) >= 46)
+        flags, method, _, _, checksum, packed, unpacked = struct.unpack("<4H3L", directory[8:28])
+        name, extra, comment = struct.unpack("<3H", directory[28:34])
+        (start,) = struct.unpack("<L", directory[42:46])
+        path = directory[46 : 46 + name].decode("latin-1")
+        is_whole = len(directory) >= 46 + name + extra + comment
+        is_name = re.fullmatch("[A-Za-z0-9._/-]+", path) is not None
+        expect_archive("its directory is damaged", is_whole and is_name)
+        is_large = 0xFFFFFFFF in (packed, unpacked, start)
+        is_known = flags & 1 == 0 and method in (0, 8) and not is_large
+        expect_archive(f"{path} is packed in a way that bundles are not", is_known)
+        entries.append(Entry(path, method, checksum, packed, unpacked, start, offset))
+        directory = directory[46 + name + extra + comment :]
+    expect_archive("its directory has another length than it says", directory == b"")
+    first = min([each.offset for each in entries], default=0)
+    expect_archive("something stands before its first file", first == 0)
+    return entries
+
+
+def read_start(archive: IO[bytes], entry: Entry) -> int:
+    """Where the bytes of a file begin, behind a header that repeats what the directory says."""
+    header = read_exactly(archive, entry.offset, 30)
+    name, extra = struct.unpack("<HH", header[26:30])
+    path = read_exactly(archive, entry.offset + 30, name).decode("latin-1")
+    start = entry.offset + 30 + name + extra
+    is_header = header[:4] == b"PK\x03\x04" and path == entry.path
+    is_here = is_header and start + entry.packed <= entry.most
+    expect_archive(f"{entry.path} is not where its directory says", is_here)
+    return start
+
+
+def unpack(archive: IO[bytes], entry: Entry) -> Iterator[bytes]:
+    """In small pieces, however much there is. All sizes must be those in the directory."""
+    start, left = read_start(archive, entry), entry.packed
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS) if entry.method == 8 else None
+    size = checksum = 0
+    packed = b""
+    while True:
+        if not packed and left > 0:
+            packed = read_exactly(archive, start + entry.packed - left, min(left, PIECE_BYTES))
+            left -= len(packed)
+        if inflate is None:
+            piece, packed = packed, b""
+        else:
+            piece = inflate.decompress(packed, PIECE_BYTES)
+            packed = inflate.unconsumed_tail
+        size += len(piece)
+        checksum = zlib.crc32(piece, checksum)
+        expect_archive(f"{entry.path} is longer than its directory says", size <= entry.size)
+        if piece:
+            yield piece
+        if (inflate.eof if inflate else left == 0) or not (piece or packed or left):
+            break
+    is_all = left == 0 and (inflate is None or (inflate.eof and not inflate.unused_data))
+    is_all = is_all and size == entry.size
+    expect_archive(f"the sizes of {entry.path} are not those in its directory", is_all)
+    expect_archive(f"the checksum of {entry.path} differs", checksum == entry.checksum)
+
+
+def once(members: List[Tuple[str, Any]]) -> Json:
+    """The members of an object, none of which may be given twice."""
+    if len(dict(members)) < len(members):
+        raise ValueError("a member is given twice")
+    return dict(members)
+
+
+def parse_strictly(data: bytes) -> Any:
+    """JSON that can be read in one way only: UTF-8 without a mark, no member twice."""
+    text = data.decode("utf-8")
+    depth = deepest = 0
+    for bracket in re.findall(r'"(?:[^"\\]|\\.)*"|[][{}]', text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(bracket, 0)
+        deepest = max(deepest, depth)
+    if deepest > NESTED:
+        raise ValueError(f"it is nested more than {NESTED} levels deep")
+    return json.loads(
+        text,
+        object_pairs_hook=once,
+        parse_int=parse_integer,
+        parse_float=parse_fraction,
+        parse_constant=parse_nothing,
+    )
+
+
+def parse_fraction(digits: str) -> Optional[int]:
+    number = float(digits)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else None
+
+
+def parse_nothing(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
 def open_bundle(file: str) -> Bundle:
-    archive = zipfile.ZipFile(file)
-    manifest = json.loads(archive.read("manifest.json"))
-    if manifest["format"] != FORMAT:
-        raise NothingVerified(f"its format is {manifest['format']!r}, and this reads {FORMAT}")
-    stream = manifest["study"]["stream"]
-    if manifest["content"] not in CONTENTS or not re.fullmatch("study-[^/]+", stream):
+    archive = open(file, "rb")  # until the end of this program
+    bundle = Bundle(archive, read_directory(archive))
+    try:
+        manifest = parse_strictly(bundle.read("manifest.json", MANIFEST_BYTES))
+        if manifest["format"] != FORMAT:
+            raise NothingVerified(f"its format is {manifest['format']!r}, and this reads {FORMAT}")
+        bundle.content = manifest["content"]
+        bundle.study_stream = manifest["study"]["stream"]
+        bundle.listed = [(each["path"], each["sha256"]) for each in manifest["files"]]
+        is_bundle = bundle.content in CONTENTS and re.fullmatch("study-[^/]+", bundle.study_stream)
+    except (LookupError, TypeError, ValueError) as fault:
+        raise NothingVerified(f"its manifest.json is not that of a bundle: {fault!r}") from fault
+    if not is_bundle or not all(type(text) is str for each in bundle.listed for text in each):
         raise NothingVerified("its manifest.json is not that of a bundle")
-    listed = [(each["path"], each["sha256"]) for each in manifest["files"]]
-    return Bundle(archive, manifest["content"], stream, listed)
-
-
-def pieces(member: IO[bytes]) -> Iterator[bytes]:
-    """The file may be larger than memory."""
-    return iter(lambda: member.read(PIECE_BYTES), b"")
+    return bundle
 
 
 def check_files(bundle: Bundle) -> List[str]:
     """The manifest guards against damage, not against people."""
     failures = []
     records = [records_file(stream) for stream in bundle.streams()]
-    present, listed = bundle.archive.namelist(), dict(bundle.listed)
+    present, listed = bundle.paths(), dict(bundle.listed)
     for path in sorted({*listed, *present} - {"manifest.json"}):
+        if path in present and path in listed and path not in (*OTHER_FILES, *records):
+            failures.append(f"{printable(path)} does not belong in a bundle")
+            continue
         digest = hashlib.sha256()
         last = b""
-        if path in present:
-            for piece in pieces(bundle.archive.open(path)):
+        if path in listed:
+            for piece in bundle.pieces(path):
                 digest.update(piece)
                 last = piece[-1:]
         if path not in present or digest.hexdigest() != listed.get(path):
             failures.append(f"{printable(path)} is not what manifest.json lists")
-        elif path not in OTHER_FILES and path not in records:
-            failures.append(f"{printable(path)} does not belong in a bundle")
         elif path in records and last not in (b"", b"\n"):
             failures.append(f"{printable(path)} does not end with a line feed")
     for path in [*records, "checkpoints.txt", "configuration.json"]:
@@ -2991,12 +3170,24 @@ def trusted_keys(trusted: List[VerifierKey], log_keys: List[VerifierKey]) -> Lis
 
 
 def check_configuration(bundle: Bundle, history: History) -> List[str]:
-    try:
-        shown = canonical(json.loads(bundle.read("configuration.json")))
-    except ValueError:
-        shown = ""
-    if history.configuration is None or shown != canonical(history.configuration):
+    registered = canonical(history.configuration or {})
+    data, shown = bundle.read("configuration.json"), ""
+    # Indenting makes it at most four times as long. What is longer may be too large to be parsed.
+    if len(data) <= 8 * len(registered.encode("utf-8")) + 1024:
+        try:
+            shown = canonical(parse_strictly(data))
+        except ValueError:
+            pass
+    if history.configuration is None or shown != registered:
         return ["configuration.json does not say what the study's first record says"]
+    return []
+
+
+def check_public_key(bundle: Bundle, history: History) -> List[str]:
+    shown = bundle.read("public-key.txt")
+    keys = [f"{key.text}\n".encode("utf-8") for key in history.log_keys]
+    if keys and "public-key.txt" in bundle.paths() and shown not in keys:
+        return ["public-key.txt is not a key of this log"]
     return []
 
 
@@ -3043,6 +3234,7 @@ def verify(options: argparse.Namespace) -> int:
     compared = compare_all(checkpoints, log_name, streams, history, keys)
     failures += check_identity(bundle, options.study_id, history, trusted)
     failures += check_configuration(bundle, history)
+    failures += check_public_key(bundle, history)
     failures += compared.failures
     if compared.left_out and not compared.is_of_study:
         failures.append(

@@ -5,13 +5,21 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { CONTENTS } from '../../events/content.ts';
+import { jsonProblem } from '../base/json-text.ts';
+import { decodeUtf8 } from '../ledger/utf8.ts';
 import { BundleError } from './bundle-error.ts';
 import { ZipReader } from './zip-reader.ts';
 
 const FORMAT = 'urn-bundle@1';
 const MANIFEST = 'manifest.json';
-/** Limit for files that are read as a whole. Enough for some 500,000 checkpoints. */
-const MAX_WHOLE_BYTES = 256 * 2 ** 20;
+const MAX_MANIFEST_BYTES = 2 ** 20;
+/** Limit for other files that are read as a whole. Enough for some 250,000 checkpoints. */
+const MAX_WHOLE_BYTES = 64 * 2 ** 20;
+/** Of lists, objects, members and lines. Small texts of many parts would take gigabytes when they are parsed. */
+const MAX_PARTS = 4_000_000;
+const SEPARATORS = Buffer.from('[{,\n');
+/** No file of a bundle is nearly as deep. */
+const MAX_DEPTH = 100;
 
 /** The members that are used. The others repeat what the records say. */
 const Manifest = z.object({
@@ -38,7 +46,7 @@ export class BundleFiles {
     try {
       return new BundleFiles(zip, await readManifest(zip, file));
     } catch (error) {
-      zip.close();
+      await zip.close();
       throw error;
     }
   }
@@ -52,8 +60,8 @@ export class BundleFiles {
     return this.#zip.paths;
   }
 
-  isEmpty(path: string): boolean {
-    return this.#zip.isEmpty(path);
+  sizeOf(path: string): number {
+    return this.#zip.sizeOf(path);
   }
 
   /** The bytes of an existing file, piece by piece. @throws BundleError when they cannot be unpacked */
@@ -68,11 +76,13 @@ export class BundleFiles {
 
   /** All bytes of a file; empty if it is missing. @throws BundleError when there are too many, and as `read` */
   async readWhole(path: string): Promise<Buffer> {
-    return this.has(path) ? whole(this.read(path), path) : Buffer.alloc(0);
+    return this.has(path) ? whole(this.read(path), path, MAX_WHOLE_BYTES) : Buffer.alloc(0);
   }
 
-  /** What is wrong with the files, by path. Reads all files that have not been read yet. */
-  async problems(): Promise<{ readonly path: string; readonly why: string }[]> {
+  /** What is wrong with the files, by path. Reads all files that belong in a bundle and have not been read yet. */
+  async problems(
+    belongs: (path: string) => boolean,
+  ): Promise<{ readonly path: string; readonly why: string }[]> {
     const listed = new Map<string, string>();
     const problems: { path: string; why: string }[] = [];
     for (const { path, sha256 } of this.manifest.files) {
@@ -81,19 +91,21 @@ export class BundleFiles {
     }
     for (const path of this.#zip.duplicates) problems.push({ path, why: 'is in the archive twice' });
     for (const path of new Set([...listed.keys(), ...this.#zip.paths])) {
-      const why = path === MANIFEST ? undefined : await this.#problem(path, listed.get(path));
+      if (path === MANIFEST) continue;
+      const why = await this.#problem(path, listed.get(path), belongs(path));
       if (why !== undefined) problems.push({ path, why });
     }
     return problems;
   }
 
-  close(): void {
-    this.#zip.close();
+  async close(): Promise<void> {
+    await this.#zip.close();
   }
 
-  async #problem(path: string, listed: string | undefined): Promise<string | undefined> {
+  async #problem(path: string, listed: string | undefined, belongs: boolean): Promise<string | undefined> {
     if (listed === undefined) return `is not listed in ${MANIFEST}`;
     if (!this.has(path)) return `is listed in ${MANIFEST}, but missing`;
+    if (!belongs) return 'does not belong in a bundle';
     if (!this.#found.has(path)) for await (const _ of this.read(path));
     const found = this.#found.get(path);
     return found === listed ? undefined : `is not what ${MANIFEST} lists: its SHA-256 is ${found}`;
@@ -103,7 +115,7 @@ export class BundleFiles {
 /** @throws BundleError */
 async function readManifest(zip: ZipReader, file: string): Promise<Manifest> {
   if (!zip.has(MANIFEST)) throw new BundleError(`${file} is not a bundle: it has no ${MANIFEST}`);
-  const json = parse(await whole(zip.read(MANIFEST), MANIFEST));
+  const json = parseStrictly(await whole(zip.read(MANIFEST), MANIFEST, MAX_MANIFEST_BYTES));
   const { format } = z.object({ format: z.string() }).safeParse(json).data ?? {};
   if (format !== undefined && format !== FORMAT)
     throw new BundleError(
@@ -115,20 +127,34 @@ async function readManifest(zip: ZipReader, file: string): Promise<Manifest> {
   return manifest.data;
 }
 
-async function whole(pieces: AsyncIterable<Buffer>, path: string): Promise<Buffer> {
+async function whole(pieces: AsyncIterable<Buffer>, path: string, maxBytes: number): Promise<Buffer> {
   const all: Buffer[] = [];
   let bytes = 0;
   for await (const piece of pieces) {
     all.push(piece);
     bytes += piece.length;
-    if (bytes > MAX_WHOLE_BYTES) throw new BundleError(`${path} has more than ${MAX_WHOLE_BYTES} bytes`);
+    if (bytes > maxBytes) throw new BundleError(`${path} has more than ${maxBytes} bytes`);
   }
-  return Buffer.concat(all);
+  const whole = Buffer.concat(all);
+  refuseManyParts(whole, path);
+  return whole;
 }
 
-function parse(bytes: Buffer): unknown {
+/** @throws BundleError */
+export function refuseManyParts(bytes: Uint8Array, path: string): void {
+  if (bytes.length <= MAX_PARTS) return;
+  let parts = 0;
+  for (const byte of bytes) if (SEPARATORS.includes(byte)) parts++;
+  if (parts > MAX_PARTS) throw new BundleError(`${path} has more than ${MAX_PARTS} parts`);
+}
+
+/** JSON that can be read in one way only: UTF-8 without a mark, no member twice. Undefined for anything else. */
+export function parseStrictly(bytes: Uint8Array): unknown {
+  const text = decodeUtf8(bytes);
+  if (text === undefined) return undefined;
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    const json = JSON.parse(text);
+    return jsonProblem(text, MAX_DEPTH) === undefined ? json : undefined;
   } catch {
     return undefined;
   }

@@ -72,6 +72,6 @@ export async function studyInBundle(file: string): Promise<Sourced> {
     if (!study) throw new TestError(`${file} holds no study`);
     return { study, revision: tree.size - 1, root: tree.root().toString('base64'), content };
   } finally {
-    files.close();
+    await files.close();
   }
 }

@@ -6,7 +6,7 @@
 import type { Content } from '../../events/content.ts';
 import { canonicalJson } from '../../events/record.ts';
 import { BundleError } from '../bundle/bundle-error.ts';
-import type { BundleFiles } from '../bundle/bundle-files.ts';
+import { type BundleFiles, parseStrictly, refuseManyParts } from '../bundle/bundle-files.ts';
 import { parseLine } from '../bundle/record-lines.ts';
 import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../ledger/checkpoint-file.ts';
 import type { FileProblem } from './report.ts';
@@ -14,13 +14,14 @@ import type { RecordSource, SourceRecord } from './source.ts';
 
 const CHECKPOINTS = 'checkpoints.txt';
 const CONFIGURATION = 'configuration.json';
+const PUBLIC_KEY = 'public-key.txt';
 /** The files of a bundle besides its records (docs/bundle.md). Any other file could be mistaken for a part of it. */
 const OTHER_FILES = new Set([
   CHECKPOINTS,
   CONFIGURATION,
   'README.txt',
   'manifest.json',
-  'public-key.txt',
+  PUBLIC_KEY,
   'report.html',
   'verify_bundle.py',
 ]);
@@ -46,7 +47,7 @@ export class BundleSource implements RecordSource {
   async streams(): Promise<readonly string[]> {
     // If no key was ever issued, there is no such stream. `problems` reports a missing file.
     const access = fileOf('access');
-    const isThere = this.#files.has(access) && !this.#files.isEmpty(access);
+    const isThere = this.#files.sizeOf(access) > 0;
     return ['log', ...(isThere ? ['access'] : []), this.#study];
   }
 
@@ -57,6 +58,7 @@ export class BundleSource implements RecordSource {
     let begun: Buffer[] = [];
     let begunBytes = 0;
     const recordOf = (line: Buffer): SourceRecord => {
+      refuseManyParts(line, `a line of ${fileOf(stream)}`);
       const record = { stream, revision: revision++, ...parseLine(line, mayBeWithheld) };
       if (record.revision === 0 && stream === this.#study) this.#registration = record.record;
       return record;
@@ -94,30 +96,44 @@ export class BundleSource implements RecordSource {
     }
   }
 
-  /** What is wrong with the files. Call it after the streams have been read. */
-  async problems(): Promise<FileProblem[]> {
-    const problems: FileProblem[] = await this.#files.problems();
+  /**
+   * What is wrong with the files. Call it after the streams have been read.
+   * @param keys of the log; undefined if its first record does not say one
+   */
+  async problems(keys: readonly string[] | undefined): Promise<FileProblem[]> {
+    const problems: FileProblem[] = await this.#files.problems((path) => this.#belongs(path));
     const note = (path: string, why: string) => {
       if (!problems.some((known) => known.path === path)) problems.push({ path, why });
     };
-    const records = ['log', 'access', this.#study].map(fileOf);
-    for (const path of [...records, CHECKPOINTS, CONFIGURATION])
+    for (const path of [...this.#records, CHECKPOINTS, CONFIGURATION])
       if (!this.#files.has(path)) note(path, 'is missing');
-    for (const path of this.#files.paths)
-      if (!OTHER_FILES.has(path) && !records.includes(path)) note(path, 'does not belong in a bundle');
     for (const stream of this.#open) note(fileOf(stream), 'does not end with a line feed');
     if (!(await this.#showsConfiguration()))
       note(CONFIGURATION, "does not say what the study's first record says");
+    if (keys && this.#files.has(PUBLIC_KEY)) {
+      const shown = (await this.#files.readWhole(PUBLIC_KEY)).toString('utf8');
+      if (!keys.some((key) => shown === `${key}\n`)) note(PUBLIC_KEY, 'is not a key of this log');
+    }
     return problems;
   }
 
+  get #records(): readonly string[] {
+    return ['log', 'access', this.#study].map(fileOf);
+  }
+
+  #belongs(path: string): boolean {
+    return OTHER_FILES.has(path) || this.#records.includes(path);
+  }
+
   async #showsConfiguration(): Promise<boolean> {
+    const shown = await this.#files.readWhole(CONFIGURATION);
     try {
-      const shown = JSON.parse((await this.#files.readWhole(CONFIGURATION)).toString('utf8'));
       const { data } = JSON.parse(Buffer.from(this.#registration ?? []).toString('utf8'));
-      return canonicalJson(shown) === canonicalJson(data.configuration);
-    } catch (error) {
-      if (error instanceof BundleError) throw error;
+      const registered = canonicalJson(data.configuration);
+      // Indenting makes a configuration at most four times as long. What is longer may be too large to be parsed.
+      if (shown.length > 8 * Buffer.byteLength(registered) + 1024) return false;
+      return canonicalJson(parseStrictly(shown)) === registered;
+    } catch {
       return false;
     }
   }

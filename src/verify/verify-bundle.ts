@@ -30,7 +30,8 @@ export async function verifyBundle({ file, ...verification }: BundleVerification
       // A checkpoint that was kept elsewhere counts as such even if the bundle holds it too.
       checkpoints: [...verification.checkpoints, ...bundled],
     });
-    const problems = await source.problems();
+    const keys = report.log && [report.log.publicKey, ...report.log.laterKeys];
+    const problems = await source.problems(keys);
     const notReplayed = NOT_REPLAYED[source.content];
     return {
       ...report,
@@ -44,7 +45,7 @@ export async function verifyBundle({ file, ...verification }: BundleVerification
       seconds: secondsSince(started),
     };
   } finally {
-    files.close();
+    await files.close();
   }
 }
 

@@ -82,7 +82,7 @@ beforeAll(async () => {
     for await (const piece of archive.read(path)) pieces.push(piece);
     sound.push([path, Buffer.concat(pieces).toString()]);
   }
-  archive.close();
+  await archive.close();
 });
 
 it('a bundle that was repacked is the same bundle', async () => {

@@ -74,7 +74,7 @@ describe('the bundle', () => {
     const path = zip.paths.find((one) => one.startsWith('records/study-')) ?? '';
     let lines = '';
     for await (const piece of zip.read(path)) lines += piece;
-    zip.close();
+    await zip.close();
     expect(lines).toContain('001');
     expect(lines).not.toContain('"treatment"');
   });

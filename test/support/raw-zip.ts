@@ -1,0 +1,89 @@
+/** Zip archives byte by byte, so that each may say what no library would write. */
+import { crc32, deflateRawSync } from 'node:zlib';
+
+export interface RawFile {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+  /** What the directory says, where that is not so. */
+  readonly size?: number;
+  readonly packedSize?: number;
+  readonly checksum?: number;
+  readonly method?: number;
+  readonly flags?: number;
+  /** The name in the header before the bytes. */
+  readonly header?: string;
+  /** Behind the packed bytes, and counted with them. */
+  readonly garbage?: Uint8Array;
+}
+
+export interface RawArchive {
+  readonly before?: Uint8Array;
+  /** Whether the offsets count the bytes before the first file. */
+  readonly countsBefore?: boolean;
+  readonly behind?: Uint8Array;
+  readonly comment?: string;
+  /** How many files the end of the archive says that there are. */
+  readonly count?: number;
+}
+
+const numbers = (...fields: readonly (readonly [bytes: 2 | 4, value: number])[]) =>
+  Buffer.concat(
+    fields.map(([bytes, value]) => {
+      const field = Buffer.alloc(bytes);
+      field.writeUIntLE(value, 0, bytes);
+      return field;
+    }),
+  );
+
+export function rawZip(files: readonly RawFile[], archive: RawArchive = {}): Buffer {
+  const before = archive.before ?? Buffer.alloc(0);
+  const parts: Uint8Array[] = [before];
+  const directory: Buffer[] = [];
+  let offset = archive.countsBefore ? before.length : 0;
+  for (const file of files) {
+    const { path, bytes, method = 8, flags = 0, garbage = Buffer.alloc(0) } = file;
+    const packed = Buffer.concat([method === 0 ? bytes : deflateRawSync(bytes), garbage]);
+    const about = numbers(
+      ...([
+        [2, flags],
+        [2, method],
+        [2, 0],
+        [2, 33],
+      ] as const),
+      ...([
+        [4, file.checksum ?? crc32(bytes)],
+        [4, file.packedSize ?? packed.length],
+      ] as const),
+      [4, file.size ?? bytes.length],
+    );
+    const header = Buffer.from(file.header ?? path);
+    const local = Buffer.concat([
+      numbers([4, 0x04034b50], [2, 20]),
+      about,
+      numbers([2, header.length], [2, 0]),
+      header,
+    ]);
+    const name = Buffer.from(path);
+    directory.push(
+      numbers([4, 0x02014b50], [2, 20], [2, 20]),
+      about,
+      numbers([2, name.length], [2, 0], [2, 0], [2, 0], [2, 0], [4, 0], [4, offset]),
+      name,
+    );
+    parts.push(local, packed);
+    offset += local.length + packed.length;
+  }
+  const listed = Buffer.concat(directory);
+  const { count = files.length, comment = '' } = archive;
+  const end = numbers(
+    [4, 0x06054b50],
+    [2, 0],
+    [2, 0],
+    [2, count],
+    [2, count],
+    [4, listed.length],
+    [4, offset],
+  );
+  const last = [numbers([2, comment.length]), Buffer.from(comment), archive.behind ?? Buffer.alloc(0)];
+  return Buffer.concat([...parts, listed, end, ...last]);
+}
