@@ -1368,6 +1368,7 @@ def take_move(history: History, record: Json) -> bool:
 
 def take_log_record(history: History, record: Json, _: Json) -> None:
     kind, data = record["type"], record["data"]
+    expect_person(record)
     if record["revision"] == 0:
         expect("type", "LogCreated", kind)
         expect("data.logId", record["log"], data["logId"])
@@ -1517,6 +1518,23 @@ def check_id(history: History, record: Json) -> None:
             record,
             "id of another time",
             f"it says {record['at']}, and its id does not: was it dated back?",
+        )
+
+
+def warn_of_texts(history: History, record: Json, sections: Json) -> None:
+    """What a record may hold and the service never writes, or takes from no request."""
+    if record["id"] != record["id"].lower():
+        history.warn(record, "id in upper case", "its id is in upper case, which is never written")
+    texts = [
+        sections.get("grounds", {}).get("requestedBy", ""),
+        sections.get("request", {}).get("idempotencyKey", ""),
+    ]
+    if any(len(text) > 2000 or re.search(f"[{CONTROL}]", text) for text in texts):
+        history.warn(
+            record,
+            "text refused by HTTP",
+            "a sealed text has control characters or more than 2,000 characters, which no request "
+            "may have",
         )
 
 
@@ -2967,6 +2985,7 @@ def read_stream(
                     if not take_move(history, record):
                         take(history, record, sections)
                     check_id(history, record)
+                    warn_of_texts(history, record, sections)
                     written_at = record["at"]
                 except Exception as fault:  # a Divergence, or whatever a malformed record causes
                     stream.divergence = describe_fault(name, revision, fault)

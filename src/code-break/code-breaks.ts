@@ -162,12 +162,12 @@ export class CodeBreaks {
             participantId: subject.participant.participantId,
             randomizedAt: subject.participant.revision,
           };
-    const { category, grounds, reveal, idempotencyKey } = asked;
+    const { grounds, reveal, idempotencyKey } = asked;
     const shownAt = this.#now().toISOString();
     const recordedIn = await this.#keep(
       {
         ...{ study: design.name, code: asked.code, ...about },
-        ...{ category, ...grounds, reveal, shownAt, actor, idempotencyKey },
+        ...{ category: 'emergency' as const, ...grounds, reveal, shownAt, actor, idempotencyKey },
       },
       error,
     );

@@ -33,7 +33,8 @@ const PendingReveal = z.strictObject({
   randomizedAt: z.int().nonnegative().optional(),
   /** Of the pack, if the code-break was asked for by it. */
   code: z.string().optional(),
-  category: RevealCategory,
+  /** Of no other are arms shown before they are recorded, and no log with another would verify. */
+  category: RevealCategory.extract(['emergency']),
   reason: z.string(),
   requestedBy: z.string().optional(),
   reveal: z.uuid(),

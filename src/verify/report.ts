@@ -34,6 +34,8 @@ export type WarningCode =
   | 'expired-key-used'
   | 'older-than-access'
   | 'id-of-another-time'
+  | 'id-in-upper-case'
+  | 'text-refused-by-http'
   | 'weak-seed'
   | 'seed-shared'
   | 'look-alike-ids'

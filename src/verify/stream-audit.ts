@@ -16,6 +16,7 @@ import { mismatch } from './replay/differences.ts';
 import { DigestSet } from './replay/digest-set.ts';
 import type { Replay } from './replay/replay.ts';
 import type { Divergence, LifeReport, LostCheckpoint, Mismatch, StreamReport } from './report.ts';
+import { hasTextThatHttpRefuses } from './sealed-texts.ts';
 import type { Sealing } from './sealing.ts';
 import type { SourceRecord } from './source.ts';
 import { StreamTree } from './stream-tree.ts';
@@ -168,6 +169,7 @@ export class StreamAudit<E extends PartialEvent> {
     if (unsalted) return [unsalted];
     this.#replay.passed?.(event);
     this.#watchClock(event);
+    this.#watchTexts(event);
     return [];
   }
 
@@ -207,6 +209,21 @@ export class StreamAudit<E extends PartialEvent> {
     // These texts sort like the times, so most events need no parsing.
     if (before !== undefined && before > at && Date.parse(before) - Date.parse(at) > CLOCK_TOLERANCE_MS)
       this.#warnings.add('clock-stepped-back', `the clock stepped back from ${before} to ${at}`, revision);
+  }
+
+  #watchTexts({ id, revision, sections }: PartialEvent): void {
+    if (id !== id.toLowerCase())
+      this.#warnings.add(
+        'id-in-upper-case',
+        'its id is in upper case, which this software never writes',
+        revision,
+      );
+    if (hasTextThatHttpRefuses(sections))
+      this.#warnings.add(
+        'text-refused-by-http',
+        'a sealed text has control characters or more than 2,000 characters, which no request may have',
+        revision,
+      );
   }
 
   #diverge(stored: SourceRecord, mismatches: readonly Mismatch[]): void {

@@ -23,6 +23,7 @@ import {
   inEach,
   inFull,
   issuedWith,
+  type Json,
   movedOn,
   PERSON,
   removed,
@@ -66,22 +67,39 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
     const { code, stdout, own } = await verifyBoth(log.files[content]);
     expect(code, stdout).toBe(0);
     expect(stdout).toContain(
-      '  The study is open; codes broken: 1 emergency, 1 monitoring, 1 planned; 1 of them recorded after ' +
+      '  The study is open; codes broken: 2 emergency, 1 monitoring; 1 of them recorded after ' +
         'the arm was shown; unblinded without the service, as reported: 2\n',
     );
     const study = own.report?.streams.at(-1);
     expect(study?.life).toEqual({
       state: 'open',
-      revealed: { emergency: 1, monitoring: 1, planned: 1 },
+      revealed: { emergency: 2, monitoring: 1 },
       unblindingReported: 2,
     });
     expect(study?.warnings.map((warning) => [warning.code, warning.count, warning.revision])).toEqual([
-      ['revealed-in-emergency', 1, AT.emergency],
+      ['revealed-in-emergency', 2, AT.emergency],
       ['approval-asserted', 2, AT.closed],
-      ['revealed', 2, AT.planned],
-      ['recorded-late', 1, AT.planned],
+      ['recorded-late', 1, AT.late],
       ['unblinding-reported', 2, AT.mistake],
+      ['revealed', 1, AT.monitoring],
     ]);
+  });
+
+  it.each([
+    ['who asked', (sealed: Json) => Object.assign(sealed.grounds, { requestedBy: 'x'.repeat(2001) })],
+    [
+      'who asked, with a line feed',
+      (sealed: Json) => Object.assign(sealed.grounds, { requestedBy: 'Dr.\nK.' }),
+    ],
+    ['an Idempotency-Key', (sealed: Json) => Object.assign(sealed.request, { idempotencyKey: 'er\u0085' })],
+  ])('warn of a sealed text that no request may have: %s', async (_, change) => {
+    const altering = changed(AT.emergency, (_, sealed) => change(sealed));
+    const { code, stdout, own } = await bundles.verified(log, 'full', altering);
+    expect(code, stdout).toBe(0);
+    expect(stdout).toMatch(/^WARNING {2}study-\S+, revision 4: a sealed text has control characters/m);
+    expect(own.report?.streams.at(-1)?.warnings).toContainEqual(
+      expect.objectContaining({ code: 'text-refused-by-http', count: 1, revision: AT.emergency }),
+    );
   });
 
   it('show the state in which it ends', async () => {
@@ -275,7 +293,7 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
     ['a UUID of its own', data(AT.emergency, { reveal: randomUUID() }), 'ok'],
     ['no UUID', data(AT.emergency, { reveal: 'x' }), AT.emergency],
     ['the arm', data(AT.emergency, { treatment: 'MART' }), AT.emergency],
-    ['no code-break', removed(AT.emergency), AT.planned - 1],
+    ['no code-break', removed(AT.emergency), AT.late - 1],
     ['no code-break at the end', removed(AT.monitoring), 'ok'],
     ['a code-break after the pause', movedOn(AT.emergency), AT.mistake],
     ['the same one twice', twice(AT.emergency), AT.emergency + 1],
@@ -310,32 +328,32 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
       changed(AT.emergency, (_, sealed) => Object.assign(sealed.grounds, { reason: '😀'.repeat(2001) })),
       inFull(AT.emergency),
     ],
-    ['the Idempotency-Key of an earlier request', asked(AT.planned, 'er-1'), inFull(AT.planned)],
-    ['no time at which it was shown', without(AT.planned, 'shownAt'), 'ok'],
+    ['the Idempotency-Key of an earlier request', asked(AT.late, 'er-1'), inFull(AT.late)],
+    ['no time at which it was shown', without(AT.late, 'shownAt'), 'ok'],
     [
       'shown just before',
-      changed(AT.planned, (record) => Object.assign(record.data, { shownAt: later(record.at, 1000) })),
+      changed(AT.late, (record) => Object.assign(record.data, { shownAt: later(record.at, 1000) })),
       'ok',
     ],
     [
       'shown after it was recorded',
-      changed(AT.planned, (record) => Object.assign(record.data, { shownAt: later(record.at, 1001) })),
-      AT.planned,
+      changed(AT.late, (record) => Object.assign(record.data, { shownAt: later(record.at, 1001) })),
+      AT.late,
     ],
     [
       'shown just before the randomization, as clocks differ',
-      (rows) => data(AT.planned, { shownAt: later(atOf(rows, AT['003']), -1000) })(rows),
+      (rows) => data(AT.late, { shownAt: later(atOf(rows, AT['003']), -1000) })(rows),
       'ok',
     ],
     [
       'shown before the randomization',
-      (rows) => data(AT.planned, { shownAt: later(atOf(rows, AT['003']), -1001) })(rows),
-      AT.planned,
+      (rows) => data(AT.late, { shownAt: later(atOf(rows, AT['003']), -1001) })(rows),
+      AT.late,
     ],
     [
       'the UUID of an earlier one',
-      (rows) => data(AT.planned, { reveal: JSON.parse(`${rows[AT.emergency]?.record}`).data.reveal })(rows),
-      AT.planned,
+      (rows) => data(AT.late, { reveal: JSON.parse(`${rows[AT.emergency]?.record}`).data.reveal })(rows),
+      AT.late,
     ],
   ])('find altered code-breaks: %s', async (_, change, expected) => {
     expect(await findings(change)).toEqual(inEach(expected));
@@ -353,7 +371,7 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
       AT.envelope,
     ],
     ['without a code-break', without(AT.mistake, 'revealedAt'), 'ok'],
-    ['of somebody else’s code-break', data(AT.mistake, { revealedAt: AT.planned }), AT.mistake],
+    ['of somebody else’s code-break', data(AT.mistake, { revealedAt: AT.late }), AT.mistake],
     ['of something that is not a code-break', data(AT.mistake, { revealedAt: AT.paused }), AT.mistake],
     [
       'in the future',
@@ -381,18 +399,16 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
   });
 
   it('judge the expiry of a key when the arm was shown', async () => {
-    const row = BundleFiles.unpack(python, log.files.full).rows(log.stream)[AT.planned] as Row;
+    const row = BundleFiles.unpack(python, log.files.full).rows(log.stream)[AT.late] as Row;
     const { at } = JSON.parse(`${row.record}`);
     // The key of `desk`.
     const expiring = issuedWith(2, { expiresAt: later(at, 60_000) });
-    const recordedAfter = changed(AT.planned, (record) =>
-      Object.assign(record, { at: later(at, 3_600_000) }),
-    );
+    const recordedAfter = changed(AT.late, (record) => Object.assign(record, { at: later(at, 3_600_000) }));
     expect(await findings(recordedAfter, expiring)).toEqual(inEach('ok'));
-    const shownThen = both(recordedAfter, without(AT.planned, 'shownAt'));
-    expect(await findings(shownThen, expiring)).toEqual(inEach(AT.planned));
-    const shownLate = both(recordedAfter, data(AT.planned, { shownAt: later(at, 75_001) }));
-    expect(await findings(shownLate, expiring)).toEqual(inEach(AT.planned));
+    const shownThen = both(recordedAfter, without(AT.late, 'shownAt'));
+    expect(await findings(shownThen, expiring)).toEqual(inEach(AT.late));
+    const shownLate = both(recordedAfter, data(AT.late, { shownAt: later(at, 75_001) }));
+    expect(await findings(shownLate, expiring)).toEqual(inEach(AT.late));
   });
 
   it('accept a key of version 2 only if it has a new scope', async () => {

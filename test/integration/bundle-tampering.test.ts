@@ -372,6 +372,25 @@ describe.skipIf(found === undefined)('both verifiers', () => {
     });
   });
 
+  it('warn of ids in upper case', async () => {
+    const { code, stdout, own } = await tampered(
+      'blinded',
+      changed(7, (record) => Object.assign(record, { id: record.id.toUpperCase() })),
+    );
+    expect(code, stdout).toBe(0);
+    expect(stdout).toMatch(/^WARNING {2}study-\S+, revision 7: its id is in upper case/m);
+    const warnings = own.report?.streams.at(-1)?.warnings;
+    expect(warnings).toContainEqual(expect.objectContaining({ code: 'id-in-upper-case', revision: 7 }));
+  });
+
+  it('refuse a log that was begun with a key', async () => {
+    const actor = { accessRevision: 0, keyId: 'k0123456789ab', user: 'edc' };
+    const begun = changed(0, (record) => Object.assign(record, { actor }), 'log');
+    const { code, own } = await tampered('full', begun);
+    expect(code).toBe(1);
+    expect(firstDivergence(own)).toMatchObject({ stream: 'log', revision: 0, field: 'actor' });
+  });
+
   describe('refuse files that', () => {
     it('do not belong in a bundle, although the manifest lists them', async () => {
       const path = 'records/study-0.txt';

@@ -40,7 +40,7 @@ export const AT = {
   '003': 6,
   closed: 7,
   /** Of 003, recorded late. */
-  planned: 8,
+  late: 8,
   /** Says that the emergency's code-break was a mistake. */
   mistake: 9,
   /** About 003. */
@@ -130,7 +130,7 @@ export function makeLifeLog(folder: string): Promise<LifeLog> {
       ...{ ...manager, idempotencyKey: 'close-1' },
     });
     await submit(actors.desk, {
-      ...{ type: 'reveal', participantId: '003', category: 'planned', grounds: REASON },
+      ...{ type: 'reveal', participantId: '003', category: 'emergency', grounds: REASON },
       ...{ reveal: randomUUID(), shownAt: ago(500), ...desk },
     });
     await submit(OPERATOR, {

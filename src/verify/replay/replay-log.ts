@@ -34,11 +34,12 @@ export class LogReplay implements Replay {
   }
 
   #mismatch(event: LogEvent): Mismatch | undefined {
-    if (event.type === 'LogCreated') return this.#begin(event);
-    if (!this.#created || !this.#signer)
+    if (event.type !== 'LogCreated' && (!this.#created || !this.#signer))
       return mismatch('type', 'LogCreated', event.type, 'the log does not begin with it');
     if (!('cli' in event.actor))
       return mismatch('actor', 'a person at the command line', event.actor.keyId, 'no key can do this');
+    if (event.type === 'LogCreated') return this.#begin(event);
+    if (!this.#created || !this.#signer) return undefined;
     if (event.type === 'LogRecovered') return recoveryMismatch(event, lastRecovery(this.#history));
     if (event.type === 'SigningKeyRotated') return this.#rotate(event, this.#created, this.#signer);
     throw new Error(`${event.type} does not belong in the stream log`);
