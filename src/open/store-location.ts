@@ -32,7 +32,7 @@ export function locate(settings: StoreSettings): Location {
   if (!store.startsWith('sqlite:'))
     throw new DomainError(
       'identity',
-      `this build has no store for "${withoutPassword(store)}" (hint: --store sqlite:<file>, esdb://<host>:2113 or memory:)`,
+      `this build has no store for "${withoutPassword(store)}" (hint: ${hintFor(store)})`,
     );
   const file = isInData(settings)
     ? join(resolve(data), 'urn.sqlite')
@@ -45,6 +45,14 @@ export function locate(settings: StoreSettings): Location {
       `${keyFile} belongs to a log, but its database ${file} is missing (hint: restore the database; to begin a new log, use another --data folder)`,
     );
   return { kind: 'sqlite', file };
+}
+
+/** The addresses that KurrentDB's own name suggests begin with kurrentdb. */
+function hintFor(store: string): string {
+  const [kurrent, discover = ''] = /^kurrent(\+discover)?:/.exec(store) ?? [];
+  return kurrent
+    ? `KurrentDB's addresses begin with kurrentdb${discover}://`
+    : '--store sqlite:<file>, esdb://<host>:2113, kurrentdb://<host>:2113 or memory:';
 }
 
 /** Without credentials and options of the connection, because this is recorded. */

@@ -5,6 +5,7 @@ import { DomainError } from '../base/errors.ts';
 import type { LateRecords, Shown } from '../code-break/code-breaks.ts';
 import { PENDING_REVEALS, type PendingReveal } from '../code-break/pending-reveals.ts';
 import type { LogHooks } from '../open/open-log.ts';
+import { StoreError } from '../store/event-store.ts';
 import type { Logger } from './logger.ts';
 
 /**
@@ -49,7 +50,11 @@ export function logHooks(logger: Logger, onSafe: () => void, onUnrecorded: () =>
       logger.info({ stream }, 'the records of a stream are no longer in danger');
       onSafe();
     },
-    onRolledBack: (why) => logger.error({ why }, 'the log has lost records: nothing is written or signed'),
+    onRolledBack: (why) =>
+      logger.error(
+        { why },
+        'the log has lost records: nothing is written or signed (hint: restore the newest copy, or declare the loss with urn recover; see "Restoring a backup" in docs/operations.md)',
+      ),
   };
 }
 
@@ -66,14 +71,19 @@ export function logEndOfBands(logger: Logger): (how: string) => void {
 export function logUnrecorded(logger: Logger): (fact: OperationsFact, actor: Actor, error: Error) => void {
   return ({ type, data }, actor, error) => {
     const what = 'what happened could not be recorded in the stream operations';
-    const isMoved = error instanceof DomainError && error.code === 'moved';
     const { user } = actor;
     const keyId = 'keyId' in actor ? actor.keyId : undefined;
-    logger.error(
-      { type, user, keyId, ...data, why: error.message },
-      isMoved ? what : `${what} (hint: make room on the disk, or recover the log)`,
-    );
+    logger.error({ type, user, keyId, ...data, why: error.message }, `${what}${hintFor(error)}`);
   };
+}
+
+/** What to do about a log that takes nothing, where the error alone does not say it. */
+function hintFor(error: Error): string {
+  const { cause } = error;
+  if (cause instanceof StoreError && cause.failure === 'full') return ' (hint: make room on the disk)';
+  return error instanceof DomainError && error.code === 'unavailable'
+    ? ' (hint: see that the store runs)'
+    : '';
 }
 
 /** Logs each code-break that was recorded late, and each that stays in the file of pending ones, once. */

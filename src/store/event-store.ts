@@ -26,7 +26,8 @@ export interface EventStore {
    *   exactly these revisions, the answer is `written`: an append may safely be sent again.
    * - throws StoreError: `outcome` says whether it may have been written, or may still be.
    *
-   * Records come back byte for byte. The store does not interpret them.
+   * Records come back byte for byte. The store does not interpret them. A caller awaits an append before it makes the next one
+   * to the same stream.
    *
    * @param isUrgent whether it may use the room that the store keeps in reserve, if it keeps any
    */

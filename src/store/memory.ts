@@ -1,14 +1,14 @@
 /** A store in memory, for tests of everything above the port, and for trying things out. Nothing outlives the process. */
 import type { RecordBytes } from '../../events/record.ts';
-import {
-  type AppendResult,
-  type EventStore,
-  PAGE_RECORDS,
-  type Position,
-  type StoredRecord,
-  type Subscriber,
-  type Subscription,
+import type {
+  AppendResult,
+  EventStore,
+  Position,
+  StoredRecord,
+  Subscriber,
+  Subscription,
 } from './event-store.ts';
+import { pages } from './pages.ts';
 import { sameRecords } from './same-records.ts';
 
 /** How often a subscription reports that it has delivered everything, in ms. */
@@ -74,8 +74,4 @@ export class MemoryStore implements EventStore {
   async close(): Promise<void> {
     this.#subscriptions.clear();
   }
-}
-
-function* pages(records: readonly StoredRecord[]): Iterable<readonly StoredRecord[]> {
-  for (let i = 0; i < records.length; i += PAGE_RECORDS) yield records.slice(i, i + PAGE_RECORDS);
 }

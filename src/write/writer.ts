@@ -244,7 +244,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       if (isUnsure) {
         const left = items.slice(batch.answers.length);
         items = [...this.#answerSure(batch), ...left];
-        await this.#folded.catchUp();
+        await this.#catchUp(items);
         hasRead = true;
         continue;
       }
@@ -259,7 +259,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         return items.slice(batch.answers.length);
       }
       this.#hooks.onConflict?.();
-      await this.#folded.catchUp();
+      await this.#catchUp(items);
       hasRead = true;
       await this.#tools.pause(Math.random() * Math.min(2 ** attempt, 64));
     }
@@ -326,6 +326,20 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     return batch;
   }
 
+  /** Reads the tail. A read may always be repeated, so while the store does not answer there is time until the deadline. */
+  async #catchUp(items: readonly Item<Command, Outcome>[]): Promise<void> {
+    const deadline = Math.min(...items.map((item) => item.deadline));
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#folded.catchUp();
+      } catch (error) {
+        const isSilent = error instanceof StoreError && error.failure === 'unavailable';
+        if (!isSilent || performance.now() >= deadline) throw error;
+        await this.#tools.pause(Math.random() * Math.min(10 * 2 ** attempt, 1000));
+      }
+    }
+  }
+
   /** Sends a batch until the store's answer is clear. The records stay the same, so sending them again is safe. */
   async #append(batch: Batch<Command, Outcome>): Promise<AppendResult> {
     const { expectedRevision, records, answers } = batch;
@@ -343,10 +357,12 @@ export class Writer<State, Command, F extends Fact, Outcome> {
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
         this.#hooks.onAppendFailed?.(error);
-        const unclear = error.outcome === 'unclear';
-        if (!unclear && attempt === 0) throw error;
-        if (unclear) this.#hooks.onUnclear?.(error);
-        if (!unclear || performance.now() >= deadline) {
+        const isUnclear = error.outcome === 'unclear';
+        if (!isUnclear && attempt === 0) throw error;
+        if (isUnclear) this.#hooks.onUnclear?.(error);
+        // Once an answer was lost, one that certainly was not written is tried again as well: the store may be coming back.
+        const mayPass = isUnclear || error.failure === 'unavailable';
+        if (!mayPass || performance.now() >= deadline) {
           // The next round must not decide against an outdated end of the stream.
           const isRead = await this.#folded.catchUp().then(
             () => true,

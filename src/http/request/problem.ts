@@ -48,9 +48,15 @@ export function tooMany(message: string, retryAfterSeconds: number): HttpProblem
   return new HttpProblem(429, message, { 'Retry-After': String(Math.max(1, retryAfterSeconds)) });
 }
 
-/** The error itself names hosts and files, which only the operator may see. */
-const MOVED =
-  'The log is moved to another store, and nothing more is recorded here (ask the service there; the operator finds where that is with: urn studies list)';
+/** These errors name hosts, files, streams and commands, which are for the operator and in the messages of the service. */
+const FOR_CLIENTS: Readonly<Partial<Record<DomainErrorCode, string>>> = {
+  moved:
+    'The log is moved to another store, and nothing more is recorded here (ask the service there; the operator finds where that is with: urn studies list)',
+  'rolled-back':
+    'The log lacks records that it had, and nothing is recorded until that is settled (ask the operator; the messages of the service say what to do)',
+  endangered:
+    'Records of this study are in danger in the store, and nothing is recorded until that is undone (ask the operator; the messages of the service say how)',
+};
 
 /** The problem to show to the client, or undefined for an unexpected error, whose message must not be shown. */
 export function problemOf(error: unknown): HttpProblem | undefined {
@@ -58,6 +64,6 @@ export function problemOf(error: unknown): HttpProblem | undefined {
   if (error instanceof BudgetError) return tooMany(error.message, Math.ceil(error.renewsInMs / 1000));
   if (!(error instanceof DomainError)) return undefined;
   const { status, retryAfterSeconds } = STATUS_OF_DOMAIN_ERROR[error.code];
-  const why = error.code === 'moved' ? MOVED : error.message;
+  const why = FOR_CLIENTS[error.code] ?? error.message;
   return new HttpProblem(status, `Not done: ${why}`, { 'Retry-After': retryAfterSeconds });
 }

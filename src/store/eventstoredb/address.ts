@@ -31,24 +31,13 @@ export interface EventStoreDbAddress {
     readonly userKeyFile: string | undefined;
   };
   readonly connectionName: string | undefined;
-  /** In the client's units: gossipTimeout in s, the others in ms. */
-  readonly numbers: Readonly<Partial<Record<NumberOption, number>>>;
   /** Hosts and ports, for messages. */
   readonly name: string;
 }
 
 const DEFAULT_PORT = 2113;
 
-const NUMBERS = [
-  'keepAliveInterval',
-  'keepAliveTimeout',
-  'gossipTimeout',
-  'discoveryInterval',
-  'maxDiscoverAttempts',
-] as const;
-type NumberOption = (typeof NUMBERS)[number];
-const TEXTS = ['tls', 'tlsCAFile', 'userCertFile', 'userKeyFile', 'connectionName'] as const;
-const KNOWN: readonly string[] = [...TEXTS, ...NUMBERS];
+const KNOWN = ['tls', 'tlsCAFile', 'userCertFile', 'userKeyFile', 'connectionName'];
 
 /** Other options of the client, and why each allows only one value. */
 const FIXED: Readonly<
@@ -60,7 +49,6 @@ const FIXED: Readonly<
     why: 'certificates are always verified; name your authority with tlsCAFile',
   },
   nodepreference: { value: 'leader', why: 'exact revisions need the leader' },
-  throwonappendfailure: { value: 'true', why: 'without it the client reports wrong revisions' },
 };
 
 /** @throws StoreError `foreign` if the string is wrong, or asks for something that cannot be honoured */
@@ -96,7 +84,6 @@ export function parseAddress(connectionString: string): EventStoreDbAddress {
     credentials: tls ? credentials : undefined,
     files: { tlsCAFile, userCertFile, userKeyFile },
     connectionName: options.get('connectionName'),
-    numbers: parseNumbers(options),
     name: hosts.map(({ address, port }) => `${address}:${port}`).join(','),
   };
 }
@@ -159,21 +146,6 @@ function parseHost(text: string): Host {
   const [, address, port] = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/.exec(text.trim()) ?? [];
   if (!address || Number(port ?? DEFAULT_PORT) > 65_535) throw wrong('it has no valid host[:port]');
   return { address, port: Number(port ?? DEFAULT_PORT) };
-}
-
-function parseNumbers(options: ReadonlyMap<string, string>): Partial<Record<NumberOption, number>> {
-  const numbers: Partial<Record<NumberOption, number>> = {};
-  for (const name of NUMBERS) {
-    const text = options.get(name);
-    if (text === undefined) continue;
-    if (!/^-?\d{1,9}$/.test(text)) throw wrong(`${name} is not a whole number`);
-    numbers[name] = Number(text);
-    // For such a value the client would print a warning to the console.
-    const least = name === 'keepAliveInterval' ? 10_000 : 1;
-    const isOff = Number(text) === -1 && name.startsWith('keepAlive');
-    if (Number(text) < least && !isOff) throw wrong(`${name} is below ${least}`);
-  }
-  return numbers;
 }
 
 function parseSwitch(name: string, text: string): boolean {

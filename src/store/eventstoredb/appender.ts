@@ -1,22 +1,17 @@
-/**
- * Appends to EventStoreDB, with one call at a time for each stream: the server may process concurrent calls in any order.
- */
+/** Appends to EventStoreDB. The writer of a stream awaits each append, so two never overtake each other. */
 import type { RecordBytes } from '../../../events/record.ts';
 import { type AppendResult, StoreError } from '../event-store.ts';
 import { sameRecords } from '../same-records.ts';
 import type { LogClient } from './client.ts';
 import { RIGHTS } from './danger.ts';
-import { appendFailure, CallError, untilAccepted } from './errors.ts';
+import { appendFailure, appendUntilAccepted, CallError } from './errors.ts';
 import { type LogEventData, toEvent } from './event.ts';
 import type { LogReader } from './reader.ts';
 
-interface Pending {
+interface Append {
   readonly stream: string;
   readonly expectedRevision: number;
-  readonly events: readonly LogEventData[];
   readonly records: readonly RecordBytes[];
-  resolve(result: AppendResult): void;
-  reject(error: Error): void;
 }
 
 export interface AppenderParts {
@@ -29,65 +24,41 @@ export interface AppenderParts {
 
 export class Appender {
   readonly #parts: AppenderParts;
-  /** Waiting appends, by stream. A stream has an entry while one of its appends is in progress. */
-  readonly #queues = new Map<string, Pending[]>();
-  #idle: (() => void) | undefined;
+  readonly #open = new Set<Promise<unknown>>();
 
   constructor(parts: AppenderParts) {
     this.#parts = parts;
   }
 
   append(stream: string, expectedRevision: number, records: readonly RecordBytes[]): Promise<AppendResult> {
+    // Copies: the caller may change its bytes while the server is asked.
     const copies = records.map(({ record, sealed, leaf }) => ({
       record: Uint8Array.from(record),
       sealed: Uint8Array.from(sealed),
       leaf: Uint8Array.from(leaf),
     }));
     const events = copies.map((bytes, i) => toEvent(stream, expectedRevision + 1 + i, bytes));
-    return new Promise((resolve, reject) => {
-      const pending = { stream, expectedRevision, events, records: copies, resolve, reject };
-      const queue = this.#queues.get(stream);
-      if (queue) queue.push(pending);
-      else void this.#work(stream, [pending]);
-    });
+    const sent = this.#send({ stream, expectedRevision, records: copies }, events);
+    const ended = sent.catch(() => undefined).finally(() => this.#open.delete(ended));
+    this.#open.add(ended);
+    return sent;
   }
 
-  /** Resolves when nothing is in progress, at the latest after the time-out. What still waits then is given up. */
+  /** Resolves when nothing is in progress. Each append has its time-outs. */
   async drain(): Promise<void> {
-    if (this.#queues.size === 0) return;
-    await new Promise<void>((resolve) => {
-      this.#idle = resolve;
-      setTimeout(resolve, 2 * this.#parts.timeoutMs).unref();
-    });
-    for (const queue of this.#queues.values()) giveUp(queue, 'the store was closed');
+    await Promise.all(this.#open);
   }
 
-  async #work(stream: string, queue: Pending[]): Promise<void> {
-    this.#queues.set(stream, queue);
-    for (let pending = queue.shift(); pending; pending = queue.shift()) {
-      try {
-        pending.resolve(await this.#send(pending));
-      } catch (error) {
-        pending.reject(error as Error);
-        // The next ones would only wait as long, one after the other, for a server that does not answer.
-        if (error instanceof StoreError && error.failure === 'unavailable')
-          giveUp(queue, 'an append of the same stream before it failed');
-      }
-    }
-    this.#queues.delete(stream);
-    if (this.#queues.size === 0) this.#idle?.();
-  }
-
-  async #send(pending: Pending): Promise<AppendResult> {
+  async #send(append: Append, events: readonly LogEventData[]): Promise<AppendResult> {
     const { client, prefix, server, timeoutMs } = this.#parts;
-    const { stream, expectedRevision, events } = pending;
+    const { stream, expectedRevision } = append;
     if (events.length === 0) return { type: 'written' };
     const last = expectedRevision + events.length;
     try {
-      const revision = await untilAccepted(timeoutMs, (leftMs) =>
+      const revision = await appendUntilAccepted(timeoutMs, (leftMs) =>
         client.append(prefix + stream, expectedRevision, events, leftMs),
       );
-      if (revision === last || (await this.#isStored(pending))) return { type: 'written' };
+      if (revision === last || (await this.#isStored(append))) return { type: 'written' };
       // EventStoreDB treats a deleted stream as one that does not exist, and continues its numbers.
       throw new StoreError(
         'corrupt',
@@ -97,7 +68,7 @@ export class Appender {
     } catch (error) {
       if (!(error instanceof CallError) || error.kind !== 'wrong-revision')
         throw appendFailure(error, server);
-      return { type: (await this.#isStored(pending)) ? 'written' : 'conflict' };
+      return { type: (await this.#isStored(append)) ? 'written' : 'conflict' };
     }
   }
 
@@ -105,7 +76,7 @@ export class Appender {
    * Whether exactly these bytes are stored there. The server compares ids and not bytes, and its answer may concern an
    * append whose outcome nobody knows. So the records are looked up, the first one before the others.
    */
-  async #isStored({ stream, expectedRevision, records }: Pending): Promise<boolean> {
+  async #isStored({ stream, expectedRevision, records }: Append): Promise<boolean> {
     const { reader } = this.#parts;
     try {
       const [first] = await reader.some(stream, expectedRevision + 1, 1);
@@ -116,9 +87,4 @@ export class Appender {
       throw new StoreError(failure, 'unclear', `${message}, after an append`, error);
     }
   }
-}
-
-function giveUp(queue: Pending[], why: string): void {
-  for (const { reject } of queue.splice(0))
-    reject(new StoreError('unavailable', 'not-written', `it was not sent: ${why}`));
 }

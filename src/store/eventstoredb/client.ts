@@ -158,7 +158,7 @@ export class LogClient {
     };
     try {
       return await new Promise<T>((resolve, reject) => {
-        const silence = after(this.#connection.silentMs, () => this.#connection.doubt(line));
+        const silence = after(this.#connection.silentMs, () => this.#connection.silent(line));
         const alive = () => clearTimeout(silence);
         const call = begin(line, Date.now() + leftMs, { resolve, reject, alive });
         const abort = (error: CallError) => {

@@ -11,7 +11,6 @@ import { type EventStoreDbAddress, type Host, readFiles } from './address.ts';
 import { Discovery, isSame, type Member } from './discovery.ts';
 import { CallError, withTimeout } from './errors.ts';
 import { Line } from './line.ts';
-import { withoutAddressAsName } from './server-name.ts';
 
 /** Times in ms. */
 export interface ConnectionTimes {
@@ -24,7 +23,6 @@ export interface ConnectionTimes {
 /** The server's own limit. */
 const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 const KEEP_ALIVE_MS = 10_000;
-const [DISCOVERY_ATTEMPTS, DISCOVERY_INTERVAL_MS] = [10, 100];
 
 /** Failures after which another node may be the right one. */
 const LEAVES: readonly CallError['kind'][] = ['not-connected', 'not-leader', 'not-ready', 'broken'];
@@ -45,30 +43,21 @@ export class Connection {
 
   /** Connects when first needed. @throws StoreError if a file that the address names cannot be read */
   constructor(address: EventStoreDbAddress, times: ConnectionTimes) {
-    const { hosts, discover, tls, numbers } = address;
+    const { hosts, discover, tls } = address;
     const { rootCertificate = null, userKeyFile = null, userCertFile = null } = readFiles(address);
     this.#address = address;
-    this.#times = {
-      ...times,
-      ...(numbers.gossipTimeout === undefined ? {} : { askMs: numbers.gossipTimeout * 1000 }),
-    };
+    this.#times = times;
     this.#security = tls
-      ? withoutAddressAsName(credentials.createSsl(rootCertificate, userKeyFile, userCertFile))
+      ? credentials.createSsl(rootCertificate, userKeyFile, userCertFile)
       : credentials.createInsecure();
-    const { keepAliveInterval = KEEP_ALIVE_MS, keepAliveTimeout = KEEP_ALIVE_MS } = numbers;
     this.#options = {
-      // -1 turns it off, which is what gRPC does without these options.
-      ...(keepAliveInterval < 0 ? {} : { 'grpc.keepalive_time_ms': keepAliveInterval }),
-      ...(keepAliveTimeout < 0 ? {} : { 'grpc.keepalive_timeout_ms': keepAliveTimeout }),
+      'grpc.keepalive_time_ms': KEEP_ALIVE_MS,
+      'grpc.keepalive_timeout_ms': KEEP_ALIVE_MS,
       'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
       // Otherwise a new line to the same node would reuse the silent connection.
       'grpc.use_local_subchannel_pool': 1,
     };
-    if (hosts.length > 1 || discover)
-      this.#discovery = new Discovery(hosts, (host) => this.#ask(host), {
-        attempts: numbers.maxDiscoverAttempts ?? DISCOVERY_ATTEMPTS,
-        intervalMs: numbers.discoveryInterval ?? DISCOVERY_INTERVAL_MS,
-      });
+    if (hosts.length > 1 || discover) this.#discovery = new Discovery(hosts, (host) => this.#ask(host));
   }
 
   /** The line to the leader, as far as it is known. @throws CallError `not-connected` */
@@ -79,6 +68,7 @@ export class Connection {
       return await withTimeout(this.#connecting, timeoutMs);
     } catch (error) {
       // Nothing was sent. A time-out would leave that open.
+      if (error instanceof CallError && error.kind === 'denied') throw error;
       throw new CallError('not-connected', `no leader was found: ${(error as Error).message}`, error);
     }
   }
@@ -103,12 +93,16 @@ export class Connection {
 
   /** A call on this line failed. */
   failed(line: Line, error: CallError): void {
-    if (error.kind === 'timeout') this.doubt(line);
+    if (error.kind === 'timeout') this.#doubt(line);
     if (LEAVES.includes(error.kind)) this.#leave(line, error);
   }
 
-  /** There was no answer on this line for a while. */
-  doubt(line: Line): void {
+  /** There was no answer on this line for a while. A node that is alone may take the whole time of a call. */
+  silent(line: Line): void {
+    if (this.#discovery) this.#doubt(line);
+  }
+
+  #doubt(line: Line): void {
     if (line !== this.#line || line.isDoubted) return;
     line.isDoubted = true;
     void this.#check(line).finally(() => {
@@ -158,7 +152,11 @@ export class Connection {
     const { address, port } = line.host;
     const why = lives ? 'no longer leads' : 'no longer answers';
     this.#forget(line, line.host);
-    line.close(new CallError('lost', `${address}:${port} ${why}; looking for the leader`));
+    // There is nobody else to find, so what a single node still answers is waited for.
+    line.close(
+      new CallError('lost', `${address}:${port} ${why}; looking for the leader`),
+      ({ isEndless }) => isEndless || this.#discovery !== undefined,
+    );
   }
 
   /** The node said that it is not the right one, or not now. Calls in progress may end normally. */

@@ -7,7 +7,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Host } from './address.ts';
-import { CallError } from './errors.ts';
+import { CallError, callError } from './errors.ts';
 
 /** A node, as described by another node or by itself. */
 export interface Member {
@@ -19,71 +19,98 @@ export interface Member {
 /** Asks a node about its cluster. Rejects if it does not answer in time. */
 export type Ask = (host: Host) => Promise<readonly Member[]>;
 
-export interface DiscoveryTimes {
-  readonly attempts: number;
-  readonly intervalMs: number;
-}
+/** How often to ask until a node leads, and how long to wait in between, in ms. */
+const [ATTEMPTS, INTERVAL_MS] = [10, 100];
+/** How much longer than most of the nodes the others may take, in ms. It grows with each attempt, for nodes far apart. */
+const [STRAGGLERS_MS, MOST_STRAGGLERS_MS] = [100, 500];
 
 export class Discovery {
   readonly #seeds: readonly Host[];
   readonly #ask: Ask;
-  readonly #times: DiscoveryTimes;
+  readonly #intervalMs: number;
   /** The nodes, as they name each other. */
   #known: readonly Host[] = [];
-  /** Why the last node that did not answer did not. */
-  #silence = 'no leader answers';
+  /** Why the last node that did not answer did not, or why one that did denied it. */
+  #silence: CallError | undefined;
 
-  constructor(seeds: readonly Host[], ask: Ask, times: DiscoveryTimes) {
+  constructor(seeds: readonly Host[], ask: Ask, intervalMs: number = INTERVAL_MS) {
     this.#seeds = seeds;
     this.#ask = ask;
-    this.#times = times;
+    this.#intervalMs = intervalMs;
   }
 
   /**
    * Asks several times, until a node leads.
    * @param doubted a node that did not answer
-   * @throws CallError `not-connected`
+   * @throws CallError `not-connected`; `denied` if that is why a node says nothing
    */
   async leader(doubted?: Host): Promise<Host> {
-    const { attempts, intervalMs } = this.#times;
     for (let attempt = 1; ; attempt++) {
-      const leader = await this.survey(doubted);
+      const leader = await this.survey(doubted, Math.min(attempt * STRAGGLERS_MS, MOST_STRAGGLERS_MS));
       if (leader) return leader;
-      if (attempt >= attempts)
+      // Asking again does not make a wrong password right.
+      const kind = this.#silence?.kind === 'denied' ? 'denied' : 'not-connected';
+      if (kind === 'denied' || attempt >= ATTEMPTS) {
+        const why = this.#silence?.message ?? 'no leader answers';
         throw new CallError(
-          'not-connected',
-          `Failed to discover who leads after ${attempts} attempts: ${this.#silence}`,
+          kind,
+          `Failed to discover who leads after ${attempt} attempts: ${why}`,
+          this.#silence,
         );
-      await delay(intervalMs);
+      }
+      await delay(this.#intervalMs);
     }
   }
 
-  /** Asks every node once. Undefined if none of them leads and answers. */
-  async survey(doubted?: Host): Promise<Host | undefined> {
-    const answers = await this.#askAll([...this.#seeds, ...this.#known]);
-    const named = unique([...answers.values()].flatMap((members) => members?.map(({ host }) => host) ?? []));
-    const newcomers = named.filter((host) => !answers.has(nameOf(host)));
-    for (const [name, members] of await this.#askAll(newcomers)) answers.set(name, members);
-    if (named.length > 0) this.#known = named;
-    return leaderOf(answers, doubted);
-  }
-
-  async #askAll(hosts: readonly Host[]): Promise<Map<string, readonly Member[] | undefined>> {
-    const asked = unique(hosts).map(async (host) => {
-      const members = await this.#ask(host).catch((error: Error) => {
-        this.#silence = `${nameOf(host)} says: ${error.message}`;
-        return undefined;
-      });
-      return [nameOf(host), members] as const;
+  /**
+   * Asks every node once. Undefined if none of them leads and answers. It ends when most of them name a leader that says so
+   * itself, and at the latest some ms after most have answered: a silent node must not delay the others.
+   */
+  survey(doubted?: Host, stragglersMs: number = STRAGGLERS_MS): Promise<Host | undefined> {
+    this.#silence = undefined;
+    return new Promise((resolve) => {
+      const answers: Answers = new Map();
+      const asked = new Set<string>();
+      let late: NodeJS.Timeout | undefined;
+      const end = () => {
+        clearTimeout(late);
+        const named = unique(
+          [...answers.values()].flatMap((members) => members?.map(({ host }) => host) ?? []),
+        );
+        if (named.length > 0) this.#known = named;
+        resolve(candidatesIn(answers, doubted)[0]?.host);
+      };
+      const take = (host: Host, members: readonly Member[] | undefined) => {
+        answers.set(nameOf(host), members);
+        for (const member of members ?? []) ask(member.host);
+        const most = asked.size / 2;
+        const isClear = (candidatesIn(answers, doubted)[0]?.count ?? 0) > most;
+        if (isClear || answers.size === asked.size) end();
+        else if ([...answers.values()].filter(Boolean).length > most) late ??= setTimeout(end, stragglersMs);
+      };
+      const ask = (host: Host) => {
+        if (asked.has(nameOf(host))) return;
+        asked.add(nameOf(host));
+        this.#ask(host).then(
+          (members) => take(host, members),
+          (error: Error) => {
+            const { kind } = callError(error);
+            if (this.#silence?.kind !== 'denied')
+              this.#silence = new CallError(kind, `${nameOf(host)} says: ${error.message}`, error);
+            take(host, undefined);
+          },
+        );
+      };
+      for (const host of [...this.#seeds, ...this.#known]) ask(host);
     });
-    return new Map(await Promise.all(asked));
   }
 }
 
-function leaderOf(
-  answers: ReadonlyMap<string, readonly Member[] | undefined>,
-  doubted: Host | undefined,
-): Host | undefined {
+/** What each node says, by its name; undefined if it did not answer. */
+type Answers = Map<string, readonly Member[] | undefined>;
+
+/** The nodes that say that they lead, the likeliest first, with the number of nodes that name them. */
+function candidatesIn(answers: Answers, doubted: Host | undefined): { host: Host; count: number }[] {
   const votes = new Map<string, { readonly host: Host; count: number }>();
   for (const members of answers.values())
     for (const { host } of members?.filter(({ isLeader }) => isLeader) ?? []) {
@@ -95,7 +122,7 @@ function leaderOf(
     answers.get(nameOf(host))?.some((member) => member.isLeader && isSame(member.host, host)) ?? false;
   const isDoubted = (host: Host) => Number(doubted !== undefined && isSame(host, doubted));
   const candidates = [...votes.values()].filter(saysItself);
-  return candidates.sort((a, b) => b.count - a.count || isDoubted(a.host) - isDoubted(b.host))[0]?.host;
+  return candidates.sort((a, b) => b.count - a.count || isDoubted(a.host) - isDoubted(b.host));
 }
 
 export function nameOf({ address, port }: Host): string {

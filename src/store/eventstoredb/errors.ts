@@ -63,7 +63,7 @@ const CODES: Readonly<Partial<Record<status, CallFailure>>> = {
 
 /** From grpc-js, before a call begins. */
 const NEVER_SENT =
-  /No connection established|Channel has been shut down|Channel closed before|waiting for name resolution|Waiting for LB pick/;
+  /No connection established|Channel has been shut down|Channel closed before|waiting for name resolution|Name resolution failed|Waiting for LB pick/;
 
 /** From the server, before it does anything: instead of `not-leader`, if it does not know who leads. */
 const NO_LEADER = /No leader info available/;
@@ -93,18 +93,33 @@ function kindOf({ message, code }: GrpcError, name: string | undefined): CallFai
 }
 
 const NOT_ACCEPTED: readonly CallFailure[] = ['not-connected', 'not-leader', 'not-ready'];
+/** A read changes nothing, so it is also repeated if nobody knows what became of it. */
+const READ_AGAIN: readonly CallFailure[] = [...NOT_ACCEPTED, 'broken', 'lost'];
 
 /** How long to wait before repeating a call that did not reach the leader, in ms. */
 const AGAIN_MS = 100;
 /** No call is repeated in the last part of its time: it would end as a time-out, which says less. */
 const LAST_PART = 0.25;
 
-/**
- * Makes a call, and repeats it while it is certain that no leader has accepted it.
- * @param call gets the remaining ms
- * @throws CallError of the last call
- */
-export async function untilAccepted<T>(timeoutMs: number, call: (leftMs: number) => Promise<T>): Promise<T> {
+/** Makes an append, and repeats it while it is certain that no leader has accepted it. @throws CallError of the last one */
+export function appendUntilAccepted<T>(
+  timeoutMs: number,
+  append: (leftMs: number) => Promise<T>,
+): Promise<T> {
+  return repeated(timeoutMs, append, NOT_ACCEPTED);
+}
+
+/** Makes a read, and repeats it while there is time. @throws CallError of the last one */
+export function readUntilAnswered<T>(timeoutMs: number, read: (leftMs: number) => Promise<T>): Promise<T> {
+  return repeated(timeoutMs, read, READ_AGAIN);
+}
+
+/** @param call gets the remaining ms */
+async function repeated<T>(
+  timeoutMs: number,
+  call: (leftMs: number) => Promise<T>,
+  again: readonly CallFailure[],
+): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   const lastAgain = deadline - AGAIN_MS - LAST_PART * timeoutMs;
   let refusal: CallError | undefined;
@@ -116,7 +131,7 @@ export async function untilAccepted<T>(timeoutMs: number, call: (leftMs: number)
       // The error says little, but it stays a time-out: this call may have been accepted.
       if (isCall && error.kind === 'timeout' && refusal)
         throw new CallError('timeout', `no answer in time; before that: ${refusal.message}`, error);
-      if (!isCall || !NOT_ACCEPTED.includes(error.kind) || performance.now() >= lastAgain) throw error;
+      if (!isCall || !again.includes(error.kind) || performance.now() >= lastAgain) throw error;
       refusal = error;
       await delay(AGAIN_MS);
     }
@@ -159,7 +174,7 @@ function failure(
 const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; readonly hint: string }>> = {
   'not-connected': {
     failure: 'unavailable',
-    hint: 'check that the server runs and the address is right; a server without TLS needs ?tls=false, a certificate from your own authority &tlsCAFile=FILE',
+    hint: 'check that the server runs, and that host and port are right; a server without TLS needs ?tls=false, a certificate from your own authority &tlsCAFile=FILE',
   },
   'not-leader': { failure: 'unavailable', hint: 'the cluster has no reachable leader' },
   'not-ready': { failure: 'unavailable', hint: 'the server is starting, or is too busy' },
@@ -181,7 +196,7 @@ const MEANINGS: Readonly<Record<CallFailure, { readonly failure: StoreFailure; r
     hint: 'the address must be that of an EventStoreDB server, version 23.10 or later',
   },
   timeout: { failure: 'unavailable', hint: 'the server or the network is too slow, or the server hangs' },
-  broken: { failure: 'unavailable', hint: 'see the log of the server' },
+  broken: { failure: 'unavailable', hint: 'the server or the network went away; see the log of the server' },
   lost: { failure: 'unavailable', hint: 'see the log of the server' },
 };
 

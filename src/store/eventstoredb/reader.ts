@@ -1,11 +1,21 @@
 /** Reading from EventStoreDB, page by page, each page with a time-out of its own. */
-import { BrokenStream, PAGE_RECORDS, type StoredRecord, type StreamWatch } from '../event-store.ts';
+import { BrokenStream, type StoredRecord, type StreamWatch } from '../event-store.ts';
+import { pages } from '../pages.ts';
 import type { LogClient } from './client.ts';
 import { dangerIn, deleted, missing } from './danger.ts';
-import { CallError, readFailure, untilAccepted } from './errors.ts';
+import { CallError, readFailure, readUntilAnswered } from './errors.ts';
 import { ChangedLog, Intake, recordOf } from './intake.ts';
 import { isAfter } from './positions.ts';
 import { type LogPosition, metadataStream, placeOf, type ReadEvent, type ServerMessage } from './protocol.ts';
+
+interface Page {
+  readonly events: readonly ReadEvent[];
+  /** Nothing came after them. */
+  readonly isEnd: boolean;
+}
+
+/** Most events in one read: fewer would mean more round trips, and a read of the whole log would take longer. */
+export const READ_EVENTS = 1000;
 
 export class LogReader {
   readonly #client: LogClient;
@@ -24,8 +34,8 @@ export class LogReader {
   /** @throws StoreError, also when records of the stream are missing */
   async *readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
     for (let next = fromRevision; ; ) {
-      const { records, isLast } = await this.#streamPage(stream, next, PAGE_RECORDS);
-      if (records.length > 0) yield records;
+      const { records, isLast } = await this.#streamPage(stream, next, READ_EVENTS);
+      yield* pages(records);
       if (isLast) return;
       next += records.length;
     }
@@ -35,7 +45,7 @@ export class LogReader {
   async some(stream: string, fromRevision: number, count: number): Promise<StoredRecord[]> {
     const records: StoredRecord[] = [];
     for (;;) {
-      const wanted = Math.min(count - records.length, PAGE_RECORDS);
+      const wanted = Math.min(count - records.length, READ_EVENTS);
       const page = await this.#streamPage(stream, fromRevision + records.length, wanted);
       records.push(...page.records);
       if (page.isLast || records.length >= count) return records;
@@ -67,13 +77,15 @@ export class LogReader {
     const head = await this.head();
     if (head === undefined) return;
     const intake = this.intake(after, watch);
-    for (let position = after; ; ) {
-      const { events } = await this.pageAfter(position);
+    for (let next: Promise<Page> | undefined = this.pageAfter(after); next; ) {
+      const { events }: Page = await next;
       const records = intake.take(events);
-      if (records.length > 0) yield records;
+      const position: LogPosition | undefined = events.at(-1)?.position;
+      next = position && isAfter(head, position) ? this.pageAfter(position) : undefined;
+      // It is fetched while this one is folded, and fails when its turn comes.
+      next?.catch(() => undefined);
+      yield* pages(records);
       intake.reportBreaks();
-      position = events.at(-1)?.position;
-      if (!position || !isAfter(head, position)) break;
     }
     // Only at the end: what was set earlier may have been removed since.
     intake.reportDangers();
@@ -86,12 +98,9 @@ export class LogReader {
 
   /**
    * The first events of this log after a position, records and metadata. It is empty only if there are none.
-   * @returns `isEnd` if nothing came after them
    * @throws StoreError
    */
-  async pageAfter(
-    after: LogPosition | undefined,
-  ): Promise<{ readonly events: readonly ReadEvent[]; readonly isEnd: boolean }> {
+  async pageAfter(after: LogPosition | undefined): Promise<Page> {
     for (let from = after; ; ) {
       try {
         // One more, because the read includes the record at the position itself.
@@ -99,14 +108,14 @@ export class LogReader {
           of: 'all',
           prefix: this.#prefix,
           from,
-          count: PAGE_RECORDS + 1,
+          count: READ_EVENTS + 1,
         });
         const found = eventsIn(messages);
-        const isEnd = isWhole && found.length <= PAGE_RECORDS;
+        const isEnd = isWhole && found.length <= READ_EVENTS;
         const news = found.filter(
           (event) => isAfter(event.position, after) && placeOf(this.#prefix, event) !== undefined,
         );
-        if (news.length > 0 || isEnd) return { events: news.slice(0, PAGE_RECORDS), isEnd };
+        if (news.length > 0 || isEnd) return { events: news.slice(0, READ_EVENTS), isEnd };
         const last = found.at(-1)?.position;
         if (!last || !isAfter(last, from)) throw new CallError('timeout', 'nothing arrived in time');
         from = last;
@@ -191,7 +200,7 @@ export class LogReader {
   }
 
   #read(reading: Parameters<LogClient['read']>[0]): ReturnType<LogClient['read']> {
-    return untilAccepted(this.#timeoutMs, (leftMs) => this.#client.read(reading, leftMs));
+    return readUntilAnswered(this.#timeoutMs, (leftMs) => this.#client.read(reading, leftMs));
   }
 }
 

@@ -70,7 +70,7 @@ describe('a restored backup that is older than what was signed', () => {
     const refused = await randomize('c');
     expect(refused.status).toBe(503);
     expect(refused.message).toMatch(
-      /^Not done: the log is not the one that it was: it signed 5 records of study-[-0-9a-f]+, which now ends after 3(?:, and likewise \d more)? \(hint: restore the newest copy/,
+      /^Not done: The log lacks records that it had, and nothing is recorded until that is settled/,
     );
     expect(refused.headers.get('urn-receipt')).toBeNull();
     expect(await list()).toEqual(['a', 'b']);
@@ -203,7 +203,8 @@ it('a different history of the same length is distinguished from what was signed
   writeFileSync(file('last-checkpoints'), signed);
   await start();
   const refused = await randomize('x');
-  expect([refused.status, refused.message]).toEqual([503, expect.stringContaining('which now holds others')]);
+  expect(refused.status).toBe(503);
+  expect(service.output.stderr).toContain('which now holds others');
 });
 
 describe('the note of what was last signed', () => {

@@ -136,9 +136,13 @@ describe('a service whose store knows less than it did', () => {
       const refused = await enrol(service, study, '9');
       expect([refused.status, refused.message]).toEqual([
         503,
-        expect.stringMatching(/ends before what was read from it.*urn recover/),
+        expect.stringMatching(/^Not done: The log lacks records that it had/),
       ]);
     }
+    expect(service.output.stderr).toMatch(/ends before what was read from it/);
+    expect(service.output.stderr).toMatch(
+      /hint: restore the newest copy, or declare the loss with urn recover/,
+    );
     expect(service.output.stderr.match(/has lost records/g)).toHaveLength(1);
     await service.kill();
     const again = await log.start('a');

@@ -69,6 +69,28 @@ describe('a cluster whose leader', () => {
     expect(heard.errors.map(({ failure }) => failure)).not.toContain('corrupt');
   });
 
+  it('is frozen, and elected again because the others take it to be alive, is used when it wakes', async () => {
+    const cluster = await scene.cluster();
+    const { store, heard } = await following(cluster);
+    const old = cluster.leader;
+    cluster.freezeReelected();
+    const append = appendAtLast(store, 3);
+    await vi.waitFor(() => expect(heard.errors.length).toBeGreaterThan(0), 10_000);
+    old.thaw();
+    await append;
+    expect(cluster.leader).toBe(old);
+    await heard.until(4);
+    expect(heard.rolledBack).toEqual([]);
+  });
+
+  it('dies in the middle of reads loses no read: they are made again, with the next leader', async () => {
+    const cluster = await scene.cluster({ noticeMs: 300, electMs: 300 });
+    const { store } = await following(cluster);
+    const killed = cluster.killLeader();
+    expect(texts(await readAll(store))).toEqual(['a0-0', 'a1-0', 'a2-0']);
+    await killed;
+  });
+
   it('hung while nothing was appended accepts the next append at once', async () => {
     const cluster = await scene.cluster();
     const { store, heard } = await following(cluster);
@@ -115,6 +137,19 @@ describe('a single server', () => {
     server.thaw();
     await append;
     await heard.until(2);
+  });
+
+  it('that is slow is not given up before a call has had its whole time: there is nobody else to find', async () => {
+    const server = await scene.server({ canFreeze: true });
+    const limits = { ...PATIENT, appendTimeoutMs: 10_000, silentMs: 50, askMs: 50 };
+    const store = scene.store(server, { limits });
+    await appendAtLast(store, 0);
+    server.freeze();
+    const append = store.append('study-a', 0, records('a1-', 1));
+    await delay(500);
+    server.thaw();
+    expect(await append).toEqual({ type: 'written' });
+    expect(server.received).toHaveLength(2);
   });
 
   it('that does not answer does not accumulate connections', async () => {

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { NO_STREAM, PAGE_RECORDS } from '../../../src/store/event-store.ts';
+import { READ_EVENTS } from '../../../src/store/eventstoredb/reader.ts';
 import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import type { SubscriptionFault } from '../../support/eventstoredb/faults.ts';
 import { jsonEvent, type ServerLog } from '../../support/eventstoredb/log.ts';
@@ -177,7 +178,7 @@ describe('data that others put into the cluster', () => {
   it('is not searched any further once a page is full', async () => {
     const server = await scene.server();
     const store = scene.store(server, { limits: {} });
-    await store.append('study-a', NO_STREAM, records('a', PAGE_RECORDS + 1));
+    await store.append('study-a', NO_STREAM, records('a', READ_EVENTS + 1));
     crowd(server.log, 4000);
     server.searchMs = 0.3;
     for await (const page of store.readAll()) {

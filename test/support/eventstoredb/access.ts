@@ -37,6 +37,11 @@ export class Access {
     return true;
   }
 
+  /** A node says nothing of its cluster to a caller with wrong credentials. */
+  refusalOfUnknown(metadata: Metadata): ServerErrorResponse | undefined {
+    return this.#who(metadata) === 'unknown' ? failure(status.UNAUTHENTICATED, 'Unauthenticated') : undefined;
+  }
+
   /** A caller with wrong credentials is unknown; one without credentials may do nothing. */
   refusal(metadata: Metadata, action: Action, stream: string): ServerErrorResponse | undefined {
     const who = this.#who(metadata);

@@ -67,6 +67,11 @@ export class TestCluster {
     return this.#replace(old);
   }
 
+  /** Silences the leader, whom the others elect again: gossip still takes it to be alive. Nobody leads until it wakes. */
+  freezeReelected(): void {
+    this.#leader.freeze();
+  }
+
   /** Ends the leader's process; resolves when another node leads. */
   async killLeader(): Promise<Node> {
     const old = this.#leader;

@@ -197,7 +197,11 @@ export class EventStoreDbServer {
     // A real server would announce batch appends. Nobody here may even ask for them: see docs/adr/0009.
     grpc.addService(featuresService.ServerFeaturesService, { getSupportedMethods: () => undefined });
     grpc.addService(gossipService.GossipService, {
-      read: (_: unknown, answer: Gossip) => answer(null, clusterInfo(this.members())),
+      read: ({ metadata }: { readonly metadata: Metadata }, answer: Gossip) => {
+        const refused = this.#access?.refusalOfUnknown(metadata);
+        if (refused) answer(refused);
+        else answer(null, clusterInfo(this.members()));
+      },
     });
     return grpc;
   }
@@ -257,6 +261,7 @@ export class EventStoreDbServer {
   #refusal(metadata: Metadata, action: Action, stream: string): ReturnType<typeof failure> | undefined {
     this.authorizations.push(...metadata.get('authorization').map(String));
     const denied = this.#access?.refusal(metadata, action, stream);
+    // Without that demand, a follower passes appends on to the leader: here all nodes write the same log.
     if (denied || !metadata.get('requires-leader').includes('true')) return denied;
     return this.leader === 'unknown' ? noLeaderFailure() : this.leader && leaderFailure(this.leader.port);
   }

@@ -18,7 +18,7 @@ function cluster(says: Says, seeds = NODES) {
     if (leader === 'nothing') throw new Error('no answer');
     return NODES.map((name) => ({ host: host(name), isLeader: name === leader }));
   };
-  const discovery = new Discovery(seeds.map(host), ask, { attempts: 3, intervalMs: 1 });
+  const discovery = new Discovery(seeds.map(host), ask, 1);
   return {
     asked,
     discovery,
@@ -68,12 +68,47 @@ describe('the leader of a cluster', () => {
     expect(await known.leader('c')).toBe('b');
   });
 
+  /** A cluster in which nodes answer when they are let: all name `leader`. */
+  function slowCluster(leader: string) {
+    const waiting = new Map<string, () => void>();
+    const ask = ({ address }: Host) =>
+      new Promise<Member[]>((resolve) => {
+        waiting.set(address, () =>
+          resolve(NODES.map((name) => ({ host: host(name), isLeader: name === leader }))),
+        );
+      });
+    const found = new Discovery(NODES.map(host), ask).survey();
+    return { found, answers: (name: string) => waiting.get(name)?.() };
+  }
+
+  it('is known as soon as most nodes name it, itself included: nobody waits for a silent node', async () => {
+    const { found, answers } = slowCluster('b');
+    answers('a');
+    answers('b');
+    expect((await found)?.address).toBe('b');
+  });
+
+  it('is not known while it has not said so itself, and a silent leader is not waited for long', async () => {
+    const { found, answers } = slowCluster('c');
+    answers('a');
+    answers('b');
+    expect(await found).toBeUndefined();
+  });
+
+  it('is not found because of a wrong password, if that is what the nodes say', async () => {
+    const ask = () => Promise.reject(Object.assign(new Error('no such user'), { code: 16 }));
+    await expect(new Discovery(NODES.map(host), ask, 1).leader()).rejects.toMatchObject({
+      kind: 'denied',
+      message: expect.stringContaining('says: no such user'),
+    });
+  });
+
   it('is not found after a limited number of attempts', async () => {
     const none = cluster({ a: 'nobody', b: 'nobody', c: 'nothing' });
     await expect(none.discovery.leader()).rejects.toMatchObject({
       kind: 'not-connected',
-      message: expect.stringContaining('Failed to discover who leads after 3 attempts'),
+      message: expect.stringContaining('Failed to discover who leads after 10 attempts'),
     });
-    expect(none.asked).toHaveLength(9);
+    expect(none.asked).toHaveLength(30);
   });
 });

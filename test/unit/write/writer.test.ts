@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { DomainError } from '../../../src/base/errors.ts';
+import { StoreError } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import type { StudyCommand } from '../../../src/study/commands.ts';
 import { decide } from '../../../src/study/decide.ts';
@@ -317,8 +318,8 @@ describe('a refusal', () => {
   const PAUSE = { type: 'pause', user: 'operator', reason: 'data review' } as const;
 
   /** Both processes know that the study is paused, and how often `here` reads from now on. */
-  async function pausedScene() {
-    const all = await scene();
+  async function pausedScene(limits: Partial<WriterLimits> = {}) {
+    const all = await scene(limits);
     await all.here.submit(randomize('001', { idempotencyKey: 'k' }));
     await all.here.submit(PAUSE);
     await all.there.runner.rebuild();
@@ -368,8 +369,18 @@ describe('a refusal', () => {
     expect(store.reads).toBe(1);
   });
 
+  it('waits for a log that can be read again before the deadline', async () => {
+    const { here, there, store } = await pausedScene();
+    await there.submit(RESUME);
+    store.unreadable = true;
+    const answer = here.submit(randomize('002'));
+    await vi.waitFor(() => expect(store.reads).toBeGreaterThan(2));
+    store.unreadable = false;
+    expect(await answer).toBe('randomized');
+  });
+
   it('is "unavailable" while the log cannot be read, and what cannot change is still answered', async () => {
-    const { here, store } = await pausedScene();
+    const { here, store } = await pausedScene(SHORT);
     store.unreadable = true;
     const commands = [randomize('002'), randomize('001'), randomize('001', { idempotencyKey: 'k' })];
     expect(await Promise.all(commands.map((command) => here.submit(command)))).toEqual([
@@ -378,6 +389,25 @@ describe('a refusal', () => {
       'repeated',
     ]);
     await expect(here.writer.submit(randomize('002'), NURSE)).rejects.toThrow('nothing was recorded');
+  });
+});
+
+describe('an append that certainly was not written', () => {
+  const notSent: Fault = () =>
+    Promise.reject(new StoreError('unavailable', 'not-written', 'there is no connection'));
+
+  it('is refused at once, and the answer says so', async () => {
+    const { here, store } = await scene();
+    store.next(notSent);
+    await expect(here.writer.submit(randomize('001'), NURSE)).rejects.toThrow('nothing was recorded');
+    expect(store.sent).toHaveLength(1);
+  });
+
+  it('is sent again until the deadline if an answer was lost before: another leader may be coming', async () => {
+    const all = await scene();
+    all.store.next('lost-before', notSent, notSent, notSent);
+    expect(await all.here.submit(randomize('001'))).toBe('randomized');
+    expect(await enrolled(all)).toEqual(['001']);
   });
 });
 
@@ -395,7 +425,7 @@ describe('what is known', () => {
   });
 
   it.each<[string, string, Fault[]]>([
-    ['nothing was recorded', 'nothing was sent', ['full']],
+    ['nothing was recorded', 'there was no room', ['full']],
     ['not known to be recorded', 'the answer was lost', ['lost-before', 'lost-before']],
     ['not known to be recorded', 'an answer was lost before one was a refusal', ['lost-before', 'full']],
   ])('is said: "%s" when %s', async (said, _, faults) => {
