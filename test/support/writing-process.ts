@@ -22,7 +22,10 @@ export interface WritingProcess {
   readonly participants: Participants;
 }
 
-/** @param series distinguishes the ids and salts of several processes */
+/**
+ * A turn has no end, unless the limits say so: what stands in one batch must not depend on the machine's speed.
+ * @param series distinguishes the ids and salts of several processes
+ */
 export function writingProcess(
   store: EventStore,
   {
@@ -45,7 +48,7 @@ export function writingProcess(
     decider: studyDecider,
     folded: foldedStream({ runner, gate: openGate(runner) }, studyState, STREAM),
     tools: fixedTools(series),
-    limits,
+    limits: { turnMs: Number.POSITIVE_INFINITY, ...limits },
     hooks,
   });
   return {
