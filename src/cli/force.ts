@@ -41,7 +41,7 @@ does not ask, so scripts are not blocked. Exit code 2: not possible, so nothing 
 
 Example:
   urn participants force --study 'CHS JCOIN' --id 001-0010 --level sex=Male --treatment MART \\
-    --occurred-at 2027-03-02T21:40Z --cause outage --note 'envelope 12, during the power cut'`;
+    --occurred-at 2026-03-02T21:40Z --cause outage --note 'envelope 12, during the power cut'`;
 
 export function forceCommand(): Command {
   return logCommand('force')
@@ -56,7 +56,7 @@ export function forceCommand(): Command {
     .addOption(
       caseOption('--treatment <arm>', 'the arm that the participant was given').makeOptionMandatory(),
     )
-    .addOption(caseOption('--occurred-at <instant>', 'when, in UTC: 2027-03-02T21:40Z').makeOptionMandatory())
+    .addOption(caseOption('--occurred-at <instant>', 'when, in UTC: 2026-03-02T21:40Z').makeOptionMandatory())
     .addOption(caseOption('--cause <cause>', `why: ${ForcedCause.options.join(', ')}`).makeOptionMandatory())
     .addOption(
       caseOption('--replaces <revision>', 'revision of the wrong entry of this id, which has been voided'),

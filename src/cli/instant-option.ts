@@ -9,7 +9,7 @@ export function instantOption(name: string, text: string, problems: string[]): s
   const isDay =
     !Number.isNaN(time) && new Date(time).toISOString().startsWith(text.slice(0, 'YYYY-MM-DDTHH:MM'.length));
   if (!isDay) {
-    problems.push(`${name} ${quote(text)} is not an instant in UTC, such as 2027-03-02T21:40Z`);
+    problems.push(`${name} ${quote(text)} is not an instant in UTC, such as 2026-03-02T21:40Z`);
     return '';
   }
   if (time > Date.now()) problems.push(`${name} ${text} is in the future`);

@@ -27,7 +27,7 @@ const HELP = `
 The report names no arm. It counts as a code-break in every list.
 
 Example:
-  urn unblindings add --study 'CHS JCOIN' --id 001-0007 --how envelope --occurred-at 2027-03-02T21:40Z --inadvertent \\
+  urn unblindings add --study 'CHS JCOIN' --id 001-0007 --how envelope --occurred-at 2026-03-02T21:40Z --inadvertent \\
     --reason 'the envelope was torn in the post'`;
 
 export function unblindingsCommand(): Command[] {
@@ -38,7 +38,7 @@ export function unblindingsCommand(): Command[] {
       )
       .addOption(choice('--how <way>', 'how the arm became known', UnblindingWay.options))
       .addOption(
-        caseOption('--occurred-at <instant>', 'when, in UTC: 2027-03-02T21:40Z').makeOptionMandatory(),
+        caseOption('--occurred-at <instant>', 'when, in UTC: 2026-03-02T21:40Z').makeOptionMandatory(),
       )
       .addOption(caseOption('--inadvertent', 'the unblinding was unintentional'))
       .addOption(

@@ -161,7 +161,7 @@ export const reportUnblindingOperation = bodyOperation(
     bodyExample: {
       study: 'CHS JCOIN',
       id: '001-0007',
-      occurred_at: '2027-03-02T21:40:00Z',
+      occurred_at: '2026-03-02T21:40:00Z',
       how: 'envelope',
       inadvertent: true,
       reason: 'the envelope was torn in the post',

@@ -59,7 +59,7 @@ export const forceOperation = bodyOperation(
       id: '001-0010',
       levels: { sex: 'Male', local_site: '30-Dupage County' },
       treatment: 'MART',
-      occurred_at: '2027-03-02T21:40:00Z',
+      occurred_at: '2026-03-02T21:40:00Z',
       cause: 'outage',
       note: 'allocated by envelope 12 during the power cut',
     },
