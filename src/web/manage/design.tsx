@@ -5,6 +5,7 @@ import { Chip } from '../parts/chip.tsx';
 import type { StudyDesign } from '../parts/design-query.ts';
 import { enrolmentQuery } from '../parts/enrolment-query.ts';
 import { factorName } from '../parts/record.ts';
+import { Scroll } from '../parts/scroll.tsx';
 import styles from './manage.module.css';
 
 export function Design({ study, inForce }: { study: string; inForce: StudyDesign }) {
@@ -61,7 +62,7 @@ function Levels({ study, inForce: { limits, design } }: { study: string; inForce
   const { t } = useTranslation();
   const filled = useFilled(study);
   return (
-    <div className="scroll">
+    <Scroll label={t('manage.design')}>
       <table>
         <thead>
           <tr>
@@ -92,7 +93,7 @@ function Levels({ study, inForce: { limits, design } }: { study: string; inForce
           )}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

@@ -23,7 +23,12 @@ export function Tiles({ summary }: { summary: Schemas['Studies'][number] }) {
         label={
           <>
             {progress.who}
-            {voided > 0 && <small>{t('study.listed', { enrolled, voided })}</small>}
+            {voided > 0 && (
+              <>
+                <br />
+                <small>{t('study.listed', { enrolled, voided })}</small>
+              </>
+            )}
           </>
         }
       >

@@ -36,7 +36,7 @@ export const study = {
   goal: { target: 'Ziel {{places}}', limit: 'höchstens {{places}}' },
   withVoided: 'Alle in der Liste, auch Annullierte.',
   balance: 'Gleichgewicht im Verlauf',
-  balanceFinding: '{{difference}} zwischen {{most}} und {{fewest}}',
+  balanceFinding: '{{difference}} zwischen {{most}} und {{fewest}}.',
   balanceAlternative:
     'Der größte Unterschied zwischen den Armen ist {{difference}}. Mehr als {{highest}} war er nie.',
   differenceNow: 'Der größte Unterschied zwischen den Armen ist {{difference}}.',

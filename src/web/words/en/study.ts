@@ -36,7 +36,7 @@ export const study = {
   goal: { target: 'target {{places}}', limit: 'at most {{places}}' },
   withVoided: 'Everybody in the list, also those who are void.',
   balance: 'Balance over time',
-  balanceFinding: '{{difference}} between {{most}} and {{fewest}}',
+  balanceFinding: '{{difference}} between {{most}} and {{fewest}}.',
   balanceAlternative:
     'The largest difference between the arms is {{difference}}. It was never more than {{highest}}.',
   differenceNow: 'The largest difference between the arms is {{difference}}.',
