@@ -1,4 +1,5 @@
 /** Shared by the commands about studies: opens the log with everything folded, and sums up a study in a few words. */
+import { type HeadCount, headCount } from '../../projections/head-count.ts';
 import { participants } from '../../projections/participants.ts';
 import { counted } from '../base/counted.ts';
 import { suspendWhileDiffering } from '../configuration/suspend.ts';
@@ -14,28 +15,39 @@ import { note, progress } from './output.ts';
 import { recordPendingReveals } from './pending-reveals.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 
-export function summary(log: OpenLog, study: Study) {
+/** @param heads of the moment that is shown; by default, of now */
+export function summary(
+  log: OpenLog,
+  study: Study,
+  heads: HeadCount = headCount(log.runner.state(participants, study.stream).inOrder),
+) {
   const { configuration } = study.registered;
   return {
     name: configuration.name,
     mode: configuration.mode,
     ...log.studies.standing(study.stream),
-    participants: log.runner.state(participants, study.stream).inOrder.length,
+    participants: heads.enrolled,
+    filled: heads.filled,
     target: study.design.target,
     revision: study.revision,
   };
 }
 
-export function enrolled(count: number, target: number | undefined): string {
+/** Against the target count those who fill a place of it, as everywhere. */
+export function enrolled({
+  participants: all,
+  filled,
+  target,
+}: Pick<ReturnType<typeof summary>, 'participants' | 'filled' | 'target'>): string {
   return target === undefined
-    ? counted(count, 'participant')
-    : `${count} of ${counted(target, 'participant')}`;
+    ? counted(all, 'participant')
+    : `${filled} of ${counted(target, 'participant')}`;
 }
 
 /** A study in a few words, to be sure that it is the right one. */
 export function described(log: OpenLog, study: Study): string {
-  const { name, mode, participants: count, target } = summary(log, study);
-  return `${name} (${mode}, ${enrolled(count, target)})`;
+  const found = summary(log, study);
+  return `${found.name} (${found.mode}, ${enrolled(found)})`;
 }
 
 /** Everything that decisions depend on, with what is sealed. */

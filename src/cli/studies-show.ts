@@ -12,6 +12,7 @@ import {
   registeredDesign,
 } from '../../projections/design.ts';
 import { voidedByCause } from '../../projections/enrolled.ts';
+import { type HeadCount, headCount } from '../../projections/head-count.ts';
 import { type ParticipantEvents, participantEvents } from '../../projections/participant-events.ts';
 import { participants } from '../../projections/participants.ts';
 import { describeRecovery, studyConfig } from '../../projections/study-config.ts';
@@ -74,7 +75,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
     const view: View = {
       ...shown,
       counts,
-      overview: { ...summary(log, study), ...standing, participants: shown.enrolled },
+      overview: { ...summary(log, study, shown.heads), ...standing },
       lastRevision: moment && now.revision,
       verifierKey: log.identity.signingKey.publicKey,
       firstCheckpoint: log.ledger.maySign(study.stream)
@@ -218,7 +219,7 @@ function facts({
     ...(nextAt === undefined ? [] : [['not shown', `${later} later events, the first of ${nextAt}`]]),
     ['mode', overview.mode],
     ['state', whyClosed(overview) ?? overview.state],
-    ['participants', enrolled(overview.participants, overview.target)],
+    ['participants', enrolled(overview)],
     ...(Object.keys(voided).length > 0 ? [['voided', describeNumbers(voided)]] : []),
     ...(imported ? [['imported', `${imported.redrawn} redrawn, ${imported.unproven} unproven`]] : []),
     ...brokenCodeFacts(breaks),
@@ -308,8 +309,8 @@ interface Shown {
   readonly designsUntil: readonly Design[];
   readonly counts: BalanceView | undefined;
   readonly breaks: readonly CodeBreak[];
-  readonly enrolled: number;
-  /** How many of them are voided, by cause. */
+  readonly heads: HeadCount;
+  /** How many are voided, by cause. */
   readonly voided: Readonly<Record<string, number>>;
   /** Undefined for a study without packs. */
   readonly packs: PackNumbers | undefined;
@@ -327,7 +328,7 @@ function present({ runner, studies }: OpenLog, study: Study): Shown {
     designsUntil: studies.designs(stream),
     counts: balance?.view(),
     breaks: codeBreaksIn(runner.state(participantEvents, stream)),
-    enrolled: inOrder.length,
+    heads: headCount(inOrder),
     voided: voidedByCause(inOrder),
     packs: packNumbers(runner.state(studyState, stream), runner.state(participantEvents, stream)),
     at: runner.lastAt(stream),
@@ -359,7 +360,7 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
     designsUntil: states.designs,
     counts: balance?.view(),
     breaks: codeBreaksIn(states.participantEvents),
-    enrolled: inOrder.length,
+    heads: headCount(inOrder),
     voided: voidedByCause(inOrder),
     packs: packNumbers(states.studyState, states.participantEvents),
     at,

@@ -38,16 +38,6 @@ async function list(options: Options & { studies?: string }): Promise<void> {
         'no study is registered (hint: urn studies register --studies FILE registers the studies in FILE)',
       );
     else
-      result(
-        table(
-          rows.map((row) => [
-            row.name,
-            row.mode,
-            row.state,
-            enrolled(row.participants, row.target),
-            whyClosed(row) ?? '',
-          ]),
-        ),
-      );
+      result(table(rows.map((row) => [row.name, row.mode, row.state, enrolled(row), whyClosed(row) ?? ''])));
   });
 }

@@ -228,6 +228,7 @@ describe('urn studies list', () => {
       mode: 'test',
       state: 'open',
       participants: 2,
+      filled: 2,
       revision: 2,
     });
   });

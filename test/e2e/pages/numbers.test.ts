@@ -10,6 +10,7 @@ import {
   sitDown,
 } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
+import { command } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
 import { issueKeys } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
@@ -107,6 +108,15 @@ describeInBrowser('the numbers on the pages', () => {
   }
   const answerTo = async (key: string, path: string) =>
     (await ask(service.url, path, { key, parameters: path === '/studies' ? {} : { study: STUDY } })).results;
+
+  it('are those of the command line, too', async () => {
+    const shown = async (...args: string[]) => (await command(['studies', ...args, '--data', data])).stdout;
+    expect(JSON.parse(await shown('list', '--json'))).toMatchObject([
+      { participants: 8, filled: 6, target: 9 },
+    ]);
+    expect(await shown('list')).toMatch(/ 6 of 9 participants/);
+    expect(await shown('show', STUDY)).toMatch(/^participants +6 of 9 participants$/m);
+  });
 
   it('are given by the service, which counts once', async () => {
     const all = { enrolled: 8, voided: 3, filled: 6 };
