@@ -72,6 +72,7 @@ describe('urn studies show', () => {
     const text = await show();
     expect(text).toContain(`
 ratio           2:1:1:3 ("A" 2, "B" 1, "C" 1, "D" 3)
+policies        level_counts as-randomized, void_counts kept, forced_counts counted
 closed arm      C
 retired factor  sex
 urns            began anew at amendment 2 (revision 10)
