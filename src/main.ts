@@ -50,15 +50,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import('./cli/serve.ts')).serveCommand(),
   keys: async () => {
     const { keysCommand } = await import('./cli/keys.ts');
-    return group('keys', 'API keys: add, list, revoke', keysCommand());
+    return group('keys', 'API keys', keysCommand());
   },
   studies: async () => {
     const { studiesCommand } = await import('./cli/studies.ts');
-    return group(
-      'studies',
-      'studies: check, list, show, expected, pause, resume, close, reopen, amend',
-      studiesCommand(),
-    );
+    return group('studies', 'studies', studiesCommand());
   },
   simulate: async () => (await import('./cli/simulate.ts')).simulateCommand(),
   import: async () => (await import('./cli/import.ts')).importCommand(),
@@ -66,29 +62,20 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   explain: async () => (await import('./cli/explain.ts')).explainCommand(),
   participants: async () => {
     const { participantsCommand } = await import('./cli/participants.ts');
-    return group(
-      'participants',
-      'participants: list, history, force, correct, void, reinstate, rename',
-      participantsCommand(),
-    );
+    return group('participants', 'participants', participantsCommand());
   },
   codes: async () => {
     const { codesCommand } = await import('./cli/codes.ts');
-    return group('codes', 'packs of medication: add, list, withdraw, replace', codesCommand());
+    return group('codes', 'packs of medication', codesCommand());
   },
   reveal: async () => (await import('./cli/reveal.ts')).revealCommand(),
   'code-breaks': async () => {
     const { codeBreaksCommand } = await import('./cli/code-breaks.ts');
-    return group(
-      'code-breaks',
-      'who was unblinded: list (the default), print, page',
-      codeBreaksCommand(),
-      'list',
-    );
+    return group('code-breaks', 'who was unblinded', codeBreaksCommand(), 'list');
   },
   unblindings: async () => {
     const { unblindingsCommand } = await import('./cli/unblindings.ts');
-    return group('unblindings', 'unblindings outside the service, or in error: add', unblindingsCommand());
+    return group('unblindings', 'unblindings outside the service, or in error', unblindingsCommand());
   },
   rerandomize: async () => (await import('./cli/rerandomize.ts')).rerandomizeCommand(),
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
@@ -100,15 +87,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   copy: async () => (await import('./cli/copy.ts')).copyCommand(),
   'signing-key': async () => {
     const { signingKeyCommand } = await import('./cli/signing-key.ts');
-    return group('signing-key', 'the key that signs checkpoints: show, rotate', signingKeyCommand());
+    return group('signing-key', 'the key that signs checkpoints', signingKeyCommand());
   },
   'session-key': async () => {
     const { sessionKeyCommand } = await import('./cli/session-key.ts');
-    return group(
-      'session-key',
-      'the key that seals the cookies of people who sign in: replace',
-      sessionKeyCommand(),
-    );
+    return group('session-key', 'the key that seals the cookies of people who sign in', sessionKeyCommand());
   },
 };
 const [, , asked = ''] = process.argv;
@@ -119,9 +102,13 @@ for (const name of wanted) {
   if (command) add(program, command);
 }
 
-/** @param byDefault the command that runs if none is named */
-function group(name: string, description: string, commands: readonly Command[], byDefault?: string): Command {
-  const made = new Command(name).description(description).copyInheritedSettings(program);
+/**
+ * @param about what its commands are about; their names follow
+ * @param byDefault the command that runs if none is named
+ */
+function group(name: string, about: string, commands: readonly Command[], byDefault?: string): Command {
+  const names = commands.map((one) => (one.name() === byDefault ? `${byDefault} (the default)` : one.name()));
+  const made = new Command(name).description(`${about}: ${names.join(', ')}`).copyInheritedSettings(program);
   for (const command of commands) add(made, command, command.name() === byDefault);
   return made;
 }

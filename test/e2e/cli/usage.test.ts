@@ -42,6 +42,17 @@ describe.concurrent('urn', () => {
     },
   );
 
+  it('--help names every command of every group', async () => {
+    const namesOf = (help: string) =>
+      [...help.matchAll(/^ {2}([a-z][a-z-]*)\b(?! \[command\])/gm)].map(([, name]) => name);
+    const { stdout } = await urn(['--help']);
+    for (const group of ['keys', 'studies', 'participants', 'codes', 'code-breaks']) {
+      const about = stdout.split(new RegExp(`^ {2}${group} `, 'm'))[1]?.split(/^ {2}\S/m)[0];
+      for (const name of namesOf((await urn([group, '--help'])).stdout).filter((one) => one !== 'help'))
+        expect(about, group).toMatch(new RegExp(`[ ,:]${name}\\b`));
+    }
+  });
+
   it('--help says where the documentation is', async () => {
     const { stdout } = await urn(['--help']);
     for (const place of ['/docs ', 'docs/ ', 'docs/studies-file.md ']) expect(stdout).toContain(`  ${place}`);
