@@ -57,12 +57,16 @@ const ways: Record<string, { take: () => unknown; says: string; startsAgain: boo
   },
 };
 
+/** What clients are told. Files are named in the messages of the service alone. */
+const LACKING = 'The log lacks records that it had';
+
 describe.each(Object.entries(ways))('when %s', (_, { take, says, startsAgain }) => {
   it('nothing more is written or signed, and the reason is given', async () => {
     await take();
     await expect.poll(() => service.output.stderr).toContain('the log has lost records');
+    expect(service.output.stderr).toContain(says);
     const refused = await randomize('c');
-    expect([refused.status, refused.message]).toEqual([503, expect.stringContaining(says)]);
+    expect([refused.status, refused.message]).toEqual([503, expect.stringContaining(LACKING)]);
     expect(await ask(service.url, '/readyz')).toMatchObject({
       message: '5 studies take no participants: 5 rolled-back',
     });
@@ -71,7 +75,8 @@ describe.each(Object.entries(ways))('when %s', (_, { take, says, startsAgain }) 
     await service.stop();
     if (startsAgain) {
       await start();
-      expect((await randomize('c')).message).toContain('the log is not the one that it was');
+      expect((await randomize('c')).message).toContain(LACKING);
+      expect(service.output.stderr).toContain('the log is not the one that it was');
     } else {
       const { code, stderr } = await urn(['serve', '--port', '0', '--data', data]);
       expect([code, stderr]).toEqual([2, expect.stringContaining('its database')]);
