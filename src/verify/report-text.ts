@@ -200,7 +200,8 @@ function result({ streams, selfConsistentOnly, bundle }: Report): string {
   const worthIt = selfConsistentOnly
     ? ' That nothing from outside was compared (SELF-CONSISTENT ONLY) is no failure.'
     : '';
-  const look = warnings > 0 ? ` Look at the ${counted(warnings, 'warning')} above.` : '';
+  const which = warnings === 1 ? 'warning' : counted(warnings, 'warning');
+  const look = warnings > 0 ? ` Look at the ${which} above.` : '';
   return `RESULT: no fault was found in ${counted(records, 'record')} of ${counted(streams.length, 'stream')}${far}.${worthIt}${look}`;
 }
 

@@ -42,8 +42,9 @@ describe('a correction of an id', () => {
   });
 
   it('is only warned about if the pattern is one that RE2 cannot run', async () => {
-    const { sound, warnings } = await told(logOf(history('(?=0)[0-9]{3}', '110'), keys));
+    const { sound, warnings, text } = await told(logOf(history('(?=0)[0-9]{3}', '110'), keys));
     expect(sound).toBe(true);
+    expect(text).toMatch(/ Look at the warning above\.$/m);
     expect(warnings).toMatchObject([{ code: 'id-not-matching', count: 1, revision: 2 }]);
   });
 });
@@ -60,6 +61,7 @@ describe('the report of a study', () => {
     expect(text).toContain(
       '\n  open; codes broken: 1 in an emergency, 1 other; 1 unblinding without the service reported\n',
     );
+    expect(text).toMatch(/ Look at the 5 warnings above\.$/m);
     expect(warnings.map(({ code, count, revision }) => [code, count, revision])).toEqual([
       ['revealed-in-emergency', 1, 10],
       ['approval-asserted', 2, 11],
