@@ -1,37 +1,50 @@
-/** What others do to single streams of a log in EventStoreDB, as its users see it: one broken stream is one broken study. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+/**
+ * What others do to single streams of a log in EventStoreDB, as its users see it: one broken stream is one broken study.
+ * Runs on the server that EVENTSTOREDB_URL names if it is given; there the string names an administrator, unless the
+ * server is insecure. What a scavenge removes is asked of the tests' own server alone: a real one leaves its newest
+ * chunk as it is.
+ */
 import { afterAll, describe, expect, it } from 'vitest';
+import { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
+import { administer, parted, streamsAs } from '../../support/eventstoredb/administrator.ts';
 import {
   type EventStoreDbLog,
   eventStoreDbLogs,
   expectVerified,
 } from '../../support/eventstoredb/instances.ts';
-import type { ServerEvent } from '../../support/eventstoredb/log.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
+import { givenServer } from '../../support/eventstoredb/target.ts';
 import type { Service } from '../../support/service.ts';
+import { readAll } from '../../support/store-contract.ts';
 
-const ADMINISTRATION = fileURLToPath(new URL('../../../deploy/eventstoredb.mjs', import.meta.url));
 const SEEN_WITHIN_MS = 15_000;
 
 const server = await new EventStoreDbServer().start();
-afterAll(() => server.stop());
+const there = givenServer() ?? server.connectionString();
+const { url, login } = parted(there);
+const streams = streamsAs(url, login);
+afterAll(async () => {
+  await streams.close();
+  await server.stop();
+});
 const begin = eventStoreDbLogs();
+const ADMINISTRATOR = {
+  EVENTSTOREDB_URL: url,
+  EVENTSTOREDB_ADMIN: login?.username ?? 'admin',
+  EVENTSTOREDB_ADMIN_PASSWORD: login?.password ?? '',
+};
 
 /** A log with a participant in each study, and a running service. */
-async function running() {
-  const log = begin(server.connectionString());
+async function running(store: string) {
+  const log = begin(store);
   const keys = await log.keysOf();
   const service = await log.start('a');
   const at = (of: Service) => clientOf(of.url, keys.work);
   const enrol = (of: Service, study: string, id: string) => at(of).randomize(study, id, LEVELS[study] ?? {});
   for (const study of Object.keys(LEVELS)) expect((await enrol(service, study, '1')).status).toBe(200);
-  const isOne = ({ stream, data }: ServerEvent) =>
-    stream.startsWith(`${log.prefix}.study-`) && Buffer.from(data).includes('"name":"One"');
-  const one = server.log.all.find(isOne)?.stream ?? '';
+  const one = `${log.prefix}.${await streamOfOne(log)}`;
   return { log, service, enrol, at, one };
 }
 
@@ -40,18 +53,17 @@ const LEVELS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Two: { sex: 'M', site: '30' },
 };
 
-/** As its administrator runs it. */
-async function administer(...args: string[]): Promise<string> {
-  const env = { ...process.env, EVENTSTOREDB_URL: server.connectionString() };
-  const child = spawn(process.execPath, [ADMINISTRATION, ...args], { env });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-    });
-  const [code] = await once(child, 'close');
-  expect(code, said).toBe(0);
-  return said;
+async function streamOfOne({ store, prefix }: EventStoreDbLog): Promise<string> {
+  const reader = new EventStoreDbStore(store, prefix);
+  try {
+    const one = (await readAll(reader)).find(
+      ({ stream, record }) => stream.startsWith('study-') && Buffer.from(record).includes('"name":"One"'),
+    );
+    if (!one) throw new Error('study One has no stream');
+    return one.stream;
+  } finally {
+    await reader.close();
+  }
 }
 
 const lines = ({ output }: Service, text: string) =>
@@ -66,8 +78,8 @@ const states = async (log: EventStoreDbLog) =>
 
 describe('a study whose stream was permanently deleted in EventStoreDB', () => {
   it('is refused with the reason, while all others continue, and start again', async () => {
-    const { log, service, enrol, one, at } = await running();
-    server.log.tombstone(one);
+    const { log, service, enrol, one, at } = await running(there);
+    await streams.tombstone(one);
     await within(SEEN_WITHIN_MS, async () => (await at(service).list('One')).status === 503);
     expect((await enrol(service, 'One', '2')).status).toBe(503);
     expect((await enrol(service, 'Two', '2')).status).toBe(200);
@@ -87,7 +99,7 @@ describe('a study whose stream was permanently deleted in EventStoreDB', () => {
   });
 
   it('and scavenged is not begun again', async () => {
-    const { log, service, enrol, one } = await running();
+    const { log, service, enrol, one } = await running(server.connectionString());
     await service.stop();
     server.log.tombstone(one);
     server.log.scavenge();
@@ -100,7 +112,7 @@ describe('a study whose stream was permanently deleted in EventStoreDB', () => {
 
 describe('a study whose records a scavenge has removed', () => {
   it('is refused with the reason, and all others start', async () => {
-    const { log, service, enrol, one, at } = await running();
+    const { log, service, enrol, one, at } = await running(server.connectionString());
     await service.stop();
     server.log.setMetadata(one, { $maxCount: 1 });
     server.log.scavenge();
@@ -129,7 +141,7 @@ describe('a study whose records a scavenge has removed', () => {
 
 describe('a missing stream that does not belong to a study', () => {
   it('does not stop any study if it is operations', async () => {
-    const { log, service, enrol } = await running();
+    const { log, service, enrol } = await running(server.connectionString());
     await service.stop();
     server.log.tombstone(`${log.prefix}.operations`);
     server.log.scavenge();
@@ -139,8 +151,8 @@ describe('a missing stream that does not belong to a study', () => {
   });
 
   it.each(['log', 'access'])('stops everything if it is %s, and the reason is given', async (name) => {
-    const { log, service, enrol } = await running();
-    server.log.tombstone(`${log.prefix}.${name}`);
+    const { log, service, enrol } = await running(there);
+    await streams.tombstone(`${log.prefix}.${name}`);
     await within(SEEN_WITHIN_MS, async () => (await enrol(service, 'Two', '2')).status === 503);
     await service.kill();
     const again = log.tryToStart('a');
@@ -152,18 +164,18 @@ describe('a missing stream that does not belong to a study', () => {
 });
 
 describe('a stream whose records EventStoreDB is configured to remove', () => {
-  it.each<[string, (stream: string) => void, RegExp]>([
+  it.each<[string, (stream: string) => Promise<unknown>, RegExp]>([
     [
       'by a soft delete',
-      (stream) => server.log.softDelete(stream),
+      (stream) => streams.softDelete(stream),
       /was deleted in EventStoreDB, but can still/,
     ],
-    ['by $maxCount', (stream) => server.log.setMetadata(stream, { $maxCount: 1 }), /has \$maxCount 1/],
-    ['by $maxAge', (stream) => server.log.setMetadata(stream, { $maxAge: 60 }), /has \$maxAge 60/],
-    ['by $tb', (stream) => server.log.setMetadata(stream, { $tb: 1 }), /has \$tb 1/],
+    ['by $maxCount', (stream) => streams.setMetadata(stream, { $maxCount: 1 }), /has \$maxCount 1/],
+    ['by $maxAge', (stream) => streams.setMetadata(stream, { $maxAge: 60 }), /has \$maxAge 60/],
+    ['by $tb', (stream) => streams.setMetadata(stream, { $tb: 1 }), /has \$tb 1/],
   ])('%s accepts nothing until that is undone, while running and at the start', async (_, endanger, why) => {
-    const { log, service, enrol, one, at } = await running();
-    endanger(one);
+    const { log, service, enrol, one, at } = await running(there);
+    await endanger(one);
     await within(SEEN_WITHIN_MS, async () => lines(service, 'are in danger').length > 0);
     const refused = await enrol(service, 'One', '2');
     expect(refused.status).toBe(503);
@@ -180,18 +192,20 @@ describe('a stream whose records EventStoreDB is configured to remove', () => {
     expect([line, more]).toEqual([expect.stringMatching(why), []]);
     expect((await enrol(again, 'One', '2')).status).toBe(503);
     const [, command = ''] = /node deploy\/eventstoredb\.mjs (keep \S+?)[;"]/.exec(line) ?? [];
-    expect(await administer(...command.split(' '))).toMatch(/nothing limits \S+/);
+    const kept = await administer(ADMINISTRATOR, ...command.split(' '));
+    expect([kept.code, kept.said]).toEqual([0, expect.stringMatching(/nothing limits \S+/)]);
     await within(SEEN_WITHIN_MS, async () => (await enrol(again, 'One', '2')).status === 200);
     await within(SEEN_WITHIN_MS, async () => lines(again, 'no longer in danger').length > 0);
     expect(await states(log)).toEqual({ One: 'open', Two: 'open', Three: 'open' });
+    // Of the tests' own server. It removes nothing now.
     server.log.scavenge();
     await again.stop();
     await expectVerified(log);
   });
 
   it('blocks only itself if it does not belong to a study, and commands say what to do', async () => {
-    const { log, service, enrol } = await running();
-    server.log.setMetadata(`${log.prefix}.access`, { $maxCount: 1 });
+    const { log, service, enrol } = await running(there);
+    await streams.setMetadata(`${log.prefix}.access`, { $maxCount: 1 });
     await within(SEEN_WITHIN_MS, async () => lines(service, 'are in danger').length > 0);
     expect((await enrol(service, 'Two', '2')).status).toBe(200);
     const added = await command(['keys', 'add', 'late', '--data', log.data('cli'), ...log.where]);

@@ -27,8 +27,11 @@ export async function eventStoreDb(): Promise<EventStoreDbTarget> {
   return target;
 }
 
+/** The real server that a run was given, if it was. */
+export const givenServer = (): string | undefined => process.env['EVENTSTOREDB_URL'] || undefined;
+
 async function found(): Promise<{ is: string; target: EventStoreDbTarget }> {
-  const connectionString = process.env['EVENTSTOREDB_URL'];
+  const connectionString = givenServer();
   if (connectionString)
     return {
       is: 'a real server, given by EVENTSTOREDB_URL',

@@ -1,0 +1,52 @@
+/** What an administrator of EventStoreDB does to streams and users, through the interface of the server alone. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+// biome-ignore lint/style/noRestrictedImports: an administrator needs no exact revisions, and deploy/ uses it as well
+import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+
+const ADMINISTRATION = fileURLToPath(new URL('../../../deploy/eventstoredb.mjs', import.meta.url));
+
+export interface Login {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** The login in a connection string, and the string without it. */
+export function parted(connectionString: string): { url: string; login: Login | undefined } {
+  const [, scheme = '', username, password, rest = ''] =
+    /^([^:]+:\/\/)(?:([^:@/]+):([^@/]+)@)?(.*)$/.exec(connectionString) ?? [];
+  const login =
+    username === undefined || password === undefined
+      ? undefined
+      : { username: decodeURIComponent(username), password: decodeURIComponent(password) };
+  return { url: `${scheme}${rest}`, login };
+}
+
+/** @param url without a login, which goes with each call: the client cuts a password in its connection string at a colon */
+export function streamsAs(url: string, login: Login = { username: 'admin', password: '' }) {
+  const client = EventStoreDBClient.connectionString(url);
+  const asked = { requiresLeader: true, credentials: login };
+  return {
+    softDelete: (stream: string) => client.deleteStream(stream, asked),
+    tombstone: (stream: string) => client.tombstoneStream(stream, asked),
+    setMetadata: (stream: string, metadata: Readonly<Record<string, number>>) =>
+      client.appendToStream(`$$${stream}`, jsonEvent({ type: '$metadata', data: { ...metadata } }), asked),
+    close: () => client.dispose(),
+  };
+}
+
+/** Runs the script in deploy/, with the connection string and more in its environment. */
+export async function administer(
+  env: Readonly<Record<string, string>>,
+  ...args: string[]
+): Promise<{ code: unknown; said: string }> {
+  const child = spawn(process.execPath, [ADMINISTRATION, ...args], { env: { ...process.env, ...env } });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+  const [code] = await once(child, 'close');
+  return { code, said };
+}
