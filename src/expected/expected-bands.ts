@@ -130,7 +130,7 @@ export class ExpectedBands {
       if (kept.study.sharesSeed(seed, reps))
         throw new DomainError(
           'halted',
-          'the replicates would be drawn from the seed of the study itself (hint: urn studies expected has --seed)',
+          'the replicates would be drawn from the seed of the study itself (ask the operator for bands with another seed)',
         );
       const { steps, beginsAnew } = kept.study.takeSteps();
       if (beginsAnew) {

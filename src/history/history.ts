@@ -98,7 +98,7 @@ export class History {
       if (error instanceof RecordError)
         throw new DomainError(
           'halted',
-          'a record of this stream cannot be read (its operator finds it with: urn verify)',
+          'a record of this stream cannot be read (ask the operator, who finds it by verifying the log)',
           error,
         );
       throw error;

@@ -23,8 +23,11 @@ export interface WriteGateParts {
   readonly missingKey?: () => DomainError | undefined;
 }
 
-/** Without these two streams, nobody knows who may do what, or whether the log continues here. */
-const NEEDED_BY_ALL = [LOG_STREAM, 'access'] as const;
+/** Without these two streams, nobody knows who may do what, or whether the log continues here. What clients call them. */
+const NEEDED_BY_ALL = new Map([
+  [LOG_STREAM, 'the history of the log'],
+  ['access', 'the list of keys'],
+]);
 
 export class WriteGate {
   readonly #runner: WriteGateParts['runner'];
@@ -96,11 +99,11 @@ export class WriteGate {
     const runner = this.#runner;
     const moved = movedError(runner.movement(LOG_STREAM)) ?? movedError(runner.movement(stream));
     if (moved) return moved;
-    for (const needed of NEEDED_BY_ALL)
+    for (const [needed, name] of NEEDED_BY_ALL)
       if (runner.halted(needed))
         return new DomainError(
           'halted',
-          `the stream ${needed} cannot be read completely; see the messages of the service`,
+          `${name} cannot be read completely; see the messages of the service`,
         );
     if (runner.halted(stream))
       return new DomainError(

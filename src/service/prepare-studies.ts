@@ -121,7 +121,7 @@ function logComparison(logger: Logger, study: string, comparison: Comparison): v
   if (comparison.standing === 'differs')
     logger.error(
       { study, differences },
-      'study suspended: the studies file differs from the design in force',
+      'study suspended: the studies file differs from the design in force (hint: urn studies check shows the differences)',
     );
   if (comparison.standing === 'behind')
     logger.warn(

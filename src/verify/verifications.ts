@@ -129,7 +129,7 @@ function asDomainError(error: unknown): unknown {
   return error.failure === 'corrupt'
     ? new DomainError(
         'halted',
-        'the log cannot be read to its end (its operator finds the reason with: urn verify)',
+        'the log cannot be read to its end (ask the operator, who finds the reason by verifying the log)',
         error,
       )
     : new DomainError('unavailable', 'the log cannot be read just now', error);

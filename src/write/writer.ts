@@ -19,6 +19,7 @@
 import type { Fact } from '../../events/catalogue.ts';
 import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
+import { withinMs } from '../base/within-ms.ts';
 import { type AppendResult, type EventStore, StoreError } from '../store/event-store.ts';
 import { CLOCK_TOLERANCE_MS } from './clock-tolerance.ts';
 import type { Decider } from './decider.ts';
@@ -363,8 +364,9 @@ export class Writer<State, Command, F extends Fact, Outcome> {
         // Once an answer was lost, one that certainly was not written is tried again as well: the store may be coming back.
         const mayPass = isUnclear || error.failure === 'unavailable';
         if (!mayPass || performance.now() >= deadline) {
-          // The next round must not decide against an outdated end of the stream.
-          const isRead = await this.#folded.catchUp().then(
+          // The next round would find an outdated end by a conflict, so nobody waits for a silent store any longer than one call.
+          const left = deadline + this.#limits.appendTimeoutMs - performance.now();
+          const isRead = await withinMs(left, this.#folded.catchUp()).then(
             () => true,
             () => false,
           );

@@ -51,11 +51,13 @@ export function tooMany(message: string, retryAfterSeconds: number): HttpProblem
 /** These errors name hosts, files, streams and commands, which are for the operator and in the messages of the service. */
 const FOR_CLIENTS: Readonly<Partial<Record<DomainErrorCode, string>>> = {
   moved:
-    'The log is moved to another store, and nothing more is recorded here (ask the service there; the operator finds where that is with: urn studies list)',
+    'The log is moved to another store, and nothing more is recorded here (ask the operator which service records now)',
   'rolled-back':
     'The log lacks records that it had, and nothing is recorded until that is settled (ask the operator; the messages of the service say what to do)',
   endangered:
     'Records of this study are in danger in the store, and nothing is recorded until that is undone (ask the operator; the messages of the service say how)',
+  identity:
+    'The service cannot sign records, and nothing is recorded until it can (ask the operator; the messages of the service say what to do)',
 };
 
 /** The problem to show to the client, or undefined for an unexpected error, whose message must not be shown. */

@@ -37,7 +37,7 @@ export function refusedReply(because: Status | 'suspended', revision: number): S
       return {
         status: 503,
         message:
-          'The study takes no participants: the studies file of the service differs from what was registered (its operator finds the differences with: urn studies check)',
+          'The study takes no participants: the studies file of the service differs from what was registered (ask the operator; the messages of the service show the differences)',
         results: '[]',
         revision,
         refused: 'suspended',

@@ -3,8 +3,10 @@ import type { Scope } from '../../../events/access.ts';
 import type { Design } from '../../../projections/design.ts';
 import { currentId } from '../../../projections/enrolled.ts';
 import { type Participant, participants } from '../../../projections/participants.ts';
+import { DomainError } from '../../base/errors.ts';
 import { lookAlikeProblem } from '../../base/text.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { StoreError } from '../../store/event-store.ts';
 import type { Randomize, StudyOutcome } from '../../study/commands.ts';
 import { isWithin, retiredLimit } from '../../study/key-limits.ts';
 import { newIdProblem, problemsOfId } from '../../study/participant-id.ts';
@@ -121,13 +123,20 @@ export function randomizeParticipant(services: Services) {
   return studyHandler(services, ['randomize'], randomize, checkForm);
 }
 
-/** Whether another process has amended the design, so that it may have the level that this one does not know. */
+/**
+ * Whether another process has amended the design, so that it may have the level, or allow the id, that this one refuses.
+ * While the log cannot be read, what is known here decides: whoever is refused is not randomized.
+ */
 async function isAmendedElsewhere(
   { runner }: Services,
   { design, study }: StudyRequest,
   { amendment }: Design,
 ): Promise<boolean> {
-  await orUnavailable(runner.catchUp(study.stream));
+  try {
+    await runner.catchUp(study.stream);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+  }
   return design().amendment !== amendment;
 }
 
@@ -149,7 +158,11 @@ async function notInDesign(
       ? new HttpProblem(400, problemList(problems))
       : outsideLimits(where, inForce);
   if (inForce.amendment === 0) throw refusal;
-  const { outcome, revision } = await services.studies.tryOut(request.study.stream, command);
+  const { outcome, revision } = await services.studies
+    .tryOut(request.study.stream, command)
+    .catch((error) => {
+      throw error instanceof DomainError && error.code === 'unavailable' ? refusal : error;
+    });
   if (!ANSWERED_BEFORE.has(outcome.type)) throw refusal;
   return answer(request, shownScopes, services.ledger, outcome, revision);
 }

@@ -146,6 +146,10 @@ it('an instance with its own key file accepts participants again once it has the
   let n = 0;
   await expect.poll(() => post(`b${n++}`), { timeout: 5000 }).toBe(503);
   await expect.poll(() => other.output.stderr, { timeout: 5000 }).toContain('copy the new file here');
+  // What a client is told says nothing of files.
+  expect((await clientOf(other.url, key).randomize('Sleep', 'd', COOK)).message).toMatch(
+    /^Not done: The service cannot sign records, and nothing is recorded until it can \(ask the operator; /,
+  );
   copyFileSync(file('signing-key'), own);
   await expect.poll(() => post('c'), { timeout: 30_000 }).toBe(200);
   await other.stop();

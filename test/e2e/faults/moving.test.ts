@@ -86,7 +86,9 @@ it('a move loses nothing and gives nobody two arms, however often the mover is k
 
   const refused = await clientOf(both[0].url, key).randomize('One', 'late', { sex: 'F' });
   expect(refused.status).toBe(503);
-  expect(refused.message).toMatch(/^Not done: The log is moved to another store, .*urn studies list\)$/);
+  expect(refused.message).toMatch(
+    /^Not done: The log is moved to another store, .*\(ask the operator which service records now\)$/,
+  );
   expect(refused.headers.get('retry-after')).toBe('30');
   const forWriting = { parameters: { 'urn.for': 'writing' } };
   const hasHeard = async () => (await ask(both[1].url, '/readyz', forWriting)).status === 503;

@@ -269,6 +269,15 @@ describe('the limits of the writer', () => {
     expect(new Set(all.store.sent.map(({ records }) => idIn(records[0]?.record)))).toEqual(new Set(['001']));
   });
 
+  it('end the wait for a store that is silent to the end, reads included', async () => {
+    const { memory, here, store } = await scene(SHORT);
+    store.always = 'lands-late';
+    vi.spyOn(memory, 'readStream').mockImplementation(async function* () {
+      await new Promise(() => undefined);
+    });
+    await expect(here.writer.submit(randomize('001'), NURSE)).rejects.toThrow('not known to be recorded');
+  });
+
   it('end the wait if other processes are always first', async () => {
     const { here, store } = await scene(SHORT);
     store.always = 'conflict';
