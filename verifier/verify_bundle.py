@@ -139,11 +139,14 @@ OTHER_FILES = (
 
 
 MANIFEST_BYTES = 2**20
-WHOLE_BYTES = 2**26  # of any other file that is read as a whole, and of a line of records
+WHOLE_BYTES = 2**26  # of any other file that is read as a whole, and of a line
+CHECKPOINTS_BYTES = 2**28  # with six lines and at least 150 bytes for each that is signed, so:
+CHECKPOINTS_LINES = 12_000_000
 DIRECTORY_BYTES = 2**20
 FILES = 1000
 PARTS = 4_000_000  # lists, objects, members, lines: small texts of many parts fill the memory
 NESTED = 100
+NOTE_BYTES = 1_000_000
 
 
 class Entry(NamedTuple):
@@ -188,9 +191,8 @@ class Bundle:
         refuse_many_parts(path, data)
         return data
 
-    def lines(self, stream: str) -> Iterator[bytes]:
-        """The lines of a file of records, with their line feeds."""
-        path = records_file(stream)
+    def lines(self, path: str) -> Iterator[bytes]:
+        """The lines of a file, with their line feeds."""
         begun: List[bytes] = []
         for piece in self.pieces(path):
             *ended, rest = piece.split(b"\n")
@@ -998,36 +1000,42 @@ def read_trusted_key(given: str) -> VerifierKey:
     return key
 
 
-def split_notes(data: bytes, file: str) -> List[str]:
+def split_notes(lines: Iterable[bytes], file: str) -> Iterator[str]:
     """Signed notes, separated by empty lines, or each as a line of base64."""
-    lines = data.decode("utf-8").split("\n")
-    notes = []
-    start = 0
-    while start < len(lines):
-        decoded = decode_base64(lines[start])
-        if lines[start] == "":
-            start += 1
-        elif decoded is not None and "\n\n— ".encode("utf-8") in decoded:
-            notes.append(decoded.decode("utf-8"))
-            start += 1
+    note: List[str] = []
+    signatures = size = begun = 0
+    is_text, data = True, b""
+    for number, data in enumerate(lines, 1):
+        line = data.decode("utf-8")
+        line = line[:-1] if line.endswith("\n") else line
+        if not note:
+            decoded = decode_base64(line)
+            if decoded is not None and "\n\n— ".encode("utf-8") in decoded:
+                yield decoded.decode("utf-8")
+                continue
+            if line == "":
+                continue
+            is_text, signatures, size, begun = True, 0, 0, number
+        elif is_text:
+            is_text = line != ""
+        elif line == "" and signatures > 0:
+            yield "\n".join(note) + "\n"
+            note = []
+            continue
         else:
-            end = end_of_note(lines, start)
-            if end is None:
-                raise NothingVerified(f"{file}:{start + 1}: no signed note begins here")
-            notes.append("\n".join(lines[start:end]) + "\n")
-            start = end
-    return notes
+            signatures += 1
+            expect_note(f"{file}:{begun}", line.startswith("— "))
+        note.append(line)
+        size += len(line) + 1
+        expect_note(f"{file}:{begun}", size <= NOTE_BYTES)
+    if note:  # the line feed at the end of the file makes an empty line
+        expect_note(f"{file}:{begun}", signatures > 0 and data.endswith(b"\n"))
+        yield "\n".join(note) + "\n"
 
 
-def end_of_note(lines: List[str], start: int) -> Optional[int]:
-    """The place after the last of the signatures that follow the first empty line."""
-    if "" not in lines[start:]:
-        return None
-    signatures = lines.index("", start) + 1
-    end = signatures
-    while end < len(lines) and lines[end].startswith("— "):
-        end += 1
-    return end if end > signatures and end < len(lines) and lines[end] == "" else None
+def expect_note(where: str, is_note: bool) -> None:
+    if not is_note:
+        raise NothingVerified(f"{where}: no signed note begins here")
 
 
 def parse_signature(line: str) -> Optional[Signature]:
@@ -1048,29 +1056,49 @@ def parse_note(note: str) -> Optional[Tuple[str, List[Signature]]]:
     return (text + "\n", known) if len(known) == len(signatures) else None
 
 
-def read_checkpoints(data: bytes, file: str, is_kept: bool) -> List[Checkpoint]:
+def read_checkpoints(lines: Iterable[bytes], file: str, is_kept: bool) -> List[Checkpoint]:
     """All checkpoints in a file: one that is left out would look as if it had been compared."""
     checkpoints = []
-    for number, note in enumerate(split_notes(data, file), 1):
+    known: Set[bytes] = set()
+    for number, note in enumerate(split_notes(lines, file), 1):
+        digest = sha256(note.encode("utf-8"))
+        if digest in known:
+            continue
+        known.add(digest)
         parsed = parse_note(note)
-        lines = parsed[0].split("\n")[:-1] if parsed else []
+        said = parsed[0].split("\n")[:-1] if parsed else []
         is_checkpoint = (
-            len(lines) >= 3
-            and "" not in lines
-            and re.fullmatch("0|[1-9][0-9]{0,15}", lines[1]) is not None
-            and int(lines[1]) < 2**53
-            and len(decode_base64(lines[2]) or b"") == 32
+            len(said) >= 3
+            and "" not in said
+            and re.fullmatch("0|[1-9][0-9]{0,15}", said[1]) is not None
+            and int(said[1]) < 2**53
+            and len(decode_base64(said[2]) or b"") == 32
         )
         if parsed is None or not is_checkpoint:
             raise NothingVerified(f"{file}: note number {number} is not a checkpoint")
-        where = printable(f"{file} number {number}, {lines[0]}")
+        where = printable(f"{file} number {number}, {said[0]}")
         body, signatures = parsed[0].encode("utf-8"), parsed[1]
         checkpoints.append(
-            Checkpoint(where, is_kept, lines[0], int(lines[1]), lines[2], body, signatures)
+            Checkpoint(where, is_kept, said[0], int(said[1]), said[2], body, signatures)
         )
-    if not checkpoints and (is_kept or data):
+    if not checkpoints:
         raise NothingVerified(f"{file} holds no checkpoint")
     return checkpoints
+
+
+def read_bundled_checkpoints(bundle: Bundle) -> List[Checkpoint]:
+    path = "checkpoints.txt"
+    size = sum(each.size for each in bundle.entries if each.path == path)
+    if size > CHECKPOINTS_BYTES:
+        raise NothingVerified(f"{path} has more than {CHECKPOINTS_BYTES} bytes")
+
+    def lines() -> Iterator[bytes]:
+        for number, line in enumerate(bundle.lines(path), 1):
+            if number > CHECKPOINTS_LINES:
+                raise NothingVerified(f"{path} has more than {CHECKPOINTS_LINES} lines")
+            yield line
+
+    return read_checkpoints(lines(), path, False) if size > 0 else []
 
 
 def parse_origin(log_name: str, origin: str) -> Tuple[Optional[str], int]:
@@ -1269,6 +1297,7 @@ class History:
     # When each record was written; for one that is withheld, the last known time before it.
     access_times: List[int] = field(default_factory=list)
     # The study.
+    acting_keys: Set[str] = field(default_factory=set)
     configuration: Optional[Json] = None  # as registered
     design: Optional[Design] = None
     registered_at: int = 0  # milliseconds since 1970
@@ -2064,6 +2093,8 @@ def check_revealed(history: History, record: Json) -> Optional[Enrolled]:
 
 def take_code_break(history: History, record: Json, participant: Optional[Enrolled]) -> None:
     data = record["data"]
+    is_emergency = data["category"] == "emergency"
+    expect_that("data.shownAt: only of an emergency", is_emergency or "shownAt" not in data)
     check_not_later(record, "shownAt")
     if "shownAt" in data and participant is not None and participant.at is not None:
         is_drawn = milliseconds(data["shownAt"]) >= participant.at - CLOCKS_DIFFER_MS
@@ -2075,7 +2106,7 @@ def take_code_break(history: History, record: Json, participant: Optional[Enroll
     history.codes_broken[data["category"]] = count + 1
     if participant is not None:
         history.unblinded.add(participant.id)
-    if data["category"] == "emergency":
+    if is_emergency:
         how = "a participant's code was broken in an emergency"
         history.warn(record, "revealed in emergency", how)
     else:
@@ -2967,7 +2998,7 @@ def read_stream(
     stream, tree = Stream(name), Tree()
     repetitions = {"id": Repetitions(), "salt": Repetitions(), "seal": Repetitions()}
     stream.roots[0] = tree.root()
-    for revision, line in enumerate(bundle.lines(name)):
+    for revision, line in enumerate(bundle.lines(records_file(name))):
         line = line[:-1] if line.endswith(b"\n") else line
         fields = line.split(b"\t")
         written_at = None
@@ -2986,6 +3017,8 @@ def read_stream(
                         take(history, record, sections)
                     check_id(history, record)
                     warn_of_texts(history, record, sections)
+                    if name == bundle.study_stream and "keyId" in record["actor"]:
+                        history.acting_keys.add(record["actor"]["keyId"])
                     written_at = record["at"]
                 except Exception as fault:  # a Divergence, or whatever a malformed record causes
                     stream.divergence = describe_fault(name, revision, fault)
@@ -3173,7 +3206,7 @@ def count_origins(origins: List[str]) -> str:
 def read_log_identity(bundle: Bundle) -> Tuple[Optional[str], str]:
     """Id and name of the log, as its first record says. They are not checked here."""
     try:
-        first_line = next(iter(bundle.lines("log")))
+        first_line = next(iter(bundle.lines(records_file("log"))))
         data = json.loads(first_line.split(b"\t")[1])["data"]
         return str(data["logId"]), str(data["logName"])
     except Exception:  # the stream diverges then
@@ -3202,6 +3235,15 @@ def check_configuration(bundle: Bundle, history: History) -> List[str]:
     return []
 
 
+def check_disclosed_keys(bundle: Bundle, history: History) -> List[str]:
+    """Other keys are withheld: they would tell of other studies."""
+    idle = sorted(set(history.api_keys or {}) - history.acting_keys)
+    path = records_file("access")
+    return [
+        f"{path} shows the key {printable(key)}, which did nothing in this study" for key in idle
+    ]
+
+
 def check_public_key(bundle: Bundle, history: History) -> List[str]:
     shown = bundle.read("public-key.txt")
     keys = [f"{key.text}\n".encode("utf-8") for key in history.log_keys]
@@ -3226,10 +3268,10 @@ def check_identity(
 def verify(options: argparse.Namespace) -> int:
     bundle = open_bundle(options.bundle)
     trusted = [read_trusted_key(given) for given in options.trust]
-    checkpoints = read_checkpoints(bundle.read("checkpoints.txt"), "checkpoints.txt", False)
+    checkpoints = read_bundled_checkpoints(bundle)
     for file in options.checkpoint:
         with open(file, "rb") as opened:
-            checkpoints += read_checkpoints(opened.read(), file, True)
+            checkpoints += read_checkpoints(opened, file, True)
 
     log_id, log_name = read_log_identity(bundle)
     # A log that was replaced may bear any name. The receipts are of the log that is trusted.
@@ -3254,6 +3296,8 @@ def verify(options: argparse.Namespace) -> int:
     failures += check_identity(bundle, options.study_id, history, trusted)
     failures += check_configuration(bundle, history)
     failures += check_public_key(bundle, history)
+    if not streams[bundle.study_stream].divergence:  # behind one, nobody knows who acted
+        failures += check_disclosed_keys(bundle, history)
     failures += compared.failures
     if compared.left_out and not compared.is_of_study:
         failures.append(

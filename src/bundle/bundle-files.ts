@@ -13,7 +13,7 @@ import { ZipReader } from './zip-reader.ts';
 const FORMAT = 'urn-bundle@1';
 const MANIFEST = 'manifest.json';
 const MAX_MANIFEST_BYTES = 2 ** 20;
-/** Limit for other files that are read as a whole. Enough for some 250,000 checkpoints. */
+/** Limit for other files that are read as a whole. */
 const MAX_WHOLE_BYTES = 64 * 2 ** 20;
 /** Of lists, objects, members and lines. Small texts of many parts would take gigabytes when they are parsed. */
 const MAX_PARTS = 4_000_000;

@@ -5,7 +5,7 @@
  */
 import { decodeBase64 } from './base64.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint-text.ts';
-import { type Malformed, parseNote } from './note.ts';
+import { MAX_NOTE_BYTES, type Malformed, parseNote } from './note.ts';
 import { decodeUtf8 } from './utf8.ts';
 
 /** A checkpoint as it was kept. It proves nothing before its signature is checked. */
@@ -22,6 +22,7 @@ export class CheckpointFileError extends Error {
   override readonly name = 'CheckpointFileError';
 }
 
+const LINE_FEED = 0x0a;
 const SIGNATURE = '— ';
 const HINT =
   '(hint: a file holds signed notes with an empty line between two, or one base64 line for each, as the header Urn-Receipt)';
@@ -31,33 +32,85 @@ const HINT =
  * @throws CheckpointFileError
  */
 export function parseCheckpointFile(bytes: Uint8Array, file: string): KeptCheckpoint[] {
-  const text = decodeUtf8(bytes);
-  if (text === undefined) throw new CheckpointFileError(`${file} is not UTF-8 ${HINT}`);
-  const lines = text.split('\n');
-  const kept: KeptCheckpoint[] = [];
-  for (let at = 0; at < lines.length; ) {
-    const line = lines[at] ?? '';
-    const where = `${file}:${at + 1}`;
-    if (line === '') {
-      at++;
-      continue;
-    }
-    if (line.endsWith('\r'))
-      throw new CheckpointFileError(`${where}: the line ends with a carriage return ${HINT}`);
-    const decoded = noteInBase64(line);
-    if (decoded !== undefined) {
-      kept.push(checkpointAt(decoded, where));
-      at++;
-      continue;
-    }
-    const end = endOfNote(lines, at);
-    if (end === undefined)
-      throw new CheckpointFileError(`${where}: no complete signed note begins here ${HINT}`);
-    kept.push(checkpointAt(`${lines.slice(at, end).join('\n')}\n`, where));
-    at = end;
+  const reader = new CheckpointReader(file);
+  for (let from = 0, end = 0; end >= 0; from = end + 1) {
+    end = bytes.indexOf(LINE_FEED, from);
+    reader.take(bytes.subarray(from, end < 0 ? undefined : end));
   }
-  if (kept.length === 0) throw new CheckpointFileError(`${file} holds no checkpoint ${HINT}`);
-  return kept;
+  return reader.finish();
+}
+
+/** Reads such a file line by line, and keeps nothing but the checkpoints, each of them once. */
+export class CheckpointReader {
+  readonly #file: string;
+  readonly #kept = new Map<string, KeptCheckpoint>();
+  #lines = 0;
+  /** The note that has begun, without the line feed at its end. */
+  #note: string[] = [];
+  #noteLength = 0;
+  #where = '';
+  #signatures: number | undefined;
+
+  /** @param file what messages call it */
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** @param bytes a line without its line feed. What follows the last line feed is a line, too. @throws CheckpointFileError */
+  take(bytes: Uint8Array): void {
+    const line = decodeUtf8(bytes);
+    if (line === undefined) throw new CheckpointFileError(`${this.#file} is not UTF-8 ${HINT}`);
+    this.#lines++;
+    if (this.#note.length > 0) this.#continue(line);
+    else if (line !== '') this.#begin(line);
+  }
+
+  /** @throws CheckpointFileError */
+  finish(): KeptCheckpoint[] {
+    if (this.#note.length > 0) throw this.#incomplete();
+    if (this.#kept.size === 0) throw new CheckpointFileError(`${this.#file} holds no checkpoint ${HINT}`);
+    return [...this.#kept.values()];
+  }
+
+  #begin(line: string): void {
+    this.#where = `${this.#file}:${this.#lines}`;
+    if (line.endsWith('\r'))
+      throw new CheckpointFileError(`${this.#where}: the line ends with a carriage return ${HINT}`);
+    const decoded = noteInBase64(line);
+    this.#signatures = undefined;
+    this.#noteLength = 0;
+    if (decoded === undefined) this.#add(line);
+    else this.#keep(decoded);
+  }
+
+  /** A note ends with the empty line behind its signatures. At the end of the file, the final line feed makes one. */
+  #continue(line: string): void {
+    if (line === '' && this.#signatures) {
+      this.#keep(`${this.#note.join('\n')}\n`);
+      this.#note = [];
+      return;
+    }
+    if (this.#signatures !== undefined) {
+      if (!line.startsWith(SIGNATURE)) throw this.#incomplete();
+      this.#signatures++;
+    } else if (line === '') this.#signatures = 0;
+    this.#add(line);
+  }
+
+  #add(line: string): void {
+    this.#note.push(line);
+    this.#noteLength += line.length + 1;
+    if (this.#noteLength > MAX_NOTE_BYTES) throw this.#incomplete();
+  }
+
+  /** Clients keep the same receipt more than once. The first place counts. */
+  #keep(note: string): void {
+    if (!this.#kept.has(note)) this.#kept.set(note, checkpointAt(note, this.#where));
+  }
+
+  #incomplete(): CheckpointFileError {
+    return new CheckpointFileError(`${this.#where}: no complete signed note begins here ${HINT}`);
+  }
 }
 
 /** The note that a line holds in base64; undefined for any other line, such as the first line of a note. */
@@ -65,15 +118,6 @@ function noteInBase64(line: string): string | undefined {
   const bytes = decodeBase64(line);
   const text = bytes && decodeUtf8(bytes);
   return text?.includes(`\n\n${SIGNATURE}`) ? text : undefined;
-}
-
-/** Index of the line after the last signature of the note that begins at `begin`. */
-function endOfNote(lines: readonly string[], begin: number): number | undefined {
-  const empty = lines.indexOf('', begin);
-  let end = empty + 1;
-  while (empty > begin && lines[end]?.startsWith(SIGNATURE)) end++;
-  // The last signature is followed by an empty line. At the end of the file, the final line break makes one.
-  return end > empty + 1 && empty > begin && lines[end] === '' ? end : undefined;
 }
 
 function checkpointAt(note: string, where: string): KeptCheckpoint {

@@ -15,7 +15,7 @@ import { decodeUtf8 } from './utf8.ts';
 /** The specification asks for a limit of at least 16. Each signature by a known key costs a verification. */
 const MAX_SIGNATURES = 100;
 /** Room for that many post-quantum signatures of 5 kB, which the specification expects in the future. */
-const MAX_BYTES = 1_000_000;
+export const MAX_NOTE_BYTES = 1_000_000;
 const KEY_ID_BYTES = 4;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them
 const CONTROL_CHARACTER = /[\u0000-\u0009\u000b-\u001f]/;
@@ -45,7 +45,7 @@ export interface Malformed {
 /** Reads a note without checking who signed it. */
 export function parseNote(note: string | Uint8Array): SignedNote | Malformed {
   const bytes = typeof note === 'string' ? new TextEncoder().encode(note) : note;
-  if (bytes.length > MAX_BYTES) return malformed(`it is longer than ${MAX_BYTES} bytes`);
+  if (bytes.length > MAX_NOTE_BYTES) return malformed(`it is longer than ${MAX_NOTE_BYTES} bytes`);
   const all = decodeUtf8(bytes);
   if (all === undefined) return malformed('it is not UTF-8');
   if (CONTROL_CHARACTER.test(all)) return malformed('it has a control character other than line breaks');

@@ -330,6 +330,7 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
     ],
     ['the Idempotency-Key of an earlier request', asked(AT.late, 'er-1'), inFull(AT.late)],
     ['no time at which it was shown', without(AT.late, 'shownAt'), 'ok'],
+    ['a planned code-break that was shown before', data(AT.late, { category: 'planned' }), AT.late],
     [
       'shown just before',
       changed(AT.late, (record) => Object.assign(record.data, { shownAt: later(record.at, 1000) })),

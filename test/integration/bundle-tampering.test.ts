@@ -9,7 +9,7 @@ import { canonicalJson } from '../../events/record.ts';
 import { signCheckpoint } from '../../src/ledger/checkpoint.ts';
 import { loadSigningKey } from '../../src/ledger/signing-key.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
-import { altered, type Row } from '../e2e/audit/database.ts';
+import { altered, type Row, rowsOf } from '../e2e/audit/database.ts';
 import { bothVerifiers } from '../support/both-verifiers.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { CONTENTS, OldLog } from '../support/old-log.ts';
@@ -389,6 +389,22 @@ describe.skipIf(found === undefined)('both verifiers', () => {
     const { code, own } = await tampered('full', begun);
     expect(code).toBe(1);
     expect(firstDivergence(own)).toMatchObject({ stream: 'log', revision: 0, field: 'actor' });
+  });
+
+  it.each(CONTENTS)('refuse a key that did nothing in the study, content %s', async (content) => {
+    const issued = rowsOf(old.copyTo(newFolder()), 'access');
+    const { code, stdout, own } = await tampered(content, (bundle) => {
+      const withheld = bundle.rows('access').findIndex(({ record }) => record.length === 0);
+      expect(withheld).toBeGreaterThanOrEqual(0);
+      const shown = bundle
+        .rows('access')
+        .map((row, i) => (i === withheld && issued[i] ? { ...issued[i], sealed: Buffer.from('{}') } : row));
+      bundle.setRows('access', shown);
+    });
+    const { keyId } = JSON.parse(`${issued[1]?.record}`).data;
+    const why = `shows the key ${keyId}, which did nothing in this study`;
+    expect([code, stdout]).toEqual([1, expect.stringContaining(`FAILED  records/access.txt ${why}`)]);
+    expect(own.report?.bundle?.files).toEqual([{ path: 'records/access.txt', why }]);
   });
 
   describe('refuse files that', () => {

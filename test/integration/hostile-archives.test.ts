@@ -141,8 +141,9 @@ describe.skipIf(python === undefined)('both verifiers', () => {
     [CONFIGURATION, many('[],', 30)],
     [STREAM, spaces(65)],
     [STREAM, many('[],', 30)],
+    ['checkpoints.txt', spaces(257)],
     ['checkpoints.txt', spaces(65)],
-    ['checkpoints.txt', many('\n', 30)],
+    ['checkpoints.txt', many('\n', 12)],
     ['public-key.txt', spaces(65)],
   ])('refuse %s that unpacks to too much', async (path, bytes) => {
     const archive = rawZip(path === MANIFEST ? manifest(bytes) : withBytes(path, bytes));

@@ -39,11 +39,13 @@ import { MemoryStore } from '../../src/store/memory.ts';
 import { decide } from '../../src/study/decide.ts';
 import { holderOf, idByPack } from '../../src/study/life.ts';
 import { type RegisteredState, studyState } from '../../src/study/state.ts';
-import type { StreamReport } from '../../src/verify/report.ts';
+import type { Report, StreamReport } from '../../src/verify/report.ts';
 import { storeSource } from '../../src/verify/verifications.ts';
 import { verifyLog } from '../../src/verify/verify.ts';
 import { systemTools } from '../../src/write/tools.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
+import { altered as alteredRow } from '../e2e/audit/database.ts';
+import { withholdIdleKeys } from '../support/altered-bundles.ts';
 import { bothVerifiers } from '../support/both-verifiers.ts';
 import { OPERATOR } from '../support/facts.ts';
 import { requiredPython } from '../support/numpy.ts';
@@ -214,6 +216,35 @@ const { privateKey, studies } = z
   .strictObject({ numpy: z.string(), privateKey: z.string(), studies: z.array(Vector) })
   .parse(JSON.parse(readFileSync(new URL('../vectors/life-histories.json', import.meta.url), 'utf8')));
 
+/**
+ * Code-breaks with `shownAt` that are no emergency, by study. The generator writes them, the service never did, and both
+ * verifiers refuse them: `shownAt` moves the time at which a key is judged.
+ */
+const SHOWN_BEFORE: Readonly<Record<string, readonly number[]>> = {
+  'CODE-BREAKS': [9, 11, 15],
+  'IMPORTED, FRESH': [29],
+};
+
+const shownBefore = ({ study }: Vector) => SHOWN_BEFORE[study] ?? [];
+
+/** The study, with each of these records as it would be if its arm had been shown when it was recorded. */
+function shownInTime(vector: Vector): Vector {
+  const { stream, streams, findings } = vector;
+  const places = shownBefore(vector);
+  const texts = rowsOf(vector, stream).map((row) => {
+    const { record, sealed, leaf } = places.includes(row.revision)
+      ? alteredRow(row, ({ data }) => delete data.shownAt)
+      : row;
+    return { record: `${record}`, sealed: `${sealed}`, leaf: leaf.toString('hex') };
+  });
+  const late = texts.flatMap(({ record }, revision) =>
+    JSON.parse(record).data.shownAt === undefined ? [] : [revision],
+  );
+  const { 'recorded-late': _, ...warnings } = findings.warnings;
+  if (late[0] !== undefined) warnings['recorded-late'] = { count: late.length, revision: late[0] };
+  return { ...vector, streams: { ...streams, [stream]: texts }, findings: { ...findings, warnings } };
+}
+
 const amended = studies.filter(({ altered }) => altered.length > 0);
 
 const stocked = studies.filter(({ expected }) => expected.some(({ packs }) => packs));
@@ -290,7 +321,10 @@ async function bundles(vector: Vector): Promise<string[]> {
 /** The bundles of each study as it is. */
 const soundBundles = new Map<Vector, Promise<string[]>>();
 
-/** The bundles of the study up to the record that must not be there, with that record. Nothing else in them changes. */
+/**
+ * The bundles of the study up to the record that must not be there, with that record. Nothing else in them changes, but keys
+ * that did nothing until then are withheld.
+ */
 async function bundlesOfAltered(vector: Vector, { record, sealed, leaf }: Altered): Promise<string[]> {
   const sound = soundBundles.get(vector) ?? bundles(vector);
   soundBundles.set(vector, sound);
@@ -307,6 +341,7 @@ async function bundlesOfAltered(vector: Vector, { record, sealed, leaf }: Altere
       sealed: Buffer.from(includedSections(Buffer.from(sealed), content)),
     };
     bundle.setRows(stream, [...bundle.rows(stream).slice(0, revision), row]);
+    withholdIdleKeys(bundle, stream);
     files.push(await bundle.pack(join(folder, `${content}.zip`)));
   }
   return files;
@@ -953,16 +988,29 @@ describe.each(studies)('$study: $about', (vector) => {
   });
 
   it('is a sound log, each of whose decisions comes out the same', async () => {
-    const source = await storeSource(await storeOf(vector));
-    const report = await verifyLog({ source, trusted: [], checkpoints: [] });
+    const report = await verified(shownInTime(vector));
     expect(report.streams.filter(({ sound }) => !sound)).toEqual([]);
     expect(report.ok).toBe(true);
-    const study = report.streams.find(({ stream }) => stream === vector.stream) as StreamReport;
+    const study = studyIn(report, vector);
     expect(study.participants).toBe(vector.expected.at(-1)?.enrolled);
-    expect(study.root).toBe(vector.expected.at(-1)?.root);
-    expect(findingsOf(study)).toEqual(vector.findings);
+    expect(findingsOf(study)).toEqual(shownInTime(vector).findings);
+  });
+
+  it('is found with its last root, and diverges only where an arm was shown before, without an emergency', async () => {
+    const { root, divergence } = studyIn(await verified(vector), vector);
+    expect(root).toBe(vector.expected.at(-1)?.root);
+    expect(divergence?.revision).toBe(shownBefore(vector)[0]);
+    expect(divergence?.field).toBe(divergence && 'data.shownAt');
   });
 });
+
+async function verified(vector: Vector): Promise<Report> {
+  const source = await storeSource(await storeOf(vector));
+  return verifyLog({ source, trusted: [], checkpoints: [] });
+}
+
+const studyIn = ({ streams }: Report, { stream }: Vector) =>
+  streams.find((report) => report.stream === stream) as StreamReport;
 
 describe.each(stocked)('$study: $about', (vector) => {
   const expected = lastSaid(vector.expected.map(({ packs }) => packs));
@@ -1015,10 +1063,31 @@ describe.each(amended)('$study: $about', (vector) => {
 
 describe.skipIf(found === undefined)('both verifiers find the same in a bundle', () => {
   it.each(studies)('of $study, with all sections, with the arms, and with none', async (vector) => {
-    for (const file of await bundles(vector)) {
+    const inTime = shownInTime(vector);
+    for (const file of await bundles(inTime)) {
       const { code, stdout, own } = await verifyBoth(file, ['--trust', publicKeyOf(vector)]);
       expect(code, stdout).toBe(0);
-      expect(findingsOf(own.report?.streams.at(-1) as StreamReport)).toEqual(vector.findings);
+      expect(findingsOf(own.report?.streams.at(-1) as StreamReport)).toEqual(inTime.findings);
     }
   });
+
+  const refused = studies.flatMap((vector) =>
+    shownBefore(vector).map((revision) => [vector.study, revision, vector] as const),
+  );
+  it.each(refused)(
+    'of %s, revision %i, which was shown before without an emergency',
+    async (_, revision, vector) => {
+      // Alone: only the first divergence is told.
+      const { stream, streams } = vector;
+      const mended = shownInTime(vector).streams[stream] ?? [];
+      const rows = mended.map(
+        (text, place) => (place === revision ? streams[stream]?.[place] : undefined) ?? text,
+      );
+      for (const file of await bundles({ ...vector, streams: { ...streams, [stream]: rows } })) {
+        const { code, own } = await verifyBoth(file, ['--trust', publicKeyOf(vector)]);
+        expect(code).toBe(1);
+        expect(firstDivergence(own)).toMatchObject({ stream, revision, field: 'data.shownAt' });
+      }
+    },
+  );
 });

@@ -113,6 +113,17 @@ export const issuedWith = (revision: number, members: object) => (bundle: Bundle
       ),
   );
 
+/** Keys that did nothing in the study, as it is now, are withheld, as they are in every bundle. */
+export function withholdIdleKeys(bundle: BundleFiles, stream: string): void {
+  const acting = new Set(bundle.rows(stream).map(({ record }) => JSON.parse(`${record}`).actor.keyId));
+  const nothing = Buffer.alloc(0);
+  const shown = bundle.rows('access').map((row) => {
+    const { keyId } = row.record.length > 0 ? JSON.parse(`${row.record}`).data : {};
+    return keyId === undefined || acting.has(keyId) ? row : { ...row, record: nothing, sealed: nothing };
+  });
+  bundle.setRows('access', shown);
+}
+
 interface Bundled {
   readonly stream: string;
   readonly files: Readonly<Record<Content, string>>;
@@ -149,6 +160,7 @@ export function alteredBundles(python: string, newFolder: () => string) {
       rows.map((row) => ({ ...row, sealed: Buffer.from(includedSections(row.sealed, content)) })),
     );
     prepare(bundle);
+    withholdIdleKeys(bundle, stream);
     return bundle.pack(join(newFolder(), 'changed.zip'));
   }
 

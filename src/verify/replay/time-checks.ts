@@ -17,8 +17,15 @@ export class TimeChecks {
     this.#randomized.push(Date.parse(at));
   }
 
-  /** What happened before an event cannot be dated after it. */
+  /** What happened before an event cannot be dated after it. Only an emergency is shown before it is recorded. */
   future(event: PartialStudyEvent): Mismatch | undefined {
+    if (event.type === 'AllocationRevealed' && event.data.shownAt && event.data.category !== 'emergency')
+      return mismatch(
+        'data.shownAt',
+        undefined,
+        event.data.shownAt,
+        'only an emergency is shown before it is recorded',
+      );
     const [field, time] =
       event.type === 'AllocationRevealed'
         ? ['data.shownAt', event.data.shownAt]

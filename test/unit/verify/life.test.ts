@@ -63,10 +63,10 @@ describe('the report of a study', () => {
     );
     expect(text).toMatch(/ Look at the 5 warnings above\.$/m);
     expect(warnings.map(({ code, count, revision }) => [code, count, revision])).toEqual([
-      ['revealed-in-emergency', 1, 10],
+      ['revealed', 1, 10],
       ['approval-asserted', 2, 11],
       ['unblinding-reported', 1, 12],
-      ['revealed', 1, 14],
+      ['revealed-in-emergency', 1, 14],
       ['recorded-late', 1, 14],
     ]);
   });
@@ -93,7 +93,7 @@ describe('the report of a study', () => {
     );
     const { life, divergence } = await told(log);
     expect(divergence?.revision).toBe(11);
-    expect(life).toEqual({ state: 'paused', revealed: { emergency: 1 } });
+    expect(life).toEqual({ state: 'paused', revealed: { planned: 1 } });
   });
 
   it('says nothing about a study whose registration is not sound', async () => {

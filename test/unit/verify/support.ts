@@ -172,7 +172,7 @@ export const LATER_LIFE: readonly Step[] = [
   step({ type: 'pause', user: 'manager', reason: 'drug supply', idempotencyKey: 'p' }, manager),
   step(
     {
-      ...{ type: 'reveal', user: 'desk', participantId: '004', category: 'emergency', grounds: GROUNDS },
+      ...{ type: 'reveal', user: 'desk', participantId: '004', category: 'planned', grounds: GROUNDS },
       ...{ reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c31', idempotencyKey: 'er' },
     },
     desk,
@@ -197,7 +197,7 @@ export const LATER_LIFE: readonly Step[] = [
   ),
   step(
     {
-      ...{ type: 'reveal', user: 'operator', participantId: '002', category: 'planned', grounds: GROUNDS },
+      ...{ type: 'reveal', user: 'operator', participantId: '002', category: 'emergency', grounds: GROUNDS },
       ...{ reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c32', shownAt: '2026-03-01T09:00:15.000Z' },
     },
     OPERATOR,
