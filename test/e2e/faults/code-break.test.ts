@@ -144,7 +144,10 @@ describe('a file of pending code-breaks that is damaged', () => {
   it('stops no command, and the readable part of it is recorded', async () => {
     const { service, keys, arm } = await begun(data);
     const half = pending({ randomizedAt: 1 }).slice(0, 80);
-    writeFileSync(file, `\n${half}\n${pending({ randomizedAt: 1 })}\n${pending({ randomizedAt: 9 })}\n`);
+    // No arm is shown before it is recorded, but in an emergency.
+    const planned = pending({ code: 'P', category: 'planned' });
+    const lines = [half, planned, pending({ randomizedAt: 1 }), pending({ randomizedAt: 9 })];
+    writeFileSync(file, `\n${lines.join('\n')}\n`);
     await expect
       .poll(async () => (await codeBreaks(service, keys.night)).length, { timeout: 30_000 })
       .toBe(1);
@@ -155,9 +158,10 @@ describe('a file of pending code-breaks that is damaged', () => {
     const args = ['--study', 'Sleep', '--id', 'c1', '--category', 'emergency', '--reason', 'anaphylaxis'];
     const { code, stdout, stderr } = await command(['reveal', ...args, '--data', data]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`c1 is on ${arm}`) });
-    expect(stderr).toContain('a line that is not understood');
+    expect(stderr).toContain('2 lines that are not understood');
     const left = readFileSync(file, 'utf8');
     expect(left).toContain(half);
+    expect(left).toContain(planned);
     expect(left.match(/randomizedAt/g)).toHaveLength(1);
     expect((await command(['verify', '--data', data])).code).toBe(0);
   });

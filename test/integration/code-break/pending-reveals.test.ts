@@ -68,6 +68,18 @@ it('half a line does not affect the others, and is kept', async () => {
   expect(readFileSync(file, 'utf8')).toContain('{"study":"S","partici');
 });
 
+it('a line with another category than emergency is kept, and not given to be recorded', async () => {
+  const file = join(newFolder(), PENDING_REVEALS);
+  const pending = new PendingReveals(file);
+  const planned = JSON.stringify({ ...line(1), category: 'planned' });
+  writeFileSync(file, `\n${planned}\n`);
+  await pending.add(line(2));
+  expect(await pending.list()).toEqual({ reveals: [line(2)], damaged: 1 });
+  await pending.remove(new Set([line(1).reveal, line(2).reveal]));
+  expect(await pending.list()).toEqual({ reveals: [], damaged: 1 });
+  expect(readFileSync(file, 'utf8')).toBe(`\n${planned}\n`);
+});
+
 it('no line is lost if removing some is interrupted', async () => {
   const file = join(newFolder(), PENDING_REVEALS);
   const pending = new PendingReveals(file);
