@@ -1,6 +1,7 @@
 /** Parameters other than factors: their names and their checks. */
 import { z } from 'zod';
 import { nearestTo } from '../../base/nearest.ts';
+import { lookAlikeForm } from '../../base/text.ts';
 import { MIN_REVISION } from './min-revision.ts';
 import { HttpProblem, problemList } from './problem.ts';
 import type { Query } from './query.ts';
@@ -36,9 +37,15 @@ export const SERVICE_PARAMETERS: ReadonlySet<string> = new Set([
   ...PAGE_PARAMETERS,
 ]);
 
-/** The form that a name shares with its misspellings: people write it in either case, with other marks, or without `urn.`. */
+/**
+ * The form that a name shares with its misspellings: people write it in either case, with other marks or spaces, in other
+ * forms of the letters, or without `urn.`.
+ */
 export function bareForm(name: string): string {
-  return name.toLowerCase().replaceAll(/[._-]/g, '').replace(/^urn/, '');
+  return lookAlikeForm(name)
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, '')
+    .replace(/^urn/, '');
 }
 
 /** A hint, if one of the names was probably meant. */

@@ -30,6 +30,13 @@ describe('a parameter is refused, with the right spelling, if it is', () => {
     ['urn.dryrun', 'urn.dry_run'],
     ['URN.DRY_RUN', 'urn.dry_run'],
     ['urn_dry_run', 'urn.dry_run'],
+    ['dry run', 'urn.dry_run'],
+    ['dry_run ', 'urn.dry_run'],
+    ['dry_run[]', 'urn.dry_run'],
+    ['urn:dry_run', 'urn.dry_run'],
+    ['dry–run', 'urn.dry_run'],
+    ['dry_run\u200b', 'urn.dry_run'],
+    ['\uff44\uff52\uff59_run', 'urn.dry_run'],
     ['Urn.Bg-State', 'urn.bg_state'],
     ['urn.study', 'study'],
     ['ID', 'id'],
@@ -54,8 +61,8 @@ describe('a parameter is refused, with the right spelling, if it is', () => {
     const spelled = fc.constantFrom(...SERVICE_PARAMETERS).chain((name) =>
       fc
         .tuple(
-          fc.constantFrom('', 'urn', 'URN.'),
-          fc.array(fc.tuple(fc.boolean(), fc.constantFrom('', '', '.', '-', '_')), {
+          fc.constantFrom('', 'urn', 'URN.', 'urn:'),
+          fc.array(fc.tuple(fc.boolean(), fc.constantFrom('', '', '.', '-', '_', ' ', '/', '\n')), {
             minLength: name.length,
             maxLength: name.length,
           }),
@@ -78,7 +85,7 @@ describe('a parameter is refused, with the right spelling, if it is', () => {
   });
 });
 
-it.each(['phase', 'sexe', 'dry', 'run', 'dry run', 'turn.dry_run', 'urn', 'Sex', 'size', 'urn.min_revision'])(
+it.each(['phase', 'sexe', 'dry', 'run', 'turn.dry_run', 'urn', 'Sex', 'size', 'urn.min_revision'])(
   '%s is not read',
   (name) => {
     expect(judged(name)).toEqual({ ignored: [name], problems: [] });
