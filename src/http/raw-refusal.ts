@@ -20,10 +20,14 @@ const REASONS: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 };
 
+/** The problem with a request that the parser refused. */
+export function parsingProblem({ code = '' }: NodeJS.ErrnoException): HttpProblem {
+  return PROBLEMS[code] ?? new HttpProblem(400, 'The request is not valid HTTP');
+}
+
 /** Answers a request that the parser refused, and ends the connection. */
 export function refuseRaw(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket): void {
-  const { status, message } =
-    PROBLEMS[error.code ?? ''] ?? new HttpProblem(400, 'The request is not valid HTTP');
+  const { status, message } = parsingProblem(error);
   const start = error.rawPacket?.toString('latin1', 0, 64) ?? '';
   const body = envelope({
     status,

@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Express } from 'express';
 import { Admission } from './admission.ts';
-import { HEADER_BYTES, refuseRaw } from './raw-refusal.ts';
+import { HEADER_BYTES, parsingProblem, refuseRaw } from './raw-refusal.ts';
 import { Turns } from './turns.ts';
 
 export interface Listening {
@@ -160,7 +160,7 @@ function refuseErrors(server: Server, turns: Turns): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
     // While earlier requests are still being answered, the client would take the refusal for the answer to one of them.
-    else if (!turns.endAfterLast(socket)) refuseRaw(error, socket);
+    else if (!turns.endAfterLast(socket, parsingProblem(error))) refuseRaw(error, socket);
   });
 }
 

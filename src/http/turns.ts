@@ -6,6 +6,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { endSoon } from './raw-refusal.ts';
+import { cutShort } from './request/cut-short.ts';
+import { HttpProblem } from './request/problem.ts';
 
 /**
  * How many requests may wait in the whole process: about as many as one connection can bring at once (64 KiB, at 18 bytes
@@ -66,7 +68,7 @@ export class Turns {
     socket.pause();
     if (++this.#waiting < MAX_WAITING || turn.isEnding) return;
     stopParsing(socket);
-    this.endAfterLast(socket);
+    this.endAfterLast(socket, new HttpProblem(400, 'Too many requests wait on this connection'));
   };
 
   /** Makes the sockets of answers in progress emit `timeout` when nothing was received or sent for this long. */
@@ -81,15 +83,17 @@ export class Turns {
 
   /**
    * Reads nothing more from a connection, answers the requests it has sent so far, and ends it.
+   * @param why is answered to the last of them if its body is not complete
    * @returns false when no request is being answered
    */
-  endAfterLast(socket: Socket): boolean {
+  endAfterLast(socket: Socket, why: HttpProblem): boolean {
     const turn = this.#turns.get(socket);
     if (!turn?.serving) return false;
     turn.isEnding = true;
     socket.pause();
     const [, last] = turn.waiting.at(-1) ?? [undefined, turn.serving];
     endsConnection(last);
+    cutShort(last.req, why);
     // An answer whose headers are already sent does not end the connection.
     last.once('close', () => endSoon(socket));
     return true;

@@ -4,10 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import express from 'express';
 import { describe, expect, it, type TestContext } from 'vitest';
+import { readJson } from '../../src/http/request/json-body.ts';
+import type { HttpProblem } from '../../src/http/request/problem.ts';
 import { endInPieces } from '../../src/http/request/reply.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { within } from '../support/client.ts';
-import { certificate } from '../support/hostile.ts';
+import { certificate, open, readAll } from '../support/hostile.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const STALLED_MS = 2_000;
@@ -81,5 +83,56 @@ describe.concurrent.each([
       socket.resume(),
     ]);
     expect(String(answer)).toMatch(/^HTTP\/1\.1 200[\s\S]*done$/);
+  });
+});
+
+describe('a body that is never complete', () => {
+  const head = 'POST /json HTTP/1.1\r\nHost: x\r\n';
+
+  /** Everything that is answered before the connection ends. */
+  async function answers(sent: string, endsItsSide: boolean, { onTestFinished }: TestContext) {
+    const app = express();
+    app.get('/', (_, response) => {
+      setTimeout(() => response.end('first\r\n'), 100);
+    });
+    app.post('/json', (request, response) =>
+      readJson(request).then(
+        () => response.end('read'),
+        ({ status, message }: HttpProblem) => response.status(status).end(message),
+      ),
+    );
+    const server = new HttpServer(app, {
+      limits: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000, timeoutCheckMs: 100 },
+    });
+    const socket = await open(await server.listen('127.0.0.1', 0));
+    onTestFinished(() => {
+      socket.destroy();
+      server.close();
+    });
+    socket.write(sent);
+    if (endsItsSide) socket.end();
+    return (await readAll(socket)).split('\r\n').filter((line) => /^(HTTP|[a-zA-Z ]+$)/.test(line));
+  }
+
+  const late = ['HTTP/1.1 408 Request Timeout', 'The request took too long to arrive'];
+  const broken = ['HTTP/1.1 400 Bad Request', 'The request is not valid HTTP'];
+
+  it.concurrent.for<[string, string, boolean, string[]]>([
+    ['does not arrive', `${head}Content-Length: 9\r\n\r\n{`, false, late],
+    [
+      'has a chunk that is not HTTP',
+      `${head}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\nz\r\n`,
+      false,
+      broken,
+    ],
+    ['ends with the connection', `${head}Content-Length: 9\r\n\r\n{`, true, broken],
+    [
+      'follows a request that is still being answered',
+      `GET / HTTP/1.1\r\nHost: x\r\n\r\n${head}Content-Length: 9\r\n\r\n{`,
+      true,
+      ['HTTP/1.1 200 OK', 'first', ...broken],
+    ],
+  ])('is answered, and its connection ends, if it %s', async ([, sent, endsItsSide, expected], test) => {
+    expect(await answers(sent, endsItsSide, test)).toEqual(expected);
   });
 });

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import { jsonProblem } from '../../base/json-text.ts';
 import { checkedBody } from './body-problems.ts';
+import { onceCutShort } from './cut-short.ts';
 import { HttpProblem, problemList } from './problem.ts';
 import { type Query, refuseApiKey } from './query.ts';
 
@@ -76,6 +77,7 @@ function readBytes(request: IncomingMessage, kib: number): Promise<Buffer> {
     request.on('data', take);
     request.once('end', () => resolve(Buffer.concat(chunks)));
     request.once('close', giveUp);
+    onceCutShort(request, reject);
   });
 }
 
