@@ -1,5 +1,6 @@
 /** What is wrong with a JSON body, in words. */
 import { z } from 'zod';
+import { counted } from '../../base/counted.ts';
 import { didYouMean } from './parameters.ts';
 
 type RawIssue = z.core.$ZodRawIssue;
@@ -83,10 +84,21 @@ function wordsFor(issue: RawIssue): string | undefined {
         ? `${CHOICE}${issue.options.join(', ')}`
         : undefined;
     case 'too_big':
-      return issue.origin === 'array' ? `has more than ${issue.maximum} items` : undefined;
+      return outside(issue.origin, issue.maximum, 'more', 'most');
     case 'too_small':
-      return issue.origin === 'array' ? `has fewer than ${issue.minimum} items` : undefined;
+      return outside(issue.origin, issue.minimum, 'fewer', 'least');
+    case 'invalid_format':
+      return issue.pattern && `must match the pattern ${issue.pattern}`;
     default:
       return undefined;
   }
+}
+
+const COUNTED: Readonly<Record<string, string>> = { array: 'item', string: 'character' };
+
+function outside(origin: string, limit: number | bigint, than: string, at: string): string {
+  const unit = COUNTED[origin];
+  return unit === undefined
+    ? `must be at ${at} ${limit}`
+    : `has ${than} than ${counted(Number(limit), unit)}`;
 }

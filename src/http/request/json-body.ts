@@ -47,9 +47,15 @@ export async function readJson(
   const problem = jsonProblem(text, MAX_DEPTH);
   if (problem !== undefined) throw new HttpProblem(400, `The body ${problem}`);
   // Serialized again, so that no escaped character can hide a key.
-  refuseApiKey(JSON.stringify(json, (name, value) => (name === keyMember ? undefined : value)) ?? '');
+  const again = JSON.stringify(json, (name, value) => (name === keyMember ? undefined : value)) ?? '';
+  refuseApiKey(again);
+  if (LONE_SURROGATE.test(again))
+    throw new HttpProblem(400, 'The body contains a lone surrogate (half a character)');
   return json;
 }
+
+/** As JSON.stringify writes it. It doubles the backslashes of a text. */
+const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
 /** @throws HttpProblem 400 naming the problems */
 export function conforming<T>(json: unknown, schema: z.ZodType<T>): T {

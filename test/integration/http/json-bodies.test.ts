@@ -75,6 +75,19 @@ describe.each(ROUTES)('POST %s', (path) => {
     expect(message).not.toMatch(/Invalid/);
   });
 
+  it('refuses half a character, wherever it is', async () => {
+    const message = 'The body contains a lone surrogate (half a character)';
+    for (const half of ['\\ud800', '\\uDFFF x', '\\\\\\udabc'])
+      for (const body of [
+        `{"study":"${half}"}`,
+        `{"study":"S","${half}":1}`,
+        `{"study":"S","x":["${half}"]}`,
+      ])
+        expect(await post(path, keys.all, body)).toMatchObject({ status: 400, message });
+    for (const whole of ['\\ud83d\\ude00', '\\\\ud800'])
+      expect((await post(path, keys.all, `{"study":"${whole}"}`)).status).toBe(404);
+  });
+
   it('refuses a member given twice, and a body that is nested deeply', async () => {
     expect(await post(path, keys.all, '{"study":"S","x":{"a":1,"\\u0061":2}}')).toMatchObject({
       status: 400,
@@ -133,6 +146,18 @@ describe('a message about a body', () => {
   it('says what a member must be', async () => {
     expect(await messageFor({ id: 5, category: 'urgent', dry_run: 'yes' })).toMatch(
       /^id: must be a string; category: must be one of emergency, .*; dry_run: must be true or false$/,
+    );
+  });
+
+  it('says which numbers, lengths and patterns are allowed', async () => {
+    const { message } = await post('/forced_allocations', keys.all, {
+      ...{ study: 'S', id: '1', levels: { sex: 'Male' }, treatment: 'A', cause: 'outage', note: 'x' },
+      ...{ occurred_at: '2026-01-01T00:00:00Z', code: '', replaces: -1 },
+    });
+    expect(message).toBe('code: has fewer than 1 character; replaces: must be at least 0');
+    const pack = { study: 'S', id: '1', code: 'P 1', cause: 'lost' };
+    expect((await post('/code_replacements', keys.all, pack)).message).toMatch(
+      /^code: must match the pattern \S+$/,
     );
   });
 
