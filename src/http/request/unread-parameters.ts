@@ -2,11 +2,13 @@
  * Parameters of a POST that are neither its own nor factors of the study. As in the contract, they are not read. One that
  * could be meant for the service is refused instead: a misspelt dry run would randomize somebody.
  */
-import { bareForm, didYouMean, PREFIX, SERVICE_PARAMETERS } from './parameters.ts';
+import { nearestTo } from '../../base/nearest.ts';
+import { bareForm, DRY_RUN, didYouMean, PREFIX, SERVICE_PARAMETERS } from './parameters.ts';
 import type { Query } from './query.ts';
 
 const SPELLINGS = new Map([...SERVICE_PARAMETERS].map((name) => [bareForm(name), name]));
 const IDEMPOTENCY_KEY = bareForm('Idempotency-Key');
+const BARE_DRY_RUN = bareForm(DRY_RUN);
 
 /**
  * @param own the parameters of the route
@@ -36,10 +38,15 @@ export function unreadParameters(
 function misspelling(name: string): string | undefined {
   const form = bareForm(name);
   if (form === IDEMPOTENCY_KEY) return 'send the header Idempotency-Key';
-  const meant = SPELLINGS.get(form);
+  const meant = isLikeDryRun(form) ? DRY_RUN : SPELLINGS.get(form);
   if (meant !== undefined) return `did you mean ${meant}?`;
   if (!name.toLowerCase().startsWith(PREFIX)) return undefined;
   return didYouMean(name, [...SERVICE_PARAMETERS]) ?? `names with ${PREFIX} are the service's`;
+}
+
+/** Only this one is refused for being similar: if another parameter is not read, nobody is randomized by mistake. */
+function isLikeDryRun(form: string): boolean {
+  return form.includes(BARE_DRY_RUN) || nearestTo(form, [BARE_DRY_RUN]) !== undefined;
 }
 
 const MAX_NAMES = 10;

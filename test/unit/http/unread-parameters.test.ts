@@ -35,6 +35,11 @@ describe('a parameter is refused, with the right spelling, if it is', () => {
     ['dry_run[]', 'urn.dry_run'],
     ['urn:dry_run', 'urn.dry_run'],
     ['dry–run', 'urn.dry_run'],
+    ['dry_rnu', 'urn.dry_run'],
+    ['dryrunn', 'urn.dry_run'],
+    ['is_dry_run', 'urn.dry_run'],
+    ['turn.dry_run', 'urn.dry_run'],
+    ['amp;urn.dry_run', 'urn.dry_run'],
     ['dry_run\u200b', 'urn.dry_run'],
     ['\uff44\uff52\uff59_run', 'urn.dry_run'],
     ['Urn.Bg-State', 'urn.bg_state'],
@@ -85,7 +90,7 @@ describe('a parameter is refused, with the right spelling, if it is', () => {
   });
 });
 
-it.each(['phase', 'sexe', 'dry', 'run', 'turn.dry_run', 'urn', 'Sex', 'size', 'urn.min_revision'])(
+it.each(['phase', 'sexe', 'dry', 'run', 'trial_arm', 'urn', 'Sex', 'size', 'urn.min_revision'])(
   '%s is not read',
   (name) => {
     expect(judged(name)).toEqual({ ignored: [name], problems: [] });
