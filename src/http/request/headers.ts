@@ -64,7 +64,7 @@ export function onBehalfOf(request: IncomingMessage): string | undefined {
 export function personNamed(text: string, where: string): string {
   const name = text.trim();
   const { length } = [...name];
-  if (length < 1 || length > 128 || /[\p{Cc}\p{Cs}]/u.test(text))
+  if (length < 1 || length > 128 || /\p{Cc}/u.test(text))
     throw new HttpProblem(400, `${where} takes 1 to 128 characters in UTF-8, and no control characters`);
   const problem = formulaProblem(name);
   if (problem !== undefined) throw new HttpProblem(400, `${where} ${problem}`);

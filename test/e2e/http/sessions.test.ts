@@ -211,7 +211,6 @@ describe('on the same machine', () => {
         'x'.repeat(129),
         'a\tb',
         'Ada\n',
-        '\ud800',
         'Mu\u0308ller',
         'a\u200bb',
         1,
@@ -224,7 +223,7 @@ describe('on the same machine', () => {
         ]);
         expect(one.cookie).toBeUndefined();
       }
-      expect((await signInAs(keys.stranger)).answer.status).toBe(400);
+      for (const bad of [keys.stranger, '\ud800']) expect((await signInAs(bad)).answer.status).toBe(400);
     });
   });
 
