@@ -1,7 +1,7 @@
 /** What is wrong with a JSON body, in words. */
 import { z } from 'zod';
 import { counted } from '../../base/counted.ts';
-import { didYouMean } from './parameters.ts';
+import { hintsAmong } from './parameters.ts';
 
 type RawIssue = z.core.$ZodRawIssue;
 
@@ -18,13 +18,11 @@ export function checkedBody<T>(json: unknown, schema: z.ZodType<T>): { data: T }
   });
   if (parsed.success) return { data: parsed.data };
   return {
-    problems: parsed.error.issues.flatMap((issue) =>
-      issue.code === 'unrecognized_keys'
-        ? issue.keys.map((key) =>
-            unknownMember([...issue.path, key], didYouMean(key, members.get(issue.keys) ?? [])),
-          )
-        : described(issue, json),
-    ),
+    problems: parsed.error.issues.flatMap((issue) => {
+      if (issue.code !== 'unrecognized_keys') return described(issue, json);
+      const hintFor = hintsAmong(members.get(issue.keys) ?? []);
+      return issue.keys.map((key) => unknownMember([...issue.path, key], hintFor(key)));
+    }),
   };
 }
 

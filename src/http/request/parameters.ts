@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { nearestTo } from '../../base/nearest.ts';
 import { lookAlikeForm } from '../../base/text.ts';
 import { MIN_REVISION } from './min-revision.ts';
-import { HttpProblem, problemList } from './problem.ts';
+import { HttpProblem, MAX_NAMED, problemList } from './problem.ts';
 import type { Query } from './query.ts';
 
 /** They select a page of a list, and its order. */
@@ -48,26 +48,35 @@ export function bareForm(name: string): string {
     .replace(/^urn/, '');
 }
 
-/** A hint, if one of the names was probably meant. */
-export function didYouMean(given: string, names: readonly string[]): string | undefined {
-  const form = bareForm(given);
-  const meant = names.find((name) => bareForm(name) === form) ?? nearestTo(given, names);
-  return meant === undefined ? undefined : `did you mean ${meant}?`;
+/**
+ * Gives a hint, if one of the names was probably meant, for as many unknown names of a request as its answer can show: to
+ * look for all of them would keep other requests waiting.
+ */
+export function hintsAmong(names: readonly string[]): (given: string) => string | undefined {
+  let left = MAX_NAMED;
+  return (given) => {
+    if (left-- <= 0) return undefined;
+    const form = bareForm(given);
+    const meant = names.find((name) => bareForm(name) === form) ?? nearestTo(given, names);
+    return meant === undefined ? undefined : `did you mean ${meant}?`;
+  };
 }
 
 /** A problem for each parameter that the route does not know. Otherwise a misspelt one would be silently ignored. */
 export function unknownParameters(query: Query, known: ReadonlySet<string>, route: string): string[] {
+  const hintFor = hintsAmong([...known]);
   return [...query.keys()]
     .filter((name) => !known.has(name))
     .map((name) => {
-      const hint = didYouMean(name, [...known]);
+      const hint = hintFor(name);
       return `${name} is not a parameter of ${route}${hint === undefined ? '' : ` (hint: ${hint})`}`;
     });
 }
 
 /** The problem when no study is named. @param given the names of what was given */
 export function studyMissing(given: Iterable<string>): HttpProblem {
-  const misspelt = [...given].find((name) => didYouMean(name, ['study']) !== undefined);
+  const hintFor = hintsAmong(['study']);
+  const misspelt = [...given].find((name) => hintFor(name) !== undefined);
   const hint = misspelt === undefined ? '' : ` (hint: ${misspelt} is given; did you mean study?)`;
   return new HttpProblem(400, `study is missing${hint}`);
 }

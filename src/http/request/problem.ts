@@ -21,7 +21,7 @@ export class HttpProblem extends Error {
 }
 
 /** How many problems of a request are named. Otherwise a small request could ask for a large answer. */
-const MAX_NAMED = 20;
+export const MAX_NAMED = 20;
 
 /** The problems of a request in one message. */
 export function problemList(problems: readonly string[]): string {

@@ -8,7 +8,7 @@ import { columnsOf, headLine, rowLines } from '../../export/columns.ts';
 import { IdPattern } from '../../study/id-pattern.ts';
 import { allowed, noSuchLevel } from '../../study/levels.ts';
 import type { SortedBy } from './list-orders.ts';
-import { BG_STATE, didYouMean, EXCEL, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
+import { BG_STATE, EXCEL, hintsAmong, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
 import { HttpProblem, problemList } from './problem.ts';
 import type { Query } from './query.ts';
 import {
@@ -198,8 +198,9 @@ export class StudyView {
       (name) => !OWN_PARAMETERS.has(name) && !this.#factorNames.includes(name) && !name.startsWith('f_'),
     );
     const known = ['id', ...this.#factorNames].join(', ');
+    const hintFor = hintsAmong([...OWN_PARAMETERS, ...this.#factorNames]);
     return unknown.map((name) => {
-      const hint = didYouMean(name, [...OWN_PARAMETERS, ...this.#factorNames]);
+      const hint = hintFor(name);
       return `${name} is not a parameter of this study (${hint === undefined ? `there are: ${known}` : `hint: ${hint}`})`;
     });
   }

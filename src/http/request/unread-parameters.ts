@@ -3,7 +3,7 @@
  * could be meant for the service is refused instead: a misspelt dry run would randomize somebody.
  */
 import { nearestTo } from '../../base/nearest.ts';
-import { bareForm, DRY_RUN, didYouMean, PREFIX, SERVICE_PARAMETERS } from './parameters.ts';
+import { bareForm, DRY_RUN, hintsAmong, PREFIX, SERVICE_PARAMETERS } from './parameters.ts';
 import type { Query } from './query.ts';
 
 const SPELLINGS = new Map([...SERVICE_PARAMETERS].map((name) => [bareForm(name), name]));
@@ -21,13 +21,15 @@ export function unreadParameters(
   factors: readonly string[],
   required: readonly string[],
 ): { readonly ignored: readonly string[]; readonly problems: string[] } {
-  const missing = required.filter((name) => !query.has(name));
+  const hintForOwn = hintsAmong([...SERVICE_PARAMETERS]);
+  const hintForMissing = hintsAmong(required.filter((name) => !query.has(name)));
   const ignored: string[] = [];
   const problems: string[] = [];
   for (const name of query.keys()) {
     // Names with the prefix of records are reported elsewhere.
     if (own.has(name) || factors.includes(name) || name.startsWith('f_')) continue;
-    const hint = (SERVICE_PARAMETERS.has(name) ? undefined : misspelling(name)) ?? didYouMean(name, missing);
+    const hint =
+      (SERVICE_PARAMETERS.has(name) ? undefined : misspelling(name, hintForOwn)) ?? hintForMissing(name);
     if (hint !== undefined) problems.push(`${name} is not a parameter (hint: ${hint})`);
     else if (name !== '') ignored.push(name);
   }
@@ -35,13 +37,13 @@ export function unreadParameters(
 }
 
 /** How to write a name that could be meant for the service; undefined if it could not. */
-function misspelling(name: string): string | undefined {
+function misspelling(name: string, hintFor: ReturnType<typeof hintsAmong>): string | undefined {
   const form = bareForm(name);
   if (form === IDEMPOTENCY_KEY) return 'send the header Idempotency-Key';
   const meant = isLikeDryRun(form) ? DRY_RUN : SPELLINGS.get(form);
   if (meant !== undefined) return `did you mean ${meant}?`;
   if (!name.toLowerCase().startsWith(PREFIX)) return undefined;
-  return didYouMean(name, [...SERVICE_PARAMETERS]) ?? `names with ${PREFIX} are the service's`;
+  return hintFor(name) ?? `names with ${PREFIX} are the service's`;
 }
 
 /** Only this one is refused for being similar: if another parameter is not read, nobody is randomized by mistake. */

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../../src/http/openapi.ts';
-import { SERVICE_PARAMETERS } from '../../../src/http/request/parameters.ts';
+import { hintsAmong, SERVICE_PARAMETERS } from '../../../src/http/request/parameters.ts';
 import { ignoredHeader, unreadParameters } from '../../../src/http/request/unread-parameters.ts';
 import { check } from '../../support/property.ts';
 
@@ -96,6 +96,13 @@ it.each(['phase', 'sexe', 'dry', 'run', 'trial_arm', 'urn', 'Sex', 'size', 'urn.
     expect(judged(name)).toEqual({ ignored: [name], problems: [] });
   },
 );
+
+it('hints are looked for only as often as a message can show them, however many names there are', () => {
+  const hintFor = hintsAmong(['urn.limit']);
+  const hints = Array.from({ length: 1000 }, () => hintFor('urn.limti'));
+  expect(hints.filter((hint) => hint === 'did you mean urn.limit?')).toHaveLength(20);
+  expect(hints.slice(20)).toEqual(Array(980).fill(undefined));
+});
 
 describe('the header that names what was not read', () => {
   it('is percent-encoded, so that a name cannot break it', () => {
