@@ -31,18 +31,18 @@ describe('README.md', () => {
 
   /** A terminal: what it is given, and what it shows. */
   function terminal(commands: string) {
-    const child = spawn('bash', ['-euo', 'pipefail', '-c', commands], {
+    // One pipe for both, which keeps the order.
+    const child = spawn('bash', ['-euo', 'pipefail', '-c', `exec 2>&1\n${commands}`], {
       cwd: clone,
       env,
       detached: true,
       // Not a pipe: bash would take it for a connection, and read the settings of an interactive one.
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
     const output = { all: '' };
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        output.all += text;
-      });
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output.all += text;
+    });
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
     return { pid: child.pid ?? 0, output, ended };
   }
