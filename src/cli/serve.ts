@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { permissionWarnings } from '../base/permissions.ts';
 import { formatFinding } from '../configuration/finding.ts';
 import { filesOf, isInMemory, sessionKeyFile } from '../open/store-location.ts';
-import { LOG_LEVELS, type Logger } from '../service/logger.ts';
+import { LOG_LEVELS, type Logger, writtenLines } from '../service/logger.ts';
 import type { Service, ServiceSettings } from '../service/start-service.ts';
 import { issueFirstKey } from './first-key.ts';
 import { openLogOutput } from './log-output.ts';
@@ -133,7 +133,9 @@ async function serve(options: ServeOptions): Promise<void> {
     },
     'ready',
   );
-  if (options.firstKey || process.stdout.isTTY) await issueFirstKey(service);
+  if (!options.firstKey && !process.stdout.isTTY) return;
+  await writtenLines(logger);
+  await issueFirstKey(service);
 }
 
 /** The settings that the options ask for. @throws UsageError, StudiesFileError */

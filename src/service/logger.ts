@@ -2,13 +2,14 @@
  * Structured logs on stderr. Each line lists its fields one by one, and no code logs a whole domain object. No line, at any
  * level, may contain a key, treatment, generator state, seed or evidence.
  */
+import { setTimeout } from 'node:timers/promises';
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 
 export type { Logger };
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
-/** How long the process waits at its end for the last lines to be written, in ms. A busy machine may need a while. */
+/** How long the process waits for lines to be written, in ms. A busy machine may need a while. */
 const LAST_LINES_MS = 5000;
 
 /** Lines are buffered until there are this many bytes, and written at least this often, in ms. */
@@ -26,6 +27,13 @@ export function makeLogger(level: string, out: DestinationStream = logDestinatio
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, out);
 }
 
+/** Waits until all lines so far are written, but not for long, so that what a person needs can be printed after them. */
+export async function writtenLines(logger: Logger): Promise<void> {
+  const flush = () => new Promise<void>((resolve) => logger.flush(() => resolve()));
+  // The first may end together with a write that had begun before, and leave the last lines.
+  await Promise.race([flush().then(flush), setTimeout(LAST_LINES_MS, undefined, { ref: false })]);
+}
+
 /**
  * Writes a last line and waits until it is written, but not for long: a log that nobody reads must not keep the process
  * from ending.
@@ -40,7 +48,7 @@ export async function endLog(
   const written = new Promise((resolve) => {
     out.once('close', resolve);
     out.once('error', resolve);
-    setTimeout(resolve, LAST_LINES_MS);
+    void setTimeout(LAST_LINES_MS).then(resolve);
   });
   logger.info(last);
   out.end();
