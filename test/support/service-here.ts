@@ -1,31 +1,47 @@
 /**
- * The service in this process, for tests of what it leaves in the log. Starting the program takes most of a second of
- * processor time; tests of the program itself, and of its end, start it with service.ts.
+ * The service in this process, for tests of what it answers and leaves in the log. Starting the program takes most of a
+ * second of processor time; tests of the program itself, of its options and of its end, start it with service.ts.
  */
+
+import type { Grant } from '../../src/access/decide.ts';
+import { addCommand } from '../../src/cli/keys-add.ts';
 import { cliActor } from '../../src/cli/options.ts';
+import { VERSION } from '../../src/cli/version.ts';
 import { parseStudiesFile } from '../../src/configuration/studies-file.ts';
+import type { OpenLog } from '../../src/open/open-log.ts';
 import { makeLogger } from '../../src/service/logger.ts';
 import { type ServiceSettings, startService } from '../../src/service/start-service.ts';
+import type { StoredText } from './stored-log.ts';
 
 export interface ServiceHere {
   readonly url: string;
   /** Its log so far. */
   readonly output: { readonly stderr: string };
+  readonly log: OpenLog;
   stop(): Promise<void>;
 }
 
-/** On a free port. @param studies text of the studies file */
-export async function serveHere(data: string, studies: string): Promise<ServiceHere> {
+/**
+ * On a free port.
+ * @param studies text of the studies file
+ * @param more other settings than those of the tests
+ */
+export async function serveHere(
+  data: string,
+  studies = '',
+  more: Partial<ServiceSettings> = {},
+): Promise<ServiceHere> {
   const settings: ServiceSettings = {
     data,
     host: '127.0.0.1',
     port: 0,
-    studies: parseStudiesFile(studies, 'studies.yaml').studies,
+    studies: studies === '' ? [] : parseStudiesFile(studies, 'studies.yaml').studies,
     datetimeFormat: 'http-date',
-    version: 'test',
+    version: VERSION,
     trustProxy: undefined,
     witness: undefined,
     relay: undefined,
+    ...more,
   };
   const output = { stderr: '' };
   const write = (line: string) => {
@@ -34,8 +50,77 @@ export async function serveHere(data: string, studies: string): Promise<ServiceH
   const umask = process.umask(0o077);
   try {
     const service = await startService(settings, cliActor(), makeLogger('info', { write }));
-    return { url: service.address, output, stop: () => service.stop() };
+    return { url: service.address, output, log: service.log, stop: () => service.stop() };
   } finally {
     process.umask(umask);
   }
+}
+
+export interface InMemory<N extends string> {
+  readonly service: ServiceHere;
+  readonly keys: Record<N, string>;
+}
+
+/**
+ * With its log in memory, for tests of requests and answers alone: no command can read it, and nothing outlives it.
+ * @param wanted its keys, with arguments of `urn keys add`
+ */
+export async function serveInMemory<N extends string>(
+  studies: string,
+  wanted: Readonly<Record<N, readonly string[]>>,
+): Promise<InMemory<N>> {
+  const service = await serveHere('', studies, { store: 'memory:' });
+  const keys: Partial<Record<N, string>> = {};
+  for (const [name, args] of Object.entries<readonly string[]>(wanted)) {
+    const issued = await service.log.keys.issue(await grantOf(args), cliActor());
+    if ('refused' in issued) throw new Error(issued.refused);
+    keys[name as N] = issued.apiKey;
+  }
+  return { service, keys: keys as Record<N, string> };
+}
+
+interface GrantOptions {
+  readonly scope: string;
+  readonly study?: string[];
+  readonly where?: string[];
+  readonly allowPrediction?: boolean;
+}
+
+/** What the arguments of `urn keys add` grant, without the checks of the command. */
+async function grantOf(args: readonly string[]): Promise<Grant> {
+  let parsed: [user: string, options: GrantOptions] | undefined;
+  const command = addCommand().action((user: string, options: GrantOptions) => {
+    parsed = [user, options];
+  });
+  await command.parseAsync(args, { from: 'user' });
+  if (parsed === undefined) throw new Error(`not arguments of urn keys add: ${args.join(' ')}`);
+  const [user, { scope, study, where, allowPrediction }] = parsed;
+  return {
+    user,
+    scopes: scope.split(',') as Grant['scopes'],
+    studies: study,
+    where: where && limitsOf(where),
+    allowPrediction,
+  };
+}
+
+function limitsOf(where: readonly string[]): Grant['where'] {
+  const pairs = where.map((limit) => limit.split(/=(.*)/s) as [factor: string, level: string]);
+  return [...new Set(pairs.map(([factor]) => factor))].map((factor) => ({
+    factor,
+    levels: pairs.flatMap(([of, level]) => (of === factor ? [level] : [])),
+  }));
+}
+
+/** All records of its log so far, in the order of their arrival, as `storedLog` gives those of a file. */
+export async function recordsOf({ log }: ServiceHere): Promise<StoredText[]> {
+  const records: StoredText[] = [];
+  for await (const page of log.store.readAll())
+    for (const { stream, record, sealed } of page)
+      records.push({
+        stream,
+        record: JSON.parse(Buffer.from(record).toString()),
+        sealed: Buffer.from(sealed).toString(),
+      });
+  return records;
 }

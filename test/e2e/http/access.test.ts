@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, ask, clientOf, within } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { issueKey, issueKeys, type Service, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
-let service: Service;
+let service: ServiceHere;
 
 /** What a key with these scopes may do, and what its records and configuration show. */
 const SCOPES = [
@@ -50,7 +51,7 @@ beforeAll(async () => {
   });
   scoped = await issueKeys(data, Object.fromEntries(grants));
   limited = await issueKeys(data, LIMITED);
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
   const { randomize } = clientOf(service.url, limited.admin);
   await randomize('Sleep', 'in-cook', COOK);
   await randomize('Sleep', 'in-dupage', DUPAGE);

@@ -1,8 +1,9 @@
 /** Concurrent amendments and randomizations, from several clients of two processes on one log. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -123,6 +124,6 @@ it('each request is decided by the design in force, and the log is sound', async
   expect(turns.length).toBeGreaterThan(2);
   await Promise.all(services.map((service) => service.stop()));
   services = [];
-  const report = await urnOk(['verify', '--data', data, '--json']);
+  const report = await commandOk(['verify', '--data', data, '--json']);
   expect(JSON.parse(report)).toMatchObject({ ok: true });
 });

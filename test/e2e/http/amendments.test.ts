@@ -1,9 +1,12 @@
 /** Amendments of a design, as data managers, sites, blinded readers and auditors see them over HTTP. */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, ask, clientOf, within } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
@@ -19,7 +22,7 @@ Trial:
     ward: [a, b]
 `;
 const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01', reference: 'Amendment 3' }];
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'manager' | 'reader' | 'auditor' | 'ward' | 'early' | 'late', string>;
 
 interface Level {
@@ -89,7 +92,7 @@ const refusals = (user: string) =>
   );
 
 beforeAll(async () => {
-  service = await serve({ data, studies: STUDIES });
+  service = await serveHere(data, STUDIES);
   const limited = (site: string) => ['--where', `local_site=${site}`, '--study', 'Sleep', '--force'];
   keys = await issueKeys(data, {
     edc: ['edc', '--scope', 'randomize,read'],
@@ -531,8 +534,8 @@ describe('the log after all of these', () => {
     expect([results.ok, life.amendments]).toEqual([true, amendment]);
     const before = await shown();
     await service.stop();
-    expect(await urnOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
-    service = await serve({ data, studies: STUDIES });
+    expect(await commandOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
+    service = await serveHere(data, STUDIES);
     expect(await shown()).toEqual(before);
     await amended(change('level-added', 'after the restart'));
     await enrolled({ sex: 'Male', local_site: 'after the restart' });

@@ -1,9 +1,12 @@
 /** Arms, ratios, urn parameters and retired factors: amended over HTTP, and as sites, auditors and others see them. */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -25,7 +28,7 @@ Unequal:
     sex: [Male, Female]
     ward: [a, b]
 `;
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'manager' | 'forcer' | 'blinded' | 'cook' | 'auditor', string>;
 
 const get = (path: string, key = keys.manager, parameters: Record<string, string> = {}) =>
@@ -95,7 +98,7 @@ beforeAll(async () => {
     ],
     auditor: ['auditor', '--scope', 'read,audit'],
   });
-  service = await serve({ data, studies: STUDIES });
+  service = await serveHere(data, STUDIES);
 });
 afterAll(() => service.stop());
 
@@ -181,7 +184,7 @@ describe('a closed arm', () => {
     expect(why).toMatchObject({ agrees: true, treatments: ['A', 'B'] });
     for (const { counts: n, balls } of why.urns) expect([n.length, balls.length]).toEqual([2, 2]);
     expect(why.probabilities).toHaveLength(2);
-    const text = await urnOk(['explain', '--study', 'Sleep', '--id', id, '--data', data]);
+    const text = await commandOk(['explain', '--study', 'Sleep', '--id', id, '--data', data]);
     expect(text).toMatch(/all\n/);
     expect(text).not.toMatch(/^ +C /m);
   });
@@ -274,7 +277,7 @@ describe('a ratio', () => {
     // E is closed.
     expect(why).toMatchObject({ agrees: true, treatments: ['A', 'A', 'B', 'C', 'D', 'D', 'D'] });
     expect(why.urns[0].balls).toHaveLength(7);
-    const text = await urnOk(['explain', '--study', 'Sleep', '--id', id, '--data', data]);
+    const text = await commandOk(['explain', '--study', 'Sleep', '--id', id, '--data', data]);
     expect(text).toContain('The study has a ratio: an arm has as many slots as its number in the ratio');
     expect(text.match(/<- u falls here/g)).toHaveLength(1);
     const stored = storedLog(data).find(({ record }) => record.data.participantId === id);
@@ -438,8 +441,8 @@ describe('the log after all of these', () => {
       expect((await get('/verification', keys.auditor, { study })).results.ok).toBe(true);
     const before = await shown();
     await service.stop();
-    expect(await urnOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
-    service = await serve({ data, studies: STUDIES });
+    expect(await commandOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
+    service = await serveHere(data, STUDIES);
     expect(await shown()).toEqual(before);
     await enrolled();
   });

@@ -8,7 +8,7 @@ import { ask, clientOf } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { makeLongLog } from '../../support/long-log.ts';
-import { type Service, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -18,7 +18,7 @@ const LONG = CONFIGURATION.name;
 
 type Name = 'edc' | 'reader' | 'auditor' | 'spender' | 'seer';
 let keys: Record<Name, string>;
-let service: Service;
+let service: ServiceHere;
 
 beforeAll(async () => {
   const long = await makeLongLog(
@@ -33,9 +33,9 @@ beforeAll(async () => {
     { participants: 1000, by: 'edc' },
   );
   keys = long.keys;
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
 });
-afterAll(() => service.kill());
+afterAll(() => service.stop());
 
 const list = (key: string, parameters: Readonly<Record<string, string>> = {}) =>
   clientOf(service.url, key).list(LONG, parameters);

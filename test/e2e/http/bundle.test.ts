@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ZipReader } from '../../../src/bundle/zip-reader.ts';
 import { ask, clientOf } from '../../support/client.ts';
-import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { commandOk } from '../../support/command.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
@@ -54,7 +55,7 @@ describe('the bundle', () => {
     const { file, bytes } = await saved(response);
     const sha256 = hash('sha256', bytes);
     expect(response.headers.get('urn-bundle-sha256')).toBe(sha256);
-    const { streams } = JSON.parse(await urnOk(['verify', '--bundle', file, '--json']));
+    const { streams } = JSON.parse(await commandOk(['verify', '--bundle', file, '--json']));
     expect(streams.map(({ sound }: { sound: boolean }) => sound)).toEqual([true, true, true]);
     const { results } = await ask(service.url, '/operations', { key: keys.auditor });
     expect(results.map(({ actor, data }: never) => [actor, data])).toContainEqual([

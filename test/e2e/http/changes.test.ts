@@ -6,14 +6,15 @@ import { ask, clientOf, within } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { CookieClient } from '../../support/cookie-client.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKey, issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKey, issueKeys, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
-const running: Service[] = [];
+const running: { stop(): Promise<void> }[] = [];
 afterAll(async () => {
-  for (const service of running) await service.kill();
+  for (const service of running) await service.stop();
 });
 
 interface Listening {
@@ -81,7 +82,7 @@ const ends = (listening: Listening) => within(15_000, async () => listening.hasE
 
 describe('the changes of a study', () => {
   const data = newFolder();
-  let service: Service;
+  let service: ServiceHere;
   let keys: Record<'edc' | 'cook' | 'blind', string>;
   const revision = async () =>
     Number(
@@ -102,7 +103,7 @@ describe('the changes of a study', () => {
       cook: ['cook', '--scope', 'blinded,unblind', '--where', `local_site=${COOK.local_site}`],
       blind: ['blind', '--scope', 'blinded'],
     });
-    service = await serve({ data, studies: TRIALS });
+    service = await serveHere(data, TRIALS);
     running.push(service);
   });
 
@@ -271,7 +272,7 @@ describe('two instances', () => {
   it('each send changes that the other wrote', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'edc', '--scope', 'read,randomize');
-    const [one, other] = [await serve({ data, studies: TRIALS }), await serve({ data, studies: TRIALS })];
+    const [one, other] = [await serveHere(data, TRIALS), await serve({ data, studies: TRIALS })];
     running.push(one, other);
     const listening = await listen(one.url, { 'X-API-Key': key });
     const { headers } = await clientOf(other.url, key).randomize('Sleep', 'x', COOK);

@@ -3,13 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
 const OF_COOK = ['--where', `local_site=${COOK.local_site}`, '--study', 'Sleep'];
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'night' | 'cook' | 'cookReader' | 'reader' | 'blinded' | 'manager', string>;
 /** Arms by id, as a key with `read` sees them. */
 let arms: Map<string, string>;
@@ -36,7 +37,7 @@ beforeAll(async () => {
     blinded: ['monitor', '--scope', 'blinded'],
     manager: ['data-manager', '--scope', 'manage'],
   });
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
   const { randomize, list } = clientOf(service.url, keys.edc);
   for (const [id, levels] of [
     ['c1', COOK],

@@ -1,8 +1,11 @@
 /** Corrections after a randomization, as data managers and sites see them over HTTP. */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
@@ -12,7 +15,7 @@ const FOLLOWING = TRIALS.replace(
   'Sleep:\n',
   'Sleep:\n  policies: {level_counts: as-corrected, void_counts: removed}\n',
 );
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'manager' | 'blinded' | 'cook' | 'auditor' | 'silent', string>;
 
 const post = (key: string, path: string, body: object, headers: Record<string, string> = {}) =>
@@ -51,7 +54,7 @@ beforeAll(async () => {
     auditor: ['auditor', '--scope', 'read,audit'],
     silent: ['importer', '--scope', 'correct'],
   });
-  service = await serve({ data, studies: FOLLOWING });
+  service = await serveHere(data, FOLLOWING);
 });
 afterAll(() => service.stop());
 
@@ -261,8 +264,8 @@ describe('the log after all of these', () => {
       expect.arrayContaining(['LevelsCorrected', 'AllocationVoided', 'AllocationReinstated']),
     );
     await service.stop();
-    expect(await urnOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
-    service = await serve({ data, studies: FOLLOWING });
+    expect(await commandOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
+    service = await serveHere(data, FOLLOWING);
     expect((await list(keys.manager, { 'urn.view': 'current' })).slice(0, -1)).toEqual(before);
     await annul(id);
     expect((await balance()).counted).toEqual(counts.counted);

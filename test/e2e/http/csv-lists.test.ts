@@ -3,26 +3,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, checked, clientOf } from '../../support/client.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
-import { storedLog } from '../../support/stored-log.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { recordsOf, type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
-const data = temporaryFolders()();
 const BEHALF = { 'X-On-Behalf-Of': Buffer.from('Dr. "Müller", ICU').toString('latin1') };
 const CSV = 'text/csv';
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'manager' | 'blinded' | 'cook' | 'auditor', string>;
 
 beforeAll(async () => {
-  keys = await issueKeys(data, {
+  ({ service, keys } = await serveInMemory(TRIALS, {
     edc: ['edc', '--scope', 'randomize,read'],
     manager: ['manager', '--scope', 'correct,read'],
     blinded: ['monitor', '--scope', 'blinded'],
     cook: ['cook', '--scope', 'blinded', '--where', `local_site=${COOK.local_site}`, '--study', 'Sleep'],
     auditor: ['auditor', '--scope', 'read,audit'],
-  });
-  service = await serve({ data, studies: TRIALS });
+  }));
   const { randomize } = clientOf(service.url, keys.edc);
   await randomize('Sleep', '007', COOK, BEHALF);
   await randomize('Sleep', 'x,1', DUPAGE);
@@ -117,13 +113,14 @@ describe('GET /study_participants with Accept: text/csv', () => {
   });
 
   it('contains no generator states, so nothing is recorded', async () => {
-    const shown = () => storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed').length;
-    const before = shown();
+    const shown = async () =>
+      (await recordsOf(service)).filter(({ record }) => record.type === 'EvidenceDisclosed').length;
+    const before = await shown();
     const { text } = await get(keys.auditor, CSV);
     expect(text).not.toMatch(/bg_state|PCG64|\d{20}/);
-    expect(shown()).toBe(before);
+    expect(await shown()).toBe(before);
     await get(keys.auditor, undefined);
-    expect(shown()).toBe(before + 1);
+    expect(await shown()).toBe(before + 1);
   });
 
   it('answers errors in the envelope, and HEAD with headers only', async () => {

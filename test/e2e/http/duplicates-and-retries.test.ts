@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, clientOf } from '../../support/client.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
-let service: Service;
+let service: ServiceHere;
 let second: Service;
 let keys: Record<
   | 'edc'
@@ -33,12 +34,12 @@ beforeAll(async () => {
     cook: ['cook', '--where', `local_site=${COOK.local_site}`],
     blindCook: ['cook', '--scope', 'blinded,randomize', '--where', `local_site=${COOK.local_site}`],
   });
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
   second = await serve({ data, studies: TRIALS });
 });
 afterAll(() => Promise.all([service.stop(), second.stop()]));
 
-const as = (key: keyof typeof keys, at = service) => clientOf(at.url, keys[key]);
+const as = (key: keyof typeof keys, at: { readonly url: string } = service) => clientOf(at.url, keys[key]);
 const WITH_ARM = ['id', 'f_sex', 'f_local_site', 'trt', 'datetime', 'user'];
 const WITHOUT_ARM = WITH_ARM.filter((name) => name !== 'trt');
 const membersOf = ({ results }: Answer) => Object.keys(results[0]);
@@ -209,7 +210,7 @@ describe('Idempotency-Key', () => {
     const retry = used();
     const first = await as('edc').randomize('Sleep', 'survivor', COOK, retry);
     await service.stop();
-    service = await serve({ data, studies: TRIALS });
+    service = await serveHere(data, TRIALS);
     const again = await as('edc').randomize('Sleep', 'survivor', COOK, retry);
     expect(again.status).toBe(200);
     expect(again.text).toBe(first.text);

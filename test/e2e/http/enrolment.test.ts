@@ -4,7 +4,8 @@ import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { makeLongLog } from '../../support/long-log.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -12,7 +13,7 @@ import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 const data = temporaryFolders()();
 const LONG = CONFIGURATION.name;
 const PARTICIPANTS = 3000;
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'manager' | 'auditor' | 'blinded' | 'both' | 'cook' | 'writer' | 'reader', string>;
 
 const enrolment = (key: string, study = 'Sleep', parameters: Readonly<Record<string, string>> = {}) =>
@@ -46,7 +47,7 @@ beforeAll(async () => {
     writer: ['writer', '--scope', 'randomize'],
   });
   keys = { ...issued, reader: long.keys.reader };
-  service = await serve({ data, studies: TRIALS.replace('Sleep:\n', 'Sleep:\n  target_enrollment: 300\n') });
+  service = await serveHere(data, TRIALS.replace('Sleep:\n', 'Sleep:\n  target_enrollment: 300\n'));
 });
 afterAll(() => service.stop());
 

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf, rawAnswer, rawRequest, talk } from '../../support/client.ts';
-import { issueKey, type Service, serve } from '../../support/service.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
-const data = temporaryFolders()();
-let service: Service;
+let service: ServiceHere;
 let key: string;
 
 beforeAll(async () => {
-  key = await issueKey(data, 'edc');
-  service = await serve({ data, studies: TRIALS });
+  ({
+    service,
+    keys: { key },
+  } = await serveInMemory(TRIALS, { key: ['edc'] }));
 });
 afterAll(() => service.stop());
 

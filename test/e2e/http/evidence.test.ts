@@ -11,6 +11,7 @@ import { Database } from '../../../src/store/sqlite/library.ts';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
@@ -105,7 +106,7 @@ describe('the receipt of a POST', () => {
 
   it('is extended by every later one, including those from another process and after a restart', async () => {
     const { randomize } = clientOf(service.url, keys.enrol);
-    const other = await serve({ data });
+    const other = await serveHere(data);
     const before = receiptOf(await randomize('Sleep', 'here', COOK));
     const there = receiptOf(await clientOf(other.url, keys.enrol).randomize('Sleep', 'there', COOK));
     await other.stop();

@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ExpectedBalanceResult } from '../../../src/http/routes/expected-balance.ts';
 import { type Answer, ask, clientOf, within } from '../../support/client.ts';
-import { commandOk } from '../../support/command.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { makeLongLog } from '../../support/long-log.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
@@ -123,7 +123,7 @@ describe('the expected balance of a study', () => {
 
   it('is the same at the command line, from scratch', async () => {
     const { text, headers } = await ready(keys.edc);
-    const printed = await urnOk(['studies', 'expected', 'Sleep', '--data', data, '--json']);
+    const printed = await commandOk(['studies', 'expected', 'Sleep', '--data', data, '--json']);
     const results = text.slice(
       text.indexOf('"results":') + '"results":'.length,
       text.lastIndexOf(',"status"'),
@@ -134,7 +134,7 @@ describe('the expected balance of a study', () => {
   });
 
   it('is described in words at the command line', async () => {
-    const text = await urnOk([
+    const text = await commandOk([
       'studies',
       'expected',
       'Sleep',
@@ -149,12 +149,12 @@ describe('the expected balance of a study', () => {
     expect(text).toMatch(/^range of the arms +now +expected middle +95 % band +percentile$/m);
     expect(text).toMatch(/^sex = Female +\d +\d +\d to \d +\d+\.\d %$/m);
     expect(text).toContain('1 in 20 levels outside its band is no cause for alarm');
-    const refused = await urn(['studies', 'expected', 'Sleep', '--data', data, '--reps', '0']);
+    const refused = await command(['studies', 'expected', 'Sleep', '--data', data, '--reps', '0']);
     expect([refused.code, refused.stderr]).toEqual([
       2,
       'urn: --reps "0" is not a whole number from 1 to 100000\n',
     ]);
-    expect((await urn(['studies', 'expected', 'Nap', '--data', data])).code).toBe(2);
+    expect((await command(['studies', 'expected', 'Nap', '--data', data])).code).toBe(2);
   });
 
   it('is the same on another instance, and after its process was killed', async () => {
@@ -184,7 +184,7 @@ describe('the expected balance of a study', () => {
     expect(shown).toContain('Sleep');
     expect(shown).toContain('Patterned');
     expect(shown).not.toContain(LONG);
-    expect(await urnOk(['operations', '--data', data])).toMatch(
+    expect(await commandOk(['operations', '--data', data])).toMatch(
       /the balance and what is expected of it up to revision 0/,
     );
   });

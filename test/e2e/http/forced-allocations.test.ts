@@ -1,9 +1,12 @@
 /** Allocations made outside the service: entered by data managers over HTTP, and seen by others. */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -12,7 +15,7 @@ const data = temporaryFolders()();
 const STUDIES = TRIALS.replace('Ward:\n', 'Ward:\n  policies: {forced_counts: not-counted}\n');
 const ARMS = ['ZZTREATA', 'ZZTREATB'];
 const NOTE = 'envelope 12 during the power cut';
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'manager' | 'blinded' | 'cook' | 'auditor' | 'silent', string>;
 
 const post = (path: string, body: object, headers = {}, key = keys.manager) =>
@@ -70,7 +73,7 @@ beforeAll(async () => {
     auditor: ['auditor', '--scope', 'audit'],
     silent: ['importer', '--scope', 'force'],
   });
-  service = await serve({ data, studies: STUDIES });
+  service = await serveHere(data, STUDIES);
 });
 afterAll(() => service.stop());
 
@@ -342,14 +345,14 @@ describe('the log after all of these', () => {
     ];
     const before = await shown();
     await service.stop();
-    expect(await urnOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
-    const { ok, streams } = JSON.parse(await urnOk(['verify', '--json', '--data', data]));
+    expect(await commandOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
+    const { ok, streams } = JSON.parse(await commandOk(['verify', '--json', '--data', data]));
     expect(ok).toBe(true);
     const { life } = streams.find(({ study }: { study?: string }) => study === 'Sleep');
     const entered = written().filter(({ record }) => record.type === 'AllocationForced');
     // One belongs to the other study.
     expect(life.forced).toEqual({ outage: entered.length - 2, elsewhere: 1 });
-    service = await serve({ data, studies: STUDIES });
+    service = await serveHere(data, STUDIES);
     expect(await shown()).toEqual(before);
     const id = await randomized();
     expect((await get('/explanation', keys.auditor, { id })).results.agrees).toBe(true);

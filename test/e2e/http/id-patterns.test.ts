@@ -9,7 +9,8 @@ import { clientOf } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { OldLog } from '../../support/old-log.ts';
-import { issueKey, type Service, serve, urn } from '../../support/service.ts';
+import { issueKey, urn } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -33,8 +34,8 @@ const CONFIGURATION: StudyConfiguration = {
   factors: [{ name: 'ward', levels: ['a', 'b'] }],
 };
 
-let service: Service | undefined;
-afterEach(() => service?.kill());
+let service: ServiceHere | undefined;
+afterEach(() => service?.stop());
 
 /** A log with a study registered as by an earlier version, and a participant whose id cannot be matched in time. */
 async function logWithPattern(name: string, idPattern: string): Promise<{ data: string; key: string }> {
@@ -58,7 +59,7 @@ describe('a study with a pattern that RE2 can run', () => {
   it('answers requests with the worst possible id at once', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'edc');
-    service = await serve({ data, studies: study('Nested', EVIL.Nested) });
+    service = await serveHere(data, study('Nested', EVIL.Nested));
     const { randomize } = clientOf(service.url, key);
     const started = performance.now();
     for (let i = 0; i < 20; i++) {
@@ -77,7 +78,7 @@ describe('a study with a pattern that RE2 can run', () => {
 describe('a study that was registered with a pattern that RE2 cannot run', () => {
   it('is still served, and gives up on an id that takes too long', async () => {
     const { data, key } = await logWithPattern('Ahead', EVIL.Ahead);
-    service = await serve({ data, studies: study('Ahead', EVIL.Ahead) });
+    service = await serveHere(data, study('Ahead', EVIL.Ahead));
     const { randomize, list } = clientOf(service.url, key);
     expect((await randomize('Ahead', 'aab', WARD)).status).toBe(200);
     expect(await randomize('Ahead', 'xb', WARD)).toMatchObject({

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const data = temporaryFolders()();
@@ -20,7 +21,7 @@ Full:
 `;
 const X = { sex: 'Male', site: 'x' };
 const Y = { sex: 'Male', site: 'y' };
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'site' | 'manager', string>;
 
 beforeAll(async () => {
@@ -29,7 +30,7 @@ beforeAll(async () => {
     site: ['site', '--scope', 'blinded', '--where', 'site=x', '--force'],
     manager: ['data-manager', '--scope', 'manage'],
   });
-  service = await serve({ data, studies: STUDIES });
+  service = await serveHere(data, STUDIES);
 });
 afterAll(() => service.stop());
 
@@ -98,6 +99,6 @@ it('refusals are recorded, and the log verifies', async () => {
   expect(await commandOk(['operations', '--data', data])).toContain('the study has reached a limit');
   const { code, stdout } = await command(['verify', '--data', data]);
   expect({ code, stdout }).toMatchObject({ code: 0 });
-  service = await serve({ data, studies: STUDIES });
+  service = await serveHere(data, STUDIES);
   expect((await clientOf(service.url, keys.edc).randomize('Full', '5', Y)).status).toBe(409);
 });

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLog } from '../../../src/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { issueKey, type Service, serve } from '../../support/service.ts';
+import { issueKey } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -14,7 +15,7 @@ const WARD = { ward: 'x\u00ad' };
 const HIDDEN = '001\u200b';
 
 const data = newFolder();
-let service: Service;
+let service: ServiceHere;
 let keys: { readonly full: string; readonly limited: string };
 let edc: ReturnType<typeof clientOf>;
 
@@ -66,7 +67,7 @@ beforeAll(async () => {
     full: await issueKey(data, 'edc'),
     limited: await issueKey(data, 'site', '--where', 'ward=y'),
   };
-  service = await serve({ data, studies: STUDIES });
+  service = await serveHere(data, STUDIES);
   edc = clientOf(service.url, keys.full);
 });
 afterAll(() => service.stop());

@@ -4,7 +4,8 @@ import { keySha256, newApiKey } from '../../../src/access/credentials.ts';
 import { appendFact } from '../../support/altered-log.ts';
 import { type Answer, ask, clientOf, exactResults, within } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
@@ -14,7 +15,7 @@ const LEVELS = [COOK, DUPAGE, KANE, COOK, DUPAGE];
 const IDS = LEVELS.map((_, i) => `p${i}`);
 /** An audit key for one site: `urn keys add` refuses to issue one, but a log may hold one. */
 const cookAudit = newApiKey();
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'auditor' | 'auditOnly' | 'blinded' | 'writer' | 'wardAudit', string>;
 let auditor: ReturnType<typeof clientOf>;
 /** The list of participants, first empty, then after each randomization. */
@@ -30,7 +31,7 @@ beforeAll(async () => {
     writer: ['site', '--scope', 'randomize'],
     wardAudit: ['auditor', '--scope', 'read,audit', '--study', 'Ward'],
   });
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
   auditor = clientOf(service.url, keys.auditor);
   lists.push(exactResults(await auditor.list('Sleep')));
   for (const [i, id] of IDS.entries()) {

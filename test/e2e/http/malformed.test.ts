@@ -1,17 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, checked, clientOf, rawAnswer, rawRequest } from '../../support/client.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
-import { storedLog } from '../../support/stored-log.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { recordsOf, type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
-const data = temporaryFolders()();
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'full' | 'other', string>;
 
 beforeAll(async () => {
-  keys = await issueKeys(data, { full: ['edc'], other: ['other'] });
-  service = await serve({ data, studies: TRIALS });
+  ({ service, keys } = await serveInMemory(TRIALS, { full: ['edc'], other: ['other'] }));
 });
 afterAll(() => service.stop());
 
@@ -345,7 +341,8 @@ describe('X-On-Behalf-Of', () => {
     ['astral', '😀'.repeat(128)],
   ])('accepts up to 128 characters of UTF-8, and is recorded (%s)', async (id, value) => {
     expect((await behalf(id, value)).status).toBe(200);
-    const { record } = storedLog(data).find((stored) => stored.record.data.participantId === id) ?? {};
+    const { record } =
+      (await recordsOf(service)).find((stored) => stored.record.data.participantId === id) ?? {};
     expect(record.actor).toMatchObject({ user: 'edc', onBehalfOf: value });
   });
 

@@ -1,9 +1,11 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { serveCommand } from '../../../src/cli/serve.ts';
 import { openApiDocument } from '../../../src/http/openapi.ts';
 import { ask, clientOf, rawRequest, talk } from '../../support/client.ts';
-import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { inProcess, type Service, serve, urn } from '../../support/service.ts';
+import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
@@ -24,16 +26,15 @@ const PATHS = [
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND', 'M-SEARCH', 'LINK'];
 
 describe('whatever clients request,', () => {
-  const data = newFolder();
-  let service: Service;
+  let service: ServiceHere;
   let text: string;
   beforeAll(async () => {
-    const keys = await issueKeys(data, {
+    const { service: here, keys } = await serveInMemory(TRIALS, {
       full: ['edc', '--scope', 'read,randomize,audit', '--allow-prediction'],
       blinded: ['monitor', '--scope', 'blinded'],
       limited: ['site', '--study', 'Ward'],
     });
-    service = await serve({ data, studies: TRIALS });
+    service = here;
     const { randomize } = clientOf(service.url, keys.full);
     for (let id = 1; id <= 2; id++)
       expect((await randomize('Sleep', '1', COOK)).status).toBe(id === 1 ? 200 : 400);
@@ -109,8 +110,7 @@ describe('--metrics-port', () => {
     'refuses %j',
     async (port) => {
       // An empty variable counts as unset, but an empty option is a mistake.
-      const { code, stderr } = await urn([
-        'serve',
+      const { code, stderr } = await inProcess(serveCommand(), [
         '--data',
         newFolder(),
         '--port',

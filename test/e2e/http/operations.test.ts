@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf, rawRequest, talk, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { issueKey, issueKeys, type Service, serve } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -46,7 +47,7 @@ describe('a flood of refused requests', () => {
   it('makes a few events, whose counts are exact once the service has stopped', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'site');
-    const service = await serve({ data, studies: TRIALS });
+    const service = await serveHere(data, TRIALS);
     const parameters = new URLSearchParams({ study: 'Sleep', id: 'taken', ...COOK });
     const post = async () => {
       const answer = await fetch(`${service.url}/study_participants?${parameters}`, {

@@ -1,12 +1,15 @@
 /** Each request here fails two checks that are adjacent in the contract's order, and gets the answer of the earlier one. */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Ask, ask, clientOf, within } from '../../support/client.ts';
-import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { commandOk } from '../../support/command.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'full' | 'reader' | 'writer' | 'ward' | 'wardReader' | 'cook' | 'revoked', string>;
 
 const COOK_ONLY = `local_site=${COOK.local_site}`;
@@ -22,18 +25,18 @@ beforeAll(async () => {
     cook: ['edc', '--where', COOK_ONLY],
     revoked: ['leaver'],
   });
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
   const { randomize } = clientOf(service.url, keys.full);
   await randomize('Sleep', 'first', COOK, USED);
   await randomize('Ward', 'first', { ward: 'a' }, { 'Idempotency-Key': 'used-in-ward' });
   await randomize('Ward', 'second', { ward: 'a' });
-  await urnOk(['studies', 'pause', 'Ward', '--reason', 'a question to the board', '--data', data]);
-  const list = JSON.parse(await urnOk(['keys', 'list', '--json', '--data', data])) as {
+  await commandOk(['studies', 'pause', 'Ward', '--reason', 'a question to the board', '--data', data]);
+  const list = JSON.parse(await commandOk(['keys', 'list', '--json', '--data', data])) as {
     keyId: string;
     user: string;
   }[];
   const { keyId = '' } = list.find(({ user }) => user === 'leaver') ?? {};
-  await urnOk(['keys', 'revoke', keyId, '--data', data]);
+  await commandOk(['keys', 'revoke', keyId, '--data', data]);
   await within(
     2_000,
     async () => (await ask(service.url, '/study_config', { key: keys.revoked })).status === 401,

@@ -1,14 +1,17 @@
 /** Packs of medication over HTTP, in a live, blinded study whose sites have their own packs. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { registerPacks } from '../../support/pack-lists.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urnOk } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -40,7 +43,7 @@ function packs(letter: string, verum: number, placebo: number) {
 }
 const at = (level: string) => ({ factor: 'site', level });
 
-let service: Service;
+let service: ServiceHere;
 let keys: Record<
   | 'edc'
   | 'blinded'
@@ -103,7 +106,7 @@ beforeAll(async () => {
     cookNight: ['cook-night', '--scope', 'unblind', ...OF_COOK],
     forcer: ['enterer', '--scope', 'force,correct,read'],
   });
-  service = await serve({ data, studies: STUDIES });
+  service = await serveHere(data, STUDIES);
   await registerPacks(data, 'Relief', [
     { where: at('Cook'), entries: packs('C', 30, 30) },
     { where: at('Kane'), entries: packs('K', 3, 0) },
@@ -518,8 +521,8 @@ describe('everything else', () => {
     };
     expect(life.packs).toEqual(packs);
     await service.stop();
-    expect(await urnOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
-    service = await serve({ data, studies: STUDIES });
+    expect(await commandOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
+    service = await serveHere(data, STUDIES);
     expect(armOf.get(await packOf('c1'))).toBeDefined();
   });
 });

@@ -1,16 +1,15 @@
 import { request as httpRequest } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Service, serve } from '../../support/service.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { TRIALS } from '../../support/trials.ts';
 
-let service: Service;
+let service: ServiceHere;
 /** The script that the document loads. */
 let script: string;
 
 beforeAll(async () => {
-  service = await serve({ data: temporaryFolders()(), studies: TRIALS });
+  service = await serveHere('', TRIALS, { store: 'memory:' });
   const { body } = await get('/');
   [script = ''] = /\/assets\/index-[\w-]+\.js/.exec(body.toString()) ?? [];
 });

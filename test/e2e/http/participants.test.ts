@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf, exactResults } from '../../support/client.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, SLEEP_SEED, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
-let service: Service;
+let service: ServiceHere;
 let edc: ReturnType<typeof clientOf>;
 let auditor: ReturnType<typeof clientOf>;
 let blinded: ReturnType<typeof clientOf>;
@@ -17,7 +18,7 @@ beforeAll(async () => {
     auditor: ['auditor', '--scope', 'read,audit'],
     blinded: ['monitor', '--scope', 'blinded'],
   });
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
   edc = clientOf(service.url, keys.edc);
   auditor = clientOf(service.url, keys.auditor);
   blinded = clientOf(service.url, keys.blinded);
@@ -203,13 +204,13 @@ describe('factors, levels and treatments keep the order of the configuration', (
 describe('GET /study_participants', () => {
   const ids = async (filter: Record<string, string>) =>
     (await reader.list('Filtered', filter)).results.map(({ id }: { id: string }) => id);
-  let filtered: Service;
+  let filtered: ServiceHere;
   let reader: ReturnType<typeof clientOf>;
 
   beforeAll(async () => {
     const folder = `${data}/filtered`;
     const { key } = await issueKeys(folder, { key: ['edc'] });
-    filtered = await serve({ data: folder, studies: TRIALS.replace('Sleep:', 'Filtered:') });
+    filtered = await serveHere(folder, TRIALS.replace('Sleep:', 'Filtered:'));
     reader = clientOf(filtered.url, key);
     for (const [id, levels] of [
       ['3', COOK],
@@ -270,7 +271,7 @@ describe('Urn-Revision', () => {
     expect(revision(await edc.config('Sleep'))).toMatch(/^\d+$/);
     const folder = `${data}/fresh`;
     const { key } = await issueKeys(folder, { key: ['edc'] });
-    const fresh = await serve({ data: folder, studies: TRIALS });
+    const fresh = await serveHere(folder, TRIALS);
     expect(revision(await clientOf(fresh.url, key).config('Sleep'))).toBe('0');
     await fresh.stop();
   });

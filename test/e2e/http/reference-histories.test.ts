@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf, exactResults } from '../../support/client.ts';
-import { issueKey, type Service, serve } from '../../support/service.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 import { type ReferenceHistory, referenceHistories } from '../../support/vectors.ts';
 
-const data = temporaryFolders()();
 const histories = referenceHistories();
-let service: Service;
+let service: ServiceHere;
 let key: string;
 
 /** JSON is YAML; the seeds are small enough for it. */
@@ -25,8 +23,11 @@ const studies = JSON.stringify(
 );
 
 beforeAll(async () => {
-  key = await issueKey(data, 'replay', '--scope', 'read,randomize,audit', '--allow-prediction');
-  service = await serve({ data, studies });
+  const args = ['replay', '--scope', 'read,randomize,audit', '--allow-prediction'];
+  ({
+    service,
+    keys: { key },
+  } = await serveInMemory(studies, { key: args }));
 });
 afterAll(() => service.stop());
 

@@ -3,24 +3,34 @@ import { copyFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { serveCommand } from '../../../src/cli/serve.ts';
+import type { ServiceSettings } from '../../../src/service/start-service.ts';
 import { ask, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { CookieClient, send } from '../../support/cookie-client.ts';
 import { certificate } from '../../support/hostile.ts';
-import { issueKey, issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { inProcess, issueKey, issueKeys, type Service, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
-const running: Service[] = [];
+const running: { stop(): Promise<void> }[] = [];
 afterAll(async () => {
-  for (const service of running) await service.kill();
+  for (const service of running) await service.stop();
 });
 
-async function started(data: string, ...args: string[]): Promise<Service> {
-  const service = await serve({ data, studies: TRIALS, args });
+async function started(data: string, more: Partial<ServiceSettings> = {}): Promise<ServiceHere> {
+  const service = await serveHere(data, TRIALS, more);
   running.push(service);
+  return service;
+}
+
+/** With the real program. */
+async function startedApart(data: string, ...args: string[]): Promise<Service> {
+  const service = await serve({ data, studies: TRIALS, args });
+  running.push({ stop: service.kill });
   return service;
 }
 
@@ -41,11 +51,12 @@ const recorded = (data: string, user: string, wanted: object) =>
   });
 
 /** What the service logs takes a moment to arrive. */
-const logged = ({ output }: Service, text: string) => within(5000, async () => output.stderr.includes(text));
+const logged = ({ output }: ServiceHere, text: string) =>
+  within(5000, async () => output.stderr.includes(text));
 
 describe('on the same machine', () => {
   const data = newFolder();
-  let service: Service;
+  let service: ServiceHere;
   let keys: Record<'site' | 'limited' | 'leaver' | 'stranger', string>;
   const browser = () => new CookieClient(service.url);
   const signedIn = async (key = keys.site) => {
@@ -456,7 +467,7 @@ describe('over HTTPS', () => {
     const data = newFolder();
     const key = await issueKey(data, 'site', '--scope', 'read');
     const { cert, key: certKey } = certificate(newFolder());
-    const { url } = await started(data, '--tls-cert', cert, '--tls-key', certKey);
+    const { url } = await startedApart(data, '--tls-cert', cert, '--tls-key', certKey);
     const one = new CookieClient(url, cert);
     const answer = await one.signIn(key);
     expect(answer.headers.getSetCookie()).toEqual([
@@ -476,7 +487,7 @@ describe('over HTTPS', () => {
   it('people sign in behind a trusted proxy that reports HTTPS, or at the public address', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'site', '--scope', 'read');
-    const proxied = await started(data, '--trust-proxy', '1');
+    const proxied = await startedApart(data, '--trust-proxy', '1');
     const one = new CookieClient(proxied.url, undefined, 'https://urn.example.org');
     const headers = { Host: 'urn.example.org', 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': '192.0.2.1' };
     expect((await one.signIn(key, headers)).status).toBe(200);
@@ -490,7 +501,7 @@ describe('over HTTPS', () => {
     expect((await direct.signIn(key, headers)).status).toBe(403);
 
     const named = new CookieClient(
-      (await started(data, '--public-url', 'https://urn.example.org')).url,
+      (await startedApart(data, '--public-url', 'https://urn.example.org')).url,
       undefined,
       'https://urn.example.org',
     );
@@ -503,7 +514,7 @@ describe('over HTTPS', () => {
   it.each(['http://urn.example.org', 'urn.example.org', 'https://urn.example.org/urn', 'https://a@b'])(
     '%s is not a public address',
     async (url) => {
-      const { code, stderr } = await urn(['serve', '--data', newFolder(), '--public-url', url]);
+      const { code, stderr } = await inProcess(serveCommand(), ['--data', newFolder(), '--public-url', url]);
       expect(code).toBe(2);
       expect(stderr).toContain('--public-url');
     },
@@ -544,11 +555,11 @@ describe('by the clock', () => {
 
 describe('several instances of one log', () => {
   const data = newFolder();
-  let both: readonly [Service, Service];
+  let both: readonly [ServiceHere, Service];
   let key: string;
   beforeAll(async () => {
     key = await issueKey(data, 'site', '--scope', 'read');
-    both = [await started(data), await started(data)];
+    both = [await started(data), await startedApart(data)];
   });
   const browsers = async () => {
     const one = new CookieClient(both[0].url);
@@ -569,7 +580,7 @@ describe('several instances of one log', () => {
     };
     expect(await within(15_000, isSignedOut)).toBeLessThan(1000);
     await both[1].kill();
-    both = [both[0], await started(data)];
+    both = [both[0], await startedApart(data)];
     other.cookie = cookie;
     const restarted = new CookieClient(both[1].url);
     restarted.cookie = cookie;
@@ -601,10 +612,10 @@ describe('several instances of one log', () => {
     const { one } = await browsers();
     const own = join(newFolder(), 'key');
     copyFileSync(join(data, 'session-key'), own);
-    const third = new CookieClient((await started(data, '--session-key', own)).url);
+    const third = new CookieClient((await started(data, { sessionKey: own })).url);
     third.cookie = one.cookie;
     expect((await third.ask('/session')).status).toBe(200);
-    const stranger = new CookieClient((await started(data, '--session-key', join(newFolder(), 'new'))).url);
+    const stranger = new CookieClient((await started(data, { sessionKey: join(newFolder(), 'new') })).url);
     stranger.cookie = one.cookie;
     expect((await stranger.ask('/session')).status).toBe(401);
   });

@@ -5,14 +5,15 @@ import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { makeLongLog } from '../../support/long-log.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
 const LONG = CONFIGURATION.name;
 const PARTICIPANTS = 6000;
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'manager' | 'blinded' | 'cook' | 'auditor' | 'reader', string>;
 
 type Parameters = Readonly<Record<string, string>>;
@@ -53,7 +54,7 @@ beforeAll(async () => {
     auditor: ['auditor', '--scope', 'read,audit'],
   });
   keys = { ...issued, reader: long.keys.reader };
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
   const enrolled = [
     ['K-10', KANE],
     ['c-2', COOK],

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
-import { serveHere } from '../../support/service-here.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -20,7 +20,7 @@ const NOBODY = { enrolled: 0, voided: 0, filled: 0 };
 
 describe('the studies of a key', () => {
   const data = newFolder();
-  let service: Service;
+  let service: ServiceHere;
   let keys: Record<'edc' | 'manager' | 'desk' | 'cook' | 'blinded' | 'ward' | 'other', string>;
 
   const studies = (key: string, parameters = {}) => ask(service.url, '/studies', { key, parameters });
@@ -37,7 +37,7 @@ describe('the studies of a key', () => {
       ward: ['ward', '--scope', 'read', '--study', 'Ward', '--study', 'Exact', '--force'],
       other: ['other', '--scope', 'read', '--study', 'Dream', '--force'],
     });
-    service = await serve({ data, studies: STUDIES });
+    service = await serveHere(data, STUDIES);
   });
   afterAll(() => service.stop());
 
@@ -145,7 +145,7 @@ describe('the studies of a key', () => {
 
 describe('a study that cannot be read', () => {
   const data = newFolder();
-  let service: Service;
+  let service: ServiceHere;
   let keys: Record<'edc' | 'named' | 'cook' | 'ward', string>;
 
   beforeAll(async () => {
@@ -162,7 +162,7 @@ describe('a study that cannot be read', () => {
       const [record] = storedLog(data).filter(({ record }) => record.data.configuration?.name === name);
       damageLastRecord(data, record?.stream ?? '');
     }
-    service = await serve({ data, studies: STUDIES });
+    service = await serveHere(data, STUDIES);
   });
   afterAll(() => service.stop());
 

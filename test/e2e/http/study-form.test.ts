@@ -2,22 +2,19 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ask } from '../../support/client.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
-const data = temporaryFolders()();
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'writer' | 'dupage' | 'reader' | 'manager', string>;
 
 beforeAll(async () => {
-  keys = await issueKeys(data, {
+  ({ service, keys } = await serveInMemory(TRIALS, {
     writer: ['writer', '--scope', 'randomize'],
     dupage: ['dupage', '--scope', 'randomize', '--where', `local_site=${DUPAGE.local_site}`, '--force'],
     reader: ['reader', '--scope', 'read'],
     manager: ['manager', '--scope', 'manage'],
-  });
-  service = await serve({ data, studies: TRIALS });
+  }));
 });
 afterAll(() => service.stop());
 

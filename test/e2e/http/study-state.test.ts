@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { issueKey, type Service, serve } from '../../support/service.ts';
+import { issueKey, serve } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -57,13 +57,13 @@ async function expectAllButNewParticipants(url: string, key: string): Promise<vo
 describe('a paused study', () => {
   const data = newFolder();
   let key: string;
-  let service: Service;
+  let service: ServiceHere;
   const pause = (verb: string) =>
     commandOk(['studies', verb, 'Sleep', '--reason', 'a question – to the board', '--data', data]);
   const post = (id: string) => clientOf(service.url, key).randomize('Sleep', id, COOK);
 
   beforeAll(async () => {
-    ({ key, service } = await begun(data, () => serve({ data, studies: TRIALS })));
+    ({ key, service } = await begun(data, () => serveHere(data, TRIALS)));
     await pause('pause');
     await within(1_000, async () => (await post('before')).headers.get('urn-revision') === '2');
   });
@@ -221,7 +221,7 @@ describe('a study whose file changed', () => {
 describe('a study whose stream is damaged', () => {
   const data = newFolder();
   let key: string;
-  let service: Service;
+  let service: ServiceHere;
 
   beforeAll(async () => {
     const { key: issued, service: first } = await begun(data, () => serveHere(data, TRIALS));
@@ -229,7 +229,7 @@ describe('a study whose stream is damaged', () => {
     await first.stop();
     const [record] = storedLog(data).filter(({ record }) => record.data.configuration?.name === 'Sleep');
     damageLastRecord(data, record?.stream ?? '');
-    service = await serve({ data, studies: TRIALS });
+    service = await serveHere(data, TRIALS);
   });
   afterAll(() => service.stop());
 
