@@ -1,67 +1,91 @@
 /**
- * Commands of the program, run in this process, for tests of what a command does to a log and says about it. Starting the
- * program takes a third of a second of processor time; that it starts, and how it ends, is tested in e2e/cli.
+ * The program in this process, for tests of what a command does to a log and says about it: all of src/main.ts, from the
+ * arguments to the exit code. Starting the program takes a third of a second of processor time; that it starts, and what
+ * only a process of its own has, is tested in e2e/cli.
  */
-import type { Command } from 'commander';
-import { type Finished, inProcess } from './service.ts';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { vi } from 'vitest';
+import type { Finished, Surroundings } from './service.ts';
 
-type Made = Command | readonly Command[];
+const [MAIN, PROGRAM] = ['src/main.ts', 'bin/urn.js'].map((file) =>
+  fileURLToPath(new URL(`../../${file}`, import.meta.url)),
+) as [string, string];
 
-/** Each is loaded when it is needed, as in the program. */
-const COMMANDS: Readonly<Record<string, () => Promise<Made>>> = {
-  init: async () => (await import('../../src/cli/init.ts')).initCommand(),
-  keys: async () => (await import('../../src/cli/keys.ts')).keysCommand(),
-  studies: async () => (await import('../../src/cli/studies.ts')).studiesCommand(),
-  simulate: async () => (await import('../../src/cli/simulate.ts')).simulateCommand(),
-  import: async () => (await import('../../src/cli/import.ts')).importCommand(),
-  verify: async () => (await import('../../src/cli/verify.ts')).verifyCommand(),
-  explain: async () => (await import('../../src/cli/explain.ts')).explainCommand(),
-  participants: async () => (await import('../../src/cli/participants.ts')).participantsCommand(),
-  codes: async () => (await import('../../src/cli/codes.ts')).codesCommand(),
-  export: async () => (await import('../../src/cli/export.ts')).exportCommand(),
-  reveal: async () => (await import('../../src/cli/reveal.ts')).revealCommand(),
-  'code-breaks': async () => (await import('../../src/cli/code-breaks.ts')).codeBreaksCommand(),
-  unblindings: async () => (await import('../../src/cli/unblindings.ts')).unblindingsCommand(),
-  rerandomize: async () => (await import('../../src/cli/rerandomize.ts')).rerandomizeCommand(),
-  bundle: async () => (await import('../../src/cli/bundle.ts')).bundleCommand(),
-  report: async () => (await import('../../src/cli/report.ts')).reportCommand(),
-  relay: async () => (await import('../../src/cli/relay.ts')).relayCommand(),
-  operations: async () => (await import('../../src/cli/operations.ts')).operationsCommand(),
-  recover: async () => (await import('../../src/cli/recover.ts')).recoverCommand(),
-  copy: async () => (await import('../../src/cli/copy.ts')).copyCommand(),
-  'signing-key': async () => (await import('../../src/cli/signing-key.ts')).signingKeyCommand(),
-  'session-key': async () => (await import('../../src/cli/session-key.ts')).sessionKeyCommand(),
-};
-
-/** Of a group, the command that runs if none is named. */
-const BY_DEFAULT: Readonly<Record<string, string>> = { 'code-breaks': 'list' };
+/** Ends what runs in place of the process. */
+class Exit extends Error {}
 
 let last: Promise<unknown> = Promise.resolve();
+let runs = 0;
 
 /** Like `urn`, such as `command(['keys', 'list'])`. One runs at a time, because its output is that of this process. */
-export function command(args: readonly string[]): Promise<Finished> {
-  const finished = last.then(() => run(args));
+export function command(
+  args: readonly string[],
+  surroundings: Omit<Surroundings, 'heedsModes'> = {},
+): Promise<Finished> {
+  const finished = last.then(() => run(args, surroundings));
   last = finished.catch(() => undefined);
   return finished;
 }
 
 /** Like `command`, but returns its stdout. @throws Error with all its output if it does not exit with 0 */
-export async function commandOk(args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await command(args);
+export async function commandOk(
+  args: readonly string[],
+  surroundings?: Omit<Surroundings, 'heedsModes'>,
+): Promise<string> {
+  const { code, stdout, stderr } = await command(args, surroundings);
   if (code !== 0) throw new Error(`urn ${args.join(' ')} exited with ${code}:\n${stdout}${stderr}`);
   return stdout;
 }
 
-async function run([name = '', ...rest]: readonly string[]): Promise<Finished> {
-  const made = await COMMANDS[name]?.();
-  if (made === undefined) throw new Error(`these tests have no urn ${name}`);
-  if (!isGroup(made)) return inProcess(made, rest);
-  const named = made.find((one) => one.name() === rest[0]);
-  const chosen = named ?? made.find((one) => one.name() === BY_DEFAULT[name]);
-  if (chosen === undefined) throw new Error(`these tests have no urn ${name} ${rest[0]}`);
-  return inProcess(chosen, named ? rest.slice(1) : rest);
+async function run(
+  args: readonly string[],
+  { env = {}, cwd = tmpdir() }: Omit<Surroundings, 'heedsModes'>,
+): Promise<Finished> {
+  const output = { stdout: '', stderr: '' };
+  let code: number | undefined;
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      // What follows the end is only what catches the exception.
+      if (code === undefined) output[name] += text;
+      return true;
+    }),
+  );
+  const exit = vi.spyOn(process, 'exit').mockImplementation((asked) => {
+    code ??= Number(asked ?? process.exitCode ?? 0);
+    throw new Exit();
+  });
+  const restore = asItsOwn([process.execPath, PROGRAM, ...args], env, cwd);
+  try {
+    // As another module each time, because it runs when it is loaded. What it imports is loaded once.
+    await import(/* @vite-ignore */ `${MAIN}?run=${++runs}`);
+  } catch (error) {
+    if (!(error instanceof Exit)) throw error;
+  } finally {
+    code ??= Number(process.exitCode ?? 0);
+    restore();
+    for (const spy of [...spies, exit]) spy.mockRestore();
+  }
+  return { code, ...output };
 }
 
-function isGroup(made: Made): made is readonly Command[] {
-  return Array.isArray(made);
+/** Gives this process what the program has as its own. @returns what gives it back */
+function asItsOwn(argv: string[], env: Readonly<Record<string, string>>, cwd: string): () => void {
+  const { exitCode } = process;
+  const before = { argv: process.argv, env: { ...process.env }, cwd: process.cwd(), umask: process.umask() };
+  const listeners = process.stdout.listeners('error');
+  process.argv = argv;
+  Object.assign(process.env, env);
+  process.chdir(cwd);
+  process.exitCode = undefined;
+  return () => {
+    process.argv = before.argv;
+    for (const name of Object.keys(process.env)) if (!(name in before.env)) delete process.env[name];
+    Object.assign(process.env, before.env);
+    process.chdir(before.cwd);
+    process.umask(before.umask);
+    process.exitCode = exitCode;
+    for (const listener of process.stdout.listeners('error'))
+      if (!listeners.includes(listener)) process.stdout.off('error', listener as () => void);
+  };
 }

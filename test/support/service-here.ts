@@ -15,15 +15,17 @@ import type { StoredText } from './stored-log.ts';
 
 export interface ServiceHere {
   readonly url: string;
+  readonly data: string;
   /** Its log so far. */
   readonly output: { readonly stderr: string };
   readonly log: OpenLog;
+  /** May be called again. */
   stop(): Promise<void>;
 }
 
 /**
  * On a free port.
- * @param studies text of the studies file
+ * @param studies text of the studies file; without one, only the log is served
  * @param more other settings than those of the tests
  */
 export async function serveHere(
@@ -50,7 +52,12 @@ export async function serveHere(
   const umask = process.umask(0o077);
   try {
     const service = await startService(settings, cliActor(), makeLogger('info', { write }));
-    return { url: service.address, output, log: service.log, stop: () => service.stop() };
+    let stopped: Promise<void> | undefined;
+    const stop = () => {
+      stopped ??= service.stop();
+      return stopped;
+    };
+    return { url: service.address, data, output, log: service.log, stop };
   } finally {
     process.umask(umask);
   }

@@ -4,14 +4,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Command, CommanderError } from 'commander';
-import { afterAll, vi } from 'vitest';
-import { DomainError } from '../../src/base/errors.ts';
-import { printable } from '../../src/base/text.ts';
-import { addCommand, issue } from '../../src/cli/keys-add.ts';
-import { UsageError } from '../../src/cli/options.ts';
-import { StudiesFileError } from '../../src/configuration/finding.ts';
-import { StoreError } from '../../src/store/event-store.ts';
+import { afterAll } from 'vitest';
+import { commandOk } from './command.ts';
 import { WITHOUT_OVERRIDE } from './without-override.ts';
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/urn.js', import.meta.url));
@@ -54,60 +48,10 @@ export async function urnOk(args: readonly string[], surroundings?: Surroundings
   return stdout;
 }
 
-/**
- * A new API key, as `urn keys add` issues it with these arguments. It is issued in this process, because starting the
- * program takes a second of processor time, and the tests of `urn keys` do that often enough.
- */
+/** A new API key, as `urn keys add` issues it with these arguments, in this process. */
 export async function issueKey(data: string, ...args: string[]): Promise<string> {
-  let apiKey = '';
-  const command = addCommand().action(async (user, options) => {
-    ({ apiKey } = await issue(user, options));
-  });
-  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-  try {
-    await command.parseAsync([...args, '--data', data], { from: 'user' });
-  } finally {
-    stderr.mockRestore();
-  }
-  return apiKey;
+  return (await commandOk(['keys', 'add', ...args, '--data', data])).trim();
 }
-
-/**
- * Runs a command in this process, for what does not need the real program. Its exit code is 2 for what the program
- * refuses in a sentence.
- */
-export async function inProcess(command: Command, args: readonly string[]): Promise<Finished> {
-  const output = { stdout: '', stderr: '' };
-  const spies = (['stdout', 'stderr'] as const).map((name) =>
-    vi.spyOn(process[name], 'write').mockImplementation((text) => {
-      output[name] += text;
-      return true;
-    }),
-  );
-  const writeErr = (text: string) => {
-    output.stderr += text;
-  };
-  const exitCode = process.exitCode;
-  process.exitCode = undefined;
-  // As the program does: what it writes is its owner's alone.
-  const umask = process.umask(0o077);
-  try {
-    await command.exitOverride().configureOutput({ writeErr }).parseAsync(args, { from: 'user' });
-    return { code: Number(process.exitCode ?? 0), ...output };
-  } catch (error) {
-    if (REFUSALS.some((kind) => error instanceof kind))
-      return { code: 2, ...output, stderr: `${output.stderr}urn: ${printable((error as Error).message)}\n` };
-    if (error instanceof CommanderError) return { code: 2, ...output };
-    throw error;
-  } finally {
-    process.exitCode = exitCode;
-    process.umask(umask);
-    for (const spy of spies) spy.mockRestore();
-  }
-}
-
-/** What the program prints as a sentence; anything else is a mistake of its own, or says more. */
-const REFUSALS = [UsageError, StudiesFileError, DomainError, StoreError];
 
 /** Several keys, under the names that the tests use for them. */
 export async function issueKeys<N extends string>(

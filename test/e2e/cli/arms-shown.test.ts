@@ -2,12 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { exportCommand } from '../../../src/cli/export.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { OPERATOR, randomize } from '../../support/facts.ts';
 import { registerIn } from '../../support/importing.ts';
-import { inProcess } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -105,8 +103,8 @@ all                     1 (0.5)  1 (1.0)  0 (0.0)     2 (0.7)
 describe('urn export --format reference-csv', () => {
   it('is refused with everything that the reference does not know', async () => {
     const export_ = async (...args: string[]) => {
-      const common = ['--study', 'Sleep', '--format', 'reference-csv', '--data', data];
-      const { code, stdout, stderr } = await inProcess(exportCommand(), [...common, ...args]);
+      const common = ['export', '--study', 'Sleep', '--format', 'reference-csv', '--data', data];
+      const { code, stdout, stderr } = await command([...common, ...args]);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       return stderr;
     };

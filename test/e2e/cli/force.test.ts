@@ -2,15 +2,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { explainCommand } from '../../../src/cli/explain.ts';
-import { exportCommand } from '../../../src/cli/export.ts';
-import { addCommand } from '../../../src/cli/keys-add.ts';
-import { participantsCommand } from '../../../src/cli/participants.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
-import { inProcess, issueKey, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKey, serve, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -62,20 +59,16 @@ function entry(id: string, more: Readonly<Record<string, string | readonly strin
   );
 }
 
-/** In this process, since starting the program takes half a second. */
 const commandsOn = (data: string) => {
-  const participants = (verb: string, ...args: string[]) => {
-    const command = participantsCommand().find((one) => one.name() === verb);
-    if (!command) throw new Error(`there is no command ${verb}`);
-    return inProcess(command, [...args, '--study', 'Sleep', '--data', data]);
-  };
+  const participants = (verb: string, ...args: string[]) =>
+    command(['participants', verb, ...args, '--study', 'Sleep', '--data', data]);
   /** What a command says: exit code and text. */
   const said = async (verb: string, ...args: string[]) => {
     const { code, stdout, stderr } = await participants(verb, ...args);
     return `${code} ${stdout}${stderr}`.trimEnd();
   };
   const exported = (format: string, ...args: string[]) =>
-    inProcess(exportCommand(), ['--study', 'Sleep', '--format', format, '--data', data, ...args]);
+    command(['export', '--study', 'Sleep', '--format', format, '--data', data, ...args]);
   return { participants, said, exported };
 };
 
@@ -196,7 +189,7 @@ describe('an entry that is not possible', () => {
   it('is refused for what was allocated after the study was closed', async () => {
     const closed = await begun();
     const before = new Date().toISOString();
-    await urnOk(['studies', 'close', 'Sleep', '--cause', 'end', '--reason', 'x', '--data', closed]);
+    await commandOk(['studies', 'close', 'Sleep', '--cause', 'end', '--reason', 'x', '--data', closed]);
     const { said } = commandsOn(closed);
     expect(await said('force', ...entry('003'))).toMatch(
       /^2 urn: --occurred-at: the study was closed at \d{4}-/,
@@ -205,9 +198,8 @@ describe('an entry that is not possible', () => {
   });
 
   it('is refused for a study that is not there', async () => {
-    const [force] = participantsCommand().filter((one) => one.name() === 'force');
-    if (!force) throw new Error('there is no command force');
-    const { code, stderr } = await inProcess(force, [...entry('003'), '--study', 'Dream', '--data', data]);
+    const args = [...entry('003'), '--study', 'Dream', '--data', data];
+    const { code, stderr } = await command(['participants', 'force', ...args]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('Dream')]);
   });
 });
@@ -262,14 +254,14 @@ describe('a wrong entry', () => {
   });
 
   it('has no explanation', async () => {
-    const asked = await inProcess(explainCommand(), ['--study', 'Sleep', '--id', '003', '--data', data]);
+    const asked = await command(['explain', '--study', 'Sleep', '--id', '003', '--data', data]);
     expect(asked.code).toBe(2);
     expect(asked.stderr).toContain('was allocated outside the service');
     for (const arm of ARMS) expect(asked.stderr).not.toContain(arm);
   });
 
   it('is verified', async () => {
-    const { ok, streams } = JSON.parse(await urnOk(['verify', '--json', '--data', data]));
+    const { ok, streams } = JSON.parse(await commandOk(['verify', '--json', '--data', data]));
     expect(ok).toBe(true);
     const { life } = streams.find(({ study }: { study?: string }) => study === 'Sleep');
     expect(life.forced).toEqual({ elsewhere: 1, outage: 1 });
@@ -320,7 +312,7 @@ describe('urn export of a study with forced allocations', () => {
 
 describe('urn keys add with the scope force', () => {
   const add = (scope: string, ...args: string[]) =>
-    inProcess(addCommand(), ['edc', '--scope', scope, '--data', newFolder(), ...args]);
+    command(['keys', 'add', 'edc', '--scope', scope, '--data', newFolder(), ...args]);
 
   it.each([
     ['force,blinded', /"force" enters arms, so it cannot be "blinded"/],

@@ -13,9 +13,6 @@ import { TRIALS } from '../../support/trials.ts';
 const newFolder = temporaryFolders();
 /** Where commands run that write files into the working folder. */
 const elsewhere = newFolder();
-const home = process.cwd();
-beforeAll(() => process.chdir(elsewhere));
-afterAll(() => process.chdir(home));
 
 /** Every command that needs a log, with the options without which it does not get as far as that. */
 const NEED_A_LOG: readonly (readonly string[])[] = [
@@ -57,13 +54,13 @@ function expectNoLog({ code, stdout, stderr }: Finished): void {
   expect(stderr).toMatch(/^urn: there is no (log in|store) .*\(hint: /);
 }
 
-describe.concurrent('where there is no log, nothing is created or written by', () => {
+describe('where there is no log, nothing is created or written by', () => {
   it.each(named)('urn %s, in a folder that does not exist or is empty', async (_, args) => {
     const folder = newFolder();
     const missing = join(folder, 'wrong', 'place');
-    expectNoLog(await urn([...args, '--data', missing], { cwd: elsewhere }));
+    expectNoLog(await command([...args, '--data', missing], { cwd: elsewhere }));
     expect(existsSync(join(folder, 'wrong'))).toBe(false);
-    expectNoLog(await command([...args, '--data', folder]));
+    expectNoLog(await command([...args, '--data', folder], { cwd: elsewhere }));
     expect(readdirSync(folder)).toEqual([]);
     expect(readdirSync(elsewhere)).toEqual([]);
   });
@@ -73,7 +70,7 @@ describe.concurrent('where there is no log, nothing is created or written by', (
     const folder = newFolder();
     createDatabase(join(folder, 'urn.sqlite'));
     const before = listing(folder);
-    const finished = await command([...args, '--data', folder]);
+    const finished = await command([...args, '--data', folder], { cwd: elsewhere });
     // A verification says what is wrong with such a database.
     if (args[0] === 'verify') expect(finished).toMatchObject({ code: 1, stderr: '' });
     else if (args[0] === 'operations') expect(finished).toMatchObject({ code: 0, stdout: '' });
@@ -87,7 +84,7 @@ describe.concurrent('where there is no log, nothing is created or written by', (
     const file = join(newFolder(), 'studies.yaml');
     writeFileSync(file, TRIALS);
     const data = join(folder, 'data');
-    const { code, stdout, stderr } = await urn(['studies', 'check', '--studies', file, '--data', data]);
+    const { code, stdout, stderr } = await command(['studies', 'check', '--studies', file, '--data', data]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('there is no log in') });
     expect(stdout).toContain('Sleep: new');
     expect(readdirSync(folder)).toEqual([]);
@@ -104,7 +101,7 @@ describe('on an EventStoreDB without a log of that prefix, nothing is written by
   it.each(named)('urn %s', async (_, args) => {
     const data = join(newFolder(), 'data');
     const store = ['--store', server.connectionString(), '--stream-prefix', 'mistyped', '--data', data];
-    const finished = await command([...args, ...store]);
+    const finished = await command([...args, ...store], { cwd: elsewhere });
     expectNoLog(finished);
     if (!args.includes('--abort')) expect(finished.stderr).toContain('stream prefix mistyped');
     expect(server.received).toEqual([]);
@@ -115,7 +112,7 @@ describe('on an EventStoreDB without a log of that prefix, nothing is written by
   it('urn init begins one there, and says where', async () => {
     const data = join(newFolder(), 'data');
     const store = ['--store', server.connectionString(), '--stream-prefix', 'mine', '--data', data];
-    const { code, stderr } = await urn(['init', ...store]);
+    const { code, stderr } = await command(['init', ...store]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/prefix mine: a new one/) });
     expect(server.received.map(({ stream }) => stream)).toEqual(['mine.log']);
     expect(readdirSync(data)).toEqual(['signing-key']);
@@ -150,8 +147,8 @@ describe('a log is begun, which is reported on stderr, by', () => {
 
   it('urn init, but not with a name that people could confuse with another', async () => {
     const data = join(newFolder(), 'data');
-    for (const command of [['init'], ['keys', 'add', 'edc'], ['serve', '--port', '0']]) {
-      const { code, stdout, stderr } = await urn([...command, '--data', data, '--log-name', 'ur\u200bn']);
+    for (const args of [['init'], ['keys', 'add', 'edc'], ['serve', '--port', '0']]) {
+      const { code, stdout, stderr } = await command([...args, '--data', data, '--log-name', 'ur\u200bn']);
       expect({ code, stdout, stderr }).toEqual({
         code: 2,
         stdout: '',

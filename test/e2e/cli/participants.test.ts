@@ -1,15 +1,10 @@
 /** urn participants: corrections at the command line, lists and histories. None of them reveals an arm. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { codeBreaksCommand } from '../../../src/cli/code-breaks.ts';
-import { explainCommand } from '../../../src/cli/explain.ts';
-import { participantsCommand } from '../../../src/cli/participants.ts';
-import { revealCommand } from '../../../src/cli/reveal.ts';
-import { showCommand } from '../../../src/cli/studies-show.ts';
-import { unblindingsCommand } from '../../../src/cli/unblindings.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
-import { inProcess, issueKey, serve, urn, urnOk } from '../../support/service.ts';
+import { issueKey, serve, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -47,17 +42,14 @@ async function begun(policies?: typeof FOLLOWING): Promise<string> {
   return data;
 }
 
-/** In this process, since starting the program takes half a second. */
 const commandsOn = (data: string) => {
-  const run = async (commands: readonly ReturnType<typeof revealCommand>[], name: string, args: string[]) => {
-    const command = commands.find((one) => one.name() === name);
-    if (!command) throw new Error(`there is no command ${name}`);
-    const finished = await inProcess(command, [...args, '--study', 'Sleep', '--data', data]);
-    if (!['reveal', 'print', 'explain'].includes(name))
+  const run = async (words: readonly string[], args: readonly string[]) => {
+    const finished = await command([...words, ...args, '--study', 'Sleep', '--data', data]);
+    if (!['reveal', 'print', 'explain'].includes(words.at(-1) ?? ''))
       for (const arm of ARMS) expect(`${finished.stdout}${finished.stderr}`).not.toContain(arm);
     return finished;
   };
-  const participants = (verb: string, ...args: string[]) => run(participantsCommand(), verb, args);
+  const participants = (verb: string, ...args: string[]) => run(['participants', verb], args);
   /** What a correction says: exit code and text. */
   const said = async (verb: string, ...args: string[]) => {
     const { code, stdout, stderr } = await participants(verb, ...args);
@@ -147,7 +139,7 @@ describe('the corrections of a study with the default policies', () => {
   });
 
   it('verify', async () => {
-    const { streams } = JSON.parse(await urnOk(['verify', '--json', '--data', data]));
+    const { streams } = JSON.parse(await commandOk(['verify', '--json', '--data', data]));
     const { life } = streams.find(({ study }: { study?: string }) => study === 'Sleep');
     expect(life).toMatchObject({ corrected: 2, idsCorrected: 1, voided: { duplicate: 1 } });
   });
@@ -301,7 +293,7 @@ describe('participants who were corrected', () => {
     await said('rename', '--id', '003', '--to', '030', '--cause', 'entry');
     await said('void', '--id', '004', ...VOID);
     const grounds = ['--reason', 'anaphylaxis', '--requested-by', 'Dr. K.'];
-    await run([revealCommand()], 'reveal', ['--id', '003', '--category', 'emergency', ...grounds]);
+    await run(['reveal'], ['--id', '003', '--category', 'emergency', ...grounds]);
   });
 
   it('are listed as they are, with the id as randomized where it differs', async () => {
@@ -378,22 +370,21 @@ describe('participants who were corrected', () => {
 
   it.each(['003', '030'])('are found by every other command: %s', async (id) => {
     const { run } = commandsOn(data);
-    const breaks = codeBreaksCommand();
     const grounds = ['--id', id, '--reason', 'a question', '--dry-run'];
-    expect((await run([revealCommand()], 'reveal', [...grounds, '--category', 'other'])).code).toBe(0);
+    expect((await run(['reveal'], [...grounds, '--category', 'other'])).code).toBe(0);
     const label = ['--how', 'label', '--occurred-at', '2026-01-02T03:04Z'];
-    expect((await run(unblindingsCommand(), 'add', [...grounds, ...label])).code).toBe(0);
-    expect((await run([explainCommand()], 'explain', ['--id', id])).stdout).toMatch(
-      /^Why participant 003 was assigned/,
+    expect((await run(['unblindings', 'add'], [...grounds, ...label])).code).toBe(0);
+    expect((await run(['explain'], ['--id', id])).stdout).toMatch(/^Why participant 003 was assigned/);
+    expect((await run(['code-breaks', 'print'], ['--id', id])).stdout).toMatch(
+      /^Participant +030\nFormerly +003\n/m,
     );
-    expect((await run(breaks, 'print', ['--id', id])).stdout).toMatch(/^Participant +030\nFormerly +003\n/m);
-    expect((await run(breaks, 'list', [])).stdout).toContain('030 (randomized as 003)  emergency');
-    const [broken] = JSON.parse((await run(breaks, 'list', ['--json'])).stdout);
+    expect((await run(['code-breaks', 'list'], [])).stdout).toContain('030 (randomized as 003)  emergency');
+    const [broken] = JSON.parse((await run(['code-breaks', 'list'], ['--json'])).stdout);
     expect(broken).toMatchObject({ id: '030', participantId: '003' });
   });
 
   it('are counted by urn studies show, which shows what the urns hold beside everybody', async () => {
-    const show = (...args: string[]) => inProcess(showCommand(), ['Sleep', '--data', data, ...args]);
+    const show = (...args: string[]) => command(['studies', 'show', 'Sleep', '--data', data, ...args]);
     const { stdout } = await show();
     expect(stdout).toMatch(/^voided +1: 1 duplicate$/m);
     expect(stdout).toMatch(/^of these voided +(1 +0|0 +1)$/m);
@@ -423,7 +414,7 @@ describe('a running service', () => {
         stderr:
           '1 is corrected: sex from Female to Male (revision 2); later allocations count 1 as Female, as before\n',
       });
-      await urnOk(['participants', 'rename', '--id', '1', '--to', '10', '--cause', 'entry', ...at]);
+      await commandOk(['participants', 'rename', '--id', '1', '--to', '10', '--cause', 'entry', ...at]);
       await expect
         .poll(async () => (await client.list('Sleep')).results)
         .toMatchObject([{ id: '10', f_sex: 'Male', 'urn.id_as_randomized': '1' }]);

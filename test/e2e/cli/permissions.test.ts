@@ -5,7 +5,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { permissionWarnings, refuseKeyOfOthers } from '../../../src/base/permissions.ts';
 import { SIGNING_KEY } from '../../../src/ledger/keyring.ts';
 import { filesOf } from '../../../src/open/store-location.ts';
-import { serve, start, urn, urnOk } from '../../support/service.ts';
+import { command, commandOk } from '../../support/command.ts';
+import { serve, start, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -13,11 +14,11 @@ const newFolder = temporaryFolders();
 
 async function newLog(): Promise<string> {
   const data = join(newFolder(), 'data of "us"');
-  await urnOk(['init', '--data', data]);
+  await commandOk(['init', '--data', data]);
   return data;
 }
 
-const list = (data: string, ...args: string[]) => urn(['keys', 'list', '--data', data, ...args]);
+const list = (data: string, ...args: string[]) => command(['keys', 'list', '--data', data, ...args]);
 
 describe('a signing key that everybody on the machine can use', () => {
   it.each([0o604, 0o602, 0o601, 0o666, 0o644])(
@@ -88,7 +89,7 @@ describe('permissions wider than the owner cause a warning with the command that
     chmodSync(join(data, 'signing-key'), 0o440);
     chmodSync(data, 0o770);
     const { stderr } = await list(data, '--allow-group-key');
-    const { stderr: byVariable } = await urn(['keys', 'list', '--data', data], {
+    const { stderr: byVariable } = await command(['keys', 'list', '--data', data], {
       env: { URN_ALLOW_GROUP_KEY: '1' },
     });
     chmodSync(data, 0o700);

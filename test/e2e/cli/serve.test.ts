@@ -6,8 +6,10 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
+import { command } from '../../support/command.ts';
 import { certificate } from '../../support/hostile.ts';
 import { issueKey, PROGRAM, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -24,7 +26,11 @@ async function withService(options: Parameters<typeof serve>[0], use: (service: 
   }
 }
 
-const refused = (...args: string[]) => urn(['serve', '--port', '0', '--data', newFolder(), ...args]);
+const serving = (args: readonly string[]) => ['serve', '--port', '0', '--data', newFolder(), ...args];
+const refused = (...args: string[]) => urn(serving(args));
+/** Before the service starts, in this process. */
+const refusedHere = (...args: string[]) => command(serving(args));
+const register = async (data: string, studies: string) => (await serveHere(data, studies)).stop();
 
 describe('the first key', () => {
   /** Runs what is printed, as it is printed. */
@@ -137,7 +143,7 @@ describe('the studies file', () => {
   it('is refused if it is invalid, with every reason, its line, and no treatment', async () => {
     const file = join(newFolder(), 'wrong.yaml');
     writeFileSync(file, 'A:\n  treatments: [ZZTREATA]\n  factors: {}\nB: 1\n');
-    const { code, stderr } = await refused('--studies', file);
+    const { code, stderr } = await refusedHere('--studies', file);
     expect(code).toBe(2);
     expect(stderr).toContain(`${file}:2: study "A": it has fewer than two treatments (hint:`);
     expect(stderr).toContain(`${file}:3: study "A": it has no factor (hint:`);
@@ -149,11 +155,11 @@ describe('the studies file', () => {
     const folder = newFolder();
     const file = join(folder, 'latin1.yaml');
     writeFileSync(file, Buffer.from('Gr\u00f6\u00dfe:\n', 'latin1'));
-    expect(await refused('--studies', file)).toMatchObject({
+    expect(await refusedHere('--studies', file)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('UTF-8'),
     });
-    expect(await refused('--studies', folder)).toMatchObject({
+    expect(await refusedHere('--studies', folder)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(folder),
     });
@@ -173,7 +179,7 @@ describe('the studies file', () => {
   it('is optional: without it only the log is served', async () => {
     const data = newFolder();
     const key = await issueKey(data, 'edc');
-    await withService({ data, studies: TRIALS }, async () => undefined);
+    await register(data, TRIALS);
     await withService({ data, cwd: newFolder() }, async ({ url }) => {
       expect((await clientOf(url, key).config('Sleep')).status).toBe(200);
     });
@@ -223,7 +229,7 @@ describe('options', () => {
     ['--connections-per-address', '0', 'must be a number from 1 to 999999'],
     ['--connections-per-address', 'many', 'must be a number from 1 to 999999'],
   ])('%s %s is refused with a sentence', async (option, value, why) => {
-    const { code, stdout, stderr } = await refused(option, value);
+    const { code, stdout, stderr } = await refusedHere(option, value);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^urn: .*\n$/);
     expect(stderr).toContain(why);
@@ -255,7 +261,7 @@ describe('options', () => {
   });
 
   it.each(['redis://127.0.0.1:6379', 'postgres:', 'urn.sqlite'])('--store %s is refused', async (store) => {
-    const { code, stdout, stderr } = await refused('--store', store);
+    const { code, stdout, stderr } = await refusedHere('--store', store);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`"${store}" (hint: --store sqlite:<file>`);
   });
@@ -265,16 +271,16 @@ describe('options', () => {
     await issueKey(data, 'edc', '--log-name', 'trials.example.org');
     expect(storedLog(data)[0]?.record.data.logName).toBe('trials.example.org');
     expect(readFileSync(join(data, 'signing-key'), 'utf8')).toMatch(/^PRIVATE\+KEY\+trials\.example\.org\+/);
-    const other = await urn(['keys', 'list', '--data', data, '--log-name', 'other']);
+    const other = await command(['keys', 'list', '--data', data, '--log-name', 'other']);
     expect(other).toMatchObject({ code: 2, stdout: '' });
     expect(other.stderr).toContain(
       'this log is named "trials.example.org", not "other" (hint: leave out --log-name)',
     );
-    expect((await urn(['keys', 'list', '--data', data])).code).toBe(0);
+    expect((await command(['keys', 'list', '--data', data])).code).toBe(0);
   });
 
   it.each(['two words', 'a+b', ' '])('--log-name %j is refused', async (name) => {
-    expect(await refused('--log-name', name)).toMatchObject({
+    expect(await refusedHere('--log-name', name)).toMatchObject({
       code: 2,
       stdout: '',
       stderr: expect.stringContaining('cannot name a log'),
@@ -300,7 +306,7 @@ describe('the data folder', () => {
     await issueKey(data, 'edc');
     await issueKey(other, 'edc');
     const file = join(data, 'signing-key');
-    const restart = () => refused('--data', data);
+    const restart = () => refusedHere('--data', data);
     chmodSync(file, 0o600);
     writeFileSync(file, readFileSync(join(other, 'signing-key')));
     expect(await restart()).toMatchObject({ code: 2, stderr: expect.stringContaining("not this log's") });
@@ -448,7 +454,7 @@ it('the service is ready when it says so, and sees studies and keys from other p
     const key = (await urnOk(['keys', 'add', 'late', '--data', data])).trim();
     await within(1_000, async () => (await clientOf(url, key).config('Sleep')).status === 200);
     const studies = 'Later:\n  treatments: [a, b]\n  factors: {x: [y]}\n';
-    await withService({ data, studies }, async () => undefined);
+    await register(data, studies);
     await within(1_000, async () => (await clientOf(url, key).config('Later')).status === 200);
   });
 });

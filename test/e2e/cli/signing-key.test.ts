@@ -7,7 +7,8 @@ import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { verifyOurselves } from '../../support/own-verifier.ts';
-import { issueKey, type Service, serve } from '../../support/service.ts';
+import { issueKey, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 import { runVerifier } from '../../support/verifier.ts';
@@ -16,7 +17,7 @@ const python = requiredPython('numpy, cryptography');
 const newFolder = temporaryFolders();
 let data: string;
 let key: string;
-let service: Service;
+let service: Pick<ServiceHere, 'url' | 'stop'>;
 let receipts: string[];
 
 const file = (name: string) => join(data, name);
@@ -39,9 +40,9 @@ beforeEach(async () => {
   data = newFolder();
   receipts = [];
   key = await issueKey(data, 'user');
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
 });
-afterEach(() => service.kill());
+afterEach(() => service.stop());
 
 it('a new key signs from now on, also in a running service, and both keys verify', async () => {
   const [first] = await shown();
@@ -53,7 +54,7 @@ it('a new key signs from now on, also in a running service, and both keys verify
   expect(statSync(file('signing-key')).mode & 0o777).toBe(0o600);
   expect(existsSync(file('signing-key.next'))).toBe(false);
   await service.stop();
-  service = await serve({ data });
+  service = await serveHere(data);
   await randomize('c');
   await service.stop();
 
@@ -108,7 +109,7 @@ it('a rotation interrupted between log and file is completed by the next start',
   // As if the process ended before the new key took its place.
   writeFileSync(file('signing-key.next'), readFileSync(file('signing-key')), { mode: 0o600 });
   writeFileSync(file('signing-key'), before);
-  service = await serve({ data });
+  service = await serveHere(data);
   expect(signer(await randomize('a'))).toBe(keyId(second));
   expect(existsSync(file('signing-key.next'))).toBe(false);
 });
@@ -117,18 +118,21 @@ it('what was last signed is recognized under each of the keys', async () => {
   await randomize('a');
   await service.stop();
   await rotate();
-  service = await serve({ data });
+  service = await serveHere(data);
   await randomize('b');
   await service.stop();
   expect((await command(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
 });
 
 it('two rotations in a row are followed by a service that learns of both at once', async () => {
-  service.child.kill('SIGSTOP');
+  await service.stop();
+  const stopped = await serve({ data });
+  service = stopped;
+  stopped.child.kill('SIGSTOP');
   await rotate();
   const third = await rotate();
-  service.child.kill('SIGCONT');
-  const post = async (id: string) => (await clientOf(service.url, key).randomize('Sleep', id, COOK)).status;
+  stopped.child.kill('SIGCONT');
+  const post = async (id: string) => (await clientOf(stopped.url, key).randomize('Sleep', id, COOK)).status;
   let n = 0;
   await expect.poll(() => post(`a${n++}`), { timeout: 5000 }).toBe(200);
   await expect.poll(async () => signer(await randomize(`b${n++}`)), { timeout: 5000 }).toBe(keyId(third));
@@ -139,7 +143,7 @@ it('two rotations in a row are followed by a service that learns of both at once
 it('an instance with its own key file accepts participants again once it has the new key', async () => {
   const own = join(newFolder(), 'signing-key');
   copyFileSync(file('signing-key'), own);
-  const other = await serve({ data, args: ['--signing-key', own] });
+  const other = await serveHere(data, undefined, { signingKey: own });
   const post = async (id: string) => (await clientOf(other.url, key).randomize('Sleep', id, COOK)).status;
   expect(await post('a')).toBe(200);
   await rotate();

@@ -1,14 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { studiesCommand } from '../../../src/cli/studies.ts';
-import { showCommand } from '../../../src/cli/studies-show.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import { fixedId } from '../../support/fixed-tools.ts';
-import { inProcess, issueKey, type Service, serve, urn } from '../../support/service.ts';
+import { issueKey, type Service, serve, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -163,11 +161,10 @@ Rehearsal: new
       [alike, [/study "Sleep\\u200b": its name contains U\+200B, which nobody sees/]],
       [long, [/study "Long": treatment 1 has more than 200 characters/, /level 2 of factor 1 has more/]],
     ] as const)
-      for (const words of [
-        ['studies', 'check', '--data', data],
-        ['serve', '--port', '0', '--data', newFolder()],
+      for (const { code, stdout, stderr } of [
+        await command(['studies', 'check', '--data', data, '--studies', path]),
+        await urn(['serve', '--port', '0', '--data', newFolder(), '--studies', path]),
       ]) {
-        const { code, stdout, stderr } = await urn([...words, '--studies', path]);
         expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
         expect(stderr).toContain('the studies file is refused:');
         for (const reason of reasons) expect(stderr).toMatch(reason);
@@ -197,7 +194,7 @@ Rehearsal: new
 
   it('reads studies.yaml in the current directory, and refuses if there is none', async () => {
     const folder = newFolder();
-    const check = () => urn(['studies', 'check'], { cwd: folder });
+    const check = () => command(['studies', 'check'], { cwd: folder });
     expect(await check()).toMatchObject({
       code: 2,
       stdout: '',
@@ -316,12 +313,7 @@ describe('urn studies close and reopen', () => {
   const LIVE = CONFIGURATION.name;
   const TARGET = ['--cause', 'target', '--reason', '300 randomized'];
   const RUIZ = ['--approved-by', 'Dr. A. Ruiz, sponsor, 2026-09-20, Amendment 3'];
-  /** In this process, since starting the program takes half a second. */
-  const studies = (verb: string, ...args: string[]) => {
-    const command = studiesCommand().find((one) => one.name() === verb);
-    if (!command) throw new Error(`there is no urn studies ${verb}`);
-    return inProcess(command, [...args, '--data', data]);
-  };
+  const studies = (...args: string[]) => command(['studies', ...args, '--data', data]);
   const said = async (verb: string, ...args: string[]) => {
     const { code, stdout, stderr } = await studies(verb, ...args);
     return `${code}${stdout} ${stderr}`;
@@ -491,7 +483,7 @@ describe('urn studies show of a study with broken codes', () => {
     await log.studies.submit(stream, { ...about, ...unblinding, type: 'report-unblinding' }, site);
     await log.close();
     const show = (...args: string[]) =>
-      inProcess(showCommand(), [CONFIGURATION.name, '--data', data, ...args]);
+      command(['studies', 'show', CONFIGURATION.name, '--data', data, ...args]);
     const { stdout } = await show();
     expect(stdout).toMatch(/^codes broken +3: 2 emergency, 1 planned$/m);
     expect(stdout).toMatch(/^unblinded outside +1 reported$/m);

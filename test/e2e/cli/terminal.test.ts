@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { writeArchive } from '../../../src/bundle/archive.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
+import { command } from '../../support/command.ts';
 import { CONFIGURATION, OPERATOR, randomize, SEED } from '../../support/facts.ts';
 import { drawnRows } from '../../support/import-facts.ts';
 import { referenceCsv } from '../../support/reference-file.ts';
@@ -437,7 +438,7 @@ describe('a log, and files, full of terminal control characters', () => {
   };
 
   it.each(Object.entries(COMMANDS))('%s', async (_, args) => {
-    const { stdout, stderr } = await urn(args(), { cwd: files });
+    const { stdout, stderr } = await command(args(), { cwd: files });
     expect(stdout + stderr).not.toBe('');
     expect(stdout + stderr).not.toMatch(OBEYED);
     expect(`${stdout}${stderr}`).not.toContain('unexpected error');
@@ -446,7 +447,7 @@ describe('a log, and files, full of terminal control characters', () => {
   it('are printed with invisible characters escaped', async () => {
     const { stdout } = await urn(['keys', 'list', '--data', data]);
     expect(stdout).toContain('\\u202ey\\u200b');
-    const json = await urn(['keys', 'list', '--json', '--data', data]);
+    const json = await command(['keys', 'list', '--json', '--data', data]);
     expect(JSON.parse(json.stdout)[0].user).toBe(EVIL);
   });
 

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { command } from '../../support/command.ts';
 import { PROGRAM, urn } from '../../support/service.ts';
 
 const COMMANDS = [
@@ -31,11 +32,11 @@ const COMMANDS = [
   ['codes', 'replace'],
 ];
 
-describe.concurrent('urn', () => {
+describe('urn', () => {
   it.each(COMMANDS.map((words) => [words.join(' '), words] as const))(
     '%s --help prints help on stdout',
     async (_, words) => {
-      const { code, stdout, stderr } = await urn([...words, '--help']);
+      const { code, stdout, stderr } = await command([...words, '--help']);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toContain(`Usage: urn ${words.join(' ')}`);
       expect(stdout.split('\n').length).toBeGreaterThan(5);
@@ -45,10 +46,10 @@ describe.concurrent('urn', () => {
   it('--help names every command of every group', async () => {
     const namesOf = (help: string) =>
       [...help.matchAll(/^ {2}([a-z][a-z-]*)\b(?! \[command\])/gm)].map(([, name]) => name);
-    const { stdout } = await urn(['--help']);
+    const { stdout } = await command(['--help']);
     for (const group of ['keys', 'studies', 'participants', 'codes', 'code-breaks']) {
       const about = stdout.split(new RegExp(`^ {2}${group} `, 'm'))[1]?.split(/^ {2}\S/m)[0];
-      for (const name of namesOf((await urn([group, '--help'])).stdout).filter((one) => one !== 'help'))
+      for (const name of namesOf((await command([group, '--help'])).stdout).filter((one) => one !== 'help'))
         expect(about, group).toMatch(new RegExp(`[ ,:]${name}\\b`));
     }
   });
@@ -59,7 +60,7 @@ describe.concurrent('urn', () => {
   });
 
   it('names the environment variable of each option', async () => {
-    const { stdout } = await urn(['serve', '--help']);
+    const { stdout } = await command(['serve', '--help']);
     for (const name of [
       'STUDIES',
       'DATA',
@@ -121,7 +122,7 @@ describe.concurrent('urn', () => {
       ['relay', '--kafka-brokers', 'localhost:9092', '--metrics-port', 'x'],
     ],
   ])('wrong usage exits with 2, with output only on stderr: %s', async (_, args) => {
-    const { code, stdout, stderr } = await urn(args);
+    const { code, stdout, stderr } = await command(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).not.toBe('');
     expect(stderr).not.toContain('unexpected');

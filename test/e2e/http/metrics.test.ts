@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { serveCommand } from '../../../src/cli/serve.ts';
 import { openApiDocument } from '../../../src/http/openapi.ts';
 import { ask, clientOf, rawRequest, talk } from '../../support/client.ts';
-import { inProcess, type Service, serve, urn } from '../../support/service.ts';
+import { command } from '../../support/command.ts';
+import { type Service, serve, urn } from '../../support/service.ts';
 import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -110,7 +110,8 @@ describe('--metrics-port', () => {
     'refuses %j',
     async (port) => {
       // An empty variable counts as unset, but an empty option is a mistake.
-      const { code, stderr } = await inProcess(serveCommand(), [
+      const { code, stderr } = await command([
+        'serve',
         '--data',
         newFolder(),
         '--port',

@@ -3,13 +3,12 @@ import { copyFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { serveCommand } from '../../../src/cli/serve.ts';
 import type { ServiceSettings } from '../../../src/service/start-service.ts';
 import { ask, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { CookieClient, send } from '../../support/cookie-client.ts';
 import { certificate } from '../../support/hostile.ts';
-import { inProcess, issueKey, issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKey, issueKeys, type Service, serve } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -514,7 +513,7 @@ describe('over HTTPS', () => {
   it.each(['http://urn.example.org', 'urn.example.org', 'https://urn.example.org/urn', 'https://a@b'])(
     '%s is not a public address',
     async (url) => {
-      const { code, stderr } = await inProcess(serveCommand(), ['--data', newFolder(), '--public-url', url]);
+      const { code, stderr } = await command(['serve', '--data', newFolder(), '--public-url', url]);
       expect(code).toBe(2);
       expect(stderr).toContain('--public-url');
     },
