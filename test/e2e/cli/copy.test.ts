@@ -16,7 +16,8 @@ import { command, commandOk } from '../../support/command.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { type Finished, issueKey, type Service, serve } from '../../support/service.ts';
+import { type Finished, issueKey, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { type StoredText, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -26,6 +27,7 @@ const HEARD_WITHIN_MS = 15_000;
 const newFolder = temporaryFolders();
 let folder: string;
 let key: string;
+type Service = Pick<ServiceHere, 'url' | 'output' | 'stop'>;
 const running: Service[] = [];
 
 const place = (name: string) => join(folder, name);
@@ -33,7 +35,7 @@ const database = (name: string) => join(folder, name, 'urn.sqlite');
 const copy = (to: string, ...args: string[]): Promise<Finished> =>
   command(['copy', '--from', `sqlite:${database('home')}`, '--to', `sqlite:${database(to)}`, ...args]);
 async function start(data: string): Promise<Service> {
-  const service = await serve({ data: place(data), studies: TRIALS });
+  const service = await serveHere(place(data), TRIALS);
   running.push(service);
   return service;
 }
@@ -81,7 +83,7 @@ beforeEach(async () => {
   for (const id of ['a', 'b']) expect((await randomize(service, id)).status).toBe(200);
 });
 afterEach(async () => {
-  for (const service of running.splice(0)) await service.kill();
+  for (const service of running.splice(0)) await service.stop();
 });
 
 describe('a log whose move has begun', () => {
@@ -105,7 +107,8 @@ describe('a log whose move has begun', () => {
     });
     expect((await clientOf(source.url, key).list('Sleep')).results).toHaveLength(2);
     takeKey('away');
-    const target = await start('away');
+    const target = await serve({ data: place('away'), studies: TRIALS });
+    running.push(target);
     expect(target.output.stderr).toContain('this log takes no participants');
     expect((await randomize(target, 'c')).message).toContain('The log is moved to another store');
     for (const args of [
