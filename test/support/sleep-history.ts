@@ -1,7 +1,9 @@
-/** A short history with everything that can happen to a study, made by the real service and command line. */
+/** A short history with everything that can happen to a study, made by the service and the command line. */
 import { expect } from 'vitest';
 import { clientOf, within } from './client.ts';
-import { issueKeys, type Service, serve, urnOk } from './service.ts';
+import { commandOk } from './command.ts';
+import { issueKeys } from './service.ts';
+import { type ServiceHere, serveHere } from './service-here.ts';
 import { TRIALS } from './trials.ts';
 
 /** The study of the history, in `TRIALS`. */
@@ -16,7 +18,7 @@ export const RECORDS = 15;
 
 export interface SleepHistory {
   /** The service, which keeps running. */
-  readonly service: Service;
+  readonly service: ServiceHere;
   /** Of each participant of the study, in their order. */
   readonly receipts: readonly string[];
 }
@@ -29,7 +31,7 @@ export interface SleepHistory {
 export async function makeSleepHistory(data: string): Promise<SleepHistory> {
   await issueKeys(data, { other: ['other'] });
   const keys = await issueKeys(data, { edc: ['edc'], site: ['site', '--study', NAME] });
-  const service = await serve({ data, studies: TRIALS });
+  const service = await serveHere(data, TRIALS);
   const [edc, site] = [clientOf(service.url, keys.edc), clientOf(service.url, keys.site)];
   const receipts: string[] = [];
   const enrol = async (n: number) => {
@@ -44,8 +46,8 @@ export async function makeSleepHistory(data: string): Promise<SleepHistory> {
   };
   for (let n = 1; n <= 8; n++) await enrol(n);
   expect((await edc.randomize('Ward', 'w-1', { ward: 'a' })).status).toBe(200);
-  await urnOk(['studies', 'pause', NAME, '--reason', 'review <b>', '--data', data]);
-  await urnOk(['studies', 'resume', NAME, '--reason', 'reviewed', '--data', data]);
+  await commandOk(['studies', 'pause', NAME, '--reason', 'review <b>', '--data', data]);
+  await commandOk(['studies', 'resume', NAME, '--reason', 'reviewed', '--data', data]);
   for (let n = 9; n <= 12; n++) await enrol(n);
   return { service, receipts };
 }

@@ -14,7 +14,6 @@ import { command, commandOk } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { CONTENTS, OldLog } from '../../support/old-log.ts';
-import { serve } from '../../support/service.ts';
 import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -180,7 +179,7 @@ it.each(LOGS.slice(1))(
 
 it.each(LOGS_OF_0_1_0)('a log %s is listed as it was written', async (_, old) => {
   const data = copyOf(old);
-  const service = await serve({ data, studies: old.text('studies.yaml') });
+  const service = await serveHere(data, old.text('studies.yaml'));
   const { results } = await clientOf(service.url, old.apiKey('user')).list(old.study);
   await service.stop();
   const written = [...new LogCheck(data).check().participants(old.study)];

@@ -8,7 +8,8 @@ import { command, commandOk } from '../../support/command.ts';
 import { OPERATOR, randomize } from '../../support/facts.ts';
 import { beginImport, drawnRows } from '../../support/import-facts.ts';
 import { registerIn } from '../../support/importing.ts';
-import { issueKey, type Service, serve } from '../../support/service.ts';
+import { issueKey, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -293,14 +294,14 @@ describe('a service whose studies file was brought up to date first', () => {
   it('takes participants once the amendment is recorded; one that is behind goes on, and says so', async () => {
     const key = await issueKey(data, 'edc');
     const wished = withSites(COOK, DUPAGE, MCLEAN);
-    const post = (service: Service, id: string, site: string) =>
+    const post = (service: Pick<ServiceHere, 'url'>, id: string, site: string) =>
       clientOf(service.url, key).randomize('Sleep', id, { sex: 'Male', site });
     const first = await serve({ data, studies: wished });
     expect((await post(first, '2', COOK)).status).toBe(503);
     expect((await amend(wished, ...RUIZ)).code).toBe(0);
     await expect.poll(async () => (await post(first, '3', MCLEAN)).status).toBe(200);
     await first.stop();
-    const second = await serve({ data, studies: LIVE });
+    const second = await serveHere(data, LIVE);
     expect(second.output.stderr).toMatch(/"msg":"the studies file describes an earlier design of this study/);
     expect((await post(second, '4', MCLEAN)).status).toBe(200);
     expect((await amend(withSites(DUPAGE, MCLEAN), ...RUIZ)).code).toBe(0);

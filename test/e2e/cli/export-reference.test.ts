@@ -14,7 +14,8 @@ import { parseCsv } from '../../support/csv.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { postJson } from '../../support/post-json.ts';
 import { REFERENCE_EXPORT, referenceNext, referenceStudy, standIn } from '../../support/reference.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -38,7 +39,7 @@ Empty:
 const [CONFIGURATION] = parseStudiesFile(STUDIES, 'studies.yaml').studies.map((one) => one.configuration);
 const SITES = ['01-Nord, Haus "A"', '02-Süd'];
 const levelsOf = (n: number) => [SITES[n % 2] ?? '', String(n % 3).replace('2', '2 or more')];
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'manager', string>;
 
 const randomize = (id: string, [site = '', prior = '']: readonly string[]) =>
@@ -53,7 +54,7 @@ beforeAll(async () => {
     edc: ['José, site', '--scope', 'randomize,read,audit', '--allow-prediction'],
     manager: ['manager', '--scope', 'correct'],
   });
-  service = await serve({ data, studies: STUDIES });
+  service = await serveHere(data, STUDIES);
   // At once, so that some of them share an instant.
   const ids = Array.from({ length: 30 }, (_, n) => `00${n}`);
   await Promise.all(ids.map((id, n) => randomize(id, levelsOf(n))));

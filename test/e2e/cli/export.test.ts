@@ -6,14 +6,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { issueKeys, urn } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
 const data = newFolder();
-let service: Service;
+let service: ServiceHere;
 let keys: Record<'edc' | 'manager' | 'monitor', string>;
 
 beforeAll(async () => {
@@ -22,7 +23,7 @@ beforeAll(async () => {
     manager: ['manager', '--scope', 'correct,read'],
     monitor: ['monitor', '--scope', 'blinded'],
   });
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
   const { randomize } = clientOf(service.url, keys.edc);
   await randomize('Sleep', '01', COOK);
   await randomize('Sleep', '002', DUPAGE);

@@ -7,7 +7,8 @@ import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
-import { issueKey, serve, urn } from '../../support/service.ts';
+import { issueKey, urn } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -339,7 +340,7 @@ describe('a running service', () => {
     const data = newFolder();
     const key = await issueKey(data, 'edc', '--scope', 'read,randomize');
     const studies = 'Sleep:\n  treatments: [a, b]\n  factors: {sex: [Male, Female]}\n  mode: live\n';
-    const service = await serve({ data, studies });
+    const service = await serveHere(data, studies);
     try {
       const client = clientOf(service.url, key);
       await client.randomize('Sleep', '1', { sex: 'Female' });

@@ -16,7 +16,7 @@ import {
   registerIn,
 } from '../../support/importing.ts';
 import { referenceCsv } from '../../support/reference-file.ts';
-import { issueKey, serve, start, urn } from '../../support/service.ts';
+import { issueKey, start, urn } from '../../support/service.ts';
 import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -49,7 +49,7 @@ describe('a history of the reference', () => {
     expect(code).toBe(0);
     const out = join(newFolder(), 'back.csv');
     const args = ['export', '--study', HARVEST, '--format', 'reference-csv', '--out', out, '--data', data];
-    expect((await urn(args)).code).toBe(0);
+    expect((await command(args)).code).toBe(0);
     expect(readFileSync(out, 'utf8')).toBe(readFileSync(REFERENCE.csv, 'utf8'));
   });
 
@@ -285,7 +285,7 @@ describe('a history that kept a ratio by several names of one arm', () => {
     expect((await command(['verify', '--data', own])).stdout).toContain('no fault was found');
     const { balance } = await showOf(own);
     expect(balance).toMatchObject({ treatments: ['Control', 'Dose'], ratio: [1, 2] });
-    const { code: refused, stderr: why } = await urn([
+    const { code: refused, stderr: why } = await command([
       ...['export', '--study', HARVEST, '--format', 'reference-csv', '--out', join(newFolder(), 'x.csv')],
       ...['--data', own],
     ]);
@@ -494,7 +494,7 @@ describe('a large history', () => {
   it('is imported beside a running service, which takes no participants meanwhile', async () => {
     const data = copyOf(empty);
     const [edc, blinded] = [await issueKey(data, 'edc'), await issueKey(data, 'b', '--scope', 'blinded')];
-    const service = await serve({ data, studies: yaml });
+    const service = await serveHere(data, yaml);
     const levels = { '10': 'Male', '9': '30-Dupage County' };
     const randomize = (id: string) => clientOf(service.url, edc).randomize(LARGE, id, levels);
     const { child, exited } = start(args(data));

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openLog } from '../../../src/open/open-log.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { type Finished, serve, urn, urnOk } from '../../support/service.ts';
+import { type Finished, urn } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { TRIALS } from '../../support/trials.ts';
@@ -106,7 +107,7 @@ describe('urn keys add', () => {
 
   it('refuses --where with a value that no study has, suggesting the nearest name, unless forced', async () => {
     const data = newFolder();
-    await (await serve({ data, studies: TRIALS })).stop();
+    await (await serveHere(data, TRIALS)).stop();
     const add = (...args: string[]) => keys(data, 'add', 'site', '--study', 'Sleep', ...args);
     const misspelt = ['--where', 'local_site=30-Dupage Country'];
     const hint = 'no level "30-Dupage Country" (hint: did you mean "30-Dupage County"?)';
@@ -293,7 +294,7 @@ describe('every option has an environment variable', () => {
   it('and options take precedence', async () => {
     const [data, other] = [newFolder(), newFolder()];
     const env = { URN_DATA: other, URN_SCOPE: 'read', URN_STUDY: 'S' };
-    await urnOk(['keys', 'add', 'edc', '--scope', 'blinded', '--study', 'T', '--data', data], { env });
+    await commandOk(['keys', 'add', 'edc', '--scope', 'blinded', '--study', 'T', '--data', data], { env });
     expect(await listed(data)).toMatchObject([{ scopes: ['blinded'], studies: ['T'] }]);
     expect(readdirSync(other)).toEqual([]);
   });
@@ -307,7 +308,7 @@ describe('every option has an environment variable', () => {
       URN_ALLOW_PREDICTION: '0',
     };
     const add = (scope: string) =>
-      urn(['keys', 'add', 'edc', '--scope', scope, '--data', newFolder()], { env });
+      command(['keys', 'add', 'edc', '--scope', scope, '--data', newFolder()], { env });
     expect((await add('read')).stdout).toMatch(KEY);
     expect((await add('randomize,audit')).code).toBe(2);
   });

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { requiredPython } from '../../support/numpy.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -14,13 +15,13 @@ const newFolder = temporaryFolders();
 const python = requiredPython('numpy') ?? '';
 const data = newFolder();
 const BEHALF = { 'X-On-Behalf-Of': Buffer.from('Dr. <b>Müller</b>').toString('latin1') };
-let service: Service;
+let service: ServiceHere;
 let auditor: string;
 
 beforeAll(async () => {
   const keys = await issueKeys(data, { edc: ['edc'], auditor: ['auditor', '--scope', 'audit'] });
   auditor = keys.auditor;
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
   const { randomize } = clientOf(service.url, keys.edc);
   expect((await randomize('Sleep', '1', COOK, BEHALF)).status).toBe(200);
   expect((await randomize('Sleep', '2', DUPAGE)).status).toBe(200);

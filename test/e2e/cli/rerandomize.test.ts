@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { issueKeys, urn } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -40,14 +41,14 @@ const OUTCOMES = [3, 5, 1, 8, 2, 9, 4, 7, 6, 10];
 
 const newFolder = temporaryFolders();
 const data = newFolder();
-let service: Service;
+let service: ServiceHere;
 
 beforeAll(async () => {
   const keys = await issueKeys(data, {
     edc: ['edc', '--scope', 'randomize'],
     manager: ['manager', '--scope', 'correct'],
   });
-  service = await serve({ data, studies: STUDIES });
+  service = await serveHere(data, STUDIES);
   const { randomize } = clientOf(service.url, keys.edc);
   for (const i of OUTCOMES.keys()) await randomize('Golden', `p${i + 1}`, { all: 'x' });
   for (let i = 1; i <= 12; i++) {
@@ -137,7 +138,7 @@ describe('the golden example G1, while the service runs', () => {
   it('is refused with a seed whose replicates draw as the study did', async () => {
     const text = STUDIES.replace('1267650600228229401496703205375', String(2n ** 100n + 2n ** 32n * 5n + 7n));
     const other = newFolder();
-    const own = await serve({ data: other, studies: text });
+    const own = await serveHere(other, text);
     await own.stop();
     const args = ['rerandomize', '--data', other, '--study', 'Golden', '--outcomes', golden(), ...OF_MEANS];
     expect(await command([...args, '--seed', '5'])).toMatchObject({

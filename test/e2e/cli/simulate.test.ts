@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { issueKeys, serve, urn } from '../../support/service.ts';
+import { issueKeys, urn } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -118,7 +119,7 @@ describe('urn simulate', () => {
 
   it('is the same to the byte with one, two and three threads, and differs with another seed', async () => {
     const run = (...args: string[]) =>
-      urn([...PAIN, '--reps', '350', '--json', '--against', 'block:2+4', ...args]);
+      command([...PAIN, '--reps', '350', '--json', '--against', 'block:2+4', ...args]);
     const [one, two, three] = await Promise.all(['1', '2', '3'].map((threads) => run('--threads', threads)));
     expect(one?.code).toBe(0);
     expect(two?.stdout).toBe(one?.stdout);
@@ -252,7 +253,7 @@ describe('the participants of urn simulate', () => {
   it('are drawn from a study in the log: as randomized, without those who were voided', async () => {
     const data = newFolder();
     const { edc } = await issueKeys(data, { edc: ['edc'] });
-    const service = await serve({ data, studies: STUDIES });
+    const service = await serveHere(data, STUDIES);
     const { randomize } = clientOf(service.url, edc);
     for (const [id, sex, site] of [
       ['1', 'F', '2'],
@@ -417,7 +418,7 @@ ${Array.from({ length: 13 }, (_, i) => `    f${i}: [a, b, c]`).join('\n')}
 });
 
 it('the help of urn simulate says how to write a comparator, and where the figures are defined', async () => {
-  const { code, stdout } = await urn(['simulate', '--help']);
+  const { code, stdout } = await command(['simulate', '--help']);
   expect(code).toBe(0);
   expect(stdout).toContain('--against block:4+6@sex,site');
   expect(stdout).toContain('docs/statistics.md');

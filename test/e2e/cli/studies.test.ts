@@ -6,7 +6,8 @@ import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import { fixedId } from '../../support/fixed-tools.ts';
-import { issueKey, type Service, serve, urn } from '../../support/service.ts';
+import { issueKey, urn } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -15,12 +16,12 @@ const newFolder = temporaryFolders();
 const files = newFolder();
 /** A service runs throughout: these commands work beside it. */
 const data = newFolder();
-let service: Service;
+let service: ServiceHere;
 let key: string;
 
 beforeAll(async () => {
   key = await issueKey(data, 'edc');
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
   await clientOf(service.url, key).randomize('Sleep', '1', COOK);
   await clientOf(service.url, key).randomize('Sleep', '2', DUPAGE);
 });
