@@ -8,7 +8,7 @@ import { command, commandOk } from '../../support/command.ts';
 import { OPERATOR, randomize } from '../../support/facts.ts';
 import { beginImport, drawnRows } from '../../support/import-facts.ts';
 import { registerIn } from '../../support/importing.ts';
-import { issueKey, serve } from '../../support/service.ts';
+import { issueKey, serve, urn } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -115,7 +115,7 @@ effect             No count in any urn changes. A new level begins with the same
       },
     ]);
     const check = ['studies', 'check', '--data', data, '--studies'];
-    expect(await command([...check, file(wished)])).toMatchObject({
+    expect(await urn([...check, file(wished)])).toMatchObject({
       code: 0,
       stdout: 'Sleep: as amended, amendment 1\n',
     });

@@ -9,6 +9,7 @@ import { command, commandOk } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
 import { hold } from '../../support/held-lock.ts';
+import { urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -52,12 +53,12 @@ const sealedOf = (data: string, type: string) =>
     record.type === type ? [{ data: record.data, sections: JSON.parse(sealed ?? '{}') }] : [],
   );
 
-const commandsOn = (data: string) => {
+const commandsOn = (data: string, run = command) => {
   const codes = (verb: string, ...args: string[]) =>
-    command(['codes', verb, '--study', 'Sleep', '--data', data, ...args]);
+    run(['codes', verb, '--study', 'Sleep', '--data', data, ...args]);
   /** What a command says, but for which log it opens: exit code and text. */
   const said = async (...words: string[]) => {
-    const { code, stdout, stderr } = await command([...words, '--study', 'Sleep', '--data', data]);
+    const { code, stdout, stderr } = await run([...words, '--study', 'Sleep', '--data', data]);
     return `${code} ${stdout}${stderr.replace(/^log: .*\n/, '')}`.trimEnd();
   };
   const add = (text: string, ...args: string[]) => {
@@ -365,7 +366,9 @@ describe('the list of packs', () => {
 
   it('says so if there are none', async () => {
     const data = await begun();
-    expect(await commandsOn(data).said('codes', 'list')).toBe('0 Sleep has no packs (hint: urn codes add)');
+    expect(await commandsOn(data, urn).said('codes', 'list')).toBe(
+      '0 Sleep has no packs (hint: urn codes add)',
+    );
   });
 });
 

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { resealRecord } from '../../support/altered-log.ts';
 import { clientOf, exactResults } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
-import { issueKeys } from '../../support/service.ts';
+import { issueKeys, urn } from '../../support/service.ts';
 import { serveHere } from '../../support/service-here.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -47,7 +47,8 @@ const explain = (study: string, id: string, ...args: string[]) =>
 
 describe('urn explain', () => {
   it('describes the steps in the terms of the method', async () => {
-    const { code, stdout, stderr } = await explain('Sleep', '003');
+    const args = ['explain', '--study', 'Sleep', '--id', '003', '--data', data];
+    const { code, stdout, stderr } = await urn(args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^Why participant 003 was assigned to ZZTREAT[AB]\nStudy Sleep\. Randomized 20/);
     expect(stdout).toMatch(/^ {3}sex = Male +participants +[01] +[01] +1$/m);

@@ -7,7 +7,7 @@ import { openLog } from '../../../src/open/open-log.ts';
 import { clientOf, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';
-import { issueKey } from '../../support/service.ts';
+import { issueKey, urn } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -41,7 +41,8 @@ const registrations = () =>
 
 describe('urn studies register', () => {
   it('can be tried: nothing is written', async () => {
-    const ended = await studies('register', file(NEW, 'try.yaml'), '--dry-run');
+    const path = file(NEW, 'try.yaml');
+    const ended = await urn(['studies', 'register', '--studies', path, '--data', data, '--dry-run']);
     expect(ended).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^New: new\n {2}would be registered as\n {2}mode +test\n/),

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { requiredPython } from '../../support/numpy.ts';
-import { issueKeys } from '../../support/service.ts';
+import { issueKeys, urnOk } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -29,7 +29,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const report = (...args: string[]) => command(['report', '--study', 'Sleep', '--data', data, ...args]);
+const REPORT = ['report', '--study', 'Sleep', '--data', data];
+const report = (...args: string[]) => command([...REPORT, ...args]);
 
 describe('urn report', () => {
   it.each(['full', 'open', 'blinded'] as const)(
@@ -55,7 +56,7 @@ describe('urn report', () => {
 
   it('shows who made it, and on whose behalf', async () => {
     const out = join(newFolder(), 'report.html');
-    await report('--content', 'blinded', '--out', out);
+    await urnOk([...REPORT, '--content', 'blinded', '--out', out]);
     const rows = readFileSync(out, 'utf8').match(/<tr>.*<\/tr>/g) ?? [];
     const last = (text: string) =>
       rows.find((row) => row.includes(text))?.match(/<td[^>]*>[^<]*<\/td><\/tr>/)?.[0];
