@@ -14,7 +14,7 @@ import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
 const LONG = CONFIGURATION.name;
-const PARTICIPANTS = 9000;
+const PARTICIPANTS = 2000;
 let service: Service;
 let keys: Record<
   'edc' | 'manager' | 'auditor' | 'blinded' | 'both' | 'cook' | 'writer' | 'ward' | 'reader',
@@ -45,6 +45,24 @@ function processesOf({ child }: Service): number[] {
   const listed = execFileSync('ps', ['-o', 'pid=', '--ppid', String(child.pid)], { encoding: 'utf8' });
   return listed.trim().split(/\s+/).map(Number);
 }
+
+/** The process in which the service works out bands. It has begun with the first band. */
+async function bandProcessOf(of: Service): Promise<number> {
+  await ready(keys.edc, 'Sleep', of.url);
+  const [pid = 0, ...more] = processesOf(of);
+  expect(more).toEqual([]);
+  return pid;
+}
+
+/** A process that was killed takes a while to end: this one has the lowest priority. */
+const ends = (pid: number) =>
+  within(30_000, async () => {
+    try {
+      return !process.kill(pid, 0);
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ESRCH';
+    }
+  });
 
 beforeAll(async () => {
   const long = await makeLongLog(
@@ -161,15 +179,14 @@ describe('the expected balance of a study', () => {
     const { text } = await ready(keys.edc);
     const another = await serve({ data, studies: TRIALS });
     expect((await ready(keys.edc, 'Sleep', another.url)).text).toBe(text);
-    const processes = processesOf(another);
-    expect(processes).toHaveLength(1);
-    for (const pid of processes) process.kill(pid, 'SIGKILL');
+    const first = await bandProcessOf(another);
+    process.kill(first, 'SIGKILL');
     await within(5000, async () => another.output.stderr.includes('expected bands has ended'));
     expect((await ready(keys.edc, 'Sleep', another.url)).text).toBe(text);
-    const [restarted = 0] = processesOf(another);
-    expect(processes).not.toContain(restarted);
+    const second = await bandProcessOf(another);
+    expect(second).not.toBe(first);
     await another.stop();
-    expect(() => process.kill(restarted, 0)).toThrow('ESRCH');
+    await ends(second);
   });
 
   it('is recorded as a disclosure, but only once it is ready', async () => {
@@ -210,12 +227,16 @@ describe('the expected balance of a study', () => {
   });
 
   it('is 503 for a long study until it is worked out, and participants are randomized meanwhile', async () => {
+    // However fast the machine is, it is not worked out while this process is stopped.
+    const pid = await bandProcessOf(service);
+    process.kill(pid, 'SIGSTOP');
     const first = await expected(keys.reader, LONG);
     expect([first.status, first.results]).toEqual([503, {}]);
     expect(Number(first.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(first.message).toMatch(/so far for \d+ of \d+ participants/);
     const { randomize } = clientOf(service.url, keys.edc);
     expect((await randomize('Sleep', '100', KANE)).status).toBe(200);
+    process.kill(pid, 'SIGCONT');
     const { results } = await ready(keys.reader, LONG);
     expect(results.points).toHaveLength(200);
     expect(results.points.at(-1)).toBe(PARTICIPANTS);
@@ -225,12 +246,12 @@ describe('the expected balance of a study', () => {
 
   it('does not hold up a shutdown', async () => {
     const another = await serve({ data, studies: TRIALS });
+    const pid = await bandProcessOf(another);
+    // If the shutdown waited for the band, it would wait forever.
+    process.kill(pid, 'SIGSTOP');
     expect((await expected(keys.reader, LONG, another.url)).status).toBe(503);
-    const [pid = 0] = processesOf(another);
-    const before = performance.now();
     await another.stop();
-    expect(performance.now() - before).toBeLessThan(5000);
-    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+    await ends(pid);
   });
 
   it('leaves a log that verifies', async () => {

@@ -127,7 +127,7 @@ describe('a cluster whose leader', () => {
 describe('a single server', () => {
   it('that hangs and recovers is used over a new connection', async () => {
     const server = await scene.server({ canFreeze: true });
-    const store = scene.store(server, { limits: { ...PATIENT, appendTimeoutMs: 1000, readTimeoutMs: 1000 } });
+    const store = scene.store(server);
     const heard = scene.listen(store);
     await appendAtLast(store, 0);
     await heard.until(1);

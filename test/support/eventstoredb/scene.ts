@@ -23,6 +23,9 @@ export const PATIENT: Partial<EventStoreDbLimits> = {
   ...QUICK,
   appendTimeoutMs: 15_000,
   readTimeoutMs: 15_000,
+  // Of a cluster, a node that is silent for longer is left, with the calls in progress.
+  silentMs: 15_000,
+  askMs: 15_000,
 };
 
 const DELIVERY_MS = 15_000;
