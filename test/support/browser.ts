@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AxeBuilder } from '@axe-core/playwright';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { describe, expect } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
 import { inCi } from './in-ci.ts';
 
 /** The same browser with and without windows: without, it takes two thirds of the processor time. */
@@ -22,8 +22,11 @@ export const describeInBrowser = isHere || inCi ? describe : describe.skip;
 /** Where the pictures of the pages are left. */
 const PICTURES = fileURLToPath(new URL('../../dist/pictures/', import.meta.url));
 
-export function openBrowser(): Promise<Browser> {
-  return chromium.launch({
+let browser: Promise<Browser> | undefined;
+
+/** One for all files that this process runs. It ends with the process. */
+async function openBrowser(): Promise<Browser> {
+  const opened = await chromium.launch({
     executablePath: CHROMIUM,
     args: [
       '--no-sandbox',
@@ -33,7 +36,11 @@ export function openBrowser(): Promise<Browser> {
       '--disable-component-update',
       '--disable-sync',
     ],
+    handleSIGTERM: false,
   });
+  // With this the run ends its processes. Playwright would close the browser and let the process run on.
+  process.once('SIGTERM', () => opened.close().finally(() => process.kill(process.pid, 'SIGTERM')));
+  return opened;
 }
 
 /** A person at a browser of their own, with everything that it received. */
@@ -45,8 +52,17 @@ export interface Person {
   readonly complaints: readonly string[];
 }
 
-export async function sitDown(browser: Browser, options: BrowserContextOptions = {}): Promise<Person> {
-  const context = await browser.newContext({
+/** Until the end of the test. */
+export async function sitDown(options: BrowserContextOptions = {}): Promise<Person> {
+  const person = await comeIn(options);
+  onTestFinished(() => leave(person));
+  return person;
+}
+
+/** For a person who stays for several tests, until they leave. */
+export async function comeIn(options: BrowserContextOptions = {}): Promise<Person> {
+  browser ??= openBrowser();
+  const context = await (await browser).newContext({
     locale: 'en-GB',
     timezoneId: 'Europe/Berlin',
     viewport: { width: 1280, height: 900 },
@@ -74,6 +90,10 @@ export async function sitDown(browser: Browser, options: BrowserContextOptions =
   return { page, complaints, received: () => Promise.all(bodies) };
 }
 
+export async function leave({ page }: Person): Promise<void> {
+  await page.context().close();
+}
+
 /** Signs in at the page where the person is, as they would: by pasting the key. */
 export async function signIn({ page }: Person, key: string, acting?: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
@@ -90,7 +110,13 @@ export async function picture(page: Page, name: string): Promise<void> {
 
 /** WCAG 2.2 AA, as far as a program can judge it. */
 export async function expectAccessible(page: Page): Promise<void> {
+  // They would not be looked at.
+  expect(page.frames().slice(1)).toEqual([]);
   const { violations } = await new AxeBuilder({ page })
+    // How all the rest passes takes most of the time to write down.
+    .options({ resultTypes: ['violations'] })
+    // In the page itself: a further page for the results takes as long as all rules.
+    .setLegacyMode()
     // React Aria's, for seven seconds: it announces the button that was pressed, even one that has left the page.
     .exclude('[data-live-announcer]')
     .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])

@@ -2,9 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeInBrowser, expectAccessible, openBrowser, picture, sitDown } from '../../support/browser.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { describeInBrowser, expectAccessible, picture, sitDown } from '../../support/browser.ts';
 import { urn } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -21,12 +20,10 @@ const STUDIES = `
 `;
 
 describeInBrowser('the page of urn simulate', () => {
-  let browser: Browser;
   let file: string;
   let html: string;
 
   beforeAll(async () => {
-    browser = await openBrowser();
     const folder = newFolder();
     writeFileSync(join(folder, 'studies.yaml'), STUDIES);
     file = join(folder, 'page.html');
@@ -42,14 +39,13 @@ describeInBrowser('the page of urn simulate', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     html = readFileSync(file, 'utf8');
   });
-  afterAll(() => browser.close());
 
   it.each([
     ['wide', { viewport: { width: 1280, height: 900 } }],
     ['narrow', { viewport: { width: 375, height: 800 } }],
     ['dark', { viewport: { width: 1000, height: 900 }, colorScheme: 'dark' as const }],
   ])('%s: shows every design in each picture, asks for nothing, and fits', async (name, options) => {
-    const { page, complaints } = await sitDown(browser, options);
+    const { page, complaints } = await sitDown(options);
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.url()));
     const url = pathToFileURL(file).href;
@@ -71,7 +67,7 @@ describeInBrowser('the page of urn simulate', () => {
   });
 
   it('says what was found, with what was required, and the paragraph for the protocol', async () => {
-    const { page } = await sitDown(browser);
+    const { page } = await sitDown();
     await page.goto(pathToFileURL(file).href);
     const text = await page.locator('body').innerText();
     for (const words of [

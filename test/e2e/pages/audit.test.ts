@@ -1,19 +1,19 @@
 /** The page of an auditor, in a real browser. */
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
+import type { Download, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   describeInBrowser,
   expectAccessible,
-  openBrowser,
   type Person,
   picture,
   signIn,
   sitDown,
 } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
@@ -21,10 +21,7 @@ const data = temporaryFolders()();
 const TABS = ['Operations', 'Records', 'Checkpoint', 'Verification', 'Bundle'];
 
 describeInBrowser('the audit', () => {
-  let service: Service;
-  let browser: Browser;
-  let auditor: Person;
-  let page: Page;
+  let service: ServiceHere;
   let keys: Record<'edc' | 'auditor' | 'ward', string>;
 
   const disclosures = async () => {
@@ -40,7 +37,7 @@ describeInBrowser('the audit', () => {
       auditor: ['m.weber', '--scope', 'audit'],
       ward: ['ward', '--scope', 'audit', '--study', 'Ward'],
     });
-    service = await serve({ data, studies: TRIALS });
+    service = await serveHere(data, TRIALS);
     const edc = clientOf(service.url, keys.edc);
     for (const [id, levels] of [
       ['001', COOK],
@@ -48,81 +45,120 @@ describeInBrowser('the audit', () => {
       ['002', COOK],
     ] as const)
       await edc.randomize('Sleep', id, levels);
-    browser = await openBrowser();
-    auditor = await sitDown(browser);
-    ({ page } = auditor);
-    await page.goto(`${service.url}/pages/audit#study=Sleep`);
-    await signIn(auditor, keys.auditor);
   });
   afterAll(async () => {
-    await browser?.close();
-    await service?.kill();
+    await service?.stop();
   });
 
+  async function atAudit(): Promise<Person> {
+    const auditor = await sitDown();
+    await auditor.page.goto(`${service.url}/pages/audit#study=Sleep`);
+    await signIn(auditor, keys.auditor);
+    return auditor;
+  }
+
+  /** What a press of the button saves. */
+  async function saved(page: Page, button: string): Promise<Download> {
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: button }).click();
+    return download;
+  }
+  const openTab = (page: Page, name: string) => page.getByRole('tab', { name }).click();
+
+  async function limitList(page: Page): Promise<void> {
+    await page.getByLabel('Only what is about this study').check();
+    const list = page.getByRole('list', { name: 'Operations' });
+    await expect.poll(() => list.getByText('Signed in').count()).toBe(0);
+  }
+  async function openRecord(page: Page): Promise<void> {
+    await page.getByText('Study registered').waitFor();
+    expect(await page.getByText('Participant randomized').count()).toBe(2);
+    await page.getByText('The whole record').first().click();
+    await page.getByText('"type": "ParticipantRandomized"').first().waitFor();
+  }
+  async function saveProof(page: Page): Promise<Download> {
+    await openTab(page, 'Checkpoint');
+    await page.getByLabel('Records of your earlier receipt').fill('2');
+    return saved(page, 'Save the proof as a file');
+  }
+  async function verify(page: Page): Promise<void> {
+    await openTab(page, 'Verification');
+    await page.getByRole('button', { name: 'Verify this study now' }).click();
+    await page.getByText('Everything agrees').waitFor();
+    await page.getByText('The service has verified itself').first().waitFor();
+  }
+  async function saveBundle(page: Page): Promise<Download> {
+    await openTab(page, 'Bundle');
+    const bundle = await saved(page, 'Download the blinded bundle');
+    await page.getByText(hash('sha256', readFileSync(await bundle.path()))).waitFor();
+    return bundle;
+  }
+
   it('lists who was refused and who signed in', async () => {
+    const { page, complaints } = await atAudit();
     const list = page.getByRole('list', { name: 'Operations' });
     await list.getByText('Refused: the participant had already been assigned').waitFor();
     await list.getByText('Signed in to the pages').first().waitFor();
     await page.getByLabel('Show').selectOption('Sign-ins and sign-outs');
     expect(await list.getByText('Refused').count()).toBe(0);
     await page.getByLabel('Show').selectOption('Everything');
-    await page.getByLabel('Only what is about this study').check();
-    await list.getByText('Signed in').waitFor({ state: 'detached' });
+    await limitList(page);
     expect(await list.getByText('Refused').count()).toBe(1);
+    expect(complaints).toEqual([]);
   });
 
   it('shows records on a press only, which is recorded', async () => {
+    const { page, complaints } = await atAudit();
+    const before = await disclosures();
     // By keyboard only.
     await page.getByRole('tab', { name: 'Operations' }).focus();
     await page.keyboard.press('ArrowRight');
     await page.getByText('Seeing them is recorded').waitFor();
-    expect(await disclosures()).toEqual([]);
+    expect(await disclosures()).toEqual(before);
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.getByText('Study registered').waitFor();
-    expect(await page.getByText('Participant randomized').count()).toBe(2);
-    expect(await disclosures()).toEqual(['records']);
-    await page.getByText('The whole record').first().click();
-    await page.getByText('"type": "ParticipantRandomized"').first().waitFor();
+    expect((await disclosures()).toSorted()).toEqual([...before, 'records'].toSorted());
+    await openRecord(page);
+    expect(complaints).toEqual([]);
   });
 
   it('saves the checkpoint, and the proof that an earlier one is its beginning', async () => {
-    await page.getByRole('tab', { name: 'Checkpoint' }).click();
-    const [saved] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Save the checkpoint as a file' }).click(),
-    ]);
-    expect(saved.suggestedFilename()).toBe('checkpoint-3.txt');
-    expect(readFileSync(await saved.path(), 'utf8')).toMatch(/\/study-[^\n]+\n3\n/);
+    const { page, complaints } = await atAudit();
+    await openTab(page, 'Checkpoint');
+    const checkpoint = await saved(page, 'Save the checkpoint as a file');
+    expect(checkpoint.suggestedFilename()).toBe('checkpoint-3.txt');
+    expect(readFileSync(await checkpoint.path(), 'utf8')).toMatch(/\/study-[^\n]+\n3\n/);
 
-    await page.getByLabel('Records of your earlier receipt').fill('2');
-    const [proof] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Save the proof as a file' }).click(),
-    ]);
+    const proof = await saveProof(page);
     const { first, second } = JSON.parse(readFileSync(await proof.path(), 'utf8'));
     expect([first, second]).toEqual([2, 3]);
+    expect(complaints).toEqual([]);
   });
 
   it('verifies, and says what was found', async () => {
-    await page.getByRole('tab', { name: 'Verification' }).click();
-    await page.getByRole('button', { name: 'Verify this study now' }).click();
-    await page.getByText('Everything agrees').waitFor();
-    await page.getByText('The service has verified itself').first().waitFor();
+    const { page, complaints } = await atAudit();
+    await verify(page);
+    expect(complaints).toEqual([]);
   });
 
   it('saves the bundle whose digest is recorded', async () => {
-    await page.getByRole('tab', { name: 'Bundle' }).click();
-    const [saved] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download the blinded bundle' }).click(),
-    ]);
-    expect(saved.suggestedFilename()).toBe('Sleep-TEST-blinded.zip');
-    await page.getByText(hash('sha256', readFileSync(await saved.path()))).waitFor();
+    const { page, complaints } = await atAudit();
+    const bundle = await saveBundle(page);
+    expect(bundle.suggestedFilename()).toBe('Sleep-TEST-blinded.zip');
     expect(await disclosures()).toContain('bundle');
+    expect(complaints).toEqual([]);
   });
 
   it('is accessible, wide and narrow, light and dark', async () => {
+    const { page, complaints } = await atAudit();
+    await limitList(page);
+    await openTab(page, 'Records');
+    await page.getByRole('button', { name: 'Show the newest records' }).click();
+    await openRecord(page);
+    await saveProof(page);
+    await verify(page);
+    await saveBundle(page);
     for (const [name, width, colorScheme] of [
       ['wide', 1280, 'light'],
       ['narrow', 360, 'dark'],
@@ -130,7 +166,7 @@ describeInBrowser('the audit', () => {
       await page.setViewportSize({ width, height: 800 });
       await page.emulateMedia({ colorScheme });
       for (const tab of TABS) {
-        await page.getByRole('tab', { name: tab }).click();
+        await openTab(page, tab);
         await page.getByRole('tabpanel', { name: tab }).waitFor();
         await expectAccessible(page);
         const overflow = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
@@ -138,15 +174,14 @@ describeInBrowser('the audit', () => {
         await picture(page, `audit-${tab.toLowerCase()}-${name}`);
       }
     }
-    expect(auditor.complaints).toEqual([]);
+    expect(complaints).toEqual([]);
   });
 
   it('is without bundles for a key that is limited to studies', async () => {
-    const ward = await sitDown(browser);
+    const ward = await sitDown();
     await ward.page.goto(`${service.url}/pages/audit#study=Ward`);
     await signIn(ward, keys.ward);
     await ward.page.getByRole('tab').first().waitFor();
     expect(await ward.page.getByRole('tab').allTextContents()).toEqual(TABS.slice(0, -1));
-    await ward.page.context().close();
   });
 });

@@ -1,13 +1,9 @@
 /** What a data manager does in the browser: each act is a form, a dry run in words, and one confirmation. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import {
   describeInBrowser,
   expectAccessible,
-  openBrowser,
   type Person,
   picture,
   signIn,
@@ -16,7 +12,8 @@ import {
 import { ask, clientOf } from '../../support/client.ts';
 import { registerPacks } from '../../support/pack-lists.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const STUDY = 'ABC-2';
@@ -37,15 +34,14 @@ ${STUDY}:
 `;
 
 const data = temporaryFolders()();
-let service: Service;
-let browser: Browser;
+let service: ServiceHere;
 let keys: Record<'edc' | 'auditor' | 'manager' | 'pharmacist', string>;
 
 const address = (page: string, more: Record<string, string> = {}) =>
   `${service.url}/pages/${page}#${new URLSearchParams({ study: STUDY, ...more })}`;
 
 async function open(key: string, url: string, options: BrowserContextOptions = {}): Promise<Person> {
-  const person = await sitDown(browser, options);
+  const person = await sitDown(options);
   await person.page.goto(url);
   await signIn(person, key);
   return person;
@@ -78,11 +74,12 @@ async function approve(page: Page): Promise<void> {
 
 /** Nothing can have been given to anybody before the study was registered. */
 async function registerAnHourAgo(): Promise<void> {
-  const shift = join(data, 'shift');
-  writeFileSync(shift, '-3600000');
-  const clock = pathToFileURL(join(import.meta.dirname, '../../support/shifted-clock.mjs'));
-  const env = { NODE_OPTIONS: `--import=${clock}`, SHIFTED_CLOCK: shift };
-  await (await serve({ data, studies: STUDIES, env })).stop();
+  vi.useFakeTimers({ now: Date.now() - 3_600_000, toFake: ['Date'] });
+  try {
+    await (await serveHere(data, STUDIES)).stop();
+  } finally {
+    vi.useRealTimers();
+  }
 }
 
 describeInBrowser('a data manager', () => {
@@ -94,7 +91,7 @@ describeInBrowser('a data manager', () => {
       manager: ['Data management', '--scope', 'blinded,manage,correct'],
       pharmacist: ['Pharmacy', '--scope', 'read,supply,force'],
     });
-    service = await serve({ data, studies: STUDIES });
+    service = await serveHere(data, STUDIES);
     const entries = ['Left', 'Right'].flatMap((treatment) =>
       Array.from({ length: 10 }, (_, i) => ({
         code: `P-${treatment === 'Left' ? 10 + i : 30 + i}`,
@@ -105,10 +102,8 @@ describeInBrowser('a data manager', () => {
     const { randomize } = clientOf(service.url, keys.edc);
     for (let i = 1; i <= 6; i++)
       expect((await randomize(STUDY, `00${i}`, { sex: 'Female', ward: i % 2 ? 'a' : 'b' })).status).toBe(200);
-    browser = await openBrowser();
   });
   afterAll(async () => {
-    await browser?.close();
     await service?.stop();
   });
 

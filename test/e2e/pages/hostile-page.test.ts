@@ -4,11 +4,12 @@
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeInBrowser, openBrowser, type Person, signIn, sitDown } from '../../support/browser.ts';
+import { comeIn, describeInBrowser, leave, type Person, signIn } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
@@ -17,8 +18,7 @@ const LIST = '/study_participants?study=Sleep';
 const STATE = JSON.stringify({ study: 'Sleep', state: 'paused', reason: 'hostile' });
 
 describeInBrowser('a hostile page on another origin', () => {
-  let service: Service;
-  let browser: Browser;
+  let service: ServiceHere;
   let hostile: Server;
   let victim: Person;
   let page: Page;
@@ -33,14 +33,13 @@ describeInBrowser('a hostile page on another origin', () => {
       all: ['everybody', '--scope', 'read,randomize,manage'],
       auditor: ['auditor', '--scope', 'audit'],
     });
-    service = await serve({ data, studies: TRIALS });
+    service = await serveHere(data, TRIALS);
     await clientOf(service.url, keys.all).randomize('Sleep', '001', COOK);
     hostile = createServer((_, response) => {
       response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>Prize</title>');
     });
     await new Promise<void>((resolve) => hostile.listen(0, '127.0.0.1', resolve));
-    browser = await openBrowser();
-    victim = await sitDown(browser);
+    victim = await comeIn();
     await victim.page.goto(`${service.url}/pages/studies`);
     await signIn(victim, keys.all);
     page = await victim.page.context().newPage();
@@ -53,12 +52,11 @@ describeInBrowser('a hostile page on another origin', () => {
     network.on('Network.requestWillBeSentExtraInfo', ({ headers }) => cookies.push(headers['Cookie'] ?? ''));
     network.on('Network.responseReceivedExtraInfo', (answer) => statuses.push(answer));
     await network.send('Network.enable');
-    await visit();
   });
   afterAll(async () => {
-    await browser?.close();
+    if (victim) await leave(victim);
     hostile?.close();
-    await service?.kill();
+    await service?.stop();
   });
 
   /** The hostile page, opened anew. */
@@ -83,6 +81,7 @@ describeInBrowser('a hostile page on another origin', () => {
   const refused = () => expect.poll(() => answers().filter((one) => / (403|415)$/.test(one)).length);
 
   it('is of the same site, so that the browser sends it the cookie', async () => {
+    await visit();
     // Otherwise the tests below would prove nothing.
     await run(`new Image().src = service + ${JSON.stringify(LIST)};`);
     await refused().toBe(1);
@@ -211,6 +210,9 @@ describeInBrowser('a hostile page on another origin', () => {
   });
 
   it('is visible to an auditor', async () => {
+    await visit();
+    await run(`new Image().src = service + ${JSON.stringify(LIST)};`);
+    await refused().toBe(1);
     const { results } = await ask(service.url, '/operations', { key: keys.auditor });
     const refusals = results.filter(
       ({ type, actor, data: said }: { type: string; actor: { user: string }; data: { reason?: string } }) =>

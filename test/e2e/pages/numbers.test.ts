@@ -1,14 +1,7 @@
 /** How many are enrolled: the same number on every page, from one answer of the service, and never more than a key may know. */
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  describeInBrowser,
-  expectAccessible,
-  openBrowser,
-  picture,
-  signIn,
-  sitDown,
-} from '../../support/browser.ts';
+import { describeInBrowser, expectAccessible, picture, signIn, sitDown } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
@@ -44,7 +37,6 @@ const data = temporaryFolders()();
 
 describeInBrowser('the numbers on the pages', () => {
   let service: ServiceHere;
-  let browser: Browser;
   let keys: Record<'edc' | 'manager' | 'cook' | 'dupage', string>;
 
   beforeAll(async () => {
@@ -93,15 +85,13 @@ describeInBrowser('the numbers on the pages', () => {
       replaces,
       note: 'envelope 1',
     });
-    browser = await openBrowser();
   });
   afterAll(async () => {
-    await browser?.close();
     await service?.stop();
   });
 
   async function at(key: string, path: string, options: BrowserContextOptions = {}): Promise<Page> {
-    const person = await sitDown(browser, options);
+    const person = await sitDown(options);
     await person.page.goto(`${service.url}/pages/${path}`);
     await signIn(person, key);
     return person.page;
@@ -203,7 +193,7 @@ describeInBrowser('the numbers on the pages', () => {
   });
 
   it('are read in German, and on a telephone at night', async () => {
-    const person = await sitDown(browser, {
+    const person = await sitDown({
       viewport: { width: 360, height: 740 },
       colorScheme: 'dark',
       locale: 'de-DE',

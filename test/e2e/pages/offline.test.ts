@@ -1,16 +1,10 @@
 /** The page that checks receipts without the service, in a real browser. */
-import type { Browser } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  describeInBrowser,
-  expectAccessible,
-  openBrowser,
-  type Person,
-  picture,
-  sitDown,
-} from '../../support/browser.ts';
+import { describeInBrowser, expectAccessible, picture, sitDown } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -18,9 +12,7 @@ import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 const data = temporaryFolders()();
 
 describeInBrowser('offline verification', () => {
-  let service: Service;
-  let browser: Browser;
-  let person: Person;
+  let service: ServiceHere;
   let receipt: string;
   let checkpoint: string;
   let proof: string;
@@ -31,7 +23,7 @@ describeInBrowser('offline verification', () => {
       edc: ['edc', '--scope', 'read,randomize'],
       auditor: ['auditor', '--scope', 'audit'],
     });
-    service = await serve({ data, studies: TRIALS });
+    service = await serveHere(data, TRIALS);
     const edc = clientOf(service.url, keys.edc);
     receipt = (await edc.randomize('Sleep', '001', COOK)).headers.get('urn-receipt') ?? '';
     await edc.randomize('Sleep', '002', DUPAGE);
@@ -41,49 +33,53 @@ describeInBrowser('offline verification', () => {
     proof = (await about('/consistency_proof', { first: '2' })).text;
     const [created] = storedLog(data).flatMap(({ record }) => (record.type === 'LogCreated' ? [record] : []));
     verifierKey = created?.data.publicKey;
-    browser = await openBrowser();
-    person = await sitDown(browser);
   });
   afterAll(async () => {
-    await browser?.close();
-    await service?.kill();
+    await service?.stop();
   });
 
-  it('says what a receipt covers, without a key of the service and without asking it', async () => {
+  /** At the page, which was opened with a connection and has none from now on. */
+  async function withoutConnection() {
+    const person = await sitDown();
     const { page } = person;
     await page.goto(`${service.url}/pages/studies`);
     await page.getByRole('link', { name: 'Check a receipt' }).click();
     await page.getByRole('heading', { name: 'Check a receipt or checkpoint' }).waitFor();
     await page.waitForLoadState('networkidle');
-
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.url()));
     await page.context().setOffline(true);
-    const file = (name: string, text: string) => ({
-      name,
-      mimeType: 'text/plain',
-      buffer: Buffer.from(text),
-    });
-    const choose = async (...files: ReturnType<typeof file>[]) => {
-      const [chooser] = await Promise.all([
-        page.waitForEvent('filechooser'),
-        page.getByRole('button', { name: 'Choose files' }).click(),
-      ]);
-      await chooser.setFiles(files);
-    };
-    await choose(file('receipt.txt', receipt), file('checkpoint.txt', checkpoint));
+    return { person, page, asked };
+  }
+
+  const file = (name: string, text: string) => ({
+    name,
+    mimeType: 'text/plain',
+    buffer: Buffer.from(text),
+  });
+  async function choose(page: Page, ...files: ReturnType<typeof file>[]): Promise<void> {
+    const [chooser] = await Promise.all([
+      page.waitForEvent('filechooser'),
+      page.getByRole('button', { name: 'Choose files' }).click(),
+    ]);
+    await chooser.setFiles(files);
+  }
+
+  it('says what a receipt covers, without a key of the service and without asking it', async () => {
+    const { person, page, asked } = await withoutConnection();
+    await choose(page, file('receipt.txt', receipt), file('checkpoint.txt', checkpoint));
     await page.getByText('It is about the first 2 records').waitFor();
     await page.getByText('Whether it agrees with checkpoint.txt:1 (3 records) is not shown').waitFor();
     expect(await page.getByText('signature not checked').count()).toBe(2);
 
-    await choose(file('proof.json', proof));
+    await choose(page, file('proof.json', proof));
     await page.getByText('It agrees with checkpoint.txt:1 (3 records).').waitFor();
     await page.getByLabel('Verifier key').fill(verifierKey.replace('+', '+0'));
     await page.getByText('This is not a verifier key').waitFor();
     await page.getByLabel('Verifier key').fill(verifierKey);
     await expect.poll(() => page.getByText('signed by this key').count()).toBe(2);
     await page.getByText('It covers the first 2 records').waitFor();
-    await choose(file('other.zip', 'PK'));
+    await choose(page, file('other.zip', 'PK'));
     await page.getByText('other.zip cannot be read').waitFor();
 
     expect(asked).toEqual([]);
@@ -92,7 +88,16 @@ describeInBrowser('offline verification', () => {
   });
 
   it('is accessible, wide and narrow, light and dark', async () => {
-    const { page } = person;
+    const { page } = await withoutConnection();
+    const files = [
+      file('receipt.txt', receipt),
+      file('checkpoint.txt', checkpoint),
+      file('proof.json', proof),
+    ];
+    await choose(page, ...files, file('other.zip', 'PK'));
+    await page.getByLabel('Verifier key').fill(verifierKey);
+    await expect.poll(() => page.getByText('signed by this key').count()).toBe(2);
+    await page.getByText('other.zip cannot be read').waitFor();
     for (const [name, width, colorScheme] of [
       ['wide', 1280, 'light'],
       ['narrow', 360, 'dark'],

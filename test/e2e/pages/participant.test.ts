@@ -1,11 +1,10 @@
 /** The page of a participant: what it shows to each reader, emergencies, and what a data manager does there. */
 import { join } from 'node:path';
-import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   describeInBrowser,
   expectAccessible,
-  openBrowser,
   type Person,
   picture,
   signIn,
@@ -14,7 +13,8 @@ import {
 import { ask, clientOf } from '../../support/client.ts';
 import { hold } from '../../support/held-lock.ts';
 import { registerPacks } from '../../support/pack-lists.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const STUDY = 'CHS JCOIN';
@@ -36,8 +36,7 @@ const DUPAGE = { sex: 'Female', age_group: '18–39', local_site: '30-Dupage Cou
 const TELEPHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true } as const;
 
 const data = temporaryFolders()();
-let service: Service;
-let browser: Browser;
+let service: ServiceHere;
 let keys: Record<'edc' | 'desk' | 'physician' | 'cook' | 'statistician' | 'manager', string>;
 /** Arms and packs by id, as a key with `read` sees them. */
 let records: Map<string, { trt: string; 'urn.code': string }>;
@@ -51,7 +50,7 @@ async function open(
   url: string,
   { acting, ...options }: BrowserContextOptions & { acting?: string } = {},
 ): Promise<Person> {
-  const person = await sitDown(browser, options);
+  const person = await sitDown(options);
   await person.page.goto(url);
   await signIn(person, key, acting);
   return person;
@@ -78,7 +77,7 @@ describeInBrowser('the page of a participant', () => {
       statistician: ['Trial statistics', '--scope', 'read,audit'],
       manager: ['Data management', '--scope', 'blinded,manage,correct'],
     });
-    service = await serve({ data, studies: STUDIES });
+    service = await serveHere(data, STUDIES);
     const entries = ARMS.flatMap((treatment, arm) =>
       Array.from({ length: 12 }, (_, i) => ({
         code: `118 ${200 + arm + 3 * i}`.replace(' ', '-'),
@@ -92,10 +91,8 @@ describeInBrowser('the page of a participant', () => {
       expect((await randomize(STUDY, `30-01${70 + i}`, levels)).status).toBe(200);
     }
     records = new Map((await list(STUDY)).results.map((one: { id: string }) => [one.id, one]));
-    browser = await openBrowser();
   });
   afterAll(async () => {
-    await browser?.close();
     await service?.stop();
   });
 

@@ -1,10 +1,9 @@
 /** Randomizing at the page, in a real browser: from the form to the confirmation, and through everything that can break. */
-import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   describeInBrowser,
   expectAccessible,
-  openBrowser,
   type Person,
   picture,
   signIn,
@@ -13,7 +12,8 @@ import {
 import { clientOf } from '../../support/client.ts';
 import { registerPacks } from '../../support/pack-lists.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { type SwallowingProxy, swallowingProxy } from '../../support/swallowing-proxy.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -45,8 +45,7 @@ const NARROW: BrowserContextOptions = { viewport: { width: 360, height: 740 } };
 
 describeInBrowser('randomizing', () => {
   const data = temporaryFolders()();
-  let browser: Browser;
-  let service: Service;
+  let service: ServiceHere;
   let connection: SwallowingProxy;
   let keys: Record<'open' | 'cook' | 'blinded' | 'writer' | 'manager', string>;
 
@@ -58,13 +57,11 @@ describeInBrowser('randomizing', () => {
       writer: ['Clinic', '--scope', 'randomize'],
       manager: ['manager', '--scope', 'manage'],
     });
-    service = await serve({ data, studies: STUDIES });
+    service = await serveHere(data, STUDIES);
     await registerPacks(data, 'Packed', [{ entries: PACKS }]);
     connection = await swallowingProxy(service.url);
-    browser = await openBrowser();
   });
   afterAll(async () => {
-    await browser?.close();
     await connection?.close();
     await service?.stop();
   });
@@ -77,7 +74,7 @@ describeInBrowser('randomizing', () => {
   ): Promise<Person> {
     connection.posts = 'pass';
     const { acting, ...browserOptions } = options;
-    const person = await sitDown(browser, browserOptions);
+    const person = await sitDown(browserOptions);
     await person.page.goto(`${connection.url}/pages/randomize#${new URLSearchParams({ study })}`);
     await signIn(person, keys[key], acting);
     await person.page.getByLabel('Participant id').waitFor();

@@ -2,12 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   describeInBrowser,
   expectAccessible,
-  openBrowser,
   type Person,
   picture,
   signIn,
@@ -25,7 +23,6 @@ const MINUTE = 60_000;
 
 describeInBrowser('a session', () => {
   let service: Service;
-  let browser: Browser;
   let keys: Record<'site' | 'ward' | 'leaver' | 'all', string>;
 
   beforeAll(async () => {
@@ -39,15 +36,13 @@ describeInBrowser('a session', () => {
     const shifted = pathToFileURL(join(import.meta.dirname, '../../support/shifted-clock.mjs'));
     const env = { NODE_OPTIONS: `--import=${shifted}`, SHIFTED_CLOCK: clock };
     service = await serve({ data, studies: TRIALS, env });
-    browser = await openBrowser();
   });
   afterAll(async () => {
-    await browser?.close();
     await service?.kill();
   });
 
   async function signedIn(key: string, path = '/pages/studies'): Promise<Person> {
-    const person = await sitDown(browser);
+    const person = await sitDown();
     await person.page.goto(service.url + path);
     await signIn(person, key);
     return person;
@@ -64,7 +59,7 @@ describeInBrowser('a session', () => {
   };
 
   it('begins and ends by keyboard only', async () => {
-    const person = await sitDown(browser);
+    const person = await sitDown();
     const { page } = person;
     await page.goto(`${service.url}/pages/studies`);
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -107,7 +102,7 @@ describeInBrowser('a session', () => {
   });
 
   it('is of the same person in every tab, also in one opened later and after a reload', async () => {
-    const person = await sitDown(browser);
+    const person = await sitDown();
     const { page } = person;
     await page.goto(`${service.url}/pages/studies`);
     await signIn(person, keys.site, 'Dr. Example');
@@ -133,7 +128,7 @@ describeInBrowser('a session', () => {
   });
 
   it('leaves nothing for the next session, begun in another tab', async () => {
-    const person = await sitDown(browser);
+    const person = await sitDown();
     const { page } = person;
     await page.goto(`${service.url}/pages/studies`);
     await signIn(person, keys.site, 'Dr. Example');
@@ -150,7 +145,7 @@ describeInBrowser('a session', () => {
   });
 
   it('says two minutes in advance that it will end, and is extended by a press', async () => {
-    const person = await sitDown(browser);
+    const person = await sitDown();
     const { page } = person;
     await page.clock.install();
     await page.goto(`${service.url}/pages/studies`);
@@ -207,7 +202,7 @@ describeInBrowser('a session', () => {
     ['200 % zoom', { width: 640, height: 450 }, 2],
     ['1920 px', { width: 1920, height: 1080 }, 1],
   ])('scrolls no page sideways at %s', async (name, viewport, deviceScaleFactor) => {
-    const person = await sitDown(browser, { viewport, deviceScaleFactor });
+    const person = await sitDown({ viewport, deviceScaleFactor });
     const { page } = person;
     await page.goto(`${service.url}/pages/studies`);
     await signIn(person, keys.all);
@@ -235,7 +230,7 @@ describeInBrowser('a session', () => {
 
   // From here on the clock of the service is ahead.
   it('is extended if somebody answers, and ends after half an hour if nobody does', async () => {
-    const person = await sitDown(browser);
+    const person = await sitDown();
     const { page } = person;
     await page.clock.install();
     await page.goto(`${service.url}/pages/studies`);

@@ -1,15 +1,8 @@
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  describeInBrowser,
-  expectAccessible,
-  openBrowser,
-  picture,
-  signIn,
-  sitDown,
-} from '../../support/browser.ts';
+import { describeInBrowser, expectAccessible, picture, signIn, sitDown } from '../../support/browser.ts';
 import { clientOf } from '../../support/client.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { TRIALS } from '../../support/trials.ts';
 
@@ -18,8 +11,7 @@ const FIRST_LOAD_BYTES = 200_000;
 
 describeInBrowser('signing in', () => {
   const data = temporaryFolders()();
-  let service: Service;
-  let browser: Browser;
+  let service: ServiceHere;
   let keys: Record<'site' | 'limited', string>;
 
   beforeAll(async () => {
@@ -27,19 +19,17 @@ describeInBrowser('signing in', () => {
       site: ['Site 11', '--scope', 'blinded,randomize'],
       limited: ['Ward a', '--scope', 'blinded', '--study', 'Ward', '--where', 'ward=a'],
     });
-    service = await serve({ data, studies: TRIALS });
+    service = await serveHere(data, TRIALS);
     const { randomize } = clientOf(service.url, keys.site);
     await randomize('Ward', '001', { ward: 'a' });
     await randomize('Ward', '002', { ward: 'b' });
-    browser = await openBrowser();
   });
   afterAll(async () => {
-    await browser.close();
     await service.stop();
   });
 
   it('shows the studies of the key, and whose key it is', async () => {
-    const person = await sitDown(browser);
+    const person = await sitDown();
     const { page } = person;
     await page.goto(`${service.url}/`);
     await expectAccessible(page);
@@ -55,7 +45,7 @@ describeInBrowser('signing in', () => {
   });
 
   it('does not keep the key anywhere in the browser', async () => {
-    const person = await sitDown(browser);
+    const person = await sitDown();
     const { page } = person;
     await page.goto(`${service.url}/`);
     await signIn(person, keys.site, 'M. Ökafor');
@@ -70,7 +60,7 @@ describeInBrowser('signing in', () => {
   });
 
   it('says that a key is not valid, and asks again', async () => {
-    const person = await sitDown(browser);
+    const person = await sitDown();
     const { page } = person;
     await page.goto(`${service.url}/pages/studies`);
     await page.getByLabel('API key').fill(`urn_${'x'.repeat(43)}`);
@@ -80,7 +70,7 @@ describeInBrowser('signing in', () => {
   });
 
   it('shows a limited key its study, counting only its own participants, on a telephone at night', async () => {
-    const person = await sitDown(browser, {
+    const person = await sitDown({
       viewport: { width: 360, height: 740 },
       colorScheme: 'dark',
       locale: 'de-DE',
@@ -105,7 +95,7 @@ describeInBrowser('signing in', () => {
   });
 
   it('loads little before anybody signs in', async () => {
-    const { page } = await sitDown(browser);
+    const { page } = await sitDown();
     const sizes: Promise<number>[] = [];
     page.on('requestfinished', (request) => {
       if (request.resourceType() === 'script')

@@ -1,13 +1,10 @@
 /** The page of a study, as seen by those who may read arms, those who may not, and those limited to a site. */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readFileSync } from 'node:fs';
+import type { BrowserContextOptions } from 'playwright-core';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import {
   describeInBrowser,
   expectAccessible,
-  openBrowser,
   type Person,
   picture,
   signIn,
@@ -15,7 +12,8 @@ import {
 } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const STUDY = 'CHS JCOIN';
@@ -40,20 +38,14 @@ Later:
 const PARTICIPANTS = 120;
 const DAY_MS = 86_400_000;
 
-const folder = temporaryFolders()();
-const data = join(folder, 'data');
-const clock = join(folder, 'clock');
-const shifted = pathToFileURL(join(import.meta.dirname, '../../support/shifted-clock.mjs'));
-let service: Service;
-let browser: Browser;
+const data = temporaryFolders()();
+let service: ServiceHere;
 let keys: Record<'pharmacy' | 'reader' | 'auditor' | 'manager' | 'blinded' | 'site' | 'cook', string>;
 
 const post = (path: string, body: object) =>
   postJson(service.url, path, keys.manager, { study: STUDY, ...body });
 
-/** @param days since then, on the clock of the service */
-async function randomize(id: string, place: number, days = 0): Promise<void> {
-  writeFileSync(clock, String(-days * DAY_MS));
+async function randomize(id: string, place: number): Promise<void> {
   const levels = { site: SITES[place % 4] ?? '', sex: place % 3 === 0 ? 'Male' : 'Female' };
   const { status, message } = await clientOf(service.url, keys.site).randomize(STUDY, id, levels);
   expect(status, message).toBe(200);
@@ -69,16 +61,14 @@ beforeAll(async () => {
     pharmacy: ['Pharmacy', '--scope', 'supply'],
     cook: ['Site 11', '--scope', 'blinded,randomize', '--where', 'site=11-Cook', '--study', STUDY],
   });
-  writeFileSync(clock, '0');
-  const env = { NODE_OPTIONS: `--import=${shifted}`, SHIFTED_CLOCK: clock };
-  [service, browser] = await Promise.all([serve({ data, studies: STUDIES, env }), openBrowser()]);
-  for (let i = 0; i < PARTICIPANTS; i++)
-    await randomize(
-      `${String(i + 1).padStart(4, '0')}`,
-      i * i + (i % 5),
-      (PARTICIPANTS - i) * (1.2 - i / 400),
-    );
-  writeFileSync(clock, '0');
+  service = await serveHere(data, STUDIES);
+  const now = Date.now();
+  vi.useFakeTimers({ toFake: ['Date'] });
+  for (let i = 0; i < PARTICIPANTS; i++) {
+    vi.setSystemTime(now - (PARTICIPANTS - i) * (1.2 - i / 400) * DAY_MS);
+    await randomize(`${String(i + 1).padStart(4, '0')}`, i * i + (i % 5));
+  }
+  vi.useRealTimers();
   const changes = [{ factor: 'sex', from: 'Female', to: 'Male' }];
   const corrected = await post('/level_corrections', { id: '0116', changes, cause: 'entry', note: 'typo' });
   expect(corrected.status, corrected.message).toBe(200);
@@ -89,12 +79,11 @@ beforeAll(async () => {
   expect(answer.status, answer.message).toBe(200);
 });
 afterAll(async () => {
-  await browser?.close();
   await service?.stop();
 });
 
 async function atStudy(key: string, options: BrowserContextOptions = {}, study = STUDY): Promise<Person> {
-  const person = await sitDown(browser, options);
+  const person = await sitDown(options);
   await person.page.goto(`${service.url}/pages/study#${new URLSearchParams({ study })}`);
   await signIn(person, key);
   await person.page.getByRole('heading', { level: 1, name: study }).waitFor();
@@ -114,7 +103,7 @@ const chip = ({ page }: Person, text: string) => page.getByRole('status').getByT
 
 describeInBrowser('the page of a study', () => {
   it('is loaded with less than 200 kB, before its charts', async () => {
-    const { page } = await sitDown(browser);
+    const { page } = await sitDown();
     await page.goto(`${service.url}/pages/study#${new URLSearchParams({ study: STUDY })}`);
     await page.getByLabel('API key').waitFor();
     const loaded = await page.evaluate<number>(LOADED);
@@ -335,7 +324,7 @@ describeInBrowser('the page of a study', () => {
   });
 
   it('polls every ten seconds where it may not listen', async () => {
-    const reader = await sitDown(browser);
+    const reader = await sitDown();
     await reader.page.route('**/changes?*', (route) => route.fulfill({ status: 429, body: '' }));
     await reader.page.goto(`${service.url}/pages/study#${new URLSearchParams({ study: STUDY })}`);
     await signIn(reader, keys.reader);

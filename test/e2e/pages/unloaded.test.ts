@@ -1,10 +1,9 @@
 /** Pages whose files are out of reach, because there is no connection, or gone, because the service was upgraded. */
-import type { Browser, Page, Route } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   describeInBrowser,
   expectAccessible,
-  openBrowser,
   type Person,
   picture,
   signIn,
@@ -21,23 +20,20 @@ const NOT_LOADED = 'This page could not be loaded';
 
 describeInBrowser('pages that cannot be loaded', () => {
   let service: ServiceHere;
-  let browser: Browser;
   let key: string;
 
   beforeAll(async () => {
     const scopes = 'read,randomize,audit,manage,unblind';
     ({ key } = await issueKeys(data, { key: ['everybody', '--scope', scopes, '--allow-prediction'] }));
     service = await serveHere(data, TRIALS);
-    browser = await openBrowser();
   });
   afterAll(async () => {
-    await browser?.close();
     await service?.stop();
   });
 
   /** In the list of studies, when the pages that nobody can wait for have been fetched. */
   async function atStudies(options = {}): Promise<Person> {
-    const person = await sitDown(browser, options);
+    const person = await sitDown(options);
     const { page } = person;
     await page.goto(`${service.url}/pages/studies`);
     const ahead = ['study', 'participant', 'randomize'].map((name) =>
@@ -97,7 +93,7 @@ describeInBrowser('pages that cannot be loaded', () => {
   });
 
   it('is read in German, and on a telephone at night', async () => {
-    const person = await sitDown(browser, {
+    const person = await sitDown({
       viewport: { width: 360, height: 740 },
       colorScheme: 'dark',
       locale: 'de-DE',
