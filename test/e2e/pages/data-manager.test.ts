@@ -1,6 +1,6 @@
 /** What a data manager does in the browser: each act is a form, a dry run in words, and one confirmation. */
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import {
   describeInBrowser,
   expectAccessible,
@@ -16,9 +16,11 @@ import { issueKeys } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-const STUDY = 'ABC-2';
-const STUDIES = `
-${STUDY}:
+/** One for each test. */
+const NAMES = ['ABC-2', 'ABC-3', 'ABC-4', 'ABC-5', 'ABC-6', 'ABC-7'];
+const STUDIES = NAMES.map(
+  (name) => `
+${name}:
   mode: live
   blinding: blinded
   id_pattern: "[0-9]{3}"
@@ -31,14 +33,23 @@ ${STUDY}:
   factors:
     sex: [Female, Male]
     ward: [a, b, c]
-`;
+`,
+).join('');
+const PACKS = ['Left', 'Right'].flatMap((treatment) =>
+  Array.from({ length: 10 }, (_, i) => ({
+    code: `P-${treatment === 'Left' ? 10 + i : 30 + i}`,
+    treatment,
+  })),
+);
 
 const data = temporaryFolders()();
 let service: ServiceHere;
+/** Of this test, with packs and six participants. */
+let study: string;
 let keys: Record<'edc' | 'auditor' | 'manager' | 'pharmacist', string>;
 
 const address = (page: string, more: Record<string, string> = {}) =>
-  `${service.url}/pages/${page}#${new URLSearchParams({ study: STUDY, ...more })}`;
+  `${service.url}/pages/${page}#${new URLSearchParams({ study, ...more })}`;
 
 async function open(key: string, url: string, options: BrowserContextOptions = {}): Promise<Person> {
   const person = await sitDown(options);
@@ -48,10 +59,9 @@ async function open(key: string, url: string, options: BrowserContextOptions = {
 }
 
 const history = async (id: string) =>
-  (await ask(service.url, '/participant_history', { key: keys.auditor, parameters: { study: STUDY, id } }))
-    .results;
+  (await ask(service.url, '/participant_history', { key: keys.auditor, parameters: { study, id } })).results;
 const design = async () =>
-  (await ask(service.url, '/study_design', { key: keys.manager, parameters: { study: STUDY } })).results;
+  (await ask(service.url, '/study_design', { key: keys.manager, parameters: { study } })).results;
 
 /** Fills in the reason, looks at what will happen, and confirms. @returns what the page said would happen */
 async function confirm(page: Page, button: string): Promise<string> {
@@ -92,16 +102,13 @@ describeInBrowser('a data manager', () => {
       pharmacist: ['Pharmacy', '--scope', 'read,supply,force'],
     });
     service = await serveHere(data, STUDIES);
-    const entries = ['Left', 'Right'].flatMap((treatment) =>
-      Array.from({ length: 10 }, (_, i) => ({
-        code: `P-${treatment === 'Left' ? 10 + i : 30 + i}`,
-        treatment,
-      })),
-    );
-    await registerPacks(data, STUDY, [{ where: undefined, entries }]);
+  });
+  beforeEach(async () => {
+    study = NAMES.shift() ?? '';
+    await registerPacks(data, study, [{ where: undefined, entries: PACKS }]);
     const { randomize } = clientOf(service.url, keys.edc);
     for (let i = 1; i <= 6; i++)
-      expect((await randomize(STUDY, `00${i}`, { sex: 'Female', ward: i % 2 ? 'a' : 'b' })).status).toBe(200);
+      expect((await randomize(study, `00${i}`, { sex: 'Female', ward: i % 2 ? 'a' : 'b' })).status).toBe(200);
   });
   afterAll(async () => {
     await service?.stop();
@@ -130,7 +137,7 @@ describeInBrowser('a data manager', () => {
     await page.unroute('**/level_corrections');
     await page.getByRole('button', { name: 'Record the correction' }).click();
     await page.getByRole('heading', { name: 'The correction is recorded' }).waitFor();
-    expect(await page.locator('.head').textContent()).toContain(STUDY);
+    expect(await page.locator('.head').textContent()).toContain(study);
     expect(await history('001')).toHaveLength(2);
     await page.getByRole('link', { name: 'Back to the participant' }).click();
     await page.getByText('Sex corrected: Female → Male').waitFor();
@@ -234,7 +241,7 @@ describeInBrowser('a data manager', () => {
     await page.getByText('At most 20 with Ward b; 3 so far.').waitFor();
     // Meanwhile somebody else is faster.
     const other = await postJson(service.url, '/amendments', keys.manager, {
-      ...{ study: STUDY, amendment: 2, reason: 'a fourth ward' },
+      ...{ study, amendment: 2, reason: 'a fourth ward' },
       changes: [{ kind: 'level-added', factor: 'ward', level: 'd' }],
       approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }],
     });
@@ -279,9 +286,8 @@ describeInBrowser('a data manager', () => {
     await picture(page, 'manage-narrow');
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
     await page.getByRole('link', { name: 'Withdraw packs that nobody has' }).tap();
-    const { codes } = (
-      await ask(service.url, '/codes', { key: keys.pharmacist, parameters: { study: STUDY } })
-    ).results;
+    const { codes } = (await ask(service.url, '/codes', { key: keys.pharmacist, parameters: { study } }))
+      .results;
     const free = codes.filter(({ state }: { state: string }) => state === 'free').slice(0, 2);
     await page
       .getByLabel('Numbers of the packs')

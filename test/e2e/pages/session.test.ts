@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import {
   describeInBrowser,
   expectAccessible,
@@ -228,7 +228,6 @@ describeInBrowser('a session', () => {
     await leave(person);
   });
 
-  // From here on the clock of the service is ahead.
   it('is extended if somebody answers, and ends after half an hour if nobody does', async () => {
     const person = await sitDown();
     const { page } = person;
@@ -244,6 +243,7 @@ describeInBrowser('a session', () => {
     await page.getByText('You will be signed out').waitFor({ state: 'detached' });
 
     writeFileSync(clock, String(31 * MINUTE));
+    onTestFinished(() => writeFileSync(clock, '0'));
     await page.clock.fastForward(31 * MINUTE);
     await expectSignedOut(person, 'Your session has ended.');
     await picture(page, 'session-ended');

@@ -19,8 +19,13 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 const STUDY = 'CHS JCOIN';
 const ARMS = ['ZZTREATA', 'ZZTREATB', 'ZZTREATC'];
 const SITES = ['11-Cook', '30-Dupage', '40-Grundy', '70-Will'];
+/** Studies that have three participants, until a test randomizes others. */
+const GROWING = ['Followed', 'Polled'] as const;
 const STUDIES = `
-"${STUDY}":
+${[STUDY, ...GROWING]
+  .map(
+    (study) => `
+"${study}":
   mode: live
   treatments: [${ARMS.join(', ')}]
   target_enrollment: 200
@@ -28,6 +33,9 @@ const STUDIES = `
   factors:
     site: [${SITES.map((site) => `"${site}"`).join(', ')}]
     sex: [Male, Female]
+`,
+  )
+  .join('')}
 
 Later:
   mode: test
@@ -45,9 +53,9 @@ let keys: Record<'pharmacy' | 'reader' | 'auditor' | 'manager' | 'blinded' | 'si
 const post = (path: string, body: object) =>
   postJson(service.url, path, keys.manager, { study: STUDY, ...body });
 
-async function randomize(id: string, place: number): Promise<void> {
+async function randomize(id: string, place: number, study = STUDY): Promise<void> {
   const levels = { site: SITES[place % 4] ?? '', sex: place % 3 === 0 ? 'Male' : 'Female' };
-  const { status, message } = await clientOf(service.url, keys.site).randomize(STUDY, id, levels);
+  const { status, message } = await clientOf(service.url, keys.site).randomize(study, id, levels);
   expect(status, message).toBe(200);
 }
 
@@ -69,6 +77,7 @@ beforeAll(async () => {
     await randomize(`${String(i + 1).padStart(4, '0')}`, i * i + (i % 5));
   }
   vi.useRealTimers();
+  for (const study of GROWING) for (const i of [1, 2, 3]) await randomize(`000${i}`, i, study);
   const changes = [{ factor: 'sex', from: 'Female', to: 'Male' }];
   const corrected = await post('/level_corrections', { id: '0116', changes, cause: 'entry', note: 'typo' });
   expect(corrected.status, corrected.message).toBe(200);
@@ -285,7 +294,7 @@ describeInBrowser('the page of a study', () => {
   });
 
   it('shows who was randomized meanwhile in every tab, with one stream for all, and says when it cannot', async () => {
-    const reader = await atStudy(keys.reader);
+    const reader = await atStudy(keys.reader, {}, 'Followed');
     const { page } = reader;
     const asked: { path: string; isAutomatic: boolean }[] = [];
     page.context().on('request', (request) => {
@@ -299,10 +308,10 @@ describeInBrowser('the page of a study', () => {
     // The first event of the stream comes at once; the page has dealt with it when it sends no more requests.
     await page.waitForTimeout(2_500);
     asked.length = 0;
-    await randomize('0121', 1);
+    await randomize('0121', 1, 'Followed');
     for (const tab of [reader, other])
       await tab.page.getByRole('link', { name: '0121' }).waitFor({ timeout: 10_000 });
-    await page.getByText('120 of 200', { exact: false }).first().waitFor();
+    await page.getByText('4 of 200', { exact: false }).first().waitFor();
     expect(asked.filter(({ path }) => path === '/study_participants').length).toBeGreaterThan(0);
     expect(asked.filter(({ path, isAutomatic }) => !isAutomatic || path === '/changes')).toEqual([]);
 
@@ -317,7 +326,7 @@ describeInBrowser('the page of a study', () => {
 
     // The tab that listened is closed, and another one takes over.
     await page.close();
-    await randomize('0122', 2);
+    await randomize('0122', 2, 'Followed');
     await other.page.getByRole('link', { name: '0122' }).waitFor({ timeout: 20_000 });
     await chip(other, 'live').waitFor();
     expect(reader.complaints).toEqual([]);
@@ -326,11 +335,11 @@ describeInBrowser('the page of a study', () => {
   it('polls every ten seconds where it may not listen', async () => {
     const reader = await sitDown();
     await reader.page.route('**/changes?*', (route) => route.fulfill({ status: 429, body: '' }));
-    await reader.page.goto(`${service.url}/pages/study#${new URLSearchParams({ study: STUDY })}`);
+    await reader.page.goto(`${service.url}/pages/study#${new URLSearchParams({ study: 'Polled' })}`);
     await signIn(reader, keys.reader);
     await chip(reader, 'checked every 10 s').waitFor();
-    await expect.poll(() => idsOf(reader)).toHaveLength(50);
-    await randomize('0123', 3);
+    await expect.poll(() => idsOf(reader)).toEqual(['0003', '0002', '0001']);
+    await randomize('0123', 3, 'Polled');
     await reader.page.getByRole('link', { name: '0123' }).waitFor({ timeout: 20_000 });
   });
 

@@ -9,6 +9,7 @@ import {
   signIn,
   sitDown,
 } from '../../support/browser.ts';
+import { clientOf } from '../../support/client.ts';
 import { issueKeys } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -26,6 +27,8 @@ describeInBrowser('pages that cannot be loaded', () => {
     const scopes = 'read,randomize,audit,manage,unblind';
     ({ key } = await issueKeys(data, { key: ['everybody', '--scope', scopes, '--allow-prediction'] }));
     service = await serveHere(data, TRIALS);
+    const { status } = await clientOf(service.url, key).randomize('Ward', '001', { ward: 'a' });
+    expect(status).toBe(200);
   });
   afterAll(async () => {
     await service?.stop();
@@ -161,15 +164,15 @@ describeInBrowser('pages that cannot be loaded', () => {
     await page.getByRole('link', { name: 'Ward' }).click();
     await withoutFile(page, 'manage');
     await go(page, 'Randomize');
-    await page.getByLabel('Participant id').fill('001');
+    await page.getByLabel('Participant id').fill('002');
     await page.getByText('a', { exact: true }).click();
     await page.getByRole('button', { name: 'Review' }).click();
-    const button = page.getByRole('button', { name: 'Randomize 001 now' });
+    const button = page.getByRole('button', { name: 'Randomize 002 now' });
     await button.waitFor();
     await page.route('**/study_participants**', () => undefined);
     const loads = loadsOf(page);
     await button.click();
-    await page.getByText('Randomizing 001').waitFor();
+    await page.getByText('Randomizing 002').waitFor();
     const asked = serviceAsked(page);
     await go(page, 'Manage');
     await page.getByText('A randomization that you sent has not been answered yet.').waitFor();
