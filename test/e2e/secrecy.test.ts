@@ -7,10 +7,11 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Ask, ask, rawRequest, talk, within } from '../support/client.ts';
+import { command, commandOk } from '../support/command.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { registerPacks } from '../support/pack-lists.ts';
 import { postJson } from '../support/post-json.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../support/service.ts';
+import { issueKeys, type Service, serve, urn } from '../support/service.ts';
 import { damageLastRecord, storedLog } from '../support/stored-log.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../support/trials.ts';
@@ -394,14 +395,14 @@ beforeAll(async () => {
     await registerPacks(data, 'Packed', LISTS);
     await everyRequest(service, 'first');
     await misplacedKeys(service);
-    const listed = JSON.parse(await urnOk(['keys', 'list', '--json', '--data', data])) as {
+    const listed = JSON.parse(await commandOk(['keys', 'list', '--json', '--data', data])) as {
       keyId: string;
       user: string;
     }[];
     const { keyId = '' } = listed.find(({ user }) => user === 'leaver') ?? {};
-    await urnOk(['keys', 'revoke', keyId, '--data', data]);
+    await commandOk(['keys', 'revoke', keyId, '--data', data]);
     await within(1_000, async () => (await as(service, 'leaver', '/study_config')).status === 401);
-    await urnOk(['studies', 'pause', 'Sleep', '--reason', 'a question', '--data', data]);
+    await commandOk(['studies', 'pause', 'Sleep', '--reason', 'a question', '--data', data]);
     await within(1_000, async () => {
       const parameters = { study: 'Sleep', id: 'paused', ...COOK };
       return (
@@ -410,11 +411,11 @@ beforeAll(async () => {
     });
     await everyRequest(service, 'paused');
   });
-  await urnOk(['studies', 'resume', 'Sleep', '--reason', 'answered', '--data', data]);
+  await commandOk(['studies', 'resume', 'Sleep', '--reason', 'answered', '--data', data]);
   const exported = (format: string) => ['export', '--study', 'Sleep', '--format', format, '--data', data];
-  await urnOk(exported('csv'));
+  await commandOk(exported('csv'));
   // The reference has no closed arms.
-  const { code, stderr } = await urn(exported('reference-csv'));
+  const { code, stderr } = await command(exported('reference-csv'));
   expect(code, stderr).toBe(2);
   const changed = STUDIES.replace('[ZZTREATA, ZZTREATB]', '[ZZTREATC, ZZTREATB]').replace(
     'starting_seed: 3',
@@ -698,7 +699,7 @@ describe('which treatment a pack holds', () => {
 
   it.skipIf(python === '').each(['open', 'blinded'])('is in no bundle with content %s', async (content) => {
     const file = join(folder, `${content}.zip`);
-    await urnOk(['bundle', '--study', 'Packed', '--content', content, '--out', file, '--data', data]);
+    await commandOk(['bundle', '--study', 'Packed', '--content', content, '--out', file, '--data', data]);
     // The verifier names the members of every event.
     const texts = [...BundleFiles.unpack(python, file).files]
       .filter(([name]) => name !== 'verify_bundle.py')
