@@ -1,7 +1,8 @@
 /**
  * The program in this process, for tests of what a command does to a log and says about it: all of src/main.ts, from the
  * arguments to the exit code. Starting the program takes a third of a second of processor time; that it starts, and what
- * only a process of its own has, is tested in e2e/cli.
+ * only a process of its own has, is tested in e2e/cli. The log of a service or a relay is not caught here: they run with
+ * service.ts, unless they are refused before it begins.
  */
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';

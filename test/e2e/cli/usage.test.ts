@@ -1,9 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { dirname } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { command } from '../../support/command.ts';
 import { PROGRAM, urn } from '../../support/service.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { TRIALS } from '../../support/trials.ts';
 
+const temporaryFolder = temporaryFolders();
 const COMMANDS = [
   [],
   ['init'],
@@ -133,4 +137,21 @@ describe('urn', () => {
       /Did you mean --port\?[\s\S]*hint: add --help/,
     );
   });
+});
+
+it('a command in the process of the tests says and returns what the program does', async () => {
+  const cwd = temporaryFolder();
+  writeFileSync(join(cwd, 'studies.yaml'), TRIALS);
+  const env = { URN_DATA: join(cwd, 'none'), URN_STUDIES: 'studies.yaml' };
+  for (const args of [
+    [],
+    ['--version'],
+    ['codes', '--help'],
+    ['keys', 'delete'],
+    ['keys', 'list'],
+    ['studies', 'check'],
+    ['serve', '--port', 'x'],
+    ['simulate', '--study', 'Ward', '--participants', '10', '--reps', '100', '--require', 'guess.known < 0'],
+  ])
+    expect(await command(args, { cwd, env })).toEqual(await urn(args, { cwd, env }));
 });
