@@ -5,7 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { canonicalJson, leafHash } from '../../../events/record.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { type Answer, clientOf } from '../../support/client.ts';
-import { issueKeys, type Service, serve, urn, urnOk } from '../../support/service.ts';
+import { command, commandOk } from '../../support/command.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 interface Row {
@@ -96,7 +98,7 @@ let before: Row[];
 beforeAll(async () => {
   writeFileSync(studies, STUDIES);
   keys = await issueKeys(data, { work: ['edc'], audit: ['auditor', '--scope', 'read,audit'] });
-  const first = await serve({ data, args: ['--studies', studies] });
+  const first = await serveHere(data, STUDIES);
   const client = clientOf(first.url, keys.work);
   const streams = new Map<string, string>();
   for (const name of NAMES) {
@@ -180,7 +182,7 @@ describe('altered records', () => {
         ['keys', 'list'],
         ['keys', 'add', 'somebody'],
       ]) {
-        const { code, stdout, stderr } = await urn([...args, '--data', data]);
+        const { code, stdout, stderr } = await command([...args, '--data', data]);
         expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' });
         expect(stderr.split('\n').filter((line) => line.startsWith('urn: '))).toHaveLength(1);
         expect(stderr).toMatch(says);
@@ -188,7 +190,7 @@ describe('altered records', () => {
         expect(stderr).not.toMatch(/^ {4}at /m);
       }
       withDatabase((db) => replace(db, stream, 0, (row) => ({ ...row, record: flipUser(row.record) })));
-      await urnOk(['keys', 'list', '--data', data]);
+      await commandOk(['keys', 'list', '--data', data]);
     },
   );
 });

@@ -21,10 +21,11 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { seededChoices } from '../../support/choices.ts';
-import { commandOk } from '../../support/command.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { Account, post, STUDIES, STUDY_NAMES } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { issueKey, type Surroundings, serve, urn } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const temporaryFolder = temporaryFolders();
@@ -34,15 +35,13 @@ const stopped = join(templates, 'stopped');
 /** The same log later, its service killed: much of it is only in the write-ahead log. */
 const killed = join(templates, 'killed');
 const other = join(templates, 'other');
-const studies = join(templates, 'studies.yaml');
 const choices = seededChoices();
 const account = new Account(choices);
 let key = '';
 
 beforeAll(async () => {
-  writeFileSync(studies, STUDIES);
   key = await issueKey(stopped, 'edc');
-  const service = await serve({ data: stopped, args: ['--studies', studies] });
+  const service = await serveHere(stopped, STUDIES);
   await enrol(service.url, 12);
   await service.stop();
   cpSync(stopped, killed, { recursive: true });
@@ -123,7 +122,7 @@ describe('a data folder that cannot be used is refused:', () => {
   });
 
   it('a port in use', async () => {
-    const first = await serve({ data: copyOf(stopped) });
+    const first = await serveHere(copyOf(stopped));
     const data = copyOf(stopped);
     const before = contents(data);
     const { port } = new URL(first.url);
@@ -174,7 +173,7 @@ describe('a database without part of its write-ahead log', () => {
       rmSync(`${database(data)}-shm`, { force: true });
       // By what it signed last, the log would know that it lost something.
       rmSync(join(data, 'last-checkpoints'), { force: true });
-      const service = await serve({ data, args: ['--studies', studies] });
+      const service = await serveHere(data, STUDIES);
       expect((await enrol(service.url, 3)).map(({ status }) => status)).toEqual([200, 200, 200]);
       await service.stop();
       const check = new LogCheck(data).check();
@@ -202,9 +201,11 @@ async function refused(
   { saysWhoReads = says }: { saysWhoReads?: RegExp } = {},
 ): Promise<void> {
   const before = contents(data);
+  // File modes do not apply to this process if the superuser runs the tests.
+  const run = as.heedsModes ? urn : command;
   const [serving, reading] = await Promise.all([
-    urn(['serve', '--port', '0', '--data', data], as),
-    urn(['keys', 'list', '--data', data], as),
+    run(['serve', '--port', '0', '--data', data], as),
+    run(['keys', 'list', '--data', data], as),
   ]);
   for (const [{ code, stdout, stderr }, expected] of [
     [serving, says],

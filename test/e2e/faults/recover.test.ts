@@ -9,7 +9,7 @@ import { LogCheck } from '../../support/log-check.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { verifyOurselves } from '../../support/own-verifier.ts';
 import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
-import { serveHere } from '../../support/service-here.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 import { runVerifier } from '../../support/verifier.ts';
@@ -18,7 +18,7 @@ const python = requiredPython('numpy, cryptography');
 const newFolder = temporaryFolders();
 let data: string;
 let keys: Record<'user' | 'audit', string>;
-let service: Service;
+let service: Service | ServiceHere;
 /** Receipts by participant, as a site keeps them. */
 let receipts: Map<string, string>;
 
@@ -29,7 +29,7 @@ const restore = (name = 'backup') => {
   copyFileSync(file(name), file('urn.sqlite'));
 };
 const start = async () => {
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
 };
 async function randomize(id: string, study = 'Sleep', { url }: { url: string } = service) {
   const levels = study === 'Sleep' ? COOK : { ward: 'a' };
@@ -72,7 +72,7 @@ async function beginLog(): Promise<void> {
   keys = await issueKeys(data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
   writeFileSync(file('verifier-key'), (await commandOk(['signing-key', 'show', '--data', data])).trim());
 }
-afterEach(() => service?.kill());
+afterEach(() => service?.stop());
 
 describe('a log that lost its newest allocations', () => {
   let before: string[];
@@ -270,7 +270,7 @@ describe('urn recover', () => {
   });
 
   it('registers a study again that was lost completely, and does not repeat its draws', async () => {
-    service = await serve({ data });
+    service = await serveHere(data);
     await service.stop();
     backUp();
     await start();
@@ -288,7 +288,8 @@ describe('urn recover', () => {
   });
 
   it('refuses at once while a service has the log open, and declares nothing', async () => {
-    await start();
+    const other = await serve({ data, studies: TRIALS });
+    service = { ...other, stop: other.kill };
     expect((await randomize('a')).status).toBe(200);
     const refused = await recover('--unproven');
     expect([refused.code, refused.stderr]).toEqual([
@@ -297,7 +298,7 @@ describe('urn recover', () => {
     ]);
     expect((await recover('--unproven', '--dry-run')).stdout).toContain('would be declared');
     expect((await randomize('b')).status).toBe(200);
-    await service.kill();
+    await other.kill();
     // What a killed process left blocks nobody, and is not lost.
     expect((await recover('--unproven')).stdout).toMatch(/^study-\S+ +3 +\d/m);
     await run('c');

@@ -4,19 +4,20 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { ask, clientOf } from '../../support/client.ts';
-import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { issueKeys, urn } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
 let data: string;
 let key: string;
-let service: Service;
+let service: ServiceHere;
 
 const file = (name: string) => join(data, name);
 const randomize = (id: string) => clientOf(service.url, key).randomize('Sleep', id, COOK);
 const start = async () => {
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
 };
 
 beforeEach(async () => {
@@ -29,7 +30,7 @@ beforeEach(async () => {
   await start();
   expect((await randomize('b')).status).toBe(200);
 });
-afterEach(() => service.kill());
+afterEach(() => service.stop());
 
 const ways: Record<string, { take: () => unknown; says: string; startsAgain: boolean }> = {
   'an older copy is moved into its place': {

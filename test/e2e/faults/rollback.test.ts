@@ -5,15 +5,15 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
-import { serveHere } from '../../support/service-here.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
 let data: string;
 let keys: Record<'user' | 'audit', string>;
-let service: Service;
+let service: Service | ServiceHere;
 
 const file = (name: string) => join(data, name);
 const backUp = () => copyFileSync(file('urn.sqlite'), file('backup'));
@@ -22,7 +22,7 @@ const restore = () => {
   copyFileSync(file('backup'), file('urn.sqlite'));
 };
 const start = async () => {
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
 };
 const randomize = (id: string, { url }: { url: string } = service) =>
   clientOf(url, keys.user).randomize('Sleep', id, COOK);
@@ -44,7 +44,7 @@ async function beginLog(): Promise<void> {
   keys = await issueKeys(data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
 }
 beforeEach(beginLog);
-afterEach(() => service?.kill());
+afterEach(() => service?.stop());
 
 describe('a restored backup that is older than what was signed', () => {
   let restored: string;
@@ -131,7 +131,7 @@ describe('a restored backup that is older than what was signed', () => {
 });
 
 it('a database that lost a whole study does not register it again', async () => {
-  service = await serve({ data });
+  service = await serveHere(data);
   await service.stop();
   backUp();
   await run('a');
@@ -157,7 +157,7 @@ describe('a store that was emptied', () => {
       ['serve', '--port', '0'],
       ['keys', 'add', 'nurse'],
     ]) {
-      const { code, stderr } = await urn([...args, '--data', data, '--signing-key', key]);
+      const { code, stderr } = await command([...args, '--data', data, '--signing-key', key]);
       expect([args, code, stderr]).toEqual([
         args,
         2,
@@ -172,7 +172,6 @@ it('a missing data folder is created for the note of what was last signed, which
   const store = file('elsewhere.sqlite');
   const key = file('key');
   const folder = join(newFolder(), 'not', 'there');
-  const args = ['--data', folder, '--store', `sqlite:${store}`, '--signing-key', key];
   await commandOk([
     'keys',
     'add',
@@ -184,7 +183,7 @@ it('a missing data folder is created for the note of what was last signed, which
     '--signing-key',
     key,
   ]);
-  service = await serve({ data: folder, args: args.slice(2) });
+  service = await serveHere(folder, '', { store: `sqlite:${store}`, signingKey: key });
   await expect.poll(() => existsSync(join(folder, 'last-checkpoints'))).toBe(true);
   expect(statSync(folder).mode & 0o777).toBe(0o700);
   await service.stop();
@@ -209,7 +208,8 @@ it('a different history of the same length is distinguished from what was signed
 
 describe('the note of what was last signed', () => {
   it('is written for its owner alone, within a second, and survives a kill', async () => {
-    await start();
+    const killed = await serve({ data, studies: TRIALS });
+    service = { ...killed, stop: killed.kill };
     expect((await randomize('a')).status).toBe(200);
     const sizes = () =>
       [...readFileSync(file('last-checkpoints'), 'utf8').matchAll(/^urn\/(\w+)\S*\n(\d+)\n/gm)].map(
@@ -218,7 +218,7 @@ describe('the note of what was last signed', () => {
     await expect.poll(sizes, { timeout: 5000 }).toContain('study 2');
     expect(sizes()).toEqual(expect.arrayContaining(['log 1', 'access 2']));
     expect(statSync(file('last-checkpoints')).mode & 0o777).toBe(0o600);
-    await service.kill();
+    await killed.kill();
     await start();
     expect((await randomize('b')).status).toBe(200);
   });
@@ -242,7 +242,7 @@ describe('the note of what was last signed', () => {
     await run('b');
     expect(existsSync(file('last-checkpoints'))).toBe(true);
     writeFileSync(file('last-checkpoints'), 'urn/log\n1\n');
-    const { code, stderr } = await urn(['serve', '--data', data, '--port', '0']);
+    const { code, stderr } = await command(['serve', '--data', data, '--port', '0']);
     expect([code, stderr]).toEqual([2, expect.stringMatching(/last-checkpoints.*cannot be used/)]);
   });
 });

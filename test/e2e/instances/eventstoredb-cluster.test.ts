@@ -6,10 +6,14 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { clientOf, within } from '../../support/client.ts';
 import { TestCluster } from '../../support/eventstoredb/cluster.ts';
-import { eventStoreDbLogs, expectVerified, listOf } from '../../support/eventstoredb/instances.ts';
+import {
+  eventStoreDbLogs,
+  expectVerified,
+  listOf,
+  type Served,
+} from '../../support/eventstoredb/instances.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { Account, isConnectionError, STUDY_NAMES, startClients } from '../../support/load.ts';
-import type { Service } from '../../support/service.ts';
 
 const FOLLOWED_AT_LAST_MS = 30_000;
 /** The aim is eight seconds; the rest is for a machine that is busy with other tests. */
@@ -23,7 +27,7 @@ afterEach(async () => {
 });
 
 /** Lines of the service's log that must not come from an election. */
-function expectNoAlarm(service: Service): void {
+function expectNoAlarm(service: Served): void {
   expect(service.output.stderr).not.toMatch(
     /hint: stop all instances|has lost records|cannot be read any further/,
   );
@@ -72,7 +76,7 @@ describe('services on a cluster', () => {
     opened.push(cluster);
     const log = begin(cluster.connectionString());
     const keys = await log.keysOf();
-    const service = await log.start('a');
+    const service = await log.startHere('a');
     const enrol = (id: string) => clientOf(service.url, keys.work).randomize('One', id, { sex: 'F' });
     expect((await enrol('1')).status).toBe(200);
     const began = performance.now();
@@ -96,7 +100,7 @@ async function signed() {
   const log = begin(server.connectionString());
   const keys = await log.keysOf();
   const service = await log.start('a');
-  const enrol = (of: Service, study: string, id: string) =>
+  const enrol = (of: Served, study: string, id: string) =>
     clientOf(of.url, keys.work).randomize(
       study,
       id,
@@ -145,7 +149,7 @@ describe('a service whose store knows less than it did', () => {
     );
     expect(service.output.stderr.match(/has lost records/g)).toHaveLength(1);
     await service.kill();
-    const again = await log.start('a');
+    const again = await log.startHere('a');
     expect((await enrol(again, 'Two', '9')).status).toBe(503);
     expect(again.output.stderr).toContain('this log takes no participants');
   });

@@ -13,10 +13,10 @@ import {
   type EventStoreDbLog,
   eventStoreDbLogs,
   expectVerified,
+  type Served,
 } from '../../support/eventstoredb/instances.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { givenServer } from '../../support/eventstoredb/target.ts';
-import type { Service } from '../../support/service.ts';
 import { readAll } from '../../support/store-contract.ts';
 
 const SEEN_WITHIN_MS = 15_000;
@@ -40,9 +40,9 @@ const ADMINISTRATOR = {
 async function running(store: string) {
   const log = begin(store);
   const keys = await log.keysOf();
-  const service = await log.start('a');
-  const at = (of: Service) => clientOf(of.url, keys.work);
-  const enrol = (of: Service, study: string, id: string) => at(of).randomize(study, id, LEVELS[study] ?? {});
+  const service = await log.startHere('a');
+  const at = (of: Served) => clientOf(of.url, keys.work);
+  const enrol = (of: Served, study: string, id: string) => at(of).randomize(study, id, LEVELS[study] ?? {});
   for (const study of Object.keys(LEVELS)) expect((await enrol(service, study, '1')).status).toBe(200);
   const one = `${log.prefix}.${await streamOfOne(log)}`;
   return { log, service, enrol, at, one };
@@ -66,7 +66,7 @@ async function streamOfOne({ store, prefix }: EventStoreDbLog): Promise<string> 
   }
 }
 
-const lines = ({ output }: Service, text: string) =>
+const lines = ({ output }: Served, text: string) =>
   output.stderr.split('\n').filter((line) => line.includes(text));
 
 const states = async (log: EventStoreDbLog) =>
@@ -89,7 +89,7 @@ describe('a study whose stream was permanently deleted in EventStoreDB', () => {
     expect(service.output.stderr).not.toContain('9223372036854');
     await service.stop();
 
-    const again = await log.start('a');
+    const again = await log.startHere('a');
     expect((await at(again).list('One')).status).toBe(503);
     expect((await enrol(again, 'Two', '3')).status).toBe(200);
     expect((await at(again).list('Two')).results).toHaveLength(3);
@@ -103,7 +103,7 @@ describe('a study whose stream was permanently deleted in EventStoreDB', () => {
     await service.stop();
     server.log.tombstone(one);
     server.log.scavenge();
-    const again = await log.start('a');
+    const again = await log.startHere('a');
     expect((await enrol(again, 'One', '2')).status).toBe(503);
     expect((await enrol(again, 'Two', '2')).status).toBe(200);
     expect(lines(again, 'study registered')).toEqual([]);
@@ -116,7 +116,7 @@ describe('a study whose records a scavenge has removed', () => {
     await service.stop();
     server.log.setMetadata(one, { $maxCount: 1 });
     server.log.scavenge();
-    const again = await log.start('a');
+    const again = await log.startHere('a');
     expect(again.output.stderr).toMatch(
       /records of study-\S+ are missing in EventStoreDB, from revision 0 to 0/,
     );
@@ -145,7 +145,7 @@ describe('a missing stream that does not belong to a study', () => {
     await service.stop();
     server.log.tombstone(`${log.prefix}.operations`);
     server.log.scavenge();
-    const again = await log.start('a');
+    const again = await log.startHere('a');
     for (const study of Object.keys(LEVELS)) expect((await enrol(again, study, '2')).status).toBe(200);
     expect(again.output.stderr).toMatch(/operations was deleted in EventStoreDB/);
   });
@@ -154,7 +154,7 @@ describe('a missing stream that does not belong to a study', () => {
     const { log, service, enrol } = await running(there);
     await streams.tombstone(`${log.prefix}.${name}`);
     await within(SEEN_WITHIN_MS, async () => (await enrol(service, 'Two', '2')).status === 503);
-    await service.kill();
+    await service.stop();
     const again = log.tryToStart('a');
     expect(await again.exited).toBe(2);
     expect(again.output.stderr).toMatch(
@@ -187,7 +187,7 @@ describe('a stream whose records EventStoreDB is configured to remove', () => {
     expect(await states(log)).toEqual({ One: 'endangered', Two: 'open', Three: 'open' });
     await service.stop();
 
-    const again = await log.start('a');
+    const again = await log.startHere('a');
     const [line = '', ...more] = lines(again, 'are in danger');
     expect([line, more]).toEqual([expect.stringMatching(why), []]);
     expect((await enrol(again, 'One', '2')).status).toBe(503);

@@ -9,12 +9,17 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { eventStoreDbLogs, expectVerified, listOf } from '../../support/eventstoredb/instances.ts';
+import {
+  eventStoreDbLogs,
+  expectVerified,
+  listOf,
+  type Served,
+} from '../../support/eventstoredb/instances.ts';
 import { type ServerEvent, ServerLog } from '../../support/eventstoredb/log.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { eventStoreDb } from '../../support/eventstoredb/target.ts';
 import { Account, isConnectionError, STUDY_NAMES, startClients } from '../../support/load.ts';
-import { launch, type Service } from '../../support/service.ts';
+import { launch } from '../../support/service.ts';
 
 /** How soon an instance shows what another one wrote, in ms. Single times may be longer on a machine that is busy. */
 const FOLLOWED_WITHIN_MS = 1000;
@@ -44,7 +49,7 @@ describe('services on one EventStoreDB', () => {
 
   it('are refused with another signing key, and told what to do', async () => {
     const log = newLog();
-    await log.start('a');
+    await log.startHere('a');
     const elsewhere = ['--store', log.store, '--stream-prefix', log.prefix];
     const other = launch({ data: log.data('b'), args: elsewhere });
     expect(await other.exited).toBe(2);
@@ -78,10 +83,10 @@ describe('services on one EventStoreDB', () => {
   it('follow each other’s participants, keys and pauses, and at once with urn.min_revision', async () => {
     const log = newLog();
     const keys = await log.keysOf();
-    const [a, b] = await Promise.all([log.start('a'), log.start('b')]);
+    const [a, b] = await Promise.all([log.start('a'), log.startHere('b')]);
     const tookMs: number[] = [];
     const soon = async (isSo: () => Promise<boolean>) => tookMs.push(await within(FOLLOWED_AT_LAST_MS, isSo));
-    const at = ({ url }: Service) => clientOf(url, keys.work);
+    const at = ({ url }: Served) => clientOf(url, keys.work);
 
     const written = await at(a).randomize('One', '1', { sex: 'F' });
     const revision = written.headers.get('urn-revision') ?? '';
@@ -92,7 +97,7 @@ describe('services on one EventStoreDB', () => {
 
     const key = (await log.cli('keys', 'add', 'visitor')).trimEnd();
     const keyId = /^(\S+).*visitor/m.exec(await log.cli('keys', 'list'))?.[1] ?? '';
-    const status = (service: Service) => async () =>
+    const status = (service: Served) => async () =>
       (await ask(service.url, '/study_config', { key, parameters: { study: 'One' } })).status;
     for (const service of [a, b]) await soon(async () => (await status(service)()) === 200);
     await log.cli('keys', 'revoke', keyId);
@@ -117,7 +122,7 @@ describe('services on one EventStoreDB', () => {
   it('support every command that reads a log: list, show, explain, bundle, operations', async () => {
     const log = newLog();
     const keys = await log.keysOf();
-    const service = await log.start('a');
+    const service = await log.startHere('a');
     const { results } = await clientOf(service.url, keys.work).randomize('One', '1', { sex: 'F' });
     await service.stop();
     expect(await log.cli('studies', 'list')).toContain('One');
@@ -197,7 +202,7 @@ describe('services on a server that fails', () => {
     await own.stop();
     const restored = await new EventStoreDbServer({ log: logOf(backup), port: own.port }).start();
     try {
-      const again = await log.start('a');
+      const again = await log.startHere('a');
       expect((await clientOf(again.url, keys.work).randomize('One', '3', { sex: 'F' })).status).toBe(503);
       await again.stop();
       const recover = (...args: string[]) =>
@@ -206,7 +211,7 @@ describe('services on a server that fails', () => {
       expect(careful.code).toBe(2);
       expect(careful.stderr).toContain('--stopped');
       expect((await recover('--stopped')).stdout).toMatch(/study-\S+ +2 +3 +at least 1 +One/);
-      const after = await log.start('a');
+      const after = await log.startHere('a');
       expect((await clientOf(after.url, keys.work).randomize('One', '3', { sex: 'F' })).status).toBe(200);
       await after.stop();
       await expectVerified(log);
