@@ -90,6 +90,7 @@ interface GrantOptions {
   readonly scope: string;
   readonly study?: string[];
   readonly where?: string[];
+  readonly expires?: string;
   readonly allowPrediction?: boolean;
 }
 
@@ -101,12 +102,13 @@ async function grantOf(args: readonly string[]): Promise<Grant> {
   });
   await command.parseAsync(args, { from: 'user' });
   if (parsed === undefined) throw new Error(`not arguments of urn keys add: ${args.join(' ')}`);
-  const [user, { scope, study, where, allowPrediction }] = parsed;
+  const [user, { scope, study, where, expires, allowPrediction }] = parsed;
   return {
     user,
     scopes: scope.split(',') as Grant['scopes'],
     studies: study,
     where: where && limitsOf(where),
+    expiresAt: expires && new Date(expires).toISOString(),
     allowPrediction,
   };
 }

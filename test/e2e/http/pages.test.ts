@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 import { TRIALS } from '../../support/trials.ts';
 
 let service: ServiceHere;
@@ -9,7 +9,7 @@ let service: ServiceHere;
 let script: string;
 
 beforeAll(async () => {
-  service = await serveHere('', TRIALS, { store: 'memory:' });
+  ({ service } = await serveInMemory(TRIALS, {}));
   const { body } = await get('/');
   [script = ''] = /\/assets\/index-[\w-]+\.js/.exec(body.toString()) ?? [];
 });

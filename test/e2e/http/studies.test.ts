@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { postJson } from '../../support/post-json.ts';
 import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { recordsOf, type ServiceHere, serveHere, serveInMemory } from '../../support/service-here.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -19,7 +19,6 @@ const OF_COOK = ['--where', `local_site=${COOK.local_site}`, '--force'];
 const NOBODY = { enrolled: 0, voided: 0, filled: 0 };
 
 describe('the studies of a key', () => {
-  const data = newFolder();
   let service: ServiceHere;
   let keys: Record<'edc' | 'manager' | 'desk' | 'cook' | 'blinded' | 'ward' | 'other', string>;
 
@@ -28,7 +27,7 @@ describe('the studies of a key', () => {
     (await studies(key)).results.find(({ study }: { study: string }) => study === 'Sleep');
 
   beforeAll(async () => {
-    keys = await issueKeys(data, {
+    ({ service, keys } = await serveInMemory(STUDIES, {
       edc: ['edc', '--scope', 'randomize,read'],
       manager: ['manager', '--scope', 'correct,read,manage'],
       desk: ['desk', '--scope', 'unblind'],
@@ -36,8 +35,7 @@ describe('the studies of a key', () => {
       blinded: ['monitor', '--scope', 'blinded'],
       ward: ['ward', '--scope', 'read', '--study', 'Ward', '--study', 'Exact', '--force'],
       other: ['other', '--scope', 'read', '--study', 'Dream', '--force'],
-    });
-    service = await serveHere(data, STUDIES);
+    }));
   });
   afterAll(() => service.stop());
 
@@ -64,7 +62,7 @@ describe('the studies of a key', () => {
       expect((await randomize('Sleep', id, levels)).status).toBe(200);
     const voided = { cause: 'never-enrolled', analysis: 'exclude', note: 'left' };
     await postJson(service.url, '/voids', keys.manager, { study: 'Sleep', id: '2', ...voided });
-    const [, second, third] = storedLog(data).flatMap(({ record }) =>
+    const [, second, third] = (await recordsOf(service)).flatMap(({ record }) =>
       record.type === 'ParticipantRandomized' ? [record.at] : [],
     );
     const { enrolled } = (
@@ -91,7 +89,9 @@ describe('the studies of a key', () => {
   it('say why a study is not open, and since when', async () => {
     const pause = { study: 'Ward', action: 'pause', reason: 'DSMB meeting' };
     expect((await postJson(service.url, '/study_state', keys.manager, pause)).status).toBe(200);
-    const [at] = storedLog(data).flatMap(({ record }) => (record.type === 'StudyPaused' ? [record.at] : []));
+    const [at] = (await recordsOf(service)).flatMap(({ record }) =>
+      record.type === 'StudyPaused' ? [record.at] : [],
+    );
     const [ward] = (await studies(keys.ward)).results;
     expect(ward).toMatchObject({ state: 'paused', reason: 'DSMB meeting', since: at });
   });
