@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import { describeInBrowser, expectAccessible, picture, sitDown } from '../../support/browser.ts';
+import { command } from '../../support/command.ts';
 import { urn } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -91,7 +92,7 @@ describeInBrowser('the page of urn simulate', () => {
     writeFileSync(join(folder, 'studies.yaml'), STUDIES);
     const [, line = ''] = /<code>urn (simulate .*?)<\/code>/.exec(html) ?? [];
     const against = [...line.matchAll(/--against (\S+)/g)].flatMap(([, one = '']) => ['--against', one]);
-    await urn(
+    await command(
       [
         ...['simulate', '--reps', '300', '--site-factor', 'site', '--at', '20', '--html', again],
         ...[...against, '--require', 'guess.known < 0.6', '--threads', '1'],
