@@ -1,5 +1,5 @@
 /** Measures a study with packs: choosing one among thousands, and whom many waiting requests of such a study delay. */
-import type { StudyCommand } from '../src/study/commands.ts';
+import type { CommandOf } from '../src/acts/command.ts';
 import { studyDecider, tryOut } from '../src/study/decide.ts';
 import type { StudyState } from '../src/study/state.ts';
 import { startAsking, timed } from './asking.ts';
@@ -26,9 +26,10 @@ const DECISIONS = 50;
 
 function decidingFigures({ free, rounds }: PacksPlan): Figure[] {
   const state = stocked(free);
-  const replacement: StudyCommand = {
-    ...{ type: 'replace-code', user: 'bench', participantId: 'first', cause: 'damaged', isSupply: false },
-    code: state.status === 'unregistered' ? '' : (state.enrolled.get('first')?.pack?.code ?? ''),
+  const code = state.status === 'unregistered' ? '' : (state.participants.get('first')?.pack?.code ?? '');
+  const replacement: CommandOf<'CodeReplaced'> = {
+    ...{ type: 'act', act: 'CodeReplaced', asked: { participantId: 'first', code, cause: 'damaged' } },
+    ...{ by: { user: 'bench' }, askedAt: new Date().toISOString() },
   };
   const kinds = {
     'decide and fold a randomization': (n: number) =>

@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Scope } from '../events/access.ts';
 import type { Actor } from '../events/record.ts';
+import { MAX_CODES } from '../src/model/packs.ts';
 import { type LogSettings, type OpenLog, openLog } from '../src/open/open-log.ts';
-import { MAX_CODES } from '../src/study/packs.ts';
 import { randomLevels, STUDY } from './study.ts';
 
 const CLI: Actor = { cli: true, user: 'bench' };
@@ -56,7 +56,7 @@ export async function addPacks(settings: LogSettings, number: number): Promise<v
     for (let list = 1; packs.length > 0; list++) {
       const entries = packs.splice(0, MAX_CODES);
       const command = {
-        type: 'register-codes',
+        type: 'register-packs',
         list,
         key: randomBytes(16).toString('hex'),
         entries,

@@ -9,14 +9,9 @@
  */
 import { type AccessFact, ApiKeyIssued, ApiKeyIssued1, ApiKeyRevoked } from './access.ts';
 import { StudyAmended } from './amendment.ts';
-import { AllocationRevealed, UnblindingReported } from './code-break.ts';
-import { CodeReplaced, CodesRegistered, CodesWithdrawn } from './codes.ts';
-import {
-  AllocationReinstated,
-  AllocationVoided,
-  LevelsCorrected,
-  ParticipantIdCorrected,
-} from './corrections.ts';
+import { CODE_BREAKS } from './code-break.ts';
+import { CODES } from './codes.ts';
+import { CORRECTIONS } from './corrections.ts';
 import type { EventDefinition, FactOf, StreamKind } from './define.ts';
 import { AllocationForced } from './forced.ts';
 import { HistoryImportEnded, HistoryImported, ParticipantImported } from './import.ts';
@@ -40,38 +35,26 @@ import {
   StudyRegistered,
   StudyRegistered1,
 } from './study.ts';
-import {
-  StudyClosed,
-  StudyPaused,
-  StudyPaused1,
-  StudyReopened,
-  StudyResumed,
-  StudyResumed1,
-} from './study-state.ts';
+import { EARLIER_STATES, STATES } from './study-state.ts';
+
+/** Of a study, in the latest version. An event that is added to one of these lists needs no other mention here. */
+const STUDY_EVENTS = [
+  StudyRegistered,
+  ParticipantRandomized,
+  ...STATES,
+  StudyAmended,
+  ...CORRECTIONS,
+  AllocationForced,
+  ...CODES,
+  ...CODE_BREAKS,
+  HistoryImported,
+  ParticipantImported,
+  HistoryImportEnded,
+  StudyRecovered,
+] as const;
 
 /** In the latest version. */
-export type StudyFact =
-  | FactOf<typeof StudyRegistered>
-  | FactOf<typeof ParticipantRandomized>
-  | FactOf<typeof StudyPaused>
-  | FactOf<typeof StudyResumed>
-  | FactOf<typeof StudyClosed>
-  | FactOf<typeof StudyReopened>
-  | FactOf<typeof StudyAmended>
-  | FactOf<typeof LevelsCorrected>
-  | FactOf<typeof AllocationVoided>
-  | FactOf<typeof AllocationReinstated>
-  | FactOf<typeof ParticipantIdCorrected>
-  | FactOf<typeof AllocationForced>
-  | FactOf<typeof CodesRegistered>
-  | FactOf<typeof CodeReplaced>
-  | FactOf<typeof CodesWithdrawn>
-  | FactOf<typeof AllocationRevealed>
-  | FactOf<typeof UnblindingReported>
-  | FactOf<typeof HistoryImported>
-  | FactOf<typeof ParticipantImported>
-  | FactOf<typeof HistoryImportEnded>
-  | FactOf<typeof StudyRecovered>;
+export type StudyFact = FactOf<(typeof STUDY_EVENTS)[number]>;
 
 export type Fact = LogFact | MoveFact | AccessFact | StudyFact | OperationsFact;
 
@@ -150,30 +133,9 @@ const DEFINITIONS: readonly EventDefinition[] = [
   ApiKeyIssued,
   ApiKeyRevoked,
   StudyRegistered1,
-  StudyRegistered,
   ParticipantRandomized1,
-  ParticipantRandomized,
-  StudyPaused1,
-  StudyPaused,
-  StudyResumed1,
-  StudyResumed,
-  StudyClosed,
-  StudyReopened,
-  StudyAmended,
-  LevelsCorrected,
-  AllocationVoided,
-  AllocationReinstated,
-  ParticipantIdCorrected,
-  AllocationForced,
-  CodesRegistered,
-  CodeReplaced,
-  CodesWithdrawn,
-  AllocationRevealed,
-  UnblindingReported,
-  HistoryImported,
-  ParticipantImported,
-  HistoryImportEnded,
-  StudyRecovered,
+  ...EARLIER_STATES,
+  ...STUDY_EVENTS,
   ServiceStarted,
   ServiceStopped,
   RequestRefused1,

@@ -53,3 +53,6 @@ export const UnblindingReported = defineEvent('UnblindingReported', 1, {
   sections: grounds,
   optionalSections: request,
 });
+
+/** In the latest version, for the catalogue. */
+export const CODE_BREAKS = [AllocationRevealed, UnblindingReported] as const;

@@ -49,3 +49,6 @@ export const CodesWithdrawn = defineEvent('CodesWithdrawn', 1, {
   sections: { withdrawn: { codes: z.array(PackCode).min(1), reason: FreeText } },
   optionalSections: request,
 });
+
+/** In the latest version, for the catalogue. */
+export const CODES = [CodesRegistered, CodeReplaced, CodesWithdrawn] as const;

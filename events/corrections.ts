@@ -70,3 +70,11 @@ export const ParticipantIdCorrected = defineEvent('ParticipantIdCorrected', 1, {
   sections: {},
   optionalSections: request,
 });
+
+/** In the latest version, for the catalogue. */
+export const CORRECTIONS = [
+  LevelsCorrected,
+  AllocationVoided,
+  AllocationReinstated,
+  ParticipantIdCorrected,
+] as const;

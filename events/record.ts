@@ -15,6 +15,7 @@ import { configure } from 'safe-stable-stringify';
 import { z } from 'zod';
 import { type Catalogue, type Fact, catalogue as knownEvents, streamKind } from './catalogue.ts';
 import { type EventDefinition, mayStandIn } from './define.ts';
+import { RecordError, type RecordFault } from './record-error.ts';
 import { RecordPatterns } from './record-pattern.ts';
 import { sha256 } from './sha256.ts';
 
@@ -56,18 +57,6 @@ export interface RecordBytes {
   readonly sealed: Uint8Array;
   /** 32 bytes. */
   readonly leaf: Uint8Array;
-}
-
-export type RecordFault = 'unknown-type' | 'malformed' | 'leaf-mismatch' | 'seal-mismatch' | 'misplaced';
-
-/** A stored record is not what it claims to be. The message never quotes the record's contents. */
-export class RecordError extends Error {
-  override readonly name = 'RecordError';
-  readonly fault: RecordFault;
-  constructor(fault: RecordFault, where: string, why: string) {
-    super(`${where}: ${why}`);
-    this.fault = fault;
-  }
 }
 
 const RecordSchema = z.strictObject({

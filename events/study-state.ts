@@ -40,3 +40,7 @@ export const StudyReopened = defineEvent('StudyReopened', 1, {
   }),
   optionalSections: request,
 });
+
+/** In the latest version, for the catalogue. */
+export const STATES = [StudyPaused, StudyResumed, StudyClosed, StudyReopened] as const;
+export const EARLIER_STATES = [StudyPaused1, StudyResumed1] as const;

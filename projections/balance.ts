@@ -53,6 +53,10 @@ export class Balance {
     this.#count(participant, 1);
   }
 
+  remove(participant: Placed): void {
+    this.#count(participant, -1);
+  }
+
   replace(before: Placed, after: Placed): void {
     this.#count(before, -1);
     this.#count(after, 1);
@@ -66,7 +70,8 @@ export class Balance {
   }
 
   #count(participant: Placed, by: number): void {
-    const arm = this.#arms.get(participant.treatment) ?? -1;
+    const arm = this.#arms.get(participant.treatment);
+    if (arm === undefined) return;
     this.#randomized.add(currentLevels(participant), arm, by);
     const counted = countedLevels(participant, this.#shape);
     if (counted) this.#counted.add(counted, arm, by);

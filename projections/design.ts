@@ -3,10 +3,8 @@
  * names no participant and no count.
  */
 import type { Amendment, DesignChange } from '../events/amendment.ts';
-import type { PartialEvent } from '../events/record.ts';
 import type { Limits, Policies, StudyConfiguration } from '../events/study.ts';
 import type { Protocol } from '../events/text.ts';
-import type { Projection } from './projection.ts';
 
 /** Which level the urns count after a correction, if the registration does not say. This default never changes. */
 export function defaultLevelCounts(
@@ -68,33 +66,6 @@ export interface Design {
     readonly forcedCounts: 'counted' | 'not-counted';
   };
   readonly protocol: Protocol | undefined;
-}
-
-export const design: Projection<Design | undefined> = {
-  name: 'design',
-  stream: 'study',
-  initial: () => undefined,
-  apply: designAfter,
-};
-
-/** Every design that the study has had, in order. The last one is in force. */
-export const designs: Projection<readonly Design[]> = {
-  name: 'designs',
-  stream: 'study',
-  initial: () => [],
-  apply(before, event) {
-    const last = before.at(-1);
-    const after = designAfter(last, event);
-    return after === undefined || after === last ? before : [...before, after];
-  },
-};
-
-/** Every other event leaves the design as it is: the same object. */
-export function designAfter(before: Design | undefined, event: PartialEvent): Design | undefined {
-  if (event.type === 'StudyRegistered') return registeredDesign(event.data.configuration);
-  if (event.type === 'StudyAmended') return before && amendedDesign(before, event.data, event.revision);
-  if (event.type !== 'StudyReopened' || !event.data.protocol || !before) return before;
-  return { ...before, protocol: event.data.protocol };
 }
 
 export function registeredDesign(configuration: StudyConfiguration): Design {

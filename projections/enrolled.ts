@@ -53,23 +53,6 @@ export interface Voided {
   readonly duplicateOf: string | undefined;
 }
 
-export const CORRECTIONS = [
-  'LevelsCorrected',
-  'AllocationVoided',
-  'AllocationReinstated',
-  'ParticipantIdCorrected',
-] as const;
-type CorrectionType = (typeof CORRECTIONS)[number];
-export type CorrectionEvent = Extract<PartialEvent, { type: CorrectionType }>;
-/** With all its sections. */
-export type WholeCorrection = Extract<LogEvent, { type: CorrectionType }>;
-
-export function isCorrection<E extends { readonly type: string }>(
-  event: E,
-): event is Extract<E, { type: CorrectionType }> {
-  return CORRECTIONS.some((type) => type === event.type);
-}
-
 export const ENROLMENTS = ['ParticipantRandomized', 'ParticipantImported', 'AllocationForced'] as const;
 type EnrolmentType = (typeof ENROLMENTS)[number];
 /** An event by which somebody becomes a participant. */
@@ -81,26 +64,6 @@ export function isEnrolment<E extends { readonly type: string }>(
   event: E,
 ): event is Extract<E, { type: EnrolmentType }> {
   return ENROLMENTS.some((type) => type === event.type);
-}
-
-/** The participant as the event says. */
-export function enrolledBy(event: EnrolmentEvent, factors: Design['factors']): Enrolled {
-  const { type, data, revision } = event;
-  const enrolled = {
-    participantId: data.participantId,
-    levels: levelsByFactor(data.levels, factors),
-    revision,
-  };
-  // Every randomization comes here several times, and a conditional spread costs more than all the rest.
-  const code = packOf(event);
-  const treatment = event.sections.allocation?.treatment;
-  const given = code === undefined ? enrolled : { ...enrolled, pack: { code, treatment, replacements: 0 } };
-  return type === 'AllocationForced' ? { ...given, forced: { isCounted: data.counted } } : given;
-}
-
-/** The code of the pack that a participant got at the enrolment. */
-function packOf({ type, data }: EnrolmentEvent): string | undefined {
-  return type === 'ParticipantImported' ? undefined : data.code;
 }
 
 /** The participant with another pack. */
@@ -116,44 +79,15 @@ export function levelsByFactor(named: readonly Level[], factors: Design['factors
   return factors.map(({ name }) => named.find(({ factor }) => factor === name)?.level ?? NONE);
 }
 
-/** The participant after a correction. It must be possible: this only applies it. */
-export function correctedBy<P extends Enrolled>(
-  participant: P,
-  event: Pick<CorrectionEvent, 'type' | 'data'> & { readonly revision: number },
-  factors: Design['factors'],
-): P {
-  const { participantId: id, levels } = participant;
-  const before = participant.corrected ?? { id, levels, countedLevels: levels };
-  return {
-    ...participant,
-    corrected: { ...before, ...difference(before, event as CorrectionEvent, factors) },
-  };
+/** The participant with something corrected. */
+export function corrected<P extends Enrolled>(participant: P, change: Partial<Corrected>): P {
+  const before = participant.corrected ?? asEnrolled(participant);
+  return { ...participant, corrected: { ...before, ...change } };
 }
 
-function difference(
-  before: Corrected,
-  event: CorrectionEvent,
-  factors: Design['factors'],
-): Partial<Corrected> {
-  switch (event.type) {
-    case 'LevelsCorrected': {
-      const { changes, counts } = event.data;
-      const changed = (levels: readonly string[]) =>
-        levels.map((level, i) => changes.find(({ factor }) => factor === factors[i]?.name)?.to ?? level);
-      const levels = changed(before.levels);
-      return counts === 'as-corrected'
-        ? { levels, countedLevels: changed(before.countedLevels) }
-        : { levels };
-    }
-    case 'AllocationVoided': {
-      const { cause, counts, duplicateOf } = event.data;
-      return { voided: { revision: event.revision, cause, isRemoved: counts === 'removed', duplicateOf } };
-    }
-    case 'AllocationReinstated':
-      return { voided: undefined };
-    case 'ParticipantIdCorrected':
-      return { id: event.data.to };
-  }
+/** As nobody has corrected it. */
+export function asEnrolled({ participantId: id, levels }: Enrolled): Corrected {
+  return { id, levels, countedLevels: levels };
 }
 
 /** The participant when levels have new names: the levels are the same. */

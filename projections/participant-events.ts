@@ -1,13 +1,13 @@
 /** What happened to the participants of a study after their randomization. */
 import type { LogEvent } from '../events/record.ts';
-import { isCorrection, isEnrolment, type WholeCorrection, type WholeEnrolment } from './enrolled.ts';
-import type { Projection } from './projection.ts';
+import { isEnrolment, type WholeEnrolment } from './enrolled.ts';
 
 /** Somebody learned the arm of a participant. */
 export type UnblindingEvent = Extract<LogEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>;
-type ReplacementEvent = Extract<LogEvent, { type: 'CodeReplaced' }>;
 /** An event about one participant, besides the one that enrolled them. A code-break can be about a pack that nobody had. */
-export type ParticipantEvent = UnblindingEvent | WholeCorrection | ReplacementEvent;
+export type ParticipantEvent =
+  | Extract<LogEvent, { readonly data: { readonly randomizedAt: number } }>
+  | UnblindingEvent;
 
 export interface ParticipantEvents {
   /** In the order of the records. */
@@ -15,22 +15,6 @@ export interface ParticipantEvents {
   /** By the revision of the event that enrolled the participant. Most have no such event, and are not in the map. */
   readonly byEnrolment: Map<number, ParticipantEvent[]>;
 }
-
-export const participantEvents: Projection<ParticipantEvents> = {
-  name: 'participant-events',
-  stream: 'study',
-  initial: () => ({ inOrder: [], byEnrolment: new Map() }),
-  apply(state, event) {
-    if (!isUnblinding(event) && !isCorrection(event) && event.type !== 'CodeReplaced') return state;
-    const { randomizedAt } = event.data;
-    state.inOrder.push(event);
-    if (randomizedAt === undefined) return state;
-    const earlier = state.byEnrolment.get(randomizedAt);
-    if (earlier) earlier.push(event);
-    else state.byEnrolment.set(randomizedAt, [event]);
-    return state;
-  },
-};
 
 export function isUnblinding(event: LogEvent): event is UnblindingEvent {
   return event.type === 'AllocationRevealed' || event.type === 'UnblindingReported';

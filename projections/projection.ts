@@ -13,3 +13,22 @@ export interface Projection<State> {
    */
   apply(state: State, event: LogEvent): State;
 }
+
+/** What a reader selects from the state of a projection. */
+export interface View<State, Shown> {
+  readonly of: Projection<State>;
+  select(state: State): Shown;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: whoever asks for a view need not know from which state it selects.
+export type Readable<Shown> = Projection<Shown> | View<any, Shown>;
+
+/** The projection that must be folded to read it. */
+export function projectionOf<Shown>(readable: Readable<Shown>): Projection<unknown> {
+  return 'of' in readable ? readable.of : readable;
+}
+
+/** @param state of that projection */
+export function shownIn<Shown>(readable: Readable<Shown>, state: unknown): Shown {
+  return 'of' in readable ? readable.select(state) : (state as Shown);
+}

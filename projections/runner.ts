@@ -16,10 +16,11 @@ import type {
 } from '../src/store/event-store.ts';
 import { isMoveEvent, type Movement, NEVER_MOVED } from './movement.ts';
 import { nextEvent } from './next-event.ts';
-import type { Projection } from './projection.ts';
+import { type Projection, projectionOf, type Readable, shownIn } from './projection.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the runner holds states of many types and looks into none of them.
-type AnyProjection = Projection<any>;
+type AnyReadable = Readable<any>;
+type AnyProjection = Projection<unknown>;
 
 interface Stream {
   /** Revision of the last event applied, -1 before the first. */
@@ -67,15 +68,10 @@ export class Runner {
   #caughtUpAt: number | undefined;
   #isCutOff = false;
 
-  constructor(
-    store: EventStore,
-    logId: string,
-    projections: readonly AnyProjection[],
-    hooks: RunnerHooks = {},
-  ) {
+  constructor(store: EventStore, logId: string, readables: readonly AnyReadable[], hooks: RunnerHooks = {}) {
     this.#store = store;
     this.#logId = logId;
-    this.#projections = projections;
+    this.#projections = [...new Set(readables.map(projectionOf))];
     this.#hooks = hooks;
   }
 
@@ -172,10 +168,11 @@ export class Runner {
     });
   }
 
-  /** The state of a projection for a stream, or its initial state if the stream does not exist. */
-  state<S>(projection: Projection<S>, stream: string): S {
+  /** The state of a projection for a stream, or what a view selects of it. That of a stream that does not exist is initial. */
+  state<S>(readable: Readable<S>, stream: string): S {
+    const projection = projectionOf(readable);
     const held = this.#streams.get(stream)?.states.get(projection);
-    return held ? (held.state as S) : projection.initial();
+    return shownIn(readable, held ? held.state : projection.initial());
   }
 
   /** Revision of the last folded event; -1 for a stream that does not exist. */

@@ -1,7 +1,6 @@
 /** A study's configuration as registered, and whether it takes participants. */
 import type { StudyConfiguration } from '../events/study.ts';
 import { counted, plural } from '../src/base/counted.ts';
-import type { Projection } from './projection.ts';
 
 export interface StudyRecovery {
   readonly recovery: number;
@@ -46,60 +45,3 @@ export interface Halt {
   readonly reason: string;
   readonly at: string;
 }
-
-export const studyConfig: Projection<RegisteredStudy | undefined> = {
-  name: 'study-config',
-  stream: 'study',
-  initial: () => undefined,
-  apply(state, event) {
-    switch (event.type) {
-      case 'StudyRegistered': {
-        const { studyId, configuration, seedSource, seedWeak } = event.data;
-        const { seed } = event.sections.generator;
-        return {
-          studyId,
-          configuration,
-          seed,
-          seedSource,
-          seedWeak,
-          registeredAt: event.at,
-          recoveries: [],
-          halt:
-            configuration.start === 'paused'
-              ? { state: 'paused', reason: 'registered as paused', at: event.at }
-              : undefined,
-        };
-      }
-      case 'StudyPaused':
-        return state && { ...state, halt: { state: 'paused', reason: event.data.reason, at: event.at } };
-      case 'StudyClosed': {
-        const { cause, reason } = event.data;
-        return state && { ...state, halt: { state: 'closed', reason: `${cause}: ${reason}`, at: event.at } };
-      }
-      case 'HistoryImported': {
-        const { proof, source } = event.data;
-        const { rows } = source;
-        const reason = `a history of ${counted(rows, 'participant')} is being imported`;
-        const halt: Halt = { state: 'importing', reason, at: event.at };
-        return state && { ...state, halt, before: state.halt, imported: { ...proof, at: event.at } };
-      }
-      case 'HistoryImportEnded':
-        return (
-          state && {
-            ...{ ...state, halt: state.before, before: undefined },
-            imported: 'aborted' in event.data ? undefined : state.imported,
-          }
-        );
-      case 'StudyResumed':
-      case 'StudyReopened':
-        return state && { ...state, halt: undefined };
-      case 'StudyRecovered': {
-        const { recovery, kept, signed } = event.data;
-        const recovered = { recovery, at: event.at, kept, signed: signed?.size };
-        return state && { ...state, recoveries: [...state.recoveries, recovered] };
-      }
-      default:
-        return state;
-    }
-  },
-};

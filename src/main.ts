@@ -1,6 +1,6 @@
 /** The entry of the program: turns the arguments into a command and runs it. */
 import { Command } from 'commander';
-import { RecordError } from '../events/record.ts';
+import { RecordError } from '../events/record-error.ts';
 import { DomainError } from './base/errors.ts';
 import { printable } from './base/text.ts';
 import { UsageError } from './cli/options.ts';
@@ -74,8 +74,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
     return group('code-breaks', 'who was unblinded', codeBreaksCommand(), 'list');
   },
   unblindings: async () => {
-    const { unblindingsCommand } = await import('./cli/unblindings.ts');
-    return group('unblindings', 'unblindings outside the service, or in error', unblindingsCommand());
+    const { actCommands } = await import('./cli/act-commands.ts');
+    return group('unblindings', 'unblindings outside the service, or in error', actCommands('unblindings'));
   },
   rerandomize: async () => (await import('./cli/rerandomize.ts')).rerandomizeCommand(),
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),

@@ -4,7 +4,8 @@ import type { Actor } from '../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../projections/access.ts';
 import type { Runner } from '../../projections/runner.ts';
 import { foldedStream, type LogParts } from '../write/folded-stream.ts';
-import { Writer, type WriterTools } from '../write/writer.ts';
+import { Writer } from '../write/writer.ts';
+import type { WriterTools } from '../write/writer-parts.ts';
 import { keySha256, newApiKey, newKeyId } from './credentials.ts';
 import { type AccessCommand, type AccessOutcome, accessDecider, type Grant } from './decide.ts';
 

@@ -3,27 +3,7 @@ import type { Amendment, DesignChange } from '../../events/amendment.ts';
 import type { Actor } from '../../events/record.ts';
 import type { Approval, Protocol } from '../../events/text.ts';
 import { limitTexts, protocolText, urnText } from '../../projections/describe-design.ts';
-import type { CorrectionEvent } from '../../projections/enrolled.ts';
 import { counted } from '../base/counted.ts';
-import type { ReportParticipants } from './report-participants.ts';
-
-/** @param id in use before the correction */
-export function correctionText(event: CorrectionEvent, id: string, people: ReportParticipants): string {
-  switch (event.type) {
-    case 'LevelsCorrected': {
-      const changes = event.data.changes.map(({ factor, from, to }) => `${factor} from ${from} to ${to}`);
-      return `${id} corrected (${event.data.cause}): ${changes.join(', ')}`;
-    }
-    case 'AllocationVoided': {
-      const { analysis, ...voided } = event.data;
-      return `${id} voided: ${people.whyVoided(voided)}; analysis: ${analysis}`;
-    }
-    case 'AllocationReinstated':
-      return `${id} no longer voided`;
-    case 'ParticipantIdCorrected':
-      return `${id} renamed to ${event.data.to} (${event.data.cause})`;
-  }
-}
 
 /** @param namesArms whether arms are called by their names */
 export function amendmentText(

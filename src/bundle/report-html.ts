@@ -253,7 +253,7 @@ function* events(
   const cellsOf = (participant: Reported) => [
     currentId(participant),
     ...currentLevels(participant),
-    ...(isOpen ? [participant.treatment ?? ''] : []),
+    ...(isOpen ? [participant.treatment] : []),
     ...columns.map(({ cell }) => cell(participant)),
   ];
   yield `<h2>Events</h2>
@@ -287,12 +287,9 @@ function remarkColumns(people: ReportParticipants, factors: StudyConfiguration['
       ...levels.flatMap((level, i) => (level === now[i] ? [] : [`${factors[i]?.name ?? ''} was ${level}`])),
     ].join(', ');
   };
-  const forced = ({ forced: entered, outside }: Reported) =>
-    outside
-      ? sentence(
-          `${outside.cause}, ${shownInstant(outside.occurredAt)}`,
-          !entered?.isCounted && 'not counted',
-        )
+  const forced = ({ forced: entered, cause, occurredAt }: Reported) =>
+    cause !== undefined && occurredAt !== undefined
+      ? sentence(`${cause}, ${shownInstant(occurredAt)}`, !entered?.isCounted && 'not counted')
       : '';
   return [
     { head: 'Pack', cell: ({ pack }: Reported) => pack?.code ?? '' },

@@ -1,30 +1,17 @@
-/**
- * The participants of a bundle's report, as the records that were read leave them. There is one entry for each, since a
- * correction can come at any time: some 200 bytes for a participant with three factors.
- */
-import type { PartialEvent } from '../../events/record.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
-import { Balance, type BalanceView } from '../../projections/balance.ts';
-import { type Design, designAfter, registeredDesign, renamingsOf } from '../../projections/design.ts';
-import {
-  type CorrectionEvent,
-  correctedBy,
-  currentId,
-  type Enrolled,
-  type EnrolmentEvent,
-  enrolledBy,
-  underNewNames,
-  voidedByCause,
-  withPack,
-} from '../../projections/enrolled.ts';
+/** The participants of a bundle's report, as the records that were read leave them in the model. */
 
-export interface Reported extends Enrolled {
-  /** Undefined if it is sealed. */
-  readonly treatment: string | undefined;
+import { Balance, type BalanceView } from '../../projections/balance.ts';
+import type { Design } from '../../projections/design.ts';
+import type { EnrolmentEvent } from '../../projections/enrolled.ts';
+import { currentId, voidedByCause } from '../../projections/enrolled.ts';
+import type { Model } from '../model/model.ts';
+import { type Participant, WITHHELD } from '../model/participants.ts';
+
+export interface Reported extends Participant {
   /** How somebody learned the treatment: each way once. */
   readonly revealed: readonly string[];
-  /** Of an allocation that was entered by hand. */
-  readonly outside?: { readonly cause: string; readonly occurredAt: string };
+  /** Why an allocation was entered by hand. */
+  readonly cause: string | undefined;
 }
 
 /** The numbers of a CONSORT flow diagram, of all participants or of one arm. */
@@ -40,47 +27,45 @@ export interface Flow {
 
 /** Of participants whose treatments are sealed, or do not matter. */
 const ALL = 'all';
-const NOT_REVEALED: readonly string[] = [];
-
-/** The design as if there were one arm. */
-function together(design: Design): Design {
-  return { ...design, treatments: [ALL], slots: [ALL] };
-}
 
 export class ReportParticipants {
-  readonly #registered: Design;
-  #design: Design;
+  readonly #model: Model;
   /** By the id as randomized. */
-  readonly #all = new Map<string, Reported>();
-  #byArm: Balance;
-  #everybody: Balance;
+  readonly #revealed = new Map<string, readonly string[]>();
+  /** Likewise, of those who were entered by hand. */
+  readonly #causes = new Map<string, string>();
   /** Numbers of the amendments with which the urns began anew. */
   readonly restarts: number[] = [];
 
-  constructor(configuration: StudyConfiguration) {
-    this.#registered = registeredDesign(configuration);
-    this.#design = this.#registered;
-    this.#byArm = new Balance(this.#design);
-    this.#everybody = new Balance(together(this.#design));
+  /** @param model as it is folded further on */
+  constructor(model: Model) {
+    this.#model = model;
   }
 
   /** In force after the last event. */
   get design(): Design {
-    return this.#design;
+    return this.#model.design;
   }
 
   /** Whether the design in force differs from the registered one. */
   get isAmended(): boolean {
-    return this.#design !== this.#registered;
+    return this.design !== this.#model.designs[0];
   }
 
   get count(): number {
-    return this.#all.size;
+    return this.#model.participants.inOrder.length;
   }
 
   /** @param id as randomized */
   get(id: string): Reported | undefined {
-    return this.#all.get(id);
+    const participant = this.#model.participants.get(id);
+    return participant && this.#reported(participant);
+  }
+
+  #reported(participant: Participant): Reported {
+    const { participantId } = participant;
+    const revealed = this.#revealed.get(participantId) ?? [];
+    return { ...participant, revealed, cause: this.#causes.get(participantId) };
   }
 
   /** The cause, and whose duplicate it is, by the id in use. */
@@ -91,102 +76,57 @@ export class ReportParticipants {
     readonly cause: string;
     readonly duplicateOf?: string | undefined;
   }): string {
-    const original = duplicateOf === undefined ? undefined : this.#all.get(duplicateOf);
+    const original = duplicateOf === undefined ? undefined : this.#model.participants.get(duplicateOf);
     return original ? `${cause} of ${currentId(original)}` : cause;
   }
 
   /** By arm. Zeros if the treatments are sealed. */
   get byArm(): BalanceView {
-    return this.#byArm.view();
+    return this.#balance(this.design, ({ treatment }) => treatment);
   }
 
   /** The same, of all arms together: in one column. */
   get everybody(): BalanceView {
-    return this.#everybody.view();
+    return this.#balance({ ...this.design, treatments: [ALL], slots: [ALL] }, () => ALL);
+  }
+
+  #balance(design: Design, armOf: (participant: Participant) => string): BalanceView {
+    const balance = new Balance(design);
+    for (const participant of this.#model.participants.inOrder) {
+      const treatment = armOf(participant);
+      if (treatment !== WITHHELD) balance.add({ ...participant, treatment });
+    }
+    return balance.view();
   }
 
   /** @param treatment of one arm alone */
   flow(treatment?: string): Flow {
-    const all = [...this.#all.values()].filter((one) => (treatment ?? one.treatment) === one.treatment);
+    const all = this.#model.participants.inOrder.filter(
+      (one) => (treatment ?? one.treatment) === one.treatment,
+    );
     return {
       randomized: all.length,
       voided: voidedByCause(all),
       forced: all.filter(({ forced }) => forced).length,
-      unblinded: all.filter(({ revealed }) => revealed.length > 0).length,
+      unblinded: all.filter(({ participantId }) => this.#revealed.has(participantId)).length,
     };
   }
 
   /** Of an import that was given up. */
   clear(): void {
-    this.#all.clear();
-    this.#recount();
+    this.#revealed.clear();
+    this.#causes.clear();
   }
 
-  /** A reopening can name another version of the protocol. */
-  amend(event: Extract<PartialEvent, { type: 'StudyAmended' | 'StudyReopened' }>): void {
-    const before = this.#design;
-    this.#design = designAfter(before, event) ?? before;
-    if (event.type !== 'StudyAmended') return;
-    if (event.data.history === 'restart') this.restarts.push(event.data.amendment);
-    const renamings = renamingsOf(event.data, before);
-    if (renamings.length > 0)
-      for (const [id, participant] of this.#all) this.#all.set(id, underNewNames(participant, renamings));
-    this.#recount();
-  }
-
-  #recount(): void {
-    this.#byArm = new Balance(this.#design);
-    this.#everybody = new Balance(together(this.#design));
-    for (const participant of this.#all.values()) this.#count(participant);
-  }
-
-  #count(participant: Reported): void {
-    const { treatment } = participant;
-    this.#everybody.add({ ...participant, treatment: ALL });
-    if (treatment !== undefined) this.#byArm.add({ ...participant, treatment });
-  }
-
-  enrol(event: EnrolmentEvent): void {
-    const enrolled = enrolledBy(event, this.#design.factors);
-    const { factors } = this.#design;
-    // The design's texts replace those of each record, so that they are in memory once.
-    const levels = enrolled.levels.map(
-      (level, i) => factors[i]?.levels.find((known) => known === level) ?? level,
-    );
-    const treatment = event.sections.allocation?.treatment;
-    const { type, data } = event;
-    const participant = {
-      ...{ ...enrolled, levels, treatment, revealed: NOT_REVEALED },
-      ...(type === 'AllocationForced' && { outside: { cause: data.cause, occurredAt: data.occurredAt } }),
-    };
-    const isReplacement = this.#all.delete(enrolled.participantId);
-    this.#all.set(enrolled.participantId, participant);
-    if (isReplacement) this.#recount();
-    else this.#count(participant);
-  }
-
-  /** @returns the participant before and after; undefined if there is none */
-  correct(event: CorrectionEvent): { readonly before: Reported; readonly after: Reported } | undefined {
-    const before = this.#all.get(event.data.participantId);
-    if (!before) return undefined;
-    const after = correctedBy(before, event, this.#design.factors);
-    this.#all.set(before.participantId, after);
-    this.#everybody.replace({ ...before, treatment: ALL }, { ...after, treatment: ALL });
-    const { treatment } = before;
-    if (treatment !== undefined) this.#byArm.replace({ ...before, treatment }, { ...after, treatment });
-    return { before, after };
-  }
-
-  /** @param id as randomized */
-  replacePack(id: string, by: string): void {
-    const participant = this.#all.get(id);
-    if (participant) this.#all.set(id, withPack(participant, by));
+  /** A wrong entry makes way for the one that replaces it. */
+  enrol({ type, data }: EnrolmentEvent): void {
+    this.#revealed.delete(data.participantId);
+    if (type === 'AllocationForced') this.#causes.set(data.participantId, data.cause);
   }
 
   /** @param id as randomized */
   reveal(id: string, way: string): void {
-    const participant = this.#all.get(id);
-    if (participant && !participant.revealed.includes(way))
-      this.#all.set(id, { ...participant, revealed: [...participant.revealed, way] });
+    const ways = this.#revealed.get(id) ?? [];
+    if (this.#model.participants.get(id) && !ways.includes(way)) this.#revealed.set(id, [...ways, way]);
   }
 }

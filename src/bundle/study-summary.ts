@@ -4,26 +4,17 @@
  */
 import type { PartialEvent } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import {
-  type CorrectionEvent,
-  countsMoved,
-  currentId,
-  type EnrolmentEvent,
-  isCorrection,
-} from '../../projections/enrolled.ts';
+import { countsMoved, currentId, type EnrolmentEvent } from '../../projections/enrolled.ts';
+import { isMoveEvent } from '../../projections/movement.ts';
 import { describeRecovery, type Halt } from '../../projections/study-config.ts';
+import { isCorrection } from '../acts/acts.ts';
 import { counted, plural } from '../base/counted.ts';
 import { microsecondsOf } from '../base/instant.ts';
-import {
-  amendmentText,
-  approvalText,
-  by,
-  correctionText,
-  groundsTexts,
-  protocolFromHere,
-  sentence,
-  shownInstant,
-} from './event-texts.ts';
+import type { Model } from '../model/model.ts';
+import type { Participant } from '../model/participants.ts';
+import { fold, modelOf } from '../study/fold.ts';
+import { type ActEvent, actText } from './act-texts.ts';
+import { amendmentText, approvalText, by, groundsTexts, sentence, shownInstant } from './event-texts.ts';
 import { ReportParticipants } from './report-participants.ts';
 
 /** The most participants, code-breaks, corrections and replacements of packs that are listed one by one. The bundle's records have all of them. */
@@ -95,6 +86,8 @@ export class StudySummary {
   imported:
     | { readonly redrawn: number; readonly unproven: number; readonly isContinued: boolean }
     | undefined;
+  #model: Model | undefined;
+  #isContradicted = false;
   #haltBefore: Halt | undefined;
   #stride = 1;
   #breaks = 0;
@@ -112,10 +105,13 @@ export class StudySummary {
   take(event: PartialEvent): void {
     const { at } = event;
     this.lastAt = at;
+    if (event.type === 'StudyRegistered') {
+      this.#register(event);
+      return;
+    }
+    const before = this.#participantOf(event);
+    this.#fold(event);
     switch (event.type) {
-      case 'StudyRegistered':
-        this.#register(event);
-        break;
       case 'ParticipantRandomized':
         this.#enrol(event, at, 'randomized');
         break;
@@ -146,7 +142,7 @@ export class StudySummary {
         this.#setState(event);
         break;
       case 'StudyAmended':
-        this.people?.amend(event);
+        if (event.data.history === 'restart') this.people?.restarts.push(event.data.amendment);
         this.#note(event, amendmentText(event.data, this.#namesArms));
         break;
       case 'CodesRegistered':
@@ -161,7 +157,18 @@ export class StudySummary {
         this.#reportUnblinding(event);
         break;
       default:
-        if (isCorrection(event)) this.#correct(event);
+        if (before && isCorrection(event.type)) this.#correct(event as ActEvent, before);
+    }
+  }
+
+  /** Moves are of the log, and change no study. */
+  #fold(event: PartialEvent): void {
+    if (!this.#model || this.#isContradicted || isMoveEvent(event)) return;
+    try {
+      fold(this.#model, event);
+    } catch {
+      // The event contradicts earlier ones. A bundle of such a log is evidence, and its verifiers say what is wrong.
+      this.#isContradicted = true;
     }
   }
 
@@ -169,7 +176,8 @@ export class StudySummary {
     const { at } = event;
     const { configuration, studyId, seedSource, seedWeak } = event.data;
     Object.assign(this, { configuration, studyId, seedSource, seedWeak, registeredAt: at });
-    this.people = new ReportParticipants(configuration);
+    this.#model = modelOf(event);
+    this.people = new ReportParticipants(this.#model);
     const isPaused = configuration.start === 'paused';
     if (isPaused) this.halt = { state: 'paused', reason: 'registered as paused', at };
     this.#note(event, isPaused ? 'registered as paused' : 'registered');
@@ -187,24 +195,21 @@ export class StudySummary {
     switch (event.type) {
       case 'StudyPaused':
         this.halt = { state: 'paused', reason: event.data.reason, at };
-        this.#note(event, `paused: ${event.data.reason}`);
+        this.#note(event, this.#text(event));
         break;
       case 'StudyResumed':
         this.halt = undefined;
-        this.#note(event, `resumed: ${event.data.reason}`);
+        this.#note(event, this.#text(event));
         break;
       case 'StudyClosed': {
-        const { cause, reason, approvals = [] } = event.data;
+        const { cause, reason } = event.data;
         this.halt = { state: 'closed', reason: `${cause}: ${reason}`, at };
-        this.#note(event, sentence(`closed (${cause}): ${reason}`, ...approvals.map(approvalText)));
+        this.#note(event, this.#text(event));
         break;
       }
       case 'StudyReopened': {
-        const { approvals, protocol, reason } = event.data;
         this.halt = undefined;
-        this.people?.amend(event);
-        const from = protocol && protocolFromHere(protocol);
-        this.#note(event, sentence(`reopened: ${reason}`, ...approvals.map(approvalText), from));
+        this.#note(event, this.#text(event));
       }
     }
   }
@@ -267,25 +272,27 @@ export class StudySummary {
     }
   }
 
-  #correct(event: CorrectionEvent): void {
-    const { people } = this;
-    const { before, after } = people?.correct(event) ?? {};
-    if (!people || !before || !after) return;
+  #correct(event: ActEvent, before: Participant): void {
+    const after = this.#participantOf(event);
+    if (!this.people || !after) return;
     this.#corrections++;
     if (this.#corrections > MAX_LISTED) {
       this.unlistedCorrections++;
       return;
     }
-    const counts = countsMoved(before, after, people.design) ? 'moved' : 'stayed';
+    const counts = countsMoved(before, after, this.people.design) ? 'moved' : 'stayed';
     const text = 'note' in event.sections ? event.sections.note?.text : undefined;
-    this.#note(
-      event,
-      sentence(
-        correctionText(event, currentId(before), people),
-        event.type !== 'ParticipantIdCorrected' && `the counts of the urns ${counts}`,
-        text !== undefined && `note: ${text}`,
-      ),
-    );
+    const details = [
+      currentId(before) === currentId(after) && `the counts of the urns ${counts}`,
+      text !== undefined && `note: ${text}`,
+    ];
+    this.#note(event, this.#text(event, ...details));
+  }
+
+  /** The participant whom the event is about. */
+  #participantOf({ data }: PartialEvent): Participant | undefined {
+    const { participantId = '' } = data as { readonly participantId?: string };
+    return this.#model?.participants.get(participantId);
   }
 
   /** No report says which treatment a pack holds, whatever its content. */
@@ -301,64 +308,52 @@ export class StudySummary {
         break;
       }
       case 'CodeReplaced': {
-        const { by: other, cause, code, participantId } = event.data;
         packs.replaced++;
-        this.people?.replacePack(participantId, other);
-        const what = `pack ${code} of ${this.#idOf(participantId)} replaced by ${other} (${cause})`;
         if (packs.replaced > MAX_LISTED) this.unlistedReplacements++;
-        else this.#note(event, what);
+        else this.#note(event, this.#text(event));
         break;
       }
       case 'CodesWithdrawn': {
         const { count } = event.data;
         packs.withdrawn += count;
         const reason = event.sections.withdrawn?.reason;
-        const what = `packs withdrawn that nobody had: ${count}`;
-        this.#note(event, sentence(what, reason !== undefined && `reason: ${reason}`));
+        this.#note(event, this.#text(event, reason !== undefined && `reason: ${reason}`));
       }
     }
   }
 
   /** The id in use, of a participant with this id as randomized. */
   #idOf(participantId: string): string {
-    const participant = this.people?.get(participantId);
+    const participant = this.#model?.participants.get(participantId);
     return participant ? currentId(participant) : participantId;
   }
 
   #breakCode(event: Extract<PartialEvent, { type: 'AllocationRevealed' }>): void {
-    const { category, code, participantId, shownAt } = event.data;
+    const { category, participantId } = event.data;
     this.revealed[category] = (this.revealed[category] ?? 0) + 1;
-    const late =
-      shownAt === undefined
-        ? undefined
-        : `recorded late: the treatment was shown at ${shownInstant(shownAt)}`;
     if (participantId === undefined) this.revealedPacks++;
-    const what = `code of ${participantId === undefined ? `pack ${code}` : this.#idOf(participantId)} broken: ${category}`;
-    const byPack = participantId === undefined ? 'nobody had it' : `requested with the pack ${code}`;
-    const texts = [code !== undefined && byPack, late, ...groundsTexts(event.sections)];
-    this.#noteBreak(event, category, sentence(what, ...texts));
+    this.#noteBreak(event, category);
   }
 
   #reportUnblinding(event: Extract<PartialEvent, { type: 'UnblindingReported' }>): void {
-    const { how, inadvertent, occurredAt, participantId, revealedAt } = event.data;
     this.unblindingReported++;
-    const what = `reported: ${this.#idOf(participantId)} was unblinded outside the service at ${shownInstant(occurredAt)} (${how})`;
-    const mistake =
-      revealedAt === undefined ? undefined : `the code-break at revision ${revealedAt} was a mistake`;
-    const texts = [inadvertent && 'inadvertent', mistake, ...groundsTexts(event.sections)];
-    this.#noteBreak(event, `reported: ${how}`, sentence(what, ...texts));
+    this.#noteBreak(event, `reported: ${event.data.how}`);
+  }
+
+  /** @param more further details */
+  #text(event: ActEvent, ...more: readonly (string | false | undefined)[]): string {
+    return actText(event, (id) => this.#idOf(id), ...more);
   }
 
   #noteBreak(
     event: Extract<PartialEvent, { type: 'AllocationRevealed' | 'UnblindingReported' }>,
     way: string,
-    what: string,
   ): void {
     const { participantId } = event.data;
     if (participantId !== undefined) this.people?.reveal(participantId, way);
     this.#breaks++;
     if (this.#breaks > MAX_LISTED) this.unlistedBreaks++;
-    else this.#note(event, what);
+    else this.#note(event, this.#text(event, ...groundsTexts(event.sections)));
   }
 
   /** @param at when it was, in the figure of the enrolment; of an entry by hand, when it was entered */

@@ -1,9 +1,10 @@
 /** What an amendment does to the next draws: each arm's probability before and after, by level. */
 import type { DesignChange, History } from '../../events/amendment.ts';
+import type { Model } from '../model/model.ts';
 import { amendmentOf, defaultHistory } from '../study/amendments.ts';
 import type { Amend } from '../study/commands.ts';
 import { type LevelOdds, nextDraw } from '../study/next-draw.ts';
-import { afterUnwritten, fork, type RegisteredState } from '../study/state.ts';
+import { afterUnwritten, fork } from '../study/state.ts';
 import { table } from './output.ts';
 
 export interface Odds {
@@ -16,7 +17,7 @@ export interface Odds {
  * @param revision the one that the amendment would have
  * @returns undefined if no urn that is drawn from changes
  */
-export function oddsOf(state: RegisteredState, command: Amend, revision: number): Odds | undefined {
+export function oddsOf(state: Model, command: Amend, revision: number): Odds | undefined {
   const asked = historyOf(command);
   if (asked === undefined || !changesOdds(command)) return undefined;
   const histories = isOpenQuestion(command) ? ([asked, 'keep'] as const) : [asked];
@@ -28,7 +29,7 @@ export function oddsOf(state: RegisteredState, command: Amend, revision: number)
         data: amendmentOf({ ...command, history }),
         sections: {},
       } as const;
-      return { history, levels: nextDraw(afterUnwritten(fork(state) as RegisteredState, fact, revision)) };
+      return { history, levels: nextDraw(afterUnwritten(fork(state) as Model, fact, revision)) };
     }),
   };
 }

@@ -11,8 +11,9 @@ import {
   describeDifference,
 } from '../configuration/differences.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
+import type { FieldProblem } from '../model/outcomes.ts';
 import { amendmentOf, newNameProblems } from '../study/amendments.ts';
-import type { Amend, FieldProblem } from '../study/commands.ts';
+import type { Amend } from '../study/commands.ts';
 import type { Study } from '../study/studies.ts';
 import { APPROVAL_EXAMPLE, type Decision } from './approvals.ts';
 import { describeChange, settingOf } from './design-text.ts';

@@ -5,16 +5,17 @@ import { counted, plural } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import { bytesOf, type CsvRow, csvRows } from '../import/csv-file.ts';
 import { ImportError } from '../import/source-table.ts';
-import type { RegisterCodes } from '../study/commands.ts';
-import { MAX_BYTES, revealsArm } from '../study/decide-packs.ts';
-import { allowed, noSuchLevel } from '../study/levels.ts';
+import { allowed, noSuchLevel } from '../model/levels.ts';
+import type { Model } from '../model/model.ts';
+import { MAX_CODES, type Pack } from '../model/packs.ts';
+import type { RegisterPacks } from '../study/commands.ts';
 import { whereNow } from '../study/pack-map.ts';
-import { MAX_CODES, type Pack } from '../study/packs.ts';
-import type { RegisteredState } from '../study/state.ts';
+import { MAX_BYTES, revealsArm } from '../study/register-packs.ts';
 import { orderWarnings } from './code-order.ts';
+import { UsageError } from './options.ts';
 
-type Entry = RegisterCodes['entries'][number];
-type Design = RegisteredState['design'];
+type Entry = RegisterPacks['entries'][number];
+type Design = Model['design'];
 
 /** Packs that one record can hold. */
 export interface CodeList {
@@ -40,7 +41,7 @@ interface Row extends Entry {
 }
 
 /** @throws ImportError listing every problem in the file */
-export function readCodeFile(path: string, state: RegisteredState): CodeFile {
+export function readCodeFile(path: string, state: Model): CodeFile {
   const [header, ...rows] = csvRows(bytesOf(path));
   const { design } = state;
   const factor = factorOf(header?.cells ?? [], design);
@@ -106,7 +107,7 @@ export function codeProblem(code: string): string | undefined {
   return PackCode.safeParse(code).success ? undefined : `${quote(code)} is not a code: ${CODE_FORM}`;
 }
 
-function isSame(pack: Pack, { treatment, where }: Row, state: RegisteredState): boolean {
+function isSame(pack: Pack, { treatment, where }: Row, state: Model): boolean {
   const now = whereNow(pack, state);
   const level = where && whereNow({ where }, state);
   return pack.treatment === treatment && now?.factor === level?.factor && now?.level === level?.level;
@@ -157,7 +158,7 @@ function listsOf(rows: readonly Row[]): CodeList[] {
 }
 
 /** For each limit of the study, the arms that will run out of packs before it is reached. */
-function stockWarnings(added: readonly Row[], state: RegisteredState): string[] {
+function stockWarnings(added: readonly Row[], state: Model): string[] {
   const { design } = state;
   const { total, levels = [] } = design.limits ?? {};
   const packs: Row[] = [...added];
@@ -189,7 +190,7 @@ function tooFew(packs: readonly Row[], max: number, whom: string, design: Design
 }
 
 /** The column `code` of a file. @throws ImportError listing every problem in it */
-export function readCodes(path: string): string[] {
+function readCodes(path: string): string[] {
   const [header, ...rows] = csvRows(bytesOf(path));
   const column = header?.cells.indexOf('code') ?? -1;
   if (column < 0) throw new ImportError(['the first line has no column "code"']);
@@ -200,4 +201,25 @@ export function readCodes(path: string): string[] {
   if (rows.length === 0) problems.push('the file has no codes');
   if (problems.length > 0) throw new ImportError(problems);
   return rows.map(({ cells }) => cells[column] ?? '');
+}
+
+/**
+ * @param given those of --code
+ * @param from a file
+ * @throws UsageError; ImportError listing every problem in the file
+ */
+export function codesIn(given: readonly string[] | undefined, from: string | undefined): readonly string[] {
+  if (given === undefined && from === undefined)
+    throw new UsageError('say which packs: --code, or --from with a file');
+  const problems = (given ?? []).flatMap((code) => {
+    const why = codeProblem(code);
+    return why === undefined ? [] : [`--code ${why}`];
+  });
+  if (problems.length > 0) throw new UsageError(problems.join('\n     '));
+  const codes = given ?? readCodes(from ?? '');
+  if (codes.length > MAX_CODES)
+    throw new UsageError(
+      `${counted(codes.length, 'pack')}: at most ${MAX_CODES} at once (hint: split the file)`,
+    );
+  return codes;
 }

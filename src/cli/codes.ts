@@ -1,23 +1,21 @@
-/** urn codes add, list, withdraw and replace: packs of medication. */
+/** urn codes add and list: packs of medication. */
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import { ReplacementCause } from '../../events/codes.ts';
 import { currentId } from '../../projections/enrolled.ts';
-import { participants } from '../../projections/participants.ts';
 import { counted } from '../base/counted.ts';
-import { freeTextProblem } from '../base/free-text.ts';
 import { csvLine } from '../export/csv.ts';
+import type { StudyOutcome } from '../model/outcomes.ts';
 import type { OpenLog } from '../open/open-log.ts';
-import type { RegisterCodes, ReplaceCode, StudyCommand, StudyOutcome } from '../study/commands.ts';
+import type { RegisterPacks } from '../study/commands.ts';
 import { packMap, stockOf } from '../study/pack-map.ts';
-import { MAX_CODES } from '../study/packs.ts';
 import type { Study } from '../study/studies.ts';
-import type { Written } from '../write/writer.ts';
-import { type CodeFile, type CodeList, codeProblem, readCodeFile, readCodes } from './code-file.ts';
+import { participants } from '../study/views.ts';
+import { actCommands } from './act-commands.ts';
+import { type CodeFile, type CodeList, readCodeFile } from './code-file.ts';
 import { mayChange } from './confirm.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { withFileProblems } from './file-problems.ts';
-import { caseOption, choice, type ParticipantOptions, refusalOf, withParticipant } from './grounds.ts';
+import { caseOption, refusalOf } from './grounds.ts';
 import {
   cliActor,
   jsonOption,
@@ -46,17 +44,6 @@ interface AddOptions extends WriteOptions {
 
 interface ListOptions extends StudyOptions {
   readonly csv?: boolean;
-}
-
-interface WithdrawOptions extends WriteOptions {
-  readonly code?: readonly string[];
-  readonly from?: string;
-  readonly reason: string;
-}
-
-interface ReplaceOptions extends WriteOptions, ParticipantOptions {
-  readonly code: string;
-  readonly cause: ReplacementCause;
 }
 
 const WRITE_HELP = `
@@ -92,29 +79,6 @@ Examples:
   urn codes list --study 'CHS JCOIN'
   urn codes list --study 'CHS JCOIN' --csv > map.csv`;
 
-const WITHDRAW_HELP = `
-Only packs that nobody has can be withdrawn, all or none of them. A pack that somebody has is replaced (urn codes replace).
-The number of packs withdrawn is in the clear; which ones, and why, is sealed. Even so, if all of them are of one arm, the
-recall reveals to the sites which participants have the same treatment.
-
---from is a CSV file with a column named code; other columns are ignored.
-${WRITE_HELP}
-
-Examples:
-  urn codes withdraw --study 'CHS JCOIN' --code AF5-0018 --code AF5-0019 --reason 'the cold chain was broken'
-  urn codes withdraw --study 'CHS JCOIN' --from recalled.csv --reason 'recall of batch 7'`;
-
-const REPLACE_HELP = `
-The participant gets another pack of the same treatment. Nothing is drawn, and the output names no arm. --code is the pack
-that the participant has now.
-
-At the command line, unlike at a site, it is enough that the participant's own arm has a pack left, and there is no limit of
-three replacements.
-${WRITE_HELP}
-
-Example:
-  urn codes replace --study 'CHS JCOIN' --id 001-0007 --code AF5-0017 --cause damaged`;
-
 export function codesCommand(): Command[] {
   return [
     withStudy('add', 'register packs of medication from a file')
@@ -129,34 +93,7 @@ export function codesCommand(): Command[] {
       .addOption(new Option('--csv', 'as CSV').conflicts('json'))
       .addHelpText('after', LIST_HELP)
       .action(list),
-    withStudy('withdraw', 'withdraw packs that nobody has')
-      .addOption(
-        caseOption('--code <code>', 'a pack (repeatable)').argParser(
-          (value: string, earlier: readonly string[] = []) => [...earlier, value],
-        ),
-      )
-      .addOption(new Option('--from <file>', 'CSV with a column code').conflicts('code'))
-      .addOption(
-        caseOption(
-          '--reason <text>',
-          'recorded under seal: blinded readers do not see it',
-        ).makeOptionMandatory(),
-      )
-      .addOption(caseOption('--dry-run', 'only check whether it would be recorded'))
-      .addOption(caseOption('--yes', 'do not ask before a live study is changed'))
-      .addHelpText('after', WITHDRAW_HELP)
-      .action((options: WithdrawOptions) =>
-        withFileProblems('nothing was withdrawn', () => withdraw(options)),
-      ),
-    withParticipant(logCommand('replace'))
-      .description('give a participant another pack of the same treatment')
-      .addOption(caseOption('--code <code>', 'the pack that the participant has').makeOptionMandatory())
-      .addOption(choice('--cause <cause>', 'why it cannot be used', ReplacementCause.options))
-      .addOption(caseOption('--dry-run', 'only check whether it would be recorded'))
-      .addOption(caseOption('--yes', 'do not ask before a live study is changed'))
-      .addOption(jsonOption())
-      .addHelpText('after', REPLACE_HELP)
-      .action(replace),
+    ...actCommands('codes'),
   ];
 }
 
@@ -195,25 +132,25 @@ async function add(options: AddOptions): Promise<void> {
   });
 }
 
-function commandOf({ where, entries }: CodeList, number: number): RegisterCodes {
-  return { type: 'register-codes', list: number, where, key: randomBytes(16).toString('hex'), entries };
+function commandOf({ where, entries }: CodeList, number: number): RegisterPacks {
+  return { type: 'register-packs', list: number, where, key: randomBytes(16).toString('hex'), entries };
 }
 
 interface Listed {
   readonly list: number;
-  readonly where?: RegisterCodes['where'];
+  readonly where?: RegisterPacks['where'];
   readonly count: number;
   readonly revision?: number;
 }
 
-function listed({ list: number, where, entries }: RegisterCodes): Listed {
+function listed({ list: number, where, entries }: RegisterPacks): Listed {
   return { list: number, ...(where && { where }), count: entries.length };
 }
 
 async function write(
   log: OpenLog,
   { stream, registered }: Study,
-  commands: readonly RegisterCodes[],
+  commands: readonly RegisterPacks[],
   total: number,
 ): Promise<Listed[]> {
   const shown = progressOf('packs registered', total);
@@ -308,84 +245,4 @@ function asText(rows: readonly Shown[], stock: ReturnType<typeof stockOf>): stri
     `${one.free} free`,
   ]);
   return `${table([COLUMNS, ...rows.map(cellsOf)])}\n\nstock\n${table(free)}`;
-}
-
-async function withdraw(options: WithdrawOptions): Promise<void> {
-  const { study: name, reason, dryRun } = options;
-  const problem = freeTextProblem(reason, 1);
-  if (problem !== undefined) throw new UsageError(`--reason ${problem}`);
-  const codes = codesIn(options);
-  await withStudies(options, async (log) => {
-    const study = log.studies.find(name);
-    if (!study) throw unknownStudy(name);
-    const actor = cliActor();
-    const command = { type: 'withdraw-codes', codes, reason, user: actor.user } as const;
-    const done = await carryOut(log, study, command, options, `Withdraw ${packs(codes.length)} of`);
-    if (done === undefined) return;
-    if (dryRun) note(`dry run: would withdraw ${packs(codes.length)} of ${name}; nothing was recorded`);
-    else note(`withdrew ${packs(codes.length)} of ${name} (revision ${done.revision})`);
-  });
-}
-
-/** @throws UsageError; ImportError listing every problem in the file */
-function codesIn({ code: given, from }: WithdrawOptions): readonly string[] {
-  if (given === undefined && from === undefined)
-    throw new UsageError('say which packs: --code, or --from with a file');
-  const problems = (given ?? []).flatMap((code) => {
-    const why = codeProblem(code);
-    return why === undefined ? [] : [`--code ${why}`];
-  });
-  if (problems.length > 0) throw new UsageError(problems.join('\n     '));
-  const codes = given ?? readCodes(from ?? '');
-  if (codes.length > MAX_CODES)
-    throw new UsageError(
-      `${counted(codes.length, 'pack')}: at most ${MAX_CODES} at once (hint: split the file)`,
-    );
-  return codes;
-}
-
-/**
- * Tries the command, asks for confirmation, and submits it. A dry run only tries it.
- * @returns undefined if the person did not agree
- * @throws UsageError when it is not possible
- */
-async function carryOut(
-  log: OpenLog,
-  study: Study,
-  command: Extract<StudyCommand, { type: 'withdraw-codes' | 'replace-code' }>,
-  options: WriteOptions & { readonly id?: string },
-  order: string,
-): Promise<Written<StudyOutcome> | undefined> {
-  const { study: name, id } = options;
-  const check = (outcome: StudyOutcome) => {
-    const refused = refusalOf(outcome, { study: name, id });
-    if (refused) throw refused;
-  };
-  const tried = await log.studies.tryOut(study.stream, command);
-  check(tried.outcome);
-  if (options.dryRun) return tried;
-  if (!(await mayChange(study.design, options, `${order} ${described(log, study)}?`))) return undefined;
-  const written = await log.studies.submit(study.stream, command, cliActor());
-  check(written.outcome);
-  return written;
-}
-
-async function replace(options: ReplaceOptions): Promise<void> {
-  const { study: name, id, code, cause, dryRun, json } = options;
-  await withStudies(options, async (log) => {
-    const study = log.studies.find(name);
-    if (!study) throw unknownStudy(name);
-    const { user } = cliActor();
-    const command: ReplaceCode = {
-      ...{ type: 'replace-code', participantId: id, code, cause, user },
-      ...{ isSupply: true, mayRead: true },
-    };
-    const done = await carryOut(log, study, command, options, `Replace the pack ${code} of ${id} in`);
-    if (done === undefined) return;
-    if (dryRun) return note(`dry run: the pack ${code} of ${id} would be replaced; nothing was recorded`);
-    const { outcome, revision } = done;
-    const by = outcome.type === 'code-replaced' ? outcome.by : undefined;
-    if (json) result(JSON.stringify({ study: name, id, code, by, revision }, null, 2));
-    else result(`${id} has the pack ${by} now, instead of ${code} (revision ${revision})`);
-  });
 }

@@ -1,14 +1,19 @@
-/** Reads the options of the commands that enter, correct, void and rename participants, and reports every problem in them. */
-import type { LevelChange } from '../../events/corrections.ts';
+/** Reads the options of the commands that enter participants and correct levels, and reports every problem in them. */
 import { activeFactors, askedLevel, type Design, type Factor } from '../../projections/design.ts';
-import { currentLevels } from '../../projections/enrolled.ts';
-import type { Participant, Participants } from '../../projections/participants.ts';
+import { currentId, currentLevels } from '../../projections/enrolled.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { quote } from '../base/text.ts';
-import { IdPattern } from '../study/id-pattern.ts';
-import { noSuchLevel } from '../study/levels.ts';
-import { newIdProblem, problemsOfId } from '../study/participant-id.ts';
+import { patternProblem } from '../model/id-pattern.ts';
+import { noSuchLevel } from '../model/levels.ts';
+import type { Members } from '../model/outcomes.ts';
+import { newIdProblem, problemsOfId } from '../model/participant-id.ts';
+import type { Participants } from '../model/participants.ts';
+import type { OpenLog } from '../open/open-log.ts';
+import type { Study } from '../study/studies.ts';
+import { participants } from '../study/views.ts';
+import type { Given } from './act-command.ts';
 import type { ParticipantOptions } from './grounds.ts';
+import { UsageError, unknownParticipant } from './options.ts';
 
 export interface EntryOptions extends ParticipantOptions {
   readonly level?: readonly string[];
@@ -16,12 +21,6 @@ export interface EntryOptions extends ParticipantOptions {
   readonly note?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
-}
-
-export interface CorrectionOptions extends EntryOptions {
-  readonly analysis?: string;
-  readonly duplicateOf?: string;
-  readonly to?: string;
 }
 
 /** What a `--level factor=level` names. */
@@ -67,19 +66,10 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
     const unfit = [...problemsOfId(id)].map((problem) => problem.replace(/^id /, ''));
     // The other checks need a well-formed id.
     const ofNewId = known.find(id) ? undefined : newIdProblem(id);
-    const more = unfit.length > 0 ? [] : [ofNewId, this.#patternProblem(id)];
+    const more = unfit.length > 0 ? [] : [ofNewId, patternProblem(id, this.design)];
     for (const problem of [...unfit, ...more])
       if (problem !== undefined) this.problems.push(`${option} ${quote(id)} ${problem}`);
     return id;
-  }
-
-  #patternProblem(id: string): string | undefined {
-    const { idPattern } = this.design;
-    if (idPattern === undefined) return undefined;
-    const pattern = new IdPattern(idPattern);
-    const matches = pattern.matches(id);
-    if (matches === undefined) return `could not be matched against the pattern ${idPattern} in time`;
-    return matches ? undefined : pattern.mismatch;
   }
 
   /** The levels that are given, one per factor, under their current names. */
@@ -133,40 +123,25 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
   }
 }
 
-export class CorrectionReader extends EntryReader<CorrectionOptions> {
-  readonly participant: Participant;
-  readonly everybody: Participants;
-
-  constructor(given: CorrectionOptions, participant: Participant, everybody: Participants, design: Design) {
-    super(given, design);
-    this.participant = participant;
-    this.everybody = everybody;
-  }
-
-  /** Whose duplicate the participant is, if that is given. */
-  original(cause: string | undefined): Participant | undefined {
-    const { duplicateOf } = this.given;
-    if (duplicateOf === undefined) return undefined;
-    if (cause !== undefined && cause !== 'duplicate')
-      this.problems.push('--duplicate-of is only for --cause duplicate');
-    const original = this.everybody.find(duplicateOf);
-    if (!original) this.problems.push(`--duplicate-of: there is no participant ${quote(duplicateOf)}`);
-    if (original === this.participant)
-      this.problems.push(`--duplicate-of: ${quote(duplicateOf)} is the same participant`);
-    return original;
-  }
-
-  rightId(): string {
-    return this.newId('--to', this.given.to ?? '', this.everybody);
-  }
-
-  /** The levels to change, each with the old and the new one. */
-  changes(): LevelChange[] {
-    const current = currentLevels(this.participant);
-    return this.levels().map(({ index, factor, level }) => ({
-      factor,
-      from: current[index] ?? '',
-      to: level,
-    }));
-  }
+/**
+ * The levels to change, each with what it is now, or that all are so already.
+ * @throws UsageError listing every problem
+ */
+export function changesIn(given: Given, log: OpenLog, { design, stream }: Study): Members | string {
+  const options = given as unknown as EntryOptions;
+  const participant = log.runner.state(participants, stream).find(options.id);
+  if (!participant) throw unknownParticipant(options.study, options.id);
+  const reader = new EntryReader(options, design);
+  const named = reader.levels();
+  if (reader.problems.length > 0) throw new UsageError(reader.problems.join('\n     '));
+  const current = currentLevels(participant);
+  const changes = named.map(({ index, factor, level }) => ({
+    factor,
+    from: current[index] ?? '',
+    to: level,
+  }));
+  const wanted = changes.filter(({ from, to }) => from !== to);
+  if (wanted.length > 0) return { changes: wanted };
+  const id = currentId(participant);
+  return changes.map(({ factor, to }) => `${factor} of ${id} is already ${to}`).join(', ');
 }

@@ -1,15 +1,14 @@
 /** urn explain: why a participant got this arm, worked out again from the log. */
 import type { Command } from 'commander';
-import { type LogEvent, RecordError } from '../../events/record.ts';
-import { isCorrection } from '../../projections/enrolled.ts';
-import { participantEvents } from '../../projections/participant-events.ts';
-import { participants } from '../../projections/participants.ts';
+import type { LogEvent } from '../../events/record.ts';
+import { RecordError } from '../../events/record-error.ts';
 import { type Explanation, explain } from '../explain/explain.ts';
 import { explanationText } from '../explain/explanation-text.ts';
 import { whyUndrawn } from '../explain/undrawn.ts';
 import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { studyState } from '../study/state.ts';
+import { participantEvents, participants } from '../study/views.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { withLog } from './open-log.ts';
 import {
@@ -75,7 +74,7 @@ async function explained(log: OpenLog, { study, id }: Options): Promise<Explanat
   if (undrawn !== undefined) throw new UsageError(undrawn);
   if (states.before.status === 'unregistered' || next?.type !== 'ParticipantRandomized')
     throw unknownParticipant(study, id);
-  return explain(states.before, next, states.events.inOrder.filter(isCorrection));
+  return explain(states.before, next, states.events.inOrder);
 }
 
 async function until(

@@ -1,6 +1,6 @@
 /** The files that urn export writes, by format. */
+
 import type { Content } from '../../events/content.ts';
-import type { Participant } from '../../projections/participants.ts';
 import { counted } from '../base/counted.ts';
 import { columnsOf, headLine, rowLines } from '../export/columns.ts';
 import { dictionary, rScript, sasScript } from '../export/companions.ts';
@@ -13,12 +13,14 @@ import {
   referenceCsv,
   trueTimes,
 } from '../export/reference-csv.ts';
-import type { RegisteredState } from '../study/state.ts';
+import type { Model } from '../model/model.ts';
+import { generatorOf } from '../model/model.ts';
+import type { Participant } from '../model/participants.ts';
 import { UsageError } from './options.ts';
 
 /** A study at a revision. */
 export interface Exported {
-  readonly state: RegisteredState;
+  readonly state: Model;
   /** In the order of randomization. */
   readonly participants: readonly Participant[];
   readonly revision: number;
@@ -82,7 +84,8 @@ function writeList({ state, participants }: Exported, options: FormatOptions, fi
 
 /** @throws UsageError listing every reason against it */
 function writeHistory({ state, participants }: Exported, { out }: FormatOptions): Written {
-  const { design, counts, bgState } = state;
+  const { design, counts } = state;
+  const bgState = generatorOf(state);
   const { counted: inUrns, others } = byCounting(participants, design);
   const problems = problemsOfReference(design, participants, bgState);
   if (others.length > 0 && out === undefined)

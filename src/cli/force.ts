@@ -4,10 +4,12 @@ import { ForcedCause } from '../../events/forced.ts';
 import { PackCode } from '../../events/study.ts';
 import type { Design } from '../../projections/design.ts';
 import { NONE } from '../../projections/enrolled.ts';
-import { type Participants, participants } from '../../projections/participants.ts';
 import { quote } from '../base/text.ts';
-import type { Force, StudyOutcome } from '../study/commands.ts';
+import type { StudyOutcome } from '../model/outcomes.ts';
+import type { Participants } from '../model/participants.ts';
+import type { Force } from '../study/commands.ts';
 import type { Study } from '../study/studies.ts';
+import { participants } from '../study/views.ts';
 import { CODE_FORM } from './code-file.ts';
 import { isConfirmed } from './confirm.ts';
 import { type EntryOptions, EntryReader } from './correction-options.ts';
@@ -148,7 +150,7 @@ function movesOf(outcome: StudyOutcome, options: Options): boolean {
   const { study, id } = options;
   const refused = refusalOf(outcome, { study, id });
   if (refused) throw refused;
-  if (outcome.type !== 'forced') throw new Error(`unexpected outcome ${outcome.type}`);
+  if (outcome.type !== 'recorded') throw new Error(`unexpected outcome ${outcome.type}`);
   return outcome.moves;
 }
 

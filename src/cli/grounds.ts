@@ -1,7 +1,10 @@
 /** Options of the commands about one participant, and their checks. */
 import { type Command, Option } from 'commander';
 import { freeTextProblem } from '../base/free-text.ts';
-import type { Grounds, StudyOutcome } from '../study/commands.ts';
+import type { Grounds } from '../code-break/code-breaks.ts';
+import type { StudyOutcome } from '../model/outcomes.ts';
+import type { Status } from '../model/status.ts';
+import { APPROVAL_EXAMPLE } from './approvals.ts';
 import { type LogOptions, option, UsageError, unknownPack, unknownParticipant } from './options.ts';
 
 export interface ParticipantOptions extends LogOptions {
@@ -63,6 +66,20 @@ interface Asked {
   readonly code?: string | undefined;
 }
 
+/** What to do about the state of a study. */
+const HINTS: Readonly<Record<Status | 'suspended', string>> = {
+  open: 'urn studies pause, urn studies close',
+  paused: 'urn studies resume',
+  closed: 'urn studies reopen',
+  importing: 'a history is being imported: wait until it is in',
+  suspended: 'urn studies check',
+};
+
+/** How to write what is lacking. */
+const FORMS: Readonly<Record<string, string>> = {
+  approvals: ` (hint: --approved-by '${APPROVAL_EXAMPLE}', for each person who decided it)`,
+};
+
 /** The error for a command that was refused; undefined if it was not. */
 export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Asked): UsageError | undefined {
   if (outcome.type === 'no-such-participant')
@@ -71,22 +88,31 @@ export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Asked
     return new UsageError(
       `no pack is left that this participant could have: nothing was recorded (hint: urn codes list, urn codes add)`,
     );
-  if (outcome.type === 'impossible') return new UsageError(`${optionOf(outcome.field)}: ${outcome.why}`);
+  if (outcome.type === 'impossible')
+    return new UsageError(`${optionOf(outcome.field)}: ${outcome.why}${FORMS[outcome.field] ?? ''}`);
   if (outcome.type === 'stale')
     return new UsageError(`nothing was recorded: ${outcome.why} (hint: urn participants history)`);
   if (outcome.type === 'amended-meanwhile')
     return new UsageError(`${study} was amended meanwhile: nothing was recorded (hint: run it again)`);
   if (outcome.type === 'refused')
     return new UsageError(
-      `a history is being imported into ${study}, and until it is complete nobody can be corrected, and no pack registered, withdrawn or replaced`,
+      `${study} is ${outcome.because}: nothing was recorded (hint: ${HINTS[outcome.because]})`,
     );
   return undefined;
 }
 
-/** Options have the names of the facts' members, except those that name the participant and the levels. */
-function optionOf(field: string): string {
-  if (field === 'participantId') return '--id';
-  if (field.startsWith('levels[')) return '--level';
-  if (field === 'codes') return '--code';
-  return `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+/** The option that gives a member, or part of one. Most have its name. */
+export function optionOf(field: string): string {
+  const [member = ''] = field.split(/[.[]/);
+  const option =
+    OPTIONS[member] ?? member.replaceAll(/[A-Z]|_./g, (found) => `-${found.replace('_', '').toLowerCase()}`);
+  return `--${option}`;
 }
+
+const OPTIONS: Readonly<Record<string, string>> = {
+  participantId: 'id',
+  levels: 'level',
+  changes: 'level',
+  codes: 'code',
+  approvals: 'approved-by',
+};

@@ -8,10 +8,10 @@ import { type HistoryRow, readHistory } from '../import/read-history.ts';
 import type { SourceFile } from '../import/source-file.ts';
 import { ImportError, type SourceTable } from '../import/source-table.ts';
 import { type TreatmentMap, treatmentMapOf } from '../import/treatment-map.ts';
+import { isSame } from '../model/import-proof.ts';
+import type { Model } from '../model/model.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import type { BeginImport, ImportParticipant } from '../study/commands.ts';
-import { isSame } from '../study/import-proof.ts';
-import type { RegisteredState } from '../study/state.ts';
 import { drawnSeed } from '../study/studies.ts';
 import { UsageError } from './options.ts';
 
@@ -34,7 +34,7 @@ export interface Plan {
  */
 export function planOf(
   design: Design,
-  state: RegisteredState,
+  state: Model,
   file: SourceFile,
   options: PlanOptions,
   approvals: readonly Approval[],
@@ -90,12 +90,13 @@ function lastState(history: readonly HistoryRow[]) {
 function refuseOtherSeed(
   { seedKnown }: PlanOptions,
   settings: SourceTable['settings'],
-  { seedState }: RegisteredState,
+  { seedState }: Model,
 ): void {
   const seed = settings?.get('starting_seed') ?? '';
   if (
     !seedKnown ||
     !settings ||
+    !seedState ||
     (/^\d+$/.test(seed) && isSame(Pcg64.fromSeed(BigInt(seed)).snapshot(), seedState))
   )
     return;

@@ -1,16 +1,17 @@
 /** urn import: continues here a history from the reference or another system. */
 import { type Command, Option } from 'commander';
 import { ImportedGenerator, SourceFormat } from '../../events/import.ts';
-import { participants } from '../../projections/participants.ts';
 import { counted } from '../base/counted.ts';
 import { formulaProblem } from '../base/formula.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { quote } from '../base/text.ts';
 import { openSource } from '../import/source-file.ts';
+import type { StudyOutcome } from '../model/outcomes.ts';
 import type { OpenLog } from '../open/open-log.ts';
-import type { ImportParticipant, StudyOutcome } from '../study/commands.ts';
+import type { ImportParticipant } from '../study/commands.ts';
 import { type Rehearsal, rehearse } from '../study/rehearse-import.ts';
 import type { Study } from '../study/studies.ts';
+import { participants } from '../study/views.ts';
 import { APPROVAL_FORM, approvedByOption, decisionOf, PLACEHOLDER_APPROVAL } from './approvals.ts';
 import { isConfirmed } from './confirm.ts';
 import { withFileProblems } from './file-problems.ts';

@@ -1,17 +1,14 @@
 /** urn participants list and history: who is in a study, and what happened to one of them. Never an arm. */
 import type { Command } from 'commander';
-import { decodeRecord } from '../../events/record.ts';
 import { currentId, currentLevels, type WholeEnrolment } from '../../projections/enrolled.ts';
-import {
-  historyOf,
-  isUnblinding,
-  type ParticipantEvent,
-  participantEvents,
-} from '../../projections/participant-events.ts';
-import { type Participant, type Participants, participants } from '../../projections/participants.ts';
+import { historyOf, isUnblinding, type ParticipantEvent } from '../../projections/participant-events.ts';
+import { actText } from '../bundle/act-texts.ts';
+import type { Participant, Participants } from '../model/participants.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Study } from '../study/studies.ts';
-import { correctionCommands, whyVoided } from './corrections.ts';
+import { participantEvents, participants } from '../study/views.ts';
+import { actCommands } from './act-commands.ts';
+import { eventAt } from './event-at.ts';
 import { forceCommand } from './force.ts';
 import { type ParticipantOptions, withParticipant } from './grounds.ts';
 import {
@@ -78,7 +75,7 @@ export function participantsCommand(): Command[] {
       .addHelpText('after', HISTORY_HELP)
       .action(history),
     forceCommand(),
-    ...correctionCommands(),
+    ...actCommands('participants'),
   ];
 }
 
@@ -170,11 +167,6 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
 
 type HistoryEvent = ParticipantEvent | WholeEnrolment;
 
-async function eventAt({ store }: OpenLog, stream: string, revision: number) {
-  for await (const [first] of store.readStream(stream, revision)) return first && decodeRecord(first);
-  return undefined;
-}
-
 function asJson(event: HistoryEvent) {
   const { revision, at, actor, type, data } = event;
   return {
@@ -207,24 +199,11 @@ function described(event: HistoryEvent, everybody: Participants): string {
       const { participantId, levels, code } = event.data;
       return `randomized as ${participantId}: ${levels.map(({ level }) => level).join(', ')}${withPack(code)}`;
     }
-    case 'LevelsCorrected': {
-      const changes = event.data.changes.map(({ factor, from, to }) => `${factor} from ${from} to ${to}`);
-      return `levels corrected (${event.data.cause}): ${changes.join(', ')}`;
-    }
-    case 'AllocationVoided': {
-      const { cause, duplicateOf, analysis } = event.data;
-      return `voided: ${whyVoided({ cause, duplicateOf }, everybody)}; analysis: ${analysis}`;
-    }
-    case 'AllocationReinstated':
-      return 'no longer voided';
-    case 'ParticipantIdCorrected':
-      return `id corrected (${event.data.cause}): from ${event.data.from} to ${event.data.to}`;
-    case 'CodeReplaced':
-      return `pack ${event.data.code} replaced by ${event.data.by} (${event.data.cause})`;
-    case 'AllocationRevealed':
-      return `code broken: ${event.data.category}${event.data.code === undefined ? '' : `, requested with the pack ${event.data.code}`}`;
-    case 'UnblindingReported':
-      return `unblinding reported: ${event.data.how}${event.data.inadvertent ? ' (inadvertent)' : ''}`;
+    default:
+      return actText(event, (id) => {
+        const participant = everybody.find(id);
+        return participant ? currentId(participant) : id;
+      });
   }
 }
 

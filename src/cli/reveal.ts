@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { RevealCategory } from '../../events/code-break.ts';
 import { currentId } from '../../projections/enrolled.ts';
+import { breakCommand } from '../acts/break-code.ts';
 import type { Subject } from '../code-break/code-breaks.ts';
 import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
 import { caseOption, choice, type GroundsOptions, groundsOf, refusalOf, withGrounds } from './grounds.ts';
@@ -60,9 +61,8 @@ async function run(options: Options): Promise<void> {
     const actor = cliActor();
     if (dryRun) {
       const { user } = actor;
-      const asked = { participantId, code, category, grounds };
-      const command = { type: 'reveal', ...asked, reveal: 'dry run', user } as const;
-      const { outcome } = await studies.tryOut(study.stream, command);
+      const asked = { participantId, code, category, ...grounds };
+      const { outcome } = await studies.tryOut(study.stream, breakCommand(asked, { user }));
       const refused = refusalOf(outcome, options);
       if (refused) throw refused;
       return note(`the code of ${participantId ?? `the pack ${code}`} would be broken; nothing was recorded`);

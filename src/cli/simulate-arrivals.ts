@@ -1,7 +1,6 @@
 /** Where the levels of simulated participants come from: equal shares, a file, or the participants of a study. */
 import { activeFactors } from '../../projections/design.ts';
 import { NONE } from '../../projections/enrolled.ts';
-import { participants } from '../../projections/participants.ts';
 import { sharesOf } from '../assessment/json.ts';
 import { readProfiles } from '../assessment/profiles-file.ts';
 import { counted } from '../base/counted.ts';
@@ -10,6 +9,7 @@ import { formatFinding } from '../configuration/finding.ts';
 import { parseSharesFile } from '../configuration/shares-file.ts';
 import { bytesOf, textOf } from '../import/csv-file.ts';
 import type { Arrivals, SimulatedDesign } from '../simulation/plan.ts';
+import { participants } from '../study/views.ts';
 import { withFileProblems } from './file-problems.ts';
 import { type LogOptions, UsageError, unknownStudy } from './options.ts';
 import { withStudies } from './studies-log.ts';

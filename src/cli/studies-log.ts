@@ -1,14 +1,15 @@
 /** Shared by the commands about studies: opens the log with everything folded, and sums up a study in a few words. */
 import { type HeadCount, headCount } from '../../projections/head-count.ts';
-import { participants } from '../../projections/participants.ts';
 import { counted } from '../base/counted.ts';
 import { suspendWhileDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
+import type { Model } from '../model/model.ts';
 import type { LogHooks, OpenLog } from '../open/open-log.ts';
 import { placeOf } from '../open/store-location.ts';
 import type { Standing } from '../study/standing.ts';
-import { type RegisteredState, studyState } from '../study/state.ts';
+import { studyState } from '../study/state.ts';
 import type { Study } from '../study/studies.ts';
+import { participants } from '../study/views.ts';
 import { withLog } from './open-log.ts';
 import { type LogOptions, logSettings, option, UsageError } from './options.ts';
 import { note, progress } from './output.ts';
@@ -51,7 +52,7 @@ export function described(log: OpenLog, study: Study): string {
 }
 
 /** Everything that decisions depend on, with what is sealed. */
-export function registeredState({ runner }: OpenLog, { stream }: Study): RegisteredState {
+export function registeredState({ runner }: OpenLog, { stream }: Study): Model {
   const state = runner.state(studyState, stream);
   if (state.status === 'unregistered') throw new Error('a study without a registration');
   return state;

@@ -1,21 +1,14 @@
 /** urn studies show: a study as it is, or as it was at a revision or instant. */
+
 import type { Command } from 'commander';
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
 import { type CodeBreak, codeBreaksIn, describeNumbers } from '../../projections/code-breaks.ts';
 import { ratioText } from '../../projections/describe-design.ts';
-import {
-  type Design,
-  designs,
-  type Factor,
-  hasRatio,
-  ratioOf,
-  registeredDesign,
-} from '../../projections/design.ts';
+import { type Design, type Factor, hasRatio, ratioOf, registeredDesign } from '../../projections/design.ts';
 import { voidedByCause } from '../../projections/enrolled.ts';
 import { type HeadCount, headCount } from '../../projections/head-count.ts';
-import { type ParticipantEvents, participantEvents } from '../../projections/participant-events.ts';
-import { participants } from '../../projections/participants.ts';
-import { describeRecovery, studyConfig } from '../../projections/study-config.ts';
+import type { ParticipantEvents } from '../../projections/participant-events.ts';
+import { describeRecovery } from '../../projections/study-config.ts';
 import {
   DAY_FORM,
   isBeyond,
@@ -29,6 +22,7 @@ import type { OpenLog } from '../open/open-log.ts';
 import { standingInLog } from '../study/standing.ts';
 import { type StudyState, studyState } from '../study/state.ts';
 import type { Study } from '../study/studies.ts';
+import { balance, designs, participantEvents, participants, studyConfig } from '../study/views.ts';
 import { decisionRows } from './approvals.ts';
 import { blindingText, limitRows, policiesText } from './design-text.ts';
 import { recordDisclosure } from './disclosed.ts';
@@ -322,11 +316,11 @@ interface Shown {
 
 function present({ runner, studies }: OpenLog, study: Study): Shown {
   const { stream } = study;
-  const { inOrder, balance } = runner.state(participants, stream);
+  const { inOrder } = runner.state(participants, stream);
   return {
     study,
     designsUntil: studies.designs(stream),
-    counts: balance?.view(),
+    counts: runner.state(balance, stream)?.view(),
     breaks: codeBreaksIn(runner.state(participantEvents, stream)),
     heads: headCount(inOrder),
     voided: voidedByCause(inOrder),
@@ -348,17 +342,17 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
   const { states, revision, at, next } = await foldUntil(
     { store, logId: identity.logId },
     stream,
-    { registered: studyConfig, designs, participants, participantEvents, studyState },
+    { registered: studyConfig, designs, participants, balance, participantEvents, studyState },
     isBeyond(moment),
   );
-  const { inOrder, balance } = states.participants;
+  const { inOrder } = states.participants;
   return {
     study: {
       ...{ stream, revision, registered: states.registered ?? registered },
       design: states.designs.at(-1) ?? registeredDesign(registered.configuration),
     },
     designsUntil: states.designs,
-    counts: balance?.view(),
+    counts: states.balance?.view(),
     breaks: codeBreaksIn(states.participantEvents),
     heads: headCount(inOrder),
     voided: voidedByCause(inOrder),

@@ -1,5 +1,6 @@
 /** urn studies: the studies file and what is registered from it, the studies in the log, and what becomes of them. */
 import type { Command } from 'commander';
+import { actCommands } from './act-commands.ts';
 import { jsonOption, type LogOptions, logCommand } from './options.ts';
 import { note, result, table } from './output.ts';
 import { amendCommand } from './studies-amend.ts';
@@ -8,7 +9,6 @@ import { expectedCommand } from './studies-expected.ts';
 import { enrolled, studiesOption, summary, suspendAsServed, whyClosed, withStudies } from './studies-log.ts';
 import { registerCommand } from './studies-register.ts';
 import { showCommand } from './studies-show.ts';
-import { stateCommands } from './studies-state.ts';
 
 type Options = LogOptions & { json?: boolean };
 
@@ -23,7 +23,7 @@ export function studiesCommand(): Command[] {
       .action(list),
     showCommand(),
     expectedCommand(),
-    ...stateCommands(),
+    ...actCommands('studies'),
     amendCommand(),
   ];
 }

@@ -10,19 +10,27 @@ import type { RevealCategory } from '../../events/code-break.ts';
 import type { Actor } from '../../events/record.ts';
 import { access } from '../../projections/access.ts';
 import type { Design } from '../../projections/design.ts';
-import { type Participant, participants } from '../../projections/participants.ts';
 import type { Runner } from '../../projections/runner.ts';
+import { breakCommand } from '../acts/break-code.ts';
 import { DomainError } from '../base/errors.ts';
 import { EMERGENCY_WAIT_MS, withinMs } from '../base/within-ms.ts';
-import type { Grounds, StudyOutcome } from '../study/commands.ts';
-import { isPackWithin, mayReveal } from '../study/key-limits.ts';
-import { idByPack } from '../study/life.ts';
+import { isPackWithin, mayReveal } from '../model/key-limits.ts';
+import { idByPack } from '../model/model.ts';
+import type { StudyOutcome } from '../model/outcomes.ts';
+import type { Participant } from '../model/participants.ts';
 import { studyState } from '../study/state.ts';
 import type { Studies, Study } from '../study/studies.ts';
+import { participants } from '../study/views.ts';
 import { NOTHING_PENDING, type Pending, type PendingReveal, type PendingReveals } from './pending-reveals.ts';
 
 /** How often the service tries to record what is pending, in ms. */
 const RETRY_MS = 2000;
+
+/** Why a code is broken. */
+export interface Grounds {
+  readonly reason: string;
+  readonly requestedBy?: string | undefined;
+}
 
 export interface RevealRequest {
   /** Absent if the code-break is asked for by the pack. */
@@ -133,11 +141,13 @@ export class CodeBreaks {
   }
 
   async #record(stream: string, { grounds, ...asked }: Asked, actor: Actor): Promise<RevealResult> {
-    const { user } = actor;
-    const command = { type: 'reveal' as const, ...asked, grounds, user };
+    const { participantId, code, category, where, idempotencyKey, reveal, shownAt, randomizedAt } = asked;
+    const by = { user: actor.user, where, idempotencyKey };
+    const more = { brings: { reveal, shownAt }, randomizedAt, askedAt: this.#now().toISOString() };
+    const command = breakCommand({ participantId, code, category, ...grounds }, by, more);
     const { outcome, revision } = await this.#parts.studies.submit(stream, command, actor);
     // Somebody may have got the pack since. Their arm must not be shown: the record does not name them.
-    const isPackAlone = outcome.type === 'revealed' && outcome.participantId === undefined;
+    const isPackAlone = outcome.type === 'recorded' && outcome.participantId === undefined;
     const subject = isPackAlone ? this.#pack(stream, asked.code) : this.#subject(stream, asked);
     const isRepeated = outcome.type === 'done-before';
     if (subject && IS_RECORDED.has(outcome.type))
@@ -340,7 +350,7 @@ function shownIn({ study, participantId, code }: PendingReveal): Shown {
 }
 
 const IS_RECORDED: ReadonlySet<StudyOutcome['type']> = new Set([
-  'revealed',
+  'recorded',
   'done-before',
   'already-recorded',
 ]);

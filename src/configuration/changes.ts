@@ -10,7 +10,7 @@ import {
   openTreatments,
   ratioOf,
 } from '../../projections/design.ts';
-import { slotsOf } from '../study/forced.ts';
+import { slotsOf } from '../study/force.ts';
 import { POLICY_NAMES, type RegisteredStudy, requestedDesign, type StudyInFile } from './differences.ts';
 import { resultingLimits } from './stated-limits.ts';
 

@@ -15,7 +15,7 @@ import {
   registeredDesign,
 } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
-import { slotsOf } from '../study/forced.ts';
+import { slotsOf } from '../study/force.ts';
 import { isEqualAllocation } from '../study/ratio.ts';
 import { POLICY_KEYS } from './life-settings.ts';
 import { limitsInOrder, statedLimits } from './stated-limits.ts';

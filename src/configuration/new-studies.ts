@@ -4,7 +4,7 @@
  */
 
 import { quote } from '../base/text.ts';
-import { linearPatternProblem } from '../study/linear-pattern.ts';
+import { linearPatternProblem } from '../model/linear-pattern.ts';
 import type { RegisteredStudy } from './differences.ts';
 import { type Finding, type Refuse, StudiesFileError } from './finding.ts';
 import { problemsOfNewNames, shortened } from './new-names.ts';

@@ -2,7 +2,7 @@
 import type { Policies, StudyConfiguration } from '../../events/study.ts';
 import { nameProblem } from '../base/names.ts';
 import { quote } from '../base/text.ts';
-import { MAX_PATTERN_LENGTH } from '../study/linear-pattern.ts';
+import { MAX_PATTERN_LENGTH } from '../model/linear-pattern.ts';
 import type { Refuse } from './finding.ts';
 import { LIFE_KEYS, readLifeSettings } from './life-settings.ts';
 import { readRatio } from './ratio-setting.ts';

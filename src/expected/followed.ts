@@ -32,8 +32,8 @@ export class FollowedStudy {
       this.#new.push(...steps);
       return;
     }
-    const { life } = this.#steps;
-    this.#new = life ? [designStep(life.design, false)] : [];
+    const { model } = this.#steps;
+    this.#new = model ? [designStep(model.design, false)] : [];
     this.#beginsAnew = true;
   }
 

@@ -1,18 +1,14 @@
 /** Which corrections changed the counts of the urns. */
 import type { Level } from '../../events/study.ts';
 import { type Design, type Factor, levelNow } from '../../projections/design.ts';
-import {
-  type CorrectionEvent,
-  correctedBy,
-  countedLevels,
-  type Enrolled,
-  type WholeCorrection,
-} from '../../projections/enrolled.ts';
+import { countedLevels, type Enrolled } from '../../projections/enrolled.ts';
+import type { ParticipantEvent } from '../../projections/participant-events.ts';
+import { type ActName, actOf } from '../acts/acts.ts';
 
 /** A correction after which the urns count a participant otherwise. */
 export interface CountMove {
   readonly revision: number;
-  readonly type: CorrectionEvent['type'];
+  readonly type: ActName;
   /** As randomized. */
   readonly participantId: string;
   /** Levels whose urns it changed, by their present names. */
@@ -20,21 +16,23 @@ export interface CountMove {
 }
 
 /**
- * @param corrections in order
+ * @param events about participants, in order
  * @param enrolled the participants as they were enrolled, or as they are after all of these corrections
  */
 export function countMoves(
-  corrections: readonly WholeCorrection[],
+  events: readonly ParticipantEvent[],
   enrolled: (id: string) => Enrolled | undefined,
   { factors, epochBegan }: Pick<Design, 'factors' | 'epochBegan'>,
 ): CountMove[] {
   const now = new Map<string, Enrolled>();
-  return corrections.flatMap((event) => {
-    const { participantId, randomizedAt } = event.data;
+  return events.flatMap((event) => {
+    const { participantId = '', randomizedAt } = event.data;
+    const act = actOf(event.type);
+    if (act?.about !== 'participant' || !act.apply) return [];
     const before = now.get(participantId) ?? asRandomized(enrolled(participantId));
     // A wrong entry that another one has replaced was removed before: it has left nothing in the urns.
-    if (before?.revision !== randomizedAt) return [];
-    const after = correctedBy(before, event, factors);
+    if (!before || before.revision !== randomizedAt) return [];
+    const after = act.apply(before, event, { factors });
     now.set(participantId, after);
     const levels = factors.flatMap((factor, i) => {
       const [from, to] = [before, after].map((one) =>

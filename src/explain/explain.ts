@@ -5,11 +5,14 @@
  * It uses the same working as the service (src/urn/allocate.ts). From the event itself it takes only the participant's
  * levels. Everything else in the event is only compared.
  */
-import { canonicalJson, type LogEvent, RecordError } from '../../events/record.ts';
+
+import { canonicalJson, type LogEvent } from '../../events/record.ts';
+import { RecordError } from '../../events/record-error.ts';
 import type { BgState, ImbalanceMeasure, Level } from '../../events/study.ts';
-import { levelsByFactor, type WholeCorrection } from '../../projections/enrolled.ts';
-import { namedLevels } from '../study/levels.ts';
-import { levelIndexes, type RegisteredState } from '../study/state.ts';
+import { levelsByFactor } from '../../projections/enrolled.ts';
+import type { ParticipantEvent } from '../../projections/participant-events.ts';
+import { namedLevels } from '../model/levels.ts';
+import { generatorOf, levelIndexes, type Model } from '../model/model.ts';
 import { allocationOf, type Urn, type Working, workOut } from '../urn/allocate.ts';
 import { type CountMove, countMoves } from './count-moves.ts';
 
@@ -87,19 +90,19 @@ export interface Disagreement {
  * A pure function. It does not change its arguments.
  *
  * @param before the state of the study before this event
- * @param corrections of participants before this event, in order
+ * @param events about participants before this event, in order
  * @throws RecordError when the event names a level that the study does not have, so there is nothing to work out
  */
 export function explain(
-  before: RegisteredState,
+  before: Model,
   event: RandomizedEvent,
-  corrections: readonly WholeCorrection[] = [],
+  events: readonly ParticipantEvent[] = [],
 ): Explanation {
-  const { design, urnDesign, counts, bgState } = before;
+  const { design, urnDesign, counts } = before;
   const { name: study, D, w, alpha, beta, factors } = design;
   const levels = levelsByFactor(event.data.levels, factors);
   const working = worked(before, levels, event);
-  const { treatment, draw } = allocationOf(urnDesign, working, bgState);
+  const { treatment, draw } = allocationOf(urnDesign, working, generatorOf(before));
   const named = namedLevels(design, levels);
   const urns = working.urns.map((urn, i) => ({
     ...(named[i] ?? { factor: '', level: '' }),
@@ -126,7 +129,7 @@ export function explain(
     ...(design.closedTreatments.length > 0 && { closed: design.closedTreatments }),
     ...(design.epoch > 0 && { epochBegan: design.epochBegan }),
     urns,
-    corrections: countMoves(corrections, (id) => before.enrolled.get(id), design).filter((move) =>
+    corrections: countMoves(events, (id) => before.participants.get(id), design).filter((move) =>
       move.levels.some(({ factor, level }) =>
         named.some((own) => own.factor === factor && own.level === level),
       ),
@@ -147,9 +150,9 @@ export function explain(
   };
 }
 
-function worked(before: RegisteredState, levels: readonly string[], event: RandomizedEvent): Working {
+function worked(before: Model, levels: readonly string[], event: RandomizedEvent): Working {
   try {
-    return workOut(before.urnDesign, before.counts, levelIndexes(before, levels), before.bgState);
+    return workOut(before.urnDesign, before.counts, levelIndexes(before, levels), generatorOf(before));
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new RecordError('malformed', `${event.stream}/${event.revision}`, error.message);

@@ -2,8 +2,8 @@
 import { VoidCause } from '../../events/corrections.ts';
 import type { Design } from '../../projections/design.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
-import type { Participant } from '../../projections/participants.ts';
 import { guarded } from '../base/formula.ts';
+import type { Participant } from '../model/participants.ts';
 import { csvLine } from './csv.ts';
 
 export interface Column {

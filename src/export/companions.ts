@@ -1,6 +1,7 @@
 /** What comes with the list for statisticians: a data dictionary, and how to read the list with R and with SAS. */
-import type { Participant } from '../../projections/participants.ts';
+
 import { guarded } from '../base/formula.ts';
+import type { Participant } from '../model/participants.ts';
 import type { Column } from './columns.ts';
 import { csvLine } from './csv.ts';
 

@@ -6,8 +6,8 @@
 import type { BgState } from '../../events/study.ts';
 import { type Design, hasRatio } from '../../projections/design.ts';
 import { countedLevels, currentId, currentLevels } from '../../projections/enrolled.ts';
-import type { Participant } from '../../projections/participants.ts';
 import { microsecondsOf } from '../base/instant.ts';
+import type { Participant } from '../model/participants.ts';
 import { csvLine } from './csv.ts';
 
 /** The participants that the urns count, with the levels they count. */

@@ -1,8 +1,9 @@
 /**
  * Looks back in the running service, one question at a time, so that questions about the present are still answered.
  */
-import { decodeRecord, type LogEvent, RecordError } from '../../events/record.ts';
-import type { Projection } from '../../projections/projection.ts';
+import { decodeRecord, type LogEvent } from '../../events/record.ts';
+import { RecordError } from '../../events/record-error.ts';
+import type { Readable } from '../../projections/projection.ts';
 import { DomainError } from '../base/errors.ts';
 import { type StoredRecord, StoreError } from '../store/event-store.ts';
 import { foldUntil, type LogSource, type Past } from './past.ts';
@@ -26,7 +27,7 @@ export class History {
    * @throws DomainError `overloaded` when too many questions are waiting; `unavailable` when the store does not answer;
    *   `halted` when a record cannot be understood
    */
-  foldUntil<P extends Readonly<Record<string, Projection<unknown>>>>(
+  foldUntil<P extends Readonly<Record<string, Readable<unknown>>>>(
     stream: string,
     projections: P,
     isBeyond: (event: LogEvent) => boolean,

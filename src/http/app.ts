@@ -5,20 +5,21 @@ import type { Metrics } from '../service/metrics.ts';
 import { docsRouter } from './docs.ts';
 import { openApiDocument } from './openapi.ts';
 import { pagesRouter } from './pages.ts';
+import { actHandler } from './request/act-route.ts';
 import { type Locals, modeHeader } from './request/locals.ts';
 import { observe } from './request/observe.ts';
 import { HttpProblem, problemOf } from './request/problem.ts';
 import { noteRefusal } from './request/refusal.ts';
 import { API_HEADERS, send } from './request/reply.ts';
+import { ACT_ROUTES } from './routes/act-routes.ts';
 import { postAmendment } from './routes/amendments.ts';
 import { getBalance } from './routes/balance.ts';
 import { getBundle } from './routes/bundle.ts';
 import { type ChangeServices, getChanges } from './routes/changes.ts';
 import { getCheckpoint } from './routes/checkpoint.ts';
-import { listCodeBreaks, postCodeBreak, postUnblinding } from './routes/code-breaks.ts';
-import { listCodes, postCodeReplacement, postCodeWithdrawal } from './routes/codes.ts';
+import { listCodeBreaks, postCodeBreak } from './routes/code-breaks.ts';
+import { listCodes } from './routes/codes.ts';
 import { getConsistencyProof } from './routes/consistency-proof.ts';
-import { postIdCorrection, postLevelCorrection, postReinstatement, postVoid } from './routes/corrections.ts';
 import { getEnrolment } from './routes/enrolment.ts';
 import { getExpectedBalance } from './routes/expected-balance.ts';
 import { getExplanation } from './routes/explanation.ts';
@@ -36,7 +37,6 @@ import { deleteSession, getSession, postSession, type SessionServices } from './
 import { getStudyConfig } from './routes/study-config.ts';
 import { getStudyDesign } from './routes/study-design.ts';
 import { getStudyForm } from './routes/study-form.ts';
-import { postStudyState } from './routes/study-state.ts';
 import { getVerification } from './routes/verification.ts';
 import { getVerificationProgress } from './routes/verification-progress.ts';
 import { refuseUnsound } from './soundness.ts';
@@ -91,19 +91,12 @@ function routeStudies(app: Express, parts: HttpParts): void {
   route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
   route(app, '/study_form', '{}', { GET: getStudyForm(parts) });
   route(app, '/enrolment', '{}', { GET: getEnrolment(parts) });
-  route(app, '/study_state', '{}', { POST: postStudyState(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
   route(app, '/codes', '{}', { GET: listCodes(parts) });
-  route(app, '/code_replacements', '{}', { POST: postCodeReplacement(parts) });
-  route(app, '/code_withdrawals', '{}', { POST: postCodeWithdrawal(parts) });
   route(app, '/forced_allocations', '[]', { POST: postForcedAllocation(parts) });
   route(app, '/amendments', '{}', { POST: postAmendment(parts) });
-  route(app, '/level_corrections', '[]', { POST: postLevelCorrection(parts) });
-  route(app, '/voids', '[]', { POST: postVoid(parts) });
-  route(app, '/reinstatements', '[]', { POST: postReinstatement(parts) });
-  route(app, '/id_corrections', '[]', { POST: postIdCorrection(parts) });
   route(app, '/participant_history', '[]', { GET: getParticipantHistory(parts) });
-  route(app, '/unblindings', '[]', { POST: postUnblinding(parts) });
+  for (const row of ACT_ROUTES) route(app, row.path, row.results.empty, { POST: actHandler(parts, row) });
 }
 
 /** What shows that the log is sound. */

@@ -1,30 +1,16 @@
 /** Assembles the OpenAPI 3.1 document from the operations and schemas of the routes. */
 
+import { actOperation } from './request/act-route.ts';
 import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
+import { ACT_ROUTES } from './routes/act-routes.ts';
 import { amendOperation } from './routes/amendments.ts';
 import { BalanceResult, balanceOperation } from './routes/balance.ts';
 import { bundleOperation } from './routes/bundle.ts';
 import { changesOperation } from './routes/changes.ts';
 import { CheckpointResult, checkpointOperation } from './routes/checkpoint.ts';
-import {
-  breakCodeOperation,
-  CodeBreaksResult,
-  listCodeBreaksOperation,
-  reportUnblindingOperation,
-} from './routes/code-breaks.ts';
-import {
-  CodesResult,
-  listCodesOperation,
-  replaceCodeOperation,
-  withdrawCodesOperation,
-} from './routes/codes.ts';
+import { breakCodeOperation, CodeBreaksResult, listCodeBreaksOperation } from './routes/code-breaks.ts';
+import { CodesResult, listCodesOperation } from './routes/codes.ts';
 import { ConsistencyProofResult, consistencyProofOperation } from './routes/consistency-proof.ts';
-import {
-  correctIdOperation,
-  correctLevelsOperation,
-  reinstateOperation,
-  voidOperation,
-} from './routes/corrections.ts';
 import { EnrolmentResult, enrolmentOperation } from './routes/enrolment.ts';
 import { ExpectedBalanceResult, expectedBalanceOperation } from './routes/expected-balance.ts';
 import { ExplanationResult, explanationOperation } from './routes/explanation.ts';
@@ -49,7 +35,6 @@ import {
 import { StudyConfigurationResult, studyConfigOperation } from './routes/study-config.ts';
 import { StudyDesignResult, studyDesignOperation } from './routes/study-design.ts';
 import { StudyFormResult, studyFormOperation } from './routes/study-form.ts';
-import { studyStateOperation } from './routes/study-state.ts';
 import { VerificationResult, verificationOperation } from './routes/verification.ts';
 import { VerificationProgressResult, verificationProgressOperation } from './routes/verification-progress.ts';
 
@@ -95,19 +80,12 @@ const PATHS = {
   '/study_design': { get: studyDesignOperation },
   '/study_form': { get: studyFormOperation },
   '/enrolment': { get: enrolmentOperation },
-  '/study_state': { post: studyStateOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
   '/codes': { get: listCodesOperation },
-  '/code_replacements': { post: replaceCodeOperation },
-  '/code_withdrawals': { post: withdrawCodesOperation },
   '/forced_allocations': { post: forceOperation },
   '/amendments': { post: amendOperation },
-  '/level_corrections': { post: correctLevelsOperation },
-  '/voids': { post: voidOperation },
-  '/reinstatements': { post: reinstateOperation },
-  '/id_corrections': { post: correctIdOperation },
   '/participant_history': { get: participantHistoryOperation },
-  '/unblindings': { post: reportUnblindingOperation },
+  ...Object.fromEntries(ACT_ROUTES.map((row) => [row.path, { post: actOperation(row) }])),
   '/records': { get: recordsOperation },
   '/operations': { get: operationsOperation },
   '/verification': { get: verificationOperation },

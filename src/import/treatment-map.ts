@@ -2,7 +2,7 @@
 import type { Design } from '../../projections/design.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
-import { slotsOf } from '../study/forced.ts';
+import { slotsOf } from '../study/force.ts';
 
 export interface Named {
   readonly to: string;

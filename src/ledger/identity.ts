@@ -4,7 +4,7 @@ import { type Actor, decodeRecord, encodeRecord } from '../../events/record.ts';
 import { type LogHistory, logHistory } from '../../projections/log.ts';
 import { DomainError } from '../base/errors.ts';
 import { type EventStore, NO_STREAM } from '../store/event-store.ts';
-import type { WriterTools } from '../write/writer.ts';
+import type { WriterTools } from '../write/writer-parts.ts';
 import type { Keyring } from './keyring.ts';
 import type { SigningKey } from './signing-key.ts';
 

@@ -5,7 +5,7 @@
 import type { Actor } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
-import type { WriterTools } from '../write/writer.ts';
+import type { WriterTools } from '../write/writer-parts.ts';
 import { commonLength, ends, expectDirection, logRecords, moveIn } from './log-stream.ts';
 import { MoveError } from './move-error.ts';
 import { inGroups } from './move-log.ts';

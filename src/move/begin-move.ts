@@ -9,7 +9,7 @@
 import { type Actor, encodeRecord, type RecordBytes } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
-import type { WriterTools } from '../write/writer.ts';
+import type { WriterTools } from '../write/writer-parts.ts';
 import { appendUnchanged } from './append.ts';
 import { commonLength, ends, expectDirection, logRecords, moveIn } from './log-stream.ts';
 import { MoveError } from './move-error.ts';

@@ -14,7 +14,7 @@ import type { Actor } from '../../events/record.ts';
 import { secondsSince } from '../base/seconds-since.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore } from '../store/event-store.ts';
-import type { WriterTools } from '../write/writer.ts';
+import type { WriterTools } from '../write/writer-parts.ts';
 import { beginMove, moveStatus } from './begin-move.ts';
 import { MoveError } from './move-error.ts';
 import { Mover } from './mover.ts';

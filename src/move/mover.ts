@@ -4,7 +4,7 @@
  */
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { StoredRecord } from '../store/event-store.ts';
-import { DEFAULT_LIMITS } from '../write/writer.ts';
+import { DEFAULT_LIMITS } from '../write/writer-parts.ts';
 import { appendUnchanged } from './append.ts';
 import { MoveError } from './move-error.ts';
 import type { Side } from './side.ts';

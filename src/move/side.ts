@@ -2,20 +2,23 @@
  * One of the two stores of a move, folded as far as it has been read. It keeps a digest of each record, so that the two
  * sides can be compared without reading them again: 96 bytes a record, with its part of the tree.
  */
+
 import type { MoveFact } from '../../events/move.ts';
 import type { Actor } from '../../events/record.ts';
 import { sha256 } from '../../events/sha256.ts';
 import { logHistory } from '../../projections/log.ts';
 import type { Movement } from '../../projections/movement.ts';
 import { Runner } from '../../projections/runner.ts';
-import { studyConfig } from '../../projections/study-config.ts';
 import type { Hash } from '../ledger/hash.ts';
 import { HashList } from '../ledger/hash-list.ts';
 import { MerkleTree } from '../ledger/merkle-tree.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
+import { studyState } from '../study/state.ts';
+import { studyConfig } from '../study/views.ts';
 import { foldedStreamWith } from '../write/folded-stream.ts';
-import { Writer, type WriterTools } from '../write/writer.ts';
+import { Writer } from '../write/writer.ts';
+import type { WriterTools } from '../write/writer-parts.ts';
 import { type MoveCommand, type MoveOutcome, moveDecider } from './decide.ts';
 import { MoveError } from './move-error.ts';
 
@@ -42,7 +45,7 @@ export class Side {
   constructor(parts: SideParts) {
     this.store = parts.store;
     this.#parts = parts;
-    this.#runner = new Runner(parts.store, parts.logId, [logHistory, studyConfig], {
+    this.#runner = new Runner(parts.store, parts.logId, [logHistory, studyState], {
       onFolded: (stream, leaf) => this.#tree(stream).append(leaf),
       onPage: (page) => this.#takePage(page),
     });

@@ -2,14 +2,9 @@
 import { existsSync } from 'node:fs';
 import type { Actor } from '../../events/record.ts';
 import { access } from '../../projections/access.ts';
-import { design, designs } from '../../projections/design.ts';
 import { lastRecovery, logHistory } from '../../projections/log.ts';
-import { participantEvents } from '../../projections/participant-events.ts';
-import { participants } from '../../projections/participants.ts';
 import { Runner, type RunnerHooks } from '../../projections/runner.ts';
 import { endedSessions } from '../../projections/sessions.ts';
-import { studyConfig } from '../../projections/study-config.ts';
-import { lastStudyWide } from '../../projections/study-wide.ts';
 import { Keys } from '../access/keys.ts';
 import { DomainError } from '../base/errors.ts';
 import { type CodeBreakHooks, CodeBreaks } from '../code-break/code-breaks.ts';
@@ -32,7 +27,7 @@ import { studyState } from '../study/state.ts';
 import { Studies } from '../study/studies.ts';
 import type { Verify } from '../verify/verifications.ts';
 import { systemTools } from '../write/tools.ts';
-import type { WriterHooks } from '../write/writer.ts';
+import type { WriterHooks } from '../write/writer-parts.ts';
 import { type OpenStore, openStore } from './open-store.ts';
 import { NoLogError, type StoreSettings } from './store-location.ts';
 
@@ -157,11 +152,7 @@ async function openIn(
 
 /** What folds the log, what signs for it, and the gate that both go through. */
 async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Keyring, hooks: LogHooks) {
-  // The decider first: what it refuses must not reach a read model.
-  const projections = [
-    ...[logHistory, studyState, access, studyConfig, design, designs, participants, participantEvents],
-    ...[lastStudyWide, endedSessions],
-  ];
+  const projections = [logHistory, studyState, access, endedSessions];
   const runner = new Runner(store, identity.logId, projections, {
     ...hooks,
     onFolded: (stream, leaf) => {

@@ -1,7 +1,8 @@
 /** What one transaction publishes: the next records of the streams that lag, each checked once more. */
 
 import type { Content } from '../../events/content.ts';
-import { checkRecord, leafHash, RecordError } from '../../events/record.ts';
+import { checkRecord, leafHash } from '../../events/record.ts';
+import { RecordError } from '../../events/record-error.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { BrokenStream, type StoredRecord } from '../store/event-store.ts';
 

@@ -4,8 +4,9 @@
  */
 import type { PartialEvent } from '../../events/record.ts';
 import { type Design, hasRatio, openTreatments } from '../../projections/design.ts';
-import { countedLevels, type EnrolmentEvent, isCorrection, isEnrolment } from '../../projections/enrolled.ts';
-import { type Life, lifeAfter, newLife } from '../study/life.ts';
+import { countedLevels, type EnrolmentEvent, isEnrolment } from '../../projections/enrolled.ts';
+import { forkOf, type Model } from '../model/model.ts';
+import { fold, modelOf } from '../study/fold.ts';
 import { urnDesignOf } from '../study/urn-design.ts';
 import type { UrnDesign } from '../urn/kernel.ts';
 
@@ -64,7 +65,7 @@ export interface DrawStep {
 
 /** Makes the steps of one study from its events, in order. Everything needs the arms, and nothing the generator. */
 export class StudySteps {
-  #life: Life | undefined;
+  #model: Model | undefined;
   /** By the id as randomized, of those who were enrolled last under it. */
   #persons = new Map<string, number>();
   #count = 0;
@@ -75,8 +76,8 @@ export class StudySteps {
   }
 
   /** The study after the events so far; undefined before its registration. */
-  get life(): Life | undefined {
-    return this.#life;
+  get model(): Model | undefined {
+    return this.#model;
   }
 
   /** The number of a person, from 0, by the id as randomized. */
@@ -89,27 +90,25 @@ export class StudySteps {
    *   with the design that `designStep` gives
    */
   after(event: PartialEvent): readonly Step[] | 'emptied' {
-    const before = this.#life;
+    const model = this.#model;
     if (event.type === 'StudyRegistered') {
-      this.#life = newLife(event.data.configuration);
-      return [designStep(this.#life.design, false)];
+      this.#model = forkOf(modelOf(event));
+      return [designStep(this.#model.design, false)];
     }
-    if (!before) throw new Error(`${event.type} comes before StudyRegistered`);
-    const corrected = isCorrection(event) ? before.enrolled.get(event.data.participantId) : undefined;
-    const after = lifeAfter(before, event);
-    this.#life = after;
-    if (isEnrolment(event)) return [this.#enrolled(event, after)];
-    if (isCorrection(event)) {
-      const { participantId } = event.data;
-      const person = this.#persons.get(participantId);
-      const now = after.enrolled.get(participantId);
-      if (person === undefined || !corrected || !now) return [];
-      const from = indexes(countedLevels(corrected, after.design), after.design);
-      const to = indexes(countedLevels(now, after.design), after.design);
+    if (!model) throw new Error(`${event.type} comes before StudyRegistered`);
+    const { design } = model;
+    const { participantId = '' } = event.data as { readonly participantId?: string };
+    const before = model.participants.get(participantId);
+    fold(model, event);
+    if (isEnrolment(event)) return [this.#enrolled(event, model)];
+    const after = model.participants.get(participantId);
+    const person = this.#persons.get(participantId);
+    if (before && after && before !== after && person !== undefined) {
+      const from = indexes(countedLevels(before, model.design), model.design);
+      const to = indexes(countedLevels(after, model.design), model.design);
       return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ kind: 'move', person, from, to }];
     }
-    if (event.type === 'StudyAmended')
-      return [designStep(after.design, after.design.epoch !== before.design.epoch)];
+    if (event.type === 'StudyAmended') return [designStep(model.design, model.design.epoch !== design.epoch)];
     if (event.type === 'HistoryImportEnded' && 'aborted' in event.data) {
       this.#persons = new Map();
       this.#count = 0;
@@ -118,9 +117,9 @@ export class StudySteps {
     return [];
   }
 
-  #enrolled(event: EnrolmentEvent, { design, enrolled }: Life): Step {
+  #enrolled(event: EnrolmentEvent, { design, participants }: Model): Step {
     const { participantId } = event.data;
-    const participant = enrolled.get(participantId);
+    const participant = participants.get(participantId);
     if (!participant) throw new Error('an enrolment did not enrol');
     const person = this.#count++;
     const isAgain = this.#persons.has(participantId);

@@ -3,9 +3,9 @@ import type { VoidAnalysis } from '../../events/corrections.ts';
 import type { PartialEvent } from '../../events/record.ts';
 import { type Design, hasRatio } from '../../projections/design.ts';
 import { isEnrolment } from '../../projections/enrolled.ts';
+import type { Model } from '../model/model.ts';
+import type { Status } from '../model/status.ts';
 import { designStep, type Step, StudySteps } from '../replicate/steps.ts';
-import type { Status } from '../study/acts.ts';
-import { holderOf, type Life } from '../study/life.ts';
 
 export interface PastPerson {
   /** The number of the person in the steps. */
@@ -63,19 +63,19 @@ export class PastStudyFold {
 
   take(event: PartialEvent): void {
     const after = this.#studySteps.after(event);
-    const { life } = this.#studySteps;
-    if (!life) return;
-    this.#hadRatio ||= hasRatio(life.design);
+    const { model } = this.#studySteps;
+    if (!model) return;
+    this.#hadRatio ||= hasRatio(model.design);
     if (after === 'emptied') {
-      this.#steps = [designStep(life.design, false)];
+      this.#steps = [designStep(model.design, false)];
       this.#arms = [];
       this.#redrawn = 0;
       this.#unproven = 0;
     } else this.#steps.push(...after);
-    this.#note(event, life);
+    this.#note(event, model);
   }
 
-  #note(event: PartialEvent, { design }: Life): void {
+  #note(event: PartialEvent, { design }: Model): void {
     if (isEnrolment(event)) {
       const treatment = event.sections.allocation?.treatment;
       this.#arms.push(treatment === undefined ? -1 : design.treatments.indexOf(treatment));
@@ -108,13 +108,13 @@ export class PastStudyFold {
 
   /** Undefined before the registration. */
   result(): PastStudy | undefined {
-    const { life } = this.#studySteps;
-    if (!life) return undefined;
-    const enrolled = [...life.enrolled.all()];
+    const { model } = this.#studySteps;
+    if (!model) return undefined;
+    const enrolled = [...model.participants.all()];
     return {
       studyId: this.#studyId,
-      status: life.status,
-      design: life.design,
+      status: model.status,
+      design: model.design,
       hadRatio: this.#hadRatio,
       steps: this.#steps,
       arms: Int8Array.from(this.#arms),
@@ -126,14 +126,14 @@ export class PastStudyFold {
         forced: enrolled.filter(({ forced }) => forced).length,
         redrawn: this.#redrawn,
         unproven: this.#unproven,
-        amendments: life.design.amendment,
+        amendments: model.design.amendment,
       },
-      find: (id) => this.#find(life, id),
+      find: (id) => this.#find(model, id),
     };
   }
 
-  #find(life: Life, id: string): PastPerson | undefined {
-    const holder = holderOf(life, id);
+  #find(model: Model, id: string): PastPerson | undefined {
+    const holder = model.participants.find(id);
     if (!holder) return undefined;
     const { participantId, levels, corrected } = holder;
     const person = this.#studySteps.person(participantId);

@@ -4,7 +4,7 @@ import { type RequestObserver, requestObserver } from '../http/request-metrics.t
 import type { RelayStatus } from '../relay/relay.ts';
 import { STORE_FAILURES } from '../store/event-store.ts';
 import type { Standing } from '../study/standing.ts';
-import type { WriterHooks } from '../write/writer.ts';
+import type { WriterHooks } from '../write/writer-parts.ts';
 import { collectProcessMetrics } from './process-metrics.ts';
 
 export interface Metrics {

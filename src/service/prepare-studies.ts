@@ -2,7 +2,6 @@
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { currentId } from '../../projections/enrolled.ts';
-import { participants } from '../../projections/participants.ts';
 import { DomainError } from '../base/errors.ts';
 import { type Comparison, compare, describeComparison } from '../configuration/differences.ts';
 import { formatFinding } from '../configuration/finding.ts';
@@ -11,6 +10,7 @@ import type { ConfiguredStudy } from '../configuration/studies-file.ts';
 import { suspendWhileDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { OpenLog } from '../open/open-log.ts';
+import { participants } from '../study/views.ts';
 import type { Logger } from './logger.ts';
 
 /** Stops early if the log was rolled back or moved, even just now: it takes no records. Called again when it is reopened. */

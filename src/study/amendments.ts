@@ -12,9 +12,10 @@ import {
   ratioOf,
 } from '../../projections/design.ts';
 import { newNameProblem } from '../base/names.ts';
-import { approvalProblems, protocolProblems } from './approvals.ts';
-import type { Amend, FieldProblem, StudyOutcome } from './commands.ts';
-import { linearPatternProblem } from './linear-pattern.ts';
+import { approvalProblems, protocolProblems } from '../model/approvals.ts';
+import { linearPatternProblem } from '../model/linear-pattern.ts';
+import type { FieldProblem, StudyOutcome } from '../model/outcomes.ts';
+import type { Amend } from './commands.ts';
 import { ratioProblem, tooManySlots } from './ratio.ts';
 
 type Of<K extends DesignChange['kind']> = Extract<DesignChange, { kind: K }>;

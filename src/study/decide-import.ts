@@ -1,23 +1,16 @@
 /** Decides the commands of an import. Pure, like decide.ts. */
 import type { StudyFact } from '../../events/catalogue.ts';
 import { hasRatio } from '../../projections/design.ts';
+import { stateProblem } from '../acts/acts.ts';
+import { isSame, proofOf } from '../model/import-proof.ts';
+import { namedLevels } from '../model/levels.ts';
+import { isAmendedSince, levelIndexes, type Model } from '../model/model.ts';
+import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import type { Decision } from '../write/decider.ts';
-import { ACTS } from './acts.ts';
-import {
-  type BeginImport,
-  type EndImport,
-  type ImportCommand,
-  type ImportParticipant,
-  impossible,
-  type StudyOutcome,
-} from './commands.ts';
-import { placed, slotsOf } from './forced.ts';
-import { isSame, proofOf } from './import-proof.ts';
+import type { BeginImport, EndImport, ImportCommand, ImportParticipant } from './commands.ts';
+import { placed, slotsOf } from './force.ts';
 import { beginProblem, endProblem, rowProblem } from './imports.ts';
-import { namedLevels } from './levels.ts';
-import { holderOf, isAmendedSince } from './life.ts';
-import { levelIndexes, type RegisteredState } from './state.ts';
 
 type ImportFact = Extract<
   StudyFact,
@@ -25,7 +18,7 @@ type ImportFact = Extract<
 >;
 type ImportDecision = Decision<ImportFact, StudyOutcome>;
 
-export function decideImport(state: RegisteredState, command: ImportCommand): ImportDecision {
+export function decideImport(state: Model, command: ImportCommand): ImportDecision {
   switch (command.type) {
     case 'begin-import':
       return begin(state, command);
@@ -36,7 +29,7 @@ export function decideImport(state: RegisteredState, command: ImportCommand): Im
   }
 }
 
-function begin(state: RegisteredState, command: BeginImport): ImportDecision {
+function begin(state: Model, command: BeginImport): ImportDecision {
   const { source, sha256, treatmentMap, generator, bgState, seed, seedKnown, proof, approvals } = command;
   const data = {
     ...{ approvals: [...approvals], generator, import: command.import, proof },
@@ -48,7 +41,7 @@ function begin(state: RegisteredState, command: BeginImport): ImportDecision {
     generator: { bgState, ...(seed !== undefined && { seed: String(seed) }) },
   };
   const problem =
-    stateProblem(state, 'HistoryImported') ??
+    importProblem(state, 'HistoryImported') ??
     (isAmendedSince(state, command) ? ({ type: 'amended-meanwhile' } as const) : undefined) ??
     beginProblem(state, data, command.askedAt) ??
     generatorProblem(state, command);
@@ -57,7 +50,7 @@ function begin(state: RegisteredState, command: BeginImport): ImportDecision {
 }
 
 function generatorProblem(
-  { design }: RegisteredState,
+  { design }: Model,
   { generator, bgState, seed, treatmentMap = [] }: BeginImport,
 ): StudyOutcome | undefined {
   if (
@@ -76,18 +69,18 @@ function generatorProblem(
     : impossible('generator', 'a continued generator has no seed of its own');
 }
 
-function take(state: RegisteredState, command: ImportParticipant): ImportDecision {
+function take(state: Model, command: ImportParticipant): ImportDecision {
   const { participantId, levels, original, row, treatment, bgState } = command;
   const { design, urnDesign, imported } = state;
   const named = namedLevels(design, levels);
   const common = { import: command.import, levels: named, original, participantId, row };
   const early =
-    stateProblem(state, 'ParticipantImported') ??
+    importProblem(state, 'ParticipantImported') ??
     outOfPlace(state, command) ??
     rowProblem(state, { ...common, redrawn: false });
   if (early) return { outcome: early };
   if (!imported) return { outcome: { type: 'not-importing' } };
-  if (holderOf(state, participantId))
+  if (state.participants.find(participantId))
     return { outcome: { type: 'duplicate', participantId, differingFactors: [] } };
   if (!design.treatments.includes(treatment))
     return { outcome: impossible('treatment', 'the study has no such treatment') };
@@ -117,10 +110,7 @@ function take(state: RegisteredState, command: ImportParticipant): ImportDecisio
 }
 
 /** The slot that the file names, or else all slots of the row's arm. Empty if the file names others. */
-function slotsOfRow(
-  { design, imported }: RegisteredState,
-  { treatment, slot }: ImportParticipant,
-): readonly number[] {
+function slotsOfRow({ design, imported }: Model, { treatment, slot }: ImportParticipant): readonly number[] {
   const named = (imported?.treatmentMap ?? []).filter(
     ({ to, slot: own }) => to === treatment && own !== undefined,
   );
@@ -129,14 +119,14 @@ function slotsOfRow(
 }
 
 /** The allocation of a row that was not drawn again. */
-function allocated(state: RegisteredState, treatment: string, [slot, ...others]: readonly number[]) {
+function allocated(state: Model, treatment: string, [slot, ...others]: readonly number[]) {
   const isNamed = slot !== undefined && others.length === 0;
   return isNamed && hasRatio(state.design) ? { treatment, slot } : placed(state, treatment);
 }
 
 /** A row that is already in was written by another process that imports the same file. */
 function outOfPlace(
-  { importing }: RegisteredState,
+  { importing }: Model,
   { import: id, place, participantId }: ImportParticipant,
 ): StudyOutcome | undefined {
   if (place === undefined || importing?.import !== id || place === importing.taken) return undefined;
@@ -144,13 +134,13 @@ function outOfPlace(
   return { type: 'stale', why: 'a row before it was not written (hint: run the command again)' };
 }
 
-function end(state: RegisteredState, { import: id, abortedBecause }: EndImport): ImportDecision {
+function end(state: Model, { import: id, abortedBecause }: EndImport): ImportDecision {
   const { importing, imported } = state;
   const data =
     abortedBecause === undefined
       ? { import: id, rows: importing?.rows ?? 0 }
       : { aborted: true as const, import: id, reason: abortedBecause };
-  const problem = stateProblem(state, 'HistoryImportEnded') ?? endProblem(state, data);
+  const problem = importProblem(state, 'HistoryImportEnded') ?? endProblem(state, data);
   if (problem) return { outcome: problem };
   if (abortedBecause === undefined && imported && !imported.isFresh) {
     const last = imported.latest?.bgState;
@@ -161,9 +151,9 @@ function end(state: RegisteredState, { import: id, abortedBecause }: EndImport):
   return { fact: { type: 'HistoryImportEnded', data, sections: {} }, outcome };
 }
 
-function stateProblem({ status }: RegisteredState, type: ImportFact['type']): StudyOutcome | undefined {
-  if (ACTS[type].in.includes(status)) return undefined;
-  return status === 'importing' || type === 'HistoryImported'
-    ? { type: 'refused', because: status }
-    : { type: 'not-importing' };
+function importProblem(state: Model, type: ImportFact['type']): StudyOutcome | undefined {
+  const problem = stateProblem(state, type);
+  return problem && state.status !== 'importing' && type !== 'HistoryImported'
+    ? { type: 'not-importing' }
+    : problem;
 }

@@ -1,29 +1,28 @@
 /** The decider of a study: command and state in, fact and outcome out. Pure: no clock, no ids, no I/O. */
+
 import type { StudyFact } from '../../events/catalogue.ts';
 import { levelNow, openTreatments } from '../../projections/design.ts';
 import { currentLevels, NONE } from '../../projections/enrolled.ts';
+import { stateProblem } from '../acts/acts.ts';
+import type { ActCommand } from '../acts/command.ts';
+import { decideAct, type Source } from '../acts/decide-act.ts';
+import { levelRefusal, namedLevels } from '../model/levels.ts';
+import { fullLimit } from '../model/limits.ts';
+import { generatorOf, isAmendedSince, levelIndexes, type Model } from '../model/model.ts';
+import type { StudyOutcome } from '../model/outcomes.ts';
+import { lacksPacks, packFor } from '../model/packs.ts';
+import { answeredBefore, digestOf, repeated, requestSection } from '../model/requests.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import { allocate } from '../urn/allocate.ts';
 import type { Decider, Decision } from '../write/decider.ts';
-import { ACTS } from './acts.ts';
-import type {
-  LifeCommand,
-  PackCommand,
-  Randomize,
-  Recover,
-  Register,
-  StudyCommand,
-  StudyOutcome,
-} from './commands.ts';
+import { amendmentOf, amendmentProblem, staleAmendment } from './amendments.ts';
+import { decideBreak } from './break-pack-code.ts';
+import type { Amend, Force, Randomize, Recover, Register, RegisterPacks, StudyCommand } from './commands.ts';
 import { decideImport } from './decide-import.ts';
-import { decideLife } from './decide-life.ts';
-import { decidePacks, decideReplacement, triedReplacement, withFreePack, withPacks } from './decide-packs.ts';
-import { levelRefusal, namedLevels } from './levels.ts';
-import { answeredBefore, holderOf, isAmendedSince, requestSection } from './life.ts';
-import { fullLimit } from './limits.ts';
-import { lacksPacks, packFor } from './packs.ts';
-import { evolve, fork, levelIndexes, type RegisteredState, type StudyState } from './state.ts';
+import { decideForce } from './force.ts';
+import { registerPacks } from './register-packs.ts';
+import { evolve, fork, type StudyState } from './state.ts';
 
 type StudyDecision = Decision<StudyFact, StudyOutcome>;
 
@@ -39,14 +38,39 @@ export function decide(state: StudyState, command: StudyCommand): StudyDecision 
     case 'import-participant':
     case 'end-import':
       return decideImport(state, command);
-    case 'register-codes':
-    case 'withdraw-codes':
-      return decidePacks(state, command);
-    case 'replace-code':
-      return decideReplacement(state, command);
+    case 'register-packs':
+      return registerPacks(state, command);
     default:
-      return decideLife(state, withPacks(state, command));
+      return decideInClear(state, command, 'choose');
   }
+}
+
+/** The commands whose rules need nothing sealed, but for what a record chooses: they are checked in a blinded bundle, too. */
+export function decideInClear(model: Model, command: ClearCommand, source: Source): StudyDecision {
+  switch (command.type) {
+    case 'amend':
+      return amend(model, command);
+    case 'force':
+      return decideForce(model, command, source);
+    case 'act':
+      return command.act === 'AllocationRevealed'
+        ? decideBreak(model, command, source)
+        : decideAct(model, command, source);
+  }
+}
+
+export type ClearCommand = Amend | Force | ActCommand;
+
+function amend(model: Model, command: Amend): StudyDecision {
+  const type = 'StudyAmended';
+  const data = amendmentOf(command);
+  const problem =
+    repeated(model, command, () => digestOf(type, data)) ??
+    stateProblem(model, type) ??
+    staleAmendment(model.design, data) ??
+    amendmentProblem(model.design, data, command.askedAt);
+  if (problem) return { outcome: problem };
+  return { fact: { type, data, sections: requestSection(command) }, outcome: { type: 'amended' } };
 }
 
 function register(state: StudyState, { studyId, configuration, seed, seedSource }: Register): StudyDecision {
@@ -67,12 +91,12 @@ function register(state: StudyState, { studyId, configuration, seed, seedSource 
   };
 }
 
-function randomize(state: RegisteredState, command: Randomize): StudyDecision {
+function randomize(state: Model, command: Randomize): StudyDecision {
   const refused = randomizeRefusal(state, command);
   if (refused) return { outcome: refused };
   const { participantId, levels } = command;
-  const { design, urnDesign, counts, bgState } = state;
-  const { treatment, draw } = allocate(urnDesign, counts, levelIndexes(state, levels), bgState);
+  const { design, urnDesign, counts } = state;
+  const { treatment, draw } = allocate(urnDesign, counts, levelIndexes(state, levels), generatorOf(state));
   const named = namedLevels(design, levels);
   const code =
     state.lists === 0 ? undefined : packFor(state, levels, treatment, participantId, command.isRecorded);
@@ -90,7 +114,7 @@ function randomize(state: RegisteredState, command: Randomize): StudyDecision {
  * Why nobody is randomized; undefined if somebody would be. The order matters: a repeated request gets the same answer
  * whatever the study's state is now. Only a new participant needs an open study.
  */
-function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutcome | undefined {
+function randomizeRefusal(state: Model, command: Randomize): StudyOutcome | undefined {
   const { participantId, levels } = command;
   const earlier = answeredBefore(state, command);
   if (earlier) {
@@ -99,7 +123,7 @@ function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutc
       enrolled?.participantId === participantId && differing(state, enrolled.levels, levels).length === 0;
     return isSame ? { type: 'repeated', participantId } : { type: 'idempotency-key-reused' };
   }
-  const taken = holderOf(state, participantId);
+  const taken = state.participants.find(participantId);
   if (taken) {
     // The client may have the levels from before a correction.
     const isAsRandomized = differing(state, taken.levels, levels).length === 0;
@@ -109,8 +133,8 @@ function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutc
   if (isAmendedSince(state, command)) return { type: 'amended-meanwhile' };
   const unknown = levelRefusal(state.design, levels, 'level-unknown');
   if (unknown) return unknown;
-  if (!ACTS.ParticipantRandomized.in.includes(state.status))
-    return { type: 'refused', because: state.status };
+  const refused = stateProblem(state, 'ParticipantRandomized');
+  if (refused) return refused;
   if (command.suspended) return { type: 'refused', because: 'suspended' };
   const closed = levelRefusal(state.design, levels, 'level-closed');
   if (closed) return closed;
@@ -121,7 +145,7 @@ function randomizeRefusal(state: RegisteredState, command: Randomize): StudyOutc
   return isLacking ? { type: 'no-code' } : undefined;
 }
 
-export type Tried = Randomize | LifeCommand | PackCommand;
+export type Tried = Randomize | RegisterPacks | ClearCommand;
 
 /** What the outcome of a command would be, without drawing anything or choosing a pack. */
 export function tryOut(state: StudyState, command: Tried): StudyOutcome {
@@ -131,15 +155,10 @@ export function tryOut(state: StudyState, command: Tried): StudyOutcome {
       const { participantId } = command;
       return randomizeRefusal(state, command) ?? { type: 'randomized', participantId };
     }
-    case 'register-codes':
-    case 'withdraw-codes':
-      return decidePacks(state, command).outcome;
-    case 'replace-code':
-      return triedReplacement(state, command).outcome;
-    case 'force':
-      return decideLife(state, withFreePack(state, command)).outcome;
+    case 'register-packs':
+      return registerPacks(state, command).outcome;
     default:
-      return decideLife(state, withPacks(state, command)).outcome;
+      return decideInClear(state, command, 'try').outcome;
   }
 }
 
@@ -148,11 +167,7 @@ export function tryOut(state: StudyState, command: Tried): StudyOutcome {
  * was retired has no level of it.
  * @param b as asked for
  */
-function differing(
-  { design: { factors } }: RegisteredState,
-  a: readonly string[],
-  b: readonly string[],
-): string[] {
+function differing({ design: { factors } }: Model, a: readonly string[], b: readonly string[]): string[] {
   return factors
     .filter((factor, i) => {
       const [one = NONE, asked = NONE] = [a[i], b[i]];
@@ -161,7 +176,7 @@ function differing(
     .map(({ name }) => name);
 }
 
-function recover(state: RegisteredState, { recovery, kept, signed, seed }: Recover): StudyDecision {
+function recover(state: Model, { recovery, kept, signed, seed }: Recover): StudyDecision {
   if (state.recovery >= recovery) return { outcome: { type: 'already-recovered' } };
   return {
     fact: {
@@ -190,5 +205,6 @@ export const studyDecider: Decider<StudyState, StudyCommand, StudyFact, StudyOut
   mayChange: ({ type }) => !LASTING.has(type),
   evolve,
   fork,
-  isUrgent: (command) => command.type === 'reveal' && command.category === 'emergency',
+  isUrgent: (command) =>
+    command.type === 'act' && command.act === 'AllocationRevealed' && command.asked.category === 'emergency',
 };

@@ -3,40 +3,18 @@ import type { StudyFact } from '../../events/catalogue.ts';
 import { hasRatio } from '../../projections/design.ts';
 import { counted } from '../base/counted.ts';
 import { microsecondsOf } from '../base/instant.ts';
-import type { Status } from './acts.ts';
-import { approvalProblems } from './approvals.ts';
-import { impossible, type StudyOutcome } from './commands.ts';
-import type { Life } from './life.ts';
+import { approvalProblems } from '../model/approvals.ts';
+import type { Model, RowPlace } from '../model/model.ts';
+import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 
 type Data<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>['data'];
 
-/** An import that is under way. */
-export interface Importing {
-  readonly import: string;
-  readonly rows: number;
-  /** How many rows must be drawn again. */
-  readonly toRedraw: number;
-  /** How many rows are in, and how many of these were drawn again. */
-  readonly taken: number;
-  readonly redrawn: number;
-  readonly last: Place | undefined;
-  readonly statusBefore: Status;
-  /** Whether the generator began anew in between. */
-  readonly isRecovered: boolean;
-}
-
-/** The place of a row: by its instant, in microseconds, then by its number in the file. */
-interface Place {
-  readonly instant: number;
-  readonly row: number;
-}
-
 export function beginProblem(
-  { design, enrolled }: Life,
+  { design, participants }: Model,
   { approvals, generator, proof, source }: Data<'HistoryImported'>,
   askedAt?: string,
 ): StudyOutcome | undefined {
-  if (!enrolled.isEmpty()) return { type: 'not-empty' };
+  if (!participants.isEmpty()) return { type: 'not-empty' };
   const [problem] = approvalProblems(
     approvals,
     askedAt,
@@ -55,7 +33,7 @@ export function beginProblem(
 }
 
 export function rowProblem(
-  { importing }: Life,
+  { importing }: Model,
   { import: id, original, row }: Data<'ParticipantImported'>,
 ): StudyOutcome | undefined {
   if (!importing) return { type: 'not-importing' };
@@ -69,11 +47,11 @@ export function rowProblem(
     : impossible('row', 'rows come in the order of their instants, then of their numbers');
 }
 
-function isAfter({ instant, row }: Place, last: Place | undefined): boolean {
+function isAfter({ instant, row }: RowPlace, last: RowPlace | undefined): boolean {
   return !last || instant > last.instant || (instant === last.instant && row > last.row);
 }
 
-export function endProblem({ importing }: Life, data: Data<'HistoryImportEnded'>): StudyOutcome | undefined {
+export function endProblem({ importing }: Model, data: Data<'HistoryImportEnded'>): StudyOutcome | undefined {
   if (!importing) return { type: 'not-importing' };
   if (importing.import !== data.import) return impossible('import', 'another import is under way');
   if ('aborted' in data) return undefined;
@@ -84,24 +62,4 @@ export function endProblem({ importing }: Life, data: Data<'HistoryImportEnded'>
   if (importing.redrawn !== importing.toRedraw)
     return impossible('rows', `${importing.redrawn} rows were drawn again, not ${importing.toRedraw}`);
   return undefined;
-}
-
-export function begun<L extends Life>(life: L, { import: id, proof, source }: Data<'HistoryImported'>): L {
-  const importing: Importing = {
-    ...{ import: id, rows: source.rows, toRedraw: proof.redrawn, taken: 0, redrawn: 0 },
-    ...{ last: undefined, statusBefore: life.status, isRecovered: false },
-  };
-  return { ...life, status: 'importing', importing };
-}
-
-export function withRow(
-  importing: Importing,
-  { original, redrawn, row }: Data<'ParticipantImported'>,
-): Importing {
-  return {
-    ...importing,
-    taken: importing.taken + 1,
-    redrawn: importing.redrawn + Number(redrawn),
-    last: { instant: microsecondsOf(original.datetime) ?? 0, row },
-  };
 }

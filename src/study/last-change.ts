@@ -3,8 +3,8 @@ import type { LevelLimit } from '../../events/access.ts';
 import { type Design, levelNow } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
 import type { ParticipantEvent, ParticipantEvents } from '../../projections/participant-events.ts';
-import type { Participant, Participants } from '../../projections/participants.ts';
-import { isWithin } from './key-limits.ts';
+import { isWithin } from '../model/key-limits.ts';
+import type { Participant, Participants } from '../model/participants.ts';
 
 export interface ChangedStudy {
   readonly revision: number;

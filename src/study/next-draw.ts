@@ -1,9 +1,9 @@
 /** The urn from which the next participant of each level would be drawn, and its odds. */
 import { openTreatments } from '../../projections/design.ts';
+import type { Model } from '../model/model.ts';
 import { rowSeen } from '../urn/allocate.ts';
 import { balls } from '../urn/balls.ts';
 import { probabilities } from '../urn/draw.ts';
-import type { RegisteredState } from './state.ts';
 
 /** The urn of an open level. */
 export interface LevelOdds {
@@ -19,7 +19,7 @@ export interface LevelOdds {
  * Each arm's probability if the urn of this level is the one that is drawn from: the arm's share of the balls, over all of
  * its slots.
  */
-export function nextDraw(state: Pick<RegisteredState, 'design' | 'urnDesign' | 'counts'>): LevelOdds[] {
+export function nextDraw(state: Pick<Model, 'design' | 'urnDesign' | 'counts'>): LevelOdds[] {
   const { design, urnDesign, counts } = state;
   const open = openTreatments(design);
   return design.factors.flatMap(({ name, levels, closed, isRetired }, factor) =>

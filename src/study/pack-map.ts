@@ -1,9 +1,9 @@
 /** The map of packs: which treatment each one holds, whether it is free, and how many are free. It names arms. */
 import type { Level } from '../../events/study.ts';
 import { levelNow } from '../../projections/design.ts';
-import { idByPack } from './life.ts';
-import { isFree, type Pack } from './packs.ts';
-import type { RegisteredState } from './state.ts';
+import type { Model } from '../model/model.ts';
+import { idByPack } from '../model/model.ts';
+import { isFree, type Pack } from '../model/packs.ts';
 
 export const PACK_STATES = ['free', 'given', 'withdrawn'] as const;
 
@@ -26,7 +26,7 @@ export interface Stock {
 
 /** In the order of registration. @param isShown whether the pack is on the map; by default, all are */
 export function packMap(
-  state: RegisteredState,
+  state: Model,
   isShown: (pack: Pack, participantId: string | undefined) => boolean = () => true,
 ): MappedPack[] {
   const mapped: MappedPack[] = [];
@@ -43,12 +43,12 @@ export function packMap(
 }
 
 /** The level of the pack, under its current name. */
-export function whereNow({ where }: Pick<Pack, 'where'>, { design }: Pick<RegisteredState, 'design'>) {
+export function whereNow({ where }: Pick<Pack, 'where'>, { design }: Pick<Model, 'design'>) {
   const factor = design.factors.find(({ name }) => name === where?.factor);
   return where && factor ? { ...where, level: levelNow(factor, where.level) } : where;
 }
 
-function stateOf(state: RegisteredState, code: string): MappedPack['state'] {
+function stateOf(state: Model, code: string): MappedPack['state'] {
   if (isFree(state, code)) return 'free';
   return state.withdrawn.get(code) ? 'withdrawn' : 'given';
 }

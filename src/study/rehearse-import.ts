@@ -1,8 +1,10 @@
 /** Tries an import without writing it: which rows can be drawn again, and what would be refused. */
 import type { UnprovenCause } from '../../events/import.ts';
-import type { BeginImport, ImportParticipant, StudyOutcome } from './commands.ts';
+import type { Model } from '../model/model.ts';
+import type { StudyOutcome } from '../model/outcomes.ts';
+import type { BeginImport, ImportParticipant } from './commands.ts';
 import { decideImport } from './decide-import.ts';
-import { afterUnwritten, fork, type RegisteredState } from './state.ts';
+import { afterUnwritten, fork } from './state.ts';
 
 export interface Rehearsal {
   readonly redrawn: number;
@@ -13,12 +15,12 @@ export interface Rehearsal {
 
 /** @param onRow gets the number of rows decided so far */
 export function rehearse(
-  original: RegisteredState,
+  original: Model,
   begin: Omit<BeginImport, 'proof'>,
   rows: readonly ImportParticipant[],
   onRow: (rows: number) => void = () => undefined,
 ): Rehearsal {
-  let state = fork(original) as RegisteredState;
+  let state = fork(original) as Model;
   const unproven: { row: number; cause: UnprovenCause }[] = [];
   const nothing = { redrawn: 0, unproven: [] };
   // How many can be drawn again is not known yet, and is compared only at the end of an import.

@@ -2,10 +2,11 @@
  * Whether a study takes participants in this process, and why not. Commands, readiness and metrics all use this answer.
  */
 
-import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
+import type { RegisteredStudy } from '../../projections/study-config.ts';
 import type { DomainError, DomainErrorCode } from '../base/errors.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { LogParts } from '../write/folded-stream.ts';
+import { studyConfig } from './views.ts';
 
 /** Each study is in exactly one of these states. */
 export const STANDINGS = [

@@ -4,18 +4,21 @@ import { v5 } from 'uuid';
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import { type Design, design, designs } from '../../projections/design.ts';
+import type { Design } from '../../projections/design.ts';
 import { logHistory, type Recovery } from '../../projections/log.ts';
-import { type RegisteredStudy, studyConfig } from '../../projections/study-config.ts';
+import type { RegisteredStudy } from '../../projections/study-config.ts';
 import { DomainError } from '../base/errors.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
+import type { StudyOutcome } from '../model/outcomes.ts';
 import { StoreError } from '../store/event-store.ts';
 import { foldedStream, type LogParts } from '../write/folded-stream.ts';
-import { Writer, type Written } from '../write/writer.ts';
-import type { Register, StudyCommand, StudyOutcome } from './commands.ts';
+import { Writer } from '../write/writer.ts';
+import type { Written } from '../write/writer-parts.ts';
+import type { Register, StudyCommand } from './commands.ts';
 import { studyDecider, type Tried, tryOut } from './decide.ts';
 import { type Standing, standingOf } from './standing.ts';
 import { type StudyState, studyState } from './state.ts';
+import { design, designs, studyConfig } from './views.ts';
 
 export interface Study {
   readonly stream: string;

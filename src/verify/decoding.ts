@@ -7,8 +7,8 @@ import {
   type LogEvent,
   leafHash,
   type PartialEvent,
-  RecordError,
 } from '../../events/record.ts';
+import { RecordError } from '../../events/record-error.ts';
 import { mismatch } from './replay/differences.ts';
 import type { EventName, Mismatch } from './report.ts';
 import type { SourceRecord } from './source.ts';

@@ -6,12 +6,11 @@
  * 80 bytes of memory.
  */
 import { mismatch } from './replay/differences.ts';
-import { DigestSet } from './replay/digest-set.ts';
 import type { Mismatch } from './report.ts';
 
 export class Sealing {
-  readonly #salts = new DigestSet('hex');
-  readonly #seals = new DigestSet('hex');
+  readonly #salts = new Set<string>();
+  readonly #seals = new Set<string>();
 
   /**
    * Adds the sections of one record.
@@ -24,7 +23,7 @@ export class Sealing {
   ): Mismatch | undefined {
     for (const name in sections) {
       const salt = (sections[name] as { readonly salt?: string } | undefined)?.salt;
-      if (salt !== undefined && !this.#salts.add(salt))
+      if (salt !== undefined && !isNew(this.#salts, salt))
         return mismatch(
           `${name}.salt`,
           'a salt of its own',
@@ -34,7 +33,7 @@ export class Sealing {
     }
     for (const name in withheld) {
       const seal = withheld[name] ?? '';
-      if (!this.#seals.add(seal))
+      if (!isNew(this.#seals, seal))
         return mismatch(
           `seals.${name}`,
           'a seal of its own',
@@ -44,4 +43,9 @@ export class Sealing {
     }
     return undefined;
   }
+}
+
+/** Adds a text to those that were seen. @returns whether it was not among them */
+export function isNew(seen: Set<string>, text: string): boolean {
+  return seen.size < seen.add(text).size;
 }

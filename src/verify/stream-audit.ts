@@ -13,11 +13,10 @@ import { type Decode, type Decoded, nameOf } from './decoding.ts';
 import { timeRemark } from './event-time.ts';
 import type { SignedCheckpoint } from './evidence.ts';
 import { mismatch } from './replay/differences.ts';
-import { DigestSet } from './replay/digest-set.ts';
 import type { Replay } from './replay/replay.ts';
 import type { Divergence, LifeReport, LostCheckpoint, Mismatch, StreamReport } from './report.ts';
 import { hasTextThatHttpRefuses } from './sealed-texts.ts';
-import type { Sealing } from './sealing.ts';
+import { isNew, type Sealing } from './sealing.ts';
 import type { SourceRecord } from './source.ts';
 import { StreamTree } from './stream-tree.ts';
 import type { Warnings } from './warnings.ts';
@@ -30,7 +29,8 @@ export class StreamAudit<E extends PartialEvent> {
   readonly #warnings: Warnings;
   readonly #tree: StreamTree;
   readonly #lost: readonly LostCheckpoint[];
-  readonly #ids = new DigestSet('uuid');
+  /** In lower case, since a UUID may be written in either. */
+  readonly #ids = new Set<string>();
   #records = 0;
   /** Records before the first that diverges. */
   #passed = 0;
@@ -154,7 +154,7 @@ export class StreamAudit<E extends PartialEvent> {
   }: Exclude<Decoded<E>, { mismatch: Mismatch }>): readonly Mismatch[] {
     if (this.#logId !== undefined && event.log !== this.#logId)
       return [mismatch('log', this.#logId, event.log, 'the record belongs to another log')];
-    if (!this.#ids.add(event.id))
+    if (!isNew(this.#ids, event.id.toLowerCase()))
       return [mismatch('id', 'an id of its own', event.id, 'an earlier event of this stream has it')];
     let mismatches: readonly Mismatch[];
     try {

@@ -2,7 +2,7 @@ import type { Projection } from '../../projections/projection.ts';
 import type { Runner } from '../../projections/runner.ts';
 import type { Act, WriteGate } from '../log/write-gate.ts';
 import type { EventStore } from '../store/event-store.ts';
-import type { FoldedStream, WriterHooks, WriterTools } from './writer.ts';
+import type { FoldedStream, WriterHooks, WriterTools } from './writer-parts.ts';
 
 /** What all writers of a log share. */
 export interface LogParts {

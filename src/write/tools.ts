@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { v7 } from 'uuid';
-import type { WriterTools } from './writer.ts';
+import type { WriterTools } from './writer-parts.ts';
 
 /** Ids and salts are cut from a block of this size, so that 64 of them cost one call to the operating system. */
 const BLOCK_BYTES = 1024;

@@ -21,70 +21,17 @@ import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../..
 import { DomainError } from '../base/errors.ts';
 import { withinMs } from '../base/within-ms.ts';
 import { type AppendResult, type EventStore, StoreError } from '../store/event-store.ts';
+import type { Batch, Item } from './batch.ts';
 import { CLOCK_TOLERANCE_MS } from './clock-tolerance.ts';
 import type { Decider } from './decider.ts';
-
-/** The folded stream that a writer decides against. */
-export interface FoldedStream<State> {
-  readonly state: State;
-  readonly revision: number;
-  /** `at` of the last event. */
-  readonly lastAt: string | undefined;
-  /** Why nothing may be written to the stream now; undefined when writing is allowed. */
-  readonly refusal: Error | undefined;
-  catchUp(): Promise<void>;
-  accept(events: readonly LogEvent[], records: readonly RecordBytes[]): void;
-  listen(listener: (event: LogEvent) => void): () => void;
-}
-
-/** The clock, the ids and the randomness. Tests replace them. */
-export interface WriterTools {
-  readonly now: () => Date;
-  readonly newId: () => string;
-  /** 128 random bits in lower-case hex. */
-  readonly newSalt: () => string;
-  /** Waits for `ms`: the jittered delay between retries, and the turn of the rest of the process. */
-  readonly pause: (ms: number) => Promise<void>;
-}
-
-export interface WriterLimits {
-  /** The most commands that may wait. Any more are refused as overload. */
-  readonly queue: number;
-  readonly batchCommands: number;
-  readonly batchBytes: number;
-  /** How long commands may be decided before the rest of the process has its turn, in ms. */
-  readonly turnMs: number;
-  /** How long a command may take from submission to answer, in ms. */
-  readonly deadlineMs: number;
-  /** How long one append may take before it counts as unclear, in ms. */
-  readonly appendTimeoutMs: number;
-}
-
-export const DEFAULT_LIMITS: WriterLimits = {
-  queue: 10_000,
-  batchCommands: 1000,
-  batchBytes: 512 * 1024,
-  turnMs: 25,
-  deadlineMs: 15_000,
-  appendTimeoutMs: 5_000,
-};
-
-export interface WriterHooks {
-  /** The store has acknowledged events of these types. */
-  onAppend?(seconds: number, types: readonly string[]): void;
-  onConflict?(): void;
-  onUnclear?(error: Error): void;
-  /** An attempt to append has failed. */
-  onAppendFailed?(error: StoreError): void;
-  /** An event was written with an earlier time than its predecessor: the clock was set back in between. */
-  onClockSetBack?(stream: string, before: string, now: string): void;
-}
-
-export interface Written<Outcome> {
-  readonly outcome: Outcome;
-  /** Revision of the fact that the command produced. Without a fact, the revision that the decision is based on. */
-  readonly revision: number;
-}
+import {
+  DEFAULT_LIMITS,
+  type FoldedStream,
+  type WriterHooks,
+  type WriterLimits,
+  type WriterTools,
+  type Written,
+} from './writer-parts.ts';
 
 /** Up to this many waiting commands go into one batch. */
 const SMALL_BATCH = 32;
@@ -97,35 +44,6 @@ const REST_MS = 5;
 
 const TOO_LATE =
   'the log was too slow, or other processes were always faster: nothing was recorded; send the same request again';
-
-interface Item<Command, Outcome> {
-  readonly command: Command;
-  readonly actor: Actor;
-  /** Monotonic clock, in ms. */
-  readonly deadline: number;
-  /** The outcome of each attempt, by event id. */
-  readonly attempts: Map<string, Outcome>;
-  landed: Written<Outcome> | undefined;
-  readonly resolve: (written: Written<Outcome>) => void;
-  readonly reject: (error: Error) => void;
-}
-
-interface Answer<Command, Outcome> {
-  readonly item: Item<Command, Outcome>;
-  readonly answer: () => void;
-  /** There is no fact, and what another process has written may change that. */
-  readonly mayChange?: boolean;
-}
-
-interface Batch<Command, Outcome> {
-  readonly expectedRevision: number;
-  /** `at` of the event at that revision. */
-  readonly lastAt: string | undefined;
-  readonly events: LogEvent[];
-  readonly records: RecordBytes[];
-  /** One for each decided command, in order. Called once the records are written. */
-  readonly answers: Answer<Command, Outcome>[];
-}
 
 export class Writer<State, Command, F extends Fact, Outcome> {
   readonly #store: EventStore;

@@ -5,9 +5,10 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { catalogue } from '../../events/catalogue.ts';
+import { catalogue, type StudyFact } from '../../events/catalogue.ts';
 import { CONTENTS } from '../../events/content.ts';
-import { ACTS, STATUSES } from '../../src/study/acts.ts';
+import { mayOf } from '../../src/acts/acts.ts';
+import { STATUSES } from '../../src/model/status.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import type { Row } from '../e2e/audit/database.ts';
 import {
@@ -433,11 +434,12 @@ describe.skipIf(found === undefined)('both verifiers of a study that lived on', 
 describe.skipIf(found === undefined)('the verifier in Python knows', () => {
   it('who may write what, and when, as the program does', () => {
     const acts = verifierValue(python, '{kind: act._asdict() for kind, act in ACTS.items()}');
-    expect(acts).toEqual(
-      Object.fromEntries(
-        Object.entries(ACTS).map(([type, { cli, scopes, in: states }]) => [type, { cli, scopes, states }]),
-      ),
-    );
+    const ofStudies = catalogue.all().filter(({ stream }) => stream === 'study');
+    const ours = ofStudies.map(({ type }) => {
+      const { commandLine: cli, scopes, in: states } = mayOf(type as StudyFact['type']);
+      return [type, { cli, scopes, states }];
+    });
+    expect(acts).toEqual(Object.fromEntries(ours));
     expect(verifierValue(python, 'EVERY_STATE')).toEqual(STATUSES);
   });
 

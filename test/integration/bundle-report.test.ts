@@ -13,7 +13,7 @@ import type { StudyConfiguration } from '../../events/study.ts';
 import { writeReport } from '../../src/bundle/bundle.ts';
 import { MAX_LISTED, StudySummary } from '../../src/bundle/study-summary.ts';
 import { openLog } from '../../src/open/open-log.ts';
-import type { StudyCommand } from '../../src/study/commands.ts';
+import { asCommand, type Written } from '../support/acts.ts';
 import { CONFIGURATION, event, LEVELS, OPERATOR, randomized, registered, SEED } from '../support/facts.ts';
 import { fixedId } from '../support/fixed-tools.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
@@ -23,7 +23,7 @@ const SHOWN_AT = '2026-03-04T02:11:09.120Z';
 const APPROVAL = { name: 'Dr. <A.> Ruiz', role: 'sponsor', on: '2027-09-20', reference: 'Amendment 3' };
 const GROUNDS = { reason: 'anaphylaxis & shock', requestedBy: 'Dr. Krämer' };
 
-type Step = readonly [StudyCommand, Actor];
+type Step = readonly [Written, Actor];
 type Reports = Record<Content, string>;
 
 /** The reports of a study in which the steps were taken. */
@@ -42,7 +42,7 @@ async function reportsOf(
   await studies.register(configuration, SEED, OPERATOR);
   const stream = studies.streamOf(configuration.name);
   for (const [command, actor] of stepsOf({ keyId: issued.keyId, user: 'site', accessRevision: 0 }))
-    await studies.submit(stream, command, actor);
+    await studies.submit(stream, asCommand(command), actor);
   const made = {} as Reports;
   const folder = newFolder();
   for (const content of CONTENTS) {
@@ -62,32 +62,41 @@ beforeAll(async () => {
       (participantId): Step => [{ type: 'randomize', participantId, levels: LEVELS, user: 'site' }, site],
     ),
     [
-      { ...about, type: 'reveal', participantId: '001', category: 'emergency', reveal: fixedId(1) },
+      {
+        ...about,
+        act: 'AllocationRevealed',
+        participantId: '001',
+        category: 'emergency',
+        reveal: fixedId(1),
+      },
       { ...site, onBehalfOf: 'nurse Ada' },
     ],
     [
       {
-        ...{ ...about, type: 'reveal', participantId: '002', category: 'monitoring' },
+        ...{ ...about, act: 'AllocationRevealed', participantId: '002', category: 'monitoring' },
         ...{ reveal: fixedId(2), shownAt: SHOWN_AT },
       },
       site,
     ],
     [
       {
-        ...{ ...about, type: 'report-unblinding', participantId: '002', how: 'envelope' },
+        ...{ ...about, act: 'UnblindingReported', participantId: '002', how: 'envelope' },
         ...{ inadvertent: true, occurredAt: SHOWN_AT, revealedAt: 5 },
       },
       site,
     ],
-    [{ type: 'close', cause: 'target', reason: '300 randomized', user: 'operator' }, OPERATOR],
+    [{ act: 'StudyClosed', cause: 'target', reason: '300 randomized', user: 'operator' }, OPERATOR],
     [
       {
-        ...{ type: 'reopen', reason: 'target raised', approvals: [APPROVAL], user: 'operator' },
+        ...{ act: 'StudyReopened', reason: 'target raised', approvals: [APPROVAL], user: 'operator' },
         protocol: { version: '3.0', date: '2027-02-20' },
       },
       OPERATOR,
     ],
-    [{ type: 'close', cause: 'end', reason: 'the end', approvals: [APPROVAL], user: 'operator' }, OPERATOR],
+    [
+      { act: 'StudyClosed', cause: 'end', reason: 'the end', approvals: [APPROVAL], user: 'operator' },
+      OPERATOR,
+    ],
   ]);
 });
 
@@ -167,35 +176,36 @@ describe('the report of a study with corrections', () => {
     corrected = await reportsOf({ ...CONFIGURATION, policies }, (site) => {
       const note = { user: 'site', note: NOTE };
       const [sex, place] = [CONFIGURATION.factors[0]?.name ?? '', CONFIGURATION.factors[1]?.name ?? ''];
-      const correct = (
-        factor: string,
-        from: string,
-        to: string,
-        cause: 'entry' | 'transfer',
-      ): StudyCommand => ({
-        ...{ ...note, type: 'correct-levels', participantId: '001', cause },
+      const correct = (factor: string, from: string, to: string, cause: 'entry' | 'transfer'): Written => ({
+        ...{ ...note, act: 'LevelsCorrected', participantId: '001', cause },
         changes: [{ factor, from, to }],
       });
-      const commands: StudyCommand[] = [
+      const commands: Written[] = [
         ...['001', '002', '003', '004'].map(
-          (participantId): StudyCommand => ({
+          (participantId): Written => ({
             ...{ type: 'randomize', participantId, levels: LEVELS, user: 'site' },
           }),
         ),
         correct(sex, 'Female', 'Male', 'entry'),
         correct(place, DUPAGE, COOK, 'transfer'),
-        { type: 'correct-id', participantId: '002', to: '020', cause: 'entry', user: 'site' },
+        { act: 'ParticipantIdCorrected', participantId: '002', to: '020', cause: 'entry', user: 'site' },
         {
-          ...{ ...note, type: 'void', participantId: '003', cause: 'duplicate', duplicateOf: '002' },
+          ...{
+            ...note,
+            act: 'AllocationVoided',
+            participantId: '003',
+            cause: 'duplicate',
+            duplicateOf: '002',
+          },
           analysis: 'exclude',
         },
-        { ...note, type: 'void', participantId: '004', cause: 'ineligible', analysis: 'keep' },
+        { ...note, act: 'AllocationVoided', participantId: '004', cause: 'ineligible', analysis: 'keep' },
         {
-          ...{ type: 'reveal', participantId: '002', category: 'emergency', reveal: fixedId(1) },
+          ...{ act: 'AllocationRevealed', participantId: '002', category: 'emergency', reveal: fixedId(1) },
           ...{ user: 'site', grounds: GROUNDS },
         },
-        { ...note, type: 'void', participantId: '001', cause: 'other', analysis: 'keep' },
-        { ...note, type: 'reinstate', participantId: '001' },
+        { ...note, act: 'AllocationVoided', participantId: '001', cause: 'other', analysis: 'keep' },
+        { ...note, act: 'AllocationReinstated', participantId: '001' },
       ];
       return commands.map((command): Step => [command, site]);
     });
@@ -281,11 +291,16 @@ describe('the report of a study with packs', () => {
   let [first, now] = ['', ''];
 
   beforeAll(async () => {
-    const reveal = { type: 'reveal', category: 'emergency', user: 'site', grounds: GROUNDS } as const;
+    const reveal = {
+      act: 'AllocationRevealed',
+      category: 'emergency',
+      user: 'site',
+      grounds: GROUNDS,
+    } as const;
     const about = { participantId: '001', user: 'site' } as const;
     const lists: Step[] = [
-      [{ type: 'register-codes', list: 1, key: KEY, entries: list('P') }, OPERATOR],
-      [{ type: 'register-codes', list: 2, key: KEY, entries: list('Q'), where: SITE }, OPERATOR],
+      [{ type: 'register-packs', list: 1, key: KEY, entries: list('P') }, OPERATOR],
+      [{ type: 'register-packs', list: 2, key: KEY, entries: list('Q'), where: SITE }, OPERATOR],
     ];
     const enrolled = (site: Actor): Step[] => [
       ...lists,
@@ -294,14 +309,14 @@ describe('the report of a study with packs', () => {
     first = packOf((await reportsOf(CONFIGURATION, enrolled)).blinded);
     const replaced = (site: Actor): Step[] => [
       ...enrolled(site),
-      [{ ...about, type: 'replace-code', code: first, cause: 'damaged', isSupply: false }, site],
+      [{ ...about, act: 'CodeReplaced', code: first, cause: 'damaged', isSupply: false }, site],
     ];
     now = packOf((await reportsOf(CONFIGURATION, replaced)).blinded);
     const free = [...list('P'), ...list('Q')].map(({ code }) => code);
     const [lost = '', other = ''] = free.filter((code) => code !== first && code !== now);
     withPacks = await reportsOf(CONFIGURATION, (site) => [
       ...replaced(site),
-      [{ type: 'withdraw-codes', codes: [lost], reason: 'ZZREASON', user: 'pharmacy' }, OPERATOR],
+      [{ act: 'CodesWithdrawn', codes: [lost], reason: 'ZZREASON', user: 'pharmacy' }, OPERATOR],
       [{ ...reveal, code: first, reveal: fixedId(1) }, site],
       [{ ...reveal, code: other, reveal: fixedId(2) }, site],
     ]);
@@ -372,7 +387,7 @@ describe('the report of a study with allocations that were made outside', () => 
     forced = await reportsOf(configuration, (site) => [
       [{ type: 'randomize', participantId: '001', levels: LEVELS, user: 'site' }, site],
       force('002', FIRST),
-      [{ ...about, type: 'void', cause: 'entry', analysis: 'exclude' }, OPERATOR],
+      [{ ...about, act: 'AllocationVoided', cause: 'entry', analysis: 'exclude' }, OPERATOR],
       force('002', SECOND, { cause: 'elsewhere', replaces: 2 }),
       force('003', FIRST),
     ]);
@@ -430,21 +445,21 @@ describe('the report of a study whose design was amended', () => {
   beforeAll(async () => {
     const limits = { levels: [{ factor: place, level: COOK, max: 40 }] };
     amended = await reportsOf({ ...CONFIGURATION, mode: 'live', limits }, (site) => {
-      const ofSite: StudyCommand[] = [
+      const ofSite: Written[] = [
         ...['001', '002'].map(
-          (participantId): StudyCommand => ({
+          (participantId): Written => ({
             ...{ type: 'randomize', participantId, levels: LEVELS, user: 'site' },
           }),
         ),
         {
-          ...{ type: 'correct-levels', participantId: '002', cause: 'transfer', note: 'moved', user: 'site' },
+          ...{ act: 'LevelsCorrected', participantId: '002', cause: 'transfer', note: 'moved', user: 'site' },
           changes: [{ factor: place, from: DUPAGE, to: COOK }],
         },
       ];
-      const ofOperator: StudyCommand[] = [
-        { type: 'close', cause: 'sponsor', reason: 'protocol', user: 'operator' },
+      const ofOperator: Written[] = [
+        { act: 'StudyClosed', cause: 'sponsor', reason: 'protocol', user: 'operator' },
         {
-          ...{ type: 'reopen', reason: 'new protocol', approvals, user: 'operator' },
+          ...{ act: 'StudyReopened', reason: 'new protocol', approvals, user: 'operator' },
           protocol: { version: '2.1' },
         },
         {
@@ -468,7 +483,7 @@ describe('the report of a study whose design was amended', () => {
           protocol: { version: '3.0', date: '2027-02-20' },
         },
       ];
-      const last: StudyCommand = {
+      const last: Written = {
         ...{ type: 'randomize', participantId: '003', levels: ['Male', 'M & N'], user: 'site' },
       };
       return [

@@ -16,7 +16,7 @@ import { BgState, ImbalanceMeasure, type Level, Limits } from '../../events/stud
 import { Protocol } from '../../events/text.ts';
 import { access } from '../../projections/access.ts';
 import type { Tally } from '../../projections/balance.ts';
-import { design, type Design as EffectiveDesign } from '../../projections/design.ts';
+import type { Design as EffectiveDesign } from '../../projections/design.ts';
 import {
   currentId,
   currentLevels,
@@ -27,24 +27,26 @@ import {
 } from '../../projections/enrolled.ts';
 import { logHistory } from '../../projections/log.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
-import { type Participant, participants } from '../../projections/participants.ts';
-import type { Projection } from '../../projections/projection.ts';
+import { projectionOf, type Readable, shownIn } from '../../projections/projection.ts';
 import { Runner } from '../../projections/runner.ts';
 import { writeBundle } from '../../src/bundle/bundle.ts';
 import { openIdentity } from '../../src/ledger/identity.ts';
 import { MerkleTree } from '../../src/ledger/merkle-tree.ts';
 import { parseSigningKey } from '../../src/ledger/signing-key.ts';
+import { idByPack, type Model } from '../../src/model/model.ts';
+import type { Participant } from '../../src/model/participants.ts';
 import { NO_STREAM } from '../../src/store/event-store.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
 import { decide } from '../../src/study/decide.ts';
-import { holderOf, idByPack } from '../../src/study/life.ts';
-import { type RegisteredState, studyState } from '../../src/study/state.ts';
+import { studyState } from '../../src/study/state.ts';
+import { balance, design, participants } from '../../src/study/views.ts';
 import type { Report, StreamReport } from '../../src/verify/report.ts';
 import { storeSource } from '../../src/verify/verifications.ts';
 import { verifyLog } from '../../src/verify/verify.ts';
 import { systemTools } from '../../src/write/tools.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import { altered as alteredRow } from '../e2e/audit/database.ts';
+import { asCommand } from '../support/acts.ts';
 import { withholdIdleKeys } from '../support/altered-bundles.ts';
 import { bothVerifiers } from '../support/both-verifiers.ts';
 import { OPERATOR } from '../support/facts.ts';
@@ -357,21 +359,22 @@ function divergencesOf({ found, record }: Altered): (number | undefined)[] {
 
 /** Reads the state of a fold after each record of the study. */
 function folded<S, R>(
-  { initial, apply }: Projection<S>,
+  readable: Readable<S>,
   { vector, read }: { vector: Vector; read: (state: S, expected: State) => R },
 ): R[] {
-  let state = initial();
+  const projection = projectionOf(readable);
+  let state = projection.initial();
   const events = eventsOf(vector, vector.stream);
   return vector.expected.map((expected, revision) => {
     const event = events[revision] as LogEvent;
     // As in every fold: a move of the log does not concern what is decided.
-    if (!isMoveEvent(event)) state = apply(state, event);
-    return read(state, expected);
+    if (!isMoveEvent(event)) state = projection.apply(state, event);
+    return read(shownIn(readable, state), expected);
   });
 }
 
 /** What the service decides by after each record of the study. */
-function decidedBy<R>(vector: Vector, read: (state: RegisteredState, expected: State) => R): R[] {
+function decidedBy<R>(vector: Vector, read: (state: Model, expected: State) => R): R[] {
   return folded(studyState, {
     vector,
     read(state, expected) {
@@ -505,12 +508,12 @@ function lastSaid<T>(values: readonly (T | undefined)[]): (T | undefined)[] {
 }
 
 /** The packs of a study, as the vectors have them. */
-function packsOf(state: RegisteredState, ids: readonly string[]): Packs | undefined {
-  const { lists, given, packs, withdrawn, enrolled } = state;
+function packsOf(state: Model, ids: readonly string[]): Packs | undefined {
+  const { lists, given, packs, withdrawn, participants: people } = state;
   if (lists === 0) return undefined;
   const current: Packs['current'] = {};
   for (const id of ids) {
-    const pack = enrolled.get(id)?.pack;
+    const pack = people.get(id)?.pack;
     if (pack) current[id] = { code: pack.code, replacements: pack.replacements };
   }
   const codes = [...packs.entries()].map(([code]) => code);
@@ -886,11 +889,11 @@ describe.each(studies)('$study: $about', (vector) => {
 
   it('is folded to the same status, counts and generator after every record', () => {
     const ids = idsIn(vector);
-    const states = decidedBy(vector, ({ status, design, enrolled, counts, bgState }) => {
+    const states = decidedBy(vector, ({ status, design, participants: people, counts, bgState }) => {
       const table = design.factors.map(({ levels }, factor) =>
         levels.map((_, level) => [...counts.of(factor, level)]),
       );
-      const known = ids.filter((id) => enrolled.get(id) !== undefined).length;
+      const known = ids.filter((id) => people.get(id) !== undefined).length;
       return { status, enrolled: known, counts: table, bgState };
     });
     const expected = vector.expected.map(({ status, enrolled, counts, bgState }) => {
@@ -902,11 +905,11 @@ describe.each(studies)('$study: $about', (vector) => {
   it('decides by the same corrections after every record', () => {
     const ids = idsIn(vector);
     const states = decidedBy(vector, (state, expected) => ({
-      corrected: correctedOf(ids.map((id) => state.enrolled.get(id))),
+      corrected: correctedOf(ids.map((id) => state.participants.get(id))),
       // An id that somebody had is nobody else's.
-      owners: owners(expected).map(([id]) => [id, holderOf(state, id)?.participantId]),
+      owners: owners(expected).map(([id]) => [id, state.participants.find(id)?.participantId]),
       filled: expected.filled && state.filled,
-      forced: forcedOf(ids.map((id) => state.enrolled.get(id))),
+      forced: forcedOf(ids.map((id) => state.participants.get(id))),
     }));
     const expected = vector.expected.map((state) => ({
       ...{ corrected: withoutFormerIds(state), owners: owners(state), filled: state.filled },
@@ -919,17 +922,18 @@ describe.each(studies)('$study: $about', (vector) => {
     const ids = idsIn(vector);
     const outcomes = decidedBy(vector, (state, expected) =>
       owners(expected).map(([id, owner]) => {
-        const { levels = [] } = state.enrolled.get(owner) ?? {};
-        const other = ids.find((each) => each !== owner && state.enrolled.get(each)) ?? '';
+        const { levels = [] } = state.participants.get(owner) ?? {};
+        const other = ids.find((each) => each !== owner && state.participants.get(each)) ?? '';
         const user = 'nobody';
         const enrolled = decide(state, { type: 'randomize', user, participantId: id, levels });
-        const renamed = decide(state, {
-          type: 'correct-id',
+        const rename = asCommand({
+          act: 'ParticipantIdCorrected',
           user,
           participantId: other,
           to: id,
           cause: 'entry',
         });
+        const renamed = decide(state, rename);
         return [id, enrolled.outcome.type, renamed.outcome.type];
       }),
     );
@@ -941,10 +945,11 @@ describe.each(studies)('$study: $about', (vector) => {
   });
 
   it('shows the same participants and the same balance after every record', () => {
-    const shown = folded(participants, {
+    const shown = folded(studyState, {
       vector,
-      read(list, expected) {
-        const view = list.balance?.view();
+      read(state, expected) {
+        const list = shownIn(participants, state);
+        const view = shownIn(balance, state)?.view();
         return {
           corrected: correctedOf(list.inOrder),
           occurred: occurrences(list.inOrder),

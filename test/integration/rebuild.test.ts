@@ -1,12 +1,12 @@
 /** What two processes showed while they wrote and followed live is what a third one folds from nothing. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { access } from '../../projections/access.ts';
-import { participants } from '../../projections/participants.ts';
 import type { Runner } from '../../projections/runner.ts';
-import { studyConfig } from '../../projections/study-config.ts';
 import { type OpenLog, openLog } from '../../src/open/open-log.ts';
 import { decide } from '../../src/study/decide.ts';
 import { studyState } from '../../src/study/state.ts';
+import { balance, participants, studyConfig } from '../../src/study/views.ts';
+import { asCommand, type FlatAct } from '../support/acts.ts';
 import { CONFIGURATION, NURSE, OPERATOR, randomize } from '../support/facts.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
@@ -17,6 +17,9 @@ afterEach(async () => {
 });
 
 /** A process on the log in that folder. */
+const PAUSE = asCommand({ act: 'StudyPaused', user: 'operator', reason: 'data review' });
+const RESUME = asCommand({ act: 'StudyResumed', user: 'operator', reason: 'review done' });
+
 async function start(data: string): Promise<OpenLog> {
   const log = await openLog({ data }, OPERATOR);
   opened.push(log);
@@ -34,7 +37,7 @@ function shown({ runner, studies }: OpenLog): unknown {
       registered,
       config: runner.state(studyConfig, stream),
       participants: runner.state(participants, stream).inOrder,
-      balance: runner.state(participants, stream).balance?.view(),
+      balance: runner.state(balance, stream)?.view(),
       next: decide(runner.state(studyState, stream), randomize('next')),
     })),
   };
@@ -83,11 +86,7 @@ describe('a log in SQLite', () => {
     expect(outcomes.filter((type) => type === 'randomized')).toHaveLength(60);
     expect(outcomes.filter((type) => type === 'duplicate')).toHaveLength(60);
     const key = await two.keys.issue({ user: 'nurse', scopes: ['read'] }, OPERATOR);
-    await one.studies.submit(
-      streams[0] ?? '',
-      { type: 'pause', user: 'operator', reason: 'data review' },
-      OPERATOR,
-    );
+    await one.studies.submit(streams[0] ?? '', PAUSE, OPERATOR);
 
     await untilSame(one, two);
     const three = await start(data);
@@ -135,20 +134,21 @@ describe('a log in SQLite', () => {
     const late = await openLog({ data }, OPERATOR);
     opened.push(late);
     await late.rebuild();
-    const about = { user: 'nurse', participantId: '001', note: 'a note' };
-    const annul = { ...about, type: 'void', cause: 'ineligible', analysis: 'keep' } as const;
-    const reinstate = { ...about, type: 'reinstate' } as const;
-    const rename = { ...about, type: 'correct-id', to: '100', cause: 'entry' } as const;
-    const outcomeOf = async (log: OpenLog, command: Parameters<typeof log.studies.submit>[1]) =>
-      (await log.studies.submit(stream, command, NURSE)).outcome.type;
-    expect(await outcomeOf(one, annul)).toBe('voided');
+    const about = { user: 'nurse', participantId: '001' };
+    const note = 'a note';
+    const annul = { ...about, act: 'AllocationVoided', cause: 'ineligible', analysis: 'keep', note } as const;
+    const reinstate = { ...about, act: 'AllocationReinstated', note } as const;
+    const rename = { ...about, act: 'ParticipantIdCorrected', to: '100', cause: 'entry' } as const;
+    const outcomeOf = async (log: OpenLog, act: FlatAct) =>
+      (await log.studies.submit(stream, asCommand(act), NURSE)).outcome.type;
+    expect(await outcomeOf(one, annul)).toBe('recorded');
     expect(await outcomeOf(late, annul)).toBe('stale');
-    expect(await outcomeOf(one, reinstate)).toBe('reinstated');
+    expect(await outcomeOf(one, reinstate)).toBe('recorded');
     expect(await outcomeOf(late, reinstate)).toBe('stale');
-    expect(await outcomeOf(one, rename)).toBe('id-corrected');
-    expect(await outcomeOf(late, { ...annul, participantId: '100' })).toBe('voided');
-    expect(await outcomeOf(one, { type: 'pause', user: 'nurse', reason: 'review' })).toBe('paused');
-    expect(await outcomeOf(late, { type: 'resume', user: 'nurse', reason: 'done' })).toBe('resumed');
+    expect(await outcomeOf(one, rename)).toBe('recorded');
+    expect(await outcomeOf(late, { ...annul, participantId: '100' })).toBe('recorded');
+    expect(await outcomeOf(one, { act: 'StudyPaused', user: 'nurse', reason: 'review' })).toBe('recorded');
+    expect(await outcomeOf(late, { act: 'StudyResumed', user: 'nurse', reason: 'done' })).toBe('recorded');
   });
 
   it('shows a revoked key, a pause and a resumption to the other process', async () => {
@@ -168,11 +168,11 @@ describe('a log in SQLite', () => {
     await expect.poll(() => one.keys.accept(key.apiKey)).toBeUndefined();
     expect(await one.keys.revoke(key.keyId, undefined, OPERATOR)).toBe('already-revoked');
 
-    await two.studies.submit(stream, { type: 'pause', user: 'operator', reason: 'data review' }, OPERATOR);
+    await two.studies.submit(stream, PAUSE, OPERATOR);
     await expect
       .poll(() => one.studies.find(CONFIGURATION.name)?.registered.halt?.reason)
       .toBe('data review');
-    await one.studies.submit(stream, { type: 'resume', user: 'operator', reason: 'review done' }, OPERATOR);
+    await one.studies.submit(stream, RESUME, OPERATOR);
     await expect.poll(() => two.studies.find(CONFIGURATION.name)?.registered.halt).toBeUndefined();
   });
 });

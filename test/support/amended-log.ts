@@ -1,7 +1,8 @@
 /** A study whose design was amended in every way, as bundles of each content. */
 import type { DesignChange } from '../../events/amendment.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import type { Amend, StudyCommand } from '../../src/study/commands.ts';
+import type { Amend } from '../../src/study/commands.ts';
+import type { Written } from './acts.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
 import { type BundledStudy, bundledStudy } from './life-log.ts';
 
@@ -99,7 +100,7 @@ export function makeAmendedLog(folder: string): Promise<AmendedLog> {
     const enrol = (participantId: string, ...levels: string[]) =>
       submit(actors.nurse, { type: 'randomize', participantId, levels, user: 'nurse' });
     const by = (user: 'manager' | 'site' | 'operator', command: object) =>
-      submit(user === 'operator' ? OPERATOR : actors[user], { ...command, user } as StudyCommand);
+      submit(user === 'operator' ? OPERATOR : actors[user], { ...command, user } as Written);
     const amend = (name: keyof typeof CHANGES, amendment: number, more: Partial<Amend> = {}) =>
       by(name === 'sites' || name === 'again' ? 'manager' : 'operator', {
         ...{ type: 'amend', amendment, changes: CHANGES[name], reason: 'protocol 3' },
@@ -112,7 +113,7 @@ export function makeAmendedLog(folder: string): Promise<AmendedLog> {
     await enrol('004', MALE, MCLEAN);
     await amend('names', 2);
     await enrol('005', MAN, CITY);
-    const correct = { type: 'correct-levels', cause: 'entry', note: 'source document' };
+    const correct = { act: 'LevelsCorrected', cause: 'entry', note: 'source document' };
     const toFemale = { factor: SEX, from: MAN, to: FEMALE };
     await by('site', { ...correct, participantId: '001', changes: [toFemale] });
     await amend('rules', 3);
@@ -125,12 +126,12 @@ export function makeAmendedLog(folder: string): Promise<AmendedLog> {
       ],
     });
     await by('operator', {
-      ...{ type: 'void', participantId: '003', cause: 'never-enrolled', analysis: 'exclude' },
+      ...{ act: 'AllocationVoided', participantId: '003', cause: 'never-enrolled', analysis: 'exclude' },
       note: 'screening failure',
     });
-    await by('operator', { type: 'close', cause: 'other', reason: 'protocol 4' });
+    await by('operator', { act: 'StudyClosed', cause: 'other', reason: 'protocol 4' });
     await amend('again', 4);
-    await by('operator', { type: 'reopen', reason: 'protocol 4', approvals: [APPROVAL] });
+    await by('operator', { act: 'StudyReopened', reason: 'protocol 4', approvals: [APPROVAL] });
     await enrol('007-01', MALE, DUPAGE);
     await by('operator', {
       ...{ ...correct, participantId: '002' },

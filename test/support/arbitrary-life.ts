@@ -1,7 +1,8 @@
 /** Any life of a study: participants come, are corrected, voided and entered by hand, and arms, urns and factors change. */
 import fc from 'fast-check';
 import type { DesignChange } from '../../events/amendment.ts';
-import type { Amend, Force, StudyCommand } from '../../src/study/commands.ts';
+import type { Amend, Force } from '../../src/study/commands.ts';
+import type { Written } from './acts.ts';
 import { CONFIGURATION, LEVELS, randomize } from './facts.ts';
 
 export const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
@@ -46,10 +47,10 @@ const change: fc.Arbitrary<DesignChange> = fc.oneof(
     .map((one): DesignChange => ({ kind: 'urn', ...one })),
 );
 const note = { user: 'nurse', note: 'slip' };
-export type LifeStep = (amendment: number) => StudyCommand;
+export type LifeStep = (amendment: number) => Written;
 /** Given the number of the next amendment. Many are refused. */
 export const lifeStep: fc.Arbitrary<LifeStep> = fc.oneof(
-  fc.record({ id: ids, levels }).map((one) => (): StudyCommand => randomize(one.id, one)),
+  fc.record({ id: ids, levels }).map((one) => (): Written => randomize(one.id, one)),
   fc.record({ id: ids, levels, treatment: arms }).map(
     ({ id, ...one }) =>
       () =>
@@ -62,19 +63,19 @@ export const lifeStep: fc.Arbitrary<LifeStep> = fc.oneof(
     )
     .map(
       ([changes, history]) =>
-        (number: number): StudyCommand =>
+        (number: number): Written =>
           amend(changes, number, { history }),
     ),
   ids.map(
-    (participantId) => (): StudyCommand => ({
-      ...{ ...note, type: 'void', cause: 'duplicate', analysis: 'exclude', participantId },
+    (participantId) => (): Written => ({
+      ...{ ...note, act: 'AllocationVoided', cause: 'duplicate', analysis: 'exclude', participantId },
     }),
   ),
-  ids.map((participantId) => (): StudyCommand => ({ ...note, type: 'reinstate', participantId })),
+  ids.map((participantId) => (): Written => ({ ...note, act: 'AllocationReinstated', participantId })),
   fc.tuple(ids, levels).map(
     ([participantId, [sex]]) =>
-      (): StudyCommand => ({
-        ...{ ...note, type: 'correct-levels', cause: 'entry', participantId },
+      (): Written => ({
+        ...{ ...note, act: 'LevelsCorrected', cause: 'entry', participantId },
         changes: [{ factor: '10', from: sex === 'Male' ? 'Female' : 'Male', to: sex }],
       }),
   ),

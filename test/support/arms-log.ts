@@ -1,7 +1,8 @@
 /** A study whose arms, ratio, urns and factors were amended in every way, as bundles of each content. */
 import type { DesignChange } from '../../events/amendment.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import type { Amend, StudyCommand } from '../../src/study/commands.ts';
+import type { Amend } from '../../src/study/commands.ts';
+import type { Written } from './acts.ts';
 import { APPROVAL, COOK, DUPAGE, FEMALE, MALE, SEX, SITE } from './amended-log.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
 import { type BundledStudy, bundledStudy } from './life-log.ts';
@@ -100,7 +101,7 @@ export function makeArmsLog(folder: string): Promise<ArmsLog> {
         await submit(actors.nurse, { type: 'randomize', participantId, levels, user: 'nurse' });
     };
     const by = (user: 'manager' | 'operator', command: object) =>
-      submit(user === 'operator' ? OPERATOR : actors[user], { ...command, user } as StudyCommand);
+      submit(user === 'operator' ? OPERATOR : actors[user], { ...command, user } as Written);
     let amendment = 0;
     const amend = (name: keyof typeof CHANGES, more: Partial<Amend> = {}) =>
       by(name === 'closed' ? 'manager' : 'operator', {
@@ -114,7 +115,7 @@ export function makeArmsLog(folder: string): Promise<ArmsLog> {
       });
     const isFemale = (participantId: string) =>
       by('operator', {
-        ...{ type: 'correct-levels', cause: 'entry', participantId, note: 'source document' },
+        ...{ act: 'LevelsCorrected', cause: 'entry', participantId, note: 'source document' },
         changes: [{ factor: SEX, from: MALE, to: FEMALE }],
       });
     await enrol(['001', MALE, COOK], ['002', FEMALE, DUPAGE], ['003', FEMALE, COOK]);

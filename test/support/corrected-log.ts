@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LevelChange } from '../../events/corrections.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import type { StudyCommand } from '../../src/study/commands.ts';
+import type { Written } from './acts.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
 import { type BundledStudy, bundledStudy } from './life-log.ts';
 
@@ -75,35 +75,46 @@ export function makeCorrectedLog(folder: string): Promise<CorrectedLog> {
         ...{ type: 'randomize', participantId, levels: [sex, site], user: 'nurse', idempotencyKey },
       });
     const by = (user: 'site' | 'clerk', command: object, idempotencyKey?: string) =>
-      submit(actors[user], { note: 'source document', ...command, user, idempotencyKey } as StudyCommand);
-    const byOperator = (command: object) =>
-      submit(OPERATOR, { note: 'source document', ...command, user: 'operator' } as StudyCommand);
+      submit(actors[user], { ...command, user, idempotencyKey } as Written);
+    const byOperator = (command: object) => submit(OPERATOR, { ...command, user: 'operator' } as Written);
+    const note = 'source document';
     await enrol('001', MALE, COOK, 'visit-1');
     await enrol('002', FEMALE, COOK);
     await enrol('003', FEMALE, DUPAGE);
     await enrol('004', MALE, COOK);
-    await by('site', { type: 'correct-levels', participantId: '002', cause: 'entry', changes: [TO_MALE] });
+    const entry = { act: 'LevelsCorrected', participantId: '002', cause: 'entry', note };
+    await by('site', { ...entry, changes: [TO_MALE] });
     await enrol('005', MALE, COOK);
-    const transfer = { type: 'correct-levels', participantId: '001', cause: 'transfer' };
+    const transfer = { act: 'LevelsCorrected', participantId: '001', cause: 'transfer', note };
     await by('site', { ...transfer, changes: [TO_DUPAGE] }, 'lc-2');
-    const duplicate = { type: 'void', cause: 'duplicate', analysis: 'exclude' };
+    const duplicate = { act: 'AllocationVoided', cause: 'duplicate', analysis: 'exclude', note };
     await by('clerk', { ...duplicate, participantId: '004', duplicateOf: '002' }, 'v-1');
     await enrol('006', FEMALE, DUPAGE);
     await byOperator({ ...duplicate, participantId: '003', duplicateOf: '004' });
-    await by('clerk', { type: 'correct-id', participantId: '005', to: '050', cause: 'entry' }, 'ic-1');
+    await by(
+      'clerk',
+      { act: 'ParticipantIdCorrected', participantId: '005', to: '050', cause: 'entry' },
+      'ic-1',
+    );
     await submit(actors.desk, {
-      ...{ type: 'reveal', participantId: '006', category: 'planned', reveal: randomUUID() },
+      ...{ act: 'AllocationRevealed', participantId: '006', category: 'planned', reveal: randomUUID() },
       ...{ grounds: { reason: 'end of treatment' }, user: 'desk' },
     });
-    const source = { type: 'correct-levels', participantId: '006', cause: 'source' };
+    const source = { act: 'LevelsCorrected', participantId: '006', cause: 'source', note };
     await byOperator({ ...source, changes: [TO_MALE, TO_COOK] });
-    await by('clerk', { type: 'reinstate', participantId: '004' });
+    await by('clerk', { act: 'AllocationReinstated', participantId: '004', note });
     await enrol('007', FEMALE, COOK);
-    await byOperator({ type: 'close', cause: 'end', reason: 'end' });
-    await by('clerk', { type: 'correct-id', participantId: '050', to: '051', cause: 'other' });
-    await by('clerk', { type: 'void', participantId: '001', cause: 'ineligible', analysis: 'keep' });
+    await byOperator({ act: 'StudyClosed', cause: 'end', reason: 'end' });
+    await by('clerk', { act: 'ParticipantIdCorrected', participantId: '050', to: '051', cause: 'other' });
+    await by('clerk', {
+      act: 'AllocationVoided',
+      participantId: '001',
+      cause: 'ineligible',
+      analysis: 'keep',
+      note,
+    });
     const approvals = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-28' }];
-    await byOperator({ type: 'reopen', reason: 'one more', approvals });
+    await byOperator({ act: 'StudyReopened', reason: 'one more', approvals });
     await enrol('008', MALE, COOK);
     return actors;
   });

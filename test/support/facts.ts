@@ -6,7 +6,7 @@ import { Pcg64 } from '../../src/random/pcg64.ts';
 import type { Randomize, Register } from '../../src/study/commands.ts';
 import { allocate } from '../../src/urn/allocate.ts';
 import { Counts } from '../../src/urn/counts.ts';
-import type { WriterTools } from '../../src/write/writer.ts';
+import type { WriterTools } from '../../src/write/writer-parts.ts';
 import { fixedTools, LOG_ID } from './fixed-tools.ts';
 import { urnOf } from './urn-study.ts';
 

@@ -1,5 +1,5 @@
 /** A clock, ids and salts that are the same in every run, so a test can predict what it writes. */
-import type { WriterTools } from '../../src/write/writer.ts';
+import type { WriterTools } from '../../src/write/writer-parts.ts';
 
 export const LOG_ID = '0193a8e0-0000-7000-8000-00000000beef';
 

@@ -1,7 +1,7 @@
 /** A study into which allocations made outside the service were entered in every way, as bundles of each content. */
 import { randomUUID } from 'node:crypto';
 import type { StudyConfiguration } from '../../events/study.ts';
-import type { StudyCommand } from '../../src/study/commands.ts';
+import type { Written } from './acts.ts';
 import { APPROVAL, COOK, closed, DUPAGE, FEMALE, MALE, SEX, SITE } from './amended-log.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
 import { type BundledStudy, bundledStudy } from './life-log.ts';
@@ -71,43 +71,43 @@ export function makeForcedLog(folder: string): Promise<ForcedLog> {
     const enrol = (participantId: string, ...levels: string[]) =>
       submit(actors.nurse, { type: 'randomize', participantId, levels, user: 'nurse' });
     const by = (user: 'desk' | 'clerk' | 'operator', command: object) =>
-      submit(user === 'operator' ? OPERATOR : actors[user], { ...command, user } as StudyCommand);
+      submit(user === 'operator' ? OPERATOR : actors[user], { ...command, user } as Written);
     const force = (participantId: string, treatment: string, ...levels: string[]) => ({
       ...{ type: 'force', participantId, treatment, levels, cause: 'outage', occurredAt },
       note: 'envelope',
     });
-    const wrongly = { type: 'void', cause: 'entry', analysis: 'exclude', note: 'read wrongly' };
+    const wrongly = { act: 'AllocationVoided', cause: 'entry', analysis: 'exclude', note: 'read wrongly' };
     const approved = { reason: 'protocol 2', approvals: [APPROVAL] };
     await enrol('001', MALE, COOK);
     await enrol('002', FEMALE, DUPAGE);
     await by('desk', { ...force('F1', FIRST, FEMALE, COOK), idempotencyKey: 'f-1' });
     await enrol('003', FEMALE, COOK);
-    await by('operator', { type: 'pause', reason: 'outage' });
+    await by('operator', { act: 'StudyPaused', reason: 'outage' });
     await by('operator', { ...force('F2', SECOND, MALE, DUPAGE), cause: 'elsewhere' });
-    await by('operator', { type: 'resume', reason: 'it is back' });
+    await by('operator', { act: 'StudyResumed', reason: 'it is back' });
     await by('desk', force('F3', FIRST, FEMALE, COOK));
     await by('operator', {
-      ...{ type: 'reveal', participantId: 'F1', category: 'emergency', reveal: randomUUID() },
+      ...{ act: 'AllocationRevealed', participantId: 'F1', category: 'emergency', reveal: randomUUID() },
       grounds: { reason: 'anaphylaxis' },
     });
     const toCook = { factor: SITE, from: DUPAGE, to: COOK };
     await by('clerk', {
-      ...{ type: 'correct-levels', participantId: 'F2', cause: 'source', changes: [toCook] },
+      ...{ act: 'LevelsCorrected', participantId: 'F2', cause: 'source', changes: [toCook] },
       note: 'source document',
     });
     await enrol('004', MALE, COOK);
-    await by('clerk', { type: 'correct-id', participantId: 'F3', to: 'F30', cause: 'entry' });
+    await by('clerk', { act: 'ParticipantIdCorrected', participantId: 'F3', to: 'F30', cause: 'entry' });
     await by('clerk', { ...wrongly, participantId: 'F3' });
     await by('desk', { ...force('F3', SECOND, MALE, COOK), replaces: AT.wrong });
     await enrol('005', MALE, COOK);
     await by('operator', { type: 'amend', amendment: 1, changes: [closed(DUPAGE), UNCOUNTED], ...approved });
     await by('desk', { ...force('F4', THIRD, FEMALE, COOK), cause: 'protocol' });
     await by('clerk', { ...wrongly, participantId: 'F4' });
-    await by('clerk', { type: 'reinstate', participantId: 'F4', note: 'it was right' });
+    await by('clerk', { act: 'AllocationReinstated', participantId: 'F4', note: 'it was right' });
     await enrol('006', FEMALE, COOK);
-    await by('operator', { type: 'close', cause: 'other', reason: 'protocol 3' });
+    await by('operator', { act: 'StudyClosed', cause: 'other', reason: 'protocol 3' });
     await by('operator', { ...force('F5', THIRD, MALE, COOK), cause: 'other' });
-    await by('operator', { type: 'reopen', ...approved });
+    await by('operator', { act: 'StudyReopened', ...approved });
     await enrol('007', FEMALE, COOK);
     return actors;
   });

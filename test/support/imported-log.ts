@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import type { DesignChange } from '../../events/amendment.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
 import { Pcg64 } from '../../src/random/pcg64.ts';
-import type { EndImport, ImportParticipant, StudyCommand } from '../../src/study/commands.ts';
+import type { EndImport, ImportParticipant } from '../../src/study/commands.ts';
 import { allocate } from '../../src/urn/allocate.ts';
 import { Counts } from '../../src/urn/counts.ts';
+import type { Written } from './acts.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
 import { beginImport, FRESH, IMPORT } from './import-facts.ts';
 import { type BundledStudy, bundledStudy } from './life-log.ts';
@@ -103,7 +104,7 @@ export function makeImportedLog(folder: string): Promise<ImportedLog> {
       nurse: await issue('nurse', ['blinded', 'randomize']),
       desk: await issue('desk', ['unblind']),
     };
-    const byOperator = async (...commands: StudyCommand[]) => {
+    const byOperator = async (...commands: Written[]) => {
       for (const command of commands) await submit(OPERATOR, command);
     };
     const enrol = (participantId: string) =>
@@ -121,14 +122,14 @@ export function makeImportedLog(folder: string): Promise<ImportedLog> {
       ...ROWS.slice(0, 3),
     );
     await submit(actors.desk, {
-      ...{ type: 'reveal', participantId: 'i2', category: 'emergency', reveal: randomUUID() },
+      ...{ act: 'AllocationRevealed', participantId: 'i2', category: 'emergency', reveal: randomUUID() },
       ...{ grounds: { reason: 'anaphylaxis' }, user: 'desk' },
     });
     await byOperator(...ROWS.slice(3), { type: 'end-import', import: IMPORT });
     await enrol('n1');
     const toMale = [{ factor: '10', from: FEMALE, to: MALE }];
     await byOperator({
-      ...{ type: 'correct-levels', participantId: 'i2', cause: 'entry', changes: toMale },
+      ...{ act: 'LevelsCorrected', participantId: 'i2', cause: 'entry', changes: toMale },
       ...{ note: 'source document', user: 'operator' },
     });
     await enrol('n2');
@@ -137,7 +138,7 @@ export function makeImportedLog(folder: string): Promise<ImportedLog> {
 }
 
 /** Two rows without states of a generator, and the end of their import. */
-function foreignImport(id: string, end: Partial<EndImport> = {}): StudyCommand[] {
+function foreignImport(id: string, end: Partial<EndImport> = {}): Written[] {
   const rows = ROWS.slice(0, 2).map(({ bgState: _, ...row }) => ({ ...row, import: id }));
   const source = { format: 'csv', rows: 2 } as const;
   return [
@@ -153,7 +154,7 @@ function foreignImport(id: string, end: Partial<EndImport> = {}): StudyCommand[]
  */
 export function makeForeignLog(
   folder: string,
-  before: readonly StudyCommand[] = [],
+  before: readonly Written[] = [],
   site: string = COOK,
 ): Promise<BundledStudy<'nurse'>> {
   return bundledStudy(folder, { configuration: IMPORTED_STUDY, seed: SEED }, async (issue, submit) => {

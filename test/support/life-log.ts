@@ -6,9 +6,10 @@ import { CONTENTS, type Content } from '../../events/content.ts';
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { writeBundle } from '../../src/bundle/bundle.ts';
+import type { Model } from '../../src/model/model.ts';
 import { openLog } from '../../src/open/open-log.ts';
-import type { StudyCommand } from '../../src/study/commands.ts';
-import { type RegisteredState, studyState } from '../../src/study/state.ts';
+import { studyState } from '../../src/study/state.ts';
+import { asCommand, type Written } from './acts.ts';
 import { CONFIGURATION, OPERATOR } from './facts.ts';
 
 const [SEX, SITE] = CONFIGURATION.factors;
@@ -53,9 +54,9 @@ export const AT = {
 
 type Issue = (user: string, scopes: Scope[], levels?: string[]) => Promise<Actor>;
 /** Throws if the command wrote no event. */
-type Submit = (actor: Actor, command: StudyCommand) => Promise<void>;
+type Submit = (actor: Actor, command: Written) => Promise<void>;
 /** The study as it is now. */
-type State = () => RegisteredState;
+type State = () => Model;
 
 /**
  * A study in a log in memory.
@@ -78,12 +79,14 @@ export async function bundledStudy<User extends string>(
       if ('refused' in issued) throw new Error(issued.refused);
       return { keyId: issued.keyId, user, accessRevision: log.runner.revision('access') };
     };
-    const submit: Submit = async (actor, command) => {
+    const submit: Submit = async (actor, written) => {
+      const command = asCommand(written);
       const before = log.runner.revision(stream);
       const { outcome } = await studies.submit(stream, command, actor);
-      if (log.runner.revision(stream) === before) throw new Error(`${command.type}: ${outcome.type}`);
+      const name = command.type === 'act' ? command.act : command.type;
+      if (log.runner.revision(stream) === before) throw new Error(`${name}: ${outcome.type}`);
     };
-    const state: State = () => log.runner.state(studyState, stream) as RegisteredState;
+    const state: State = () => log.runner.state(studyState, stream) as Model;
     const actors = await live(issue, submit, state);
     const files = {} as Record<Content, string>;
     for (const content of CONTENTS) {
@@ -117,37 +120,37 @@ export function makeLifeLog(folder: string): Promise<LifeLog> {
     await enrol('001', COOK, 'visit-1');
     await enrol('002', DUPAGE);
     await submit(actors.manager, {
-      ...{ type: 'pause', reason: 'data review', ...manager, idempotencyKey: 'pause-1' },
+      ...{ act: 'StudyPaused', reason: 'data review', ...manager, idempotencyKey: 'pause-1' },
     });
     await submit(actors.desk, {
-      ...{ type: 'reveal', participantId: '001', category: 'emergency', grounds: REASON },
+      ...{ act: 'AllocationRevealed', participantId: '001', category: 'emergency', grounds: REASON },
       ...{ reveal: randomUUID(), ...desk, idempotencyKey: 'er-1' },
     });
-    await submit(OPERATOR, { type: 'resume', reason: 'review done', ...operator });
+    await submit(OPERATOR, { act: 'StudyResumed', reason: 'review done', ...operator });
     await enrol('003', COOK);
     await submit(actors.manager, {
-      ...{ type: 'close', cause: 'target', reason: '3 randomized', approvals: APPROVALS },
+      ...{ act: 'StudyClosed', cause: 'target', reason: '3 randomized', approvals: APPROVALS },
       ...{ ...manager, idempotencyKey: 'close-1' },
     });
     await submit(actors.desk, {
-      ...{ type: 'reveal', participantId: '003', category: 'emergency', grounds: REASON },
+      ...{ act: 'AllocationRevealed', participantId: '003', category: 'emergency', grounds: REASON },
       ...{ reveal: randomUUID(), shownAt: ago(500), ...desk },
     });
     await submit(OPERATOR, {
-      ...{ type: 'report-unblinding', participantId: '001', how: 'disclosure', inadvertent: true },
+      ...{ act: 'UnblindingReported', participantId: '001', how: 'disclosure', inadvertent: true },
       ...{ occurredAt: ago(1000), revealedAt: AT.emergency, grounds: { reason: 'wrong id' }, ...operator },
     });
     await submit(actors.desk, {
-      ...{ type: 'report-unblinding', participantId: '003', how: 'envelope', inadvertent: false },
+      ...{ act: 'UnblindingReported', participantId: '003', how: 'envelope', inadvertent: false },
       ...{ occurredAt: ago(60_000), grounds: REASON, ...desk },
     });
     await submit(OPERATOR, {
-      ...{ type: 'reopen', reason: 'target raised', approvals: APPROVALS },
+      ...{ act: 'StudyReopened', reason: 'target raised', approvals: APPROVALS },
       ...{ protocol: { version: '3.0', date: '2026-02-27' }, ...operator },
     });
     await enrol('004', DUPAGE);
     await submit(OPERATOR, {
-      ...{ type: 'reveal', participantId: '002', category: 'monitoring', grounds: REASON },
+      ...{ act: 'AllocationRevealed', participantId: '002', category: 'monitoring', grounds: REASON },
       ...{ reveal: randomUUID(), ...operator },
     });
     return actors;

@@ -1,7 +1,7 @@
 /** A study with packs of medication, with all that can happen to them, as bundles of each content. */
 import { randomUUID } from 'node:crypto';
 import type { Level } from '../../events/study.ts';
-import type { StudyCommand } from '../../src/study/commands.ts';
+import type { Written } from './acts.ts';
 import { APPROVAL, CITY, COOK, DUPAGE, FEMALE, MALE, renamed, SITE } from './amended-log.ts';
 import { closed } from './arms-log.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
@@ -99,15 +99,15 @@ export function makePacksLog(folder: string): Promise<PacksLog> {
       doctor: await issue('doctor', ['unblind', 'blinded'], [COOK]),
     };
     const by = (user: keyof typeof actors | 'operator', command: object) =>
-      submit(user === 'operator' ? OPERATOR : actors[user], { ...command, user } as StudyCommand);
+      submit(user === 'operator' ? OPERATOR : actors[user], { ...command, user } as Written);
     const enrol = (participantId: string, ...levels: string[]) =>
       by('nurse', { type: 'randomize', participantId, levels });
     const register = (list: number) =>
-      by('operator', { type: 'register-codes', list, key: KEYS[list % 2], ...LISTS[list - 1] });
-    const codeOf = (participantId: string) => state().enrolled.get(participantId)?.pack?.code ?? '';
+      by('operator', { type: 'register-packs', list, key: KEYS[list % 2], ...LISTS[list - 1] });
+    const codeOf = (participantId: string) => state().participants.get(participantId)?.pack?.code ?? '';
     const replace = (participantId: string, user: keyof typeof actors | 'operator', cause = 'damaged') =>
       by(user, {
-        ...{ type: 'replace-code', participantId, code: codeOf(participantId), cause },
+        ...{ act: 'CodeReplaced', participantId, code: codeOf(participantId), cause },
         isSupply: user !== 'nurse',
       });
     const force = (participantId: string, treatment: string, code: string | null, more = {}) =>
@@ -117,11 +117,17 @@ export function makePacksLog(folder: string): Promise<PacksLog> {
       });
     const voided = (participantId: string) =>
       by('operator', {
-        ...{ type: 'void', cause: 'entry', analysis: 'exclude', note: 'read wrongly', participantId },
+        ...{
+          act: 'AllocationVoided',
+          cause: 'entry',
+          analysis: 'exclude',
+          note: 'read wrongly',
+          participantId,
+        },
       });
     const reveal = (code: string, user: 'doctor' | 'operator') =>
       by(user, {
-        ...{ type: 'reveal', code, category: 'emergency', reveal: randomUUID() },
+        ...{ act: 'AllocationRevealed', code, category: 'emergency', reveal: randomUUID() },
         grounds: { reason: 'a child swallowed it' },
       });
     /** Codes of the free packs of an arm for women of a site. */
@@ -141,7 +147,7 @@ export function makePacksLog(folder: string): Promise<PacksLog> {
     for (let n = 0; n < 3; n++) await replace('003', 'nurse');
     await replace('003', 'pharmacy', 'expired');
     const recalled = [codesOf(2, A)[0], codesOf(2, B)[0]];
-    await by('pharmacy', { type: 'withdraw-codes', codes: recalled, reason: 'the cold chain was broken' });
+    await by('pharmacy', { act: 'CodesWithdrawn', codes: recalled, reason: 'the cold chain was broken' });
     await force('F1', A, free(A, COOK));
     await reveal(ofThree, 'doctor');
     await reveal(free(B, COOK), 'doctor');
@@ -158,16 +164,16 @@ export function makePacksLog(folder: string): Promise<PacksLog> {
       ...{ reason: 'protocol 2', approvals: [APPROVAL] },
     });
     const codes = new Set([CITY, DUPAGE].flatMap((site) => allFree(C, site)));
-    await by('operator', { type: 'withdraw-codes', codes: [...codes], reason: 'the arm is closed' });
+    await by('operator', { act: 'CodesWithdrawn', codes: [...codes], reason: 'the arm is closed' });
     await enrol('005', MALE, CITY);
     await register(4);
     await enrol('006', FEMALE, CITY);
     await replace('006', 'pharmacy');
     await by('operator', {
-      ...{ type: 'correct-levels', cause: 'source', participantId: '002', note: 'source document' },
+      ...{ act: 'LevelsCorrected', cause: 'source', participantId: '002', note: 'source document' },
       changes: [{ factor: SITE, from: CITY, to: DUPAGE }],
     });
-    await by('operator', { type: 'close', cause: 'target', reason: 'all are in' });
+    await by('operator', { act: 'StudyClosed', cause: 'target', reason: 'all are in' });
     await replace('002', 'operator', 'lost');
     return actors;
   });

@@ -1,11 +1,14 @@
 /** A study without a store: commands go in, and what is written is folded as the service does it. */
 import { expect } from 'vitest';
 import type { StudyFact } from '../../events/catalogue.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
-import { participants } from '../../projections/participants.ts';
-import type { StudyCommand, StudyOutcome } from '../../src/study/commands.ts';
-import { studyDecider } from '../../src/study/decide.ts';
-import { type RegisteredState, type StudyState, studyState } from '../../src/study/state.ts';
+import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import type { BalanceView } from '../../projections/balance.ts';
+import { generatorOf, type Model } from '../../src/model/model.ts';
+import type { StudyOutcome } from '../../src/model/outcomes.ts';
+import type { Participants } from '../../src/model/participants.ts';
+import { fork, type StudyState, studyState } from '../../src/study/state.ts';
+import { balance, participants } from '../../src/study/views.ts';
+import { type Written, writtenDecider } from './acts.ts';
 import { CONFIGURATION, event, LEVELS, REGISTER, randomize } from './facts.ts';
 import { fixedTools } from './fixed-tools.ts';
 
@@ -14,20 +17,18 @@ type DataOf = { readonly [T in StudyFact['type']]: Said<T>['data'] };
 
 export class TrialRun {
   state: StudyState = studyState.initial();
-  list = participants.initial();
   facts: StudyFact[] = [];
 
   constructor(more: Partial<StudyConfiguration> = {}) {
     this.ask({ ...REGISTER, configuration: { ...CONFIGURATION, ...more } });
   }
 
-  ask(command: StudyCommand): StudyOutcome {
-    const { fact, outcome } = studyDecider.decide(this.state, command);
+  ask(command: Written): StudyOutcome {
+    const { fact, outcome } = writtenDecider.decide(this.state, command);
     if (!fact) return outcome;
     const recorded = this.#event(fact, this.facts.length);
     this.facts.push(fact);
-    this.state = studyDecider.evolve(this.state, recorded);
-    this.list = participants.apply(this.list, recorded);
+    this.state = writtenDecider.evolve(this.state, recorded);
     return outcome;
   }
 
@@ -37,7 +38,13 @@ export class TrialRun {
     return event(fact, revision, { tools: fixedTools(revision, at) });
   }
 
-  all(commands: readonly StudyCommand[]): string[] {
+  /** From here on, on a fork, as a replay is from its first event on. */
+  onFork(): this {
+    this.state = fork(this.state);
+    return this;
+  }
+
+  all(commands: readonly Written[]): string[] {
     return commands.map((command) => this.ask(command).type);
   }
 
@@ -45,7 +52,16 @@ export class TrialRun {
     return this.ask(randomize(id, { levels, ...more }));
   }
 
-  get registered(): RegisteredState {
+  get list(): Participants {
+    return participants.select(this.state);
+  }
+
+  /** On a fork, which shows no lists, there is none. */
+  get balance(): BalanceView | undefined {
+    return balance.select(this.state)?.view();
+  }
+
+  get registered(): Model {
     if (this.state.status === 'unregistered') throw new Error('the study is not registered');
     return this.state;
   }
@@ -63,7 +79,7 @@ export class TrialRun {
     return (fact as Said<T>).data as DataOf[T];
   }
 
-  get bgState() {
-    return this.registered.bgState;
+  get bgState(): BgState {
+    return generatorOf(this.registered);
   }
 }

@@ -2,14 +2,18 @@
 
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { Actor, LogEvent } from '../../events/record.ts';
-import { type Participants, participants } from '../../projections/participants.ts';
 import { Runner, type RunnerHooks } from '../../projections/runner.ts';
+import type { StudyOutcome } from '../../src/model/outcomes.ts';
+import type { Participants } from '../../src/model/participants.ts';
 import type { EventStore } from '../../src/store/event-store.ts';
-import type { StudyCommand, StudyOutcome } from '../../src/study/commands.ts';
+import type { StudyCommand } from '../../src/study/commands.ts';
 import { studyDecider } from '../../src/study/decide.ts';
 import { type StudyState, studyState } from '../../src/study/state.ts';
+import { participants } from '../../src/study/views.ts';
 import { foldedStream } from '../../src/write/folded-stream.ts';
-import { Writer, type WriterHooks, type WriterLimits } from '../../src/write/writer.ts';
+import { Writer } from '../../src/write/writer.ts';
+import type { WriterHooks, WriterLimits } from '../../src/write/writer-parts.ts';
+import { asCommand, type Written } from './acts.ts';
 import { NURSE, STREAM } from './facts.ts';
 import { fixedTools, LOG_ID } from './fixed-tools.ts';
 import { openGate } from './open-gate.ts';
@@ -18,7 +22,7 @@ export interface WritingProcess {
   readonly runner: Runner;
   readonly writer: Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
   /** The outcome's type, or the error's code. */
-  submit(command: StudyCommand, actor?: Actor): Promise<string>;
+  submit(command: Written, actor?: Actor): Promise<string>;
   readonly participants: Participants;
 }
 
@@ -55,7 +59,7 @@ export function writingProcess(
     runner,
     writer,
     submit: (command, actor = NURSE) =>
-      writer.submit(command, actor).then(
+      writer.submit(asCommand(command), actor).then(
         ({ outcome }) => outcome.type,
         (error) => error.code ?? error.name,
       ),

@@ -1,6 +1,7 @@
 /** Parameters and headers that several operations share, as the OpenAPI document describes them. */
+
+import { ParticipantId } from '../../model/members.ts';
 import { type Json, jsonSchema } from './operation.ts';
-import { ParticipantId } from './schemas.ts';
 
 export const STUDY = {
   name: 'study',

@@ -3,7 +3,7 @@ import type { LevelLimit } from '../../../events/access.ts';
 import type { Design } from '../../../projections/design.ts';
 import { currentLevels, type Enrolled } from '../../../projections/enrolled.ts';
 import { type HeadCount, HeadCounter } from '../../../projections/head-count.ts';
-import type { Participant } from '../../../projections/participants.ts';
+import type { Participant } from '../../model/participants.ts';
 import type { Lists } from './key-limits.ts';
 import { EXAMINED_AT_ONCE, withinLimits } from './matching.ts';
 

@@ -1,6 +1,6 @@
 /** Generator states in participants' records: who sees them, and what is recorded when they are shown. */
 import type { Scope } from '../../../events/access.ts';
-import type { Participant } from '../../../projections/participants.ts';
+import type { Participant } from '../../model/participants.ts';
 import { BG_STATE } from './parameters.ts';
 import type { KeyRequest, StudyReply } from './study-request.ts';
 

@@ -1,5 +1,5 @@
 /** Keeps the last result that was made from the participants of a study. */
-import type { Participants } from '../../../projections/participants.ts';
+import type { Participants } from '../../model/participants.ts';
 
 interface Kept<T> {
   readonly name: string;

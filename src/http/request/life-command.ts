@@ -1,5 +1,8 @@
 /** Submits a command from a JSON body, or tries it out. */
-import type { LifeCommand, PackCommand, StudyOutcome } from '../../study/commands.ts';
+
+import type { StudyOutcome } from '../../model/outcomes.ts';
+import type { Amend, Force } from '../../study/commands.ts';
+import { isRepeated } from '../../study/perform-act.ts';
 import { dryRunReply } from './dry-run.ts';
 import { REPEATED_HEADER, receiptHeader } from './receipt.ts';
 import { SUCCESS } from './reply.ts';
@@ -16,7 +19,7 @@ interface Answers {
 export async function answerCommand(
   services: Services,
   request: BodyRequest<{ readonly study: string; readonly dry_run?: boolean | undefined }>,
-  command: LifeCommand | PackCommand,
+  command: Amend | Force,
   { problemOf, results }: Answers,
 ): Promise<StudyReply> {
   const { studies, ledger } = services;
@@ -41,9 +44,9 @@ export async function answerCommand(
 export async function wasAnswered(
   { studies }: Services,
   { design, study }: StudyRequest,
-  command: LifeCommand,
+  command: Force,
 ): Promise<boolean> {
   if (command.idempotencyKey === undefined || design().amendment === 0) return false;
   const { outcome } = await studies.tryOut(study.stream, command);
-  return outcome.type === 'done-before' || outcome.type === 'idempotency-key-reused';
+  return isRepeated(outcome);
 }

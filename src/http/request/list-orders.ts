@@ -1,8 +1,8 @@
 /** The orders in which a list of participants can be shown. */
 import type { Factor } from '../../../projections/design.ts';
 import { currentId } from '../../../projections/enrolled.ts';
-import type { Participant, Participants } from '../../../projections/participants.ts';
 import { sortedInSlices } from '../../base/sorted-in-slices.ts';
+import type { Participant, Participants } from '../../model/participants.ts';
 import type { Lists } from './key-limits.ts';
 import { LastOfStudy } from './last-of-study.ts';
 import { levelsShown, type Shown } from './study-view.ts';

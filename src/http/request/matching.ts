@@ -3,8 +3,8 @@ import type { LevelLimit } from '../../../events/access.ts';
 import type { Design } from '../../../projections/design.ts';
 import { currentLevels } from '../../../projections/enrolled.ts';
 import { type HeadCount, HeadCounter } from '../../../projections/head-count.ts';
-import type { Participant } from '../../../projections/participants.ts';
-import { isWithin } from '../../study/key-limits.ts';
+import { isWithin } from '../../model/key-limits.ts';
+import type { Participant } from '../../model/participants.ts';
 import type { Lists } from './key-limits.ts';
 import { SLICE } from './study-view.ts';
 

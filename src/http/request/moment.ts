@@ -1,5 +1,5 @@
 /** The parameters `urn.revision` and `urn.at`: a study as it was at a moment, for keys with the scope `audit`. */
-import type { Projection } from '../../../projections/projection.ts';
+import type { Readable } from '../../../projections/projection.ts';
 import {
   INSTANT_FORM,
   isBeyond,
@@ -43,7 +43,7 @@ export function momentOf({ query, accepted, study }: StudyRequest, problems: str
 }
 
 /** The study at that moment. @throws DomainError as `History.foldUntil` does */
-export function studyAt<P extends Readonly<Record<string, Projection<unknown>>>>(
+export function studyAt<P extends Readonly<Record<string, Readable<unknown>>>>(
   { history }: Services,
   { study }: StudyRequest,
   moment: Moment,

@@ -1,9 +1,9 @@
 /** Answers shared by all routes that write to a study, for when the study does not allow it. */
 import type { LevelLimit } from '../../../events/access.ts';
 import type { Design } from '../../../projections/design.ts';
-import type { Status } from '../../study/acts.ts';
-import type { FullLimit, StudyOutcome } from '../../study/commands.ts';
-import { limitNow, retiredLimit } from '../../study/key-limits.ts';
+import { limitNow, retiredLimit } from '../../model/key-limits.ts';
+import type { FullLimit } from '../../model/outcomes.ts';
+import type { Status } from '../../model/status.ts';
 import { HttpProblem } from './problem.ts';
 import type { StudyReply } from './study-request.ts';
 
@@ -109,14 +109,4 @@ export function limitedTo(limits: readonly LevelLimit[]): string {
     ({ factor, levels }) => `${factor} = ${levels.map((level) => JSON.stringify(level)).join(' or ')}`,
   );
   return `This API key is limited to ${each.join(' and ')}`;
-}
-
-/** What is well-formed, but not possible in this study. @param empty `results` of the route without a result */
-export function impossibleReply(
-  { field, why }: Extract<StudyOutcome, { type: 'impossible' }>,
-  revision: number,
-  empty: '{}' | '[]',
-): StudyReply {
-  const name = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return { status: 422, message: `${name}: ${why}`, results: empty, revision, refused: 'malformed' };
 }

@@ -1,7 +1,6 @@
 /** Schemas that several routes share. Results are checked against them, and the OpenAPI document is generated from them. */
 import { z } from 'zod';
 import { VoidCause } from '../../../events/corrections.ts';
-import { problemsOfId } from '../../study/participant-id.ts';
 
 /** Decimal digits that the answer shows as a bare number. JavaScript numbers are too small to hold it. */
 export const BareUint128 = z.string().regex(/^(?:0|[1-9]\d{0,38})$/);
@@ -77,17 +76,6 @@ export function checked<T>(schema: z.ZodType<T>, result: unknown): T {
 
 /** The version of the trial's protocol. */
 export const ProtocolResult = z.strictObject({ version: z.string(), date: z.string().optional() });
-
-/** 1 to 128 code points, no control characters, no leading or trailing white space. */
-export const ParticipantId = z
-  .string({ error: ({ input }) => (input === undefined ? 'id is missing' : undefined) })
-  .superRefine((id, context) => {
-    for (const message of problemsOfId(id)) context.addIssue({ code: 'custom', message });
-  })
-  .meta({
-    description:
-      'The participant identifier, 1 to 128 characters. A new one must be in NFC, have no invisible characters, and not begin with `=`, `+`, `-` or `@`, because a spreadsheet would take it for a formula.',
-  });
 
 /** Besides `enrolled`, which counts everybody in the list. */
 export const HEADS = {

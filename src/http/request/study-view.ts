@@ -3,22 +3,16 @@ import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import { askedLevel, type Design, type Factor, levelNow, openLevels } from '../../../projections/design.ts';
 import { currentId, currentLevels, type Enrolled, NONE } from '../../../projections/enrolled.ts';
-import type { Participant } from '../../../projections/participants.ts';
 import { columnsOf, headLine, rowLines } from '../../export/columns.ts';
-import { IdPattern } from '../../study/id-pattern.ts';
-import { allowed, noSuchLevel } from '../../study/levels.ts';
+import { patternProblem } from '../../model/id-pattern.ts';
+import { allowed, noSuchLevel } from '../../model/levels.ts';
+import { ParticipantId } from '../../model/members.ts';
+import type { Participant } from '../../model/participants.ts';
 import type { SortedBy } from './list-orders.ts';
 import { BG_STATE, EXCEL, hintsAmong, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
 import { HttpProblem, problemList } from './problem.ts';
 import type { Query } from './query.ts';
-import {
-  type BgStateResult,
-  checked,
-  ParticipantId,
-  placeMembers,
-  recordMembers,
-  remarkMembers,
-} from './schemas.ts';
+import { type BgStateResult, checked, placeMembers, recordMembers, remarkMembers } from './schemas.ts';
 
 export type DatetimeFormat = 'http-date' | 'sql';
 
@@ -91,7 +85,6 @@ export class StudyView {
   readonly #factorNames: readonly string[];
   /** Their names in a record. */
   readonly #memberNames: readonly string[];
-  readonly #idPattern: IdPattern | undefined;
   readonly #renderings = new Map<string, Rendering>();
   readonly #datetime: (at: string) => string;
 
@@ -99,8 +92,6 @@ export class StudyView {
     this.#design = design;
     this.#factorNames = design.factors.map(({ name }) => name);
     this.#memberNames = this.#factorNames.map((name) => `f_${name}`);
-    const { idPattern } = design;
-    this.#idPattern = idPattern === undefined ? undefined : new IdPattern(idPattern);
     this.#datetime = datetimeFormat === 'sql' ? (at) => at.slice(0, 19).replace('T', ' ') : httpDate();
   }
 
@@ -112,7 +103,7 @@ export class StudyView {
     const form = [...found, ...prefixedParameters(query)];
     const problems: string[] = [];
     const id = check(ParticipantId, query.get('id'), form);
-    const problemOfId = id === undefined ? undefined : this.patternProblem(id);
+    const problemOfId = id === undefined ? undefined : patternProblem(id, this.#design);
     if (problemOfId !== undefined) problems.push(`id ${problemOfId}`);
     const levels = this.#levelsFrom((name) => query.get(name), form, problems);
     if (form.length > 0 || id === undefined) throw new HttpProblem(400, problemList([...form, ...problems]));
@@ -149,21 +140,6 @@ export class StudyView {
       if (asked === undefined) missing.push(`${factor.name} is missing ${allowed(openLevels(factor))}`);
       return asked === undefined ? '' : levelOf(factor, asked, openLevels(factor), problems);
     });
-  }
-
-  /**
-   * Why an id is not one of this study; undefined if it is.
-   * @throws HttpProblem 503 when it could not be matched against the pattern in time
-   */
-  patternProblem(id: string): string | undefined {
-    if (!this.#idPattern) return undefined;
-    const matches = this.#idPattern.matches(id);
-    // This happens only when the machine is too busy.
-    if (matches === undefined)
-      throw new HttpProblem(503, "The id could not be matched against this study's pattern in time", {
-        'Retry-After': '1',
-      });
-    return matches ? undefined : this.#idPattern.mismatch;
   }
 
   /**

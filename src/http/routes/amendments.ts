@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { type DesignChange, History, MAX_WEIGHT } from '../../../events/amendment.ts';
 import { ImbalanceMeasure } from '../../../events/study.ts';
 import { amendedDesign } from '../../../projections/design.ts';
-import { ACTS } from '../../study/acts.ts';
+import { mayOf } from '../../acts/acts.ts';
+import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../../model/members.ts';
+import type { FieldProblem, StudyOutcome } from '../../model/outcomes.ts';
 import { amendmentOf, newNameProblems } from '../../study/amendments.ts';
-import type { Amend, FieldProblem, StudyOutcome } from '../../study/commands.ts';
-import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../request/body-members.ts';
+import type { Amend } from '../../study/commands.ts';
 import { dryRunReply } from '../request/dry-run.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
 import { answerCommand } from '../request/life-command.ts';
@@ -110,7 +111,7 @@ type Body = z.infer<typeof Body>;
 
 const AmendmentResult = z.strictObject({ amendment: z.int(), design: DesignResult });
 
-const SCOPES = ACTS.StudyAmended.scopes;
+const SCOPES = mayOf('StudyAmended').scopes;
 
 export const amendOperation = bodyOperation('Amend the design of a study', 'amendStudy', SCOPES, {
   body: jsonSchema(Body),

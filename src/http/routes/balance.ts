@@ -1,7 +1,7 @@
 /** GET /balance: how many participants of each level got each treatment. Such totals reveal arms, so it needs `audit`. */
 import { z } from 'zod';
 import type { Balance } from '../../../projections/balance.ts';
-import { participants } from '../../../projections/participants.ts';
+import { balance } from '../../study/views.ts';
 import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
@@ -81,10 +81,10 @@ export function getBalance(services: Services) {
     refuseProblems(problems);
     if (accepted.key.where)
       throw new HttpProblem(403, 'This API key is limited to some levels, and a balance tells of all');
-    if (!moment) return reply(request.participants.balance, study.revision);
+    if (!moment) return reply(services.runner.state(balance, study.stream), study.revision);
     services.limits.lists.beginPast(request.response);
-    const { states, revision } = await studyAt(services, request, moment, { participants });
-    return reply(states.participants.balance, revision);
+    const { states, revision } = await studyAt(services, request, moment, { balance });
+    return reply(states.balance, revision);
   });
 }
 

@@ -1,9 +1,8 @@
 /** GET /changes: server-sent events that say when a study has changed, so that its page asks for the list again. */
 import type { IncomingMessage } from 'node:http';
 import { Scope } from '../../../events/access.ts';
-import { participantEvents } from '../../../projections/participant-events.ts';
-import { lastStudyWide } from '../../../projections/study-wide.ts';
 import { lastChange } from '../../study/last-change.ts';
+import { lastStudyWide, participantEvents } from '../../study/views.ts';
 import type { ChangeStreams } from '../request/change-streams.ts';
 import { STUDY } from '../request/documented-parameters.ts';
 import { headerValues } from '../request/headers.ts';

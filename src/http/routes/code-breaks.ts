@@ -1,23 +1,24 @@
-/** GET and POST /code_breaks, POST /unblindings: who was unblinded, and breaking the code of one participant. */
+/** GET and POST /code_breaks: who was unblinded, and breaking the code of one participant. */
 import { z } from 'zod';
 import { RevealCategory, UnblindingWay } from '../../../events/code-break.ts';
 import { type CodeBreak, codeBreaksIn } from '../../../projections/code-breaks.ts';
 import { currentId } from '../../../projections/enrolled.ts';
-import { participantEvents } from '../../../projections/participant-events.ts';
-import { ACTS } from '../../study/acts.ts';
-import type { ReportUnblinding } from '../../study/commands.ts';
-import { DryRun, Grounds, PastInstant, Person, StudyName } from '../request/body-members.ts';
+import { type Asked, actOf } from '../../acts/acts.ts';
+import { breakCode, breakCommand } from '../../acts/break-code.ts';
+import type { Members } from '../../model/outcomes.ts';
+import { participantEvents } from '../../study/views.ts';
+import { type ActBody, askedIn, bodyOf } from '../request/act-form.ts';
+import { actRefusal } from '../request/act-refusal.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { dryRunReply } from '../request/dry-run.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
-import { answerCommand } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
-import { NOT_FOUND, participantProblem, recordFor } from '../request/participant-command.ts';
+import { NOT_FOUND } from '../request/participant-command.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { ACT_HEADERS, REPEATED_HEADER, receiptHeader } from '../request/receipt.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { ParticipantId, resultJson } from '../request/schemas.ts';
+import { resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import {
   actorOf,
@@ -30,22 +31,7 @@ import {
 } from '../request/study-request.ts';
 import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
 
-const grounds = {
-  reason: Grounds,
-  requested_by: Person.optional().meta({ description: 'Who asked for it. Sealed, like the reason' }),
-};
-
-const RevealBody = z.strictObject({
-  study: StudyName,
-  id: ParticipantId.optional().meta({ description: 'The participant. Either this or `code`' }),
-  code: z.string().min(1).optional().meta({ description: 'The code of a pack. Either this or `id`' }),
-  category: RevealCategory.meta({
-    description:
-      'An `emergency` is answered even if the log cannot be written; other categories are then refused',
-  }),
-  ...grounds,
-  dry_run: DryRun,
-});
+const RevealBody = bodyOf(actOf('AllocationRevealed')) as unknown as ActBody;
 
 /** For the OpenAPI document. */
 const PACK_RESULT = {
@@ -62,7 +48,7 @@ const PACK_RESULT = {
 export const breakCodeOperation = bodyOperation(
   'Break the code of one participant, or of one pack',
   'breakCode',
-  ACTS.AllocationRevealed.scopes,
+  breakCode.may.scopes,
   {
     body: jsonSchema(RevealBody),
     bodyExample: {
@@ -94,28 +80,28 @@ export const breakCodeOperation = bodyOperation(
 /** No limit on what a key may have in progress applies here, and no state of the study stops it. */
 export function postCodeBreak(services: Services) {
   const { studies } = services;
-  const answer = async (request: BodyRequest<z.infer<typeof RevealBody>>): Promise<StudyReply> => {
-    const { http, accepted, study, body, view } = request;
+  const answer = async (request: BodyRequest<{ readonly study: string }>): Promise<StudyReply> => {
+    const { http, accepted, study, view } = request;
+    const body = request.body as Members & { readonly study: string };
     const { where, user } = accepted.key;
-    const { id: participantId, code, category, reason, requested_by: requestedBy } = body;
-    if ((participantId === undefined) === (code === undefined))
+    // The body has the members that the act asks for, which its schema has checked.
+    const asked = askedIn(actOf('AllocationRevealed'), body) as Asked<'AllocationRevealed'>;
+    if ((asked.participantId === undefined) === (asked.code === undefined))
       throw new HttpProblem(400, 'either id or code must be given');
-    const asked = {
-      ...{ participantId, code },
-      category,
-      grounds: { reason, requestedBy },
-      where,
-      idempotencyKey: idempotencyKeyOf(http),
-    };
-    if (body.dry_run) {
-      const command = { type: 'reveal', ...asked, user, reveal: 'dry run' } as const;
-      const { outcome, revision } = await studies.tryOut(study.stream, command);
-      return participantProblem(outcome, revision) ?? dryRunReply('stays', revision);
+    const { reason, requestedBy, ...about } = asked;
+    const by = { user, where, idempotencyKey: idempotencyKeyOf(http) };
+    if (body['dry_run'] === true) {
+      const { outcome, revision } = await studies.tryOut(study.stream, breakCommand(asked, by));
+      return actRefusal(outcome, revision, '[]') ?? dryRunReply('stays', revision);
     }
-    const revealed = await services.codeBreaks.reveal(study, asked, actorOf(request));
+    const revealed = await services.codeBreaks.reveal(
+      study,
+      { ...about, grounds: { reason, requestedBy }, ...by },
+      actorOf(request),
+    );
     const { revision } = revealed;
     if (revealed.type === 'not-revealed') {
-      const problem = participantProblem(revealed.outcome, revision);
+      const problem = actRefusal(revealed.outcome, revision, '[]');
       if (!problem) throw new Error(`unexpected outcome ${revealed.outcome.type}`);
       return problem;
     }
@@ -133,78 +119,7 @@ export function postCodeBreak(services: Services) {
       headers: { 'Urn-Recorded': recordedIn, ...receipt, ...(isRepeated && REPEATED_HEADER) },
     };
   };
-  return bodyHandler(services, RevealBody, ACTS.AllocationRevealed.scopes, answer, studyEvenIfHalted);
-}
-
-const UnblindingBody = z.strictObject({
-  study: StudyName,
-  id: ParticipantId,
-  occurred_at: PastInstant.meta({
-    format: 'date-time',
-    description: 'When the arm became known, in ISO 8601 (UTC). Not in the future',
-  }),
-  how: UnblindingWay.meta({ description: 'How the arm became known' }),
-  inadvertent: z.boolean().optional().meta({ description: 'Whether it was unintentional' }),
-  revealed_at: z.int().nonnegative().optional().meta({
-    description: 'The revision of a code-break that was a mistake',
-  }),
-  ...grounds,
-  dry_run: DryRun,
-});
-
-export const reportUnblindingOperation = bodyOperation(
-  'Report that a participant was unblinded outside the service, or in error',
-  'reportUnblinding',
-  ACTS.UnblindingReported.scopes,
-  {
-    body: jsonSchema(UnblindingBody),
-    bodyExample: {
-      study: 'CHS JCOIN',
-      id: '001-0007',
-      occurred_at: '2026-03-02T21:40:00Z',
-      how: 'envelope',
-      inadvertent: true,
-      reason: 'the envelope was torn in the post',
-    },
-    result: RECORDS,
-    example: [],
-    empty: [],
-    headers: ACT_HEADERS,
-    errors: {
-      ...ERRORS,
-      404: NOT_FOUND,
-      422: 'revealed_at is not a code-break of this participant. Or the Idempotency-Key was used for a different request',
-    },
-  },
-);
-
-export function postUnblinding(services: Services) {
-  return bodyHandler(services, UnblindingBody, ACTS.UnblindingReported.scopes, (request) =>
-    answerCommand(services, request, reportOf(request), {
-      problemOf: participantProblem,
-      results: () => recordFor(request, request.body.id),
-    }),
-  );
-}
-
-function reportOf({
-  http,
-  accepted: { key },
-  body,
-}: BodyRequest<z.infer<typeof UnblindingBody>>): ReportUnblinding {
-  const { reason, requested_by: requestedBy } = body;
-  return {
-    type: 'report-unblinding',
-    participantId: body.id,
-    how: body.how,
-    inadvertent: body.inadvertent ?? false,
-    occurredAt: new Date(body.occurred_at).toISOString(),
-    revealedAt: body.revealed_at,
-    grounds: { reason, requestedBy },
-    where: key.where,
-    user: key.user,
-    idempotencyKey: idempotencyKeyOf(http),
-  };
+  return bodyHandler(services, RevealBody, breakCode.may.scopes, answer, studyEvenIfHalted);
 }
 
 export const CodeBreaksResult = z.array(

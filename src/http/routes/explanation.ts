@@ -1,18 +1,18 @@
 /** GET /explanation: why a participant got this arm. The answer reveals arms and generator states, so it needs `audit`. */
 import { z } from 'zod';
 import type { BgState } from '../../../events/study.ts';
-import { isCorrection } from '../../../projections/enrolled.ts';
-import { participantEvents } from '../../../projections/participant-events.ts';
 import { toJson } from '../../base/json.ts';
 import { type Explanation, explain } from '../../explain/explain.ts';
 import { whyUndrawn } from '../../explain/undrawn.ts';
+import { ParticipantId } from '../../model/members.ts';
 import { studyState } from '../../study/state.ts';
+import { participantEvents } from '../../study/views.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { BgStateResult, checked, ParticipantId } from '../request/schemas.ts';
+import { BgStateResult, checked } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import { mayKnowOf, studyHandler } from '../request/study-request.ts';
 
@@ -131,7 +131,7 @@ export function getExplanation(services: Services) {
     if (undrawn !== undefined) throw new HttpProblem(422, undrawn);
     if (states.before.status === 'unregistered' || next?.type !== 'ParticipantRandomized')
       throw new Error('a participant of the projection is not in the log');
-    const results = explanationJson(explain(states.before, next, states.events.inOrder.filter(isCorrection)));
+    const results = explanationJson(explain(states.before, next, states.events.inOrder));
     return {
       status: 200,
       message: SUCCESS,

@@ -2,19 +2,21 @@
 import { z } from 'zod';
 import { ForcedCause } from '../../../events/forced.ts';
 import type { Design } from '../../../projections/design.ts';
-import { ACTS } from '../../study/acts.ts';
-import type { Force, StudyOutcome } from '../../study/commands.ts';
-import { isWithin } from '../../study/key-limits.ts';
-import { newIdProblem } from '../../study/participant-id.ts';
-import { DryRun, Note, PastInstant, StudyName } from '../request/body-members.ts';
+import { mayOf } from '../../acts/acts.ts';
+import { patternProblem } from '../../model/id-pattern.ts';
+import { isWithin } from '../../model/key-limits.ts';
+import { DryRun, Note, ParticipantId, PastInstant, StudyName } from '../../model/members.ts';
+import type { StudyOutcome } from '../../model/outcomes.ts';
+import { newIdProblem } from '../../model/participant-id.ts';
+import type { Force } from '../../study/commands.ts';
+import { actRefusal } from '../request/act-refusal.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
 import { answerCommand, wasAnswered } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
-import { participantProblem, recordFor } from '../request/participant-command.ts';
+import { recordFor } from '../request/participant-command.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
 import { ACT_HEADERS } from '../request/receipt.ts';
 import { outsideLimits } from '../request/refused-reply.ts';
-import { ParticipantId } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
 import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
@@ -46,7 +48,7 @@ const Body = z.strictObject({
 });
 type Body = z.infer<typeof Body>;
 
-const SCOPES = ACTS.AllocationForced.scopes;
+const SCOPES = mayOf('AllocationForced').scopes;
 
 export const forceOperation = bodyOperation(
   'Enter an allocation that was made outside the service',
@@ -101,7 +103,7 @@ function asked(request: BodyRequest<Body>): { command: Force; problems: readonly
   if (occurredAt < study.registered.registeredAt)
     problems.push(`occurred_at is before the study was registered (${study.registered.registeredAt})`);
   const ofNewId = request.participants.find(id) ? undefined : newIdProblem(id);
-  const problemOfId = ofNewId ?? request.view().patternProblem(id);
+  const problemOfId = ofNewId ?? patternProblem(id, inForce);
   if (problemOfId !== undefined) problems.push(`id ${problemOfId}`);
   if (problems.length === 0 && !isWithin(accepted.key.where, inForce, levels))
     throw outsideLimits(accepted.key.where, inForce);
@@ -113,22 +115,16 @@ function asked(request: BodyRequest<Body>): { command: Force; problems: readonly
   return { command, problems };
 }
 
-/** The member of the body for a path in the fact. */
-function memberOf(field: string): string {
-  return field === 'participantId' ? 'id' : field.replace(/^levels\[.*/, 'levels');
-}
-
 function noSuchTreatment({ treatments }: Design, treatment: string): string {
   const names = treatments.map((name) => JSON.stringify(name)).join(', ');
   return `the study has no treatment ${JSON.stringify(treatment)} (allowed: ${names})`;
 }
 
 function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {
-  if (outcome.type === 'impossible')
-    return participantProblem({ ...outcome, field: memberOf(outcome.field) }, revision);
-  if (outcome.type !== 'refused') return participantProblem(outcome, revision);
-  return {
-    ...{ status: 409, results: '[]', revision, refused: 'importing' },
-    message: 'A history is being imported into the study, and nobody is entered until it is in',
-  };
+  // A body gives the levels by factor.
+  const named =
+    outcome.type === 'impossible'
+      ? { ...outcome, field: outcome.field.replace(/^levels\[.*/, 'levels') }
+      : outcome;
+  return actRefusal(named, revision, '[]');
 }

@@ -1,10 +1,11 @@
 /** GET /study_participants: all participants of a study, those with some levels, or a page of them. */
 import type { Scope } from '../../../events/access.ts';
-import { type Design, design } from '../../../projections/design.ts';
+import type { Design } from '../../../projections/design.ts';
 import { currentId, currentLevels } from '../../../projections/enrolled.ts';
-import { type Participant, type Participants, participants } from '../../../projections/participants.ts';
 import type { Moment } from '../../history/moment.ts';
-import { isWithin } from '../../study/key-limits.ts';
+import { isWithin } from '../../model/key-limits.ts';
+import type { Participant, Participants } from '../../model/participants.ts';
+import { design, participants } from '../../study/views.ts';
 import { CSV, wantsCsv } from '../request/accept.ts';
 import {
   BG_STATE_PARAMETER,

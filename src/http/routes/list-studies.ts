@@ -1,9 +1,9 @@
 /** GET /studies: the studies that a key may see, with their state and how many participants they have. */
 import { z } from 'zod';
 import type { ApiKey } from '../../../projections/access.ts';
-import { participants } from '../../../projections/participants.ts';
-import { STATUSES } from '../../study/acts.ts';
-import { goalOf } from '../../study/limits.ts';
+import { goalOf } from '../../model/limits.ts';
+import { STATUSES } from '../../model/status.ts';
+import { participants } from '../../study/views.ts';
 import { counted, withinLimits } from '../request/matching.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';

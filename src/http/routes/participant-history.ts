@@ -1,12 +1,9 @@
 /** GET /participant_history: everything that happened to one participant, without the arm. */
 import { z } from 'zod';
-import type { WholeEnrolment } from '../../../projections/enrolled.ts';
-import {
-  historyOf,
-  type ParticipantEvent,
-  participantEvents,
-} from '../../../projections/participant-events.ts';
-import { participants } from '../../../projections/participants.ts';
+import { ENROLMENTS, type WholeEnrolment } from '../../../projections/enrolled.ts';
+import { historyOf, type ParticipantEvent } from '../../../projections/participant-events.ts';
+import { PARTICIPANT_ACTS } from '../../acts/acts.ts';
+import { participantEvents, participants } from '../../study/views.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
@@ -27,18 +24,7 @@ export const ParticipantHistoryResult = z.array(
     user: z.string(),
     key_id: z.string().optional().meta({ description: 'Absent for somebody at the command line' }),
     on_behalf_of: z.string().optional(),
-    type: z.enum([
-      'ParticipantRandomized',
-      'ParticipantImported',
-      'AllocationForced',
-      'LevelsCorrected',
-      'AllocationVoided',
-      'AllocationReinstated',
-      'ParticipantIdCorrected',
-      'AllocationRevealed',
-      'UnblindingReported',
-      'CodeReplaced',
-    ]),
+    type: z.enum([...ENROLMENTS, ...PARTICIPANT_ACTS]),
     data: z.record(z.string(), z.unknown()).meta({
       description:
         'What the record holds in the clear (docs/event-log.md). Levels have the names of that time. It names no arm.',

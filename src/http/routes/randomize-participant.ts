@@ -2,14 +2,16 @@
 import type { Scope } from '../../../events/access.ts';
 import type { Design } from '../../../projections/design.ts';
 import { currentId } from '../../../projections/enrolled.ts';
-import { type Participant, participants } from '../../../projections/participants.ts';
 import { DomainError } from '../../base/errors.ts';
 import { lookAlikeProblem } from '../../base/text.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { isWithin, retiredLimit } from '../../model/key-limits.ts';
+import type { StudyOutcome } from '../../model/outcomes.ts';
+import { newIdProblem, problemsOfId } from '../../model/participant-id.ts';
+import type { Participant } from '../../model/participants.ts';
 import { StoreError } from '../../store/event-store.ts';
-import type { Randomize, StudyOutcome } from '../../study/commands.ts';
-import { isWithin, retiredLimit } from '../../study/key-limits.ts';
-import { newIdProblem, problemsOfId } from '../../study/participant-id.ts';
+import type { Randomize } from '../../study/commands.ts';
+import { participants } from '../../study/views.ts';
 import {
   BG_STATE_PARAMETER,
   DRY_RUN_PARAMETER,

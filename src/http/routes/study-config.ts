@@ -1,9 +1,9 @@
 /** GET /study_config: the configuration of a study. */
 import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
-import { activeFactors, type Design, design, openLevels } from '../../../projections/design.ts';
-import { studyConfig } from '../../../projections/study-config.ts';
+import { activeFactors, type Design, openLevels } from '../../../projections/design.ts';
 import { toJson } from '../../base/json.ts';
+import { design, studyConfig } from '../../study/views.ts';
 import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';

@@ -1,7 +1,7 @@
 /** GET /study_form: what a form asks about a new participant, and which answers the study takes from this key. */
 import { z } from 'zod';
 import { activeFactors } from '../../../projections/design.ts';
-import { levelsWithin, retiredLimit } from '../../study/key-limits.ts';
+import { levelsWithin, retiredLimit } from '../../model/key-limits.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';

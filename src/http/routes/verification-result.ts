@@ -6,7 +6,7 @@
  * and `access` it sees whether they are sound and how they compare with the checkpoint, but not the content of any record.
  */
 import { z } from 'zod';
-import { STATUSES } from '../../study/acts.ts';
+import { STATUSES } from '../../model/status.ts';
 import type { Divergence, Report, StreamReport } from '../../verify/report.ts';
 import { resultJson } from '../request/schemas.ts';
 

@@ -1,7 +1,7 @@
 /** Checks the ids of a study's participants against its pattern, and warns of ids that look like others. */
 import { lookAlikeForm } from '../../base/text.ts';
-import { IdPattern } from '../../study/id-pattern.ts';
-import { problemsOfId } from '../../study/participant-id.ts';
+import { IdPattern } from '../../model/id-pattern.ts';
+import { problemsOfId } from '../../model/participant-id.ts';
 import type { Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import { mismatch } from './differences.ts';

@@ -8,7 +8,7 @@ import type { Scope } from '../../../events/access.ts';
 import type { Actor, Header, LogEvent } from '../../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../../projections/access.ts';
 import type { Design } from '../../../projections/design.ts';
-import { brokenLimit, isPackWithin, type Limited, type Stake } from '../../study/key-limits.ts';
+import { brokenLimit, isPackWithin, type Limited, type Stake } from '../../model/key-limits.ts';
 import type { Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import { mismatch } from './differences.ts';

@@ -1,12 +1,16 @@
 /** Counts what happened in a study after its allocations, for the report. */
 import type { PartialEvent } from '../../../events/record.ts';
-import { type CorrectionEvent, type Enrolled, isCorrection } from '../../../projections/enrolled.ts';
-import type { Status } from '../../study/acts.ts';
+import { type ActName, actOf, isCorrection } from '../../acts/acts.ts';
+import type { Model } from '../../model/model.ts';
+import type { Status } from '../../model/status.ts';
 import type { LifeReport } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import type { PartialStudyEvent } from './study-checks.ts';
 
 type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
+
+/** Of a participant, to whom it always belongs. */
+type Correction = Extract<Of<ActName>, { readonly data: { readonly participantId: string } }>;
 
 /** An allocation that is entered later than this is pointed out. */
 const LATE_MS = 7 * 24 * 3600 * 1000;
@@ -31,10 +35,10 @@ export class LifeTally {
     this.#warnings = warnings;
   }
 
-  /** @param enrolled finds the participants as they were before the event */
-  take(event: PartialStudyEvent, enrolled: (id: string) => Enrolled | undefined): void {
-    if (isCorrection(event)) {
-      this.#takeCorrection(event, enrolled(event.data.participantId));
+  /** @param model of the study before the event */
+  take(event: PartialStudyEvent, model: Model | undefined): void {
+    if (isCorrection(event.type)) {
+      if (model) this.#takeCorrection(event as Correction, model);
       return;
     }
     switch (event.type) {
@@ -137,29 +141,24 @@ export class LifeTally {
       );
   }
 
-  #takeCorrection(event: CorrectionEvent, before: Enrolled | undefined): void {
-    const { revision } = event;
-    switch (event.type) {
-      case 'LevelsCorrected':
-        this.#levelsCorrected++;
-        break;
-      case 'ParticipantIdCorrected':
-        this.#idsCorrected++;
-        break;
-      case 'AllocationVoided': {
-        const { cause, counts } = event.data;
-        add(this.#voided, cause, 1);
-        this.#warnings.add('voided', `an allocation was voided: ${cause}`, revision);
-        if (counts === 'removed')
-          this.#warnings.add(
-            'counts-removed',
-            'the urns no longer count a participant who was voided, so a voiding steers the allocations after it',
-            revision,
-          );
-        break;
-      }
-      case 'AllocationReinstated':
-        if (before?.corrected?.voided) add(this.#voided, before.corrected.voided.cause, -1);
+  #takeCorrection(event: Correction, { design, participants }: Model): void {
+    const { data, revision, type } = event;
+    if (type === 'LevelsCorrected') this.#levelsCorrected++;
+    if (type === 'ParticipantIdCorrected') this.#idsCorrected++;
+    const act = actOf(type);
+    const before = participants.get(data.participantId);
+    const after = before && act?.about === 'participant' ? act.apply?.(before, event, design) : before;
+    const [was, voided] = [before?.corrected?.voided, after?.corrected?.voided];
+    if (was && !voided) add(this.#voided, was.cause, -1);
+    if (voided && !was) {
+      add(this.#voided, voided.cause, 1);
+      this.#warnings.add('voided', `an allocation was voided: ${voided.cause}`, revision);
+      if (voided.isRemoved)
+        this.#warnings.add(
+          'counts-removed',
+          'the urns no longer count a participant who was voided, so a voiding steers the allocations after it',
+          revision,
+        );
     }
     if (this.#unblinded.has(event.data.participantId))
       this.#warnings.add(

@@ -3,30 +3,35 @@
  * order of the events, the ids, the levels, the states of the study, the actors. Where treatments are included, they must be
  * the study's.
  */
+import type { StudyFact } from '../../../events/catalogue.ts';
 import type { PartialEvent } from '../../../events/record.ts';
 import { type Design, hasRatio, openTreatments } from '../../../projections/design.ts';
 import { type EnrolmentEvent, levelsByFactor } from '../../../projections/enrolled.ts';
-import { ACTS, type Status } from '../../study/acts.ts';
-import type { StudyOutcome } from '../../study/commands.ts';
-import { decideLife } from '../../study/decide-life.ts';
-import { forcedProblem, slotsOf, treatmentProblem } from '../../study/forced.ts';
+import { actOf, stateProblem } from '../../acts/acts.ts';
+import { commandIn } from '../../acts/command.ts';
+import { membersOf } from '../../acts/record-of.ts';
+import { levelRefusal } from '../../model/levels.ts';
+import { fullLimit } from '../../model/limits.ts';
+import { forkOf, type Model } from '../../model/model.ts';
+import type { StudyOutcome } from '../../model/outcomes.ts';
+import { listProblem } from '../../model/packs.ts';
+import type { Status } from '../../model/status.ts';
+import { decideInClear } from '../../study/decide.ts';
+import { fold, modelOf } from '../../study/fold.ts';
+import { forcedProblem, slotsOf, treatmentProblem } from '../../study/force.ts';
 import { beginProblem, endProblem, rowProblem } from '../../study/imports.ts';
-import { levelRefusal } from '../../study/levels.ts';
-import { holderOf, type Life, lifeAfter, newLife } from '../../study/life.ts';
-import { fullLimit } from '../../study/limits.ts';
-import { listProblem, replacementProblem, replacingProblem } from '../../study/packs.ts';
+import type { Decision } from '../../write/decider.ts';
 import type { Mismatch } from '../report.ts';
-import { CompactParticipants } from './compact-participants.ts';
 import { dataDifferences, mismatch } from './differences.ts';
-import { type LifeEvent, lifeCommandOf } from './life-command.ts';
 import { asMismatches, type Replay } from './replay.ts';
+import { amendCommandOf } from './replay-study.ts';
 import { enrolments, type PartialStudyEvent, type StudyChecks, undecided } from './study-checks.ts';
 
 type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 
 export class EnrolmentReplay implements Replay<PartialEvent> {
   readonly #checks: StudyChecks;
-  #life: Life | undefined;
+  #model: Model | undefined;
   participants = 0;
 
   constructor(checks: StudyChecks) {
@@ -39,22 +44,18 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
     version = 1,
   ): readonly Mismatch[] {
     const event = given as PartialStudyEvent;
-    const life = this.#life;
-    const enrolled = (id: string) => life?.enrolled.get(id);
+    const model = this.#model;
     const sections = [...Object.keys(event.sections), ...Object.keys(withheldSeals)];
-    const invalid = this.#checks.mismatch(event, sections);
+    const invalid = this.#checks.mismatch(event, sections, model);
     if (invalid) return [invalid];
-    const mismatches = mismatchesOf(event, life, version, this.#checks.isSupply(event));
+    const mismatches = mismatchesOf(event, model, version, this.#checks.isSupply(event));
     if (mismatches.length > 0) return mismatches;
-    const mismatchOfDecided = this.#checks.mismatchOfDecided(event, enrolled);
+    const mismatchOfDecided = this.#checks.mismatchOfDecided(event, model);
     if (mismatchOfDecided) return [mismatchOfDecided];
-    this.#checks.take(event, enrolled, sections);
-    if (life) this.#life = lifeAfter(life, event);
-    else if (event.type === 'StudyRegistered') {
-      const { configuration } = event.data;
-      const begun = newLife(configuration);
-      this.#life = { ...begun, enrolled: new CompactParticipants(begun.design) };
-    }
+    this.#checks.take(event, model, sections);
+    if (model) fold(model, event);
+    // A replay shows no lists.
+    else if (event.type === 'StudyRegistered') this.#model = forkOf(modelOf(event));
     return [];
   }
 
@@ -67,69 +68,72 @@ export class EnrolmentReplay implements Replay<PartialEvent> {
 
   /** Of the study; undefined before its registration. */
   get status(): Status | undefined {
-    return this.#life?.status;
+    return this.#model?.status;
   }
 }
 
 function mismatchesOf(
   event: PartialStudyEvent,
-  life: Life | undefined,
+  model: Model | undefined,
   version: number,
   isSupply: boolean,
 ): readonly Mismatch[] {
   const refused = (outcome: StudyOutcome) => [undecided(event.type, outcome)];
-  if (event.type === 'StudyRegistered') return life ? refused({ type: 'already-registered' }) : [];
-  if (!life) return refused({ type: 'not-registered' });
+  if (event.type === 'StudyRegistered') return model ? refused({ type: 'already-registered' }) : [];
+  if (!model) return refused({ type: 'not-registered' });
   switch (event.type) {
     case 'ParticipantRandomized': {
-      const outcome = enrolmentRefusal(event, life);
+      const outcome = enrolmentRefusal(event, model);
       if (outcome) return refused(outcome);
       const wrong =
-        versionMismatch(life, version) ?? codeMismatch(event, life) ?? treatmentMismatch(event, life);
+        versionMismatch(model, version) ?? codeMismatch(event, model) ?? treatmentMismatch(event, model);
       return wrong ? [wrong] : [];
     }
     case 'AllocationForced': {
-      const problem = forcedProblem(life, event);
-      const wrong = treatmentMismatch(event, life) ?? countedMismatch(event, life);
-      return wrong && !problem ? [wrong] : problemsOf(event.type, life, problem ?? closedThen(event, life));
+      const problem = forcedProblem(model, event);
+      const wrong = treatmentMismatch(event, model) ?? countedMismatch(event, model);
+      return wrong && !problem ? [wrong] : problemsOf(event.type, model, problem ?? closedThen(event, model));
     }
     case 'HistoryImported':
-      return problemsOf(event.type, life, beginProblem(life, event.data));
+      return problemsOf(event.type, model, beginProblem(model, event.data));
     case 'ParticipantImported': {
       const { participantId } = event.data;
-      const taken = holderOf(life, participantId);
+      const taken = model.participants.find(participantId);
       const duplicate = taken && ({ type: 'duplicate', participantId, differingFactors: [] } as const);
-      const problem = rowProblem(life, event.data) ?? duplicate;
-      const unknown = treatmentMismatch(event, life);
-      return unknown && !problem ? [unknown] : problemsOf(event.type, life, problem);
+      const problem = rowProblem(model, event.data) ?? duplicate;
+      const unknown = treatmentMismatch(event, model);
+      return unknown && !problem ? [unknown] : problemsOf(event.type, model, problem);
     }
     case 'HistoryImportEnded':
-      return problemsOf(event.type, life, endProblem(life, event.data));
+      return problemsOf(event.type, model, endProblem(model, event.data));
     case 'CodesRegistered':
-      return problemsOf(event.type, life, listProblem(life, event.data));
-    case 'CodesWithdrawn':
-      return problemsOf(event.type, life, undefined);
-    case 'CodeReplaced':
-      return problemsOf(event.type, life, replacedProblem(event, life, isSupply));
+      return problemsOf(event.type, model, listProblem(model, event.data));
     case 'StudyRecovered':
-      return life.recovery >= event.data.recovery ? refused({ type: 'already-recovered' }) : [];
-    default:
-      return lifeMismatches(event, life);
+      return model.recovery >= event.data.recovery ? refused({ type: 'already-recovered' }) : [];
+    case 'StudyAmended':
+      return differing(event, decideInClear(model, amendCommandOf(event), { recorded: {} }));
+    default: {
+      const act = actOf(event.type);
+      const recorded = membersOf(act.writes, event);
+      return differing(event, decideInClear(model, commandIn(act, event, { isSupply }), { recorded }));
+    }
   }
 }
 
 /** The part in the clear determines nothing about an import, so all that can be judged is whether it was possible. */
 function problemsOf(
   type: PartialStudyEvent['type'],
-  { status }: Life,
+  model: Model,
   problem: StudyOutcome | undefined,
 ): readonly Mismatch[] {
-  if (!ACTS[type].in.includes(status)) return [undecided(type, { type: 'refused', because: status })];
-  return problem ? [undecided(type, problem)] : [];
+  const first = stateProblem(model, type) ?? problem;
+  return first ? [undecided(type, first)] : [];
 }
 
-function lifeMismatches(event: LifeEvent, life: Life): readonly Mismatch[] {
-  const { fact, outcome } = decideLife(life, lifeCommandOf(event));
+function differing(
+  event: PartialStudyEvent,
+  { fact, outcome }: Decision<StudyFact, StudyOutcome>,
+): readonly Mismatch[] {
   if (!fact) return [undecided(event.type, outcome)];
   return asMismatches(
     dataDifferences(fact, event),
@@ -138,19 +142,24 @@ function lifeMismatches(event: LifeEvent, life: Life): readonly Mismatch[] {
 }
 
 /** Why the decider would have refused it, as far as the part in the clear shows. */
-function enrolmentRefusal({ type, data }: Of<'ParticipantRandomized'>, life: Life): StudyOutcome | undefined {
+function enrolmentRefusal(
+  { type, data }: Of<'ParticipantRandomized'>,
+  model: Model,
+): StudyOutcome | undefined {
   const { participantId } = data;
-  if (holderOf(life, participantId)) return { type: 'duplicate', participantId, differingFactors: [] };
-  if (!ACTS[type].in.includes(life.status)) return { type: 'refused', because: life.status };
-  const levels = levelsByFactor(data.levels, life.design.factors);
-  const closed = levelRefusal(life.design, levels, 'level-closed');
+  if (model.participants.find(participantId))
+    return { type: 'duplicate', participantId, differingFactors: [] };
+  const refused = stateProblem(model, type);
+  if (refused) return refused;
+  const levels = levelsByFactor(data.levels, model.design.factors);
+  const closed = levelRefusal(model.design, levels, 'level-closed');
   if (closed) return closed;
-  const limit = fullLimit(life.filled, life.design, levels);
+  const limit = fullLimit(model.filled, model.design, levels);
   return limit && { type: 'full', limit };
 }
 
 /** The draw, which is withheld, names its slot if and only if there is a ratio. */
-function versionMismatch({ design, lists }: Life, version: number): Mismatch | undefined {
+function versionMismatch({ design, lists }: Model, version: number): Mismatch | undefined {
   const expected = hasRatio(design) || lists > 0 ? 2 : 1;
   if (version === expected) return undefined;
   return mismatch('version', expected, version, 'only a ratio or packs need version 2');
@@ -159,7 +168,7 @@ function versionMismatch({ design, lists }: Life, version: number): Mismatch | u
 /** In a study with packs, everybody gets a pack that nobody had before. */
 function codeMismatch(
   { data: { code } }: Of<'ParticipantRandomized'>,
-  { given, lists }: Life,
+  { given, lists }: Model,
 ): Mismatch | undefined {
   if ((code === undefined) !== (lists === 0))
     return mismatch(
@@ -173,18 +182,7 @@ function codeMismatch(
     : mismatch('data.code', 'a pack that nobody had', code, 'this pack was given out before');
 }
 
-function replacedProblem(
-  { data }: Of<'CodeReplaced'>,
-  life: Life,
-  isSupply: boolean,
-): StudyOutcome | undefined {
-  const participant = life.enrolled.get(data.participantId);
-  if (participant?.revision !== data.randomizedAt) return { type: 'no-such-participant' };
-  const asked = { code: data.code, isSupply, isRecorded: true };
-  return replacementProblem(participant, asked) ?? replacingProblem(life, data);
-}
-
-function treatmentMismatch(event: EnrolmentEvent, { design }: Life): Mismatch | undefined {
+function treatmentMismatch(event: EnrolmentEvent, { design }: Model): Mismatch | undefined {
   const { treatment } = event.sections.allocation ?? {};
   if (treatment === undefined) return undefined;
   const { treatments, closedTreatments } = design;
@@ -211,12 +209,12 @@ function slotMismatch(
 }
 
 /** If the treatment is included. */
-function closedThen({ data, sections }: Of<'AllocationForced'>, life: Life): StudyOutcome | undefined {
+function closedThen({ data, sections }: Of<'AllocationForced'>, model: Model): StudyOutcome | undefined {
   const { treatment } = sections.allocation ?? {};
-  return treatment === undefined ? undefined : treatmentProblem(life, treatment, data.occurredAt);
+  return treatment === undefined ? undefined : treatmentProblem(model, treatment, data.occurredAt);
 }
 
-function countedMismatch({ data }: Of<'AllocationForced'>, { design }: Life): Mismatch | undefined {
+function countedMismatch({ data }: Of<'AllocationForced'>, { design }: Model): Mismatch | undefined {
   const { forcedCounts } = design.policies;
   if (data.counted === (forcedCounts === 'counted')) return undefined;
   return mismatch('data.counted', forcedCounts === 'counted', data.counted, 'not the policy of the study');

@@ -1,28 +1,27 @@
 /**
  * Replays the stream of a study: decides each event again, with the decider that the service uses, from the configuration,
  * the earlier participants and the generator state after the previous event.
- *
- * It keeps no events. Of the participants, it keeps counts by level and treatment, and some 100 bytes each
- * (compact-participants.ts).
  */
 import type { StudyFact } from '../../../events/catalogue.ts';
-import type { LogEvent } from '../../../events/record.ts';
+import type { LogEvent, PartialEvent } from '../../../events/record.ts';
 import type { Design } from '../../../projections/design.ts';
 import { levelsByFactor } from '../../../projections/enrolled.ts';
-import type { Status } from '../../study/acts.ts';
-import type { StudyCommand } from '../../study/commands.ts';
+import { actOf } from '../../acts/acts.ts';
+import { commandIn } from '../../acts/command.ts';
+import type { Model } from '../../model/model.ts';
+import type { Pack } from '../../model/packs.ts';
+import type { Status } from '../../model/status.ts';
+import type { Amend, StudyCommand } from '../../study/commands.ts';
 import { decide } from '../../study/decide.ts';
-import type { Pack } from '../../study/packs.ts';
-import { evolve, type StudyState } from '../../study/state.ts';
+import { evolve, fork, type StudyState } from '../../study/state.ts';
 import type { Mismatch } from '../report.ts';
-import { CompactParticipants, CompactRequests } from './compact-participants.ts';
 import { type FieldDifference, factDifferences } from './differences.ts';
-import { lifeCommandOf } from './life-command.ts';
 import { asMismatches, inReportingOrder, type Replay } from './replay.ts';
 import { enrolments, type StudyChecks, undecided } from './study-checks.ts';
 
 type StudyEvent = Extract<LogEvent, { type: StudyFact['type'] }>;
 type Of<T extends StudyEvent['type']> = Extract<StudyEvent, { type: T }>;
+type PartialOf<T extends StudyEvent['type']> = Extract<PartialEvent, { type: T }>;
 type Factors = Design['factors'];
 
 /** The order in which differing fields are reported: what came before the draw, the draw, its result. */
@@ -52,16 +51,10 @@ export class StudyReplay implements Replay {
     const sections = Object.keys(event.sections);
     const mismatches = this.#mismatches(event, sections);
     if (mismatches.length > 0) return mismatches;
-    this.#checks.take(event, (id) => this.#enrolled(id), sections);
+    this.#checks.take(event, this.#model, sections);
     const next = evolve(this.#state, event);
-    const isBegun = event.type === 'StudyRegistered' && next.status !== 'unregistered';
-    this.#state = isBegun
-      ? {
-          ...next,
-          enrolled: new CompactParticipants(next.design),
-          requests: new CompactRequests(),
-        }
-      : next;
+    // A replay shows no lists.
+    this.#state = event.type === 'StudyRegistered' ? fork(next) : next;
     return [];
   }
 
@@ -77,12 +70,13 @@ export class StudyReplay implements Replay {
     return this.#state.status === 'unregistered' ? undefined : this.#state.status;
   }
 
-  #enrolled(id: string) {
-    return this.#state.status === 'unregistered' ? undefined : this.#state.enrolled.get(id);
+  /** Undefined before the registration. */
+  get #model(): Model | undefined {
+    return this.#state.status === 'unregistered' ? undefined : this.#state;
   }
 
   #mismatches(event: StudyEvent, sections: readonly string[]): readonly Mismatch[] {
-    const invalid = this.#checks.mismatch(event, sections);
+    const invalid = this.#checks.mismatch(event, sections, this.#model);
     if (invalid) return [invalid];
     const { fact, outcome } = decide(
       this.#state,
@@ -92,7 +86,7 @@ export class StudyReplay implements Replay {
     const differences = factDifferences(fact, event);
     if (differences.length > 0) return differenceMismatches(differences);
     const packs = packsOf(event, this.#state);
-    const mismatch = this.#checks.mismatchOfDecided(event, (id) => this.#enrolled(id), packs);
+    const mismatch = this.#checks.mismatchOfDecided(event, this.#model, packs);
     return mismatch ? [mismatch] : [];
   }
 }
@@ -123,21 +117,7 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
     case 'CodesRegistered': {
       const { list, where } = event.data;
       const { key, entries } = event.sections.codes;
-      return { type: 'register-codes', list, where, key, entries };
-    }
-    case 'CodesWithdrawn': {
-      const { withdrawn, request } = event.sections;
-      const { codes, reason } = withdrawn;
-      const idempotencyKey = request?.idempotencyKey;
-      return { type: 'withdraw-codes', codes, reason, user: event.actor.user, idempotencyKey };
-    }
-    case 'CodeReplaced': {
-      const { cause, code, participantId } = event.data;
-      const idempotencyKey = event.sections.request?.idempotencyKey;
-      return {
-        ...{ type: 'replace-code', cause, code, participantId, isSupply, isRecorded: true },
-        ...{ user: event.actor.user, idempotencyKey },
-      };
+      return { type: 'register-packs', list, where, key, entries };
     }
     case 'HistoryImported':
     case 'ParticipantImported':
@@ -145,9 +125,16 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
       return importCommandOf(event, factors);
     case 'StudyRecovered':
       return { type: 'recover', ...event.data, seed: BigInt(event.sections.generator.seed) };
+    case 'StudyAmended':
+      return amendCommandOf(event);
     default:
-      return lifeCommandOf(event);
+      return commandIn(actOf(event.type), event, { isSupply });
   }
+}
+
+export function amendCommandOf({ data, sections, actor }: PartialOf<'StudyAmended'>): Amend {
+  const idempotencyKey = sections.request?.idempotencyKey;
+  return { type: 'amend', ...data, user: actor.user, idempotencyKey };
 }
 
 function randomizeCommandOf(event: Of<'ParticipantRandomized'>, factors: Factors): StudyCommand {

@@ -4,18 +4,16 @@
  */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { canonicalJson, type PartialEvent } from '../../../events/record.ts';
-import { activeFactors, type Design, designAfter } from '../../../projections/design.ts';
-import {
-  type Enrolled,
-  type EnrolmentEvent,
-  isEnrolment,
-  levelsByFactor,
-} from '../../../projections/enrolled.ts';
+import { activeFactors, amendedDesign, type Design } from '../../../projections/design.ts';
+import { type EnrolmentEvent, isEnrolment, levelsByFactor } from '../../../projections/enrolled.ts';
+import { actOf, mayOf } from '../../acts/acts.ts';
+import { stakeIn as stakeInAct } from '../../acts/decide-act.ts';
 import { counted, plural } from '../../base/counted.ts';
+import type { Limited, Stake } from '../../model/key-limits.ts';
+import type { Model } from '../../model/model.ts';
+import type { StudyOutcome } from '../../model/outcomes.ts';
+import type { Status } from '../../model/status.ts';
 import { isWeakSeed } from '../../random/weak-seed.ts';
-import { ACTS, type Status } from '../../study/acts.ts';
-import type { StudyOutcome } from '../../study/commands.ts';
-import { type Limited, type Stake, stakeOf } from '../../study/key-limits.ts';
 import type { LifeReport, Mismatch } from '../report.ts';
 import type { Warnings } from '../warnings.ts';
 import { mismatch } from './differences.ts';
@@ -37,10 +35,6 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'already-registered': 'the study is registered already',
   'not-registered': 'no study is registered in this stream before it',
   'already-recovered': 'its generator has already been restarted for this recovery or a later one',
-  'already-paused': 'the study is paused already',
-  'not-paused': 'the study is not paused',
-  'already-closed': 'the study is closed already',
-  'not-closed': 'the study is not closed',
   'already-recorded': 'the same code-break is recorded already',
   'no-such-participant': 'no participant with that id, and no pack with that code, is known before it',
   'no-code': 'a treatment has no pack left for the participant',
@@ -87,6 +81,7 @@ export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome
       problem?.why ?? 'it would not have been decided',
     );
   }
+  if (outcome.type === 'already') return mismatch('type', undefined, type, outcome.why);
   if (outcome.type === 'stale')
     return mismatch(
       outcome.field === undefined ? 'type' : `data.${outcome.field}`,
@@ -105,7 +100,6 @@ export class StudyChecks {
   readonly #keys: KeyHistory;
   readonly #warnings: Warnings;
   readonly #recoveredAt: ReadonlyMap<number, Recovered>;
-  #design: Design | undefined;
   #ids: IdChecks | undefined;
   readonly #times = new TimeChecks();
   readonly #imports = new ImportChecks();
@@ -147,19 +141,24 @@ export class StudyChecks {
   /**
    * What is wrong with an event, regardless of the decision.
    * @param sections names of all its sections, also of those that are withheld
+   * @param model of the study before it; undefined before its registration
    */
-  mismatch(event: PartialStudyEvent, sections: readonly string[]): Mismatch | undefined {
+  mismatch(
+    event: PartialStudyEvent,
+    sections: readonly string[],
+    model: Model | undefined,
+  ): Mismatch | undefined {
     if (event.type === 'StudyRegistered') {
       this.#name ??= event.data.configuration.name;
       return registrationMismatch(event);
     }
     const recovered = recoveryMismatch(event, this.#recoveredAt.get(event.revision));
     if (recovered) return recovered;
-    if (event.type === 'ParticipantRandomized') return this.#participantMismatch(event.data);
+    if (event.type === 'ParticipantRandomized') return this.#participantMismatch(event.data, model);
     if (event.type === 'AllocationForced')
-      return this.#participantMismatch(event.data) ?? this.#times.future(event);
+      return this.#participantMismatch(event.data, model) ?? this.#times.future(event);
     if (event.type === 'ParticipantImported')
-      return this.#participantMismatch(event.data) ?? this.#imports.mismatch(event, sections);
+      return this.#participantMismatch(event.data, model) ?? this.#imports.mismatch(event, sections);
     if (event.type === 'HistoryImported') return importedSeedMismatch(event);
     if (event.type === 'HistoryImportEnded') return this.#imports.mismatch(event, sections);
     if (event.type === 'ParticipantIdCorrected') return this.#ids?.mismatch(event.data.to, 'data.to');
@@ -168,36 +167,36 @@ export class StudyChecks {
 
   /**
    * What is wrong with an event that was decided as it is: its times, and who wrote it.
-   * @param enrolled finds the participants as they were before the event, by the id as randomized
+   * @param model of the study before the event
    * @param packs those of the event, if it is about packs that nobody has; none if their levels are withheld
    */
   mismatchOfDecided(
     event: PartialStudyEvent,
-    enrolled: (id: string) => Enrolled | undefined,
+    model: Model | undefined,
     packs: readonly Limited[] = [],
   ): Mismatch | undefined {
-    return this.#times.early(event) ?? this.#actorMismatch(event, enrolled, packs);
+    return this.#times.early(event) ?? this.#actorMismatch(event, model, packs);
   }
 
   #actorMismatch(
     event: PartialStudyEvent,
-    enrolled: (id: string) => Enrolled | undefined,
+    model: Model | undefined,
     packs: readonly Limited[],
   ): Mismatch | undefined {
     const { actor, type } = event;
-    const { cli, scopes } = ACTS[type];
+    const { commandLine, scopes } = mayOf(type);
     if ('cli' in actor)
-      return cli
+      return commandLine
         ? undefined
         : mismatch('actor', 'an API key', actor, 'nobody randomizes from the command line');
     if (scopes.length === 0)
       return mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this');
-    const design = this.#design ?? { factors: [] };
+    const design = model?.design ?? { factors: [] };
     const use = {
       study: this.name ?? '',
       scopes,
       design,
-      stake: () => stakeIn(event, design, enrolled),
+      stake: () => stakeIn(event, design, model),
       packs,
     };
     const shownAt = type === 'AllocationRevealed' ? event.data.shownAt : undefined;
@@ -206,16 +205,11 @@ export class StudyChecks {
 
   /**
    * Adds a correct event to the state, and warnings about it.
-   * @param enrolled finds the participants as they were before the event, by the id as randomized
+   * @param model of the study before it
    * @param sections names of all its sections, also of those that are withheld
    */
-  take(
-    event: PartialStudyEvent,
-    enrolled: (id: string) => Enrolled | undefined,
-    sections: readonly string[],
-  ): void {
-    const isRandomized = (id: string) => enrolled(id) !== undefined;
-    this.#design = designAfter(this.#design, event);
+  take(event: PartialStudyEvent, model: Model | undefined, sections: readonly string[]): void {
+    const isRandomized = (id: string) => model?.participants.get(id) !== undefined;
     this.#times.take(event);
     this.#imports.take(event, sections);
     switch (event.type) {
@@ -234,17 +228,20 @@ export class StudyChecks {
         this.#warnOfRecovery(event);
         break;
       case 'StudyAmended':
-        this.#ids?.expect(this.#design?.idPattern);
+        if (model) this.#ids?.expect(amendedDesign(model.design, event.data).idPattern);
         break;
       case 'ParticipantIdCorrected':
         this.#ids?.take(event.data, event.data.to, event.revision, isRandomized);
     }
-    this.#life.take(event, enrolled);
+    this.#life.take(event, model);
   }
 
-  #participantMismatch({ participantId, levels }: EnrolmentEvent['data']): Mismatch | undefined {
-    if (!this.#design) return undefined;
-    const factors = activeFactors(this.#design);
+  #participantMismatch(
+    { participantId, levels }: EnrolmentEvent['data'],
+    model: Model | undefined,
+  ): Mismatch | undefined {
+    if (!model) return undefined;
+    const factors = activeFactors(model.design);
     if (levels.length !== factors.length)
       return mismatch(
         'data.levels',
@@ -309,7 +306,7 @@ export class StudyChecks {
 function stakeIn(
   event: PartialStudyEvent,
   { factors }: Pick<Design, 'factors'>,
-  enrolled: (id: string) => Enrolled | undefined,
+  model: Model | undefined,
 ): Stake {
   if (event.type === 'ParticipantRandomized' || event.type === 'AllocationForced')
     return { need: 'all', of: [levelsByFactor(event.data.levels, factors)] };
@@ -318,8 +315,11 @@ function stakeIn(
     return { need: 'any', of: [] };
   if (event.type === 'CodesWithdrawn') return { need: 'any', of: [] };
   const id = 'participantId' in event.data ? event.data.participantId : undefined;
-  const participant = id === undefined ? undefined : enrolled(id);
-  return participant ? stakeOf(event as StudyFact, participant, factors) : { need: 'all', of: [[]] };
+  const participant = id === undefined ? undefined : model?.participants.get(id);
+  const act = actOf(event.type);
+  return participant && act?.about === 'participant'
+    ? stakeInAct(act, event, participant, { factors })
+    : { need: 'all', of: [[]] };
 }
 
 /** A fresh generator is drawn like that of a recovery. */

@@ -1,3 +1,5 @@
+import { audit } from '../words/en/audit.ts';
+
 /** The members of every record that the page shows. */
 export interface RecordHead {
   readonly type: string;
@@ -6,31 +8,7 @@ export interface RecordHead {
   readonly data: { readonly participantId?: string };
 }
 
-/** The kinds of records of a study that the catalogue has words for. */
-const TYPES = [
-  'StudyRegistered',
-  'ParticipantRandomized',
-  'AllocationForced',
-  'AllocationRevealed',
-  'AllocationVoided',
-  'AllocationReinstated',
-  'UnblindingReported',
-  'LevelsCorrected',
-  'ParticipantIdCorrected',
-  'StudyAmended',
-  'StudyPaused',
-  'StudyResumed',
-  'StudyClosed',
-  'StudyReopened',
-  'StudyRecovered',
-  'HistoryImported',
-  'HistoryImportEnded',
-  'ParticipantImported',
-  'CodesRegistered',
-  'CodeReplaced',
-  'CodesWithdrawn',
-] as const;
-
-export function isKnownType(type: string): type is (typeof TYPES)[number] {
-  return (TYPES as readonly string[]).includes(type);
+/** Whether there are words for this kind of record. */
+export function isKnownType(type: string): type is keyof typeof audit.recorded {
+  return Object.hasOwn(audit.recorded, type);
 }

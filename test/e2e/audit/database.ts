@@ -16,6 +16,7 @@ import type { StudyCommand } from '../../../src/study/commands.ts';
 import { studyDecider } from '../../../src/study/decide.ts';
 import type { StudyState } from '../../../src/study/state.ts';
 import { systemTools } from '../../../src/write/tools.ts';
+import { asCommand } from '../../support/acts.ts';
 
 export interface Row {
   readonly stream: string;
@@ -121,9 +122,9 @@ function commandOf(event: LogEvent): StudyCommand {
         idempotencyKey: event.sections.request?.idempotencyKey,
       };
     case 'StudyPaused':
-      return { type: 'pause', user: 'operator', ...event.data };
+      return asCommand({ act: 'StudyPaused', user: 'operator', ...event.data });
     case 'StudyResumed':
-      return { type: 'resume', user: 'operator', ...event.data };
+      return asCommand({ act: 'StudyResumed', user: 'operator', ...event.data });
     default:
       throw new Error(`${event.type} is no event of a study`);
   }

@@ -381,10 +381,14 @@ describe('a withdrawal', () => {
     writeFileSync(file, `treatment,code\n?,${free[1]}\n?,${free[2]}\n`);
     const why = ['--reason', 'the cold chain was broken'];
     expect(await said('codes', 'withdraw', '--code', free[0] ?? '', '--dry-run', ...why)).toBe(
-      '0 dry run: would withdraw 1 pack of Sleep; nothing was recorded',
+      `0 dry run: nothing was recorded; the record would be
+event   CodesWithdrawn
+study   Sleep (live, 2 participants)
+code    ${free[0]}
+reason  the cold chain was broken`,
     );
     expect(await said('codes', 'withdraw', '--code', free[0] ?? '', ...why)).toBe(
-      '0 withdrew 1 pack of Sleep (revision 4)',
+      '0 Sleep: packs withdrawn that nobody had: 1 (revision 4)',
     );
     expect((await codes('withdraw', '--from', file, ...why)).code).toBe(0);
     const [, one] = sealedOf(data, 'CodesWithdrawn');
@@ -419,11 +423,16 @@ describe('a replacement', () => {
     const pack = await packOf(data, '001');
     const asked = ['codes', 'replace', '--id', '001', '--cause', 'damaged'];
     expect(await said(...asked, '--code', pack, '--dry-run')).toBe(
-      `0 dry run: the pack ${pack} of 001 would be replaced; nothing was recorded`,
+      `0 dry run: nothing was recorded; the record would be
+event        CodeReplaced
+study        Sleep (live, 2 participants)
+participant  001
+code         ${pack}
+cause        damaged`,
     );
     const replaced = await said(...asked, '--code', pack);
-    const [, by = ''] = /^0 001 has the pack (\S+) now, instead of /.exec(replaced) ?? [];
-    expect(replaced).toBe(`0 001 has the pack ${by} now, instead of ${pack} (revision 4)`);
+    const [, by = ''] = /^0 Sleep: pack \S+ of 001 replaced by (\S+) /.exec(replaced) ?? [];
+    expect(replaced).toBe(`0 Sleep: pack ${pack} of 001 replaced by ${by} (damaged) (revision 4)`);
     const arms = new Map((await mapOf(data)).map(({ code, treatment }) => [code, treatment]));
     expect(arms.get(by)).toBe(arms.get(pack));
     expect(await said(...asked, '--code', pack)).toBe(
@@ -432,7 +441,7 @@ describe('a replacement', () => {
     expect(await said('participants', 'list')).toMatch(new RegExp(`001 .*${by}`));
     const history = await said('participants', 'history', '--id', '001');
     expect(history).toContain(`randomized as 001: Male, North, old; pack ${pack}`);
-    expect(history).toContain(`pack ${pack} replaced by ${by} (damaged)`);
+    expect(history).toContain(`pack ${pack} of 001 replaced by ${by} (damaged)`);
     const shown = await command(['studies', 'show', 'Sleep', '--data', data]);
     expect(shown.stdout).toMatch(/packs +12 registered, 3 given, 1 replaced, 0 withdrawn/);
     const past = await command(['studies', 'show', 'Sleep', '--revision', '3', '--data', data]);
@@ -493,7 +502,7 @@ describe('a code-break by the pack', () => {
     expect(await said('reveal', ...why)).toContain('say whose code to break: --id, or --code of a pack');
     expect((await said('reveal', '--id', '001', '--code', pack, ...why)).slice(0, 1)).toBe('2');
     expect(await said('participants', 'history', '--id', '001')).toContain(
-      `code broken: emergency, requested with the pack ${pack}`,
+      `code of 001 broken: emergency; requested with the pack ${pack}`,
     );
     expect((await command(['verify', '--data', data])).code).toBe(0);
   });

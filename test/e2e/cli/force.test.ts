@@ -105,8 +105,8 @@ describe('an allocation that is entered', () => {
       await said('reinstate', '--id', '003', '--note', 'right after all'),
     ]).toEqual([
       '0 003 is entered (revision 3); later allocations do not count 003',
-      '0 003 is voided: entry (revision 4); later allocations do not count 003, as before',
-      '0 003 is no longer voided (revision 5); later allocations do not count 003, as before',
+      '0 Sleep: 003 voided: entry; analysis: exclude (revision 4); later allocations count as before',
+      '0 Sleep: 003 no longer voided (revision 5); later allocations count as before',
     ]);
   });
 
@@ -248,7 +248,7 @@ describe('a wrong entry', () => {
     const rows = stdout.trimEnd().split('\n');
     expect(rows.map((row) => row.split(/ {2,}/).slice(3).join(' | ').replace(at, 'then'))).toEqual([
       `entered as 003 (elsewhere, allocated at then): Male, North | ${NOTE}`,
-      'voided: entry; analysis: exclude | the other arm',
+      '003 voided: entry; analysis: exclude | the other arm',
       `entered as 003 (outage, allocated at then, in place of the entry at revision 3): Male, North | ${NOTE}`,
     ]);
     for (const arm of ARMS) expect(stdout).not.toContain(arm);

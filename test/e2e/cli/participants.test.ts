@@ -81,10 +81,10 @@ describe('the corrections of a study with the default policies', () => {
       await said('reinstate', '--id', '003', '--note', 'was another person'),
       await said('rename', '--id', '004', '--to', '040', '--cause', 'entry'),
     ]).toEqual([
-      '0 002 is corrected: sex from Female to Male (revision 5); later allocations count 002 as Female, as before',
-      '0 003 is voided: duplicate of 001 (revision 6); later allocations still count 003',
-      '0 003 is no longer voided (revision 7); later allocations count 003, as before',
-      '0 004 is now 040 (revision 8); both ids find the participant, and later allocations count as before',
+      '0 Sleep: 002 corrected (entry): sex from Female to Male (revision 5); later allocations count as before',
+      '0 Sleep: 003 voided: duplicate of 001; analysis: exclude (revision 6); later allocations count as before',
+      '0 Sleep: 003 no longer voided (revision 7); later allocations count as before',
+      '0 Sleep: 004 renamed to 040 (entry) (revision 8); later allocations count as before',
     ]);
     const facts = written(data)
       .slice(5)
@@ -123,10 +123,10 @@ describe('the corrections of a study with the default policies', () => {
       await said('reinstate', '--id', '001', '--note', 'x'),
       await said('rename', '--id', '004', '--to', '040', '--cause', 'entry'),
     ]).toEqual([
-      '0 sex of 002 is already Male; nothing was recorded',
-      '0 003 was already voided (duplicate of 001, revision 9); nothing was recorded',
-      '0 001 was not voided; nothing was recorded',
-      '0 the participant already has the id "040"; nothing was recorded',
+      '0 Sleep: sex of 002 is already Male; nothing was recorded',
+      '0 Sleep: the participant is voided already (duplicate, revision 9); nothing was recorded',
+      '0 Sleep: the participant is not voided; nothing was recorded',
+      '0 Sleep: the participant has this id already; nothing was recorded',
     ]);
     expect(written(data)).toHaveLength(before);
   });
@@ -135,7 +135,7 @@ describe('the corrections of a study with the default policies', () => {
     const levels = ['--level', 'sex=2=South', '--level', 'sex=Male'];
     const { said } = commandsOn(data);
     expect(await said('correct', '--id', '002', ...levels, '--cause', 'transfer', '--note', 'x')).toMatch(
-      /^0 002 is corrected: sex=2 from North to South \(revision \d+\); later allocations count 002 as North, as before$/,
+      /^0 Sleep: 002 corrected \(transfer\): sex=2 from North to South \(revision \d+\); later allocations count as before$/,
     );
   });
 
@@ -155,10 +155,10 @@ describe('the corrections of a study whose urns follow them', () => {
       await said('correct', '--id', '002', '--level', 'sex=Female', '--cause', 'entry', '--note', 'x'),
       await said('reinstate', '--id', '002', '--note', 'x'),
     ]).toEqual([
-      '0 002 is corrected: sex from Female to Male (revision 5); later allocations count 002 as Male',
-      '0 002 is voided: duplicate of 001 (revision 6); later allocations no longer count 002',
-      '0 002 is corrected: sex from Male to Female (revision 7); later allocations do not count 002, as before',
-      '0 002 is no longer voided (revision 8); later allocations count 002 again',
+      '0 Sleep: 002 corrected (entry): sex from Female to Male (revision 5); later allocations count the participant at the new levels',
+      '0 Sleep: 002 voided: duplicate of 001; analysis: exclude (revision 6); later allocations no longer count the participant',
+      '0 Sleep: 002 corrected (entry): sex from Male to Female (revision 7); later allocations count as before',
+      '0 Sleep: 002 no longer voided (revision 8); later allocations count the participant again',
     ]);
   });
 
@@ -172,13 +172,13 @@ describe('the corrections of a study whose urns follow them', () => {
 event        LevelsCorrected
 study        Sleep (live, 4 participants)
 participant  002
-sex          from Female to Male
+level        sex from Female to Male
 cause        entry
 note         source record of 3 March
-effect       later allocations count 002 as Male
+effect       later allocations count the participant at the new levels
 `);
     const voided = await participants('void', '--id', '002', ...VOID, '--dry-run');
-    expect(voided.stdout).toMatch(/^cause +duplicate of 001\nanalysis +exclude\nnote +twice$/m);
+    expect(voided.stdout).toMatch(/^cause +duplicate\nanalysis +exclude\nduplicate-of +001\nnote +twice$/m);
     expect(storedLog(data)).toHaveLength(before);
   });
 });
@@ -199,12 +199,12 @@ describe('corrections that are not possible', () => {
         ...['--id', '002', '--cause', 'slip', '--note', ' '],
         ...['--level', 'sex=North', '--level', 'age=9', '--level', 'sex', '--level', 'sex=Male'],
       ],
-      `--cause "slip" is not one of entry, source, definition, transfer, other
-     --level "sex=North": sex has no level "North" (allowed: "Male", "Female"); it is a level of sex=2
+      `--level "sex=North": sex has no level "North" (allowed: "Male", "Female"); it is a level of sex=2
      --level "age=9": the study has no factor "age" (factors: "sex", "sex=2")
      --level "sex": it is not FACTOR=LEVEL (factors: "sex", "sex=2")
      --level "sex=Male": sex is given more than once
-     --note must be 1 to 2000 characters`,
+     --cause: must be one of entry, source, definition, transfer, other
+     --note: must be 1 to 2000 characters`,
     ],
     [
       'void',
@@ -212,15 +212,23 @@ describe('corrections that are not possible', () => {
         ...['--id', '001', '--cause', 'entry', '--duplicate-of', '001'],
         ...['--analysis', 'maybe', '--note', 'a\u0007b'],
       ],
-      `--duplicate-of is only for --cause duplicate
-     --duplicate-of: "001" is the same participant
-     --analysis "maybe" is not one of keep, exclude
-     --note contains a control character`,
+      `--analysis: must be one of keep, exclude
+     --note: contains a control character`,
+    ],
+    [
+      'void',
+      ['--id', '001', '--cause', 'entry', '--duplicate-of', '001', '--analysis', 'keep', '--note', 'x'],
+      '--duplicate-of: is only for the cause duplicate',
+    ],
+    [
+      'void',
+      ['--id', '001', '--cause', 'duplicate', '--duplicate-of', '001', '--analysis', 'keep', '--note', 'x'],
+      '--duplicate-of: it is the same participant',
     ],
     [
       'void',
       ['--id', '001', '--cause', 'duplicate', '--duplicate-of', '999', '--analysis', 'keep', '--note', 'x'],
-      '--duplicate-of: there is no participant "999"',
+      '--duplicate-of: there is no such participant',
     ],
     [
       'void',
@@ -240,19 +248,18 @@ describe('corrections that are not possible', () => {
     [
       'rename',
       ['--id', '001', '--to', '12 ', '--cause', 'slip'],
-      `--cause "slip" is not one of entry, pattern, other
-     --to "12 " begins or ends with white space`,
+      `--to: begins or ends with white space
+     --cause: must be one of entry, pattern, other`,
     ],
     [
       'rename',
       ['--id', '001', '--to', '12', '--cause', 'entry'],
-      '--to "12" does not match this study\'s pattern \\d{3}|é+ (an id of this form: 111)',
+      "--to: does not match this study's pattern \\d{3}|é+ (an id of this form: 111)",
     ],
     [
       'rename',
       ['--id', '001', '--to', 'e\u0301', '--cause', 'entry'],
-      `--to "e\u0301" contains U+0301, which Unicode also writes in another way: send it in its composed form, NFC
-     --to "e\u0301" does not match this study's pattern \\d{3}|é+ (an id of this form: 111)`,
+      '--to: contains U+0301, which Unicode also writes in another way: send it in its composed form, NFC',
     ],
     [
       'rename',
@@ -341,10 +348,10 @@ describe('participants who were corrected', () => {
         expect.stringMatching(/^site \(k[0-9a-f]+\) on behalf of nurse Ada$/),
         'randomized as 003: Male, North',
       ],
-      [expect.stringMatching(/\(command line\)$/), 'id corrected (entry): from 003 to 030'],
+      [expect.stringMatching(/\(command line\)$/), '003 renamed to 030 (entry)'],
       [
         expect.stringMatching(/\(command line\)$/),
-        'code broken: emergency (asked for by Dr. K.)',
+        'code of 030 broken: emergency (asked for by Dr. K.)',
         'anaphylaxis',
       ],
     ]);
@@ -362,8 +369,8 @@ describe('participants who were corrected', () => {
   });
 
   it.each([
-    ['002', 'levels corrected (entry): sex from Female to Male', 'source record of 3 March'],
-    ['004', 'voided: duplicate of 001; analysis: exclude', 'twice'],
+    ['002', '002 corrected (entry): sex from Female to Male', 'source record of 3 March'],
+    ['004', '004 voided: duplicate of 001; analysis: exclude', 'twice'],
   ])('have a history in plain words: %s', async (id, words, note) => {
     const { stdout } = await commandsOn(data).participants('history', '--id', id);
     expect(stdout.trimEnd().split('\n')[1]?.split(/ {2,}/).slice(3)).toEqual([words, note]);
@@ -413,7 +420,7 @@ describe('a running service', () => {
       expect(await urn(['participants', 'correct', '--id', '1', ...CORRECT, ...at])).toEqual({
         ...{ code: 0, stdout: '' },
         stderr:
-          '1 is corrected: sex from Female to Male (revision 2); later allocations count 1 as Female, as before\n',
+          'Sleep: 1 corrected (entry): sex from Female to Male (revision 2); later allocations count as before\n',
       });
       await commandOk(['participants', 'rename', '--id', '1', '--to', '10', '--cause', 'entry', ...at]);
       await expect

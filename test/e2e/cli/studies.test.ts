@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLog } from '../../../src/open/open-log.ts';
+import { asCommand, type FlatAct } from '../../support/acts.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
@@ -280,10 +281,10 @@ describe('urn studies pause and resume', () => {
       said.push(await studies(verb, 'Exact', '--reason', 'for the test'));
     expect(said.map(({ code, stdout }) => `${code}${stdout}`)).toEqual(['0', '0', '0', '0']);
     expect(said.map(({ stderr }) => stderr)).toEqual([
-      'Exact was not paused\n',
-      'Exact is paused\n',
-      'Exact was already paused\n',
-      'Exact takes participants again\n',
+      'Exact: the study is not paused; nothing was recorded\n',
+      'Exact: paused: for the test (revision 1); no new participants until it is resumed\n',
+      'Exact: the study is paused already; nothing was recorded\n',
+      'Exact: resumed: for the test (revision 2); it takes participants again\n',
     ]);
     const written = storedLog(data).filter(({ record }) => /Paused|Resumed/.test(record.type));
     expect(written.map(({ record }) => record.data)).toEqual([
@@ -338,11 +339,11 @@ describe('urn studies close and reopen', () => {
       await said('reopen', LIVE, '--reason', 'target\n raised', ...RUIZ, '--protocol', '3.0,2027-02-20'),
       await said('reopen', LIVE, '--reason', 'x'),
     ]).toEqual([
-      `0 ${LIVE} was not closed\n`,
-      `0 ${LIVE} is closed\n`,
-      `0 ${LIVE} was already closed\n`,
-      `0 ${LIVE} takes participants again\n`,
-      `0 ${LIVE} was not closed\n`,
+      `0 ${LIVE}: the study is not closed; nothing was recorded\n`,
+      `0 ${LIVE}: closed (target): 300 randomized; approved by Dr. A. Ruiz (sponsor, 2026-09-20, Amendment 3); approved by Ana (DSMB, 2026-09-21) (revision 1); no new participants; codes can still be broken\n`,
+      `0 ${LIVE}: the study is closed already; nothing was recorded\n`,
+      `0 ${LIVE}: reopened: target  raised; approved by Dr. A. Ruiz (sponsor, 2026-09-20, Amendment 3); protocol 3.0 of 2027-02-20 from here on (revision 2); it takes participants again, with the urns as they were\n`,
+      `0 ${LIVE}: the study is not closed; nothing was recorded\n`,
     ]);
     const ruiz = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-09-20', reference: 'Amendment 3' };
     const ana = { name: 'Ana', role: 'DSMB', on: '2026-09-21' };
@@ -368,15 +369,12 @@ describe('urn studies close and reopen', () => {
   it('of a paused study: it is closed as it is, and reopened for participants', async () => {
     await studies('pause', LIVE, '--reason', 'a question');
     expect(await said('reopen', LIVE, '--reason', 'x', ...RUIZ)).toBe(
-      `2 urn: ${LIVE} is paused, not closed (hint: urn studies resume lets it take participants again)\n`,
+      `2 urn: ${LIVE} is paused: nothing was recorded (hint: urn studies resume)\n`,
     );
     await studies('close', LIVE, ...TARGET);
-    for (const [verb, done] of [
-      ['pause', 'paused'],
-      ['resume', 'resumed'],
-    ] as const)
+    for (const verb of ['pause', 'resume'])
       expect(await said(verb, LIVE, '--reason', 'x')).toBe(
-        `2 urn: ${LIVE} is closed, so it cannot be ${done} (hint: urn studies reopen lets it take participants again)\n`,
+        `2 urn: ${LIVE} is closed: nothing was recorded (hint: urn studies reopen)\n`,
       );
     expect((await studies('list')).stdout).toMatch(
       /^CHS JCOIN +live +closed +0 participants +closed since [-:.TZ0-9]+: target: 300 randomized$/m,
@@ -392,13 +390,15 @@ describe('urn studies close and reopen', () => {
   it('a live study is reopened only with an approval, a test study without one', async () => {
     for (const name of [LIVE, 'Rehearsal']) await studies('close', name, ...TARGET);
     expect(await said('reopen', LIVE, '--reason', 'x')).toBe(
-      `2 urn: ${LIVE} is live, so it is reopened only with an approval (hint: --approved-by 'Dr. A. Ruiz, sponsor, 2026-09-01', for each person who decided it)\n`,
+      `2 urn: --approved-by: a live study can be reopened only with an approval (hint: --approved-by 'Dr. A. Ruiz, sponsor, 2026-09-01', for each person who decided it)\n`,
     );
     const tomorrow = ['--approved-by', 'Dr. A. Ruiz, sponsor, 9999-12-31'];
     expect(await said('reopen', LIVE, '--reason', 'x', ...tomorrow)).toBe(
-      `2 urn: ${LIVE} cannot be reopened: approvals[0].on: 9999-12-31 is in the future\n`,
+      '2 urn: --approved-by: 9999-12-31 is in the future\n',
     );
-    expect(await said('reopen', 'Rehearsal', '--reason', 'x')).toBe('0 Rehearsal takes participants again\n');
+    expect(await said('reopen', 'Rehearsal', '--reason', 'x')).toEqual(
+      expect.stringMatching(/^0 Rehearsal: reopened: x .*; it takes participants again/),
+    );
     expect(written().at(-1)?.record.data).toEqual({ approvals: [], reason: 'x' });
     await studies('reopen', LIVE, '--reason', 'x', ...RUIZ);
   });
@@ -410,13 +410,15 @@ describe('urn studies close and reopen', () => {
     expect(stdout).toBe(`dry run: nothing was recorded; the record would be
 event        StudyClosed
 study        CHS JCOIN (live, 0 participants)
-cause        target
 reason       300 randomized
-approved by  Dr. A. Ruiz, sponsor, 2026-09-20, Amendment 3
+cause        target
+approved-by  Dr. A. Ruiz, sponsor, 2026-09-20, Amendment 3
 effect       no new participants; codes can still be broken
 `);
     expect(await said('pause', LIVE, '--reason', 'x', '--dry-run')).toContain('event   StudyPaused');
-    expect(await said('resume', LIVE, '--reason', 'x', '--dry-run')).toBe(`0 ${LIVE} was not paused\n`);
+    expect(await said('resume', LIVE, '--reason', 'x', '--dry-run')).toBe(
+      `0 ${LIVE}: the study is not paused; nothing was recorded\n`,
+    );
     expect(storedLog(data)).toHaveLength(before);
     await studies('close', LIVE, ...TARGET);
     expect(await said('pause', LIVE, '--reason', 'x', '--dry-run')).toMatch(/^2 urn: CHS JCOIN is closed/);
@@ -432,10 +434,10 @@ effect       no new participants; codes can still be broken
     const { code, stderr } = await studies('reopen', LIVE, '--reason', 'a\u0007b', ...wrong, ...RUIZ);
     expect(code).toBe(2);
     expect(stderr.split('\n     ')).toEqual([
-      'urn: --reason contains a control character',
-      expect.stringMatching(/^--approved-by "Dr\. A\. Ruiz, 2026-02-30": the role is missing/),
+      expect.stringMatching(/^urn: --approved-by "Dr\. A\. Ruiz, 2026-02-30": the role is missing/),
       expect.stringMatching(/^--approved-by .*: 2026-02-30 is not a day of the calendar/),
       expect.stringMatching(/^--protocol "3\.0,soon": "soon" is not a date/),
+      '--reason: contains a control character\n',
     ]);
     expect(storedLog(data)).toHaveLength(before);
   });
@@ -444,8 +446,8 @@ effect       no new participants; codes can still be broken
     ['no cause', ['close', '--reason', 'x'], '--cause'],
     ['an unknown cause', ['close', '--reason', 'x', '--cause', 'boredom'], 'Allowed choices are target,'],
     ['no reason', ['close', '--cause', 'end'], '--reason'],
-    ['an empty reason', ['reopen', '--reason', ' \n', ...RUIZ], '--reason must be 1 to 2000 characters'],
-    ['a long reason', ['pause', '--reason', 'x'.repeat(2001)], '--reason must be 1 to 2000 characters'],
+    ['an empty reason', ['reopen', '--reason', ' \n', ...RUIZ], '--reason: must be 1 to 2000 characters'],
+    ['a long reason', ['pause', '--reason', 'x'.repeat(2001)], '--reason: must be 1 to 2000 characters'],
     ['an approval of a pause', ['pause', '--reason', 'x', ...RUIZ], "unknown option '--approved-by'"],
   ])('refuse %s', async (_, [verb = '', ...args], message) => {
     expect(await studies(verb, LIVE, ...args)).toMatchObject({
@@ -458,7 +460,11 @@ effect       no new participants; codes can still be broken
   it('take effect in a running service, and ask nothing without a terminal', async () => {
     const run = (...args: string[]) => command(['studies', ...args, '--data', service.data]);
     const closed = await run('close', 'Sleep', '--cause', 'end', '--reason', 'over');
-    expect(closed).toEqual({ code: 0, stdout: '', stderr: 'Sleep is closed\n' });
+    expect(closed).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'Sleep: closed (end): over (revision 3); no new participants; codes can still be broken\n',
+    });
     const { status, message } = await clientOf(service.url, key).randomize('Sleep', '3', COOK);
     expect({ status, message }).toEqual({ status: 409, message: expect.stringContaining('closed') });
     expect((await run('close', 'Sleep', '--cause', 'end', '--reason', 'over')).code).toBe(0);
@@ -478,10 +484,11 @@ describe('urn studies show of a study with broken codes', () => {
     const site = { keyId: issued.keyId, user: 'site', accessRevision: 0 };
     const about = { participantId: '1', user: 'site', grounds: { reason: 'a reason' } };
     await log.studies.submit(stream, randomize('1', { user: 'site' }), site);
-    for (const [n, category] of (['emergency', 'planned', 'emergency'] as const).entries())
-      await log.studies.submit(stream, { ...about, type: 'reveal', category, reveal: fixedId(n) }, site);
-    const unblinding = { how: 'label', inadvertent: false, occurredAt: '2026-03-01T09:00:00.000Z' } as const;
-    await log.studies.submit(stream, { ...about, ...unblinding, type: 'report-unblinding' }, site);
+    const submit = (act: FlatAct) => log.studies.submit(stream, asCommand({ ...about, ...act }), site);
+    for (const [n, category] of ['emergency', 'planned', 'emergency'].entries())
+      await submit({ act: 'AllocationRevealed', category, reveal: fixedId(n) });
+    const unblinding = { how: 'label', inadvertent: false, occurredAt: '2026-03-01T09:00:00.000Z' };
+    await submit({ act: 'UnblindingReported', ...unblinding });
     await log.close();
     const show = (...args: string[]) =>
       command(['studies', 'show', CONFIGURATION.name, '--data', data, ...args]);

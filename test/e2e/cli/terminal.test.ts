@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { writeArchive } from '../../../src/bundle/archive.ts';
 import { openLog } from '../../../src/open/open-log.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
+import { asCommand } from '../../support/acts.ts';
 import { command } from '../../support/command.ts';
 import { CONFIGURATION, OPERATOR, randomize, SEED } from '../../support/facts.ts';
 import { drawnRows } from '../../support/import-facts.ts';
@@ -123,12 +124,14 @@ describe('a live study on a terminal', () => {
     await asked.has('[y/N]');
     asked.type('y\r');
     await asked.ended;
-    expect(asked.output()).toContain('CHS JCOIN is closed');
+    expect(asked.output()).toContain('CHS JCOIN: closed (');
     expect(isClosed()).toBe(true);
     const reopen = ['--reason', 'x', '--approved-by', 'A, sponsor, 2026-09-01', '--yes', '--data', data];
     const { output, ended } = onTerminal(['studies', 'reopen', CONFIGURATION.name, ...reopen]);
     await ended;
-    expect(output()).toBe('CHS JCOIN takes participants again\r\n');
+    expect(output()).toMatch(
+      /^CHS JCOIN: reopened: x; .*; it takes participants again, with the urns as they were\r\n$/,
+    );
   });
 });
 
@@ -214,7 +217,7 @@ describe('a participant of a live study on a terminal', () => {
 
   it('is corrected only when the answer is yes', async () => {
     const refused = voiding();
-    await refused.has('Void 1 (ineligible) in CHS JCOIN (live, 1 participant)? [y/N]');
+    await refused.has('Void 1 in CHS JCOIN (live, 1 participant)? [y/N]');
     refused.type('n\r');
     await refused.ended;
     expect(refused.output()).toContain('nothing was recorded');
@@ -223,21 +226,23 @@ describe('a participant of a live study on a terminal', () => {
     await agreed.has('[y/N]');
     agreed.type('y\r');
     await agreed.ended;
-    expect(agreed.output()).toContain('1 is voided: ineligible (revision 2)');
+    expect(agreed.output()).toContain('1 voided: ineligible; analysis: keep (revision 2)');
     expect(voided()).toBe(1);
   });
 
   it('is corrected without a question with --yes, and without one if nothing would change', async () => {
     const again = voiding();
     await again.ended;
-    expect(again.output()).toBe('1 was already voided (ineligible, revision 2); nothing was recorded\r\n');
+    expect(again.output()).toBe(
+      'CHS JCOIN: the participant is voided already (ineligible, revision 2); nothing was recorded\r\n',
+    );
     const reinstated = onTerminal([
       ...['participants', 'reinstate', '--study', CONFIGURATION.name, '--id', '1', '--note', 'was 64'],
       ...['--yes', '--data', data],
     ]);
     await reinstated.ended;
     expect(reinstated.output()).toBe(
-      '1 is no longer voided (revision 3); later allocations count 1, as before\r\n',
+      'CHS JCOIN: 1 no longer voided (revision 3); later allocations count as before\r\n',
     );
   });
 });
@@ -344,7 +349,8 @@ describe('a log, and files, full of terminal control characters', () => {
         { type: 'randomize', participantId, levels: [EVIL], user: EVIL },
         actor,
       );
-    await log.studies.submit(stream, { type: 'pause', user: 'operator', reason: EVIL }, operator);
+    const pause = asCommand({ act: 'StudyPaused', user: 'operator', reason: EVIL });
+    await log.studies.submit(stream, pause, operator);
     await log.keys.revoke(issued.keyId, EVIL, operator);
     await log.close();
     const db = new Database(join(data, 'urn.sqlite'));
@@ -487,7 +493,7 @@ describe('packs on a terminal', () => {
           '--data',
           data,
         ],
-        'Withdraw 1 pack of CHS JCOIN (live, 0 participants)? [y/N]',
+        'Withdraw 1 pack in CHS JCOIN (live, 0 participants)? [y/N]',
         1,
       ],
     ] as const)

@@ -200,7 +200,7 @@ describe('the history of a participant', () => {
       '--data',
       data,
     ]);
-    expect(one).toContain('code broken: emergency');
+    expect(one).toContain('code of c2 broken: emergency');
     for (const arm of arms.values()) expect(list + one).not.toContain(arm);
   });
 });
@@ -279,7 +279,7 @@ describe('at the command line', () => {
   it('an unblinding is reported', async () => {
     const args = ['--id', 'd1', '--how', 'label', '--occurred-at', '2026-01-02T03:04Z', ...at];
     const { code, stderr } = await command(['unblindings', 'add', ...args, '--reason', 'read on the box']);
-    expect(stderr).toContain('is recorded');
+    expect(stderr).toMatch(/reported: d1 was unblinded outside the service .* \(label\) \(revision \d+\)$/m);
     expect(code).toBe(0);
   });
 

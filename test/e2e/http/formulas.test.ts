@@ -54,7 +54,7 @@ async function writeOldLog(): Promise<void> {
     ...{ type: 'force', participantId: WRONG_ENTRY, levels: ['+'], treatment: 'a', cause: 'outage' },
     ...{ occurredAt, note: 'envelope 1', user: 'edc' },
   });
-  expect(forced.outcome.type).toBe('forced');
+  expect(forced.outcome.type).toBe('recorded');
   wrongEntry = forced.revision;
   await log.close();
 }

@@ -1,16 +1,14 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { decodeRecord } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
-import { design } from '../../../projections/design.ts';
-import { participants } from '../../../projections/participants.ts';
 import { Runner } from '../../../projections/runner.ts';
-import { studyConfig } from '../../../projections/study-config.ts';
 import { DomainError, type DomainErrorCode } from '../../../src/base/errors.ts';
 import { CodeBreaks } from '../../../src/code-break/code-breaks.ts';
 import type { PendingReveal, PendingReveals } from '../../../src/code-break/pending-reveals.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { studyState } from '../../../src/study/state.ts';
 import { Studies } from '../../../src/study/studies.ts';
+import { design, participants, studyConfig } from '../../../src/study/views.ts';
 import { CONFIGURATION, NURSE, OPERATOR, randomize, SEED } from '../../support/facts.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
@@ -76,7 +74,7 @@ describe('a code-break by the pack', () => {
   it('shows only the pack if nobody had it then, although somebody gets it right after', async () => {
     const { codeBreaks, study, studies } = await scene();
     const entries = CONFIGURATION.treatments.map((treatment, i) => ({ code: `P-${i}`, treatment }));
-    const list = { type: 'register-codes', list: 1, key: '0f'.repeat(16), entries } as const;
+    const list = { type: 'register-packs', list: 1, key: '0f'.repeat(16), entries } as const;
     await studies.submit(study().stream, list, OPERATOR);
     const { category, grounds } = ASKED;
     // They are written together.

@@ -14,8 +14,8 @@ import {
   decodeRecord,
   leafHash,
   type RecordBytes,
-  RecordError,
 } from '../../../events/record.ts';
+import { RecordError } from '../../../events/record-error.ts';
 import { bgState, randomizedFact } from '../../support/arbitrary-facts.ts';
 import { stored } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';

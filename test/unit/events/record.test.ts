@@ -13,9 +13,8 @@ import {
   type Header,
   leafHash,
   type RecordBytes,
-  RecordError,
-  type RecordFault,
 } from '../../../events/record.ts';
+import { RecordError, type RecordFault } from '../../../events/record-error.ts';
 import {
   LEVELS,
   NURSE,

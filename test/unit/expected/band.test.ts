@@ -179,7 +179,7 @@ describe('the expected band', () => {
     trial.ask(entry);
     trial.ask({
       ...{
-        type: 'void',
+        act: 'AllocationVoided',
         user: 'nurse',
         participantId: 'b',
         cause: 'entry',

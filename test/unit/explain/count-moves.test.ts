@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { registeredDesign } from '../../../projections/design.ts';
-import type { WholeCorrection } from '../../../projections/enrolled.ts';
+import type { ParticipantEvent } from '../../../projections/participant-events.ts';
 import { countMoves } from '../../../src/explain/count-moves.ts';
 import { CONFIGURATION, event, LEVELS } from '../../support/facts.ts';
 
@@ -31,7 +31,7 @@ const corrections = [
     } satisfies StudyFact,
     5,
   ),
-] as WholeCorrection[];
+] as ParticipantEvent[];
 
 const moves = (isCounted: boolean) =>
   countMoves(

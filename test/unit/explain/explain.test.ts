@@ -1,19 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { decodeRecord, RecordError } from '../../../events/record.ts';
+import { decodeRecord } from '../../../events/record.ts';
+import { RecordError } from '../../../events/record-error.ts';
 import { type Explanation, explain, type RandomizedEvent } from '../../../src/explain/explain.ts';
+import type { Model } from '../../../src/model/model.ts';
 import { decide } from '../../../src/study/decide.ts';
-import { evolve, type RegisteredState, type StudyState, studyState } from '../../../src/study/state.ts';
+import { evolve, type StudyState, studyState } from '../../../src/study/state.ts';
 import { compareRationals, exactImbalance } from '../../support/exact.ts';
 import { event, REGISTER, randomize, randomized, registered } from '../../support/facts.ts';
 import { frozenSample } from '../../support/samples.ts';
 import { type ReferenceHistory, referenceHistories } from '../../support/vectors.ts';
 
-function isRegistered(state: StudyState): asserts state is RegisteredState {
+function isRegistered(state: StudyState): asserts state is Model {
   if (state.status === 'unregistered') throw new Error('the study is not registered');
 }
 
 /** The study of the frozen samples before its first participant, and that participant's event. */
-function sample(): { before: RegisteredState; event: RandomizedEvent } {
+function sample(): { before: Model; event: RandomizedEvent } {
   const first = decodeRecord(frozenSample('StudyRegistered@1'));
   const before = evolve(studyState.initial(), first);
   isRegistered(before);

@@ -5,9 +5,9 @@ import type { DesignChange } from '../../../events/amendment.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { changedDesign, registeredDesign } from '../../../projections/design.ts';
 import { NONE } from '../../../projections/enrolled.ts';
-import type { Participant } from '../../../projections/participants.ts';
 import { columnsOf, headLine, rowLines } from '../../../src/export/columns.ts';
 import { dictionary, rScript, sasScript } from '../../../src/export/companions.ts';
+import type { Participant } from '../../../src/model/participants.ts';
 import { Pcg64 } from '../../../src/random/pcg64.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION, SEED } from '../../support/facts.ts';
@@ -17,7 +17,7 @@ const named = (...names: string[]): StudyConfiguration => ({
   factors: names.map((name) => ({ name, levels: ['=Mâle', `it's "&x" \\n %y`] })),
 });
 const PARTICIPANT: Participant = {
-  ...{ participantId: '007', levels: ['=Mâle'], treatment: 'MART', sequence: 1, revision: 1 },
+  ...{ participantId: '007', levels: ['=Mâle'], treatment: 'MART', slot: 0, sequence: 1, revision: 1 },
   ...{ at: '2026-03-01T09:30:00.000Z', user: 'site', onBehalfOf: '-x' },
   bgStateAfter: Pcg64.fromSeed(SEED).snapshot(),
 };

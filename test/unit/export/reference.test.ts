@@ -3,7 +3,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BgState } from '../../../events/study.ts';
 import { type Design, registeredDesign } from '../../../projections/design.ts';
-import type { Participant } from '../../../projections/participants.ts';
 import { checkReference, readReference } from '../../../src/export/reference-check.ts';
 import {
   byCounting,
@@ -13,6 +12,7 @@ import {
   referenceCsv,
   trueTimes,
 } from '../../../src/export/reference-csv.ts';
+import type { Participant } from '../../../src/model/participants.ts';
 import { urnDesignOf } from '../../../src/study/urn-design.ts';
 import { allocate } from '../../../src/urn/allocate.ts';
 import { parseCsv } from '../../support/csv.ts';
@@ -44,6 +44,7 @@ function asParticipants(): Participant[] {
       ...place,
       levels,
       treatment: cell('trt'),
+      slot: STUDY.slots.indexOf(cell('trt')),
       at,
       user: cell('user'),
       onBehalfOf: undefined,

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { participants } from '../../../projections/participants.ts';
 import { Runner } from '../../../projections/runner.ts';
-import { studyConfig } from '../../../projections/study-config.ts';
 import { History } from '../../../src/history/history.ts';
 import { isBeyond } from '../../../src/history/moment.ts';
 import { foldUntil } from '../../../src/history/past.ts';
@@ -10,6 +8,7 @@ import { PAGE_RECORDS, StoreError } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { decide } from '../../../src/study/decide.ts';
 import { evolve, studyState } from '../../../src/study/state.ts';
+import { participants, studyConfig } from '../../../src/study/views.ts';
 import {
   event,
   paused,

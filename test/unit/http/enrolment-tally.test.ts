@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Design, registeredDesign } from '../../../projections/design.ts';
-import type { Participant } from '../../../projections/participants.ts';
 import { evenlySpaced, MAX_POINTS, tallied } from '../../../src/http/request/enrolment-tally.ts';
 import { KeyLimits } from '../../../src/http/request/key-limits.ts';
+import type { Participant } from '../../../src/model/participants.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 
@@ -22,6 +22,7 @@ function participant(sequence: number, treatment: string, levels: string[], more
       revision: sequence,
       sequence,
       treatment,
+      slot: DESIGN.slots.indexOf(treatment),
       at: `at ${sequence}`,
     },
     ...{ user: 'edc', onBehalfOf: undefined, bgStateAfter: undefined, ...more },

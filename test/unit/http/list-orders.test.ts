@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { currentId, NONE } from '../../../projections/enrolled.ts';
-import { type Participant, Participants } from '../../../projections/participants.ts';
 import { SORTED_AT_ONCE } from '../../../src/base/sorted-in-slices.ts';
 import { KeyLimits } from '../../../src/http/request/key-limits.ts';
 import { byId, byLevel, ListOrders } from '../../../src/http/request/list-orders.ts';
+import { type Participant, Participants } from '../../../src/model/participants.ts';
 
 let sequence = 0;
 
@@ -13,7 +13,7 @@ function participant(participantId: string, level = 'a', now = { id: participant
   const levels = [now.level];
   return {
     ...{ participantId, levels: [level], revision: sequence, sequence, treatment: 'A', at: '', user: 'edc' },
-    ...{ onBehalfOf: undefined, bgStateAfter: undefined },
+    ...{ slot: 0, onBehalfOf: undefined, bgStateAfter: undefined },
     ...(isCorrected && { corrected: { id: now.id, levels, countedLevels: levels } }),
   };
 }
@@ -63,10 +63,10 @@ describe('byLevel', () => {
 });
 
 describe('ListOrders', () => {
-  function scene() {
+  function scene(ids = ['3', '1', '2']) {
     const orders = new ListOrders(new KeyLimits().lists);
     const state = new Participants();
-    state.inOrder = ['3', '1', '2'].map((id) => participant(id));
+    for (const id of ids) state.add(participant(id));
     const counted = { compared: 0 };
     const compare = (a: Participant, b: Participant) => {
       counted.compared++;
@@ -91,11 +91,10 @@ describe('ListOrders', () => {
   });
 
   it('follow the study when it grows, and not while they sort', async () => {
-    const { state, sorted } = scene();
-    state.inOrder = Array.from({ length: SORTED_AT_ONCE + 1 }, (_, n) => participant(String(n + 1)));
-    const ids = idsOf(state.inOrder);
+    const ids = Array.from({ length: SORTED_AT_ONCE + 1 }, (_, n) => String(n + 1));
+    const { state, sorted } = scene(ids);
     const before = sorted(3);
-    state.inOrder.push(participant('0'));
+    state.add(participant('0'));
     expect(await before).toEqual(ids);
     expect(await sorted(4)).toEqual(['0', ...ids]);
   });

@@ -1,10 +1,8 @@
 /** Stores that a log must not be moved between, or given up between: each would leave somebody who goes on with half of it. */
 import { expect, it } from 'vitest';
 import { encodeRecord, type RecordBytes } from '../../../events/record.ts';
-import { design } from '../../../projections/design.ts';
 import { logHistory } from '../../../projections/log.ts';
 import { Runner } from '../../../projections/runner.ts';
-import { studyConfig } from '../../../projections/study-config.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { abortMove } from '../../../src/move/abort-move.ts';
 import { moveLog } from '../../../src/move/move-log.ts';
@@ -12,6 +10,7 @@ import type { EventStore } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { studyState } from '../../../src/study/state.ts';
 import { Studies } from '../../../src/study/studies.ts';
+import { design, studyConfig } from '../../../src/study/views.ts';
 import { CONFIGURATION, LEVELS, NURSE, OPERATOR, randomize } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { openGate } from '../../support/open-gate.ts';

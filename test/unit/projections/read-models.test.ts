@@ -3,10 +3,10 @@ import type { AccessFact } from '../../../events/access.ts';
 import type { Fact, StudyFact } from '../../../events/catalogue.ts';
 import type { Protocol } from '../../../events/text.ts';
 import { access } from '../../../projections/access.ts';
-import { designs } from '../../../projections/design.ts';
-import { participants } from '../../../projections/participants.ts';
-import type { Projection } from '../../../projections/projection.ts';
-import { describeRecovery, studyConfig } from '../../../projections/study-config.ts';
+import { projectionOf, type Readable } from '../../../projections/projection.ts';
+import { describeRecovery } from '../../../projections/study-config.ts';
+import { studyState } from '../../../src/study/state.ts';
+import { balance as balanceView, designs, participants, studyConfig } from '../../../src/study/views.ts';
 import {
   CONFIGURATION,
   event,
@@ -19,15 +19,16 @@ import {
   SEED,
   STUDY_ID,
 } from '../../support/facts.ts';
+import { folded } from '../../support/folded.ts';
 
 /** When `event` says that the fact of a revision was written. */
 const AT = '2026-03-01T09:00:00.000Z';
 
-function fold<S>(projection: Projection<S>, facts: readonly Fact[]): S {
-  const actor = projection.stream === 'access' ? OPERATOR : undefined;
-  return facts.reduce(
-    (state, fact, revision) => projection.apply(state, event(fact, revision, actor && { actor })),
-    projection.initial(),
+function fold<S>(readable: Readable<S>, facts: readonly Fact[]): S {
+  const actor = projectionOf(readable).stream === 'access' ? OPERATOR : undefined;
+  return folded(
+    readable,
+    facts.map((fact, revision) => event(fact, revision, actor && { actor })),
   );
 }
 
@@ -63,6 +64,7 @@ describe('participants', () => {
         participantId: '001',
         levels: LEVELS,
         treatment: fact.sections.allocation.treatment,
+        slot: CONFIGURATION.treatments.indexOf(fact.sections.allocation.treatment),
         at: AT,
         user: 'nurse',
         bgStateAfter: fact.sections.draw.bgStateAfter,
@@ -95,19 +97,23 @@ describe('the designs of a study', () => {
   };
 
   it('are that of the registration, and one more after each amendment or new protocol', () => {
-    const folded = fold(designs, [registered(), added, reopened({ version: '2.0' })]);
-    expect(folded.map(({ amendment, protocol }) => [amendment, protocol?.version])).toEqual([
+    const all = fold(designs, [registered(), added, reopened({ version: '2.0' })]);
+    expect(all.map(({ amendment, protocol }) => [amendment, protocol?.version])).toEqual([
       [0, undefined],
       [1, undefined],
       [1, '2.0'],
     ]);
-    expect(folded.map(({ factors }) => factors[0]?.levels.length)).toEqual([2, 3, 3]);
+    expect(all.map(({ factors }) => factors[0]?.levels.length)).toEqual([2, 3, 3]);
   });
 
   it('stay the same list after every other event, so that what follows from them is worked out once', () => {
-    const before = fold(designs, [registered(), added]);
-    for (const fact of [randomized(), paused, resumed, reopened()])
-      expect(designs.apply(before, event(fact, 2))).toBe(before);
+    const after = [registered(), added].map((fact, revision) => event(fact, revision));
+    let state = after.reduce(studyState.apply, studyState.initial());
+    const before = designs.select(state);
+    for (const fact of [randomized(), paused, resumed, reopened()]) {
+      state = studyState.apply(state, event(fact, 2));
+      expect(designs.select(state)).toBe(before);
+    }
   });
 });
 
@@ -167,7 +173,7 @@ describe('the configuration', () => {
 });
 
 describe('the balance', () => {
-  const balance = (facts: readonly Fact[]) => fold(participants, facts).balance?.view();
+  const balance = (facts: readonly Fact[]) => fold(balanceView, facts)?.view();
   const zeros = {
     totals: [0, 0, 0],
     factors: [

@@ -1,6 +1,6 @@
 /** What goes into one transaction. */
 import { describe, expect, it } from 'vitest';
-import type { RecordError } from '../../../events/record.ts';
+import type { RecordError } from '../../../events/record-error.ts';
 import { NEVER_MOVED } from '../../../projections/movement.ts';
 import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
 import {

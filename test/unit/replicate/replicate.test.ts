@@ -62,8 +62,8 @@ describe('a replicate', () => {
         const recorded = again(trial, Pcg64.fromSeed(1n), (replicate, step) => replicate.repeat(step));
         for (const run of [drawn, recorded]) {
           expect(counts(run)).toEqual(trial.counts());
-          const { design, enrolled } = trial.registered;
-          for (const { participantId, slot } of enrolled.all()) {
+          const { design, participants } = trial.registered;
+          for (const { participantId, slot } of participants.all()) {
             const person = run.steps.person(participantId) ?? -1;
             const arm = run.replicate.arm(person);
             // The ratio may have changed since, and the slots with it.

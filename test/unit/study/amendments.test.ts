@@ -2,15 +2,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
-import { registeredDesign } from '../../../projections/design.ts';
 import { currentLevels } from '../../../projections/enrolled.ts';
+import { isWithin } from '../../../src/model/key-limits.ts';
 import { newNameProblems } from '../../../src/study/amendments.ts';
-import type { Amend, CorrectLevels, StudyCommand } from '../../../src/study/commands.ts';
+import type { Amend } from '../../../src/study/commands.ts';
 import { studyDecider } from '../../../src/study/decide.ts';
-import { isWithin } from '../../../src/study/key-limits.ts';
 import { fork, type StudyState } from '../../../src/study/state.ts';
-import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
-import { CONFIGURATION, event, LEVELS, randomize } from '../../support/facts.ts';
+import type { FlatAct, Written } from '../../support/acts.ts';
+import { event, LEVELS, randomize } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
@@ -49,7 +48,7 @@ describe('an added level', () => {
     expect(trial.counts()).toEqual([before[0], [...(before[1] ?? []), [0, 0, 0]]]);
     expect(trial.bgState).toEqual(bgState);
     expect(trial.enrol('c', ['Male', MCLEAN])).toMatchObject({ type: 'randomized' });
-    expect(trial.list.balance?.view().counted.factors[1]?.levels[2]).toMatchObject({ level: MCLEAN });
+    expect(trial.balance?.counted.factors[1]?.levels[2]).toMatchObject({ level: MCLEAN });
   });
 
   it('is drawn from as if it had been there from the start', () => {
@@ -87,11 +86,11 @@ describe('a closed level', () => {
   it('can still be the corrected level of a participant', () => {
     const trial = begun();
     trial.ask(amend([level('level-closed', DUPAGE)]));
-    const correct: CorrectLevels = {
-      ...{ type: 'correct-levels', user: 'nurse', participantId: 'b', cause: 'entry', note: 'slip' },
+    const correct: FlatAct = {
+      ...{ act: 'LevelsCorrected', user: 'nurse', participantId: 'b', cause: 'entry', note: 'slip' },
       changes: [{ factor: '9', from: COOK, to: DUPAGE }],
     };
-    expect(trial.ask(correct)).toMatchObject({ type: 'levels-corrected' });
+    expect(trial.ask(correct)).toMatchObject({ type: 'recorded' });
   });
 
   it('is the reason for a refusal after paused, closed and suspended, but before a limit', () => {
@@ -100,7 +99,7 @@ describe('a closed level', () => {
     trial.ask(amend([level('level-closed', DUPAGE)]));
     expect(trial.enrol('c')).toMatchObject({ type: 'level-closed' });
     expect(trial.enrol('c', LEVELS, { suspended: true })).toMatchObject({ because: 'suspended' });
-    trial.ask({ type: 'pause', user: 'operator', reason: 'review' });
+    trial.ask({ act: 'StudyPaused', user: 'operator', reason: 'review' });
     expect(trial.enrol('c')).toMatchObject({ because: 'paused' });
   });
 });
@@ -113,14 +112,14 @@ describe('a renamed level', () => {
     trial.ask(amend([renamed(DUPAGE, 'DuPage')]));
     expect(trial.counts()).toEqual(before);
     expect(trial.list.find('a')?.levels).toEqual(['Female', 'DuPage']);
-    expect(trial.registered.enrolled.get('a')?.levels).toEqual(['Female', 'DuPage']);
-    expect(trial.list.balance?.view().factors[1]?.levels[1]?.level).toBe('DuPage');
+    expect(trial.registered.participants.get('a')?.levels).toEqual(['Female', 'DuPage']);
+    expect(trial.balance?.factors[1]?.levels[1]?.level).toBe('DuPage');
     expect(trial.enrol('c', ['Female', 'DuPage'])).toMatchObject({ type: 'full' });
     const corrected = trial.ask({
-      ...{ type: 'correct-levels', user: 'nurse', participantId: 'a', cause: 'entry', note: 'slip' },
+      ...{ act: 'LevelsCorrected', user: 'nurse', participantId: 'a', cause: 'entry', note: 'slip' },
       changes: [{ factor: '9', from: 'DuPage', to: COOK }],
     });
-    expect(corrected).toMatchObject({ type: 'levels-corrected' });
+    expect(corrected).toMatchObject({ type: 'recorded' });
     expect(trial.enrol('c', ['Female', 'DuPage'])).toMatchObject({ type: 'randomized' });
   });
 
@@ -178,8 +177,8 @@ describe('limits, policies, pattern and target', () => {
   it('affect only later corrections', () => {
     const trial = begun();
     const policy: DesignChange = { kind: 'policy', name: 'levelCounts', value: 'as-corrected' };
-    const correct = (id: string, from: string, to: string): CorrectLevels => ({
-      ...{ type: 'correct-levels', user: 'nurse', participantId: id, cause: 'entry', note: 'slip' },
+    const correct = (id: string, from: string, to: string): FlatAct => ({
+      ...{ act: 'LevelsCorrected', user: 'nurse', participantId: id, cause: 'entry', note: 'slip' },
       changes: [{ factor: '10', from, to }],
     });
     expect(trial.ask(correct('a', 'Female', 'Male'))).toMatchObject({ moves: false });
@@ -204,15 +203,15 @@ describe('an amendment', () => {
     const trial = begun();
     const command = amend([level('level-added', MCLEAN)], 1, { idempotencyKey: 'k' });
     trial.ask(command);
-    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 3 });
+    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 3, chosen: {} });
     expect(trial.ask({ ...command, reason: 'another' })).toEqual({ type: 'idempotency-key-reused' });
   });
 
   it('is possible while the study is paused or closed, and not during an import', () => {
     const trial = begun();
-    trial.ask({ type: 'pause', user: 'operator', reason: 'review' });
+    trial.ask({ act: 'StudyPaused', user: 'operator', reason: 'review' });
     expect(trial.ask(amend([level('level-added', MCLEAN)]))).toEqual({ type: 'amended' });
-    trial.ask({ type: 'close', user: 'operator', reason: 'done', cause: 'end' });
+    trial.ask({ act: 'StudyClosed', user: 'operator', reason: 'done', cause: 'end' });
     expect(trial.ask(amend([level('level-closed', MCLEAN)], 2))).toEqual({ type: 'amended' });
     expect(trial.registered.status).toBe('closed');
   });
@@ -278,7 +277,7 @@ describe('an amendment', () => {
 
   it('does not affect the original when it is made in a fork', () => {
     const trial = begun();
-    const before = [trial.counts(), trial.registered.enrolled.get('a')?.levels];
+    const before = [trial.counts(), trial.registered.participants.get('a')?.levels];
     let copy: StudyState = fork(trial.state);
     for (const command of [
       amend([renamed(DUPAGE, 'DuPage'), level('level-added', MCLEAN)]),
@@ -287,7 +286,7 @@ describe('an amendment', () => {
       const { fact } = studyDecider.decide(copy, command);
       if (fact) copy = studyDecider.evolve(copy, event(fact, 9));
     }
-    expect([trial.counts(), trial.registered.enrolled.get('a')?.levels]).toEqual(before);
+    expect([trial.counts(), trial.registered.participants.get('a')?.levels]).toEqual(before);
     expect(trial.registered.design.amendment).toBe(0);
   });
 });
@@ -330,31 +329,28 @@ describe('any life of a study with amendments', () => {
     { weight: 1, arbitrary: fc.record({ id: fc.stringMatching(/^[a-f]$/), from: sites, to: sites }) },
   );
 
-  it('leaves exactly the listed participants in the urns, and a compact replay decides the same', () => {
+  it('leaves exactly the listed participants in the urns, and a replay decides the same', () => {
     check(
       fc.property(fc.array(step, { maxLength: 25 }), fc.boolean(), (steps, follows) => {
         const policies = follows ? ({ levelCounts: 'as-corrected' } as const) : {};
-        const [trial, compact] = [new TrialRun({ policies }), new TrialRun({ policies })];
-        compact.state = {
-          ...compact.registered,
-          enrolled: new CompactParticipants(registeredDesign(CONFIGURATION)),
-        };
+        const [trial, replay] = [new TrialRun({ policies }), new TrialRun({ policies }).onFork()];
         for (const one of steps) {
           const { amendment } = trial.registered.design;
-          const command: StudyCommand =
+          const command: Written =
             'changes' in one
               ? amend(one.changes, amendment + 1)
               : 'site' in one
                 ? randomize(one.id, { levels: ['Male', one.site] })
                 : ({
-                    ...{ type: 'correct-levels', user: 'nurse', participantId: one.id, cause: 'entry' },
+                    ...{ act: 'LevelsCorrected', user: 'nurse', participantId: one.id, cause: 'entry' },
                     ...{ note: 'slip', changes: [{ factor: '9', from: one.from, to: one.to }] },
                   } as const);
-          expect(compact.ask(command)).toEqual(trial.ask(command));
+          expect(replay.ask(command)).toEqual(trial.ask(command));
         }
-        expect(compact.facts).toEqual(trial.facts);
-        expect(compact.counts()).toEqual(trial.counts());
-        const { counted } = trial.list.balance?.view() ?? {};
+        expect(replay.facts).toEqual(trial.facts);
+        expect(replay.counts()).toEqual(trial.counts());
+        expect(replay.list.inOrder).toEqual(trial.list.inOrder);
+        const { counted } = trial.balance ?? {};
         expect(counted?.factors.map(({ levels }) => levels.map(({ counts }) => [...counts]))).toEqual(
           trial.counts(),
         );

@@ -3,34 +3,24 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { registeredDesign } from '../../../projections/design.ts';
 import { countedLevels, currentId, currentLevels } from '../../../projections/enrolled.ts';
-import type {
-  CorrectId,
-  CorrectLevels,
-  Reinstate,
-  StudyCommand,
-  VoidAllocation,
-} from '../../../src/study/commands.ts';
-import { studyDecider } from '../../../src/study/decide.ts';
-import { holderOf } from '../../../src/study/life.ts';
-import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
+import { type FlatAct, type Written, writtenDecider } from '../../support/acts.ts';
 import { CONFIGURATION, event, LEVELS, randomize } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
 const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
 const user = 'nurse';
-const TO_MALE: CorrectLevels = {
-  ...{ type: 'correct-levels', user, participantId: 'a', cause: 'entry', note: 'source record' },
+const TO_MALE: FlatAct = {
+  ...{ act: 'LevelsCorrected', user, participantId: 'a', cause: 'entry', note: 'source record' },
   changes: [{ factor: '10', from: 'Female', to: 'Male' }],
 };
-const VOID: VoidAllocation = {
-  ...{ type: 'void', user, participantId: 'a', cause: 'never-enrolled' },
+const VOID: FlatAct = {
+  ...{ act: 'AllocationVoided', user, participantId: 'a', cause: 'never-enrolled' },
   ...{ analysis: 'exclude', note: 'left before' },
 };
-const REINSTATE: Reinstate = { type: 'reinstate', user, participantId: 'a', note: 'came back' };
-const RENAME: CorrectId = { type: 'correct-id', user, participantId: 'a', to: 'z', cause: 'entry' };
+const REINSTATE: FlatAct = { act: 'AllocationReinstated', user, participantId: 'a', note: 'came back' };
+const RENAME: FlatAct = { act: 'ParticipantIdCorrected', user, participantId: 'a', to: 'z', cause: 'entry' };
 
 function begun(more: Partial<StudyConfiguration> = {}): TrialRun {
   const trial = new TrialRun(more);
@@ -39,14 +29,14 @@ function begun(more: Partial<StudyConfiguration> = {}): TrialRun {
   return trial;
 }
 
-const arm = (trial: TrialRun, id: string) => holderOf(trial.registered, id)?.slot ?? -1;
+const arm = (trial: TrialRun, id: string) => trial.registered.participants.find(id)?.slot ?? -1;
 
 describe('a corrected level', () => {
   it('leaves the urns of an open study as randomized, and changes those of a blinded one', () => {
     for (const moves of [false, true]) {
       const trial = begun(moves ? { blinding: 'blinded' } : {});
       const [before, bgState] = [trial.counts(), trial.bgState];
-      expect(trial.ask(TO_MALE)).toEqual({ type: 'levels-corrected', participantId: 'a', moves });
+      expect(trial.ask(TO_MALE)).toEqual({ type: 'recorded', participantId: 'a', moves, chosen: {} });
       expect(trial.last('LevelsCorrected').counts).toBe(moves ? 'as-corrected' : 'as-randomized');
       const [male, female] = before[0] ?? [];
       const k = arm(trial, 'a');
@@ -88,7 +78,7 @@ describe('a corrected level', () => {
       why: '10 is "Male" now',
     });
     const back = { ...TO_MALE, changes: [{ factor: '10', from: 'Male', to: 'Female' }] };
-    expect(trial.ask(back)).toMatchObject({ type: 'levels-corrected' });
+    expect(trial.ask(back)).toMatchObject({ type: 'recorded' });
     expect(trial.list.find('a')?.corrected?.levels).toEqual(LEVELS);
   });
 
@@ -118,11 +108,16 @@ describe('a voided participant', () => {
     const trial = begun({ policies: { voidCounts: 'removed' } });
     const before = trial.counts();
     const moves = counts === 'removed';
-    expect(trial.ask({ ...VOID, cause })).toEqual({ type: 'voided', participantId: 'a', moves });
+    expect(trial.ask({ ...VOID, cause })).toEqual({
+      type: 'recorded',
+      participantId: 'a',
+      moves,
+      chosen: {},
+    });
     expect(trial.last('AllocationVoided').counts).toBe(counts);
     const total = (of: number[][][]) => of.flat(2).reduce((sum, n) => sum + n, 0);
     expect(total(trial.counts())).toBe(total(before) - (moves ? 2 : 0));
-    expect(trial.ask(REINSTATE)).toEqual({ type: 'reinstated', participantId: 'a', moves });
+    expect(trial.ask(REINSTATE)).toEqual({ type: 'recorded', participantId: 'a', moves, chosen: {} });
     expect(trial.last('AllocationReinstated').voidedAt).toBe(trial.facts.length - 2);
     expect(trial.counts()).toEqual(before);
   });
@@ -134,7 +129,7 @@ describe('a voided participant', () => {
   it('is reinstated at the levels corrected in between', () => {
     const trial = begun({ policies: { voidCounts: 'removed', levelCounts: 'as-corrected' } });
     trial.ask(VOID);
-    expect(trial.ask(TO_MALE)).toMatchObject({ type: 'levels-corrected', moves: false });
+    expect(trial.ask(TO_MALE)).toMatchObject({ type: 'recorded', moves: false });
     trial.ask(REINSTATE);
     const direct = begun({ policies: { voidCounts: 'removed', levelCounts: 'as-corrected' } });
     direct.ask(TO_MALE);
@@ -143,11 +138,14 @@ describe('a voided participant', () => {
 
   it('cannot be voided again, and only a voided one can be reinstated', () => {
     const trial = begun();
-    expect(trial.ask(REINSTATE)).toEqual({ type: 'stale', why: 'the participant is not voided' });
+    expect(trial.ask(REINSTATE)).toEqual({
+      ...{ type: 'stale', why: 'the participant is not voided', isSo: true },
+    });
     trial.ask(VOID);
     expect(trial.ask(VOID)).toEqual({
       type: 'stale',
       why: 'the participant is voided already (never-enrolled, revision 3)',
+      isSo: true,
     });
   });
 
@@ -155,7 +153,7 @@ describe('a voided participant', () => {
     const trial = begun();
     trial.ask({ ...RENAME, participantId: 'b', to: 'y' });
     const duplicate = { ...VOID, cause: 'duplicate' } as const;
-    expect(trial.ask({ ...duplicate, duplicateOf: 'y' })).toMatchObject({ type: 'voided' });
+    expect(trial.ask({ ...duplicate, duplicateOf: 'y' })).toMatchObject({ type: 'recorded' });
     expect(trial.last('AllocationVoided').duplicateOf).toBe('b');
   });
 
@@ -192,7 +190,7 @@ describe('a voided participant', () => {
     trial.ask({ ...VOID, cause: 'duplicate' });
     expect(trial.enrol('c')).toMatchObject({ type: 'randomized' });
     // A reinstatement is never refused, so the limit can be exceeded.
-    expect(trial.ask(REINSTATE)).toMatchObject({ type: 'reinstated' });
+    expect(trial.ask(REINSTATE)).toMatchObject({ type: 'recorded' });
     expect(trial.enrol('d')).toMatchObject({ type: 'full' });
   });
 });
@@ -200,7 +198,7 @@ describe('a voided participant', () => {
 describe('a corrected id', () => {
   it('finds the participant, and so does the earlier one', () => {
     const trial = begun();
-    expect(trial.ask(RENAME)).toEqual({ type: 'id-corrected', participantId: 'a', moves: false });
+    expect(trial.ask(RENAME)).toEqual({ type: 'recorded', participantId: 'a', moves: false, chosen: {} });
     expect(trial.last('ParticipantIdCorrected')).toEqual({
       ...{ cause: 'entry', from: 'a', participantId: 'a', randomizedAt: 1, to: 'z' },
     });
@@ -219,8 +217,10 @@ describe('a corrected id', () => {
     trial.ask({ ...RENAME, participantId: 'b', to: 'y' });
     for (const to of ['b', 'y']) expect(trial.ask({ ...RENAME, to })).toEqual(taken);
     trial.ask(RENAME);
-    expect(trial.ask(RENAME)).toEqual({ type: 'stale', why: 'the participant has this id already' });
-    expect(trial.ask({ ...RENAME, to: 'a' })).toMatchObject({ type: 'id-corrected' });
+    expect(trial.ask(RENAME)).toEqual({
+      ...{ type: 'stale', why: 'the participant has this id already', isSo: true },
+    });
+    expect(trial.ask({ ...RENAME, to: 'a' })).toMatchObject({ type: 'recorded' });
     expect(trial.list.find('z')?.corrected?.id).toBe('a');
   });
 });
@@ -234,7 +234,7 @@ describe('a key limited to certain levels', () => {
     for (const command of [TO_MALE, VOID, REINSTATE, RENAME])
       expect(trial.ask({ ...command, participantId: 'b', where })).toEqual({ type: 'no-such-participant' });
     for (const command of [TO_MALE, VOID, RENAME])
-      expect(trial.ask({ ...command, where }).type).toMatch(/corrected|voided/);
+      expect(trial.ask({ ...command, where })).toMatchObject({ type: 'recorded' });
   });
 
   it('cannot correct a participant into or out of its limits', () => {
@@ -249,14 +249,14 @@ describe('a key limited to certain levels', () => {
   it('can record a transfer to or from another site', () => {
     const trial = begun();
     expect(trial.ask({ ...site(DUPAGE, COOK), cause: 'transfer' })).toMatchObject({
-      type: 'levels-corrected',
+      type: 'recorded',
     });
     expect(trial.ask({ ...site(COOK, DUPAGE), participantId: 'b', cause: 'transfer' })).toMatchObject({
-      type: 'levels-corrected',
+      type: 'recorded',
     });
     // From here on the corrected levels count.
     expect(trial.ask({ ...VOID, where })).toEqual({ type: 'no-such-participant' });
-    expect(trial.ask({ ...VOID, where, participantId: 'b' })).toMatchObject({ type: 'voided' });
+    expect(trial.ask({ ...VOID, where, participantId: 'b' })).toMatchObject({ type: 'recorded' });
   });
 
   it('cannot find out the levels of others by trying transfers', () => {
@@ -279,7 +279,7 @@ describe('a key limited to certain levels', () => {
   it('can break the code of a participant who is or was within its limits', () => {
     const trial = begun();
     const reveal = {
-      type: 'reveal',
+      act: 'AllocationRevealed',
       user,
       where,
       category: 'emergency',
@@ -290,17 +290,17 @@ describe('a key limited to certain levels', () => {
       type: 'no-such-participant',
     });
     trial.ask({ ...TO_MALE, cause: 'transfer', changes: [{ factor: '9', from: DUPAGE, to: COOK }] });
-    expect(trial.ask({ ...reveal, participantId: 'a', reveal: one })).toMatchObject({ type: 'revealed' });
+    expect(trial.ask({ ...reveal, participantId: 'a', reveal: one })).toMatchObject({ type: 'recorded' });
   });
 });
 
 describe('a repeated request', () => {
-  it.each([TO_MALE, VOID, RENAME])('to $type is done once', (command) => {
+  it.each([TO_MALE, VOID, RENAME])('to write $act is done once', (command) => {
     const trial = begun({ blinding: 'blinded' });
     const asked = { ...command, idempotencyKey: 'k' };
     trial.ask(asked);
     const { length } = trial.facts;
-    expect(trial.ask(asked)).toEqual({ type: 'done-before', revision: length - 1 });
+    expect(trial.ask(asked)).toEqual({ type: 'done-before', revision: length - 1, chosen: {} });
     expect(trial.ask({ ...asked, participantId: 'b' })).toEqual({ type: 'idempotency-key-reused' });
     expect(trial.facts).toHaveLength(length);
   });
@@ -310,7 +310,7 @@ describe('a repeated request', () => {
     trial.ask(VOID);
     const asked = { ...REINSTATE, idempotencyKey: 'k' };
     trial.ask(asked);
-    expect(trial.ask(asked)).toEqual({ type: 'done-before', revision: 4 });
+    expect(trial.ask(asked)).toEqual({ type: 'done-before', revision: 4, chosen: {} });
     expect(trial.ask({ ...asked, note: 'another' })).toEqual({ type: 'idempotency-key-reused' });
   });
 
@@ -344,20 +344,25 @@ describe('after any corrections', () => {
   const county = fc.constantFrom(COOK, DUPAGE);
   const common = { user: fc.constant(user), participantId: id };
   const note = fc.constant('a note');
-  const command: fc.Arbitrary<StudyCommand> = fc.oneof(
+  const command: fc.Arbitrary<Written> = fc.oneof(
     { weight: 3, arbitrary: fc.tuple(id, sex, county).map(([one, ...levels]) => randomize(one, { levels })) },
     fc.tuple(id, sex, sex, fc.constantFrom('entry', 'transfer')).map(([participantId, from, to, cause]) => ({
       ...TO_MALE,
       ...{ participantId, cause, changes: [{ factor: '10', from, to }] },
-    })) as fc.Arbitrary<CorrectLevels>,
+    })) as fc.Arbitrary<FlatAct>,
     fc.record({
-      ...{ ...common, note, type: fc.constant('void' as const), analysis: fc.constant('keep' as const) },
+      ...{
+        ...common,
+        note,
+        act: fc.constant('AllocationVoided' as const),
+        analysis: fc.constant('keep' as const),
+      },
       cause: fc.constantFrom('ineligible', 'duplicate', 'never-enrolled', 'other'),
     }),
-    fc.record({ ...common, note, type: fc.constant('reinstate' as const) }),
+    fc.record({ ...common, note, act: fc.constant('AllocationReinstated' as const) }),
     fc.record({
       ...common,
-      type: fc.constant('correct-id' as const),
+      act: fc.constant('ParticipantIdCorrected' as const),
       cause: fc.constant('entry' as const),
       to: id,
     }),
@@ -380,7 +385,7 @@ describe('after any corrections', () => {
           trial.ask(one);
         });
         const { registered, list } = trial;
-        const all = list.inOrder.map((one) => holderOf(registered, one.participantId));
+        const all = list.inOrder.map((one) => registered.participants.find(one.participantId));
         for (const [i, one] of list.inOrder.entries()) {
           expect(all[i]?.corrected).toEqual(one.corrected);
           expect(list.find(currentId(one))).toBe(one);
@@ -397,7 +402,7 @@ describe('after any corrections', () => {
               ),
             ),
           );
-        const view = list.balance?.view();
+        const view = trial.balance;
         const countsIn = (tally: typeof view) =>
           tally?.factors.map(({ levels }) => levels.map(({ counts }) => counts));
         expect(trial.counts()).toEqual(countOf(countedLevels));
@@ -415,26 +420,23 @@ describe('after any corrections', () => {
     );
   });
 
-  it('a compact replay decides the same', () => {
+  it('a replay decides the same', () => {
     check(
       fc.property(policies, fc.array(command, { maxLength: 40 }), (chosen, commands) => {
         const whole = new TrialRun({ policies: chosen, limits });
-        const compact = new TrialRun({ policies: chosen, limits });
-        compact.state = {
-          ...compact.registered,
-          enrolled: new CompactParticipants(registeredDesign(CONFIGURATION)),
-        };
-        for (const one of commands) expect(compact.ask(one)).toEqual(whole.ask(one));
-        expect(compact.facts).toEqual(whole.facts);
-        expect(compact.counts()).toEqual(whole.counts());
+        const replay = new TrialRun({ policies: chosen, limits }).onFork();
+        for (const one of commands) expect(replay.ask(one)).toEqual(whole.ask(one));
+        expect(replay.facts).toEqual(whole.facts);
+        expect(replay.counts()).toEqual(whole.counts());
+        expect(replay.list.inOrder).toEqual(whole.list.inOrder);
       }),
       { numRuns: 300 },
     );
   });
 });
 
-function dropped(trial: TrialRun, command: StudyCommand): void {
-  const fork = studyDecider.fork(trial.state);
-  const { fact } = studyDecider.decide(fork, command);
-  if (fact) studyDecider.evolve(fork, event(fact, trial.facts.length));
+function dropped(trial: TrialRun, command: Written): void {
+  const fork = writtenDecider.fork(trial.state);
+  const { fact } = writtenDecider.decide(fork, command);
+  if (fact) writtenDecider.evolve(fork, event(fact, trial.facts.length));
 }

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { Pcg64 } from '../../../src/random/pcg64.ts';
-import { decide, studyDecider } from '../../../src/study/decide.ts';
+import { decide } from '../../../src/study/decide.ts';
 import { evolve, fork, type StudyState, studyState } from '../../../src/study/state.ts';
+import { writtenDecider } from '../../support/acts.ts';
 import { participant, study } from '../../support/arbitrary-study.ts';
 import {
   CONFIGURATION,
@@ -21,11 +22,11 @@ import { sentences } from '../../support/given.ts';
 import { check } from '../../support/property.ts';
 import { referenceHistories } from '../../support/vectors.ts';
 
-const given = sentences(studyDecider, studyState.initial);
+const given = sentences(writtenDecider, studyState.initial);
 const DOCTOR = { ...NURSE, user: 'doctor' };
 
-const PAUSE = { type: 'pause', user: 'operator', reason: 'data review' } as const;
-const RESUME = { type: 'resume', user: 'operator', reason: 'review done' } as const;
+const PAUSE = { act: 'StudyPaused', user: 'operator', reason: 'data review' } as const;
+const RESUME = { act: 'StudyResumed', user: 'operator', reason: 'review done' } as const;
 
 /** A participant with the levels that `randomize` sends, without an idempotency key. */
 function enrolled(participantId: string, idempotencyKey?: string): StudyFact {
@@ -79,15 +80,19 @@ describe('a registered study', () => {
   });
 
   it('is paused, and resumed', () => {
-    given([registered()]).when(PAUSE).then([paused], { type: 'paused' });
-    given([registered(), paused]).when(RESUME).then([resumed], { type: 'resumed' });
-    given([registered(), paused, resumed]).when(PAUSE).then([paused], { type: 'paused' });
+    given([registered()]).when(PAUSE).then([paused], { type: 'recorded', moves: false });
+    given([registered(), paused]).when(RESUME).then([resumed], { type: 'recorded', moves: false });
+    given([registered(), paused, resumed]).when(PAUSE).then([paused], { type: 'recorded', moves: false });
   });
 
   it('is not paused twice, nor resumed when it is not paused', () => {
-    given([registered(), paused]).when(PAUSE).then([], { type: 'already-paused' });
-    given([registered()]).when(RESUME).then([], { type: 'not-paused' });
-    given([registered(), paused, resumed]).when(RESUME).then([], { type: 'not-paused' });
+    given([registered(), paused])
+      .when(PAUSE)
+      .then([], { type: 'already', why: 'the study is paused already' });
+    given([registered()]).when(RESUME).then([], { type: 'already', why: 'the study is not paused' });
+    given([registered(), paused, resumed])
+      .when(RESUME)
+      .then([], { type: 'already', why: 'the study is not paused' });
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { exampleId } from '../../../src/study/example-id.ts';
-import { IdPattern } from '../../../src/study/id-pattern.ts';
+import { exampleId } from '../../../src/model/example-id.ts';
+import { IdPattern } from '../../../src/model/id-pattern.ts';
 
 const example = (pattern: string) => exampleId(pattern, new IdPattern(pattern).matches);
 

@@ -1,10 +1,8 @@
 /** Allocations made outside the service: who is then in the study, what the urns count, and what is refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { registeredDesign } from '../../../projections/design.ts';
-import type { Force, StudyCommand, VoidAllocation } from '../../../src/study/commands.ts';
-import { holderOf } from '../../../src/study/life.ts';
-import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
+import type { Force } from '../../../src/study/commands.ts';
+import type { FlatAct, Written } from '../../support/acts.ts';
 import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
@@ -20,8 +18,15 @@ function force(participantId: string, more: Partial<Force> = {}): Force {
   };
 }
 
-const voided = (participantId: string): VoidAllocation => ({
-  ...{ type: 'void', user: 'nurse', participantId, cause: 'entry', analysis: 'exclude', note: 'wrong arm' },
+const voided = (participantId: string): FlatAct => ({
+  ...{
+    act: 'AllocationVoided',
+    user: 'nurse',
+    participantId,
+    cause: 'entry',
+    analysis: 'exclude',
+    note: 'wrong arm',
+  },
 });
 
 function begun(more = {}): TrialRun {
@@ -35,7 +40,7 @@ describe('a forced allocation', () => {
     const trial = begun();
     const before = trial.counts();
     const { bgState } = trial;
-    expect(trial.ask(force('b'))).toEqual({ type: 'forced', participantId: 'b', moves: true });
+    expect(trial.ask(force('b'))).toEqual({ type: 'recorded', participantId: 'b', moves: true });
     expect(trial.last('AllocationForced').counted).toBe(true);
     const one = (row: number[] = []) => row.map((n, k) => n + Number(k === 0));
     expect(trial.counts()).toEqual([
@@ -50,25 +55,25 @@ describe('a forced allocation', () => {
   it('is listed but not counted, if the study says so', () => {
     const trial = begun({ policies: { forcedCounts: 'not-counted' } });
     const before = trial.counts();
-    expect(trial.ask(force('b'))).toEqual({ type: 'forced', participantId: 'b', moves: false });
+    expect(trial.ask(force('b'))).toEqual({ type: 'recorded', participantId: 'b', moves: false });
     expect(trial.counts()).toEqual(before);
-    const view = trial.list.balance?.view();
+    const view = trial.balance;
     expect([view?.totals[0], view?.counted.totals[0]]).toEqual([
       (view?.counted.totals[0] ?? 0) + 1,
       view?.counted.totals[0],
     ]);
     // No correction makes it count.
     trial.ask({ ...voided('b') });
-    trial.ask({ type: 'reinstate', user: 'nurse', participantId: 'b', note: 'right after all' });
+    trial.ask({ act: 'AllocationReinstated', user: 'nurse', participantId: 'b', note: 'right after all' });
     expect(trial.counts()).toEqual(before);
   });
 
   it('is possible in a paused study, and in a closed one if it was made before', () => {
     const trial = begun();
-    trial.ask({ type: 'pause', user: 'operator', reason: 'outage' });
-    expect(trial.ask(force('b'))).toMatchObject({ type: 'forced' });
-    trial.ask({ type: 'close', user: 'operator', reason: 'done', cause: 'end' });
-    expect(trial.ask(force('c'))).toMatchObject({ type: 'forced' });
+    trial.ask({ act: 'StudyPaused', user: 'operator', reason: 'outage' });
+    expect(trial.ask(force('b'))).toMatchObject({ type: 'recorded' });
+    trial.ask({ act: 'StudyClosed', user: 'operator', reason: 'done', cause: 'end' });
+    expect(trial.ask(force('c'))).toMatchObject({ type: 'recorded' });
     const after = '2999-01-01T00:00:00.000Z';
     expect(trial.ask(force('d', { occurredAt: after }))).toMatchObject({
       type: 'impossible',
@@ -79,7 +84,7 @@ describe('a forced allocation', () => {
   it('is never refused because the study is full, and takes a place', () => {
     const trial = begun({ limits: { total: 2 }, policies: { stopAtLimit: true } });
     trial.ask(force('b'));
-    expect(trial.ask(force('c'))).toMatchObject({ type: 'forced' });
+    expect(trial.ask(force('c'))).toMatchObject({ type: 'recorded' });
     expect(trial.enrol('d')).toMatchObject({ type: 'full' });
   });
 
@@ -101,7 +106,7 @@ describe('a forced allocation', () => {
     const trial = begun();
     const command = force('b', { idempotencyKey: 'k' });
     trial.ask(command);
-    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 2 });
+    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 2, chosen: {} });
     expect(trial.ask({ ...command, treatment: SECOND })).toEqual({ type: 'idempotency-key-reused' });
     expect(trial.enrol('b', LEVELS, { idempotencyKey: 'k' })).toEqual({ type: 'idempotency-key-reused' });
   });
@@ -118,7 +123,7 @@ describe('a wrong entry', () => {
     trial.enrol('c');
     expect(trial.ask(force('b'))).toMatchObject({ why: expect.stringContaining('replaces 2') });
     expect(trial.ask(force('b', { replaces: 1 }))).toMatchObject({ field: 'replaces' });
-    expect(trial.ask(force('b', { replaces: 2, treatment: SECOND }))).toMatchObject({ type: 'forced' });
+    expect(trial.ask(force('b', { replaces: 2, treatment: SECOND }))).toMatchObject({ type: 'recorded' });
     expect(trial.list.inOrder.map(({ participantId, sequence }) => [participantId, sequence])).toEqual([
       ['a', 1],
       ['c', 3],
@@ -126,14 +131,14 @@ describe('a wrong entry', () => {
     ]);
     expect(trial.list.find('b')).toMatchObject({ treatment: SECOND, revision: 5 });
     expect(trial.list.find('c')?.participantId).toBe('c');
-    expect(holderOf(trial.registered, 'b')).toMatchObject({ slot: 1, revision: 5 });
-    expect(trial.list.balance?.view().voided).toEqual([0, 0, 0]);
+    expect(trial.registered.participants.find('b')).toMatchObject({ slot: 1, revision: 5 });
+    expect(trial.balance?.voided).toEqual([0, 0, 0]);
   });
 
   it('is still found by an id given to it later', () => {
     const trial = begun();
     trial.ask(force('b'));
-    trial.ask({ type: 'correct-id', user: 'nurse', participantId: 'b', to: 'z', cause: 'entry' });
+    trial.ask({ act: 'ParticipantIdCorrected', user: 'nurse', participantId: 'b', to: 'z', cause: 'entry' });
     trial.ask(voided('z'));
     expect(trial.ask(force('z', { replaces: 2 }))).toMatchObject({ field: 'replaces' });
     trial.ask(force('b', { replaces: 2 }));
@@ -148,7 +153,7 @@ describe('a wrong entry', () => {
 describe('any life of a study with allocations made outside', () => {
   const ids = fc.stringMatching(/^[a-e]$/);
   const levels = fc.tuple(fc.constantFrom('Male', 'Female'), fc.constantFrom(COOK, DUPAGE));
-  const step: fc.Arbitrary<StudyCommand> = fc.oneof(
+  const step: fc.Arbitrary<Written> = fc.oneof(
     fc.record({ id: ids, levels }).map((one) => randomize(one.id, one)),
     fc
       .record({ id: ids, levels, arm: fc.integer({ min: 0, max: 2 }), replaces: fc.option(fc.nat(9)) })
@@ -160,10 +165,12 @@ describe('any life of a study with allocations made outside', () => {
         }),
       ),
     ids.map((id) => voided(id)),
-    ids.map((id) => ({ type: 'reinstate', user: 'nurse', participantId: id, note: 'slip' }) as const),
+    ids.map(
+      (id) => ({ act: 'AllocationReinstated', user: 'nurse', participantId: id, note: 'slip' }) as const,
+    ),
     fc.tuple(ids, levels).map(([id, [sex]]) => ({
       ...({
-        type: 'correct-levels',
+        act: 'LevelsCorrected',
         user: 'nurse',
         participantId: id,
         cause: 'entry',
@@ -181,18 +188,17 @@ describe('any life of a study with allocations made outside', () => {
           : ({ forcedCounts: 'not-counted' } as const);
         const limits = { total: 4 };
         const trial = new TrialRun({ limits, policies: { ...policies, stopAtLimit: true } });
-        const compact = new TrialRun({ limits, policies: { ...policies, stopAtLimit: true } });
-        const enrolled = new CompactParticipants(registeredDesign(CONFIGURATION));
-        compact.state = { ...compact.registered, enrolled };
-        for (const command of steps) expect(compact.ask(command)).toEqual(trial.ask(command));
-        expect(compact.facts).toEqual(trial.facts);
-        expect(compact.registered.filled).toEqual(trial.registered.filled);
-        const { counted } = trial.list.balance?.view() ?? {};
+        const replay = new TrialRun({ limits, policies: { ...policies, stopAtLimit: true } }).onFork();
+        for (const command of steps) expect(replay.ask(command)).toEqual(trial.ask(command));
+        expect(replay.facts).toEqual(trial.facts);
+        expect(replay.registered.filled).toEqual(trial.registered.filled);
+        expect(replay.list.inOrder).toEqual(trial.list.inOrder);
+        const { counted } = trial.balance ?? {};
         expect(counted?.factors.map((one) => one.levels.map(({ counts }) => [...counts]))).toEqual(
           trial.counts(),
         );
         for (const { participantId, revision } of trial.list.inOrder)
-          expect(holderOf(trial.registered, participantId)?.revision).toBe(revision);
+          expect(trial.registered.participants.find(participantId)?.revision).toBe(revision);
       }),
     );
   });

@@ -1,11 +1,9 @@
 /** The import of a history: which rows can be drawn again, and how the study continues. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { registeredDesign } from '../../../projections/design.ts';
 import { Pcg64 } from '../../../src/random/pcg64.ts';
 import type { ImportParticipant, StudyCommand } from '../../../src/study/commands.ts';
 import { rehearse } from '../../../src/study/rehearse-import.ts';
-import { CompactParticipants } from '../../../src/verify/replay/compact-participants.ts';
 import { CONFIGURATION, LEVELS, randomize, SEED } from '../../support/facts.ts';
 import { beginImport, type Drawn, drawnRows, FRESH, IMPORT } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';
@@ -185,7 +183,7 @@ describe('the proof of a row', () => {
     expect(proofsOf(far(33)).at(-1)).toBe('differs');
   });
 
-  it('is the same in a rehearsal, the import and a compact replay', () => {
+  it('is the same in a rehearsal, the import and a replay', () => {
     const drawn = fc.record({
       levels: fc.tuple(fc.constantFrom('Male', 'Female'), fc.constantFrom(LEVELS[1] ?? '', cook[1] ?? '')),
       back: fc.integer({ min: 1, max: 4 }),
@@ -201,13 +199,10 @@ describe('the proof of a row', () => {
         expect(proofs(trial).filter((proof) => proof !== 'redrawn')).toEqual(
           unproven.map(({ cause }) => cause),
         );
-        const compact = new TrialRun();
-        compact.state = {
-          ...compact.registered,
-          enrolled: new CompactParticipants(registeredDesign(CONFIGURATION)),
-        };
-        compact.all([beginImport(history, {}, redrawn), ...history, END]);
-        expect(compact.facts).toEqual(trial.facts);
+        const replay = new TrialRun().onFork();
+        replay.all([beginImport(history, {}, redrawn), ...history, END]);
+        expect(replay.facts).toEqual(trial.facts);
+        expect(replay.list.inOrder).toEqual(trial.list.inOrder);
       }),
       { numRuns: 100 },
     );

@@ -1,14 +1,13 @@
 /** Which changes are shown to a key that is limited to certain levels. */
 import { describe, expect, it } from 'vitest';
 import type { Fact, StudyFact } from '../../../events/catalogue.ts';
-import { decodeRecord } from '../../../events/record.ts';
-import { design } from '../../../projections/design.ts';
-import { participantEvents } from '../../../projections/participant-events.ts';
-import { participants } from '../../../projections/participants.ts';
-import { lastStudyWide } from '../../../projections/study-wide.ts';
+import { decodeRecord, type LogEvent } from '../../../events/record.ts';
+import { isMoveEvent } from '../../../projections/movement.ts';
 import { lastChange } from '../../../src/study/last-change.ts';
+import { design, lastStudyWide, participantEvents, participants } from '../../../src/study/views.ts';
 import { event, paused, randomized, registered } from '../../support/facts.ts';
-import { frozenSamples } from '../../support/samples.ts';
+import { folded } from '../../support/folded.ts';
+import { frozenSample, frozenSamples } from '../../support/samples.ts';
 
 const COOK = '11-Cook County – Chicago';
 const DUPAGE = '30-Dupage County';
@@ -55,17 +54,25 @@ const moved = (participantId: string, randomizedAt: number, from: string, to: st
 /** These follow the registration, which has revision 0. */
 function studyOf(...facts: readonly Fact[]) {
   const events = [registered(), ...facts].map((fact, revision) => event(fact, revision));
-  const fold = <S>(projection: { initial(): S; apply(state: S, one: (typeof events)[number]): S }) =>
-    events.reduce((state, one) => projection.apply(state, one), projection.initial());
-  const inForce = fold(design);
+  const inForce = folded(design, events);
   if (!inForce) throw new Error('a study without a design');
   return {
     revision: facts.length,
-    lastStudyWide: fold(lastStudyWide),
+    lastStudyWide: folded(lastStudyWide, events),
     design: inForce,
-    participants: fold(participants),
-    events: fold(participantEvents),
+    participants: folded(participants, events),
+    events: folded(participantEvents, events),
   };
+}
+
+/** The registration of the samples, and the participant whom the event is about, if it is not the one who enrols them. */
+function eventsBefore({ data }: LogEvent): LogEvent[] {
+  const [registration, enrolment] = ['StudyRegistered@1', 'ParticipantRandomized@1'].map((name) =>
+    decodeRecord(frozenSample(name)),
+  ) as [LogEvent, LogEvent];
+  if (!('randomizedAt' in data) || !('participantId' in data)) return [registration];
+  const { participantId } = data;
+  return [registration, { ...enrolment, data: { ...enrolment.data, participantId } } as LogEvent];
 }
 
 it.each(frozenSamples())(
@@ -73,8 +80,9 @@ it.each(frozenSamples())(
   (sample) => {
     const one = decodeRecord(sample);
     const isAboutOne = 'participantId' in one.data || one.type === 'CodeReplaced';
-    if (one.stream.startsWith('study-') && one.type !== 'LogMoved')
-      expect(lastStudyWide.apply(-1, one)).toBe(isAboutOne ? -1 : one.revision);
+    if (!one.stream.startsWith('study-') || isMoveEvent(one)) return;
+    const before = one.type === 'StudyRegistered' ? [] : eventsBefore(one);
+    expect(folded(lastStudyWide, [...before, one])).toBe(isAboutOne ? 0 : one.revision);
   },
 );
 

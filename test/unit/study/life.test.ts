@@ -4,11 +4,11 @@ import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { Actor } from '../../../events/record.ts';
 import { registeredDesign } from '../../../projections/design.ts';
-import { STATUSES, type Status } from '../../../src/study/acts.ts';
-import type { ReportUnblinding, Reveal, StudyCommand, StudyOutcome } from '../../../src/study/commands.ts';
-import { studyDecider } from '../../../src/study/decide.ts';
-import { isWithin } from '../../../src/study/key-limits.ts';
+import { isWithin } from '../../../src/model/key-limits.ts';
+import type { StudyOutcome } from '../../../src/model/outcomes.ts';
+import { STATUSES, type Status } from '../../../src/model/status.ts';
 import { studyState } from '../../../src/study/state.ts';
+import { type FlatAct, type Written, writtenDecider } from '../../support/acts.ts';
 import {
   CONFIGURATION,
   event,
@@ -26,7 +26,7 @@ import {
 import { type Happened, sentences } from '../../support/given.ts';
 import { beginImport, drawnRows } from '../../support/import-facts.ts';
 
-const given = sentences(studyDecider, studyState.initial);
+const given = sentences(writtenDecider, studyState.initial);
 type History = readonly Happened<StudyFact>[];
 type FactOf<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
 
@@ -37,16 +37,16 @@ const ANOTHER = '7b0e6a52-4f1d-4b92-8f5e-1c2d3e4f5a6b';
 const GROUNDS = { reason: 'anaphylaxis, ICU', requestedBy: 'Dr. K.' };
 const user = 'nurse';
 
-const PAUSE = { type: 'pause', user, reason: 'data review' } as const;
-const RESUME = { type: 'resume', user, reason: 'review done' } as const;
-const CLOSE = { type: 'close', user, cause: 'target', reason: '300 randomized' } as const;
-const REOPEN = { type: 'reopen', user, reason: 'target raised', approvals: [APPROVAL] } as const;
-const REVEAL: Reveal = {
-  ...{ type: 'reveal', user, participantId: ID, category: 'emergency' },
+const PAUSE = { act: 'StudyPaused', user, reason: 'data review' } as const;
+const RESUME = { act: 'StudyResumed', user, reason: 'review done' } as const;
+const CLOSE = { act: 'StudyClosed', user, cause: 'target', reason: '300 randomized' } as const;
+const REOPEN = { act: 'StudyReopened', user, reason: 'target raised', approvals: [APPROVAL] } as const;
+const REVEAL: FlatAct = {
+  ...{ act: 'AllocationRevealed', user, participantId: ID, category: 'emergency' },
   ...{ grounds: GROUNDS, reveal: REVEAL_ID },
 };
-const REPORT: ReportUnblinding = {
-  ...{ type: 'report-unblinding', user, participantId: ID, how: 'envelope' },
+const REPORT: FlatAct = {
+  ...{ act: 'UnblindingReported', user, participantId: ID, how: 'envelope' },
   ...{ inadvertent: false, occurredAt: '2026-03-01T08:00:00.000Z', grounds: GROUNDS },
 };
 const RECOVER = { type: 'recover', recovery: 1, kept: 2, seed: SEED } as const;
@@ -90,7 +90,7 @@ function importingOf(participantId: string): StudyFact[] {
   if (!row) throw new Error('no row');
   const facts: StudyFact[] = [registered()];
   for (const command of [beginImport([row]), { ...row, participantId }]) {
-    const { fact } = studyDecider.decide(stateAfter(facts), command);
+    const { fact } = writtenDecider.decide(stateAfter(facts), command);
     if (fact) facts.push(fact);
   }
   return facts;
@@ -99,44 +99,45 @@ function importingOf(participantId: string): StudyFact[] {
 function stateAfter(history: History) {
   return history.reduce((state, happened, revision) => {
     const { by, fact } = 'by' in happened ? happened : { by: NURSE, fact: happened };
-    return studyDecider.evolve(state, event(fact, revision, { actor: by }));
+    return writtenDecider.evolve(state, event(fact, revision, { actor: by }));
   }, studyState.initial());
 }
 
-function outcomeOf(history: History, command: StudyCommand): StudyOutcome {
-  const { fact, outcome } = studyDecider.decide(stateAfter(history), command);
+function outcomeOf(history: History, command: Written): StudyOutcome {
+  const { fact, outcome } = writtenDecider.decide(stateAfter(history), command);
   // There is a fact exactly if something was done.
   expect(fact !== undefined, outcome.type).toBe(DONE.includes(outcome.type));
   return outcome;
 }
 
 const DONE: readonly StudyOutcome['type'][] = [
-  'amended',
-  ...(['paused', 'resumed', 'closed', 'reopened', 'revealed', 'unblinding-reported'] as const),
-  ...(['randomized', 'recovered', 'registered'] as const),
+  ...(['amended', 'recorded', 'randomized', 'recovered', 'registered'] as const),
 ];
 
 function withRequest<F extends StudyFact>(fact: F, idempotencyKey: string): F {
   return { ...fact, sections: { ...fact.sections, request: { idempotencyKey } } };
 }
 
+/** What an act on the study gives. */
+const RECORDED = { type: 'recorded', moves: false } as const;
+/** What an act on the participant gives. */
+const RECORDED_OF_IT = { type: 'recorded', participantId: ID, moves: false, chosen: {} } as const;
+const already = (why: string) => ({ type: 'already', why }) as const;
 const refused = (because: Status) => ({ type: 'refused', because }) as const;
 const impossible = (field: string, why: string) => ({ type: 'impossible', field, why }) as const;
 
 const DESIGN = registeredDesign(CONFIGURATION);
 
 describe('a command in each state of the study', () => {
-  const revealedNow = { type: 'revealed', participantId: ID } as const;
-  const reportedNow = { type: 'unblinding-reported', participantId: ID } as const;
   const randomizedNow = { type: 'randomized', participantId: '001-0002' } as const;
 
-  it.each<[string, StudyCommand, Readonly<Record<Status, StudyOutcome>>]>([
+  it.each<[string, Written, Readonly<Record<Status, StudyOutcome>>]>([
     [
       'pause',
       PAUSE,
       {
-        open: { type: 'paused' },
-        paused: { type: 'already-paused' },
+        open: RECORDED,
+        paused: already('the study is paused already'),
         closed: refused('closed'),
         importing: refused('importing'),
       },
@@ -145,8 +146,8 @@ describe('a command in each state of the study', () => {
       'resume',
       RESUME,
       {
-        open: { type: 'not-paused' },
-        paused: { type: 'resumed' },
+        open: already('the study is not paused'),
+        paused: RECORDED,
         closed: refused('closed'),
         importing: refused('importing'),
       },
@@ -155,9 +156,9 @@ describe('a command in each state of the study', () => {
       'close',
       CLOSE,
       {
-        open: { type: 'closed' },
-        paused: { type: 'closed' },
-        closed: { type: 'already-closed' },
+        open: RECORDED,
+        paused: RECORDED,
+        closed: already('the study is closed already'),
         importing: refused('importing'),
       },
     ],
@@ -165,21 +166,21 @@ describe('a command in each state of the study', () => {
       'reopen',
       REOPEN,
       {
-        open: { type: 'not-closed' },
+        open: already('the study is not closed'),
         paused: refused('paused'),
-        closed: { type: 'reopened' },
+        closed: RECORDED,
         importing: refused('importing'),
       },
     ],
     [
       'reveal',
       REVEAL,
-      { open: revealedNow, paused: revealedNow, closed: revealedNow, importing: revealedNow },
+      { open: RECORDED_OF_IT, paused: RECORDED_OF_IT, closed: RECORDED_OF_IT, importing: RECORDED_OF_IT },
     ],
     [
       'report',
       REPORT,
-      { open: reportedNow, paused: reportedNow, closed: reportedNow, importing: reportedNow },
+      { open: RECORDED_OF_IT, paused: RECORDED_OF_IT, closed: RECORDED_OF_IT, importing: RECORDED_OF_IT },
     ],
     [
       'randomize',
@@ -235,29 +236,27 @@ describe('a command in each state of the study', () => {
 
 describe('a fact', () => {
   it('about a closing has the contents of the request, and approvals only if there are any', () => {
-    given(OPEN).when(CLOSE).then([closed], { type: 'closed' });
+    given(OPEN).when(CLOSE).then([closed], RECORDED);
     given(OPEN)
       .when({ ...CLOSE, approvals: [APPROVAL], idempotencyKey: 'c' })
-      .then([withRequest({ ...closed, data: { ...closed.data, approvals: [APPROVAL] } }, 'c')], {
-        type: 'closed',
-      });
+      .then([withRequest({ ...closed, data: { ...closed.data, approvals: [APPROVAL] } }, 'c')], RECORDED);
   });
 
   it('about a reopening has the protocol that applies from then on', () => {
     const protocol = { version: '3.0', date: '2027-09-02' };
     given(CLOSED)
       .when({ ...REOPEN, protocol })
-      .then([{ ...reopened, data: { ...reopened.data, protocol } }], { type: 'reopened' });
+      .then([{ ...reopened, data: { ...reopened.data, protocol } }], RECORDED);
   });
 
   it('about a code-break names the participant by id and revision, and no arm', () => {
-    given(OPEN).when(REVEAL).then([revealed], { type: 'revealed', participantId: ID });
+    given(OPEN).when(REVEAL).then([revealed], RECORDED_OF_IT);
     const shownAt = '2026-03-01T09:00:00.000Z';
     given(CLOSED)
       .when({ ...REVEAL, shownAt })
-      .then([{ ...revealed, data: { ...revealed.data, shownAt } }], { type: 'revealed', participantId: ID });
+      .then([{ ...revealed, data: { ...revealed.data, shownAt } }], RECORDED_OF_IT);
     const { treatment } = randomized(ID).sections.allocation;
-    expect(JSON.stringify(studyDecider.decide(stateAfter(OPEN), REVEAL))).not.toContain(treatment);
+    expect(JSON.stringify(writtenDecider.decide(stateAfter(OPEN), REVEAL))).not.toContain(treatment);
   });
 
   it('about a reported unblinding can say that a code-break was a mistake', () => {
@@ -266,13 +265,13 @@ describe('a fact', () => {
     const data = { how, inadvertent: true, occurredAt, participantId, randomizedAt, revealedAt: 2 } as const;
     given([...OPEN, revealed])
       .when(mistake)
-      .then([{ ...reported, data }], { type: 'unblinding-reported', participantId: ID });
+      .then([{ ...reported, data }], RECORDED_OF_IT);
   });
 });
 
 describe('an idempotency key', () => {
   const asked = { idempotencyKey: 'once' };
-  const commands: readonly [string, History, StudyCommand, (key: string) => StudyFact][] = [
+  const commands: readonly [string, History, FlatAct, (key: string) => StudyFact][] = [
     ['pause', OPEN, { ...PAUSE, ...asked }, (key) => withRequest(paused as FactOf<'StudyPaused'>, key)],
     ['resume', PAUSED, { ...RESUME, ...asked }, (key) => withRequest(resumed as FactOf<'StudyResumed'>, key)],
     ['close', OPEN, { ...CLOSE, ...asked }, (key) => withRequest(closed, key)],
@@ -283,11 +282,11 @@ describe('an idempotency key', () => {
 
   it.each(commands)('gets the same answer again, in every state: %s', (_, before, command, factWith) => {
     const history = [...before, factWith('once')];
-    const answer = { type: 'done-before', revision: before.length } as const;
+    const answer = { type: 'done-before', revision: before.length, chosen: {} } as const;
     given(history).when(command).then([], answer);
-    const wasClosed = before === CLOSED || command.type === 'close';
+    const wasClosed = before === CLOSED || command.act === 'StudyClosed';
     const after = wasClosed ? [reopened, paused] : [closed];
-    given([...history, ...(command.type === 'reopen' ? [paused] : after)])
+    given([...history, ...(command.act === 'StudyReopened' ? [paused] : after)])
       .when(command)
       .then([], answer);
   });
@@ -296,11 +295,11 @@ describe('an idempotency key', () => {
     const reused = { type: 'idempotency-key-reused' } as const;
     const history = [...before, factWith('once')];
     for (const [, , other] of commands)
-      if (other.type !== command.type) given(history).when(other).then([], reused);
+      if (other.act !== command.act) given(history).when(other).then([], reused);
     given(history).when(randomize('001-0002', asked)).then([], reused);
     // The participant of the history has the key `visit-7`.
     given(before)
-      .when({ ...command, idempotencyKey: 'visit-7' } as StudyCommand)
+      .when({ ...command, idempotencyKey: 'visit-7' })
       .then([], reused);
   });
 
@@ -308,12 +307,12 @@ describe('an idempotency key', () => {
     const history = [...OPEN, withRequest(revealed, 'once')];
     given(history)
       .when({ ...REPORT, user: 'doctor', ...asked })
-      .then([withRequest(reported, 'once')], { type: 'unblinding-reported', participantId: ID });
+      .then([withRequest(reported, 'once')], RECORDED_OF_IT);
   });
 
   it('covers the whole request except the UUID and the time of a code-break', () => {
     const history = [...OPEN, withRequest(revealed, 'once')];
-    const answer = { type: 'done-before', revision: 2 } as const;
+    const answer = { type: 'done-before', revision: 2, chosen: {} } as const;
     const again = { ...REVEAL, ...asked };
     given(history)
       .when({ ...again, reveal: ANOTHER, shownAt: '2026-03-01T09:00:00.000Z' })
@@ -342,10 +341,7 @@ describe('a code-break', () => {
   it('is recorded each time somebody asks for the arm', () => {
     given([...OPEN, revealed])
       .when({ ...REVEAL, reveal: ANOTHER })
-      .then([{ ...revealed, data: { ...revealed.data, reveal: ANOTHER } }], {
-        type: 'revealed',
-        participantId: ID,
-      });
+      .then([{ ...revealed, data: { ...revealed.data, reveal: ANOTHER } }], RECORDED_OF_IT);
   });
 
   it('must be of a participant in the study', () => {
@@ -419,7 +415,7 @@ describe('an approval', () => {
     ];
     given(test)
       .when(unapproved)
-      .then([{ ...reopened, data: { ...reopened.data, approvals: [] } }], { type: 'reopened' });
+      .then([{ ...reopened, data: { ...reopened.data, approvals: [] } }], RECORDED);
   });
 
   it('must be dated with a calendar day', () => {
@@ -439,7 +435,7 @@ describe('an approval', () => {
   it.each(['2027-01-31', '2028-02-29', '2000-02-29', '0000-02-29', '9999-12-31'])(
     'can be dated %s',
     (day) => {
-      expect(outcomeOf(OPEN, approvedOn(day))).toEqual({ type: 'closed' });
+      expect(outcomeOf(OPEN, approvedOn(day))).toEqual(RECORDED);
     },
   );
 
@@ -460,18 +456,20 @@ describe('an approval of a request', () => {
   ])('asked for at %s is of %s at the latest', (askedAt, last) => {
     const next = new Date(Date.parse(last) + 86_400_000).toISOString().slice(0, 10);
     const on = (day: string) => ({ approvals: [APPROVAL, { ...APPROVAL, on: day }].slice(1) });
-    const amend: StudyCommand = {
+    const amend: Written = {
       ...{ type: 'amend', user, amendment: 1, reason: 'more', changes: [{ kind: 'target', value: 9 }] },
       ...on(last),
     };
     for (const [history, command, done] of [
-      [OPEN, CLOSE, 'closed'],
-      [CLOSED, REOPEN, 'reopened'],
+      [OPEN, CLOSE, 'recorded'],
+      [CLOSED, REOPEN, 'recorded'],
       [OPEN, amend, 'amended'],
     ] as const) {
       expect(outcomeOf(history, { ...command, ...on(last), askedAt })).toMatchObject({ type: done });
       // Replay leaves it out.
-      expect(outcomeOf(history, { ...command, ...on(next) })).toMatchObject({ type: done });
+      expect(outcomeOf(history, { ...command, ...on(next), askedAt: undefined })).toMatchObject({
+        type: done,
+      });
       const refused = outcomeOf(history, { ...command, ...on(next), askedAt });
       const problem = refused.type === 'not-amendable' ? refused.problems[0] : refused;
       expect(problem).toMatchObject({ field: 'approvals[0].on', why: `${next} is in the future` });
@@ -493,7 +491,7 @@ describe('an approval of a request', () => {
 describe('the fold', () => {
   it('treats an event by a person like one by a key', () => {
     const byPerson = (fact: StudyFact, by: Actor = OPERATOR) => ({ by, fact });
-    expect(outcomeOf([...OPEN, byPerson(closed)], REOPEN)).toEqual({ type: 'reopened' });
+    expect(outcomeOf([...OPEN, byPerson(closed)], REOPEN)).toEqual(RECORDED);
   });
 
   it('keeps state, code-breaks and enrolments through a recovery', () => {
@@ -505,6 +503,6 @@ describe('the fold', () => {
     const history: History = [...OPEN, revealed, closed, recovered];
     expect(outcomeOf(history, randomize('001-0002'))).toEqual(refused('closed'));
     expect(outcomeOf(history, REVEAL)).toEqual({ type: 'already-recorded', revision: 2 });
-    expect(outcomeOf(history, REPORT)).toEqual({ type: 'unblinding-reported', participantId: ID });
+    expect(outcomeOf(history, REPORT)).toEqual(RECORDED_OF_IT);
   });
 });

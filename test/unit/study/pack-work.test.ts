@@ -5,8 +5,8 @@
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ReplaceCode, StudyCommand } from '../../../src/study/commands.ts';
-import { decide, studyDecider, tryOut } from '../../../src/study/decide.ts';
+import type { Members } from '../../../src/model/outcomes.ts';
+import { type FlatAct, tryWritten, type Written, writtenDecider } from '../../support/acts.ts';
 import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
@@ -45,16 +45,16 @@ function stocked(numbers: Readonly<Record<string, number>>): TrialRun {
     Object.entries(numbers).flatMap(([treatment, number], arm) =>
       Array.from({ length: number }, (_, n) => ({ code: `${name}${arm}-${n}`, treatment })),
     );
-  const list = { type: 'register-codes', key: '0f1e2d3c4b5a69788796a5b4c3d2e1f0' } as const;
+  const list = { type: 'register-packs', key: '0f1e2d3c4b5a69788796a5b4c3d2e1f0' } as const;
   trial.ask({ ...list, list: 1, entries: listOf('P') });
   trial.ask({ ...list, list: 2, where: { factor: '9', level: DUPAGE }, entries: listOf('Q') });
   return trial;
 }
 
-function replace(trial: TrialRun, participantId: string, more: Partial<ReplaceCode> = {}): ReplaceCode {
+function replace(trial: TrialRun, participantId: string, more: Members = {}): FlatAct {
   const code = trial.list.find(participantId)?.pack?.code ?? '';
   return {
-    ...{ type: 'replace-code', user: 'nurse', participantId, code, cause: 'damaged', isSupply: false },
+    ...{ act: 'CodeReplaced', user: 'nurse', participantId, code, cause: 'damaged', isSupply: false },
     ...more,
   };
 }
@@ -88,22 +88,22 @@ describe('the work of', () => {
   it('a replacement is the same whichever arm the participant is on', () => {
     for (const isSupply of [false, true]) {
       const done = everyArm((id) =>
-        workOf(() => studyDecider.decide(trial.state, replace(trial, id, { isSupply }))),
+        workOf(() => writtenDecider.decide(trial.state, replace(trial, id, { isSupply }))),
       );
       expect(done).toMatchObject({ hashes: free, comparisons: free - 3 });
     }
   });
 
   it('a replacement in the middle of a batch is the same, too', () => {
-    let state = studyDecider.fork(trial.state);
+    let state = writtenDecider.fork(trial.state);
     const done = IDS.map((id, n) => {
-      let fact: ReturnType<typeof decide>['fact'];
+      let fact: ReturnType<typeof writtenDecider.decide>['fact'];
       const one = workOf(() => {
-        fact = studyDecider.decide(state, replace(trial, id)).fact;
+        fact = writtenDecider.decide(state, replace(trial, id)).fact;
       });
       const actor = { cli: true, user: 'nurse' } as const;
       const revision = trial.facts.length + n;
-      state = studyDecider.evolve(state, { ...fact, revision, actor, at: '' } as never);
+      state = writtenDecider.evolve(state, { ...fact, revision, actor, at: '' } as never);
       return one.hashes;
     });
     expect(done).toEqual(IDS.map((_, n) => free - n));
@@ -125,16 +125,16 @@ describe('the work of', () => {
   it('a dry run is none: no pack is chosen', () => {
     const none = { hashes: 0, bytes: 0, comparisons: 0 };
     for (const isSupply of [false, true])
-      expect(everyArm((id) => workOf(() => tryOut(trial.state, replace(trial, id, { isSupply }))))).toEqual(
-        none,
-      );
-    expect(workOf(() => tryOut(trial.state, randomize('new', { levels: LEVELS })))).toEqual(none);
+      expect(
+        everyArm((id) => workOf(() => tryWritten(trial.state, replace(trial, id, { isSupply })))),
+      ).toEqual(none);
+    expect(workOf(() => tryWritten(trial.state, randomize('new', { levels: LEVELS })))).toEqual(none);
   });
 
   it('a refusal is none', () => {
     const [id = ''] = IDS;
     for (let n = 0; n < 3; n++) trial.ask(replace(trial, id));
-    const refused: StudyCommand[] = [
+    const refused: Written[] = [
       replace(trial, id),
       replace(trial, id, { code: 'X' }),
       replace(trial, 'nobody'),
@@ -142,7 +142,7 @@ describe('the work of', () => {
       randomize('new', { levels: ['Male', 'Nowhere'] }),
     ];
     for (const command of refused) {
-      const done = workOf(() => expect(studyDecider.decide(trial.state, command).fact).toBeUndefined());
+      const done = workOf(() => expect(writtenDecider.decide(trial.state, command).fact).toBeUndefined());
       expect(done.hashes).toBe(0);
     }
     const short = stocked({ ...STOCK, [RMCA]: 0 });
@@ -157,12 +157,12 @@ describe('the work of', () => {
       const own = trial.registered.free
         .for(['Male', COOK], trial.registered.design)
         .filter(({ treatment }) => treatment === arm).length;
-      let replayed: ReturnType<typeof decide> | undefined;
+      let replayed: ReturnType<typeof writtenDecider.decide> | undefined;
       const done = workOf(() => {
-        replayed = decide(trial.state, { ...command, isRecorded: true });
+        replayed = writtenDecider.decide(trial.state, { ...command, askedAt: undefined });
       });
       expect(done).toMatchObject({ hashes: own, comparisons: own - 1 });
-      expect(replayed).toEqual(decide(trial.state, command));
+      expect(replayed).toEqual(writtenDecider.decide(trial.state, command));
     }
   });
 });

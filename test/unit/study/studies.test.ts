@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { design } from '../../../projections/design.ts';
 import { Runner } from '../../../projections/runner.ts';
-import { studyConfig } from '../../../projections/study-config.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { studyState } from '../../../src/study/state.ts';
 import { Studies } from '../../../src/study/studies.ts';
+import { design, studyConfig } from '../../../src/study/views.ts';
 import { CONFIGURATION, NURSE, OPERATOR, randomize, SEED } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { openGate } from '../../support/open-gate.ts';

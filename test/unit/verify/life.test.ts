@@ -26,11 +26,14 @@ const told = async (log: Log) => {
   const report = await verify(log);
   return { ...streamOf(report), text: reportText(report) };
 };
-const CLOSED = step({ type: 'close', user: 'operator', cause: 'end', reason: 'end' }, OPERATOR);
+const CLOSED = step({ act: 'StudyClosed', user: 'operator', cause: 'end', reason: 'end' }, OPERATOR);
 
 describe('a correction of an id', () => {
   const to = (id: string) =>
-    step({ type: 'correct-id', user: 'clerk', participantId: '001', to: id, cause: 'pattern' }, clerk);
+    step(
+      { act: 'ParticipantIdCorrected', user: 'clerk', participantId: '001', to: id, cause: 'pattern' },
+      clerk,
+    );
   const registered = (idPattern: string) =>
     step({ ...REGISTERED.command, configuration: { ...CONFIGURATION, idPattern } } as Register, OPERATOR);
   const history = (idPattern: string, id: string) => [registered(idPattern), enrol(1), to(id)];

@@ -12,11 +12,10 @@ import { type KeptCheckpoint, parseCheckpointFile } from '../../../src/ledger/ch
 import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
 import { makeSigningKey, type SigningKey } from '../../../src/ledger/signing-key.ts';
 import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
-import type { StudyCommand } from '../../../src/study/commands.ts';
-import { studyDecider } from '../../../src/study/decide.ts';
 import type { Report, StreamReport } from '../../../src/verify/report.ts';
 import type { RecordSource, SourceRecord } from '../../../src/verify/source.ts';
 import { type Verification, verifyLog } from '../../../src/verify/verify.ts';
+import { type Written, writtenDecider } from '../../support/acts.ts';
 import { CONFIGURATION, OPERATOR, REGISTER, randomize } from '../../support/facts.ts';
 import { fixedTools, idAt, LOG_ID } from '../../support/fixed-tools.ts';
 
@@ -28,19 +27,19 @@ export const nurse = (accessRevision = 0): Actor => ({ keyId: 'k0011', user: 'nu
 
 /** What happens in a study: a command, and who gives it. */
 export interface Step {
-  readonly command: StudyCommand;
+  readonly command: Written;
   readonly actor: Actor;
   readonly at?: string;
 }
 
-export const step = (command: StudyCommand, actor: Actor = nurse(), at?: string): Step => ({
+export const step = (command: Written, actor: Actor = nurse(), at?: string): Step => ({
   command,
   actor,
   ...(at !== undefined && { at }),
 });
 export const REGISTERED = step({ ...REGISTER, studyId: STUDY_ID }, OPERATOR);
-export const PAUSED = step({ type: 'pause', user: 'operator', reason: 'data review' }, OPERATOR);
-export const RESUMED = step({ type: 'resume', user: 'operator', reason: 'review done' }, OPERATOR);
+export const PAUSED = step({ act: 'StudyPaused', user: 'operator', reason: 'data review' }, OPERATOR);
+export const RESUMED = step({ act: 'StudyResumed', user: 'operator', reason: 'review done' }, OPERATOR);
 const kinds = CONFIGURATION.factors.reduce<string[][]>(
   (all, { levels }) => all.flatMap((given) => levels.map((level) => [...given, level])),
   [[]],
@@ -130,11 +129,11 @@ export function logOf(steps: readonly Step[], keys: readonly AccessCommand[] = K
     const { fact } = accessDecider.decide(state, command);
     if (fact) state = accessDecider.evolve(state, log.append('access', fact, OPERATOR));
   }
-  let study = studyDecider.fork({ status: 'unregistered' });
+  let study = writtenDecider.fork({ status: 'unregistered' });
   for (const { command, actor, at } of steps) {
-    const { fact, outcome } = studyDecider.decide(study, command);
+    const { fact, outcome } = writtenDecider.decide(study, command);
     if (!fact) throw new Error(outcome.type);
-    study = studyDecider.evolve(study, log.append(STUDY, fact, actor, at));
+    study = writtenDecider.evolve(study, log.append(STUDY, fact, actor, at));
   }
   return log;
 }
@@ -169,35 +168,47 @@ const GROUNDS = { reason: 'anaphylaxis, ICU', requestedBy: 'Dr. K.' };
 
 /** What may follow `HISTORY`, whose participant `004` is at revision 6 and one whom `desk` may unblind. */
 export const LATER_LIFE: readonly Step[] = [
-  step({ type: 'pause', user: 'manager', reason: 'drug supply', idempotencyKey: 'p' }, manager),
+  step({ act: 'StudyPaused', user: 'manager', reason: 'drug supply', idempotencyKey: 'p' }, manager),
   step(
     {
-      ...{ type: 'reveal', user: 'desk', participantId: '004', category: 'planned', grounds: GROUNDS },
+      ...{
+        act: 'AllocationRevealed',
+        user: 'desk',
+        participantId: '004',
+        category: 'planned',
+        grounds: GROUNDS,
+      },
       ...{ reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c31', idempotencyKey: 'er' },
     },
     desk,
   ),
   step(
-    { type: 'close', user: 'manager', cause: 'target', reason: '6 randomized', approvals: APPROVALS },
+    { act: 'StudyClosed', user: 'manager', cause: 'target', reason: '6 randomized', approvals: APPROVALS },
     manager,
   ),
   step(
     {
-      ...{ type: 'report-unblinding', user: 'operator', participantId: '004', how: 'disclosure' },
+      ...{ act: 'UnblindingReported', user: 'operator', participantId: '004', how: 'disclosure' },
       ...{ inadvertent: true, occurredAt: '2026-03-01T08:00:00.000Z', revealedAt: 10, grounds: GROUNDS },
     },
     OPERATOR,
   ),
   step(
     {
-      ...{ type: 'reopen', user: 'manager', reason: 'target raised', approvals: APPROVALS },
+      ...{ act: 'StudyReopened', user: 'manager', reason: 'target raised', approvals: APPROVALS },
       ...{ protocol: { version: '3.1', date: '2026-02-27' }, idempotencyKey: 'o' },
     },
     manager,
   ),
   step(
     {
-      ...{ type: 'reveal', user: 'operator', participantId: '002', category: 'emergency', grounds: GROUNDS },
+      ...{
+        act: 'AllocationRevealed',
+        user: 'operator',
+        participantId: '002',
+        category: 'emergency',
+        grounds: GROUNDS,
+      },
       ...{ reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c32', shownAt: '2026-03-01T09:00:15.000Z' },
     },
     OPERATOR,
@@ -212,21 +223,33 @@ const [SEX, SITE] = CONFIGURATION.factors.map(({ name, levels: [a = '', b = ''] 
 export const CORRECTIONS: readonly Step[] = [
   step(
     {
-      ...{ type: 'correct-levels', user: 'clerk', participantId: '003', cause: 'source' },
+      ...{ act: 'LevelsCorrected', user: 'clerk', participantId: '003', cause: 'source' },
       ...{ changes: [SEX, SITE], note: 'source document', idempotencyKey: 'c' },
     },
     clerk,
   ),
   step(
     {
-      ...{ type: 'void', user: 'operator', participantId: '005', cause: 'duplicate', duplicateOf: '001' },
+      ...{
+        act: 'AllocationVoided',
+        user: 'operator',
+        participantId: '005',
+        cause: 'duplicate',
+        duplicateOf: '001',
+      },
       ...{ analysis: 'exclude', note: 'query 118' },
     },
     OPERATOR,
   ),
-  step({ type: 'reinstate', user: 'clerk', participantId: '005', note: 'query 119' }, clerk),
-  step({ type: 'correct-id', user: 'clerk', participantId: '001', to: '010', cause: 'entry' }, clerk),
-  step({ type: 'correct-id', user: 'clerk', participantId: '010', to: '020', cause: 'other' }, clerk),
+  step({ act: 'AllocationReinstated', user: 'clerk', participantId: '005', note: 'query 119' }, clerk),
+  step(
+    { act: 'ParticipantIdCorrected', user: 'clerk', participantId: '001', to: '010', cause: 'entry' },
+    clerk,
+  ),
+  step(
+    { act: 'ParticipantIdCorrected', user: 'clerk', participantId: '010', to: '020', cause: 'other' },
+    clerk,
+  ),
 ];
 
 export function verify(source: RecordSource, more: Partial<Verification> = {}): Promise<Report> {

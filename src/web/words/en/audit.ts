@@ -1,3 +1,5 @@
+import type { StudyFact } from '../../../../events/catalogue.ts';
+
 export const audit = {
   title: 'Audit of {{study}}',
   sections: 'Sections of the audit',
@@ -104,7 +106,7 @@ export const audit = {
     CodesRegistered: 'Packs registered',
     CodeReplaced: 'Pack replaced',
     CodesWithdrawn: 'Packs withdrawn',
-  },
+  } satisfies Readonly<Record<StudyFact['type'], string>>,
   checkpoint: {
     about:
       'A signed statement of how many records this study has and what they are. Keep it outside this service: then nobody can change one of them unnoticed.',

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { CodesWithdrawn } from '../../events/codes.ts';
+import { PackCode } from '../../events/study.ts';
+import { isPackWithin } from '../model/key-limits.ts';
+import { Grounds } from '../model/members.ts';
+import { impossible } from '../model/outcomes.ts';
+import { isFree, MAX_CODES, takePack } from '../model/packs.ts';
+import { SETTLED } from '../model/status.ts';
+import { studyAct } from './act.ts';
+
+/** Packs that nobody has must not be given out. */
+export const withdrawPacks = studyAct({
+  writes: CodesWithdrawn,
+  may: { scopes: ['supply'], commandLine: true, in: SETTLED },
+  asks: {
+    codes: z.array(PackCode).min(1).max(MAX_CODES).meta({ description: 'Packs that are free' }),
+    reason: Grounds,
+  },
+  adds: ({ asked }) => ({ count: asked.codes.length }),
+  // A code that is unknown, not free, or outside the limits of the key: one text for all.
+  sealedProblem: ({ asked: { codes }, by, model }) => {
+    const isKnown = (code: string) => {
+      const pack = model.packs.get(code);
+      return pack !== undefined && isFree(model, code) && isPackWithin(by.where, pack, model.design);
+    };
+    const wrong = codes.filter((code, i) => !isKnown(code) || codes.indexOf(code) !== i);
+    return wrong.length > 0
+      ? impossible('codes', `no free pack has the code ${wrong.join(', ')}`)
+      : undefined;
+  },
+  // Which ones is sealed.
+  apply: (model, { sections: { withdrawn } }) => {
+    for (const code of withdrawn?.codes ?? []) {
+      model.withdrawn.set(code, true);
+      takePack(model, code);
+    }
+    return {};
+  },
+});

@@ -1,0 +1,112 @@
+/** A route by which acts are asked for: its operation and its handler, from the acts and a row of act-routes.ts. */
+import { z } from 'zod';
+import type { Scope } from '../../../events/access.ts';
+import { type ActName, actOf } from '../../acts/acts.ts';
+import type { Members, StudyOutcome } from '../../model/outcomes.ts';
+import { performAct } from '../../study/perform-act.ts';
+import { type ActBody, askedIn, bodyOf } from './act-form.ts';
+import { actRefusal } from './act-refusal.ts';
+import { dryRunReply } from './dry-run.ts';
+import { idempotencyKeyOf } from './headers.ts';
+import { bodyOperation, ERRORS, type Json, jsonSchema } from './operation.ts';
+import { HttpProblem, problemList } from './problem.ts';
+import { ACT_HEADERS, REPEATED_HEADER, receiptHeader } from './receipt.ts';
+import { SUCCESS } from './reply.ts';
+import type { Services } from './services.ts';
+import { actorOf, type BodyRequest, bodyHandler, type StudyReply } from './study-request.ts';
+
+/** What cannot be derived from the acts. */
+export interface ActRoute {
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  /** The acts of the route; of several, by the member `action` of the body. */
+  readonly acts: ActName | Readonly<Record<string, ActName>>;
+  /** An example of the body, without what is in every body. */
+  readonly example: Json;
+  readonly results: ActResults;
+  /** What these statuses mean here. */
+  readonly errors: Readonly<Record<number, string>>;
+}
+
+/** `results` of a success. */
+export interface ActResults {
+  readonly schema: Json;
+  readonly example: unknown;
+  /** `results` without a result. */
+  readonly empty: '[]' | '{}';
+  of(request: BodyRequest<Members & { readonly study: string }>, outcome: StudyOutcome): string;
+}
+
+export function actOperation({ summary, operationId, acts, example, results, errors }: ActRoute): Json {
+  return bodyOperation(summary, operationId, scopesOf(acts), {
+    body: jsonSchema(bodySchema(acts)),
+    bodyExample: { study: 'CHS JCOIN', ...example },
+    result: results.schema,
+    example: results.example,
+    empty: JSON.parse(results.empty),
+    headers: ACT_HEADERS,
+    errors: { ...ERRORS, ...errors },
+  });
+}
+
+/** Who may know which treatment each pack holds, and who may be told which pack a participant has. */
+const SUPPLY: Scope = 'supply';
+const READERS: ReadonlySet<Scope> = new Set(['read', 'blinded', SUPPLY]);
+
+export function actHandler(services: Services, { acts, results }: ActRoute) {
+  const body = bodySchema(acts);
+  return bodyHandler(services, body, scopesOf(acts), async (request): Promise<StudyReply> => {
+    const { http, accepted, study } = request;
+    const given = request.body as Members & { readonly study: string; readonly dry_run?: boolean };
+    const act = typeof acts === 'string' ? acts : acts[String(given['action'])];
+    if (!act) throw new Error('a body of no act');
+    const { keyId, scopes, user, where } = accepted.key;
+    const by = {
+      ...{ user, where, idempotencyKey: idempotencyKeyOf(http) },
+      ...{ isSupply: scopes.includes(SUPPLY), mayRead: scopes.some((scope) => READERS.has(scope)) },
+    };
+    // The body has the members that the act asks for, which its schema has checked.
+    const asked = askedIn(actOf(act), given) as never;
+    const { posts } = services.limits;
+    posts.enter(keyId);
+    const isDry = given.dry_run === true;
+    const { outcome, revision } = await performAct(
+      services,
+      study,
+      { act, asked, by, isDry },
+      actorOf(request),
+    ).finally(() => posts.leave(keyId));
+    if (outcome.type === undefined) throw new HttpProblem(400, problemList(outcome.problems));
+    const refused = actRefusal(outcome, revision, results.empty);
+    if (refused) return refused;
+    if (isDry) return dryRunReply('moves' in outcome && outcome.moves ? 'moves' : 'stays', revision);
+    const receipt = receiptHeader(services.ledger, study.stream, revision);
+    const headers = outcome.type === 'done-before' ? { ...receipt, ...REPEATED_HEADER } : receipt;
+    return {
+      ...{ status: 200, message: SUCCESS, revision, headers },
+      results: results.of({ ...request, body: given }, outcome),
+    };
+  });
+}
+
+function scopesOf(acts: ActRoute['acts']): readonly Scope[] {
+  const names = typeof acts === 'string' ? [acts] : Object.values(acts);
+  return [...new Set(names.flatMap((name) => actOf(name).may.scopes))];
+}
+
+/** Actions with the same members are one choice. */
+function bodySchema(acts: ActRoute['acts']): ActBody {
+  if (typeof acts === 'string') return bodyOf(actOf(acts)) as unknown as ActBody;
+  const groups = new Map<string, readonly string[]>();
+  for (const [action, name] of Object.entries(acts)) {
+    const form = JSON.stringify(jsonSchema(bodyOf(actOf(name))));
+    groups.set(form, [...(groups.get(form) ?? []), action]);
+  }
+  const choices = [...groups.values()].map((actions) => {
+    const [first = '', ...others] = actions;
+    const action = others.length === 0 ? z.literal(first) : z.enum([first, ...others]);
+    return bodyOf(actOf(acts[first] as ActName), { action });
+  });
+  return z.discriminatedUnion('action', choices as [z.ZodObject, ...z.ZodObject[]]) as unknown as ActBody;
+}

@@ -1,0 +1,176 @@
+/** The routes by which acts are asked for: what cannot be derived from the acts. */
+import { z } from 'zod';
+import type { ActName } from '../../acts/acts.ts';
+import type { Members, StudyOutcome } from '../../model/outcomes.ts';
+import { STATUSES } from '../../model/status.ts';
+import type { ActResults, ActRoute } from '../request/act-route.ts';
+import { jsonSchema } from '../request/operation.ts';
+import { NOT_FOUND, recordFor } from '../request/participant-command.ts';
+import { resultJson } from '../request/schemas.ts';
+import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
+
+/** The participant's record as it is now. */
+const RECORD: ActResults = {
+  schema: RECORDS,
+  example: [EXAMPLE_RECORD],
+  empty: '[]',
+  of: (request) => recordFor(request, String(request.body['id'])),
+};
+
+const REUSED = 'Or the Idempotency-Key was used for a different request';
+const CORRECTION_ERRORS = {
+  404: NOT_FOUND,
+  409: 'What the request corrects is not, or no longer, as it says; the message gives the current state',
+  422: `Well-formed, but impossible in this study; the message says why. ${REUSED}`,
+};
+
+const STATE_AFTER = { close: 'closed', reopen: 'open', pause: 'paused', resume: 'open' } as const;
+const StateResult = z.strictObject({ state: z.enum(STATUSES) });
+
+const ReplacementResult = z.strictObject({
+  code: z.string().meta({ description: 'The pack that the participant had' }),
+  by: z.string().meta({ description: 'The pack that the participant got instead, by this request' }),
+});
+const WithdrawalResult = z.strictObject({ withdrawn: z.int() });
+
+const ROUTES = {
+  LevelsCorrected: {
+    path: '/level_corrections',
+    operationId: 'correctLevels',
+    summary: 'Correct levels of a participant',
+    acts: 'LevelsCorrected',
+    example: {
+      id: '001-0007',
+      changes: [{ factor: 'sex', from: 'Female', to: 'Male' }],
+      cause: 'entry',
+      note: 'source record of 3 March',
+    },
+    results: RECORD,
+    errors: CORRECTION_ERRORS,
+  },
+  AllocationVoided: {
+    path: '/voids',
+    operationId: 'voidAllocation',
+    summary: 'Mark a participant as randomized in error',
+    acts: 'AllocationVoided',
+    example: {
+      id: '001-0009',
+      cause: 'duplicate',
+      duplicate_of: '001-0004',
+      analysis: 'exclude',
+      note: 'screened twice',
+    },
+    results: RECORD,
+    errors: CORRECTION_ERRORS,
+  },
+  AllocationReinstated: {
+    path: '/reinstatements',
+    operationId: 'reinstateAllocation',
+    summary: 'Undo the voiding of a participant',
+    acts: 'AllocationReinstated',
+    example: { id: '001-0009', note: 'was another person' },
+    results: RECORD,
+    errors: CORRECTION_ERRORS,
+  },
+  ParticipantIdCorrected: {
+    path: '/id_corrections',
+    operationId: 'correctId',
+    summary: 'Correct the id of a participant',
+    acts: 'ParticipantIdCorrected',
+    example: { id: '001-0070', to: '001-0007', cause: 'entry' },
+    results: RECORD,
+    errors: CORRECTION_ERRORS,
+  },
+  UnblindingReported: {
+    path: '/unblindings',
+    operationId: 'reportUnblinding',
+    summary: 'Report that a participant was unblinded outside the service, or in error',
+    acts: 'UnblindingReported',
+    example: {
+      id: '001-0007',
+      occurred_at: '2026-03-02T21:40:00Z',
+      how: 'envelope',
+      inadvertent: true,
+      reason: 'the envelope was torn in the post',
+    },
+    results: { ...RECORD, example: [] },
+    errors: {
+      404: NOT_FOUND,
+      422: `revealed_at is not a code-break of this participant. ${REUSED}`,
+    },
+  },
+  CodeReplaced: {
+    path: '/code_replacements',
+    operationId: 'replaceCode',
+    summary: 'Give a participant another pack of the same treatment',
+    acts: 'CodeReplaced',
+    example: { id: '001-0007', code: 'AF5-0017', cause: 'damaged' },
+    results: {
+      schema: jsonSchema(ReplacementResult),
+      example: { code: 'AF5-0017', by: 'AF5-0021' },
+      empty: '{}',
+      // The pack of this event: the participant may have had another one since.
+      of: ({ body }, outcome) =>
+        resultJson(ReplacementResult, { code: String(body['code']), by: String(chosen(outcome)['by']) }),
+    },
+    errors: {
+      404: NOT_FOUND,
+      409: 'The participant has another pack now, or is voided as somebody who gets none; or there are not enough packs left; or a history is being imported into the study',
+      422: `The packs of this participant were replaced too often without a key with the scope \`supply\`. ${REUSED}`,
+    },
+  },
+  CodesWithdrawn: {
+    path: '/code_withdrawals',
+    operationId: 'withdrawCodes',
+    summary: 'Withdraw packs that nobody has',
+    acts: 'CodesWithdrawn',
+    example: { codes: ['AF5-0018'], reason: 'the cold chain was broken' },
+    results: {
+      schema: jsonSchema(WithdrawalResult),
+      example: { withdrawn: 1 },
+      empty: '{}',
+      of: ({ body }) => resultJson(WithdrawalResult, { withdrawn: (body['codes'] as string[]).length }),
+    },
+    errors: {
+      409: 'A history is being imported into the study',
+      422: `A pack is unknown, is not free, or is for other levels than those of the key. ${REUSED}`,
+    },
+  },
+  StudyClosed: {
+    path: '/study_state',
+    operationId: 'setStudyState',
+    summary: 'Close, reopen, pause or resume a study',
+    acts: { close: 'StudyClosed', reopen: 'StudyReopened', pause: 'StudyPaused', resume: 'StudyResumed' },
+    example: {
+      action: 'close',
+      cause: 'target',
+      reason: '300 randomized',
+      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-09-01' }],
+    },
+    results: {
+      schema: jsonSchema(StateResult),
+      example: { state: 'closed' },
+      empty: '{}',
+      // Not the state of now: another process may have changed it since, or before a repeated request.
+      of: ({ body }) =>
+        resultJson(StateResult, { state: STATE_AFTER[body['action'] as keyof typeof STATE_AFTER] }),
+    },
+    errors: {
+      409: 'The state of the study does not allow it: a closed study must be reopened before it can be paused or resumed, and a paused one is resumed, not reopened',
+      422: `Well-formed, but impossible: to reopen a live study without an approval, for example. ${REUSED}`,
+    },
+  },
+  StudyReopened: 'StudyClosed',
+  StudyPaused: 'StudyClosed',
+  StudyResumed: 'StudyClosed',
+  // GET and POST /code_breaks are in code-breaks.ts.
+  AllocationRevealed: undefined,
+} satisfies Readonly<Record<ActName, ActRoute | ActName | undefined>>;
+
+/** A name stands for the row of another act, with which an act shares its route. */
+export const ACT_ROUTES: readonly ActRoute[] = Object.values(ROUTES).filter((row) => typeof row === 'object');
+
+function chosen(outcome: StudyOutcome): Members {
+  if ('chosen' in outcome && outcome.chosen) return outcome.chosen;
+  throw new Error(`nothing was chosen: ${outcome.type}`);
+}

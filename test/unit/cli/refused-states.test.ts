@@ -1,0 +1,46 @@
+/** An act that the state of the study forbids is refused with the state as it is, and what to do about it. */
+import { describe, expect, it } from 'vitest';
+import { refusalOf } from '../../../src/cli/grounds.ts';
+import { actRefusal } from '../../../src/http/request/act-refusal.ts';
+import type { Status } from '../../../src/model/status.ts';
+
+type Reason = Exclude<Status, 'open'> | 'suspended';
+
+/** The reason, and what is said at the command line and over HTTP. */
+const REASONS: Readonly<Record<Reason, readonly [string, string]>> = {
+  paused: [
+    'Sleep is paused: nothing was recorded (hint: urn studies resume)',
+    'The study is paused (resume it, or close it)',
+  ],
+  closed: [
+    'Sleep is closed: nothing was recorded (hint: urn studies reopen)',
+    'The study is closed (reopen it first)',
+  ],
+  importing: [
+    'Sleep is importing: nothing was recorded (hint: a history is being imported: wait until it is in)',
+    'The study is importing (a history is being imported: wait until it is in)',
+  ],
+  suspended: [
+    'Sleep is suspended: nothing was recorded (hint: urn studies check)',
+    'The study is suspended (ask the operator)',
+  ],
+};
+const reasons = Object.entries(REASONS).map(([because, said]) => [because as Reason, ...said] as const);
+
+describe('an act in a study that forbids it', () => {
+  it.each(reasons)('is refused in words on the command line: %s', (because, said) => {
+    const refusal = refusalOf({ type: 'refused', because }, { study: 'Sleep', id: '001' });
+    expect(refusal?.message).toBe(said);
+  });
+
+  it.each(reasons)('gets a 409 over HTTP, and the refusal is recorded: %s', (because, _, message) => {
+    expect(actRefusal({ type: 'refused', because }, 7, '[]')).toEqual({
+      ...{ status: 409, message, results: '[]', revision: 7, refused: because },
+    });
+  });
+
+  it('is never refused because the study is open', () => {
+    const open = { type: 'refused', because: 'open' } as const;
+    expect(() => actRefusal(open, 7, '[]')).toThrow('an open study forbids nothing');
+  });
+});

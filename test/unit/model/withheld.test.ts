@@ -1,0 +1,221 @@
+/** A model folded without the sealed sections of its events, as from a bundle: what it knows, and what stays unknown. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { LogEvent } from '../../../events/record.ts';
+import { generatorOf, type Model } from '../../../src/model/model.ts';
+import { type Participant, WITHHELD } from '../../../src/model/participants.ts';
+import type { StudyCommand } from '../../../src/study/commands.ts';
+import { type ClearCommand, decideInClear } from '../../../src/study/decide.ts';
+import { evolve, fork, type StudyState, studyState } from '../../../src/study/state.ts';
+import { balance } from '../../../src/study/views.ts';
+import { asCommand, type Written, writtenDecider } from '../../support/acts.ts';
+import { type LifeStep, lifeStep } from '../../support/arbitrary-life.ts';
+import { CONFIGURATION, event, LEVELS, randomize } from '../../support/facts.ts';
+import { folded } from '../../support/folded.ts';
+import { beginImport, drawnRows, IMPORT } from '../../support/import-facts.ts';
+import { check } from '../../support/property.ts';
+import { TrialRun } from '../../support/trial-run.ts';
+
+const TREATMENTS = CONFIGURATION.treatments;
+
+/** As a bundle with some sections has it. */
+function including(names: readonly string[], { facts }: TrialRun): LogEvent[] {
+  return facts.map((fact, revision) => {
+    const sections = Object.entries(fact.sections).filter(([name]) => names.includes(name));
+    return { ...event(fact, revision), sections: Object.fromEntries(sections) } as LogEvent;
+  });
+}
+
+function modelOf(state: StudyState): Model {
+  if (state.status === 'unregistered') throw new Error('the study is not registered');
+  return state;
+}
+
+const blinded = (trial: TrialRun) => modelOf(folded(studyState, including([], trial)));
+const whole = ({ facts }: TrialRun) =>
+  modelOf(
+    folded(
+      studyState,
+      facts.map((fact, n) => event(fact, n)),
+    ),
+  );
+
+function tableOf({ counts, design }: Model): number[][][] {
+  return design.factors.map(({ levels }, factor) => levels.map((_, level) => [...counts.of(factor, level)]));
+}
+
+/** What the sealed sections say is in place of what does not. */
+function inClear({ pack, ...participant }: Participant): Participant {
+  return {
+    ...participant,
+    ...(pack && { pack: { ...pack, treatment: undefined } }),
+    ...{ treatment: WITHHELD, slot: -1, bgStateAfter: undefined },
+  };
+}
+
+/** All that the part in the clear determines. */
+function clearPart(model: Model) {
+  const { status, design, designs, urnDesign, closings, closedAt, filled, latestAt, lastStudyWide } = model;
+  return {
+    ...{ status, design, designs, urnDesign, closings, closedAt, filled, latestAt, lastStudyWide },
+    ...{ lists: model.lists, recovery: model.recovery, reveals: model.reveals, importing: model.importing },
+    given: new Map(model.given.entries()),
+    registered: { ...model.registered, seed: '' },
+    participants: model.participants.inOrder.map(inClear),
+    events: model.shown?.events.inOrder.map(({ sections: _, ...one }) => one),
+  };
+}
+
+function expectNothingSealed(model: Model): void {
+  expect(model.registered.seed).toBe(WITHHELD);
+  expect([model.seedState, model.bgState, model.imported]).toEqual([undefined, undefined, undefined]);
+  expect(() => generatorOf(model)).toThrow('the state of the generator is withheld');
+  for (const { treatment, slot, bgStateAfter, pack } of model.participants.all())
+    expect([treatment, slot, bgStateAfter, pack?.treatment]).toEqual([WITHHELD, -1, undefined, undefined]);
+  expect(new Set(tableOf(model).flat(2))).toEqual(new Set([0]));
+  const { totals, voided } = balance.select(model)?.view() ?? {};
+  expect([totals, voided]).toEqual([
+    model.design.treatments.map(() => 0),
+    model.design.treatments.map(() => 0),
+  ]);
+  expect([model.packs.isEmpty(), model.withdrawn.isEmpty(), model.requests.isEmpty()]).toEqual([
+    ...[true, true, true],
+  ]);
+}
+
+function liveOf(steps: readonly LifeStep[], hasSlots: boolean): TrialRun {
+  const trial = new TrialRun({
+    policies: { levelCounts: 'as-corrected', voidCounts: 'removed', stopAtLimit: true },
+    limits: { total: 6 },
+    ...(hasSlots && { ratio: [1, 2, 1] }),
+  });
+  for (const next of steps) trial.ask(next(trial.registered.design.amendment + 1));
+  return trial;
+}
+
+/** With a list of packs, of which some were given, replaced and withdrawn, and one whose code was broken. */
+function withPacks(): TrialRun {
+  const trial = new TrialRun();
+  const entries = TREATMENTS.flatMap((treatment, arm) =>
+    Array.from({ length: 4 }, (_, n) => ({ code: `P${arm}${n}`, treatment })),
+  );
+  const codeOf = (id: string) => trial.list.find(id)?.pack?.code ?? '';
+  const unused = () => entries.find(({ code }) => !trial.registered.given.get(code))?.code ?? '';
+  const outcomes = [
+    trial.enrol('a'),
+    trial.ask({ type: 'register-packs', list: 1, key: '0f1e2d3c4b5a69788796a5b4c3d2e1f0', entries }),
+    trial.enrol('b'),
+    trial.enrol('c'),
+    trial.ask({
+      ...{ act: 'CodeReplaced', user: 'nurse', participantId: 'b', code: codeOf('b'), cause: 'damaged' },
+      isSupply: false,
+    }),
+    trial.ask({
+      act: 'CodesWithdrawn',
+      user: 'nurse',
+      codes: [unused()],
+      reason: 'recalled',
+      isSupply: true,
+    }),
+    trial.ask({
+      ...{ act: 'AllocationRevealed', user: 'nurse', code: codeOf('c'), category: 'emergency' },
+      ...{ reveal: '7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4', grounds: { reason: 'anaphylaxis' } },
+    }),
+  ];
+  expect(outcomes.map(({ type }) => type)).toEqual([
+    ...['randomized', 'codes-registered', 'randomized', 'randomized', 'recorded', 'recorded', 'recorded'],
+  ]);
+  return trial;
+}
+
+function imported(): TrialRun {
+  const rows = drawnRows([{}, {}, {}]);
+  const trial = new TrialRun();
+  trial.all([beginImport(rows), ...rows, { type: 'end-import', import: IMPORT }, randomize('next')]);
+  expect(trial.list.inOrder).toHaveLength(4);
+  return trial;
+}
+
+const lives = fc.array(lifeStep, { maxLength: 40 });
+
+describe('a model without the sealed sections', () => {
+  it('knows everything that is in the clear, and nothing else', () => {
+    check(
+      fc.property(lives, fc.boolean(), (steps, hasSlots) => {
+        const trial = liveOf(steps, hasSlots);
+        const model = blinded(trial);
+        expect(clearPart(model)).toEqual(clearPart(whole(trial)));
+        expectNothingSealed(model);
+      }),
+    );
+  });
+
+  it.each([
+    ['packs', withPacks],
+    ['an imported history', imported],
+  ])('knows of %s what is in the clear, and nothing else', (_, lived) => {
+    const trial = lived();
+    const model = blinded(trial);
+    expect(clearPart(model)).toEqual(clearPart(whole(trial)));
+    expectNothingSealed(model);
+  });
+
+  it('knows who has which pack, and not what it holds', () => {
+    const trial = withPacks();
+    const model = blinded(trial);
+    for (const { participantId, pack } of trial.list.inOrder)
+      expect(model.participants.get(participantId)?.pack).toEqual(pack && { ...pack, treatment: undefined });
+    expect(model.lists).toBe(1);
+  });
+
+  it('answers, on a fork, what needs nothing sealed as the whole one does, and stays as it was', () => {
+    check(
+      fc.property(lives, lives, fc.boolean(), (steps, asked, hasSlots) => {
+        const trial = liveOf(steps, hasSlots);
+        const [model, all] = [blinded(trial), whole(trial)];
+        const before = clearPart(fork(model) as Model);
+        for (const next of asked) {
+          const command = inClearOf(next(model.design.amendment + 1));
+          if (!command) continue;
+          const fact = decideInClear(fork(model) as Model, command, { recorded: {} }).fact;
+          expect(decideInClear(all, command, 'choose').fact).toEqual(fact);
+          if (fact) evolve(fork(model), { ...event(fact, trial.facts.length), sections: {} } as LogEvent);
+        }
+        expect(clearPart(fork(model) as Model)).toEqual(before);
+      }),
+    );
+  });
+
+  it('cannot draw', () => {
+    const model = blinded(new TrialRun());
+    expect(() => writtenDecider.decide(fork(model), randomize('a'))).toThrow('withheld');
+    // Refusals need no draw.
+    const trial = new TrialRun();
+    trial.enrol('a', LEVELS);
+    expect(writtenDecider.decide(blinded(trial), randomize('a')).outcome).toMatchObject({
+      type: 'duplicate',
+    });
+  });
+});
+
+/** What a replay decides again from the part in the clear. */
+function inClearOf(written: Written): ClearCommand | undefined {
+  const command = asCommand<StudyCommand>(written);
+  return command.type === 'amend' || command.type === 'act' ? command : undefined;
+}
+
+describe('a model with the treatments alone', () => {
+  it('knows and tallies them, but not the generator', () => {
+    check(
+      fc.property(lives, (steps) => {
+        const trial = liveOf(steps, false);
+        const model = modelOf(folded(studyState, including(['allocation'], trial)));
+        expect(model.participants.inOrder.map(({ treatment }) => treatment)).toEqual(
+          trial.list.inOrder.map(({ treatment }) => treatment),
+        );
+        expect(balance.select(model)?.view()).toEqual(trial.balance);
+        expect(model.bgState).toBeUndefined();
+      }),
+    );
+  });
+});
