@@ -47,125 +47,95 @@ export function By({ user, key_id, on_behalf_of }: Pick<Entry, 'user' | 'key_id'
 }
 
 /** What happened, with details in small letters. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a list of events, each with its own words.
 function What({ entry, withLevels }: { entry: Entry; withLevels: boolean }) {
   const { t } = useTranslation();
-  const levels = (of: readonly { factor: string; level: string }[]) =>
-    withLevels ? of.map(({ factor, level }) => `${factorName(factor)}: ${level}`) : [];
-  const pack = (code: string | undefined) =>
-    code === undefined ? [] : [t('participant.event.withPack', { code })];
-  switch (entry.type) {
-    case 'ParticipantRandomized': {
-      const { data } = entry;
-      return (
-        <Said title={t('participant.event.randomized')} more={[...levels(data.levels), ...pack(data.code)]} />
-      );
-    }
-    case 'ParticipantImported': {
-      const { original, row, levels: given } = entry.data;
-      return (
-        <Said
-          title={t('participant.event.imported')}
-          more={[t('participant.event.importedFrom', { ...original, row }), ...levels(given)]}
-        />
-      );
-    }
-    case 'AllocationForced': {
-      const { cause, counted, occurredAt, code, levels: given } = entry.data;
-      return (
-        <Said
-          title={t('participant.event.forced')}
-          more={[
-            t(`participant.cause.${cause}`),
-            <Since key="at" text={t('participant.event.forcedAt')} at={occurredAt} />,
-            t(counted ? 'participant.event.forcedCounted' : 'participant.event.forcedNotCounted'),
-            ...pack(code),
-            ...levels(given),
-          ]}
-        />
-      );
-    }
-    case 'LevelsCorrected': {
-      const { changes, cause, counts } = entry.data;
-      return (
-        <Said
-          title={changes
-            .map(({ factor, from, to }) =>
-              t('participant.event.levelCorrected', { factor: factorName(factor), from, to }),
-            )
-            .join('; ')}
-          more={[
-            t(`participant.cause.${cause}`),
-            t(
-              counts === 'as-randomized'
-                ? 'participant.event.countsAsRandomized'
-                : 'participant.event.countsAsCorrected',
-            ),
-          ]}
-        />
-      );
-    }
-    case 'AllocationVoided': {
-      const { cause, duplicateOf, analysis, counts } = entry.data;
-      return (
-        <Said
-          title={t('participant.event.voided', { cause: t(`participant.cause.${cause}`) })}
-          more={[
-            ...(duplicateOf === undefined ? [] : [t('participant.event.duplicateOf', { id: duplicateOf })]),
-            t(`participant.analysis.${analysis}`),
-            t(counts === 'kept' ? 'participant.event.countsKept' : 'participant.event.countsRemoved'),
-          ]}
-        />
-      );
-    }
-    case 'AllocationReinstated':
-      return <Said title={t('participant.event.reinstated')} />;
-    case 'ParticipantIdCorrected': {
-      const { from, to, cause } = entry.data;
-      return (
-        <Said
-          title={t('participant.event.idCorrected', { from, to })}
-          more={[t(`participant.cause.${cause}`)]}
-        />
-      );
-    }
-    case 'AllocationRevealed': {
-      const { category, code, shownAt } = entry.data;
-      return (
-        <Said
-          title={t('participant.event.codeBroken', { category: t(`participant.category.${category}`) })}
-          more={[
-            ...(code === undefined ? [] : [t('participant.event.byPack', { code })]),
-            ...(shownAt === undefined
-              ? []
-              : [<Since key="at" text={t('participant.event.shownBefore')} at={shownAt} />]),
-          ]}
-        />
-      );
-    }
-    case 'UnblindingReported': {
-      const { how, inadvertent, occurredAt, revealedAt } = entry.data;
-      return (
-        <Said
-          title={t('participant.event.reported', { how: t(`participant.how.${how}`) })}
-          more={[
-            <Since key="at" text={t('participant.event.knownAt')} at={occurredAt} />,
-            ...(inadvertent ? [t('participant.event.inadvertent')] : []),
-            ...(revealedAt === undefined ? [] : [t('participant.event.mistake', { revision: revealedAt })]),
-          ]}
-        />
-      );
-    }
-    case 'CodeReplaced': {
-      const { code, by, cause } = entry.data;
-      return (
-        <Said
-          title={t('participant.event.packReplaced', { code, by })}
-          more={[t(`participant.cause.${cause}`)]}
-        />
-      );
-    }
-  }
+  // The row of an entry takes entries of its type.
+  const { title, more } = (WORDS[entry.type] as Words<Entry['type']>)(entry, t, withLevels);
+  return <Said title={title} more={more ?? []} />;
+}
+
+type Translate = ReturnType<typeof useTranslation>['t'];
+type Words<K extends Entry['type']> = (
+  entry: Extract<Entry, { type: K }>,
+  t: Translate,
+  withLevels: boolean,
+) => { readonly title: string; readonly more?: readonly ReactNode[] };
+
+/** For each kind of event. */
+const WORDS: { readonly [K in Entry['type']]: Words<K> } = {
+  ParticipantRandomized: ({ data: { levels, code } }, t, withLevels) => ({
+    title: t('participant.event.randomized'),
+    more: [...levelTexts(levels, withLevels), ...packText(t, code)],
+  }),
+  ParticipantImported: ({ data: { original, row, levels } }, t, withLevels) => ({
+    title: t('participant.event.imported'),
+    more: [t('participant.event.importedFrom', { ...original, row }), ...levelTexts(levels, withLevels)],
+  }),
+  AllocationForced: ({ data: { cause, counted, occurredAt, code, levels } }, t, withLevels) => ({
+    title: t('participant.event.forced'),
+    more: [
+      t(`participant.cause.${cause}`),
+      <Since key="at" text={t('participant.event.forcedAt')} at={occurredAt} />,
+      t(counted ? 'participant.event.forcedCounted' : 'participant.event.forcedNotCounted'),
+      ...packText(t, code),
+      ...levelTexts(levels, withLevels),
+    ],
+  }),
+  LevelsCorrected: ({ data: { changes, cause, counts } }, t) => {
+    const changed = changes.map(({ factor, from, to }) =>
+      t('participant.event.levelCorrected', { factor: factorName(factor), from, to }),
+    );
+    const isCountedAsBefore = counts === 'as-randomized';
+    return {
+      title: changed.join('; '),
+      more: [
+        t(`participant.cause.${cause}`),
+        t(isCountedAsBefore ? 'participant.event.countsAsRandomized' : 'participant.event.countsAsCorrected'),
+      ],
+    };
+  },
+  AllocationVoided: ({ data: { cause, duplicateOf, analysis, counts } }, t) => ({
+    title: t('participant.event.voided', { cause: t(`participant.cause.${cause}`) }),
+    more: [
+      ...(duplicateOf === undefined ? [] : [t('participant.event.duplicateOf', { id: duplicateOf })]),
+      t(`participant.analysis.${analysis}`),
+      t(counts === 'kept' ? 'participant.event.countsKept' : 'participant.event.countsRemoved'),
+    ],
+  }),
+  AllocationReinstated: (_, t) => ({ title: t('participant.event.reinstated') }),
+  ParticipantIdCorrected: ({ data: { from, to, cause } }, t) => ({
+    title: t('participant.event.idCorrected', { from, to }),
+    more: [t(`participant.cause.${cause}`)],
+  }),
+  AllocationRevealed: ({ data: { category, code, shownAt } }, t) => ({
+    title: t('participant.event.codeBroken', { category: t(`participant.category.${category}`) }),
+    more: [
+      ...(code === undefined ? [] : [t('participant.event.byPack', { code })]),
+      ...(shownAt === undefined
+        ? []
+        : [<Since key="at" text={t('participant.event.shownBefore')} at={shownAt} />]),
+    ],
+  }),
+  UnblindingReported: ({ data: { how, inadvertent, occurredAt, revealedAt } }, t) => ({
+    title: t('participant.event.reported', { how: t(`participant.how.${how}`) }),
+    more: [
+      <Since key="at" text={t('participant.event.knownAt')} at={occurredAt} />,
+      ...(inadvertent ? [t('participant.event.inadvertent')] : []),
+      ...(revealedAt === undefined ? [] : [t('participant.event.mistake', { revision: revealedAt })]),
+    ],
+  }),
+  CodeReplaced: ({ data: { code, by, cause } }, t) => ({
+    title: t('participant.event.packReplaced', { code, by }),
+    more: [t(`participant.cause.${cause}`)],
+  }),
+};
+
+function levelTexts(levels: readonly { factor: string; level: string }[], withLevels: boolean): string[] {
+  return withLevels ? levels.map(({ factor, level }) => `${factorName(factor)}: ${level}`) : [];
+}
+
+function packText(t: Translate, code: string | undefined): string[] {
+  return code === undefined ? [] : [t('participant.event.withPack', { code })];
 }
 
 function Said({ title, more = [] }: { title: string; more?: readonly ReactNode[] }) {
