@@ -63,21 +63,12 @@ export function fold(model: Model, event: PartialEvent): void {
   noteRequest(model, event, act);
   if (act?.about === 'study') Object.assign(model, act.apply?.(model, event));
   else if (act) change(model, act, event);
+  else if (isEnrolment(event)) enrol(model, event);
   else foldOther(model, event);
 }
 
-function foldOther(model: Model, event: PartialEvent): void {
+function foldOther(model: Model, event: Exclude<PartialEvent, EnrolmentEvent>): void {
   switch (event.type) {
-    case 'ParticipantRandomized':
-      model.bgState = event.sections.draw?.bgStateAfter;
-      enrol(model, event);
-      break;
-    case 'AllocationForced':
-      enrol(model, event);
-      break;
-    case 'ParticipantImported':
-      takeRow(model, event, enrol(model, event));
-      break;
     case 'StudyAmended':
       amend(model, event);
       break;
@@ -118,12 +109,13 @@ function keyOf({ actor, sections }: PartialEvent): string | undefined {
   return request && requestKey(actor.user, request.idempotencyKey);
 }
 
-function enrol(model: Model, event: EnrolmentEvent): Participant {
+function enrol(model: Model, event: EnrolmentEvent): void {
+  if (event.type === 'ParticipantRandomized') model.bgState = event.sections.draw?.bgStateAfter;
   const { design, given, participants } = model;
   const participant = enrolledIn(event, model);
   const { participantId, pack } = participant;
   const replaced = participants.get(participantId);
-  if (replaced && event.type !== 'AllocationForced') throw new Error('a participant was randomized twice');
+  if (replaced && !('replaces' in event.data)) throw new Error('a participant was randomized twice');
   participants.add(participant);
   if (replaced?.pack) forgetPacks(model, participantId);
   if (pack) {
@@ -137,7 +129,7 @@ function enrol(model: Model, event: EnrolmentEvent): Participant {
   model.shown?.balance.add(participant);
   const key = event.type === 'ParticipantRandomized' ? keyOf(event) : undefined;
   if (key !== undefined) model.requests.set(key, { revision: event.revision, enrolled: participant });
-  return participant;
+  if (event.type === 'ParticipantImported') takeRow(model, event, participant);
 }
 
 /** The packs of a wrong entry stay used, but nobody knows who has them. */

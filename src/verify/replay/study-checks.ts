@@ -154,11 +154,12 @@ export class StudyChecks {
     }
     const recovered = recoveryMismatch(event, this.#recoveredAt.get(event.revision));
     if (recovered) return recovered;
-    if (event.type === 'ParticipantRandomized') return this.#participantMismatch(event.data, model);
-    if (event.type === 'AllocationForced')
-      return this.#participantMismatch(event.data, model) ?? this.#times.future(event);
-    if (event.type === 'ParticipantImported')
-      return this.#participantMismatch(event.data, model) ?? this.#imports.mismatch(event, sections);
+    if (isEnrolment(event))
+      return (
+        this.#participantMismatch(event.data, model) ??
+        this.#imports.mismatch(event, sections) ??
+        this.#times.future(event)
+      );
     if (event.type === 'HistoryImported') return importedSeedMismatch(event);
     if (event.type === 'HistoryImportEnded') return this.#imports.mismatch(event, sections);
     if (event.type === 'ParticipantIdCorrected') return this.#ids?.mismatch(event.data.to, 'data.to');
@@ -212,14 +213,9 @@ export class StudyChecks {
     const isRandomized = (id: string) => model?.participants.get(id) !== undefined;
     this.#times.take(event);
     this.#imports.take(event, sections);
+    if (isEnrolment(event))
+      this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
     switch (event.type) {
-      case 'ParticipantRandomized':
-        this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
-        return;
-      case 'AllocationForced':
-      case 'ParticipantImported':
-        this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
-        break;
       case 'StudyRegistered':
         this.#begin(event);
         this.#warnOfSharedSeed(event);
@@ -308,8 +304,7 @@ function stakeIn(
   { factors }: Pick<Design, 'factors'>,
   model: Model | undefined,
 ): Stake {
-  if (event.type === 'ParticipantRandomized' || event.type === 'AllocationForced')
-    return { need: 'all', of: [levelsByFactor(event.data.levels, factors)] };
+  if (isEnrolment(event)) return { need: 'all', of: [levelsByFactor(event.data.levels, factors)] };
   // A pack that nobody had. Its levels may be withheld.
   if (event.type === 'AllocationRevealed' && event.data.participantId === undefined)
     return { need: 'any', of: [] };

@@ -1,4 +1,5 @@
 /** Checks the times that events of a study state besides their own. */
+import { isEnrolment } from '../../../projections/enrolled.ts';
 import { CLOCK_TOLERANCE_MS } from '../../write/clock-tolerance.ts';
 import type { Mismatch } from '../report.ts';
 import { mismatch } from './differences.ts';
@@ -29,7 +30,7 @@ export class TimeChecks {
     const [field, time] =
       event.type === 'AllocationRevealed'
         ? ['data.shownAt', event.data.shownAt]
-        : event.type === 'UnblindingReported' || event.type === 'AllocationForced'
+        : 'occurredAt' in event.data
           ? ['data.occurredAt', event.data.occurredAt]
           : ['', undefined];
     if (time === undefined || Date.parse(time) <= Date.parse(event.at) + CLOCK_TOLERANCE_MS) return undefined;
@@ -41,7 +42,8 @@ export class TimeChecks {
    * right participant.
    */
   early(event: PartialStudyEvent): Mismatch | undefined {
-    if (event.type === 'AllocationForced') return this.#beforeRegistration(event.data.occurredAt);
+    if (isEnrolment(event) && 'occurredAt' in event.data)
+      return this.#beforeRegistration(event.data.occurredAt);
     if (event.type !== 'AllocationRevealed' || event.data.shownAt === undefined) return undefined;
     const { shownAt, randomizedAt } = event.data;
     const randomized = this.#randomized[randomizedAt ?? -1] ?? Number.NaN;
