@@ -7,7 +7,7 @@ import type { StudyConfiguration } from '../../events/study.ts';
 import { countsMoved, currentId, type EnrolmentEvent } from '../../projections/enrolled.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
 import { describeRecovery, type Halt } from '../../projections/study-config.ts';
-import { isCorrection } from '../acts/acts.ts';
+import { PARTICIPANT_ACTS } from '../acts/acts.ts';
 import { counted, plural } from '../base/counted.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import type { Model } from '../model/model.ts';
@@ -157,7 +157,8 @@ export class StudySummary {
         this.#reportUnblinding(event);
         break;
       default:
-        if (before && isCorrection(event.type)) this.#correct(event as ActEvent, before);
+        if (before && PARTICIPANT_ACTS.some((name) => name === event.type))
+          this.#act(event as ActEvent, before);
     }
   }
 
@@ -272,7 +273,8 @@ export class StudySummary {
     }
   }
 
-  #correct(event: ActEvent, before: Participant): void {
+  /** Corrections, and whatever has no list of its own. */
+  #act(event: ActEvent, before: Participant): void {
     const after = this.#participantOf(event);
     if (!this.people || !after) return;
     this.#corrections++;

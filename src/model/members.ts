@@ -40,7 +40,7 @@ export const Day = z
 
 /** An instant in UTC that is not in the future. */
 export const PastInstant = z.iso
-  .datetime({ error: 'is not an instant in UTC, such as 2026-03-02T21:40:00Z' })
+  .datetime({ error: 'is not an instant in UTC, such as 2026-03-02T21:40:00Z', abort: true })
   .refine((text) => Date.parse(text) <= Date.now(), { error: 'is in the future' });
 
 export const Approvals = z

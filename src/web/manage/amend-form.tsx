@@ -1,4 +1,5 @@
 /** The common amendments. All others are made with the studies file. */
+import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../../../dist/api-types/openapi.d.ts';
@@ -282,11 +283,7 @@ function useChangeText(study: string, { filled: all }: StudyDesign) {
   };
 }
 
-function totalText(
-  t: ReturnType<typeof useTranslation>['t'],
-  max: number | undefined,
-  enrolled: number | undefined,
-): string {
+function totalText(t: TFunction, max: number | undefined, enrolled: number | undefined): string {
   if (enrolled === undefined)
     return max === undefined
       ? t('manage.effect.noTotalUnknown')

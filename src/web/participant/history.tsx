@@ -1,4 +1,5 @@
 /** The whole life of one participant, in words. The latest comes first. */
+import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { factorName } from '../parts/record.ts';
@@ -54,10 +55,9 @@ function What({ entry, withLevels }: { entry: Entry; withLevels: boolean }) {
   return <Said title={title} more={more ?? []} />;
 }
 
-type Translate = ReturnType<typeof useTranslation>['t'];
 type Words<K extends Entry['type']> = (
   entry: Extract<Entry, { type: K }>,
-  t: Translate,
+  t: TFunction,
   withLevels: boolean,
 ) => { readonly title: string; readonly more?: readonly ReactNode[] };
 
@@ -134,7 +134,7 @@ function levelTexts(levels: readonly { factor: string; level: string }[], withLe
   return withLevels ? levels.map(({ factor, level }) => `${factorName(factor)}: ${level}`) : [];
 }
 
-function packText(t: Translate, code: string | undefined): string[] {
+function packText(t: TFunction, code: string | undefined): string[] {
   return code === undefined ? [] : [t('participant.event.withPack', { code })];
 }
 
