@@ -106,7 +106,7 @@ export interface Model {
   closedAt?: string;
   /** Number of the log's recovery after which the generator was last restarted; 0 if it never was. */
   recovery: number;
-  participants: Participants;
+  readonly participants: Participants;
   /** By `requestKey`. */
   readonly requests: ForkableMap<string, Answered>;
   /** How many participants each limit counts. */

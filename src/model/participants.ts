@@ -31,11 +31,12 @@ export interface Participant extends Enrolled {
 /** In place of a treatment. No treatment has this name. */
 export const WITHHELD = '';
 
+/** Readers hold it while the study goes on, so it stays the same object. */
 export class Participants {
   /** By the id as randomized. */
-  readonly #enrolled: ForkableMap<string, Participant>;
+  #enrolled: ForkableMap<string, Participant>;
   /** All other ids that participants have or had, with the ids as randomized. */
-  readonly #renamed: ForkableMap<string, string>;
+  #renamed: ForkableMap<string, string>;
   /** In order. Made when somebody asks for it, and kept up to date from then on. */
   #list: Participant[] | undefined;
   #last: number;
@@ -101,6 +102,14 @@ export class Participants {
       if (renamed !== participant) this.#enrolled.set(renamed.participantId, renamed);
     }
     this.#list = undefined;
+  }
+
+  /** Of an import that was given up. */
+  clear(): void {
+    this.#enrolled = new ForkableMap();
+    this.#renamed = new ForkableMap();
+    this.#list = undefined;
+    this.#last = 0;
   }
 
   /** They may be changed and dropped. The original must not change while they are in use. */

@@ -6,7 +6,7 @@ import { microsecondsOf } from '../base/instant.ts';
 import { stepsAfter } from '../model/import-proof.ts';
 import { filledBy } from '../model/limits.ts';
 import type { Model } from '../model/model.ts';
-import { type Participant, Participants } from '../model/participants.ts';
+import type { Participant } from '../model/participants.ts';
 import { Counts } from '../urn/counts.ts';
 
 type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
@@ -72,7 +72,7 @@ export function takeRow(
  * an import that was given up, except its records.
  */
 export function endImport(model: Model, { data }: Of<'HistoryImportEnded'>): void {
-  const { design, importing, imported, registered, shown, status } = model;
+  const { design, importing, imported, participants, registered, shown, status } = model;
   const isAborted = 'aborted' in data;
   model.status = importing?.statusBefore ?? status;
   model.registered = {
@@ -82,7 +82,7 @@ export function endImport(model: Model, { data }: Of<'HistoryImportEnded'>): voi
   model.importing = undefined;
   model.imported = undefined;
   if (isAborted) {
-    model.participants = new Participants();
+    participants.clear();
     model.filled = filledBy(design);
     model.counts = new Counts(design);
     if (shown) shown.balance = new Balance(design);

@@ -4,9 +4,11 @@ import type { Fact, StudyFact } from '../../../events/catalogue.ts';
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import { isMoveEvent } from '../../../projections/movement.ts';
 import { lastChange } from '../../../src/study/last-change.ts';
+import { evolve, type StudyState } from '../../../src/study/state.ts';
 import { design, lastStudyWide, participantEvents, participants } from '../../../src/study/views.ts';
 import { event, paused, randomized, registered } from '../../support/facts.ts';
 import { folded } from '../../support/folded.ts';
+import { IMPORT } from '../../support/import-facts.ts';
 import { frozenSample, frozenSamples } from '../../support/samples.ts';
 
 const COOK = '11-Cook County – Chicago';
@@ -128,6 +130,34 @@ describe('a key of one site', () => {
   it('is not told of packs that nobody had, or of participants whose import was given up', () => {
     expect(lastChange(studyOf(...allocated, packRevealed), AT_COOK, 1)).toBe(1);
     expect(lastChange(studyOf(...allocated, revealed('a', 77)), AT_COOK, 1)).toBe(1);
+  });
+
+  it('hears of participants who come while it listens, after an import was given up', () => {
+    const generator = registered().sections.generator;
+    const begun: StudyFact = {
+      type: 'HistoryImported',
+      data: {
+        ...{ approvals: [], generator: 'fresh', import: IMPORT, proof: { redrawn: 0, unproven: 1 } },
+        source: { format: 'reference', rows: 1 },
+      },
+      sections: { source: { sha256: '0'.repeat(64) }, generator },
+    };
+    const ended: StudyFact = {
+      type: 'HistoryImportEnded',
+      data: { aborted: true, import: IMPORT, reason: 'the wrong file' },
+      sections: {},
+    };
+    const facts = [registered(), begun, ended, enrolled('a', COOK)];
+    let state: StudyState = { status: 'unregistered' };
+    let held: ReturnType<typeof participants.select> | undefined;
+    for (const [revision, fact] of facts.entries()) {
+      state = evolve(state, event(fact, revision));
+      // The request came during the import.
+      if (revision === 1) held = participants.select(state);
+    }
+    if (!held) throw new Error('nobody listens');
+    expect(participants.select(state)).toBe(held);
+    expect(lastChange({ ...studyOf(...facts.slice(1)), participants: held }, AT_COOK, 2)).toBe(3);
   });
 
   it('is not told of changes older than the one it knows', () => {
