@@ -55,10 +55,10 @@ export function askedDigest(
 }
 
 /** The digest of the request that the event answered. */
-export function digestIn(act: Act, event: PartialEvent, life: Pick<Model, 'design'>): string {
+export function digestIn(act: Act, event: PartialEvent, model: Pick<Model, 'design'>): string {
   const names = Object.keys(act.asks);
   const about = act.about === 'participant' ? ['participantId', 'randomizedAt'] : [];
-  return askedDigest(act, those([...names, ...about], membersOf(act.writes, event)), life);
+  return askedDigest(act, those([...names, ...about], membersOf(act.writes, event)), model);
 }
 
 /** The members that the act chose. */

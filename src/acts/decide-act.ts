@@ -68,7 +68,8 @@ function decideOnParticipant(
   const asked: Members = { ...resolved(act, command.asked, model), participantId };
   const context: Context = { model, participant, asked, by, askedAt, brings };
   const members = { ...asked, randomizedAt, ...act.adds?.(context), ...brings };
-  const outside = limitsProblem(act, context, members);
+  const later = (chosen: Members = {}) => after(act, participant, { ...members, ...chosen }, model.design);
+  const outside = limitsProblem(act, context, later);
   // What a key did is confirmed even if its participant has left its limits since.
   const again = repeated(model, by, () => askedDigest(act, { ...asked, randomizedAt }, model));
   if (again && !(outside && act.isConfirmedWithin)) return { outcome: again };
@@ -82,7 +83,7 @@ function decideOnParticipant(
   const chosen = chosenBy(act, context, source);
   if ('none' in chosen) return { outcome: chosen.none };
   const fact = factOf(act.writes, { ...members, ...chosen.members }, by.idempotencyKey);
-  const moves = countsMoved(participant, after(act, participant, fact.data, model.design), model.design);
+  const moves = countsMoved(participant, later(chosen.members), model.design);
   return { fact, outcome: { type: 'recorded', participantId, moves, chosen: chosen.members } };
 }
 
@@ -131,10 +132,9 @@ function chosenBy(act: OnParticipant, context: Context, source: Source): Chosen 
 function limitsProblem(
   act: OnParticipant,
   { asked, participant, by, model }: Context,
-  members: Members,
+  later: () => Enrolled,
 ): StudyOutcome | undefined {
   const { design } = model;
-  const later = () => after(act, participant, factOf(act.writes, members, undefined).data, design);
   const stake = stakeOf(act.limits?.(asked), participant, later);
   const broken = brokenLimit(by.where, stake, design);
   if (!broken) return undefined;

@@ -7,7 +7,7 @@ import { approvalText, protocolFromHere, sentence, shownInstant } from './event-
 type EventOf<N extends ActName> = Extract<PartialEvent, { type: N }>;
 export type ActEvent = EventOf<ActName>;
 
-/** The id in use before the event, of the participant with this id as randomized. */
+/** The id in use, of the participant with this id as randomized. */
 export type IdOf = (participantId: string) => string;
 
 /** What happened, and details, with nothing that is free text about a participant. */

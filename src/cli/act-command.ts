@@ -15,11 +15,12 @@ import type { OpenLog } from '../open/open-log.ts';
 import { performAct } from '../study/perform-act.ts';
 import type { Study } from '../study/studies.ts';
 import { participants } from '../study/views.ts';
+import type { Written } from '../write/writer-parts.ts';
 import { mayChange } from './confirm.ts';
 import { eventAt } from './event-at.ts';
 import { withFileProblems } from './file-problems.ts';
-import { caseOption, optionOf, refusalOf, withParticipant } from './grounds.ts';
-import { cliActor, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { caseOption, optionOf, refusalOf, studyOption, withParticipant } from './grounds.ts';
+import { cliActor, type LogOptions, logCommand, UsageError, unknownStudy } from './options.ts';
 import { note, result, table } from './output.ts';
 import { described, withStudies } from './studies-log.ts';
 
@@ -66,10 +67,6 @@ export function actCommand(name: ActName, row: ActRow): Command {
   const about =
     actOf(name).about === 'participant' ? withParticipant(command) : command.addOption(studyOption());
   return withOptions(about, row).action((options: Options) => run(name, row, options));
-}
-
-function studyOption(): Option {
-  return option('--study <name>', 'name of the study').makeOptionMandatory();
 }
 
 function withOptions(command: Command, { summary, options, help, isReport }: ActRow): Command {
@@ -146,16 +143,15 @@ function ofOption(problem: string): string {
   return problem.replace(/^[a-z_]+(\[\d+\])?(\.\w+)*/, (place) => optionOf(place));
 }
 
-interface Done {
-  readonly outcome: StudyOutcome;
-  readonly revision: number;
-}
-
 /**
  * @returns undefined if there is nothing to do, which it says
  * @throws UsageError when it is not possible
  */
-async function perform(asking: Asking, asked: Members, isDry: boolean): Promise<Done | undefined> {
+async function perform(
+  asking: Asking,
+  asked: Members,
+  isDry: boolean,
+): Promise<Written<StudyOutcome> | undefined> {
   const { name, options, log, study } = asking;
   const actor = cliActor();
   const by = { user: actor.user, isSupply: true, mayRead: true };
@@ -173,7 +169,11 @@ async function perform(asking: Asking, asked: Members, isDry: boolean): Promise<
 }
 
 /** What the log says of the act. It is the result of a command that gives something to read. */
-async function say(asking: Asking, asked: Members, { outcome, revision }: Done): Promise<void> {
+async function say(
+  asking: Asking,
+  asked: Members,
+  { outcome, revision }: Written<StudyOutcome>,
+): Promise<void> {
   const { row, options, log, study } = asking;
   if (options.json && row.json)
     return result(JSON.stringify(row.json(asked, options, outcome, revision), null, 2));

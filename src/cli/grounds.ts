@@ -26,9 +26,13 @@ export function caseOption(flags: string, description: string): Option {
   return new Option(flags, description);
 }
 
+export function studyOption(): Option {
+  return option('--study <name>', 'name of the study').makeOptionMandatory();
+}
+
 export function withParticipant(command: Command): Command {
   return command
-    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(studyOption())
     .addOption(caseOption('--id <id>', 'an id that the participant has or had').makeOptionMandatory());
 }
 

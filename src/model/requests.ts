@@ -33,11 +33,11 @@ export function answeredBefore({ requests }: Pick<Model, 'requests'>, { user, id
 
 /** The answer to a request whose idempotency key was used before. @param digest of what is asked for now */
 export function repeated(
-  life: Pick<Model, 'requests'>,
+  model: Pick<Model, 'requests'>,
   by: Repeatable,
   digest: () => string,
 ): StudyOutcome | undefined {
-  const earlier = answeredBefore(life, by);
+  const earlier = answeredBefore(model, by);
   if (!earlier) return undefined;
   return earlier.content === digest()
     ? { type: 'done-before', revision: earlier.revision, chosen: earlier.chosen ?? {} }

@@ -5,6 +5,7 @@ import type { By, Misfit } from '../acts/act.ts';
 import { type ActName, type Asked, actOf } from '../acts/acts.ts';
 import type { ActCommand } from '../acts/command.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
+import type { Written } from '../write/writer-parts.ts';
 import { studyState } from './state.ts';
 import type { Studies, Study } from './studies.ts';
 
@@ -17,18 +18,13 @@ export interface ActRequest<N extends ActName = ActName> {
   readonly isDry?: boolean | undefined;
 }
 
-export interface Performed {
-  readonly outcome: StudyOutcome | Misfit;
-  readonly revision: number;
-}
-
 /** @throws DomainError as `Studies.submit` */
 export async function performAct(
   { studies, runner }: { readonly studies: Studies; readonly runner: Runner },
   { stream, design, revision }: Study,
   { act: name, asked, by, isDry = false }: ActRequest,
   actor: Actor,
-): Promise<Performed> {
+): Promise<Written<StudyOutcome | Misfit>> {
   const { fits, isJudgedOnce } = actOf(name);
   const amendment = isJudgedOnce ? design.amendment : undefined;
   // The form was that of the act, so what is asked for is what the act asks.

@@ -3,17 +3,17 @@ import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import { type ActName, actOf } from '../../acts/acts.ts';
 import type { Members, StudyOutcome } from '../../model/outcomes.ts';
+import type { KeyActor } from '../../operations/recorder.ts';
 import { performAct } from '../../study/perform-act.ts';
 import { type ActBody, askedIn, bodyOf } from './act-form.ts';
 import { actRefusal } from './act-refusal.ts';
-import { dryRunReply } from './dry-run.ts';
+import { answerAsked } from './answer-command.ts';
 import { idempotencyKeyOf } from './headers.ts';
 import { bodyOperation, ERRORS, type Json, jsonSchema } from './operation.ts';
 import { HttpProblem, problemList } from './problem.ts';
-import { ACT_HEADERS, REPEATED_HEADER, receiptHeader } from './receipt.ts';
-import { SUCCESS } from './reply.ts';
+import { ACT_HEADERS } from './receipt.ts';
 import type { Services } from './services.ts';
-import { actorOf, type BodyRequest, bodyHandler, type StudyReply } from './study-request.ts';
+import { type BodyRequest, bodyHandler, type StudyReply } from './study-request.ts';
 
 /** What cannot be derived from the acts. */
 export interface ActRoute {
@@ -56,37 +56,27 @@ const READERS: ReadonlySet<Scope> = new Set(['read', 'blinded', SUPPLY]);
 
 export function actHandler(services: Services, { acts, results }: ActRoute) {
   const body = bodySchema(acts);
-  return bodyHandler(services, body, scopesOf(acts), async (request): Promise<StudyReply> => {
+  return bodyHandler(services, body, scopesOf(acts), (request): Promise<StudyReply> => {
     const { http, accepted, study } = request;
-    const given = request.body as Members & { readonly study: string; readonly dry_run?: boolean };
+    const given = request.body as Members & typeof request.body;
     const act = typeof acts === 'string' ? acts : acts[String(given['action'])];
     if (!act) throw new Error('a body of no act');
-    const { keyId, scopes, user, where } = accepted.key;
+    const { scopes, user, where } = accepted.key;
     const by = {
       ...{ user, where, idempotencyKey: idempotencyKeyOf(http) },
       ...{ isSupply: scopes.includes(SUPPLY), mayRead: scopes.some((scope) => READERS.has(scope)) },
     };
     // The body has the members that the act asks for, which its schema has checked.
     const asked = askedIn(actOf(act), given) as never;
-    const { posts } = services.limits;
-    posts.enter(keyId);
-    const isDry = given.dry_run === true;
-    const { outcome, revision } = await performAct(
-      services,
-      study,
-      { act, asked, by, isDry },
-      actorOf(request),
-    ).finally(() => posts.leave(keyId));
-    if (outcome.type === undefined) throw new HttpProblem(400, problemList(outcome.problems));
-    const refused = actRefusal(outcome, revision, results.empty);
-    if (refused) return refused;
-    if (isDry) return dryRunReply('moves' in outcome && outcome.moves ? 'moves' : 'stays', revision);
-    const receipt = receiptHeader(services.ledger, study.stream, revision);
-    const headers = outcome.type === 'done-before' ? { ...receipt, ...REPEATED_HEADER } : receipt;
-    return {
-      ...{ status: 200, message: SUCCESS, revision, headers },
-      results: results.of({ ...request, body: given }, outcome),
+    const ask = async (isDry: boolean, actor: KeyActor) => {
+      const { outcome, revision } = await performAct(services, study, { act, asked, by, isDry }, actor);
+      if (outcome.type === undefined) throw new HttpProblem(400, problemList(outcome.problems));
+      return { outcome, revision };
     };
+    return answerAsked(services, request, ask, {
+      problemOf: (outcome, revision) => actRefusal(outcome, revision, results.empty),
+      results: (outcome) => results.of({ ...request, body: given }, outcome),
+    });
   });
 }
 

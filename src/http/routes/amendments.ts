@@ -8,9 +8,9 @@ import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../.
 import type { FieldProblem, StudyOutcome } from '../../model/outcomes.ts';
 import { amendmentOf, newNameProblems } from '../../study/amendments.ts';
 import type { Amend } from '../../study/commands.ts';
+import { answerCommand } from '../request/answer-command.ts';
 import { dryRunReply } from '../request/dry-run.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
-import { answerCommand } from '../request/life-command.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
 import { ACT_HEADERS } from '../request/receipt.ts';

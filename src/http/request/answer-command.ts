@@ -1,8 +1,10 @@
-/** Submits a command from a JSON body, or tries it out. */
+/** Submits what a JSON body asks for, or tries it out. */
 
 import type { StudyOutcome } from '../../model/outcomes.ts';
+import type { KeyActor } from '../../operations/recorder.ts';
 import type { Amend, Force } from '../../study/commands.ts';
 import { isRepeated } from '../../study/perform-act.ts';
+import type { Written } from '../../write/writer-parts.ts';
 import { dryRunReply } from './dry-run.ts';
 import { REPEATED_HEADER, receiptHeader } from './receipt.ts';
 import { SUCCESS } from './reply.ts';
@@ -16,26 +18,37 @@ interface Answers {
   results(outcome: StudyOutcome): string;
 }
 
-export async function answerCommand(
+type Asking = BodyRequest<{ readonly study: string; readonly dry_run?: boolean | undefined }>;
+
+export function answerCommand(
   services: Services,
-  request: BodyRequest<{ readonly study: string; readonly dry_run?: boolean | undefined }>,
+  request: Asking,
   command: Amend | Force,
+  answers: Answers,
+): Promise<StudyReply> {
+  const { studies } = services;
+  const { stream } = request.study;
+  const ask = (isDry: boolean, actor: KeyActor) =>
+    isDry ? studies.tryOut(stream, command) : studies.submit(stream, command, actor);
+  return answerAsked(services, request, ask, answers);
+}
+
+/** @param ask only tries it if `isDry` */
+export async function answerAsked(
+  { ledger, limits: { posts } }: Services,
+  request: Asking,
+  ask: (isDry: boolean, actor: KeyActor) => Promise<Written<StudyOutcome>>,
   { problemOf, results }: Answers,
 ): Promise<StudyReply> {
-  const { studies, ledger } = services;
-  const { stream } = request.study;
   const isDry = request.body.dry_run === true;
-  const { posts } = services.limits;
   const { keyId } = request.accepted.key;
+  const actor = actorOf(request);
   posts.enter(keyId);
-  const { outcome, revision } = await (isDry
-    ? studies.tryOut(stream, command)
-    : studies.submit(stream, command, actorOf(request))
-  ).finally(() => posts.leave(keyId));
+  const { outcome, revision } = await ask(isDry, actor).finally(() => posts.leave(keyId));
   const problem = problemOf(outcome, revision);
   if (problem) return problem;
   if (isDry) return dryRunReply('moves' in outcome && outcome.moves ? 'moves' : 'stays', revision);
-  const receipt = receiptHeader(ledger, stream, revision);
+  const receipt = receiptHeader(ledger, request.study.stream, revision);
   const headers = outcome.type === 'done-before' ? { ...receipt, ...REPEATED_HEADER } : receipt;
   return { status: 200, message: SUCCESS, results: results(outcome), revision, headers };
 }
