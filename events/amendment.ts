@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { defineEvent } from './define.ts';
-import { ImbalanceMeasure, Limits, Ratio } from './study.ts';
+import { ImbalanceMeasure, Limits, MAX_VISITS, Ratio, Visit } from './study.ts';
 import { request } from './study-state.ts';
 import { Approval, Protocol } from './text.ts';
 
@@ -38,8 +38,7 @@ const PolicyChange = z.union([
   }),
 ]);
 
-/** One change. What is not said stays as it is. */
-export const DesignChange = z.union([
+const CHANGES_1 = [
   /** A new urn with `w` balls per treatment. */
   z.strictObject({ kind: z.literal('level-added'), factor: Name, level: Name }),
   /** Its urn is kept, and used again when the level is reopened. */
@@ -83,18 +82,27 @@ export const DesignChange = z.union([
   /** It changes no policy, because the defaults are fixed at the registration. */
   z.strictObject({ kind: z.literal('blinding'), value: z.enum(['open', 'blinded']) }),
   PolicyChange,
+] as const;
+
+/** One change. What is not said stays as it is. */
+export const DesignChange = z.union([
+  ...CHANGES_1,
+  /** All visits from here on. */
+  z.strictObject({ kind: z.literal('visits'), value: z.array(Visit).max(MAX_VISITS) }),
+  /** Of a closed arm: nobody on it gets packs any more, until it is reopened. */
+  z.strictObject({ kind: z.literal('arm-stopped'), treatment: Name }),
 ]);
 export type DesignChange = z.infer<typeof DesignChange>;
 
-export const StudyAmended = defineEvent('StudyAmended', 1, {
-  stream: 'study',
+const amended = <C extends z.ZodType>(change: C) => ({
+  stream: 'study' as const,
   data: z.strictObject({
     /** 1, 2, 3, … */
     amendment: z.int().min(1),
     /** Empty only in a test study. */
     approvals: z.array(Approval),
     /** Applied in this order. Empty only with a protocol. */
-    changes: z.array(DesignChange),
+    changes: z.array(change),
     /** Absent if no change touches the urns. */
     history: History.optional(),
     protocol: Protocol.optional(),
@@ -103,4 +111,6 @@ export const StudyAmended = defineEvent('StudyAmended', 1, {
   sections: {},
   optionalSections: request,
 });
+export const StudyAmended1 = defineEvent('StudyAmended', 1, amended(z.union(CHANGES_1)));
+export const StudyAmended = defineEvent('StudyAmended', 2, amended(DesignChange));
 export type Amendment = z.infer<typeof StudyAmended.data>;

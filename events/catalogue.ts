@@ -8,9 +8,9 @@
  * that the skipped fact forbids.
  */
 import { type AccessFact, ApiKeyIssued, ApiKeyIssued1, ApiKeyRevoked } from './access.ts';
-import { StudyAmended } from './amendment.ts';
+import { StudyAmended, StudyAmended1 } from './amendment.ts';
 import { CODE_BREAKS } from './code-break.ts';
-import { CODES } from './codes.ts';
+import { CODES, CodesRegistered1 } from './codes.ts';
 import { CORRECTIONS } from './corrections.ts';
 import type { EventDefinition, FactOf, StreamKind } from './define.ts';
 import { AllocationForced } from './forced.ts';
@@ -34,6 +34,7 @@ import {
   StudyRecovered,
   StudyRegistered,
   StudyRegistered1,
+  StudyRegistered2,
 } from './study.ts';
 import { EARLIER_STATES, STATES } from './study-state.ts';
 
@@ -133,6 +134,9 @@ const DEFINITIONS: readonly EventDefinition[] = [
   ApiKeyIssued,
   ApiKeyRevoked,
   StudyRegistered1,
+  StudyRegistered2,
+  StudyAmended1,
+  CodesRegistered1,
   ParticipantRandomized1,
   ...EARLIER_STATES,
   ...STUDY_EVENTS,
@@ -152,6 +156,9 @@ export const catalogue = new Catalogue(
     [
       'ApiKeyIssued@1',
       'StudyRegistered@1',
+      'StudyRegistered@2',
+      'StudyAmended@1',
+      'CodesRegistered@1',
       'ParticipantRandomized@1',
       'StudyPaused@1',
       'StudyResumed@1',

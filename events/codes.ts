@@ -9,8 +9,7 @@ import { Level, PackCode } from './study.ts';
 import { request } from './study-state.ts';
 import { FreeText } from './text.ts';
 
-/** A list of packs that are ready to be given out. */
-export const CodesRegistered = defineEvent('CodesRegistered', 1, {
+const LIST = {
   stream: 'study',
   by: 'people',
   data: z.strictObject({
@@ -21,14 +20,20 @@ export const CodesRegistered = defineEvent('CodesRegistered', 1, {
     /** Only participants with this level get packs of the list. */
     where: Level.optional(),
   }),
-  sections: {
-    codes: {
-      /** 128 random bits, which decide the order in which the packs are given out. */
-      key: z.string().regex(/^[0-9a-f]{32}$/),
-      entries: z.array(z.strictObject({ code: PackCode, treatment: z.string().min(1) })).min(1),
-    },
-  },
   optionalSections: {},
+} as const;
+const CONTENTS = {
+  /** 128 random bits, which decide the order in which the packs are given out. */
+  key: z.string().regex(/^[0-9a-f]{32}$/),
+  entries: z.array(z.strictObject({ code: PackCode, treatment: z.string().min(1) })).min(1),
+};
+
+export const CodesRegistered1 = defineEvent('CodesRegistered', 1, { ...LIST, sections: { codes: CONTENTS } });
+/** A list of packs that are ready to be given out. */
+export const CodesRegistered = defineEvent('CodesRegistered', 2, {
+  ...LIST,
+  /** `closedArms`: some are of an arm that takes no new participants, for the visits of those on it. */
+  sections: { codes: { ...CONTENTS, closedArms: z.literal(true).optional() } },
 });
 
 export const ReplacementCause = z.enum(['damaged', 'lost', 'expired', 'other']);

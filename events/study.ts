@@ -71,8 +71,13 @@ export type Policies = z.infer<typeof Policies>;
 /** How many slots each treatment has, in the order of the treatments. Ones mean none, and are left out. */
 export const Ratio = z.array(z.int().min(1).max(20)).min(2);
 
-/** A study's configuration as registered: effective values after defaults, in the order of the file. */
-export const StudyConfiguration = z.strictObject({
+/** A visit at which participants get another pack. Which names are the same visit is decided by `foldedVisit`. */
+export const Visit = z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._ -]{0,18}[A-Za-z0-9._-])?$/, {
+  error: 'is no name of a visit: 1 to 20 letters, digits, blanks and . _ -, and no blank at the end',
+});
+export const MAX_VISITS = 100;
+
+const CONFIGURATION_2 = {
   ...CONFIGURATION,
   /** Absent: the sites know the arms. */
   blinding: z.literal('blinded').optional(),
@@ -82,6 +87,12 @@ export const StudyConfiguration = z.strictObject({
   policies: Policies.optional(),
   protocol: Protocol.optional(),
   ratio: Ratio.optional(),
+};
+
+/** A study's configuration as registered: effective values after defaults, in the order of the file. */
+export const StudyConfiguration = z.strictObject({
+  ...CONFIGURATION_2,
+  visits: z.array(Visit).min(1).max(MAX_VISITS).optional(),
 });
 export type StudyConfiguration = z.infer<typeof StudyConfiguration>;
 
@@ -105,10 +116,15 @@ export const StudyRegistered1 = defineEvent('StudyRegistered', 1, {
   ...generator,
   data: registration(z.strictObject(CONFIGURATION), z.literal(1)),
 });
-export const StudyRegistered = defineEvent('StudyRegistered', 2, {
+/** Version 2 of the algorithm is that of a study with a ratio. */
+const AlgorithmVersion = z.union([z.literal(1), z.literal(2)]);
+export const StudyRegistered2 = defineEvent('StudyRegistered', 2, {
   ...generator,
-  /** Version 2 of the algorithm is that of a study with a ratio. */
-  data: registration(StudyConfiguration, z.union([z.literal(1), z.literal(2)])),
+  data: registration(z.strictObject(CONFIGURATION_2), AlgorithmVersion),
+});
+export const StudyRegistered = defineEvent('StudyRegistered', 3, {
+  ...generator,
+  data: registration(StudyConfiguration, AlgorithmVersion),
 });
 
 export const Level = z.strictObject({ factor: Name, level: Name });

@@ -24,6 +24,11 @@ export function ratioText(treatments: readonly string[], ratio: readonly number[
   return `${ratio.join(':')} (${treatments.map((name, i) => `${JSON.stringify(name)} ${ratio[i]}`).join(', ')})`;
 }
 
+/** `V2, V3`. No visit contains a comma. */
+export function visitsText(visits: readonly string[]): string {
+  return visits.length > 0 ? visits.join(', ') : 'none';
+}
+
 export function protocolText({ version, date }: Protocol): string {
   return date === undefined ? version : `${version} of ${date}`;
 }

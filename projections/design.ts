@@ -43,6 +43,8 @@ export interface Design {
   readonly treatments: readonly string[];
   /** Those that take no new participants. */
   readonly closedTreatments: readonly string[];
+  /** Those of them on which nobody gets packs any more. */
+  readonly stoppedTreatments: readonly string[];
   /** The treatment of each place in an urn. Unless there is a ratio, each treatment has one. */
   readonly slots: readonly string[];
   /** How often the urns began anew. */
@@ -66,15 +68,32 @@ export interface Design {
     readonly forcedCounts: 'counted' | 'not-counted';
   };
   readonly protocol: Protocol | undefined;
+  /** Those at which sites give out packs, in order. */
+  readonly visits: readonly string[];
 }
 
 export function registeredDesign(configuration: StudyConfiguration): Design {
   const { name, mode, treatments, factors, D, urnSelection, w, alpha, beta } = configuration;
-  const { idPattern, targetEnrollment, blinding, limits, policies = {}, protocol, ratio } = configuration;
+  const {
+    idPattern,
+    targetEnrollment,
+    blinding,
+    limits,
+    policies = {},
+    protocol,
+    ratio,
+    visits = [],
+  } = configuration;
   return {
-    ...{ slots: slotsOf(treatments, ratio), closedTreatments: [], epoch: 0, epochBegan: 0 },
+    ...{
+      slots: slotsOf(treatments, ratio),
+      closedTreatments: [],
+      stoppedTreatments: [],
+      epoch: 0,
+      epochBegan: 0,
+    },
     ...{ amendment: 0, name, mode, treatments, D, urnSelection, w, alpha, beta },
-    ...{ idPattern, target: targetEnrollment, blinding: blinding ?? 'open', limits, protocol },
+    ...{ idPattern, target: targetEnrollment, blinding: blinding ?? 'open', limits, protocol, visits },
     factors: factors.map((factor) => ({ ...factor, closed: [], earlierNames: [], isRetired: false })),
     policies: {
       stopAtLimit: policies.stopAtLimit ?? false,
@@ -141,9 +160,17 @@ export function changedDesign(before: Design, change: DesignChange): Design {
     case 'arm-closed':
       return { ...before, closedTreatments: [...before.closedTreatments, change.treatment] };
     case 'arm-reopened': {
-      const { treatment } = change;
-      return { ...before, closedTreatments: before.closedTreatments.filter((one) => one !== treatment) };
+      const without = (all: readonly string[]) => all.filter((one) => one !== change.treatment);
+      return {
+        ...before,
+        closedTreatments: without(before.closedTreatments),
+        stoppedTreatments: without(before.stoppedTreatments),
+      };
     }
+    case 'arm-stopped':
+      return { ...before, stoppedTreatments: [...before.stoppedTreatments, change.treatment] };
+    case 'visits':
+      return { ...before, visits: change.value };
     case 'arm-added': {
       const added = Array<string>(change.ratio ?? 1).fill(change.treatment);
       const treatments = [...before.treatments, change.treatment];
@@ -220,6 +247,16 @@ export function openTreatments({
   closedTreatments,
 }: Pick<Design, 'treatments' | 'closedTreatments'>): readonly string[] {
   return treatments.filter((treatment) => !closedTreatments.includes(treatment));
+}
+
+/** Visits are the same if they differ only in the case of their letters. */
+export function foldedVisit(visit: string): string {
+  return visit.toLowerCase();
+}
+
+/** The visit as it is declared; undefined if it is not. */
+export function declaredVisit({ visits }: Pick<Design, 'visits'>, visit: string): string | undefined {
+  return visits.find((declared) => foldedVisit(declared) === foldedVisit(visit));
 }
 
 /** The factors of which a new participant has a level, in order. */

@@ -21,8 +21,10 @@ export interface Enrolled {
   readonly forced?: { readonly isCounted: boolean };
   /** Absent while everything is as randomized. */
   readonly corrected?: Corrected;
-  /** In a study with packs. */
+  /** Of the enrolment, in a study with packs. */
   readonly pack?: GivenPack;
+  /** Of visits, in the order in which they were given out. Absent: none. */
+  readonly dispensed?: readonly DispensedPack[];
 }
 
 /** The pack that a participant has. */
@@ -30,9 +32,22 @@ export interface GivenPack {
   readonly code: string;
   /** What it holds; undefined if it is withheld. */
   readonly treatment: string | undefined;
-  /** How many packs the participant had before. */
+  /** How many packs the participant had before in its place. */
   readonly replacements: number;
 }
+
+export interface DispensedPack {
+  /** The pack now, in place of those that were replaced. */
+  readonly code: string;
+  /** The visit it is for. Undefined: the participant never got it, and nobody gets it any more. */
+  readonly visit: string | undefined;
+  /** When a pack was first given out here: `YYYY-MM-DDTHH:MM:SS.sssZ` */
+  readonly at: string;
+  readonly replacements: number;
+}
+
+/** A pack of a visit that the participant has. */
+export type PresentPack = DispensedPack & { readonly visit: string };
 
 export interface Corrected {
   /** The id in use. */
@@ -66,11 +81,21 @@ export function isEnrolment<E extends { readonly type: string }>(
   return ENROLMENTS.some((type) => type === event.type);
 }
 
-/** The participant with another pack. */
-export function withPack<P extends Enrolled>(participant: P, by: string): P {
-  const { pack } = participant;
-  if (!pack) return participant;
-  return { ...participant, pack: { ...pack, code: by, replacements: pack.replacements + 1 } };
+/** The packs of visits that the participant has, in the order in which they were given out. */
+export function presentPacks({ dispensed = [] }: Enrolled): readonly PresentPack[] {
+  return dispensed.filter((pack): pack is PresentPack => pack.visit !== undefined);
+}
+
+/** The participant with another pack in place of one that they have. */
+export function withPack<P extends Enrolled>(participant: P, code: string, by: string): P {
+  const replaced = <G extends GivenPack | DispensedPack>(given: G): G =>
+    given.code === code ? { ...given, code: by, replacements: given.replacements + 1 } : given;
+  const { pack, dispensed } = participant;
+  return {
+    ...participant,
+    ...(pack && { pack: replaced(pack) }),
+    ...(dispensed && { dispensed: dispensed.map(replaced) }),
+  };
 }
 
 /** One level per factor, in the order of the study, of a record, which leaves out retired factors. */

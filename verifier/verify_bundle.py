@@ -591,6 +591,10 @@ UUID = Kind(
     matches("(?i)[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"),
 )
 PACK_CODE = Kind("a code of a pack", matches("[A-Za-z0-9._/-]{1,64}"))
+VISIT = Kind(
+    "1 to 20 of A-Z a-z 0-9 . _ - and spaces, the first a letter or digit, the last no space",
+    matches("[A-Za-z0-9]([A-Za-z0-9._ -]{0,18}[A-Za-z0-9._-])?"),
+)
 LOG_NAME = Kind(
     "1 to 64 characters without white space, control characters and +",
     lambda value: NAME.accepts(value)
@@ -651,6 +655,7 @@ CONFIGURATION_2 = {
     "protocol?": PROTOCOL,
     "ratio?": ListOf(2, RATIO),
 }
+CONFIGURATION_3 = {**CONFIGURATION_2, "visits?": ListOf(1, VISIT)}
 POLICY = {"kind": one_of("policy")}
 CHANGE = Either(
     [
@@ -677,6 +682,13 @@ CHANGE = Either(
         {**POLICY, "name": one_of("forcedCounts"), "value": one_of("counted", "not-counted")},
     ]
 )
+CHANGE_2 = Either(
+    [
+        *CHANGE.shapes,
+        {"kind": one_of("visits"), "value": ListOf(0, VISIT)},
+        {"kind": one_of("arm-stopped"), "treatment": NAME},
+    ]
+)
 REGISTRATION = {
     "studyId": UUID,
     "configuration": CONFIGURATION,
@@ -689,6 +701,7 @@ REGISTRATION_2 = {
     "configuration": CONFIGURATION_2,
     "algorithm": {"name": one_of("wei-urn-method1-pcg64"), "version": one_of(1, 2)},
 }
+REGISTRATION_3 = {**REGISTRATION_2, "configuration": CONFIGURATION_3}
 SCOPES = ("blinded", "read", "randomize", "audit")
 GRANT = {
     "keyId": NAME,
@@ -718,6 +731,16 @@ DRAW_2 = {**DRAW, "slot?": COUNT}
 RANDOMIZED = {"participantId": NAME, "levels": ListOf(1, LEVEL)}
 ALLOCATION = {"treatment": NAME, "slot?": COUNT}
 PARTICIPANT = {"participantId": NAME, "randomizedAt": COUNT}  # and its record of enrolment
+AMENDMENT = {
+    "amendment": POSITIVE,
+    "approvals": ListOf(0, APPROVAL),
+    "changes": ListOf(0, CHANGE),
+    "history?": one_of("keep", "restart"),
+    "protocol?": PROTOCOL,
+    "reason": NAME,
+}
+LIST = {"count": POSITIVE, "list": POSITIVE, "where?": LEVEL}
+PACKS = {"entries": ListOf(1, {"code": PACK_CODE, "treatment": NAME}), "key": SALT}
 
 # By type and version.
 EVENTS = {
@@ -744,6 +767,7 @@ EVENTS = {
     # a study
     "StudyRegistered@1": Event(REGISTRATION, {"generator": {"seed": DIGITS, "bgState": STATE}}),
     "StudyRegistered@2": Event(REGISTRATION_2, {"generator": {"seed": DIGITS, "bgState": STATE}}),
+    "StudyRegistered@3": Event(REGISTRATION_3, {"generator": {"seed": DIGITS, "bgState": STATE}}),
     "ParticipantRandomized@1": Event(
         RANDOMIZED, {"allocation": {"treatment": NAME}, "draw": DRAW, **REQUEST}
     ),
@@ -771,17 +795,8 @@ EVENTS = {
         },
         REQUEST,
     ),
-    "StudyAmended@1": Event(
-        {
-            "amendment": POSITIVE,
-            "approvals": ListOf(0, APPROVAL),
-            "changes": ListOf(0, CHANGE),
-            "history?": one_of("keep", "restart"),
-            "protocol?": PROTOCOL,
-            "reason": NAME,
-        },
-        REQUEST,
-    ),
+    "StudyAmended@1": Event(AMENDMENT, REQUEST),
+    "StudyAmended@2": Event({**AMENDMENT, "changes": ListOf(0, CHANGE_2)}, REQUEST),
     "AllocationForced@1": Event(
         {
             "cause": one_of("outage", "elsewhere", "protocol", "other"),
@@ -823,10 +838,9 @@ EVENTS = {
         },
         REQUEST,
     ),
-    "CodesRegistered@1": Event(
-        {"count": POSITIVE, "list": POSITIVE, "where?": LEVEL},
-        {"codes": {"entries": ListOf(1, {"code": PACK_CODE, "treatment": NAME}), "key": SALT}},
-        by_people=True,
+    "CodesRegistered@1": Event(LIST, {"codes": PACKS}, by_people=True),
+    "CodesRegistered@2": Event(
+        LIST, {"codes": {**PACKS, "closedArms?": one_of(True)}}, by_people=True
     ),
     "CodeReplaced@1": Event(
         {
@@ -1229,6 +1243,8 @@ class Design:
     settings: Json  # under the names that amendments use; None: there is none
     closed: Set[Tuple[str, str]] = field(default_factory=set)  # factors and levels
     retired: Set[str] = field(default_factory=set)  # factors
+    # Closed arms: nobody on them gets packs any more.
+    stopped: Set[str] = field(default_factory=set)
     amendment: int = 0  # number of the last one
     epoch_began: int = 0  # revision from which on the urns count participants
 
@@ -1768,6 +1784,7 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
     history.registered_at = milliseconds(record["at"])
     history.configuration = configuration
     history.design = registered_design(configuration, levels)
+    check_visits("data.configuration.visits", history.design.settings["visits"], arms)
     history.counts = no_counts(history.design)
     begin_generator(history, sections, is_drawn=data["seedSource"] == "drawn")
     if history.content == "full":
@@ -1790,6 +1807,7 @@ def registered_design(configuration: Json, levels: Dict[str, List[str]]) -> Desi
         "id-pattern": configuration.get("idPattern"),
         "target": configuration.get("targetEnrollment"),
         "blinding": configuration.get("blinding", "open"),
+        "visits": configuration.get("visits", []),
         "stopAtLimit": False,
         "levelCounts": default_level_counts(configuration),
         "voidCounts": "kept",
@@ -2162,22 +2180,28 @@ def take_list(history: History, record: Json, sections: Json) -> None:
     if "codes" not in sections:
         return
     entries, key = sections["codes"]["entries"], bytes.fromhex(sections["codes"]["key"])
+    has_closed = "closedArms" in sections["codes"]
     expect("data.count: that of the entries", len(entries), data["count"])
     size = len(canonical(entries).encode("utf-8"))
     expect_that(f"codes.entries: at most {MOST_BYTES} bytes", size <= MOST_BYTES)
     for place, entry in enumerate(entries):
         what, code, arm = f"codes.entries[{place}]", entry["code"], entry["treatment"]
-        is_open = arm in design.openings and design.is_open(arm)
-        expect_that(f"{what}.treatment: an arm that is open", is_open)
+        is_arm = arm in design.openings and arm not in design.stopped
+        expect_that(f"{what}.treatment: an arm that is not stopped", is_arm)
+        may_be = has_closed or design.is_open(arm)
+        expect_that(f"{what}.treatment: open, unless closedArms is there", may_be)
         expect_that(f"{what}.code: new", code not in history.packs)
-        expect_that(f"{what}.code: it names no arm", not tells_arm(history, code))
+        expect_that(f"{what}.code: it names no arm", not tells_arm(design.openings, code))
         history.packs[code] = Pack(code, arm, data.get("where"), key)
         history.free[arm][code] = history.packs[code]
+    is_closed = any(not design.is_open(entry["treatment"]) for entry in entries)
+    expect_that("codes.closedArms: there only if an arm is closed", is_closed or not has_closed)
 
 
-def tells_arm(history: History, code: str) -> bool:
-    arms = [arm.lower() for arm in history.design.openings]
-    return any(code.lower() == arm or (len(arm) >= TELLING and arm in code.lower()) for arm in arms)
+def tells_arm(arms: Iterable[str], text: str) -> bool:
+    """Whether a code or a visit is, or contains, the name of an arm."""
+    text, names = text.lower(), [arm.lower() for arm in arms]
+    return any(text == arm or (len(arm) >= TELLING and arm in text) for arm in names)
 
 
 def take_withdrawal(history: History, record: Json, sections: Json) -> None:
@@ -2304,6 +2328,22 @@ def may_see_packs(history: History, record: Json) -> bool:
     return "supply" in history.api_keys.get(actor["keyId"], {}).get("scopes", [])
 
 
+# ---- Packs at visits (docs/event-log.md) --------------------------------------------------------
+#
+# After the enrolment participants get further packs of their arm, one at each visit. Visits come in
+# any order. The pack of the enrolment has no visit.
+
+MOST_VISITS = 100
+
+
+def check_visits(what: str, visits: List[str], arms: Iterable[str]) -> None:
+    """Those at which sites give out packs."""
+    expect_that(f"{what}: at most {MOST_VISITS}", len(visits) <= MOST_VISITS)
+    check_distinct(what, [visit.lower() for visit in visits])
+    for place, visit in enumerate(visits):
+        expect_that(f"{what}[{place}]: it names no arm", not tells_arm(arms, visit))
+
+
 # ---- Amendments (docs/event-log.md) -------------------------------------------------------------
 #
 # From here on another design is in force. What has been drawn stays.
@@ -2341,7 +2381,7 @@ def take_amendment(history: History, record: Json) -> None:
 def check_history(data: Json) -> None:
     """What the urns count from here on: everybody as before, or only those who come later."""
     kinds = [change["kind"] for change in data["changes"]]
-    touches_urns = any(re.match("level-|arm-|factor-|urn|ratio", kind) for kind in kinds)
+    touches_urns = any(re.match("level-|arm-(?!stopped)|factor-|urn|ratio", kind) for kind in kinds)
     possible: List[Optional[str]] = ["keep", "restart"] if touches_urns else [None]
     if "ratio" in kinds:
         possible = ["restart"]  # nobody has one of the new slots
@@ -2397,6 +2437,8 @@ def change_setting(history: History, what: str, change: Json) -> None:
         expect_that(f"{what}.{where}: not what is in force already", is_new)
     if kind == "limits":
         check_limits(f"{what}.value", change.get("value"), design.levels)
+    elif kind == "visits":
+        check_visits(f"{what}.value", change["value"], design.openings)
     design.settings.update(values)
 
 
@@ -2406,12 +2448,20 @@ def change_arm(history: History, what: str, change: Json) -> None:
         expect_that(f"{what}.treatment: a name that no arm has", arm not in design.openings)
         design.slots += [arm] * change.get("ratio", 1)
         check_slots(f"{what}.ratio", len(design.slots))
+        is_told = any(tells_arm([arm], visit) for visit in design.settings["visits"])
+        expect_that(f"{what}.treatment: a name that no visit tells", not is_told)
         design.openings[arm] = [("", False), (history.latest_at, True)]
         return
     expect_that(f"{what}.treatment: of the design", arm in design.openings)
+    if kind == "arm-stopped":
+        is_closed = not design.is_open(arm) and arm not in design.stopped
+        expect_that(f"{what}.treatment: closed, and not stopped", is_closed)
+        design.stopped.add(arm)
+        return
     is_closing = kind == "arm-closed"
     expect_that(f"{what}.treatment: not so already", design.is_open(arm) == is_closing)
     design.openings[arm].append((history.latest_at, not is_closing))
+    design.stopped.discard(arm)
 
 
 def check_active(history: History, what: str, factor: str) -> None:

@@ -36,7 +36,7 @@ export const replacePack = participantAct({
     problem: ({ given }, { by }) =>
       given.get(by) === undefined ? undefined : impossible('by', 'this pack was given out before'),
   },
-  apply: (participant, { data }) => withPack(participant, data.by),
+  apply: (participant, { data }) => withPack(participant, data.code, data.by),
 });
 
 function packProblem({ asked: { code }, by, participant: { pack } }: Context): StudyOutcome | undefined {

@@ -2,7 +2,7 @@
 import type { Amendment, DesignChange } from '../../events/amendment.ts';
 import type { Actor } from '../../events/record.ts';
 import type { Approval, Protocol } from '../../events/text.ts';
-import { limitTexts, protocolText, urnText } from '../../projections/describe-design.ts';
+import { limitTexts, protocolText, urnText, visitsText } from '../../projections/describe-design.ts';
 import { counted } from '../base/counted.ts';
 
 /** @param namesArms whether arms are called by their names */
@@ -38,8 +38,12 @@ function changeText(change: DesignChange, namesArms: boolean): string {
       return `${arm} closed`;
     case 'arm-reopened':
       return `${arm} reopened`;
+    case 'arm-stopped':
+      return `${arm} stopped: nobody on it gets packs any more`;
     case 'arm-added':
       return `${arm} added${change.ratio === undefined ? '' : `, with ${counted(change.ratio, 'slot')}`}`;
+    case 'visits':
+      return `visits: ${visitsText(change.value)}`;
     case 'ratio':
       return `ratio: ${change.value.join(':')}`;
     case 'urn':

@@ -6,7 +6,7 @@
 import type { Content } from '../../events/content.ts';
 import type { Limits, Policies, StudyConfiguration } from '../../events/study.ts';
 import { describeNumbers } from '../../projections/code-breaks.ts';
-import { limitTexts, protocolText } from '../../projections/describe-design.ts';
+import { limitTexts, protocolText, visitsText } from '../../projections/describe-design.ts';
 import { type Design, type Factor, hasRatio, ratioOf } from '../../projections/design.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
 import { counted } from '../base/counted.ts';
@@ -108,8 +108,8 @@ function unblinded({ revealed, revealedPacks, unblindingReported }: StudySummary
 }
 
 function configured(configuration: StudyConfiguration, isOpen: boolean): string {
-  const { treatments, D, w, alpha, beta, urnSelection, factors, idPattern, targetEnrollment, ratio } =
-    configuration;
+  const { treatments, D, w, alpha, beta, urnSelection, factors, idPattern, targetEnrollment } = configuration;
+  const { ratio, visits = [] } = configuration;
   return `<h2>Configuration as registered</h2>
 ${htmlTable(
   [],
@@ -122,6 +122,7 @@ ${htmlTable(
     ...(targetEnrollment === undefined ? [] : [['Target', String(targetEnrollment)]]),
     ...forItsLife(configuration),
     ...idsLike(idPattern),
+    ...visitRows(visits),
     ...factors.map(({ name, levels }) => [`Factor ${e(name)}`, levels.map(e).join(' · ')]),
   ],
   'facts',
@@ -138,6 +139,10 @@ function forItsLife({ blinding, start, limits, policies, protocol }: StudyConfig
   ];
 }
 
+function visitRows(visits: readonly string[]): string[][] {
+  return visits.length > 0 ? [['Visits', visitsText(visits)]] : [];
+}
+
 function ratioRow(ratio: readonly number[]): string[] {
   return ['Ratio', `${ratio.join(':')}, in the order of the treatments`];
 }
@@ -145,7 +150,7 @@ function ratioRow(ratio: readonly number[]): string[] {
 /** What amendments can change. */
 function inForce({ design, restarts }: ReportParticipants, isOpen: boolean): string {
   const { amendment, target, blinding, limits, policies, idPattern, factors, protocol } = design;
-  const { D, w, alpha, beta } = design;
+  const { D, w, alpha, beta, visits } = design;
   return `<h2>Design in force</h2>
 <p class="lead">After the last event, with its defaults. The method is as it was registered.</p>
 ${htmlTable(
@@ -162,6 +167,7 @@ ${htmlTable(
     blindingRow(blinding),
     ...limitRows(limits, policies),
     ...idsLike(idPattern),
+    ...visitRows(visits),
     ...factors.map((factor) => [
       `Factor ${e(factor.name)}`,
       `${factor.isRetired ? '<strong>retired</strong>: ' : ''}${levelsInForce(factor)}`,
@@ -171,13 +177,17 @@ ${htmlTable(
 )}`;
 }
 
-function treatmentsInForce({ treatments, closedTreatments }: Design, isOpen: boolean): string {
-  const closed = closedTreatments.length;
-  if (!isOpen)
-    return `${treatments.length}${closed > 0 ? `, of them ${closed} closed` : ''}, not named in this report`;
-  return treatments
-    .map((name) => (closedTreatments.includes(name) ? `${e(name)} (closed)` : e(name)))
-    .join(', ');
+function treatmentsInForce(
+  { treatments, closedTreatments, stoppedTreatments }: Design,
+  isOpen: boolean,
+): string {
+  const [closed, stopped] = [closedTreatments.length, stoppedTreatments.length];
+  const ofThem = closed > 0 ? `, of them ${closed} closed` : '';
+  const ofThese = stopped > 0 ? `, of these ${stopped} stopped` : '';
+  if (!isOpen) return `${treatments.length}${ofThem}${ofThese}, not named in this report`;
+  const remark = (name: string) =>
+    stoppedTreatments.includes(name) ? ' (stopped)' : closedTreatments.includes(name) ? ' (closed)' : '';
+  return treatments.map((name) => `${e(name)}${remark(name)}`).join(', ');
 }
 
 function levelsInForce({ levels, closed, earlierNames }: Factor): string {

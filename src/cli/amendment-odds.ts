@@ -41,7 +41,10 @@ export function historyOf({ history, changes }: Amend): History | undefined {
 /** Adding, closing or renaming a level leaves the urns of the others unchanged, unless all begin anew. */
 function changesOdds(command: Amend): boolean {
   const isOfUrns = ({ kind }: DesignChange) =>
-    kind.startsWith('arm-') || kind === 'urn' || kind === 'ratio' || kind === 'factor-retired';
+    ['arm-closed', 'arm-reopened', 'arm-added'].includes(kind) ||
+    kind === 'urn' ||
+    kind === 'ratio' ||
+    kind === 'factor-retired';
   return historyOf(command) === 'restart' || command.changes.some(isOfUrns);
 }
 

@@ -28,6 +28,8 @@ export interface AmendRequest {
   /** `FACTOR:OLD=NEW`. */
   readonly rename: readonly string[];
   readonly alias: boolean;
+  /** Arms on which nobody gets packs any more. */
+  readonly stop: readonly string[];
   /** Undefined: the default for these changes. */
   readonly history: History | undefined;
 }
@@ -39,14 +41,17 @@ export interface Plan {
 }
 
 export function planOf({ registered, design }: Study, asked: AmendRequest): Plan {
-  const { file, reason, decision, rename, alias, history } = asked;
+  const { file, reason, decision, rename, alias, stop, history } = asked;
   const { renamings, problems } = readRenamings(
     rename,
     alias,
     { factors: activeFactors(design) },
     file.configuration.factors,
   );
-  const changes = changesTo(file, registered, design, renamings);
+  const changes = [
+    ...changesTo(file, registered, design, renamings),
+    ...stop.map((treatment): DesignChange => ({ kind: 'arm-stopped', treatment })),
+  ];
   const protocol = file.configuration.protocol ?? decision.protocol;
   const command: Amend = {
     ...{ type: 'amend', user: cliActor().user, amendment: design.amendment + 1 },
@@ -99,6 +104,7 @@ export function problemText(
 ): string {
   const [, index] = /^changes\[(\d+)\]/.exec(field) ?? [];
   const change = index === undefined ? undefined : changes[Number(index)];
+  if (change?.kind === 'arm-stopped') return `--stop ${quote(change.treatment)}: ${why}`;
   if (change)
     return `${at(file, settingOf(change))}: ${settingOf(change)}: ${describeChange(change)}: ${why}`;
   if (field === 'approvals') return `${why} (hint: --approved-by '${APPROVAL_EXAMPLE}')`;

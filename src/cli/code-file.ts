@@ -8,9 +8,10 @@ import { ImportError } from '../import/source-table.ts';
 import { allowed, noSuchLevel } from '../model/levels.ts';
 import type { Model } from '../model/model.ts';
 import { MAX_CODES, type Pack } from '../model/packs.ts';
+import { revealsArm } from '../model/visits.ts';
 import type { RegisterPacks } from '../study/commands.ts';
 import { whereNow } from '../study/pack-map.ts';
-import { MAX_BYTES, revealsArm } from '../study/register-packs.ts';
+import { MAX_BYTES } from '../study/register-packs.ts';
 import { orderWarnings } from './code-order.ts';
 import { UsageError } from './options.ts';
 
@@ -70,7 +71,10 @@ export function readCodeFile(path: string, state: Model): CodeFile {
   }
   if (rows.length === 0) problems.push('the file has no codes');
   if (problems.length > 0) throw new ImportError(problems);
-  const warnings = added.length === 0 ? [] : [...orderWarnings(added), ...stockWarnings(added, state)];
+  const warnings =
+    added.length === 0
+      ? []
+      : [...orderWarnings(added), ...missingArms(added, design), ...stockWarnings(added, state)];
   return { lists: listsOf(added), added: added.length, skipped, warnings };
 }
 
@@ -122,13 +126,13 @@ function entryProblems(
   factor: Factor | undefined,
   design: Design,
 ): string[] {
-  const open = openTreatments(design);
+  const supplied = suppliedArms(design);
   const why: string[] = [];
-  if (!open.includes(treatment))
+  if (!supplied.includes(treatment))
     why.push(
       design.treatments.includes(treatment)
-        ? `the arm ${quote(treatment)} is closed`
-        : `the study has no arm ${quote(treatment)} ${allowed(open)}`,
+        ? `the arm ${quote(treatment)} is stopped`
+        : `the study has no arm ${quote(treatment)} ${allowed(supplied)}`,
     );
   if (revealsArm(code, design.treatments)) why.push(`the code ${code} is, or contains, the name of an arm`);
   if (factor && where?.level === '')
@@ -136,6 +140,11 @@ function entryProblems(
   else if (factor && where && !factor.levels.includes(where.level))
     why.push(noSuchLevel(factor, where.level));
   return why;
+}
+
+/** Whoever is on a closed arm may get more packs, until it is stopped. */
+function suppliedArms({ treatments, stoppedTreatments }: Design): readonly string[] {
+  return treatments.filter((treatment) => !stoppedTreatments.includes(treatment));
 }
 
 /** One or more lists for each level, each as long as a record may be. */
@@ -155,6 +164,20 @@ function listsOf(rows: readonly Row[]): CodeList[] {
     list.bytes += bytes;
   }
   return lists.map(({ where, entries }) => ({ where, entries }));
+}
+
+/** Of the packs of each level: sites see from whose packs are of an old delivery who shares an arm. */
+function missingArms(added: readonly Row[], design: Design): string[] {
+  const levels = new Map(added.map(({ where }) => [where?.level, where]));
+  return [...levels.values()].flatMap((where) => {
+    const rows = added.filter((row) => row.where?.level === where?.level);
+    const missing = suppliedArms(design).filter((arm) => rows.every(({ treatment }) => treatment !== arm));
+    if (missing.length === 0) return [];
+    const whom = where ? `${where.factor} = ${where.level}` : 'all levels';
+    return [
+      `the packs for ${whom} include none of ${missing.join(', ')}: a delivery of some arms alone shows sites who shares one (hint: fill up every arm, to equal stocks)`,
+    ];
+  });
 }
 
 /** For each limit of the study, the arms that will run out of packs before it is reached. */

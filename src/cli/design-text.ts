@@ -1,6 +1,6 @@
 /** Changes of a design in words, by the settings of the studies file that they are about. */
 import type { DesignChange } from '../../events/amendment.ts';
-import { limitTexts, urnText } from '../../projections/describe-design.ts';
+import { limitTexts, urnText, visitsText } from '../../projections/describe-design.ts';
 import type { Design } from '../../projections/design.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
@@ -11,6 +11,7 @@ export function settingOf(change: DesignChange): string {
   switch (change.kind) {
     case 'limits':
     case 'blinding':
+    case 'visits':
       return change.kind;
     case 'id-pattern':
       return 'id_pattern';
@@ -21,6 +22,7 @@ export function settingOf(change: DesignChange): string {
     case 'arm-closed':
     case 'arm-reopened':
     case 'arm-added':
+    case 'arm-stopped':
       return 'treatments';
     case 'ratio':
       return 'ratio';
@@ -53,10 +55,14 @@ export function describeChange(change: DesignChange): string {
       return `${quote(change.treatment)} takes no new participants`;
     case 'arm-reopened':
       return `${quote(change.treatment)} takes participants again, with its counts as they were`;
+    case 'arm-stopped':
+      return `nobody on ${quote(change.treatment)} gets packs any more, until it is reopened`;
     case 'arm-added': {
       const { treatment, ratio } = change;
       return `new arm ${quote(treatment)}${ratio === undefined ? '' : `, with ${counted(ratio, 'slot')}`}`;
     }
+    case 'visits':
+      return visitsText(change.value);
     case 'ratio':
       return change.value.join(':');
     case 'urn':

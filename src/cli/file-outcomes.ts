@@ -1,6 +1,6 @@
 /** How the studies of a file compare with those in the log, in words. Shared by urn studies check and register. */
 import type { StudyConfiguration } from '../../events/study.ts';
-import { protocolText, ratioText } from '../../projections/describe-design.ts';
+import { protocolText, ratioText, visitsText } from '../../projections/describe-design.ts';
 import { type Design, registeredDesign } from '../../projections/design.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
@@ -84,7 +84,7 @@ export function outcomeText(of: FileOutcome): string {
 function registration({ configuration, seedSource, liveByDefault }: FileOutcome): string {
   const { mode, treatments, factors, D, w, alpha, beta, urnSelection, idPattern, targetEnrollment } =
     configuration;
-  const { start, protocol, ratio } = configuration;
+  const { start, protocol, ratio, visits } = configuration;
   const design = registeredDesign(configuration);
   const byDefault =
     ' (the file leaves mode out, so it registers as live; write "mode: test" for a rehearsal)';
@@ -102,6 +102,7 @@ function registration({ configuration, seedSource, liveByDefault }: FileOutcome)
     ...(targetEnrollment === undefined ? [] : [['target', counted(targetEnrollment, 'participant')]]),
     ...limitRows(design),
     ['policies', policiesText(design)],
+    ...(visits ? [['visits', visitsText(visits)]] : []),
     ...(protocol ? [['protocol', protocolText(protocol)]] : []),
   ]);
 }

@@ -49,6 +49,7 @@ interface Options extends LogOptions, DecisionOptions {
   readonly reason: string;
   readonly rename?: readonly string[];
   readonly alias?: boolean;
+  readonly stop?: readonly string[];
   readonly history?: History;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -58,12 +59,15 @@ interface Options extends LogOptions, DecisionOptions {
 const HELP = `
 First write the new design into the studies file: open levels, open arms, factors that are asked for. Every difference from
 the design in force is then recorded as one amendment: levels and arms that are new, closed, open again or (levels only)
-renamed, factors that are left out, ratio, w, alpha, beta, D, limits, policies, blinding, id_pattern, target_enrollment and
-protocol. Everything else stays as it was registered: a file that changes it is refused, naming the lines.
+renamed, factors that are left out, ratio, w, alpha, beta, D, limits, policies, blinding, id_pattern, target_enrollment,
+visits and protocol. Everything else stays as it was registered: a file that changes it is refused, naming the lines.
 
 A level or an arm that is no longer in the file is closed: it takes nobody, and its participants stay. A factor that is no
 longer in the file is retired for good. Without --rename, a level under another name looks like one level closed and another
 added. No participant is drawn again, and nobody's arm changes.
+
+--stop is for an arm that is closed, or that the file no longer has: from here on nobody on it gets packs, until the arm is in
+the file again. Otherwise its participants get packs as before. A visit for which somebody has a pack must stay in the file.
 
 --history says what the urns count from then on:
   keep     everybody they counted before
@@ -104,9 +108,14 @@ export function amendCommand(): Command {
       new Option(
         '--rename <factor:old=new>',
         'a level that has a new name in the file (repeatable)',
-      ).argParser((value: string, earlier: readonly string[] = []) => [...earlier, value]),
+      ).argParser(listed),
     )
     .addOption(new Option('--alias', 'with --rename: requests may still use the old names'))
+    .addOption(
+      new Option('--stop <arm>', 'a closed arm on which nobody gets packs any more (repeatable)').argParser(
+        listed,
+      ),
+    )
     .addOption(
       new Option('--history <history>', 'what the urns count from then on (default: see below)').choices(
         History.options,
@@ -119,14 +128,19 @@ export function amendCommand(): Command {
     .action(amend);
 }
 
+function listed(value: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, value];
+}
+
 async function amend(name: string, options: Options): Promise<void> {
-  const { reason, rename = [], alias = false, history, studies: fileName = DEFAULT_STUDIES_FILE } = options;
+  const { reason, rename = [], alias = false, stop = [], history } = options;
+  const { studies: fileName = DEFAULT_STUDIES_FILE } = options;
   const decision = decisionOf(options);
   const file = await studyInFile(name, fileName);
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
-    const plan = planOf(study, { file, reason, decision, rename, alias, history });
+    const plan = planOf(study, { file, reason, decision, rename, alias, stop, history });
     const { command, problems } = plan;
     const { changes, protocol } = command;
     if (problems.length === 0 && changes.length === 0 && !protocol) return nothingToAmend(study, options);
@@ -275,10 +289,11 @@ function effectOf(command: Amend, after: Design): string {
 
 /** How many participants have a level or an arm that is closed. */
 function stayingText({ runner }: OpenLog, { stream, design }: Study, change: DesignChange): string {
-  if (change.kind !== 'level-closed' && change.kind !== 'arm-closed') return '';
+  const { kind } = change;
+  if (kind !== 'level-closed' && kind !== 'arm-closed' && kind !== 'arm-stopped') return '';
   const { inOrder } = runner.state(participants, stream);
   const has = (one: Participant) => {
-    if (change.kind === 'arm-closed') return one.treatment === change.treatment;
+    if (change.kind !== 'level-closed') return one.treatment === change.treatment;
     const index = design.factors.findIndex(({ name }) => name === change.factor);
     return currentLevels(one)[index] === change.level;
   };

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
 import { type CodeBreak, codeBreaksIn, describeNumbers } from '../../projections/code-breaks.ts';
-import { ratioText } from '../../projections/describe-design.ts';
+import { ratioText, visitsText } from '../../projections/describe-design.ts';
 import { type Design, type Factor, hasRatio, ratioOf, registeredDesign } from '../../projections/design.ts';
 import { voidedByCause } from '../../projections/enrolled.ts';
 import { type HeadCount, headCount } from '../../projections/head-count.ts';
@@ -110,11 +110,20 @@ function asJson(view: View) {
     asOf: lastRevision === undefined ? undefined : { revision: study.revision, at, nextAt, lastRevision },
     ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, imported },
     // As registered, and as it is in force.
-    ...{ configuration, design: study.design },
+    ...{ configuration, design: designShown(study.design) },
     ...brokenCodes(breaks),
     ...(packs && { packs }),
     ...(Object.keys(voided).length > 0 && { voided }),
     ...{ balance: counts, firstCheckpoint, verifierKey },
+  };
+}
+
+/** Nothing of visits and stopped arms in a study without. */
+function designShown({ visits, stoppedTreatments, ...design }: Design) {
+  return {
+    ...design,
+    ...(stoppedTreatments.length > 0 && { stoppedTreatments }),
+    ...(visits.length > 0 && { visits }),
   };
 }
 
@@ -254,7 +263,7 @@ function packsText({ registered, given, replaced, withdrawn }: PackNumbers): str
 }
 
 function designFacts(inForce: Design): string[][] {
-  const { amendment, D, w, alpha, beta, urnSelection, idPattern, protocol } = inForce;
+  const { amendment, D, w, alpha, beta, urnSelection, idPattern, protocol, visits } = inForce;
   return [
     ...(amendment === 0 ? [] : [['amendments', String(amendment)]]),
     ['blinding', blindingText(inForce)],
@@ -264,8 +273,10 @@ function designFacts(inForce: Design): string[][] {
     ...limitRows(inForce),
     ['policies', policiesText(inForce)],
     ...decisionRows({ approvals: [], protocol }),
+    ...(visits.length > 0 ? [['visits', visitsText(visits)]] : []),
     ...inForce.factors.flatMap(renamedFacts),
     ...inForce.closedTreatments.map((name) => ['closed arm', name]),
+    ...inForce.stoppedTreatments.map((name) => ['stopped arm', name]),
     ...inForce.factors.filter(({ isRetired }) => isRetired).map(({ name }) => ['retired factor', name]),
   ];
 }

@@ -38,6 +38,8 @@ export function changesTo(
   const after = urns.reduce(changedDesign, renamed);
   return [
     ...renamings,
+    // Before the arms: the name of a new arm may be that of a visit that is gone.
+    ...visitsChange(design, requested),
     ...urns,
     ...limitsChange(after, requested.limits),
     ...otherChanges(after, requested),
@@ -103,6 +105,12 @@ function closedArms(design: Design, requested: Design): DesignChange[] {
   return openTreatments(design)
     .filter((treatment) => !requested.treatments.includes(treatment))
     .map((treatment) => ({ kind: 'arm-closed', treatment }));
+}
+
+function visitsChange(design: Design, { visits }: Design): DesignChange[] {
+  return canonicalJson(visits) === canonicalJson(design.visits)
+    ? []
+    : [{ kind: 'visits', value: [...visits] }];
 }
 
 function limitsChange(design: Design, requested: Limits | undefined): DesignChange[] {

@@ -102,6 +102,7 @@ export function configurationDifferences(
         String(requested.policies[name]),
       ),
     ),
+    ...differ('visits', listed(design.visits), listed(requested.visits)),
     ...(protocol ? differ('protocol', shown(design.protocol), shown(protocol)) : []),
     ...seedDifferences(registered, file.seed),
   ];
@@ -218,6 +219,11 @@ function differ(
 /** A setting as JSON, with its members in a fixed order. */
 function shown(setting: unknown): string | undefined {
   return setting === undefined ? undefined : canonicalJson(setting);
+}
+
+/** Undefined if there are none. The order matters. */
+function listed(visits: readonly string[]): string | undefined {
+  return visits.length > 0 ? list(visits) : undefined;
 }
 
 /** Names in quotes, because they may contain commas. Equal texts mean equal lists. */

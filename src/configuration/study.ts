@@ -16,6 +16,7 @@ import {
   refuseMissing,
   suggest,
 } from './values.ts';
+import { readVisits } from './visits-setting.ts';
 import { type Entry, isMissing } from './yaml-tree.ts';
 
 const OWN_KEYS = [
@@ -26,6 +27,7 @@ const OWN_KEYS = [
   'treatments',
   'ratio',
   'factors',
+  'visits',
 ] as const;
 export const STUDY_KEYS: readonly string[] = [...URN_KEYS, ...OWN_KEYS, ...LIFE_KEYS];
 
@@ -66,6 +68,7 @@ export function readStudy(entry: Entry, defaults: UrnSettings, refuseInFile: Ref
   const treatments = readTreatments(own('treatments'), refuse);
   // Without treatments, the numbers of a ratio mean nothing, and one problem is enough to report.
   const ratio = treatments.length > 0 ? readRatio(own('ratio'), treatments, refuse) : undefined;
+  const visits = readVisits(own('visits'), treatments, refuse);
   const { settings, levelCounts } = readLifeSettings(entries, factors, refuse);
   const configuration: StudyConfiguration = {
     name: entry.key,
@@ -81,6 +84,7 @@ export function readStudy(entry: Entry, defaults: UrnSettings, refuseInFile: Ref
     ...(targetEnrollment !== undefined && { targetEnrollment }),
     ...settings,
     ...(ratio && { ratio }),
+    ...(visits && { visits }),
   };
   return { configuration, levelCounts, seed, line: entry.line, lines: linesOf(entries, urn) };
 }

@@ -6,15 +6,20 @@ import {
   activeFactors,
   changedDesign,
   type Design,
+  declaredVisit,
   type Factor,
   openLevels,
   openTreatments,
   ratioOf,
 } from '../../projections/design.ts';
+import { presentPacks } from '../../projections/enrolled.ts';
 import { newNameProblem } from '../base/names.ts';
+import { quote } from '../base/text.ts';
 import { approvalProblems, protocolProblems } from '../model/approvals.ts';
 import { linearPatternProblem } from '../model/linear-pattern.ts';
+import type { Model } from '../model/model.ts';
 import type { FieldProblem, StudyOutcome } from '../model/outcomes.ts';
+import { revealsArm, visitProblems } from '../model/visits.ts';
 import type { Amend } from './commands.ts';
 import { ratioProblem, tooManySlots } from './ratio.ts';
 
@@ -43,7 +48,7 @@ export function defaultHistory(changes: readonly DesignChange[]): History | unde
 
 /** Whether the change replaces urns, or alters their contents. */
 function touchesUrns({ kind }: DesignChange): boolean {
-  return /^(?:level|arm|factor)-|^urn$|^ratio$/.test(kind);
+  return /^(?:level|factor)-|^arm-(?!stopped$)|^urn$|^ratio$/.test(kind);
 }
 
 /** Somebody else amended the study since the changes were written. */
@@ -55,16 +60,30 @@ export function staleAmendment(
   return { type: 'stale', why: `the next amendment is number ${last + 1}`, field: 'amendment' };
 }
 
-/** Why the amendment is not possible; undefined if it is. */
+/** The visits, as recorded, for which somebody has a pack. */
+type Used = () => ReadonlySet<string>;
+const NONE: Used = () => new Set();
+
+export function usedVisits({ participants }: Pick<Model, 'participants'>): ReadonlySet<string> {
+  const used = new Set<string>();
+  for (const participant of participants.all())
+    for (const { visit } of presentPacks(participant)) used.add(visit);
+  return used;
+}
+
+/**
+ * Why the amendment is not possible; undefined if it is.
+ * @param used called only if visits change
+ */
 export function amendmentProblem(
   before: Design,
   { approvals, changes, history, protocol }: Amendment,
-  askedAt?: string,
+  { askedAt, used = NONE }: { readonly askedAt?: string | undefined; readonly used?: Used } = {},
 ): StudyOutcome | undefined {
   const problems = [
     ...approvalProblems(approvals, askedAt, before.mode, 'a live study can be amended only with an approval'),
     ...protocolProblems(protocol),
-    ...changesProblems(before, changes),
+    ...changesProblems(before, changes, used),
     ...historyProblems(changes, history),
   ];
   if (changes.length === 0 && !protocol)
@@ -82,11 +101,11 @@ function historyProblems(changes: readonly DesignChange[], history: History | un
 }
 
 /** Each change is judged by the design that the previous changes make, and the final design as a whole. */
-function changesProblems(before: Design, changes: readonly DesignChange[]): FieldProblem[] {
+function changesProblems(before: Design, changes: readonly DesignChange[], used: Used): FieldProblem[] {
   const problems: FieldProblem[] = [];
   let design = before;
   for (const [i, change] of changes.entries()) {
-    const problem = changeProblem(design, change);
+    const problem = changeProblem(design, change, used);
     if (problem) problems.push({ ...problem, field: `changes[${i}].${problem.field}` });
     else design = changedDesign(design, change);
   }
@@ -116,7 +135,7 @@ function resultProblems(design: Design, changes: readonly DesignChange[]): Field
   return problems;
 }
 
-function changeProblem(design: Design, change: DesignChange): FieldProblem | undefined {
+function changeProblem(design: Design, change: DesignChange, used: Used): FieldProblem | undefined {
   if (isLevelChange(change)) {
     const factor = activeFactor(design, change.factor);
     return 'why' in factor ? factor : levelProblem(factor, change);
@@ -129,7 +148,13 @@ function changeProblem(design: Design, change: DesignChange): FieldProblem | und
     case 'arm-closed':
     case 'arm-reopened':
     case 'arm-added':
+    case 'arm-stopped':
       return armProblem(design, change);
+    case 'visits': {
+      const problem = visitsProblem(design, change.value, used);
+      if (problem) return problem;
+      break;
+    }
     case 'urn':
       return urnProblem(design, change);
     case 'ratio': {
@@ -157,8 +182,8 @@ function activeFactor({ factors }: Design, name: string): Factor | FieldProblem 
 }
 
 function armProblem(
-  { treatments, closedTreatments, slots }: Design,
-  change: Of<'arm-closed' | 'arm-reopened' | 'arm-added'>,
+  { treatments, closedTreatments, stoppedTreatments, slots, visits }: Design,
+  change: Of<'arm-closed' | 'arm-reopened' | 'arm-added' | 'arm-stopped'>,
 ): FieldProblem | undefined {
   const { treatment } = change;
   const isClosed = closedTreatments.includes(treatment);
@@ -166,13 +191,36 @@ function armProblem(
   if (change.kind === 'arm-added') {
     if (isClosed) return { field, why: 'a closed arm has this name (hint: reopen it)' };
     if (treatments.includes(treatment)) return { field, why: 'an arm has this name' };
+    const visit = visits.find((one) => revealsArm(one, [treatment]));
+    if (visit !== undefined) return { field, why: `the visit ${quote(visit)} is, or contains, this name` };
     const { ratio = 1 } = change;
     const why = tooManySlots(slots.length + ratio);
     return why === undefined ? undefined : { field: 'ratio', why };
   }
   if (!treatments.includes(treatment)) return { field, why: 'the study has no such treatment' };
   if (change.kind === 'arm-closed') return isClosed ? { field, why: 'it is closed already' } : undefined;
-  return isClosed ? undefined : { field, why: 'it is not closed' };
+  if (!isClosed) return { field, why: 'it is not closed' };
+  return change.kind === 'arm-stopped' && stoppedTreatments.includes(treatment)
+    ? { field, why: 'it is stopped already' }
+    : undefined;
+}
+
+/** A visit for which somebody has a pack stays, and is written as it is recorded. */
+function visitsProblem(before: Design, visits: readonly string[], used: Used): FieldProblem | undefined {
+  const [wrong] = visitProblems(visits, before.treatments);
+  if (wrong)
+    return { field: `value[${wrong.index}]`, why: `${quote(visits[wrong.index] ?? '')} ${wrong.why}` };
+  const all = [...used()];
+  const otherwise = all.filter((visit) => ![visit, undefined].includes(declaredVisit({ visits }, visit)));
+  const gone = all.filter(
+    (visit) => declaredVisit({ visits }, visit) === undefined && declaredVisit(before, visit),
+  );
+  const has = (which: readonly string[]) => `somebody has a pack for ${which.map(quote).join(', ')}`;
+  const problems = [
+    ...(gone.length > 0 ? [`${has(gone)}: a visit with packs stays`] : []),
+    ...(otherwise.length > 0 ? [`${has(otherwise)}: it must be written like that`] : []),
+  ];
+  return problems.length > 0 ? { field: 'value', why: problems.join('; ') } : undefined;
 }
 
 /** Members that do not change must be left out, so that each change has a single form. */
@@ -224,9 +272,11 @@ function nameTaken(
 
 function isSame(
   design: Design,
-  change: Of<'ratio' | 'limits' | 'id-pattern' | 'target' | 'blinding' | 'policy'>,
+  change: Of<'ratio' | 'visits' | 'limits' | 'id-pattern' | 'target' | 'blinding' | 'policy'>,
 ): boolean {
   switch (change.kind) {
+    case 'visits':
+      return canonicalJson(design.visits) === canonicalJson(change.value);
     case 'ratio':
       return ratioOf(design).join() === change.value.join();
     case 'limits':

@@ -16,7 +16,7 @@ import { Pcg64 } from '../random/pcg64.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import { allocate } from '../urn/allocate.ts';
 import type { Decider, Decision } from '../write/decider.ts';
-import { amendmentOf, amendmentProblem, staleAmendment } from './amendments.ts';
+import { amendmentOf, amendmentProblem, staleAmendment, usedVisits } from './amendments.ts';
 import { decideBreak } from './break-pack-code.ts';
 import type { Amend, Force, Randomize, Recover, Register, RegisterPacks, StudyCommand } from './commands.ts';
 import { decideImport } from './decide-import.ts';
@@ -68,7 +68,7 @@ function amend(model: Model, command: Amend): StudyDecision {
     repeated(model, command, () => digestOf(type, data)) ??
     stateProblem(model, type) ??
     staleAmendment(model.design, data) ??
-    amendmentProblem(model.design, data, command.askedAt);
+    amendmentProblem(model.design, data, { askedAt: command.askedAt, used: () => usedVisits(model) });
   if (problem) return { outcome: problem };
   return { fact: { type, data, sections: requestSection(command) }, outcome: { type: 'amended' } };
 }

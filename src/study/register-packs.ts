@@ -1,10 +1,10 @@
 /** Registers lists of packs, whose treatments are sealed. Pure, like decide.ts. */
 import type { StudyFact } from '../../events/catalogue.ts';
-import { openTreatments } from '../../projections/design.ts';
 import { stateProblem } from '../acts/acts.ts';
 import type { Model } from '../model/model.ts';
 import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 import { listProblem } from '../model/packs.ts';
+import { revealsArm } from '../model/visits.ts';
 import type { Decision } from '../write/decider.ts';
 import type { RegisterPacks } from './commands.ts';
 
@@ -18,10 +18,12 @@ export function registerPacks(
   state: Model,
   { list, where, key, entries }: RegisterPacks,
 ): RegistrationDecision {
+  const { closedTreatments } = state.design;
+  const hasClosedArm = entries.some(({ treatment }) => closedTreatments.includes(treatment));
   const fact: Registration = {
     type: 'CodesRegistered',
     data: { count: entries.length, list, ...(where && { where }) },
-    sections: { codes: { key, entries: [...entries] } },
+    sections: { codes: { key, entries: [...entries], ...(hasClosedArm && { closedArms: true as const }) } },
   };
   const problem =
     stateProblem(state, fact.type) ?? listProblem(state, fact.data) ?? entriesProblem(state, entries);
@@ -34,28 +36,19 @@ function entriesProblem(
 ): StudyOutcome | undefined {
   if (Buffer.byteLength(JSON.stringify(entries)) > MAX_BYTES)
     return impossible('count', `a list takes at most ${MAX_BYTES} bytes`);
-  const open = openTreatments(design);
+  const { treatments, stoppedTreatments } = design;
   const own = new Set<string>();
   for (const { code, treatment } of entries) {
-    if (!open.includes(treatment))
-      return impossible('entries', `${code}: ${treatment} is no open arm of the study`);
+    if (!treatments.includes(treatment))
+      return impossible('entries', `${code}: ${treatment} is no arm of the study`);
+    // Those on a closed arm may get more packs, until it is stopped.
+    if (stoppedTreatments.includes(treatment))
+      return impossible('entries', `${code}: the arm ${treatment} is stopped`);
     if (own.has(code) || packs.get(code))
       return impossible('entries', `the code ${code} is registered already`);
-    if (revealsArm(code, design.treatments))
+    if (revealsArm(code, treatments))
       return impossible('entries', `the code ${code} is, or contains, the name of an arm`);
     own.add(code);
   }
   return undefined;
-}
-
-/** Short names occur in codes by chance. */
-const MIN_LENGTH = 4;
-
-/** Whether the code is the name of an arm, or contains one that is not short. */
-export function revealsArm(code: string, treatments: readonly string[]): boolean {
-  const folded = code.toLowerCase();
-  return treatments.some((treatment) => {
-    const name = treatment.toLowerCase();
-    return folded === name || (name.length >= MIN_LENGTH && folded.includes(name));
-  });
 }

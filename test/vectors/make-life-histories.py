@@ -4026,7 +4026,7 @@ def packs_and_arms():
     h.replace_pack(with_pack['B'], by='nurse')
     h.amend(arm_closed('A'))
     h.instead('packs of an arm that is closed', lambda it: it.register_codes({'A': ['W1'], 'B': ['W2']}),
-              found=['full'], field='codes.entries')
+              found=['full'], field='codes.closedArms')
     h.replace_pack(with_pack['A'], by='nurse')
     h.enrol('nurse', *ids(13, 14))
     h.withdraw(*(pack['code'] for pack in h.free_packs('A', [0, 0])), reason='the arm is closed')

@@ -1,7 +1,7 @@
 /** POST /amendments: changes the design of a study from here on. */
 import { z } from 'zod';
 import { type DesignChange, History, MAX_WEIGHT } from '../../../events/amendment.ts';
-import { ImbalanceMeasure } from '../../../events/study.ts';
+import { ImbalanceMeasure, MAX_VISITS, Visit } from '../../../events/study.ts';
 import { amendedDesign } from '../../../projections/design.ts';
 import { mayOf } from '../../acts/acts.ts';
 import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../../model/members.ts';
@@ -59,6 +59,12 @@ const Change = z.discriminatedUnion('kind', [
     ratio: z.int().min(2).max(20).optional().meta({ description: 'How many slots it has; absent: one' }),
   }),
   z.strictObject({
+    kind: z.literal('arm-stopped'),
+    treatment: z.string().meta({
+      description: 'A closed arm: nobody on it gets packs any more, until it is reopened',
+    }),
+  }),
+  z.strictObject({
     kind: z.literal('urn'),
     w: z.int().min(1).max(MAX_WEIGHT).optional(),
     alpha: z.int().nonnegative().max(MAX_WEIGHT).optional(),
@@ -78,6 +84,12 @@ const Change = z.discriminatedUnion('kind', [
   }),
   z.strictObject({ kind: z.literal('id-pattern'), value: z.string().min(1).optional() }),
   z.strictObject({ kind: z.literal('target'), value: z.int().nonnegative().optional() }),
+  z.strictObject({
+    kind: z.literal('visits'),
+    value: z.array(Visit).max(MAX_VISITS).meta({
+      description: 'All visits at which participants get further packs from here on, in order; empty: none',
+    }),
+  }),
   z.strictObject({ kind: z.literal('blinding'), value: z.enum(['open', 'blinded']) }),
   z.discriminatedUnion('name', [
     policy('stop_at_limit', z.boolean()),

@@ -30,6 +30,9 @@ const Limit = z.strictObject({
 export const DesignResult = z.strictObject({
   treatments: z.array(z.string()),
   closed_treatments: z.array(z.string()).meta({ description: 'They take no new participants' }),
+  stopped_treatments: z.array(z.string()).optional().meta({
+    description: 'Those of the closed ones on which nobody gets packs any more; absent: none',
+  }),
   ratio: z.array(z.int()).optional().meta({
     description: 'How many slots each of `treatments` has in an urn; absent: one each',
   }),
@@ -64,6 +67,9 @@ export const DesignResult = z.strictObject({
     forced_counts: z.enum(['counted', 'not-counted']),
   }),
   protocol: ProtocolResult.optional(),
+  visits: z.array(z.string()).optional().meta({
+    description: 'The visits at which participants get further packs; absent: none',
+  }),
 });
 export type DesignResult = z.infer<typeof DesignResult>;
 type FactorShown = DesignResult['factors'][number];
@@ -204,11 +210,12 @@ function factorShown({ name, levels, closed, earlierNames, isRetired }: Factor):
 }
 
 export function designShown(inForce: Design): DesignResult {
-  const { treatments, closedTreatments, epoch } = inForce;
+  const { treatments, closedTreatments, stoppedTreatments, epoch, visits } = inForce;
   const { amendment, D, w, alpha, beta, idPattern, target, blinding, protocol } = inForce;
   const { stopAtLimit, levelCounts, voidCounts, forcedCounts } = inForce.policies;
   return {
     ...{ treatments: [...treatments], closed_treatments: [...closedTreatments], epoch },
+    ...(stoppedTreatments.length > 0 && { stopped_treatments: [...stoppedTreatments] }),
     ...(hasRatio(inForce) && { ratio: ratioOf(inForce) }),
     ...{ amendment, D, w, alpha, beta, blinding },
     factors: inForce.factors.map(factorShown),
@@ -221,5 +228,6 @@ export function designShown(inForce: Design): DesignResult {
       forced_counts: forcedCounts,
     },
     ...(protocol && { protocol }),
+    ...(visits.length > 0 && { visits: [...visits] }),
   };
 }

@@ -4,6 +4,7 @@ import type { PartialEvent } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { defaultLevelCounts } from '../../../projections/design.ts';
 import { isDay } from '../../base/day.ts';
+import { visitProblems } from '../../model/visits.ts';
 import { limitsProblem } from '../../study/amendments.ts';
 import { isEqualAllocation, ratioProblem } from '../../study/ratio.ts';
 import type { Mismatch } from '../report.ts';
@@ -65,7 +66,11 @@ function configurationMismatch(configuration: StudyConfiguration): Mismatch | un
       return mismatch(field, 'names that differ', names, 'a name occurs twice');
   if (protocol?.date !== undefined && !isDay(protocol.date))
     return mismatch(`${where}.protocol.date`, 'a day of the calendar', protocol.date, 'there is no such day');
-  return policiesMismatch(configuration, where) ?? limitsMismatch(configuration, where);
+  return (
+    policiesMismatch(configuration, where) ??
+    limitsMismatch(configuration, where) ??
+    visitsMismatch(configuration, where)
+  );
 }
 
 /** A default is left out, so that one configuration has one form. */
@@ -87,4 +92,14 @@ function limitsMismatch(configuration: StudyConfiguration, where: string): Misma
   const { limits } = configuration;
   const problem = limits && limitsProblem(configuration, limits, 'limits');
   return problem && mismatch(`${where}.${problem.field}`, 'what a registration has', limits, problem.why);
+}
+
+function visitsMismatch(
+  { visits = [], treatments }: StudyConfiguration,
+  where: string,
+): Mismatch | undefined {
+  const [problem] = visitProblems(visits, treatments);
+  if (!problem) return undefined;
+  const { index, why } = problem;
+  return mismatch(`${where}.visits[${index}]`, 'another name', visits[index], `it ${why}`);
 }

@@ -18,13 +18,15 @@ export const AMENDMENTS = [
   'reopen-level',
   'close-arm',
   'reopen-arm',
+  'stop-arm',
   'limits',
+  'visits',
 ] as const;
 export type AmendmentName = (typeof AMENDMENTS)[number];
 
 /** Whether there is anything in the design that it could change. */
 export function isPossible(name: AmendmentName, { design }: StudyDesign): boolean {
-  const { treatments, closed_treatments, factors } = design;
+  const { treatments, closed_treatments, stopped_treatments = [], factors } = design;
   const levels = factors.flatMap((factor) => (factor.retired ? [] : factor.levels));
   switch (name) {
     case 'reopen-level':
@@ -34,6 +36,8 @@ export function isPossible(name: AmendmentName, { design }: StudyDesign): boolea
       return treatments.length - closed_treatments.length > 2;
     case 'reopen-arm':
       return closed_treatments.length > 0;
+    case 'stop-arm':
+      return closed_treatments.length > stopped_treatments.length;
     default:
       return true;
   }
@@ -85,7 +89,7 @@ export function AmendForm({ study, name, isLive, inForce }: AmendProps) {
 
 function OwnFields({ name, inForce }: Pick<AmendProps, 'name' | 'inForce'>) {
   const { t } = useTranslation();
-  const { treatments, closed_treatments, factors } = inForce.design;
+  const { factors, visits = [] } = inForce.design;
   const present = factors.filter(({ retired }) => !retired);
   switch (name) {
     case 'add-level':
@@ -117,18 +121,34 @@ function OwnFields({ name, inForce }: Pick<AmendProps, 'name' | 'inForce'>) {
       );
     case 'close-arm':
     case 'reopen-arm':
+    case 'stop-arm':
       return (
         <Selection
           name="which"
           label={t('manage.whichArm')}
-          options={treatments
-            .filter((arm) => closed_treatments.includes(arm) === (name === 'reopen-arm'))
-            .map((arm) => [arm, arm])}
+          options={armsFor(name, inForce).map((arm) => [arm, arm])}
+        />
+      );
+    case 'visits':
+      return (
+        <TextLine
+          name="visits"
+          label={t('manage.visits')}
+          hint={t('manage.visitsHint')}
+          defaultValue={visits.join('\n')}
+          isLong
+          isOptional
         />
       );
     case 'limits':
       return <LimitFields inForce={inForce} />;
   }
+}
+
+function armsFor(name: AmendmentName, { design }: StudyDesign): string[] {
+  const { treatments, closed_treatments: closed, stopped_treatments: stopped = [] } = design;
+  if (name === 'close-arm') return treatments.filter((arm) => !closed.includes(arm));
+  return treatments.filter((arm) => closed.includes(arm) && !(name === 'stop-arm' && stopped.includes(arm)));
 }
 
 function LimitFields({ inForce: { limits, design } }: { inForce: StudyDesign }) {
@@ -187,9 +207,18 @@ function changesOf(name: AmendmentName, filled: Filled, inForce: StudyDesign): C
       return [{ kind: 'arm-closed', treatment: which ?? '' }];
     case 'reopen-arm':
       return [{ kind: 'arm-reopened', treatment: which ?? '' }];
+    case 'stop-arm':
+      return [{ kind: 'arm-stopped', treatment: which ?? '' }];
+    case 'visits':
+      return [{ kind: 'visits', value: linesIn(filled('visits')) }];
     case 'limits':
       return limitChanges(filled, inForce);
   }
+}
+
+function linesIn(text = ''): string[] {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '');
 }
 
 /** Only what differs from what is in force. */
@@ -253,6 +282,16 @@ function useChangeText(study: string, { filled: all }: StudyDesign) {
         return <p key={change.kind}>{t('manage.effect.armClosed', { arm: change.treatment })}</p>;
       case 'arm-reopened':
         return <p key={change.kind}>{t('manage.effect.armReopened', { arm: change.treatment })}</p>;
+      case 'arm-stopped':
+        return <p key={change.kind}>{t('manage.effect.armStopped', { arm: change.treatment })}</p>;
+      case 'visits':
+        return (
+          <p key={change.kind}>
+            {change.value.length > 0
+              ? t('manage.effect.visits', { visits: change.value.join(', ') })
+              : t('manage.effect.noVisits')}
+          </p>
+        );
       case 'limits': {
         const { total, levels = [] } = change.value ?? {};
         return (

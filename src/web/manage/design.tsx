@@ -11,6 +11,7 @@ import styles from './manage.module.css';
 export function Design({ study, inForce }: { study: string; inForce: StudyDesign }) {
   const { t } = useTranslation();
   const { limits, design, enrolled = 0, voided = 0, filled } = inForce;
+  const { closed_treatments, stopped_treatments = [], visits = [] } = design;
   const total = limits.find(({ factor }) => factor === undefined);
   return (
     <>
@@ -26,9 +27,10 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
         <dt>{t('manage.treatments')}</dt>
         <dd className={styles['arms']}>
           {design.treatments.map((arm) => (
-            <Chip key={arm} tone={design.closed_treatments.includes(arm) ? 'warn' : undefined}>
+            <Chip key={arm} tone={closed_treatments.includes(arm) ? 'warn' : undefined}>
               {arm}
-              {design.closed_treatments.includes(arm) && ` · ${t('manage.closedLevel')}`}
+              {closed_treatments.includes(arm) &&
+                ` · ${t(stopped_treatments.includes(arm) ? 'manage.stopped' : 'manage.closedLevel')}`}
             </Chip>
           ))}
         </dd>
@@ -48,6 +50,12 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
               {filled !== undefined && `${filled} / `}
               {design.target}
             </dd>
+          </>
+        )}
+        {visits.length > 0 && (
+          <>
+            <dt>{t('manage.visitsShown')}</dt>
+            <dd>{visits.join(', ')}</dd>
           </>
         )}
       </dl>

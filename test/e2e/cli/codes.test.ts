@@ -265,7 +265,7 @@ describe('a file of packs that cannot be registered', () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(why) });
   });
 
-  it('is one with packs of a closed arm, or for levels of a retired factor', async () => {
+  it('is one with packs of a stopped arm, or for levels of a retired factor', async () => {
     const own = await begun({ treatments: [...STUDY.treatments, 'Placebo'] });
     const log = await openLog({ data: own }, OPERATOR);
     await log.rebuild();
@@ -277,6 +277,7 @@ describe('a file of packs that cannot be registered', () => {
           { kind: 'level-renamed', factor: 'site', level: 'South', to: 'Coast' },
           { kind: 'factor-retired', factor: 'age' },
           { kind: 'arm-closed', treatment: 'Placebo' },
+          { kind: 'arm-stopped', treatment: 'Placebo' },
         ],
         approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }],
       },
@@ -291,7 +292,42 @@ describe('a file of packs that cannot be registered', () => {
     expect((await add(withRows(['Q1,Control,South'], 'code,treatment,site'))).stderr).toContain(
       'line 2: site has no level "South": it is called "Coast" now',
     );
-    expect((await add(withRows(['Q1,Placebo']))).stderr).toContain('line 2: the arm "Placebo" is closed');
+    expect((await add(withRows(['Q1,Placebo']))).stderr).toContain('line 2: the arm "Placebo" is stopped');
+  });
+});
+
+describe('a file with packs of a closed arm', () => {
+  it('is registered, and says under seal that some are of a closed arm', async () => {
+    const own = await begun({ treatments: [...STUDY.treatments, 'Placebo'] });
+    const file = join(own, 'studies.yaml');
+    const amend = async (...args: string[]) => {
+      const approved = ['--reason', 'futile', '--approved-by', 'Dr. A. Ruiz, sponsor, 2026-03-01'];
+      await commandOk(['studies', 'amend', 'Sleep', '--data', own, '--studies', file, ...approved, ...args]);
+    };
+    writeFileSync(
+      file,
+      `Sleep: {treatments: [${STUDY.treatments.join(', ')}], visits: [V2], factors: {sex: [Male, Female], site: [North, South], age: [old]}}`,
+    );
+    await amend();
+    const { add } = commandsOn(own);
+    const { code, stderr } = await add(withRows(['Q1,Control', 'Q2,Placebo', 'Q3,Melatonin']));
+    expect(code).toBe(0);
+    expect(stderr).not.toContain('warning');
+    const partial = await add(withRows(['R1,Melatonin,North', 'R2,Control,South'], 'code,treatment,site'));
+    expect(partial.code).toBe(0);
+    expect(partial.stderr).toContain('warning: the packs for site = North include none of Control, Placebo:');
+    expect(partial.stderr).toContain(
+      'warning: the packs for site = South include none of Melatonin, Placebo:',
+    );
+    await amend('--stop', 'Placebo');
+    expect((await add(withRows(['S1,Melatonin', 'S2,Control']))).stderr).not.toContain('warning');
+    expect(sealedOf(own, 'CodesRegistered').map(({ sections }) => sections.codes.closedArms)).toEqual([
+      true,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect((await command(['verify', '--data', own])).stdout).toContain('no fault was found');
   });
 });
 

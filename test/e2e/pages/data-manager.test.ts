@@ -17,7 +17,7 @@ import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 /** One for each test. */
-const NAMES = ['ABC-2', 'ABC-3', 'ABC-4', 'ABC-5', 'ABC-6', 'ABC-7'];
+const NAMES = ['ABC-2', 'ABC-3', 'ABC-4', 'ABC-5', 'ABC-6', 'ABC-7', 'ABC-8'];
 const STUDIES = NAMES.map(
   (name) => `
 ${name}:
@@ -252,6 +252,42 @@ describeInBrowser('a data manager', () => {
       .getByText(/Nothing was recorded/)
       .waitFor();
     expect((await design()).design).toMatchObject({ amendment: 2, target: 60 });
+    expect(complaints).toEqual([]);
+  });
+
+  it('stops a treatment that is closed, and says at which visits packs are given out', async () => {
+    const before = await postJson(service.url, '/amendments', keys.manager, {
+      ...{ study, amendment: 1, reason: 'a third arm, for a moment' },
+      changes: [
+        { kind: 'arm-added', treatment: 'Third' },
+        { kind: 'arm-closed', treatment: 'Third' },
+      ],
+      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }],
+    });
+    expect(before.status).toBe(200);
+    const { page, complaints } = await open(keys.manager, address('manage'));
+    await page.getByText('Third · closed').waitFor();
+    await page.getByRole('link', { name: 'Stop a closed treatment' }).click();
+    await page.getByLabel('Which treatment?').selectOption('Third');
+    await page.getByLabel('Reason').fill('unsafe');
+    await approve(page);
+    expect(await confirm(page, 'Amend the study')).toContain('Nobody on Third gets a pack any more');
+    await page.getByRole('link', { name: 'Back to' }).click();
+    await page.getByText('Third · stopped').waitFor();
+    expect(await page.getByRole('link', { name: 'Stop a closed treatment' }).count()).toBe(0);
+
+    await page.getByRole('link', { name: 'Change visits' }).click();
+    await page.getByLabel('Visits at which participants get another pack').fill(' V2\n\nWeek 12 ');
+    await page.getByLabel('Reason').fill('treatment goes on');
+    await approve(page);
+    expect(await confirm(page, 'Amend the study')).toContain('further packs at V2, Week 12.');
+    await page.getByRole('link', { name: 'Back to' }).click();
+    await page.getByText('V2, Week 12', { exact: true }).waitFor();
+    await picture(page, 'manage-visits');
+    await expectAccessible(page);
+    expect((await design()).design).toMatchObject({
+      ...{ amendment: 3, visits: ['V2', 'Week 12'], stopped_treatments: ['Third'] },
+    });
     expect(complaints).toEqual([]);
   });
 
