@@ -8,6 +8,7 @@ import type { LevelLimit, Scope } from '../../events/access.ts';
 import type { EventDefinition, FactOf } from '../../events/define.ts';
 import type { Design } from '../../projections/design.ts';
 import type { Enrolled } from '../../projections/enrolled.ts';
+import type { Repeatable } from '../model/asking.ts';
 import type { Stakes } from '../model/key-limits.ts';
 import { ParticipantId } from '../model/members.ts';
 import type { Model } from '../model/model.ts';
@@ -33,10 +34,7 @@ export interface May {
 }
 
 /** Who asks. */
-export interface By {
-  /** Different users can use the same idempotency key without a clash. */
-  readonly user: string;
-  readonly idempotencyKey?: string | undefined;
+export interface By extends Repeatable {
   /** The limits of the key. A participant outside them does not exist for it. */
   readonly where?: readonly LevelLimit[] | undefined;
   /** Whether they may know which treatment each pack holds. */
@@ -61,19 +59,16 @@ export interface ParticipantContext<A> extends StudyContext<A> {
   readonly participant: Participant;
 }
 
-/** Why a request does not fit the design in force: every problem of its form, or what is impossible. */
-export type Misfit = { readonly problems: readonly string[]; readonly type?: never } | StudyOutcome;
-
-/** Members that are worked out from sealed data. */
+/** Members that are worked out from data that may be sealed. */
 export interface Choice<C, D> {
   readonly members: readonly (keyof D & string)[];
   /** Whether there is too little to choose from. All that a dry run looks at. */
   lacks(context: C): boolean;
   /** Undefined if there is nothing. */
   choose(context: C): Partial<D> | undefined;
-  readonly none: StudyOutcome;
+  none(context: C): StudyOutcome;
   /** What is wrong with the members of a record, as far as the clear part shows. */
-  problem(model: Model, chosen: D): StudyOutcome | undefined;
+  problem(context: C, chosen: D): StudyOutcome | undefined;
 }
 
 /** What all acts say. @typeParam C what their functions see */
@@ -81,14 +76,12 @@ interface Common<E extends EventDefinition, A extends Form, C> {
   readonly writes: E;
   readonly may: May;
   readonly asks: A;
-  /** Why members do not go together: the member, and the end of a sentence. */
-  together?(asked: AskedIn<A>): { readonly member: keyof A & string; readonly why: string } | undefined;
   /** The request in the words in which it is recorded. Doing it twice changes nothing. */
   resolve?(asked: AskedIn<A>, model: Model): AskedIn<A>;
   /** The members with levels, by the places of the levels, which no renaming changes. */
   byPlace?(asked: AskedIn<A>, design: Pick<Design, 'factors'>): object;
-  /** What the design alone refuses, before everything but a repetition. */
-  fits?(asked: AskedIn<A>, model: Model): Misfit | undefined;
+  /** What the request and the design alone show to be wrong, before everything but a repetition. */
+  fits?(asked: AskedIn<A>, model: Model): StudyOutcome | undefined;
   /** Whether `fits` checks what nothing checks again, so that an amendment in between must stop the act. */
   readonly isJudgedOnce?: boolean;
   /** Members that the act works out from what is in the clear. */
@@ -99,6 +92,7 @@ interface Common<E extends EventDefinition, A extends Form, C> {
   done?(context: C): StudyOutcome | undefined;
   /** Why it is not possible. */
   problem?(context: C): StudyOutcome | undefined;
+  readonly chooses?: Choice<C, FactOf<E>['data']>;
 }
 
 /** What a fold needs of an event, or of the fact that will be one. */
@@ -119,7 +113,6 @@ export interface ParticipantAct<E extends EventDefinition, A extends Form>
   readonly isConfirmedWithin?: boolean;
   /** Default: before. */
   limits?(asked: AskedIn<A>): Stakes;
-  readonly chooses?: Choice<ParticipantContext<AskedIn<A>>, FactOf<E>['data']>;
   /** The participant afterwards. Pure: all else that changes follows from before and after. Default: the same. */
   apply?<P extends Enrolled>(participant: P, event: Happening<E>, design: Pick<Design, 'factors'>): P;
 }
@@ -129,28 +122,30 @@ export interface StudyAct<E extends EventDefinition, A extends Form>
   readonly about: 'study';
   /** The members of the study that it changes. Default: none. */
   apply?(model: Model, event: Happening<E>): Partial<Model>;
-  /** Why it is not possible, as only sealed data shows. */
-  sealedProblem?(context: StudyContext<AskedIn<A>>): StudyOutcome | undefined;
 }
 
 /** @throws Error when the program starts, if the record has no place for a member */
 export function participantAct<E extends EventDefinition, A extends Form>(
   act: Omit<ParticipantAct<E, A>, 'about'>,
 ): ParticipantAct<E, A> {
-  checkMembers(act, [...Object.keys(act.asks), ...(act.brings ?? []), ...(act.chooses?.members ?? [])]);
-  return { ...act, about: 'participant' };
+  return { ...placed(act), about: 'participant' };
 }
 
 /** @throws Error likewise */
 export function studyAct<E extends EventDefinition, A extends Form>(
   act: Omit<StudyAct<E, A>, 'about'>,
 ): StudyAct<E, A> {
-  checkMembers(act, [...Object.keys(act.asks), ...(act.brings ?? [])]);
-  return { ...act, about: 'study' };
+  return { ...placed(act), about: 'study' };
 }
 
-function checkMembers({ writes }: { readonly writes: EventDefinition }, members: readonly string[]): void {
-  const places = placesOf(writes);
-  for (const member of members)
-    if (!places.has(member)) throw new Error(`${writes.type} has no member ${member}`);
+interface Named extends Pick<Common<EventDefinition, Form, never>, 'writes' | 'asks'> {
+  readonly brings?: readonly string[];
+  readonly chooses?: { readonly members: readonly string[] };
+}
+
+function placed<T extends Named>(act: T): T {
+  const { writes, asks, brings = [], chooses } = act;
+  for (const member of [...Object.keys(asks), ...brings, ...(chooses?.members ?? [])])
+    if (!placesOf(writes).has(member)) throw new Error(`${writes.type} has no member ${member}`);
+  return act;
 }

@@ -63,7 +63,7 @@ export function digestIn(act: Act, event: PartialEvent, model: Pick<Model, 'desi
 
 /** The members that the act chose. */
 export function chosenIn(act: Act, members: Members): Members {
-  return those((act.about === 'participant' && act.chooses?.members) || [], members);
+  return those(act.chooses?.members ?? [], members);
 }
 
 function those(names: readonly string[], members: Members): Members {

@@ -3,16 +3,10 @@ import { IdCause, ParticipantIdCorrected } from '../../events/corrections.ts';
 import { corrected, currentId } from '../../projections/enrolled.ts';
 import { patternProblem } from '../model/id-pattern.ts';
 import type { Model } from '../model/model.ts';
-import { alreadySo, impossible, type StudyOutcome } from '../model/outcomes.ts';
+import { alreadySo, impossible, type StudyOutcome, unfit } from '../model/outcomes.ts';
 import { newIdProblem, problemsOfId } from '../model/participant-id.ts';
 import { SETTLED } from '../model/status.ts';
-import {
-  type AskedIn,
-  aboutParticipant,
-  type Misfit,
-  type ParticipantContext,
-  participantAct,
-} from './act.ts';
+import { type AskedIn, aboutParticipant, type ParticipantContext, participantAct } from './act.ts';
 
 const NewId = z
   .string()
@@ -43,9 +37,9 @@ export const correctId = participantAct({
   apply: (participant, { data }) => corrected(participant, { id: data.to }),
 });
 
-function idMisfit(to: string, model: Model): Misfit | undefined {
+function idMisfit(to: string, model: Model): StudyOutcome | undefined {
   const ofNewId = model.participants.find(to) ? undefined : newIdProblem(to);
-  if (ofNewId !== undefined) return { problems: [`to: ${ofNewId}`] };
+  if (ofNewId !== undefined) return unfit([{ field: 'to', why: ofNewId }]);
   const problem = patternProblem(to, model.design);
   return problem === undefined ? undefined : impossible('to', problem);
 }

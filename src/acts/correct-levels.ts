@@ -4,16 +4,10 @@ import { askedLevel, type Design } from '../../projections/design.ts';
 import { asEnrolled, corrected, currentLevels } from '../../projections/enrolled.ts';
 import { noSuchLevel } from '../model/levels.ts';
 import { Note } from '../model/members.ts';
-import { impossible, type StudyOutcome, stale } from '../model/outcomes.ts';
+import { type FieldProblem, impossible, type StudyOutcome, stale, unfit } from '../model/outcomes.ts';
 import { placeOf } from '../model/requests.ts';
 import { SETTLED } from '../model/status.ts';
-import {
-  type AskedIn,
-  aboutParticipant,
-  type Misfit,
-  type ParticipantContext,
-  participantAct,
-} from './act.ts';
+import { type AskedIn, aboutParticipant, type ParticipantContext, participantAct } from './act.ts';
 
 type Factors = Design['factors'];
 
@@ -78,28 +72,28 @@ export const correctLevels = participantAct({
 });
 
 /** Every factor and level that the study does not have; otherwise the first level that belongs to another factor. */
-function strayLevel(changes: readonly LevelChange[], factors: Factors): Misfit | undefined {
-  const problems: string[] = [];
+function strayLevel(changes: readonly LevelChange[], factors: Factors): StudyOutcome | undefined {
+  const problems: FieldProblem[] = [];
   let stray: StudyOutcome | undefined;
   for (const [i, { factor, ...levels }] of changes.entries()) {
     const known = factors.find(({ name }) => name === factor);
     if (!known) {
       const names = factors.map(({ name }) => name).join(', ');
-      problems.push(
-        `changes[${i}].factor: the study has no factor ${JSON.stringify(factor)} (it has: ${names})`,
-      );
+      const why = `the study has no factor ${JSON.stringify(factor)} (it has: ${names})`;
+      problems.push({ field: `changes[${i}].factor`, why });
       continue;
     }
     for (const member of ['from', 'to'] as const) {
       const level = levels[member];
       if (askedLevel(known, level) !== undefined) continue;
+      const field = `changes[${i}].${member}`;
       const why = noSuchLevel(known, level);
       const other = factors.find((one) => one.levels.includes(level));
-      if (other) stray ??= impossible(`changes[${i}].${member}`, `${why}; it is a level of ${other.name}`);
-      else problems.push(`changes[${i}].${member}: ${why}`);
+      if (other) stray ??= impossible(field, `${why}; it is a level of ${other.name}`);
+      else problems.push({ field, why });
     }
   }
-  return problems.length > 0 ? { problems } : stray;
+  return unfit(problems) ?? stray;
 }
 
 /** Unknown factors come first. They and unknown levels are refused later. */

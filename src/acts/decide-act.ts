@@ -10,7 +10,7 @@ import type { Members, StudyOutcome } from '../model/outcomes.ts';
 import type { Participant } from '../model/participants.ts';
 import { repeated } from '../model/requests.ts';
 import type { Decision } from '../write/decider.ts';
-import type { Form, Happening, ParticipantAct, ParticipantContext, StudyAct } from './act.ts';
+import type { Form, Happening, ParticipantAct, ParticipantContext } from './act.ts';
 import { type Act, actOf, stateProblem } from './acts.ts';
 import { type ActCommand, askedDigest, chosenIn } from './command.ts';
 import { factOf, membersOf } from './record-of.ts';
@@ -21,79 +21,45 @@ import { factOf, membersOf } from './record-of.ts';
  */
 export type Source = 'choose' | 'try' | { readonly recorded: Members };
 
-type ActDecision = Decision<StudyFact, StudyOutcome>;
-export type OnParticipant = ParticipantAct<EventDefinition, Form>;
-type OnStudy = StudyAct<EventDefinition, Form>;
+type OnParticipant = ParticipantAct<EventDefinition, Form>;
 type Context = ParticipantContext<Members>;
 
-export function decideAct(model: Model, command: ActCommand, source: Source): ActDecision {
-  const act = actOf(command.act);
-  return act.about === 'participant'
-    ? decideOnParticipant(model, act, command, source)
-    : decideOnStudy(model, act, command, source);
-}
-
-function decideOnStudy(model: Model, act: OnStudy, command: ActCommand, source: Source): ActDecision {
-  const { by, askedAt, brings = {} } = command;
-  const asked = resolved(act, command.asked, model);
-  const context = { model, asked, by, askedAt, brings };
-  const problem =
-    repeated(model, by, () => askedDigest(act, asked, model)) ??
-    act.done?.(context) ??
-    stateProblem(model, command.act) ??
-    act.problem?.(context) ??
-    (typeof source === 'string' ? act.sealedProblem?.(context) : undefined);
-  if (problem) return { outcome: problem };
-  // From what is withheld, nothing can be worked out.
-  const members =
-    typeof source !== 'string' && isWithheld(act, asked)
-      ? source.recorded
-      : { ...asked, ...act.adds?.(context) };
-  return {
-    fact: factOf(act.writes, members, by.idempotencyKey),
-    outcome: { type: 'recorded', moves: false },
-  };
-}
-
-function decideOnParticipant(
+export function decideAct(
   model: Model,
-  act: OnParticipant,
   command: ActCommand,
   source: Source,
-): ActDecision {
+): Decision<StudyFact, StudyOutcome> {
+  const act = actOf(command.act);
   const { by, askedAt, brings = {} } = command;
-  const participant = participantFor(model, command);
-  if (!participant) return { outcome: { type: 'no-such-participant' } };
-  const { participantId, revision: randomizedAt } = participant;
-  const asked: Members = { ...resolved(act, command.asked, model), participantId };
-  const context: Context = { model, participant, asked, by, askedAt, brings };
-  const members = { ...asked, randomizedAt, ...act.adds?.(context), ...brings };
-  const later = (chosen: Members = {}) => after(act, participant, { ...members, ...chosen }, model.design);
-  const outside = limitsProblem(act, context, later);
+  const onParticipant = act.about === 'participant' ? act : undefined;
+  const participant = onParticipant && participantFor(model, command);
+  if (onParticipant && !participant) return { outcome: { type: 'no-such-participant' } };
+  const { participantId, revision: randomizedAt } = participant ?? {};
+  const asked: Members = {
+    ...(act.resolve?.(command.asked, model) ?? command.asked),
+    ...(participant && { participantId, randomizedAt }),
+  };
+  // An act on the study looks at no participant.
+  const context = { model, participant, asked, by, askedAt, brings } as Context;
+  const members = { ...asked, ...act.adds?.(context), ...brings };
+  const later = (chosen?: Members) =>
+    after(act, context.participant, { ...members, ...chosen }, model.design);
+  const outside = onParticipant && limitsProblem(onParticipant, context, later);
   // What a key did is confirmed even if its participant has left its limits since.
-  const again = repeated(model, by, () => askedDigest(act, { ...asked, randomizedAt }, model));
-  if (again && !(outside && act.isConfirmedWithin)) return { outcome: again };
+  const again = repeated(model, by, () => askedDigest(act, asked, model));
+  if (again && !(outside && onParticipant?.isConfirmedWithin)) return { outcome: again };
   const problem =
     outside ??
     act.done?.(context) ??
     stateProblem(model, command.act) ??
     (isAmendedSince(model, command) ? ({ type: 'amended-meanwhile' } as const) : undefined) ??
     act.problem?.(context);
-  if (problem) return { outcome: withinLimits(context, problem) };
+  if (problem) return { outcome: participant ? withinLimits(context, problem) : problem };
   const chosen = chosenBy(act, context, source);
   if ('none' in chosen) return { outcome: chosen.none };
   const fact = factOf(act.writes, { ...members, ...chosen.members }, by.idempotencyKey);
-  const moves = countsMoved(participant, later(chosen.members), model.design);
+  const moves = participant !== undefined && countsMoved(participant, later(chosen.members), model.design);
   return { fact, outcome: { type: 'recorded', participantId, moves, chosen: chosen.members } };
-}
-
-/** The request in the words in which it is recorded. */
-function resolved(act: Act, asked: Members, model: Model): Members {
-  return act.resolve?.(asked, model) ?? asked;
-}
-
-function isWithheld({ asks }: Act, asked: Members): boolean {
-  return Object.entries(asks).some(([name, form]) => asked[name] === undefined && !form.isOptional());
 }
 
 function participantFor(model: Model, { asked, randomizedAt }: ActCommand): Participant | undefined {
@@ -103,29 +69,27 @@ function participantFor(model: Model, { asked, randomizedAt }: ActCommand): Part
 }
 
 function after<P extends Enrolled>(
-  act: OnParticipant,
+  act: Act,
   participant: P,
   data: unknown,
   design: Pick<Design, 'factors'>,
 ): P {
   const event: Happening<EventDefinition> = { data, sections: {}, revision: -1, at: '' };
-  return act.apply?.(participant, event, design) ?? participant;
+  return (act.about === 'participant' && act.apply?.(participant, event, design)) || participant;
 }
 
 type Chosen = { readonly members: Members } | { readonly none: StudyOutcome };
 
-function chosenBy(act: OnParticipant, context: Context, source: Source): Chosen {
+function chosenBy(act: Act, context: Context, source: Source): Chosen {
   const { chooses } = act;
   if (!chooses) return { members: {} };
   if (typeof source !== 'string') {
     const members = chosenIn(act, source.recorded);
-    const problem = chooses.problem(context.model, members);
+    const problem = chooses.problem(context, members);
     return problem ? { none: problem } : { members };
   }
-  if (chooses.lacks(context)) return { none: chooses.none };
-  if (source === 'try') return { members: {} };
-  const members = chooses.choose(context);
-  return members ? { members } : { none: chooses.none };
+  const members = chooses.lacks(context) ? undefined : source === 'try' ? {} : chooses.choose(context);
+  return members ? { members } : { none: chooses.none(context) };
 }
 
 /** A participant outside the limits of a key does not exist for it. */

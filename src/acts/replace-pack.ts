@@ -32,9 +32,9 @@ export const replacePack = participantAct({
       const by = packFor(model, currentLevels(participant), arm, participantId, askedAt === undefined);
       return by === undefined ? undefined : { by };
     },
-    none: { type: 'no-code' },
-    problem: ({ given }, { by }) =>
-      given.get(by) === undefined ? undefined : impossible('by', 'this pack was given out before'),
+    none: () => ({ type: 'no-code' }),
+    problem: ({ model }, { by }) =>
+      model.given.get(by) === undefined ? undefined : impossible('by', 'this pack was given out before'),
   },
   apply: (participant, { data }) => withPack(participant, data.code, data.by),
 });

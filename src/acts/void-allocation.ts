@@ -3,7 +3,7 @@ import { AllocationVoided, VoidAnalysis, VoidCause } from '../../events/correcti
 import { corrected, type Voided } from '../../projections/enrolled.ts';
 import { Note } from '../model/members.ts';
 import type { Model } from '../model/model.ts';
-import { alreadySo, impossible, type StudyOutcome, stale } from '../model/outcomes.ts';
+import { alreadySo, impossible, type StudyOutcome, stale, unfit } from '../model/outcomes.ts';
 import { SETTLED } from '../model/status.ts';
 import { type AskedIn, aboutParticipant, type ParticipantContext, participantAct } from './act.ts';
 
@@ -28,9 +28,9 @@ export const voidAllocation = participantAct({
   may: { scopes: ['correct'], commandLine: true, in: SETTLED },
   isCorrection: true,
   asks,
-  together: ({ cause, duplicateOf }) =>
+  fits: ({ cause, duplicateOf }) =>
     duplicateOf !== undefined && cause !== 'duplicate'
-      ? { member: 'duplicateOf', why: 'is only for the cause duplicate' }
+      ? unfit([{ field: 'duplicateOf', why: 'is only for the cause duplicate' }])
       : undefined,
   resolve: (asked, model) => ({ ...asked, duplicateOf: originalId(model, asked.duplicateOf) }),
   adds: ({ asked, model }) => ({ counts: countsOf(asked.cause, model) }),

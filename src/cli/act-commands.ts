@@ -8,21 +8,21 @@ import type { ActName } from '../acts/acts.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import { changeText } from '../bundle/act-texts.ts';
-import type { Members } from '../model/outcomes.ts';
-import { type ActRow, actCommand, type Given } from './act-command.ts';
+import { actCommand } from './act-command.ts';
+import type { ActRow, Given, Reading } from './act-row.ts';
 import {
   APPROVAL_EXAMPLE,
   approvedByOption,
   type DecisionOptions,
-  decisionOf,
   IN_THE_CLEAR,
   protocolOption,
+  readDecision,
 } from './approvals.ts';
 import { codesIn } from './code-file.ts';
 import { changesIn } from './correction-options.ts';
 import { caseOption, choice } from './grounds.ts';
 import { instantOption } from './instant-option.ts';
-import { jsonOption, option, UsageError } from './options.ts';
+import { jsonOption, option } from './options.ts';
 
 const ASKS_FIRST = `
 For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it
@@ -148,9 +148,7 @@ Example:
       new Option('--from <file>', 'CSV with a column code').conflicts('code'),
       sealedReason(),
     ],
-    read: ({ code, from }) => ({
-      codes: codesIn(code as readonly string[] | undefined, from as string | undefined),
-    }),
+    read: ({ code, from }) => codesIn(code as readonly string[] | undefined, from as string | undefined),
     order: ({ codes }) => `Withdraw ${counted((codes as readonly string[]).length, 'pack')}`,
     help: `
 Only packs that nobody has can be withdrawn, all or none of them. A pack that somebody has is replaced (urn codes replace).
@@ -272,17 +270,20 @@ function stateOptions(): Option[] {
   ];
 }
 
-/** @throws UsageError listing every problem */
-function decisionIn({ approvedBy, protocol }: Given): Members {
-  return { ...decisionOf({ approvedBy, protocol } as DecisionOptions) };
+function decisionIn({ approvedBy, protocol }: Given): Reading {
+  const { unread, ...members } = readDecision({ approvedBy, protocol } as DecisionOptions);
+  return { members, unread };
 }
 
-/** @throws UsageError */
-function unblindingIn({ occurredAt, revealedAt }: Given): Members {
+function unblindingIn({ occurredAt, revealedAt }: Given): Reading {
   const problems: string[] = [];
   const at = instantOption('--occurred-at', String(occurredAt), problems);
-  if (revealedAt !== undefined && !/^\d{1,15}$/.test(String(revealedAt)))
-    problems.push(`--revealed-at ${quote(String(revealedAt))} is not a revision`);
-  if (problems.length > 0) throw new UsageError(problems.join('\n     '));
-  return { occurredAt: at, ...(revealedAt !== undefined && { revealedAt: Number(revealedAt) }) };
+  const isRevision = revealedAt === undefined || /^\d{1,15}$/.test(String(revealedAt));
+  return {
+    members: { occurredAt: at, revealedAt: revealedAt === undefined ? undefined : Number(revealedAt) },
+    unread: {
+      ...(problems.length > 0 && { occurredAt: problems }),
+      ...(!isRevision && { revealedAt: [`--revealed-at ${quote(String(revealedAt))} is not a revision`] }),
+    },
+  };
 }

@@ -46,18 +46,29 @@ export function protocolOption(): Option {
 }
 
 /** @throws UsageError listing every problem */
-export function decisionOf({ reason, approvedBy = [], protocol }: DecisionOptions): Decision {
+export function decisionOf(options: DecisionOptions): Decision {
+  const { reason } = options;
   const unfit = reason === undefined ? undefined : freeTextProblem(reason, 1);
-  const problems = unfit === undefined ? [] : [`--reason ${unfit}`];
-  const read = <T>(found: Read<T>): T[] => {
-    if ('value' in found) return [found.value];
-    problems.push(...found.problems);
-    return [];
-  };
-  const approvals = approvedBy.flatMap((text) => read(parseApproval(text)));
-  const [version] = protocol === undefined ? [] : read(parseProtocol(protocol));
+  const { unread, ...decision } = readDecision(options);
+  const problems = [...(unfit === undefined ? [] : [`--reason ${unfit}`]), ...Object.values(unread).flat()];
   if (problems.length > 0) throw new UsageError(problems.join('\n     '));
-  return { approvals, protocol: version };
+  return decision;
+}
+
+/** What could be read, and what is wrong with the rest. */
+export function readDecision({ approvedBy = [], protocol }: DecisionOptions) {
+  const found = approvedBy.map(parseApproval);
+  const version = protocol === undefined ? undefined : parseProtocol(protocol);
+  const approvals = found.flatMap((one) => ('value' in one ? [one.value] : []));
+  const wrong = found.flatMap((one) => ('problems' in one ? one.problems : []));
+  return {
+    approvals,
+    protocol: version && 'value' in version ? version.value : undefined,
+    unread: {
+      ...(wrong.length > 0 && { approvals: wrong }),
+      ...(version && 'problems' in version && { protocol: version.problems }),
+    },
+  };
 }
 
 /** The decision as rows of a table. */

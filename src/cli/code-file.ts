@@ -12,8 +12,8 @@ import { revealsArm } from '../model/visits.ts';
 import type { RegisterPacks } from '../study/commands.ts';
 import { whereNow } from '../study/pack-map.ts';
 import { MAX_BYTES } from '../study/register-packs.ts';
+import type { Reading } from './act-row.ts';
 import { orderWarnings } from './code-order.ts';
-import { UsageError } from './options.ts';
 
 type Entry = RegisterPacks['entries'][number];
 type Design = Model['design'];
@@ -229,20 +229,19 @@ function readCodes(path: string): string[] {
 /**
  * @param given those of --code
  * @param from a file
- * @throws UsageError; ImportError listing every problem in the file
+ * @throws ImportError listing every problem in the file
  */
-export function codesIn(given: readonly string[] | undefined, from: string | undefined): readonly string[] {
+export function codesIn(given: readonly string[] | undefined, from: string | undefined): Reading {
+  const wrong = (...problems: readonly string[]) => ({ unread: { codes: problems } });
   if (given === undefined && from === undefined)
-    throw new UsageError('say which packs: --code, or --from with a file');
+    return wrong('say which packs: --code, or --from with a file');
   const problems = (given ?? []).flatMap((code) => {
     const why = codeProblem(code);
     return why === undefined ? [] : [`--code ${why}`];
   });
-  if (problems.length > 0) throw new UsageError(problems.join('\n     '));
+  if (problems.length > 0) return wrong(...problems);
   const codes = given ?? readCodes(from ?? '');
-  if (codes.length > MAX_CODES)
-    throw new UsageError(
-      `${counted(codes.length, 'pack')}: at most ${MAX_CODES} at once (hint: split the file)`,
-    );
-  return codes;
+  return codes.length > MAX_CODES
+    ? wrong(`${counted(codes.length, 'pack')}: at most ${MAX_CODES} at once (hint: split the file)`)
+    : { members: { codes } };
 }

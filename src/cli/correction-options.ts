@@ -5,15 +5,14 @@ import { freeTextProblem } from '../base/free-text.ts';
 import { quote } from '../base/text.ts';
 import { patternProblem } from '../model/id-pattern.ts';
 import { noSuchLevel } from '../model/levels.ts';
-import type { Members } from '../model/outcomes.ts';
 import { newIdProblem, problemsOfId } from '../model/participant-id.ts';
 import type { Participants } from '../model/participants.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Study } from '../study/studies.ts';
 import { participants } from '../study/views.ts';
-import type { Given } from './act-command.ts';
+import type { Given, Reading } from './act-row.ts';
 import type { ParticipantOptions } from './grounds.ts';
-import { UsageError, unknownParticipant } from './options.ts';
+import { unknownParticipant } from './options.ts';
 
 export interface EntryOptions extends ParticipantOptions {
   readonly level?: readonly string[];
@@ -123,17 +122,14 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
   }
 }
 
-/**
- * The levels to change, each with what it is now, or that all are so already.
- * @throws UsageError listing every problem
- */
-export function changesIn(given: Given, log: OpenLog, { design, stream }: Study): Members | string {
+/** The levels to change, each with what it is now, or that all are so already. */
+export function changesIn(given: Given, log: OpenLog, { design, stream }: Study): Reading {
   const options = given as unknown as EntryOptions;
   const participant = log.runner.state(participants, stream).find(options.id);
-  if (!participant) throw unknownParticipant(options.study, options.id);
+  if (!participant) return { unread: { changes: [unknownParticipant(options.study, options.id).message] } };
   const reader = new EntryReader(options, design);
   const named = reader.levels();
-  if (reader.problems.length > 0) throw new UsageError(reader.problems.join('\n     '));
+  if (reader.problems.length > 0) return { unread: { changes: reader.problems } };
   const current = currentLevels(participant);
   const changes = named.map(({ index, factor, level }) => ({
     factor,
@@ -141,7 +137,8 @@ export function changesIn(given: Given, log: OpenLog, { design, stream }: Study)
     to: level,
   }));
   const wanted = changes.filter(({ from, to }) => from !== to);
-  if (wanted.length > 0) return { changes: wanted };
+  if (wanted.length > 0) return { members: { changes: wanted } };
   const id = currentId(participant);
-  return changes.map(({ factor, to }) => `${factor} of ${id} is already ${to}`).join(', ');
+  const nothing = changes.map(({ factor, to }) => `${factor} of ${id} is already ${to}`).join(', ');
+  return { unread: { changes: [] }, nothing };
 }

@@ -94,6 +94,10 @@ export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Asked
     );
   if (outcome.type === 'impossible')
     return new UsageError(`${optionOf(outcome.field)}: ${outcome.why}${FORMS[outcome.field] ?? ''}`);
+  if (outcome.type === 'unfit')
+    return new UsageError(
+      outcome.problems.map(({ field, why }) => `${optionOf(field)}: ${why}`).join('\n     '),
+    );
   if (outcome.type === 'stale')
     return new UsageError(`nothing was recorded: ${outcome.why} (hint: urn participants history)`);
   if (outcome.type === 'amended-meanwhile')

@@ -18,7 +18,7 @@ export type StudyOutcome =
   | {
       readonly type: 'recorded';
       /** As randomized. */
-      readonly participantId?: string;
+      readonly participantId?: string | undefined;
       /** Whether the counts of the urns change from here on. */
       readonly moves: boolean;
       /** The members that the act chose; none if it was only tried. */
@@ -61,6 +61,8 @@ export type StudyOutcome =
   | { readonly type: 'no-such-participant' }
   /** Well-formed, but not possible in this study. `field` is a path in the fact. */
   | { readonly type: 'impossible'; readonly field: string; readonly why: string }
+  /** Not well-formed in this study: what the design alone shows. Each problem with a path in the fact. */
+  | { readonly type: 'unfit'; readonly problems: readonly FieldProblem[] }
   | { readonly type: 'refused'; readonly because: Status | 'suspended' }
   /** The study, or a level, has reached its limit. */
   | { readonly type: 'full'; readonly limit: FullLimit };
@@ -73,6 +75,11 @@ export interface FieldProblem {
 /** @param field a path in the data of the fact */
 export function impossible(field: string, why: string): StudyOutcome {
   return { type: 'impossible', field, why };
+}
+
+/** No problem is no outcome. */
+export function unfit(problems: readonly FieldProblem[]): StudyOutcome | undefined {
+  return problems.length > 0 ? { type: 'unfit', problems } : undefined;
 }
 
 /** What the request is about is not, or no longer, as it says. */

@@ -1,6 +1,6 @@
 /** The JSON body of an act, from what the act asks for: its members in the words of HTTP. */
 import { z } from 'zod';
-import type { Act } from '../../acts/acts.ts';
+import { type ActName, type Asked, actOf } from '../../acts/acts.ts';
 import { DryRun, StudyName } from '../../model/members.ts';
 import type { Members } from '../../model/outcomes.ts';
 
@@ -11,24 +11,27 @@ export function bodyName(member: string): string {
   return member.replace(/^participantId/, 'id').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** @param more members of the route */
-export function bodyOf(act: Act, more: Readonly<Record<string, z.ZodType>> = {}): z.ZodObject {
-  const members = Object.entries(act.asks).map(([name, form]) => [bodyName(name), form] as const);
-  const body = z.strictObject({
+/**
+ * @param more members of the route
+ * @param unread members of the act that the body lacks
+ */
+export function bodyOf(
+  act: ActName,
+  more: Readonly<Record<string, z.ZodType>> = {},
+  unread: readonly string[] = [],
+): z.ZodObject & ActBody {
+  const members = Object.entries(actOf(act).asks).filter(([name]) => !unread.includes(name));
+  return z.strictObject({
     ...more,
     study: StudyName,
-    ...Object.fromEntries(members),
+    ...Object.fromEntries(members.map(([name, form]) => [bodyName(name), form])),
     dry_run: DryRun,
-  });
-  const { together } = act;
-  if (!together) return body;
-  return body.superRefine((given, context) => {
-    const wrong = together(askedIn(act, given));
-    if (wrong) context.addIssue({ code: 'custom', path: [bodyName(wrong.member)], message: wrong.why });
   });
 }
 
-/** What the body asks of the act. */
-export function askedIn(act: Act, body: Members): Members {
-  return Object.fromEntries(Object.keys(act.asks).map((name) => [name, body[bodyName(name)]]));
+/** What a body asks of the act, which has its form. */
+export function askedIn<N extends ActName>(act: N, body: Members): Asked<N> {
+  const names = Object.keys(actOf(act).asks);
+  // The types of the members are in the form.
+  return Object.fromEntries(names.map((name) => [name, body[bodyName(name)]])) as Asked<N>;
 }

@@ -2,6 +2,7 @@
 import type { StudyOutcome } from '../../model/outcomes.ts';
 import type { Status } from '../../model/status.ts';
 import { bodyName } from './act-form.ts';
+import { problemList } from './problem.ts';
 import { limitedTo, noCodeReply, reusedReply } from './refused-reply.ts';
 import type { StudyReply } from './study-request.ts';
 
@@ -42,6 +43,10 @@ export function actRefusal(
     }
     case 'no-code':
       return { ...noCodeReply(revision), ...common };
+    case 'unfit': {
+      const problems = outcome.problems.map(({ field, why }) => `${bodyName(field)}: ${why}`);
+      return { ...common, status: 400, message: problemList(problems) };
+    }
     case 'impossible': {
       const message = `${bodyName(outcome.field)}: ${outcome.why}`;
       return { ...common, status: 422, message, refused: 'malformed' };

@@ -10,7 +10,6 @@ import { actRefusal } from './act-refusal.ts';
 import { answerAsked } from './answer-command.ts';
 import { idempotencyKeyOf } from './headers.ts';
 import { bodyOperation, ERRORS, type Json, jsonSchema } from './operation.ts';
-import { HttpProblem, problemList } from './problem.ts';
 import { ACT_HEADERS } from './receipt.ts';
 import type { Services } from './services.ts';
 import { type BodyRequest, bodyHandler, type StudyReply } from './study-request.ts';
@@ -66,13 +65,9 @@ export function actHandler(services: Services, { acts, results }: ActRoute) {
       ...{ user, where, idempotencyKey: idempotencyKeyOf(http) },
       ...{ isSupply: scopes.includes(SUPPLY), mayRead: scopes.some((scope) => READERS.has(scope)) },
     };
-    // The body has the members that the act asks for, which its schema has checked.
-    const asked = askedIn(actOf(act), given) as never;
-    const ask = async (isDry: boolean, actor: KeyActor) => {
-      const { outcome, revision } = await performAct(services, study, { act, asked, by, isDry }, actor);
-      if (outcome.type === undefined) throw new HttpProblem(400, problemList(outcome.problems));
-      return { outcome, revision };
-    };
+    const asked = askedIn(act, given);
+    const ask = (isDry: boolean, actor: KeyActor) =>
+      performAct(services, study, { act, asked, by, isDry }, actor);
     return answerAsked(services, request, ask, {
       problemOf: (outcome, revision) => actRefusal(outcome, revision, results.empty),
       results: (outcome) => results.of({ ...request, body: given }, outcome),
@@ -87,16 +82,18 @@ function scopesOf(acts: ActRoute['acts']): readonly Scope[] {
 
 /** Actions with the same members are one choice. */
 function bodySchema(acts: ActRoute['acts']): ActBody {
-  if (typeof acts === 'string') return bodyOf(actOf(acts)) as unknown as ActBody;
+  if (typeof acts === 'string') return bodyOf(acts);
   const groups = new Map<string, readonly string[]>();
   for (const [action, name] of Object.entries(acts)) {
-    const form = JSON.stringify(jsonSchema(bodyOf(actOf(name))));
+    const form = JSON.stringify(jsonSchema(bodyOf(name)));
     groups.set(form, [...(groups.get(form) ?? []), action]);
   }
   const choices = [...groups.values()].map((actions) => {
     const [first = '', ...others] = actions;
     const action = others.length === 0 ? z.literal(first) : z.enum([first, ...others]);
-    return bodyOf(actOf(acts[first] as ActName), { action });
+    return bodyOf(acts[first] as ActName, { action });
   });
-  return z.discriminatedUnion('action', choices as [z.ZodObject, ...z.ZodObject[]]) as unknown as ActBody;
+  const [first, ...others] = choices;
+  if (!first) throw new Error('a route of no act');
+  return z.discriminatedUnion('action', [first, ...others]);
 }

@@ -3,13 +3,12 @@
 import type { StudyOutcome } from '../../model/outcomes.ts';
 import type { KeyActor } from '../../operations/recorder.ts';
 import type { Amend, Force } from '../../study/commands.ts';
-import { isRepeated } from '../../study/perform-act.ts';
 import type { Written } from '../../write/writer-parts.ts';
 import { dryRunReply } from './dry-run.ts';
 import { REPEATED_HEADER, receiptHeader } from './receipt.ts';
 import { SUCCESS } from './reply.ts';
 import type { Services } from './services.ts';
-import { actorOf, type BodyRequest, type StudyReply, type StudyRequest } from './study-request.ts';
+import { actorOf, type BodyRequest, type StudyReply } from './study-request.ts';
 
 interface Answers {
   /** The answer to a command that was refused; undefined if it was not. */
@@ -51,15 +50,4 @@ export async function answerAsked(
   const receipt = receiptHeader(ledger, request.study.stream, revision);
   const headers = outcome.type === 'done-before' ? { ...receipt, ...REPEATED_HEADER } : receipt;
   return { status: 200, message: SUCCESS, results: results(outcome), revision, headers };
-}
-
-/** An amendment does not change the answer to a request that was answered before it. */
-export async function wasAnswered(
-  { studies }: Services,
-  { design, study }: StudyRequest,
-  command: Force,
-): Promise<boolean> {
-  if (command.idempotencyKey === undefined || design().amendment === 0) return false;
-  const { outcome } = await studies.tryOut(study.stream, command);
-  return isRepeated(outcome);
 }

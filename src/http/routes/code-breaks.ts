@@ -3,11 +3,10 @@ import { z } from 'zod';
 import { RevealCategory, UnblindingWay } from '../../../events/code-break.ts';
 import { type CodeBreak, codeBreaksIn } from '../../../projections/code-breaks.ts';
 import { currentId } from '../../../projections/enrolled.ts';
-import { type Asked, actOf } from '../../acts/acts.ts';
 import { breakCode, breakCommand } from '../../acts/break-code.ts';
 import type { Members } from '../../model/outcomes.ts';
 import { participantEvents } from '../../study/views.ts';
-import { type ActBody, askedIn, bodyOf } from '../request/act-form.ts';
+import { askedIn, bodyOf } from '../request/act-form.ts';
 import { actRefusal } from '../request/act-refusal.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { dryRunReply } from '../request/dry-run.ts';
@@ -31,7 +30,7 @@ import {
 } from '../request/study-request.ts';
 import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
 
-const RevealBody = bodyOf(actOf('AllocationRevealed')) as unknown as ActBody;
+const RevealBody = bodyOf('AllocationRevealed');
 
 /** For the OpenAPI document. */
 const PACK_RESULT = {
@@ -84,8 +83,7 @@ export function postCodeBreak(services: Services) {
     const { http, accepted, study, view } = request;
     const body = request.body as Members & { readonly study: string };
     const { where, user } = accepted.key;
-    // The body has the members that the act asks for, which its schema has checked.
-    const asked = askedIn(actOf('AllocationRevealed'), body) as Asked<'AllocationRevealed'>;
+    const asked = askedIn('AllocationRevealed', body);
     if ((asked.participantId === undefined) === (asked.code === undefined))
       throw new HttpProblem(400, 'either id or code must be given');
     const { reason, requestedBy, ...about } = asked;

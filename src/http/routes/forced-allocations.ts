@@ -9,8 +9,9 @@ import { DryRun, Note, ParticipantId, PastInstant, StudyName } from '../../model
 import type { StudyOutcome } from '../../model/outcomes.ts';
 import { newIdProblem } from '../../model/participant-id.ts';
 import type { Force } from '../../study/commands.ts';
+import { wasAnswered } from '../../study/perform-act.ts';
 import { actRefusal } from '../request/act-refusal.ts';
-import { answerCommand, wasAnswered } from '../request/answer-command.ts';
+import { answerCommand } from '../request/answer-command.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
 import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
 import { recordFor } from '../request/participant-command.ts';
@@ -80,7 +81,8 @@ export const forceOperation = bodyOperation(
 export function postForcedAllocation(services: Services) {
   return bodyHandler(services, Body, SCOPES, async (request) => {
     const { command, problems } = asked(request);
-    if (problems.length > 0 && !(await wasAnswered(services, request, command)))
+    const { idempotencyKey } = command;
+    if (problems.length > 0 && !(await wasAnswered(services.studies, request.study, idempotencyKey, command)))
       throw new HttpProblem(400, problemList(problems));
     return answerCommand(services, request, command, {
       problemOf,

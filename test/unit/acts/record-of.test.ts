@@ -39,7 +39,7 @@ describe('a member of an act', () => {
     );
     expect(() => participantAct({ ...about, brings: ['cause' as never] })).toThrow('no member cause');
     const chooses = {
-      ...{ members: ['by' as never], none: { type: 'no-code' } as const, problem: () => undefined },
+      ...{ members: ['by' as never], none: () => ({ type: 'no-code' }) as const, problem: () => undefined },
       ...{ lacks: () => false, choose: () => undefined },
     };
     expect(() => participantAct({ ...about, chooses })).toThrow('no member by');

@@ -80,9 +80,13 @@ describe('a registered study', () => {
   });
 
   it('is paused, and resumed', () => {
-    given([registered()]).when(PAUSE).then([paused], { type: 'recorded', moves: false });
-    given([registered(), paused]).when(RESUME).then([resumed], { type: 'recorded', moves: false });
-    given([registered(), paused, resumed]).when(PAUSE).then([paused], { type: 'recorded', moves: false });
+    given([registered()]).when(PAUSE).then([paused], { type: 'recorded', moves: false, chosen: {} });
+    given([registered(), paused])
+      .when(RESUME)
+      .then([resumed], { type: 'recorded', moves: false, chosen: {} });
+    given([registered(), paused, resumed])
+      .when(PAUSE)
+      .then([paused], { type: 'recorded', moves: false, chosen: {} });
   });
 
   it('is not paused twice, nor resumed when it is not paused', () => {

@@ -119,7 +119,7 @@ function withRequest<F extends StudyFact>(fact: F, idempotencyKey: string): F {
 }
 
 /** What an act on the study gives. */
-const RECORDED = { type: 'recorded', moves: false } as const;
+const RECORDED = { type: 'recorded', moves: false, chosen: {} } as const;
 /** What an act on the participant gives. */
 const RECORDED_OF_IT = { type: 'recorded', participantId: ID, moves: false, chosen: {} } as const;
 const already = (why: string) => ({ type: 'already', why }) as const;

@@ -320,7 +320,7 @@ describe('withdrawn packs', () => {
       withdraw([free], { where }),
     ].map((command) => trial.ask(command));
     for (const outcome of texts) expect(outcome).toMatchObject({ type: 'impossible', field: 'codes' });
-    expect(trial.ask(withdraw([free]))).toEqual({ type: 'recorded', moves: false });
+    expect(trial.ask(withdraw([free]))).toEqual({ type: 'recorded', moves: false, chosen: { count: 1 } });
     expect(trial.ask(withdraw([free]))).toMatchObject({ field: 'codes' });
   });
 });
