@@ -13,6 +13,7 @@ import { CODE_BREAKS } from './code-break.ts';
 import { CODES, CodesRegistered1 } from './codes.ts';
 import { CORRECTIONS } from './corrections.ts';
 import type { EventDefinition, FactOf, StreamKind } from './define.ts';
+import { DISPENSING } from './dispensing.ts';
 import { AllocationForced } from './forced.ts';
 import { HistoryImportEnded, HistoryImported, ParticipantImported } from './import.ts';
 import { LogCreated, type LogFact, LogRecovered, SigningKeyRotated } from './log.ts';
@@ -47,6 +48,7 @@ const STUDY_EVENTS = [
   ...CORRECTIONS,
   AllocationForced,
   ...CODES,
+  ...DISPENSING,
   ...CODE_BREAKS,
   HistoryImported,
   ParticipantImported,

@@ -86,6 +86,18 @@ export function presentPacks({ dispensed = [] }: Enrolled): readonly PresentPack
   return dispensed.filter((pack): pack is PresentPack => pack.visit !== undefined);
 }
 
+/** The codes of all packs that the participant has. */
+export function heldCodes(participant: Enrolled): readonly string[] {
+  const { pack } = participant;
+  return [...(pack ? [pack.code] : []), ...presentPacks(participant).map(({ code }) => code)];
+}
+
+/** How many packs the participant had, or was said to have had, beyond one for the enrolment and for each visit. */
+export function furtherPacks({ pack, dispensed = [] }: Enrolled): number {
+  const ofVisits = dispensed.map(({ visit, replacements }) => replacements + Number(visit === undefined));
+  return ofVisits.reduce((sum, one) => sum + one, pack?.replacements ?? 0);
+}
+
 /** The participant with another pack in place of one that they have. */
 export function withPack<P extends Enrolled>(participant: P, code: string, by: string): P {
   const replaced = <G extends GivenPack | DispensedPack>(given: G): G =>

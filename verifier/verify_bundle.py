@@ -851,6 +851,17 @@ EVENTS = {
         },
         REQUEST,
     ),
+    "PackDispensed@1": Event({**PARTICIPANT, "code": PACK_CODE, "visit": VISIT}, REQUEST),
+    "DispensationCorrected@1": Event(
+        {
+            **PARTICIPANT,
+            "cause": one_of("entry", "not-handed-out", "other"),
+            "code": PACK_CODE,
+            "from?": VISIT,
+            "to?": VISIT,
+        },
+        {**NOTE, **REQUEST},
+    ),
     "CodesWithdrawn@1": Event(
         {"count": POSITIVE},
         {"withdrawn": {"codes": ListOf(1, PACK_CODE), "reason": FREE_TEXT}, **REQUEST},
@@ -1189,6 +1200,13 @@ class Corrected(NamedTuple):
     voided: Optional[Voided]
 
 
+class Dispensed(NamedTuple):
+    """A pack of a visit."""
+
+    code: str
+    visit: Optional[str]  # None: the pack is void, since the participant never got it
+
+
 class Enrolled(NamedTuple):
     """A participant, as randomized, and as corrected since."""
 
@@ -1197,11 +1215,13 @@ class Enrolled(NamedTuple):
     revision: int
     at: Optional[int]  # milliseconds since 1970; None: the service did not allocate
     slot: int  # place in the urns; -1 if it is withheld
+    arm: Optional[str]  # as allocated; None if it is withheld
     is_forced: bool = False  # entered by hand
     is_counted: bool = True  # by the urns, unless a void removes the participant
     corrected: Optional[Corrected] = None  # None: everything is as randomized
-    code: Optional[str] = None  # of the pack that the participant has
-    replacements: int = 0  # how many packs the participant had before
+    code: Optional[str] = None  # of the pack of the enrolment
+    replacements: int = 0  # how many of their packs were replaced
+    dispensed: Tuple[Dispensed, ...] = ()  # of visits, in the order of their dispensation
 
     def now(self) -> Corrected:
         return self.corrected or Corrected(self.id, self.levels, self.levels, None)
@@ -1216,6 +1236,27 @@ class Enrolled(NamedTuple):
         """A limit does not count a person who was never enrolled, or one twice."""
         voided = self.now().voided
         return voided is None or voided.cause not in ("duplicate", "never-enrolled")
+
+    def lives(self) -> bool:
+        """Nobody else gets packs at visits."""
+        voided = self.now().voided
+        return voided is None or voided.cause not in ("duplicate", "never-enrolled", "entry")
+
+    def visits(self) -> List[str]:
+        """Those for which the participant has a pack."""
+        return [each.visit for each in self.dispensed if each.visit is not None]
+
+    def has_pack_for(self, visit: str) -> bool:
+        return folded(visit) in map(folded, self.visits())
+
+    def codes(self) -> List[str]:
+        """Of all packs that the participant has."""
+        of_visits = [each.code for each in self.dispensed if each.visit is not None]
+        return of_visits if self.code is None else [self.code, *of_visits]
+
+    def further_packs(self) -> int:
+        """How many packs there were besides one for the enrolment and for each visit."""
+        return self.replacements + sum(each.visit is None for each in self.dispensed)
 
 
 class Pack(NamedTuple):
@@ -1349,7 +1390,11 @@ class History:
     packs_registered: int = 0
     packs_replaced: int = 0
     packs_withdrawn: int = 0
-    # By code, for all that were given out: the id as randomized. None: it was of a wrong entry.
+    # Packs of visits: how many were given out, and how often that was corrected.
+    packs_dispensed: int = 0
+    packs_corrected: int = 0
+    # By code, for all that were given out: the id as randomized. None: it was of a wrong entry, or
+    # the participant never got it.
     given: Dict[str, Optional[str]] = field(default_factory=dict)
     # By code, all on the lists; by arm and code, those that can be given out. Empty if the lists
     # are withheld.
@@ -1614,6 +1659,8 @@ ACTS = {
     "ParticipantIdCorrected": Act(True, ["correct"], SETTLED),
     "CodesRegistered": Act(True, [], SETTLED),
     "CodeReplaced": Act(True, ["randomize", "supply"], SETTLED),
+    "PackDispensed": Act(True, ["randomize", "supply"], SETTLED),
+    "DispensationCorrected": Act(True, ["correct", "supply"], SETTLED),
     "CodesWithdrawn": Act(True, ["supply"], SETTLED),
     "AllocationRevealed": Act(True, ["unblind"], EVERY_STATE),
     "UnblindingReported": Act(True, ["unblind", "correct"], EVERY_STATE),
@@ -1675,6 +1722,10 @@ def take_study_record(history: History, record: Json, sections: Json) -> None:
             take_report(history, record)
         elif kind == "CodeReplaced":
             take_replacement(history, record, before)
+        elif kind == "PackDispensed":
+            take_dispensation(history, record, before)
+        elif kind == "DispensationCorrected":
+            take_corrected_dispensation(history, record, before)
         else:
             take_correction(history, record, before)
     check_request(history, record, sections)
@@ -1896,7 +1947,7 @@ def take_participant(history: History, record: Json, sections: Json) -> None:
         is_open = history.design.is_open(arm_of(history, sections))
         expect_that("allocation.treatment: an arm that is open", is_open)
     check_given_pack(history, record, levels, sections)
-    enrol(history, record, levels, slot, milliseconds(record["at"]))
+    enrol(history, record, sections, levels, slot, milliseconds(record["at"]))
 
 
 def take_forced(history: History, record: Json, sections: Json) -> None:
@@ -1927,7 +1978,7 @@ def take_forced(history: History, record: Json, sections: Json) -> None:
         # Its packs remain used, but nobody knows who has them.
         for code, holder in history.given.items():
             history.given[code] = None if holder == wrong.id else holder
-    enrol(history, record, levels, slot, None)
+    enrol(history, record, sections, levels, slot, None)
     history.forced[data["cause"]] += 1
     how = "an allocation made outside the service was entered by hand"
     history.warn(record, "forced", f"{how}: {data['cause']}")
@@ -1993,7 +2044,12 @@ def check_slot(
 
 
 def enrol(
-    history: History, record: Json, levels: Dict[str, str], slot: int, at: Optional[int]
+    history: History,
+    record: Json,
+    sections: Json,
+    levels: Dict[str, str],
+    slot: int,
+    at: Optional[int],
 ) -> None:
     participant_id = record["data"]["participantId"]
     of_all_factors = tuple(levels.get(factor, NONE) for factor in history.design.levels)
@@ -2004,6 +2060,7 @@ def enrol(
         record["revision"],
         at,
         slot,
+        sections.get("allocation", {}).get("treatment"),
         is_forced=record["type"] == "AllocationForced",
         is_counted=record["data"].get("counted", True),
         code=record["data"].get("code"),
@@ -2162,7 +2219,8 @@ def take_report(history: History, record: Json) -> None:
 
 MOST_CODES = 4000  # of one list
 MOST_BYTES = 200000  # of the entries of one list
-REPLACEMENTS = 3  # for one participant, by those who do not see which treatment packs hold
+FURTHER = 3  # packs of one participant, by those who do not see which treatment packs hold
+MARGIN = 3  # packs of every arm that must be free, for those
 TELLING = 4  # characters: shorter names of arms occur in codes by chance
 
 
@@ -2244,12 +2302,13 @@ def check_choice(
     levels: Dict[str, str],
     participant_id: str,
     stocked: Iterable[str],
+    least: int = 1,
 ) -> None:
-    """Each of the arms `stocked` has a pack for the participant. The code is that of the pack of
-    their arm with the smallest hash."""
+    """Each of the arms `stocked` has so many packs for the participant. The code is that of the
+    pack of their arm with the smallest hash."""
     for each in stocked:
-        has_pack = free_packs(history, each, levels) != []
-        expect_that(f"{what}: in stock, as for every arm that may come", has_pack)
+        has_packs = len(free_packs(history, each, levels)) >= least
+        expect_that(f"{what}: in stock, as for every arm that may come", has_packs)
     packs = free_packs(history, arm, levels)
     expect_that(f"{what}: of a free pack", packs != [])
     rest = b"\x00" + participant_id.encode("utf-8") + b"\x00"
@@ -2289,23 +2348,36 @@ def check_entered_pack(
 
 
 def take_replacement(history: History, record: Json, before: Enrolled) -> None:
-    """The participant gets another pack of the same arm."""
-    data = record["data"]
-    expect("data.code: of the pack that the participant has", before.code, data["code"])
+    """The participant gets another pack of the same arm, in the place of one that they have."""
+    data, code, by = record["data"], record["data"]["code"], record["data"]["by"]
+    expect_that("data.code: of a pack that the participant has", code in before.codes())
     is_supply = may_see_packs(history, record)
-    is_in_time = is_supply or before.replacements < REPLACEMENTS
-    expect_that(f"data.code: replaced at most {REPLACEMENTS} times before", is_in_time)
-    expect_that("data.by: never given out before", data["by"] not in history.given)
-    if history.content == "full":
-        # Otherwise sites could replace packs until they learn whose arm has run out.
-        stocked = [] if is_supply else list(history.design.openings)
-        levels = dict(zip(history.design.levels, before.now().levels))
-        arm = history.packs[before.code].arm
-        check_choice(history, "data.by", data["by"], arm, levels, before.id, stocked)
-    after = before._replace(code=data["by"], replacements=before.replacements + 1)
+    is_in_time = is_supply or before.further_packs() < FURTHER
+    expect_that(f"data.code: at most {FURTHER} further packs, with this one", is_in_time)
+    expect_that("data.by: never given out before", by not in history.given)
+    # Requests need more packs than one. That there was one is all that every version proved.
+    check_further_pack(history, "data.by", by, before, 0 if is_supply else 1)
+    if before.code == code:
+        after = before._replace(code=by)
+    else:
+        after = with_dispensed(before, code, Dispensed(by, visit_of(before, code)))
+    after = after._replace(replacements=before.replacements + 1)
     history.enrolled[before.id] = after
-    give_out(history, data["by"], before.id)
+    give_out(history, by, before.id)
     history.packs_replaced += 1
+
+
+def check_further_pack(
+    history: History, what: str, code: str, participant: Enrolled, least: int
+) -> None:
+    """It is for the present levels, and of the arm as allocated. Every arm, closed ones too, has
+    at least so many packs. Otherwise sites could take packs until they learn whose arm runs out."""
+    design, arm = history.design, participant.arm
+    expect_that(f"{what}: of an arm that is not stopped", arm not in design.stopped)
+    if history.content == "full":
+        stocked = [each for each in design.openings if each not in design.stopped]
+        levels = dict(zip(design.levels, participant.now().levels))
+        check_choice(history, what, code, arm, levels, participant.id, stocked, least)
 
 
 def check_key_for_packs(history: History, record: Json, codes: List[str]) -> None:
@@ -2336,12 +2408,88 @@ def may_see_packs(history: History, record: Json) -> bool:
 MOST_VISITS = 100
 
 
+def folded(visit: Optional[str]) -> Optional[str]:
+    """Visits that differ in the case of letters alone are the same."""
+    return visit.lower() if visit is not None else None
+
+
+def declared_visit(design: Design, visit: str) -> Optional[str]:
+    """The visit, as it is declared."""
+    same = [each for each in design.settings["visits"] if folded(each) == folded(visit)]
+    return same[0] if same else None
+
+
 def check_visits(what: str, visits: List[str], arms: Iterable[str]) -> None:
     """Those at which sites give out packs."""
     expect_that(f"{what}: at most {MOST_VISITS}", len(visits) <= MOST_VISITS)
     check_distinct(what, [visit.lower() for visit in visits])
     for place, visit in enumerate(visits):
         expect_that(f"{what}[{place}]: it names no arm", not tells_arm(arms, visit))
+
+
+def check_visit(history: History, record: Json, what: str, visit: str) -> None:
+    """It is declared, and spelled so. With supply it may be another one."""
+    declared = declared_visit(history.design, visit)
+    if declared is not None:
+        expect(f"{what}: as it is declared", declared, visit)
+        return
+    is_supply = may_see_packs(history, record)
+    expect_that(f"{what}: declared, since it is without supply", is_supply)
+    expect_that(f"{what}: it names no arm", not tells_arm(history.design.openings, visit))
+
+
+def take_dispensation(history: History, record: Json, before: Enrolled) -> None:
+    """The participant gets a pack of their arm at a visit."""
+    data, code, visit = record["data"], record["data"]["code"], record["data"]["visit"]
+    is_first = not before.has_pack_for(visit)
+    expect_that("data.visit: one for which the participant has no pack", is_first)
+    check_visit(history, record, "data.visit", visit)
+    expect_that("data.participantId: of somebody who gets packs", before.lives())
+    is_supply = may_see_packs(history, record)
+    is_in_time = is_supply or before.further_packs() <= FURTHER
+    expect_that(f"data.participantId: at most {FURTHER} further packs before", is_in_time)
+    expect_that("data.code: of a study with packs", history.lists > 0)
+    expect_that("data.code: never given out before", code not in history.given)
+    check_further_pack(history, "data.code", code, before, 0 if is_supply else MARGIN)
+    after = before._replace(dispensed=(*before.dispensed, Dispensed(code, visit)))
+    history.enrolled[before.id] = after
+    give_out(history, code, before.id)
+    history.packs_dispensed += 1
+    if before.id in history.unblinded:
+        how = "a participant got a pack after somebody had learned the arm"
+        history.warn(record, "dispensed after reveal", how)
+    if declared_visit(history.design, visit) is None:
+        how = "a pack was given out at a visit that the study does not have"
+        history.warn(record, "undeclared visit", how)
+
+
+def visit_of(participant: Enrolled, code: str) -> Optional[str]:
+    return {each.code: each.visit for each in participant.dispensed}[code]
+
+
+def with_dispensed(participant: Enrolled, code: str, instead: Dispensed) -> Enrolled:
+    """With another pack, or another visit, in the place of a pack of a visit."""
+    dispensed = [instead if each.code == code else each for each in participant.dispensed]
+    return participant._replace(dispensed=tuple(dispensed))
+
+
+def take_corrected_dispensation(history: History, record: Json, before: Enrolled) -> None:
+    """The pack was for another visit than recorded, or the participant never got it, or did."""
+    data, code, to = record["data"], record["data"]["code"], record["data"].get("to")
+    is_theirs = code in [each.code for each in before.dispensed]
+    expect_that("data.code: of a pack of a visit of this participant", is_theirs)
+    visit = visit_of(before, code)
+    expect("data.from: the visit until here", visit, data.get("from"))
+    expect_that("data.to: not as it is already", folded(to) != folded(visit))
+    if to is not None:
+        is_first = not before.has_pack_for(to)
+        expect_that("data.to: one for which the participant has no pack", is_first)
+        check_visit(history, record, "data.to", to)
+    history.enrolled[before.id] = with_dispensed(before, code, Dispensed(code, to))
+    # Nobody else ever gets the pack: that would show that the two are on one arm.
+    history.given[code] = before.id if to is not None else None
+    history.packs_corrected += 1
+    warn_of_correction(history, record)
 
 
 # ---- Amendments (docs/event-log.md) -------------------------------------------------------------
@@ -2439,7 +2587,18 @@ def change_setting(history: History, what: str, change: Json) -> None:
         check_limits(f"{what}.value", change.get("value"), design.levels)
     elif kind == "visits":
         check_visits(f"{what}.value", change["value"], design.openings)
+        check_used_visits(history, f"{what}.value", change["value"])
     design.settings.update(values)
+
+
+def check_used_visits(history: History, what: str, visits: List[str]) -> None:
+    """A visit for which anybody has a pack stays, or can be declared, as it was recorded."""
+    used = {visit for each in history.enrolled.values() for visit in each.visits()}
+    now = {folded(visit): visit for visit in visits}
+    for visit in sorted(used):
+        may_be_left_out = declared_visit(history.design, visit) is None
+        spelled = now.get(folded(visit), visit if may_be_left_out else None)
+        expect(f"{what}: the spelling of a visit with packs", visit, spelled)
 
 
 def change_arm(history: History, what: str, change: Json) -> None:
@@ -2853,7 +3012,7 @@ def take_imported(history: History, record: Json, sections: Json) -> None:
             slot = choices[0] if slot is None else slot
         else:
             slot = check_slot(history, arm, slot, choices)
-    enrol(history, record, levels, slot, None)
+    enrol(history, record, sections, levels, slot, None)
     if instant > importing.last[0]:
         importing.latest_has_state, importing.latest_state = has_state(record), state
     importing.last = (instant, data["row"])
@@ -3227,10 +3386,13 @@ def describe_life(history: History) -> str:
     if history.design and history.design.amendment:
         parts.append(f"amendments: {history.design.amendment}")
     if history.lists:
-        parts.append(
+        packs = (
             f"packs: {history.packs_registered} registered, {history.packs_replaced} replaced, "
             f"{history.packs_withdrawn} withdrawn"
         )
+        if history.packs_dispensed:
+            packs += f", {history.packs_dispensed} dispensed, {history.packs_corrected} corrected"
+        parts.append(packs)
     if history.levels_corrected:
         parts.append(f"levels corrected: {history.levels_corrected}")
     if history.ids_corrected:

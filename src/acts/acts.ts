@@ -7,8 +7,10 @@ import { SETTLED, STATUSES } from '../model/status.ts';
 import type { AskedIn, Form, May, ParticipantAct, StudyAct } from './act.ts';
 import { breakCode } from './break-code.ts';
 import { close } from './close.ts';
+import { correctDispensation } from './correct-dispensation.ts';
 import { correctId } from './correct-id.ts';
 import { correctLevels } from './correct-levels.ts';
+import { dispensePack } from './dispense-pack.ts';
 import { pause } from './pause.ts';
 import { reinstate } from './reinstate.ts';
 import { reopen } from './reopen.ts';
@@ -31,6 +33,8 @@ const LIST = [
   breakCode,
   reportUnblinding,
   replacePack,
+  dispensePack,
+  correctDispensation,
   withdrawPacks,
 ] as const;
 

@@ -59,7 +59,7 @@ export function decideAct(
   if ('none' in chosen) return { outcome: chosen.none };
   const fact = factOf(act.writes, { ...members, ...chosen.members }, by.idempotencyKey);
   const moves = participant !== undefined && countsMoved(participant, later(chosen.members), model.design);
-  return { fact, outcome: { type: 'recorded', participantId, moves, chosen: chosen.members } };
+  return { fact, outcome: { type: 'recorded', participantId, moves, data: fact.data } };
 }
 
 function participantFor(model: Model, { asked, randomizedAt }: ActCommand): Participant | undefined {

@@ -37,6 +37,14 @@ const TEXTS: { readonly [N in ActName]: Texts<N> } = {
   CodeReplaced: ({ data: { by, cause, code, participantId } }, idOf) => [
     `pack ${code} of ${idOf(participantId)} replaced by ${by} (${cause})`,
   ],
+  PackDispensed: ({ data: { code, participantId, visit } }, idOf) => [
+    `pack ${code} given to ${idOf(participantId)} for ${visit}`,
+  ],
+  DispensationCorrected: ({ data: { cause, code, from, participantId, to } }, idOf) => {
+    const moved = from !== undefined && to !== undefined && `for ${to}, not ${from}`;
+    const change = moved || (to === undefined ? 'was never theirs' : `for ${to}, after all`);
+    return [`pack ${code} of ${idOf(participantId)}: ${change} (${cause})`];
+  },
   CodesWithdrawn: ({ data }) => [`packs withdrawn that nobody had: ${data.count}`],
   AllocationRevealed: ({ data: { category, code, participantId, shownAt } }, idOf) => {
     const byPack = participantId === undefined ? 'nobody had it' : `requested with the pack ${code}`;

@@ -92,9 +92,10 @@ function takesNone({ halt }: StudySummary): string[][] {
 }
 
 function packNumbers({ packs }: StudySummary): string[][] {
-  const { lists, registered, replaced, withdrawn } = packs;
+  const { lists, registered, replaced, withdrawn, dispensed, corrected } = packs;
+  const atVisits = dispensed > 0 ? `; given at visits: ${dispensed}; corrected: ${corrected}` : '';
   const on = `${registered} on ${counted(lists, 'list')}`;
-  return lists > 0 ? [['Packs', `${on}; replaced: ${replaced}; withdrawn: ${withdrawn}`]] : [];
+  return lists > 0 ? [['Packs', `${on}; replaced: ${replaced}; withdrawn: ${withdrawn}${atVisits}`]] : [];
 }
 
 function unblinded({ revealed, revealedPacks, unblindingReported }: StudySummary): string[][] {
@@ -244,7 +245,14 @@ function enrolment(summary: StudySummary, { target }: Design): string {
 }
 
 function* events(
-  { listed, unlisted, unlistedBreaks, unlistedCorrections, unlistedReplacements }: StudySummary,
+  {
+    listed,
+    unlisted,
+    unlistedBreaks,
+    unlistedCorrections,
+    unlistedReplacements,
+    unlistedDispensations,
+  }: StudySummary,
   people: ReportParticipants,
   { factors }: StudyConfiguration,
   isOpen: boolean,
@@ -281,6 +289,7 @@ function* events(
     ['code-breaks', unlistedBreaks],
     ['corrections', unlistedCorrections],
     ['replacements of packs', unlistedReplacements],
+    ['packs of visits', unlistedDispensations],
   ] as const)
     if (left > 0)
       yield `<p>The first ${MAX_LISTED} ${what} are listed. ${left} more are in the bundle's records.</p>\n`;

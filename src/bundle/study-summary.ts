@@ -49,7 +49,10 @@ type StateEvent = Extract<
   PartialEvent,
   { type: 'StudyPaused' | 'StudyResumed' | 'StudyClosed' | 'StudyReopened' }
 >;
-type PackEvent = Extract<PartialEvent, { type: 'CodesRegistered' | 'CodeReplaced' | 'CodesWithdrawn' }>;
+type PackEvent = Extract<
+  PartialEvent,
+  { type: 'CodesRegistered' | 'CodeReplaced' | 'CodesWithdrawn' | 'PackDispensed' }
+>;
 
 export class StudySummary {
   readonly #namesArms: boolean;
@@ -67,8 +70,9 @@ export class StudySummary {
   unlistedBreaks = 0;
   unlistedCorrections = 0;
   unlistedReplacements = 0;
+  unlistedDispensations = 0;
   /** Packs of medication. */
-  readonly packs = { lists: 0, registered: 0, replaced: 0, withdrawn: 0 };
+  readonly packs = { lists: 0, registered: 0, replaced: 0, withdrawn: 0, dispensed: 0, corrected: 0 };
   /** Why the study takes no participants after the last event; undefined if it is open. */
   halt: Halt | undefined;
   /** How many codes were broken, by category. */
@@ -148,6 +152,7 @@ export class StudySummary {
       case 'CodesRegistered':
       case 'CodeReplaced':
       case 'CodesWithdrawn':
+      case 'PackDispensed':
         this.#takePacks(event);
         break;
       case 'AllocationRevealed':
@@ -157,6 +162,7 @@ export class StudySummary {
         this.#reportUnblinding(event);
         break;
       default:
+        if (event.type === 'DispensationCorrected') this.packs.corrected++;
         if (before && PARTICIPANT_ACTS.some((name) => name === event.type))
           this.#act(event as ActEvent, before);
     }
@@ -312,6 +318,12 @@ export class StudySummary {
       case 'CodeReplaced': {
         packs.replaced++;
         if (packs.replaced > MAX_LISTED) this.unlistedReplacements++;
+        else this.#note(event, this.#text(event));
+        break;
+      }
+      case 'PackDispensed': {
+        packs.dispensed++;
+        if (packs.dispensed > MAX_LISTED) this.unlistedDispensations++;
         else this.#note(event, this.#text(event));
         break;
       }

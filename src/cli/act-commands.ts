@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { UnblindingWay } from '../../events/code-break.ts';
 import { ReplacementCause } from '../../events/codes.ts';
 import { IdCause, type LevelChange, LevelsCause, VoidAnalysis, VoidCause } from '../../events/corrections.ts';
+import { DispensationCause } from '../../events/dispensing.ts';
 import { ClosingCause } from '../../events/study-state.ts';
 import type { ActName } from '../acts/acts.ts';
 import { counted } from '../base/counted.ts';
@@ -125,7 +126,7 @@ Example:
     ],
     order: ({ code }, id) => `Replace the pack ${code} of ${id}`,
     json: (asked, { study, id }, outcome, revision) => {
-      const { by } = (outcome.type === 'recorded' && outcome.chosen) || {};
+      const { by } = (outcome.type === 'recorded' && outcome.data) || {};
       return { study, id, code: asked['code'], by, revision };
     },
     help: `
@@ -138,6 +139,58 @@ ${ASKS_FIRST}
 
 Example:
   urn codes replace --study 'CHS JCOIN' --id 001-0007 --code AF5-0017 --cause damaged`,
+  },
+  PackDispensed: {
+    group: 'participants',
+    verb: 'dispense',
+    summary: 'give a participant a pack of their treatment at a visit',
+    options: [needed('--visit <visit>', 'one of the study, or another one'), jsonOption()],
+    order: ({ visit }, id) => `Give ${id} a pack for ${visit}`,
+    json: (_, { study, id }, outcome, revision) => {
+      const { visit, code } = (outcome.type === 'recorded' && outcome.data) || {};
+      return { study, id, visit, code, revision };
+    },
+    help: `
+The participant gets a pack of their treatment that nobody had. Nothing is drawn, and the output names no arm. Each visit gets
+one pack. Visits that the study does not have are allowed here, as for a key with the scope supply.
+
+At the command line, unlike at a site, it is enough that the participant's own arm has a pack left, and it does not matter
+how many further packs the participant had.
+${ASKS_FIRST}
+
+Example:
+  urn participants dispense --study 'CHS JCOIN' --id 001-0007 --visit V2`,
+  },
+  DispensationCorrected: {
+    group: 'participants',
+    verb: 'correct-dispensation',
+    summary: 'correct the visit of a pack, or record that the participant never got it',
+    options: [
+      needed('--code <code>', 'a pack that the participant has, or had, for a visit'),
+      caseOption('--to <visit>', 'the right visit'),
+      new Option('--not-theirs', 'the participant never got the pack: nobody gets it any more').conflicts(
+        'to',
+      ),
+      oneOf('--cause <cause>', 'why it was wrong', DispensationCause.options),
+      noteOption(),
+    ],
+    read: ({ to, notTheirs }) => ({
+      members: { to: notTheirs ? null : to },
+      unread: to === undefined && !notTheirs ? { to: ['--to <visit>, or --not-theirs, is missing'] } : {},
+    }),
+    order: ({ code, to }, id) =>
+      to ? `Move the pack ${code} of ${id} to ${to}` : `Take the pack ${code} from ${id}`,
+    help: `
+Causes: entry (the wrong visit or participant was entered), not-handed-out, other. With --not-theirs, the visit can get another
+pack. The one that was not handed out is never given to anybody else: that would show that the two share an arm. With --to, a
+pack that was taken from the participant is theirs again.
+${ASKS_FIRST}
+
+Examples:
+  urn participants correct-dispensation --study 'CHS JCOIN' --id 001-0007 --code AF5-0036 --to V3 --cause entry \\
+    --note 'wrong line of the visit plan'
+  urn participants correct-dispensation --study 'CHS JCOIN' --id 001-0007 --code AF5-0036 --not-theirs --cause not-handed-out \\
+    --note 'the visit was cancelled'`,
   },
   CodesWithdrawn: {
     group: 'codes',

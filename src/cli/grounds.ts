@@ -92,6 +92,10 @@ export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Asked
     return new UsageError(
       `no pack is left that this participant could have: nothing was recorded (hint: urn codes list, urn codes add)`,
     );
+  if (outcome.type === 'dispensed-already')
+    return new UsageError(
+      `${outcome.participantId} has a pack for ${outcome.visit} already: nothing was recorded (hint: urn participants correct-dispensation, urn codes replace)`,
+    );
   if (outcome.type === 'impossible')
     return new UsageError(`${optionOf(outcome.field)}: ${outcome.why}${FORMS[outcome.field] ?? ''}`);
   if (outcome.type === 'unfit')

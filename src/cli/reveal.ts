@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { RevealCategory } from '../../events/code-break.ts';
-import { currentId } from '../../projections/enrolled.ts';
+import { currentId, heldCodes } from '../../projections/enrolled.ts';
 import { breakCommand } from '../acts/break-code.ts';
 import type { Subject } from '../code-break/code-breaks.ts';
 import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
@@ -103,7 +103,7 @@ function answerOf(subject: Subject, { id, code }: Options) {
   const { participant } = subject;
   const { treatment } = participant;
   const of = id ?? currentId(participant);
-  const whose = code === undefined || participant.pack?.code === code ? 'has' : 'had';
+  const whose = code === undefined || heldCodes(participant).includes(code) ? 'has' : 'had';
   const found = code === undefined ? '' : `, who ${whose} the pack ${code},`;
   return { id: of, treatment, text: `${of}${found} is on ${treatment}` };
 }

@@ -9,6 +9,7 @@ import { voidedByCause } from '../../projections/enrolled.ts';
 import { type HeadCount, headCount } from '../../projections/head-count.ts';
 import type { ParticipantEvents } from '../../projections/participant-events.ts';
 import { describeRecovery } from '../../projections/study-config.ts';
+import type { ActName } from '../acts/acts.ts';
 import {
   DAY_FORM,
   isBeyond,
@@ -244,22 +245,36 @@ interface PackNumbers {
   readonly given: number;
   readonly replaced: number;
   readonly withdrawn: number;
+  /** At visits. Absent if none was. */
+  readonly dispensed?: number;
+  readonly corrected?: number;
 }
 
 /** How many packs there are, saying nothing about arms; undefined in a study without packs. */
 function packNumbers(state: StudyState, { inOrder }: ParticipantEvents): PackNumbers | undefined {
   if (state.status === 'unregistered' || state.packs.isEmpty()) return undefined;
   const { packs, given, withdrawn } = state;
+  const numberOf = (name: ActName) => inOrder.filter(({ type }) => type === name).length;
+  const dispensed = numberOf('PackDispensed');
   return {
     registered: [...packs.entries()].length,
     given: [...given.entries()].length,
-    replaced: inOrder.filter(({ type }) => type === 'CodeReplaced').length,
+    replaced: numberOf('CodeReplaced'),
     withdrawn: [...withdrawn.entries()].length,
+    ...(dispensed > 0 && { dispensed, corrected: numberOf('DispensationCorrected') }),
   };
 }
 
-function packsText({ registered, given, replaced, withdrawn }: PackNumbers): string {
-  return `${registered} registered, ${given} given, ${replaced} replaced, ${withdrawn} withdrawn`;
+function packsText({
+  registered,
+  given,
+  replaced,
+  withdrawn,
+  dispensed = 0,
+  corrected = 0,
+}: PackNumbers): string {
+  const atVisits = dispensed > 0 ? `, ${dispensed} given at visits (${corrected} corrected)` : '';
+  return `${registered} registered, ${given} given, ${replaced} replaced, ${withdrawn} withdrawn${atVisits}`;
 }
 
 function designFacts(inForce: Design): string[][] {

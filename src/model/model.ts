@@ -49,8 +49,8 @@ export interface Answered {
   readonly enrolled?: Enrolled;
   /** For any other request: its digest (requests.ts). */
   readonly content?: string;
-  /** What the act chose, such as a pack. It may have been replaced since. */
-  readonly chosen?: Members;
+  /** What the act recorded in the clear, such as a pack. That may have been replaced since. */
+  readonly data?: Members;
 }
 
 /** A time between two instants in which a treatment took nobody. */

@@ -21,8 +21,8 @@ export type StudyOutcome =
       readonly participantId?: string | undefined;
       /** Whether the counts of the urns change from here on. */
       readonly moves: boolean;
-      /** The members that the act chose; none if it was only tried. */
-      readonly chosen?: Members;
+      /** What the act records in the clear, without what it chooses if it was only tried. */
+      readonly data?: Members;
     }
   | { readonly type: 'amended' }
   /** Each problem with a path in the fact. */
@@ -48,8 +48,8 @@ export type StudyOutcome =
   | { readonly type: 'already-recorded'; readonly revision: number }
   /** The same request with the same idempotency key gets the same answer. */
   | { readonly type: 'repeated'; readonly participantId: string }
-  /** The same, for a command that made the fact at this revision, with what it chose. */
-  | { readonly type: 'done-before'; readonly revision: number; readonly chosen?: Members }
+  /** The same, for a command that made the fact at this revision, with what it recorded in the clear. */
+  | { readonly type: 'done-before'; readonly revision: number; readonly data?: Members }
   /** The idempotency key belongs to another request. */
   | { readonly type: 'idempotency-key-reused' }
   /** The id is taken. `differingFactors` is empty when that participant has the same levels. */
@@ -57,6 +57,13 @@ export type StudyOutcome =
       readonly type: 'duplicate';
       readonly participantId: string;
       readonly differingFactors: readonly string[];
+    }
+  /** The participant, by the id in use, has a pack for the visit. `pack`: for those who may be told. */
+  | {
+      readonly type: 'dispensed-already';
+      readonly participantId: string;
+      readonly visit: string;
+      readonly pack?: { readonly visit: string; readonly code: string };
     }
   | { readonly type: 'no-such-participant' }
   /** Well-formed, but not possible in this study. `field` is a path in the fact. */

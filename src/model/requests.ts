@@ -40,7 +40,7 @@ export function repeated(
   const earlier = answeredBefore(model, by);
   if (!earlier) return undefined;
   return earlier.content === digest()
-    ? { type: 'done-before', revision: earlier.revision, chosen: earlier.chosen ?? {} }
+    ? { type: 'done-before', revision: earlier.revision, data: earlier.data ?? {} }
     : { type: 'idempotency-key-reused' };
 }
 

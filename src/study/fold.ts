@@ -3,12 +3,11 @@ import type { EventDefinition } from '../../events/define.ts';
 import type { PartialEvent } from '../../events/record.ts';
 import { Balance } from '../../projections/balance.ts';
 import { amendedDesign, type Design, registeredDesign, renamingsOf } from '../../projections/design.ts';
-import { countedLevels, type EnrolmentEvent, isEnrolment } from '../../projections/enrolled.ts';
+import { countedLevels, type EnrolmentEvent, heldCodes, isEnrolment } from '../../projections/enrolled.ts';
 import type { ParticipantEvent } from '../../projections/participant-events.ts';
 import type { Form, ParticipantAct } from '../acts/act.ts';
 import { type Act, actOf } from '../acts/acts.ts';
-import { chosenIn, digestIn } from '../acts/command.ts';
-import { membersOf } from '../acts/record-of.ts';
+import { digestIn } from '../acts/command.ts';
 import { ForkableMap } from '../model/forkable-map.ts';
 import { FreePacks } from '../model/free-packs.ts';
 import { filledAfter, filledBy } from '../model/limits.ts';
@@ -95,8 +94,8 @@ function noteRequest(model: Model, event: PartialEvent, act: Act | undefined): v
   if (key === undefined) return;
   const { revision } = event;
   if (act) {
-    const chosen = chosenIn(act, membersOf(act.writes, event));
-    model.requests.set(key, { revision, content: digestIn(act, event, model), chosen });
+    const content = digestIn(act, event, model);
+    model.requests.set(key, { revision, content, data: event.data });
   } else if (event.type === 'StudyAmended')
     model.requests.set(key, { revision, content: digestOf(event.type, event.data) });
   else if (event.type === 'AllocationForced')
@@ -117,7 +116,7 @@ function enrol(model: Model, event: EnrolmentEvent): void {
   const replaced = participants.get(participantId);
   if (replaced && !('replaces' in event.data)) throw new Error('a participant was randomized twice');
   participants.add(participant);
-  if (replaced?.pack) forgetPacks(model, participantId);
+  if (replaced?.pack || replaced?.dispensed) forgetPacks(model, participantId);
   if (pack) {
     given.set(pack.code, participantId);
     takePack(model, pack.code);
@@ -141,7 +140,7 @@ function forgetPacks({ given }: Model, participantId: string): void {
 /** All that changes follows from the participant before and after. */
 function change(model: Model, act: ParticipantAct<EventDefinition, Form>, event: PartialEvent): void {
   noteEvent(model, event as ParticipantEvent);
-  const { design, given, participants } = model;
+  const { design, participants } = model;
   // An event of an act on a participant names one, except for a pack that nobody had.
   const { participantId = '' } = event.data as { readonly participantId?: string };
   if (!act.apply) return;
@@ -149,14 +148,23 @@ function change(model: Model, act: ParticipantAct<EventDefinition, Form>, event:
   if (!before) throw new Error(`${event.type} is about somebody who was never randomized`);
   const after = act.apply(before, event, design);
   participants.replace(after);
-  if (after.pack && after.pack.code !== before.pack?.code) {
-    given.set(after.pack.code, participantId);
-    takePack(model, after.pack.code);
-  }
+  handOver(model, before, after);
   model.filled = filledAfter(model.filled, design, before, after);
   count(model, before, -1);
   count(model, after, 1);
   model.shown?.balance.replace(before, after);
+}
+
+/** A pack that was never the participant's is nobody's, and stays used. */
+function handOver(model: Model, before: Participant, after: Participant): void {
+  const held = heldCodes(before);
+  for (const code of heldCodes(after)) {
+    if (held.includes(code)) continue;
+    model.given.set(code, after.participantId);
+    takePack(model, code);
+  }
+  for (const { code, visit } of after.dispensed ?? [])
+    if (visit === undefined && held.includes(code)) model.given.set(code, NOBODY);
 }
 
 function noteEvent(model: Model, event: ParticipantEvent): void {

@@ -107,6 +107,12 @@ function streamLines(
 }
 
 /** The state of the study after its last sound record, and what happened in it besides its allocations. */
+function packsLine(packs: NonNullable<LifeReport['packs']>): string {
+  const { registered, replaced, withdrawn, dispensed = 0, corrected = 0 } = packs;
+  const atVisits = dispensed > 0 ? `, ${dispensed} given at visits (${corrected} corrected)` : '';
+  return `packs: ${registered} registered, ${replaced} replaced, ${withdrawn} withdrawn${atVisits}`;
+}
+
 function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): string {
   const { corrected = 0, idsCorrected = 0, voided = {}, changedAfterClosing = {}, revealed = {} } = life;
   const { amendments = 0, imported, packs, forced = {} } = life;
@@ -120,9 +126,7 @@ function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): strin
     state,
     ...(imported ? [`imported: ${imported.redrawn} drawn again, ${imported.unproven} unproven`] : []),
     ...named('entered by hand', forced),
-    ...(packs
-      ? [`packs: ${packs.registered} registered, ${packs.replaced} replaced, ${packs.withdrawn} withdrawn`]
-      : []),
+    ...(packs ? [packsLine(packs)] : []),
     ...(amendments > 0 ? [`amendments: ${amendments}`] : []),
     ...(corrected > 0 ? [`levels corrected: ${corrected}`] : []),
     ...(idsCorrected > 0 ? [`ids corrected: ${idsCorrected}`] : []),

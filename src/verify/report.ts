@@ -53,6 +53,8 @@ export type WarningCode =
   | 'counts-removed'
   | 'corrected-after-reveal'
   | 'changed-after-closing'
+  | 'dispensed-after-reveal'
+  | 'undeclared-visit'
   | 'unblinding-reported'
   | 'approval-asserted'
   | 'moved'
@@ -144,8 +146,15 @@ export interface LifeReport {
   readonly voided?: Readonly<Record<string, number>>;
   /** How many corrections were recorded while the study was closed, by type of event. */
   readonly changedAfterClosing?: Readonly<Record<string, number>>;
-  /** How many packs are on the lists, were replaced, and were withdrawn. */
-  readonly packs?: { readonly registered: number; readonly replaced: number; readonly withdrawn: number };
+  readonly packs?: {
+    /** How many are on the lists. */
+    readonly registered: number;
+    readonly replaced: number;
+    readonly withdrawn: number;
+    /** How many were given out at visits, and how often that was corrected. Absent if none was. */
+    readonly dispensed?: number;
+    readonly corrected?: number;
+  };
   /** How many codes were broken, by category. */
   readonly revealed?: Readonly<Record<string, number>>;
   /** How many times a participant was unblinded without the service, as reported. */

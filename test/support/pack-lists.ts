@@ -4,7 +4,10 @@ import { openLog } from '../../src/open/open-log.ts';
 import type { RegisterPacks } from '../../src/study/commands.ts';
 import { OPERATOR } from './facts.ts';
 
-export type PackList = Pick<RegisterPacks, 'where' | 'entries'>;
+export type PackList = Pick<RegisterPacks, 'where' | 'entries'> & {
+  /** Default: a new one. */
+  readonly key?: string;
+};
 
 /** @throws Error if the study does not take one of them */
 export async function registerPacks(
@@ -19,7 +22,7 @@ export async function registerPacks(
     const stream = log.studies.streamOf(study);
     for (const [i, list] of lists.entries()) {
       const key = randomBytes(16).toString('hex');
-      const command = { type: 'register-packs', list: first + i, key, ...list } as const;
+      const command = { key, ...list, type: 'register-packs', list: first + i } as const;
       const { outcome } = await log.studies.submit(stream, command, OPERATOR);
       if (outcome.type !== 'codes-registered') throw new Error(JSON.stringify(outcome));
     }

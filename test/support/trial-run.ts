@@ -19,8 +19,8 @@ export class TrialRun {
   state: StudyState = studyState.initial();
   facts: StudyFact[] = [];
 
-  constructor(more: Partial<StudyConfiguration> = {}) {
-    this.ask({ ...REGISTER, configuration: { ...CONFIGURATION, ...more } });
+  constructor(more: Partial<StudyConfiguration> = {}, seed = REGISTER.seed) {
+    this.ask({ ...REGISTER, seed, configuration: { ...CONFIGURATION, ...more } });
   }
 
   ask(command: Written): StudyOutcome {

@@ -47,6 +47,11 @@ export function actRefusal(
       const problems = outcome.problems.map(({ field, why }) => `${bodyName(field)}: ${why}`);
       return { ...common, status: 400, message: problemList(problems) };
     }
+    case 'dispensed-already': {
+      const { pack, participantId, visit } = outcome;
+      const message = `${participantId} has a pack for ${visit} already`;
+      return { revision, status: 400, message, results: JSON.stringify(pack ?? {}), refused: 'duplicate' };
+    }
     case 'impossible': {
       const message = `${bodyName(outcome.field)}: ${outcome.why}`;
       return { ...common, status: 422, message, refused: 'malformed' };

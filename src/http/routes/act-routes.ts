@@ -1,5 +1,7 @@
 /** The routes by which acts are asked for: what cannot be derived from the acts. */
 import { z } from 'zod';
+import type { FactOf } from '../../../events/define.ts';
+import type { DispensationCorrected } from '../../../events/dispensing.ts';
 import type { ActName } from '../../acts/acts.ts';
 import type { Members, StudyOutcome } from '../../model/outcomes.ts';
 import { STATUSES } from '../../model/status.ts';
@@ -31,7 +33,19 @@ const ReplacementResult = z.strictObject({
   code: z.string().meta({ description: 'The pack that the participant had' }),
   by: z.string().meta({ description: 'The pack that the participant got instead, by this request' }),
 });
+const DispensationResult = z.strictObject({
+  visit: z.string().meta({ description: 'The visit, as the study spells it' }),
+  code: z.string().meta({ description: 'The pack that the participant got, by this request' }),
+});
+const VisitOfPack = z.string().nullable();
+const DispensationCorrectionResult = z.strictObject({
+  code: z.string(),
+  from: VisitOfPack.meta({ description: 'The visit until here; null if the pack was not theirs' }),
+  to: VisitOfPack.meta({ description: 'The visit from here on; null if the pack is not theirs' }),
+});
 const WithdrawalResult = z.strictObject({ withdrawn: z.int() });
+
+type DispensationCorrection = FactOf<typeof DispensationCorrected>['data'];
 
 const ROUTES = {
   LevelsCorrected: {
@@ -111,12 +125,61 @@ const ROUTES = {
       empty: '{}',
       // The pack of this event: the participant may have had another one since.
       of: ({ body }, outcome) =>
-        resultJson(ReplacementResult, { code: String(body['code']), by: String(chosen(outcome)['by']) }),
+        resultJson(ReplacementResult, { code: String(body['code']), by: String(recorded(outcome)['by']) }),
     },
     errors: {
       404: NOT_FOUND,
       409: 'The participant has another pack now, or is voided as somebody who gets none; or there are not enough packs left; or a history is being imported into the study',
       422: `The packs of this participant were replaced too often without a key with the scope \`supply\`. ${REUSED}`,
+    },
+  },
+  PackDispensed: {
+    path: '/dispensations',
+    operationId: 'dispensePack',
+    summary: 'Give a participant a pack of their treatment at a visit',
+    acts: 'PackDispensed',
+    example: { id: '001-0007', visit: 'V2' },
+    results: {
+      schema: jsonSchema(DispensationResult),
+      example: { visit: 'V2', code: 'AF5-0036' },
+      empty: '{}',
+      // The pack of this event: it may have been replaced since.
+      of: (_, outcome) => {
+        const { visit, code } = recorded(outcome);
+        return resultJson(DispensationResult, { visit: String(visit), code: String(code) });
+      },
+    },
+    errors: {
+      400: 'The body is malformed; the study has no such visit, and the key has not the scope `supply`; or the participant has a pack for the visit already. `results` then names it, for keys with `read`, `blinded` or `supply`',
+      404: NOT_FOUND,
+      409: 'The participant is voided as somebody who gets no packs; or there are not enough packs left; or a history is being imported into the study',
+      422: `The participant had too many further packs for a key without the scope \`supply\`. ${REUSED}`,
+    },
+  },
+  DispensationCorrected: {
+    path: '/dispensation_corrections',
+    operationId: 'correctDispensation',
+    summary: 'Correct the visit of a pack, or record that the participant never got it',
+    acts: 'DispensationCorrected',
+    example: {
+      id: '001-0007',
+      code: 'AF5-0036',
+      to: 'V3',
+      cause: 'entry',
+      note: 'wrong line of the visit plan',
+    },
+    results: {
+      schema: jsonSchema(DispensationCorrectionResult),
+      example: { code: 'AF5-0036', from: 'V2', to: 'V3' },
+      empty: '{}',
+      of: (_, outcome) => {
+        const { code, from = null, to = null } = recorded(outcome) as DispensationCorrection;
+        return resultJson(DispensationCorrectionResult, { code, from, to });
+      },
+    },
+    errors: {
+      ...CORRECTION_ERRORS,
+      400: 'The body is malformed, or the study has no such visit and the key has not the scope `supply`',
     },
   },
   CodesWithdrawn: {
@@ -170,7 +233,8 @@ const ROUTES = {
 /** A name stands for the row of another act, with which an act shares its route. */
 export const ACT_ROUTES: readonly ActRoute[] = Object.values(ROUTES).filter((row) => typeof row === 'object');
 
-function chosen(outcome: StudyOutcome): Members {
-  if ('chosen' in outcome && outcome.chosen) return outcome.chosen;
-  throw new Error(`nothing was chosen: ${outcome.type}`);
+/** What this request recorded, or the same one before. */
+function recorded(outcome: StudyOutcome): Members {
+  if ('data' in outcome && outcome.data) return outcome.data;
+  throw new Error(`nothing was recorded: ${outcome.type}`);
 }

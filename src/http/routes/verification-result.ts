@@ -76,9 +76,15 @@ const LifeResult = z.strictObject({
   amendments: z.int().optional().meta({ description: 'Number of amendments of the design' }),
   corrected: z.int().optional().meta({ description: 'Number of corrections of levels' }),
   packs: z
-    .strictObject({ registered: z.int(), replaced: z.int(), withdrawn: z.int() })
+    .strictObject({
+      ...{ registered: z.int(), replaced: z.int(), withdrawn: z.int() },
+      ...{ dispensed: z.int().optional(), corrected: z.int().optional() },
+    })
     .optional()
-    .meta({ description: 'How many packs are on the lists, were replaced, and were withdrawn' }),
+    .meta({
+      description:
+        'How many packs are on the lists, were replaced, and were withdrawn; how many were given out at visits, and how often that was corrected',
+    }),
   forced: Numbers.meta({ description: 'How many allocations were entered by hand, by cause' }),
   idsCorrected: z.int().optional(),
   voided: Numbers.meta({ description: 'Number of participants who are voided, by cause' }),

@@ -1,5 +1,6 @@
 /** Counts what happened in a study after its allocations, for the report. */
 import type { PartialEvent } from '../../../events/record.ts';
+import { declaredVisit } from '../../../projections/design.ts';
 import { type ActName, actOf, isCorrection } from '../../acts/acts.ts';
 import type { Model } from '../../model/model.ts';
 import type { Status } from '../../model/status.ts';
@@ -24,6 +25,7 @@ export class LifeTally {
   readonly #voided: Record<string, number> = {};
   #amendments = 0;
   readonly #packs = { registered: 0, replaced: 0, withdrawn: 0 };
+  readonly #atVisits = { dispensed: 0, corrected: 0 };
   #levelsCorrected = 0;
   #idsCorrected = 0;
   readonly #forced: Record<string, number> = {};
@@ -59,6 +61,9 @@ export class LifeTally {
         break;
       case 'CodeReplaced':
         this.#packs.replaced++;
+        break;
+      case 'PackDispensed':
+        this.#takeDispensed(event, model);
         break;
       case 'HistoryImported':
         this.#takeImport(event);
@@ -103,7 +108,7 @@ export class LifeTally {
       state,
       ...(this.#imported.redrawn + this.#imported.unproven > 0 && { imported: { ...this.#imported } }),
       ...(this.#amendments > 0 && { amendments: this.#amendments }),
-      ...(this.#packs.registered > 0 && { packs: { ...this.#packs } }),
+      ...(this.#packs.registered > 0 && { packs: this.#packsReport() }),
       ...(Object.keys(this.#forced).length > 0 && { forced: { ...this.#forced } }),
       ...(this.#levelsCorrected > 0 && { corrected: this.#levelsCorrected }),
       ...(this.#idsCorrected > 0 && { idsCorrected: this.#idsCorrected }),
@@ -112,6 +117,26 @@ export class LifeTally {
       ...(Object.keys(revealed).length > 0 && { revealed }),
       ...(reported !== undefined && { unblindingReported: reported }),
     };
+  }
+
+  #packsReport() {
+    return { ...this.#packs, ...(this.#atVisits.dispensed > 0 && this.#atVisits) };
+  }
+
+  #takeDispensed({ data, revision }: Of<'PackDispensed'>, model: Model | undefined): void {
+    this.#atVisits.dispensed++;
+    if (this.#unblinded.has(data.participantId))
+      this.#warnings.add(
+        'dispensed-after-reveal',
+        'a participant got a pack after somebody had learned the arm',
+        revision,
+      );
+    if (model && declaredVisit(model.design, data.visit) === undefined)
+      this.#warnings.add(
+        'undeclared-visit',
+        'a pack was given out at a visit that the study does not have',
+        revision,
+      );
   }
 
   #takeImport({ data, revision }: Of<'HistoryImported'>): void {
@@ -145,6 +170,7 @@ export class LifeTally {
     const { data, revision, type } = event;
     if (type === 'LevelsCorrected') this.#levelsCorrected++;
     if (type === 'ParticipantIdCorrected') this.#idsCorrected++;
+    if (type === 'DispensationCorrected') this.#atVisits.corrected++;
     const act = actOf(type);
     const before = participants.get(data.participantId);
     const after = before && act?.about === 'participant' ? act.apply?.(before, event, design) : before;

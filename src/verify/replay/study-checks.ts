@@ -37,6 +37,7 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'already-recovered': 'its generator has already been restarted for this recovery or a later one',
   'already-recorded': 'the same code-break is recorded already',
   'no-such-participant': 'no participant with that id, and no pack with that code, is known before it',
+  'dispensed-already': 'the participant has a pack for this visit',
   'no-code': 'a treatment has no pack left for the participant',
   'not-importing': 'no import is under way',
   'not-empty': 'the study has participants already',
@@ -72,7 +73,7 @@ export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome
       undefined,
       outcome.why,
     );
-  if (outcome.type === 'not-amendable') {
+  if (outcome.type === 'not-amendable' || outcome.type === 'unfit') {
     const [problem] = outcome.problems;
     return mismatch(
       `data.${problem?.field}`,

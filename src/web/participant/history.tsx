@@ -124,11 +124,24 @@ const WORDS: { readonly [K in Entry['type']]: Words<K> } = {
       ...(revealedAt === undefined ? [] : [t('participant.event.mistake', { revision: revealedAt })]),
     ],
   }),
+  PackDispensed: ({ data: { code, visit } }, t) => ({
+    title: t('participant.event.dispensed', { code, visit }),
+  }),
+  DispensationCorrected: ({ data: { code, from, to, cause } }, t) => ({
+    title: movedText(t, code, from, to),
+    more: [t(`participant.cause.${cause}`)],
+  }),
   CodeReplaced: ({ data: { code, by, cause } }, t) => ({
     title: t('participant.event.packReplaced', { code, by }),
     more: [t(`participant.cause.${cause}`)],
   }),
 };
+
+function movedText(t: TFunction, code: string, from: string | undefined, to: string | undefined): string {
+  if (to === undefined) return t('participant.event.packTaken', { code });
+  if (from === undefined) return t('participant.event.packGivenBack', { code, to });
+  return t('participant.event.packMoved', { code, from, to });
+}
 
 function levelTexts(levels: readonly { factor: string; level: string }[], withLevels: boolean): string[] {
   return withLevels ? levels.map(({ factor, level }) => `${factorName(factor)}: ${level}`) : [];

@@ -69,6 +69,11 @@ const ASKED: Readonly<Record<ActName, fc.Arbitrary<Members>>> = {
   AllocationReinstated: fc.record({ ...about, note: text }),
   ParticipantIdCorrected: fc.record({ ...about, to: ids, cause: fc.constant('entry') }),
   CodeReplaced: fc.record({ ...about, code: fc.constant('P0-0'), cause: fc.constant('damaged') }),
+  PackDispensed: fc.record({ ...about, visit: fc.constantFrom('V2', 'v2', 'U1') }),
+  DispensationCorrected: fc.record({
+    ...{ ...about, code: fc.constant('P0-0'), cause: fc.constant('entry'), note: text },
+    to: fc.constantFrom('v2', 'U1', null),
+  }),
   CodesWithdrawn: fc.record({ codes: fc.constant(['P0-0']), reason: text }),
   AllocationRevealed: fc.record({ ...about, category: fc.constant('planned'), ...grounds }),
   UnblindingReported: fc.record({
@@ -130,6 +135,15 @@ const LIFE: readonly FlatAct[] = [
   { act: 'ParticipantIdCorrected', participantId: 'y', to: 'x', cause: 'other' },
   { act: 'CodesWithdrawn', codes: ['free'], reason: 'recalled' },
   { act: 'CodeReplaced', participantId: 'x', code: 'own', cause: 'damaged', isSupply: true },
+  { act: 'PackDispensed', participantId: 'x', visit: 'Week 12', isSupply: true },
+  {
+    act: 'DispensationCorrected',
+    participantId: 'x',
+    code: 'given',
+    to: null,
+    cause: 'entry',
+    note: 'a slip',
+  },
   {
     ...{ act: 'AllocationRevealed', participantId: 'y', category: 'planned', grounds: GROUNDS },
     reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c31',
@@ -156,6 +170,7 @@ describe('a request with an idempotency key', () => {
     expect(new Set(asked.map(({ act }) => act))).toEqual(new Set(ACT_NAMES));
     const recorded: { revision: number; fact: StudyFact | undefined }[] = [];
     for (const command of asked) {
+      if (command['code'] === 'given') Object.assign(command, { code: trial.last('PackDispensed').code });
       expect(trial.ask(command), command.act).toMatchObject({ type: 'recorded' });
       recorded.push({ revision: trial.facts.length - 1, fact: trial.facts.at(-1) });
     }

@@ -83,7 +83,7 @@ function isRare(name: string): boolean {
   return (
     (/@[23]$|^Log|^Signing|^Copy/.test(name) && name !== 'ParticipantRandomized@2') ||
     ['StudyPaused@1', 'StudyResumed@1', 'StudyClosed@1', 'StudyReopened@1'].includes(name) ||
-    ['AllocationRevealed@1', 'UnblindingReported@1'].includes(name) ||
+    ['AllocationRevealed@1', 'UnblindingReported@1', 'PackDispensed@1'].includes(name) ||
     /Amended@|Forced@|^Code|Corrected@|Voided@|Reinstated@|^HistoryImport/.test(name)
   );
 }

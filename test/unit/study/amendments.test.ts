@@ -203,7 +203,7 @@ describe('an amendment', () => {
     const trial = begun();
     const command = amend([level('level-added', MCLEAN)], 1, { idempotencyKey: 'k' });
     trial.ask(command);
-    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 3, chosen: {} });
+    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 3, data: expect.any(Object) });
     expect(trial.ask({ ...command, reason: 'another' })).toEqual({ type: 'idempotency-key-reused' });
   });
 

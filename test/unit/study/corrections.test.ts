@@ -36,7 +36,12 @@ describe('a corrected level', () => {
     for (const moves of [false, true]) {
       const trial = begun(moves ? { blinding: 'blinded' } : {});
       const [before, bgState] = [trial.counts(), trial.bgState];
-      expect(trial.ask(TO_MALE)).toEqual({ type: 'recorded', participantId: 'a', moves, chosen: {} });
+      expect(trial.ask(TO_MALE)).toEqual({
+        type: 'recorded',
+        participantId: 'a',
+        moves,
+        data: expect.any(Object),
+      });
       expect(trial.last('LevelsCorrected').counts).toBe(moves ? 'as-corrected' : 'as-randomized');
       const [male, female] = before[0] ?? [];
       const k = arm(trial, 'a');
@@ -112,12 +117,17 @@ describe('a voided participant', () => {
       type: 'recorded',
       participantId: 'a',
       moves,
-      chosen: {},
+      data: expect.any(Object),
     });
     expect(trial.last('AllocationVoided').counts).toBe(counts);
     const total = (of: number[][][]) => of.flat(2).reduce((sum, n) => sum + n, 0);
     expect(total(trial.counts())).toBe(total(before) - (moves ? 2 : 0));
-    expect(trial.ask(REINSTATE)).toEqual({ type: 'recorded', participantId: 'a', moves, chosen: {} });
+    expect(trial.ask(REINSTATE)).toEqual({
+      type: 'recorded',
+      participantId: 'a',
+      moves,
+      data: expect.any(Object),
+    });
     expect(trial.last('AllocationReinstated').voidedAt).toBe(trial.facts.length - 2);
     expect(trial.counts()).toEqual(before);
   });
@@ -198,7 +208,12 @@ describe('a voided participant', () => {
 describe('a corrected id', () => {
   it('finds the participant, and so does the earlier one', () => {
     const trial = begun();
-    expect(trial.ask(RENAME)).toEqual({ type: 'recorded', participantId: 'a', moves: false, chosen: {} });
+    expect(trial.ask(RENAME)).toEqual({
+      type: 'recorded',
+      participantId: 'a',
+      moves: false,
+      data: expect.any(Object),
+    });
     expect(trial.last('ParticipantIdCorrected')).toEqual({
       ...{ cause: 'entry', from: 'a', participantId: 'a', randomizedAt: 1, to: 'z' },
     });
@@ -300,7 +315,7 @@ describe('a repeated request', () => {
     const asked = { ...command, idempotencyKey: 'k' };
     trial.ask(asked);
     const { length } = trial.facts;
-    expect(trial.ask(asked)).toEqual({ type: 'done-before', revision: length - 1, chosen: {} });
+    expect(trial.ask(asked)).toEqual({ type: 'done-before', revision: length - 1, data: expect.any(Object) });
     expect(trial.ask({ ...asked, participantId: 'b' })).toEqual({ type: 'idempotency-key-reused' });
     expect(trial.facts).toHaveLength(length);
   });
@@ -310,7 +325,7 @@ describe('a repeated request', () => {
     trial.ask(VOID);
     const asked = { ...REINSTATE, idempotencyKey: 'k' };
     trial.ask(asked);
-    expect(trial.ask(asked)).toEqual({ type: 'done-before', revision: 4, chosen: {} });
+    expect(trial.ask(asked)).toEqual({ type: 'done-before', revision: 4, data: expect.any(Object) });
     expect(trial.ask({ ...asked, note: 'another' })).toEqual({ type: 'idempotency-key-reused' });
   });
 

@@ -80,13 +80,15 @@ describe('a registered study', () => {
   });
 
   it('is paused, and resumed', () => {
-    given([registered()]).when(PAUSE).then([paused], { type: 'recorded', moves: false, chosen: {} });
+    given([registered()])
+      .when(PAUSE)
+      .then([paused], { type: 'recorded', moves: false, data: expect.any(Object) });
     given([registered(), paused])
       .when(RESUME)
-      .then([resumed], { type: 'recorded', moves: false, chosen: {} });
+      .then([resumed], { type: 'recorded', moves: false, data: expect.any(Object) });
     given([registered(), paused, resumed])
       .when(PAUSE)
-      .then([paused], { type: 'recorded', moves: false, chosen: {} });
+      .then([paused], { type: 'recorded', moves: false, data: expect.any(Object) });
   });
 
   it('is not paused twice, nor resumed when it is not paused', () => {

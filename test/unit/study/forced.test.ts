@@ -106,7 +106,7 @@ describe('a forced allocation', () => {
     const trial = begun();
     const command = force('b', { idempotencyKey: 'k' });
     trial.ask(command);
-    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 2, chosen: {} });
+    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 2, data: expect.any(Object) });
     expect(trial.ask({ ...command, treatment: SECOND })).toEqual({ type: 'idempotency-key-reused' });
     expect(trial.enrol('b', LEVELS, { idempotencyKey: 'k' })).toEqual({ type: 'idempotency-key-reused' });
   });

@@ -40,7 +40,7 @@ const STOCK = { [MART]: 400, [RMCQ]: 200, [RMCA]: 90 };
 
 /** With as many packs of each arm as given, and packs of another site, which nobody here can get. */
 function stocked(numbers: Readonly<Record<string, number>>): TrialRun {
-  const trial = new TrialRun();
+  const trial = new TrialRun({ visits: ['V2'] });
   const listOf = (name: string) =>
     Object.entries(numbers).flatMap(([treatment, number], arm) =>
       Array.from({ length: number }, (_, n) => ({ code: `${name}${arm}-${n}`, treatment })),
@@ -58,6 +58,11 @@ function replace(trial: TrialRun, participantId: string, more: Members = {}): Fl
     ...more,
   };
 }
+
+const dispense = (_: TrialRun, participantId: string, more: Members = {}): FlatAct => ({
+  ...{ act: 'PackDispensed', user: 'nurse', participantId, visit: 'V2', isSupply: false },
+  ...more,
+});
 
 /** @returns how much work it was */
 function workOf(action: () => unknown): typeof work {
@@ -85,13 +90,19 @@ beforeEach(() => {
 });
 
 describe('the work of', () => {
-  it('a replacement is the same whichever arm the participant is on', () => {
-    for (const isSupply of [false, true]) {
-      const done = everyArm((id) =>
-        workOf(() => writtenDecider.decide(trial.state, replace(trial, id, { isSupply }))),
-      );
-      expect(done).toMatchObject({ hashes: free, comparisons: free - 3 });
-    }
+  it.each([
+    ['a replacement', replace],
+    ['a pack at a visit', dispense],
+  ])('%s is the same whichever arm the participant is on, even one that gets none', (_, asked) => {
+    for (const stopped of [[], [MART]])
+      for (const isSupply of stopped.length > 0 ? [false] : [false, true]) {
+        const { design, ...registered } = trial.registered;
+        const state = { ...registered, design: { ...design, stoppedTreatments: stopped } };
+        const done = everyArm((id) =>
+          workOf(() => writtenDecider.decide(state, asked(trial, id, { isSupply }))),
+        );
+        expect(done).toMatchObject({ hashes: free, comparisons: free - 3 });
+      }
   });
 
   it('a replacement in the middle of a batch is the same, too', () => {
@@ -125,16 +136,20 @@ describe('the work of', () => {
   it('a dry run is none: no pack is chosen', () => {
     const none = { hashes: 0, bytes: 0, comparisons: 0 };
     for (const isSupply of [false, true])
-      expect(
-        everyArm((id) => workOf(() => tryWritten(trial.state, replace(trial, id, { isSupply })))),
-      ).toEqual(none);
+      for (const asked of [replace, dispense])
+        expect(
+          everyArm((id) => workOf(() => tryWritten(trial.state, asked(trial, id, { isSupply })))),
+        ).toEqual(none);
     expect(workOf(() => tryWritten(trial.state, randomize('new', { levels: LEVELS })))).toEqual(none);
   });
 
   it('a refusal is none', () => {
     const [id = ''] = IDS;
     for (let n = 0; n < 3; n++) trial.ask(replace(trial, id));
+    trial.ask(dispense(trial, id));
     const refused: Written[] = [
+      dispense(trial, id),
+      dispense(trial, 'p-11', { visit: 'V3' }),
       replace(trial, id),
       replace(trial, id, { code: 'X' }),
       replace(trial, 'nobody'),

@@ -191,7 +191,10 @@ describe('a replaced pack', () => {
     }
     expect(new Set(seen.map((code) => code.slice(0, 2))).size).toBe(1);
     expect(new Set(seen).size).toBe(4);
-    expect(trial.ask(replace('a', seen.at(-1) ?? ''))).toMatchObject({ type: 'impossible', field: 'code' });
+    expect(trial.ask(replace('a', seen.at(-1) ?? ''))).toMatchObject({
+      type: 'impossible',
+      field: 'participantId',
+    });
     expect(trial.ask(replace('a', seen.at(-1) ?? '', { isSupply: true }))).toMatchObject({
       type: 'recorded',
     });
@@ -230,10 +233,10 @@ describe('a replaced pack', () => {
     trial.ask(withdraw((others ?? []).map(({ code }) => code)));
     const command = replace('a', packOf(trial, 'a'), { isSupply: true });
     expect(tryWritten(trial.state, command)).toEqual({
-      ...{ type: 'recorded', participantId: 'a', moves: false, chosen: {} },
+      ...{ type: 'recorded', participantId: 'a', moves: false, data: expect.any(Object) },
     });
     const left = own?.find(({ code }) => code !== packOf(trial, 'a'))?.code;
-    expect(trial.ask(command)).toMatchObject({ type: 'recorded', chosen: { by: left } });
+    expect(trial.ask(command)).toMatchObject({ type: 'recorded', data: { by: left } });
     const next = replace('a', packOf(trial, 'a'), { isSupply: true });
     for (const outcome of [tryWritten(trial.state, next), trial.ask(next)])
       expect(outcome).toEqual({ type: 'no-code' });
@@ -292,15 +295,15 @@ describe('a replaced pack', () => {
     const first = trial.ask(command);
     const by = packOf(trial, 'a');
     expect(first).toEqual({
-      ...{ type: 'recorded', participantId: 'a', moves: false, chosen: { by } },
+      ...{ type: 'recorded', participantId: 'a', moves: false, data: expect.objectContaining({ by }) },
     });
-    expect(trial.ask(command)).toMatchObject({ type: 'done-before', chosen: { by } });
+    expect(trial.ask(command)).toMatchObject({ type: 'done-before', data: { by } });
     expect(trial.ask({ ...command, cause: 'lost' })).toEqual({ type: 'idempotency-key-reused' });
     // The answer stays that of its own event.
     trial.ask(replace('a', by));
     expect(packOf(trial, 'a')).not.toBe(by);
     for (const outcome of [trial.ask(command), tryWritten(trial.state, command)])
-      expect(outcome).toMatchObject({ type: 'done-before', chosen: { by } });
+      expect(outcome).toMatchObject({ type: 'done-before', data: { by } });
   });
 });
 
@@ -320,7 +323,7 @@ describe('withdrawn packs', () => {
       withdraw([free], { where }),
     ].map((command) => trial.ask(command));
     for (const outcome of texts) expect(outcome).toMatchObject({ type: 'impossible', field: 'codes' });
-    expect(trial.ask(withdraw([free]))).toEqual({ type: 'recorded', moves: false, chosen: { count: 1 } });
+    expect(trial.ask(withdraw([free]))).toEqual({ type: 'recorded', moves: false, data: { count: 1 } });
     expect(trial.ask(withdraw([free]))).toMatchObject({ field: 'codes' });
   });
 });
@@ -386,7 +389,7 @@ describe('a code-break by pack', () => {
     const code = packOf(trial, 'a');
     trial.ask(replace('a', code));
     expect(trial.ask(reveal({ code }))).toEqual({
-      ...{ type: 'recorded', participantId: 'a', moves: false, chosen: {} },
+      ...{ type: 'recorded', participantId: 'a', moves: false, data: expect.any(Object) },
     });
     expect(trial.last('AllocationRevealed')).toMatchObject({ code, participantId: 'a', randomizedAt: 2 });
     const [free = ''] = packs(every(3))

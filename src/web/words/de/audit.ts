@@ -103,6 +103,8 @@ export const audit = {
     ParticipantImported: 'Teilnehmer übernommen',
     CodesRegistered: 'Packungen registriert',
     CodeReplaced: 'Packung ersetzt',
+    PackDispensed: 'Packung bei einer Visite ausgegeben',
+    DispensationCorrected: 'Visite einer Packung berichtigt',
     CodesWithdrawn: 'Packungen zurückgezogen',
   },
   checkpoint: {

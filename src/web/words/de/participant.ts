@@ -53,6 +53,10 @@ export const participant = {
     mistake: 'die Entblindung der Revision {{revision}} war ein Versehen',
     knownAt: 'bekannt seit',
     packReplaced: 'Packung ersetzt: {{code}} → {{by}}',
+    dispensed: 'Packung für {{visit}}: {{code}}',
+    packMoved: 'Packung {{code}} war für {{to}}, nicht für {{from}}',
+    packTaken: 'Packung {{code}} wurde nie ausgehändigt',
+    packGivenBack: 'Packung {{code}} war doch für {{to}}',
   },
   cause: {
     outage: 'der Dienst war nicht erreichbar',
@@ -69,6 +73,7 @@ export const participant = {
     damaged: 'beschädigt',
     lost: 'verloren',
     expired: 'abgelaufen',
+    'not-handed-out': 'nicht ausgehändigt',
     other: 'anderes',
   },
   analysis: { keep: 'wird ausgewertet', exclude: 'wird nicht ausgewertet' },

@@ -105,6 +105,8 @@ export const audit = {
     ParticipantImported: 'Participant imported',
     CodesRegistered: 'Packs registered',
     CodeReplaced: 'Pack replaced',
+    PackDispensed: 'Pack given out at a visit',
+    DispensationCorrected: 'Visit of a pack corrected',
     CodesWithdrawn: 'Packs withdrawn',
   } satisfies Readonly<Record<StudyFact['type'], string>>,
   checkpoint: {

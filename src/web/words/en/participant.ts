@@ -53,6 +53,10 @@ export const participant = {
     mistake: 'the code-break of revision {{revision}} was a mistake',
     knownAt: 'known since',
     packReplaced: 'Pack replaced: {{code}} → {{by}}',
+    dispensed: 'Pack for {{visit}}: {{code}}',
+    packMoved: 'Pack {{code}} was for {{to}}, not {{from}}',
+    packTaken: 'Pack {{code}} was never theirs',
+    packGivenBack: 'Pack {{code}} was for {{to}}, after all',
   },
   cause: {
     outage: 'the service could not be reached',
@@ -69,6 +73,7 @@ export const participant = {
     damaged: 'damaged',
     lost: 'lost',
     expired: 'expired',
+    'not-handed-out': 'not handed out',
     other: 'other',
   },
   analysis: { keep: 'to be analysed', exclude: 'not to be analysed' },
