@@ -2,7 +2,7 @@
 
 import { actOperation } from './request/act-route.ts';
 import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
-import { ACT_ROUTES } from './routes/act-routes.ts';
+import { ACT_ROUTES, DispensationResult } from './routes/act-routes.ts';
 import { amendOperation } from './routes/amendments.ts';
 import { BalanceResult, balanceOperation } from './routes/balance.ts';
 import { bundleOperation } from './routes/bundle.ts';
@@ -123,6 +123,7 @@ function componentSchemas(): Json {
     StudyForm: jsonSchema(StudyFormResult),
     Enrolment: jsonSchema(EnrolmentResult),
     Codes: jsonSchema(CodesResult),
+    Dispensation: jsonSchema(DispensationResult),
     CodeBreaks: jsonSchema(CodeBreaksResult),
     ParticipantHistory: jsonSchema(ParticipantHistoryResult),
     Error: envelopeOf({ description: 'Empty, except when the participant is already assigned' }),

@@ -6,7 +6,7 @@ import type { ActName } from '../../acts/acts.ts';
 import type { Members, StudyOutcome } from '../../model/outcomes.ts';
 import { STATUSES } from '../../model/status.ts';
 import type { ActResults, ActRoute } from '../request/act-route.ts';
-import { jsonSchema } from '../request/operation.ts';
+import { jsonSchema, ref } from '../request/operation.ts';
 import { NOT_FOUND, recordFor } from '../request/participant-command.ts';
 import { resultJson } from '../request/schemas.ts';
 import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
@@ -33,7 +33,7 @@ const ReplacementResult = z.strictObject({
   code: z.string().meta({ description: 'The pack that the participant had' }),
   by: z.string().meta({ description: 'The pack that the participant got instead, by this request' }),
 });
-const DispensationResult = z.strictObject({
+export const DispensationResult = z.strictObject({
   visit: z.string().meta({ description: 'The visit, as the study spells it' }),
   code: z.string().meta({ description: 'The pack that the participant got, by this request' }),
 });
@@ -140,7 +140,7 @@ const ROUTES = {
     acts: 'PackDispensed',
     example: { id: '001-0007', visit: 'V2' },
     results: {
-      schema: jsonSchema(DispensationResult),
+      schema: ref('Dispensation'),
       example: { visit: 'V2', code: 'AF5-0036' },
       empty: '{}',
       // The pack of this event: it may have been replaced since.
