@@ -1,4 +1,4 @@
-/** The visits of a study in the studies file, at which participants get further packs: `[V2, V3, Week 12]`. */
+/** The visits of a study in the studies file, at which participants get packs: `[V2, V3, Week 12]`. */
 import { MAX_VISITS, Visit } from '../../events/study.ts';
 import { counted } from '../base/counted.ts';
 import { visitProblems } from '../model/visits.ts';

@@ -87,7 +87,7 @@ const Change = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('visits'),
     value: z.array(Visit).max(MAX_VISITS).meta({
-      description: 'All visits at which participants get further packs from here on, in order; empty: none',
+      description: 'All visits at which participants get packs from here on, in order; empty: none',
     }),
   }),
   z.strictObject({ kind: z.literal('blinding'), value: z.enum(['open', 'blinded']) }),

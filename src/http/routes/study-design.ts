@@ -68,7 +68,7 @@ export const DesignResult = z.strictObject({
   }),
   protocol: ProtocolResult.optional(),
   visits: z.array(z.string()).optional().meta({
-    description: 'The visits at which participants get further packs; absent: none',
+    description: 'The visits at which participants get packs; absent: none',
   }),
 });
 export type DesignResult = z.infer<typeof DesignResult>;

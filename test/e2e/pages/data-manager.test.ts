@@ -280,7 +280,7 @@ describeInBrowser('a data manager', () => {
     await page.getByLabel('Visits at which participants get another pack').fill(' V2\n\nWeek 12 ');
     await page.getByLabel('Reason').fill('treatment goes on');
     await approve(page);
-    expect(await confirm(page, 'Amend the study')).toContain('further packs at V2, Week 12.');
+    expect(await confirm(page, 'Amend the study')).toContain('packs at V2, Week 12.');
     await page.getByRole('link', { name: 'Back to' }).click();
     await page.getByText('V2, Week 12', { exact: true }).waitFor();
     await picture(page, 'manage-visits');

@@ -49,7 +49,7 @@ export const manage = {
     armReopened: '{{arm}} can be drawn again. Its earlier participants count again.',
     armStopped:
       'Nobody on {{arm}} gets a pack any more, at a visit or as a replacement, until the treatment is reopened.',
-    visits: 'Sites can give out further packs at {{visits}}.',
+    visits: 'Sites can give out packs at {{visits}}.',
     noVisits: 'Sites give out no packs after that of the enrolment.',
     total_one: 'At most {{count}} participant; {{enrolled}} so far.',
     total_other: 'At most {{count}} participants; {{enrolled}} so far.',
