@@ -2,7 +2,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type CodeBreak, codeBreaksIn } from '../../projections/code-breaks.ts';
-import { currentId } from '../../projections/enrolled.ts';
+import { currentId, presentPacks } from '../../projections/enrolled.ts';
 import type { Participant } from '../model/participants.ts';
 import { participantEvents, participants } from '../study/views.ts';
 import { recordDisclosure } from './disclosed.ts';
@@ -125,6 +125,7 @@ async function printEnvelope({ study: name, id, out, ...options }: PrintOptions)
       ...formerId(participant),
       `Randomized   ${participant.at} (revision ${participant.revision})`,
       ...(participant.pack ? [`Pack         ${participant.pack.code}`] : []),
+      ...presentPacks(participant).map(({ code, visit }) => `Pack         ${code} (${visit})`),
       `Arm          ${participant.treatment}`,
       '',
       `Printed      ${new Date().toISOString()}`,

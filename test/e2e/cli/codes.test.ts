@@ -632,3 +632,45 @@ describe('a log that is restored from a backup', () => {
     expect((await command(['verify', '--no-last-checkpoints', '--data', data])).code).toBe(0);
   });
 });
+
+describe('urn participants dispense', () => {
+  it('gives out packs at visits, and correct-dispensation moves and takes them', async () => {
+    const data = await begun({ visits: ['V2', 'V3'] });
+    const { add, said } = commandsOn(data);
+    await add(withRows(shuffled(12)));
+    await enrol(data, ['001']);
+    const asked = ['participants', 'dispense', '--id', '001', '--visit'];
+    expect(await said(...asked, 'v2', '--dry-run')).toMatch(
+      /^0 dry run: [^]*event +PackDispensed[^]*visit +v2$/,
+    );
+    const [, code = ''] =
+      /: pack (\S+) given to 001 for V2 \(revision 3\)$/.exec(await said(...asked, 'v2')) ?? [];
+    expect(await said(...asked, 'V2')).toMatch(
+      /^2 urn: 001 has a pack for V2 already: nothing was recorded \(hint: /,
+    );
+    expect(await said(...asked, 'Control')).toBe('2 urn: --visit: is, or contains, the name of an arm');
+    expect(JSON.parse((await said(...asked, 'U1', '--json')).slice(2))).toEqual({
+      ...{ study: 'Sleep', id: '001', visit: 'U1', code: expect.stringMatching(/^P/), revision: 4 },
+    });
+    const wrong = ['participants', 'correct-dispensation', '--id', '001', '--code', code, '--note', 'a slip'];
+    expect(await said(...wrong, '--cause', 'entry')).toBe('2 urn: --to <visit>, or --not-theirs, is missing');
+    expect(await said(...wrong, '--cause', 'entry', '--to', 'v3')).toBe(
+      `0 Sleep: pack ${code} of 001: for V3, not V2 (entry) (revision 5)`,
+    );
+    expect(await said(...wrong, '--cause', 'entry', '--to', 'V3')).toBe(
+      '0 Sleep: the pack is for V3 already; nothing was recorded',
+    );
+    expect(await said('code-breaks', 'print', '--id', '001')).toContain(`Pack         ${code} (V3)\n`);
+    expect(await said(...wrong, '--cause', 'not-handed-out', '--not-theirs')).toContain(
+      `pack ${code} of 001: was never theirs (not-handed-out)`,
+    );
+    expect(await said('participants', 'history', '--id', '001')).toContain(
+      `pack ${code} of 001: was never theirs`,
+    );
+    const shown = await command(['studies', 'show', 'Sleep', '--data', data]);
+    expect(shown.stdout).toMatch(
+      /packs +12 registered, 3 given, 0 replaced, 0 withdrawn, 2 given at visits \(2 corrected\)/,
+    );
+    expect((await command(['verify', '--data', data])).code).toBe(0);
+  });
+});
