@@ -45,7 +45,10 @@ print(json.dumps(${expression}))`;
 }
 
 /** Like `runVerifier`, for tests that run it often: one process does all runs, and ends with the test file. */
-export function loadedVerifier(python: string): (args: readonly string[]) => Promise<Verified> {
+export function loadedVerifier(
+  python: string,
+  verifier = VERIFIER,
+): (args: readonly string[]) => Promise<Verified> {
   let parent: ChildProcessByStdio<Writable, Readable, null> | undefined;
   let answers: AsyncIterator<string> | undefined;
   let last: Promise<unknown> = Promise.resolve();
@@ -55,7 +58,7 @@ export function loadedVerifier(python: string): (args: readonly string[]) => Pro
   const verify = async (args: readonly string[]): Promise<Verified> => {
     parent ??= spawn(python, [RUNS], { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] });
     answers ??= createInterface(parent.stdout)[Symbol.asyncIterator]();
-    parent.stdin.write(`${JSON.stringify([VERIFIER, ...args])}\n`);
+    parent.stdin.write(`${JSON.stringify([verifier, ...args])}\n`);
     const answer = await answers.next();
     if (answer.done) throw new Error(`${RUNS} ended before it answered`);
     const [code, stdout, stderr] = JSON.parse(answer.value);
