@@ -1,6 +1,6 @@
 /** Who may get another pack after the enrolment, and which one: the same for a visit and in place of a pack. */
 import type { VoidCause } from '../../events/corrections.ts';
-import { currentLevels, furtherPacks } from '../../projections/enrolled.ts';
+import { currentLevels, type Enrolled, furtherPacks } from '../../projections/enrolled.ts';
 import { counted } from '../base/counted.ts';
 import { impossible, type StudyOutcome, stale } from '../model/outcomes.ts';
 import { lacksPacks, packFor } from '../model/packs.ts';
@@ -11,10 +11,15 @@ type Context = ParticipantContext<unknown>;
 /** Of participants who get no more packs. */
 const NO_PATIENTS: ReadonlySet<VoidCause> = new Set(['duplicate', 'never-enrolled', 'entry']);
 
-/** Somebody who was never there, or twice, gets no packs. */
+/** Whether somebody was there, and once: nobody else gets packs. */
+export function isPatient({ corrected }: Enrolled): boolean {
+  const cause = corrected?.voided?.cause;
+  return !cause || !NO_PATIENTS.has(cause);
+}
+
 export function noPatientProblem({ by, participant }: Context): StudyOutcome | undefined {
+  if (isPatient(participant)) return undefined;
   const cause = participant.corrected?.voided?.cause;
-  if (!cause || !NO_PATIENTS.has(cause)) return undefined;
   return stale(
     `the participant is voided${by.mayRead ? ` (${cause})` : ''} and gets no packs`,
     'participantId',
@@ -40,7 +45,7 @@ export function furtherProblem({ by, participant }: Context, most: number): Stud
  * a site that takes packs until it is refused would find out who shares an arm. It must not depend on who is in the study:
  * voiding somebody and trying again would tell their arm.
  */
-const MARGIN = 3;
+export const MARGIN = 3;
 
 /**
  * @param member the code of the pack, in the record

@@ -72,8 +72,11 @@ The list names the ARM of every pack, and so of every participant who has one: r
 recorded (urn operations). After the packs it shows how many are free, by arm and level.
 
 --json is an object: packs, a list with code, treatment, where (factor, level; only for a pack of one level), state (free,
-given or withdrawn) and id (of the participant who has or had it); and stock, a list with treatment, where and free.
---csv has a row for each pack, and no stock.
+given or withdrawn), id (of the participant who has or had it) and visit (for which they have it); and stock, a list with
+treatment, where, free and low. --csv has a row for each pack, and no stock.
+
+low, in a study with visits: fewer are free than 3 and one for each participant who may get such a pack. Sites are refused packs
+for visits while any arm has fewer than 3.
 
 Examples:
   urn codes list --study 'CHS JCOIN'
@@ -211,18 +214,19 @@ async function list({ study: name, json, csv, ...options }: ListOptions): Promis
   await withStudies(options, async (log) => {
     const study = log.studies.find(name);
     if (!study) throw unknownStudy(name);
-    const mapped = packMap(registeredState(log, study));
+    const state = registeredState(log, study);
+    const mapped = packMap(state);
     if (mapped.length === 0) return note(`${name} has no packs (hint: urn codes add)`);
     const everybody = log.runner.state(participants, study.stream);
     const rows = mapped.map(({ participantId, ...pack }) => {
       const holder = participantId === undefined ? undefined : everybody.find(participantId);
       return { ...pack, ...(holder && { id: currentId(holder) }) };
     });
-    const stock = stockOf(mapped);
+    const stock = stockOf(state, mapped);
     await recordDisclosure(log, { what: 'codes', study: name, toRevision: study.revision });
     if (json) result(JSON.stringify({ packs: rows, stock }, null, 2));
-    else if (csv) process.stdout.write(asCsv(rows));
-    else result(asText(rows, stock));
+    else if (csv) process.stdout.write(asCsv(rows, state.hasVisits));
+    else result(asText(rows, stock, state.hasVisits));
   });
 }
 
@@ -230,19 +234,27 @@ type Shown = Omit<ReturnType<typeof packMap>[number], 'participantId'> & { reado
 
 const COLUMNS = ['code', 'treatment', 'factor', 'level', 'state', 'id'];
 
-function cellsOf({ code, treatment, where, state, id = '' }: Shown): string[] {
-  return [code, treatment, where?.factor ?? '', where?.level ?? '', state, id];
+/** With a column for visits, if the study ever had any. */
+function cellsOf(rows: readonly Shown[], hasVisits: boolean): string[][] {
+  const cells = rows.map(({ code, treatment, where, state, id = '', visit = '' }) => [
+    ...[code, treatment, where?.factor ?? '', where?.level ?? '', state, id],
+    ...(hasVisits ? [visit] : []),
+  ]);
+  return [[...COLUMNS, ...(hasVisits ? ['visit'] : [])], ...cells];
 }
 
-function asCsv(rows: readonly Shown[]): string {
-  return [COLUMNS, ...rows.map(cellsOf)].map((cells) => csvLine(cells)).join('');
+function asCsv(rows: readonly Shown[], hasVisits: boolean): string {
+  return cellsOf(rows, hasVisits)
+    .map((cells) => csvLine(cells))
+    .join('');
 }
 
-function asText(rows: readonly Shown[], stock: ReturnType<typeof stockOf>): string {
+function asText(rows: readonly Shown[], stock: ReturnType<typeof stockOf>, hasVisits: boolean): string {
   const free = stock.map((one) => [
     one.treatment,
     one.where ? `${one.where.factor} = ${one.where.level}` : 'all levels',
     `${one.free} free`,
+    ...(one.low ? ['low'] : []),
   ]);
-  return `${table([COLUMNS, ...rows.map(cellsOf)])}\n\nstock\n${table(free)}`;
+  return `${table(cellsOf(rows, hasVisits))}\n\nstock\n${table(free)}`;
 }

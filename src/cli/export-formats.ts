@@ -67,7 +67,8 @@ export const FORMATS: Readonly<Record<'csv' | 'reference-csv', Format>> = {
 
 function writeList({ state, participants }: Exported, options: FormatOptions, file: string): Written {
   const { blinded: isBlinded = false, excel: isForExcel = false } = options;
-  const columns = columnsOf(state.design, { isBlinded, isForExcel });
+  const { design, hasVisits } = state;
+  const columns = columnsOf(design, { isBlinded, isForExcel, hasVisits });
   return {
     text: headLine(columns) + rowLines(columns, participants),
     companions: {

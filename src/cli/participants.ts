@@ -1,8 +1,9 @@
 /** urn participants list and history: who is in a study, and what happened to one of them. Never an arm. */
 import type { Command } from 'commander';
-import { currentId, currentLevels, type WholeEnrolment } from '../../projections/enrolled.ts';
+import { currentId, currentLevels, presentPacks, type WholeEnrolment } from '../../projections/enrolled.ts';
 import { historyOf, isUnblinding, type ParticipantEvent } from '../../projections/participant-events.ts';
 import { actText } from '../bundle/act-texts.ts';
+import { packsText } from '../export/columns.ts';
 import type { Participant, Participants } from '../model/participants.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Study } from '../study/studies.ts';
@@ -44,6 +45,8 @@ The id is the one in use. A participant who was randomized under another id is s
   occurredAt       only for an allocation that was made outside the service and entered by hand: when it was made;
                    randomizedAt is when it was entered
   pack             only in a study with packs: the code of the pack that the participant has
+  packs            only for a participant with packs of visits: a list with visit, code and at (when a pack was first given
+                   out for the visit), in the order in which they were given out
   voided           only for a participant who was randomized in error: the cause
   revealed         whether the participant was unblinded`;
 
@@ -102,6 +105,11 @@ type Row = ReturnType<typeof rowOf>;
 function rowOf(participant: Participant, view: ListOptions['view'], revealed: boolean) {
   const { participantId, sequence, revision, at, user, occurredAt, pack, corrected } = participant;
   const id = currentId(participant);
+  const packs = presentPacks(participant).map(({ visit, code, at: givenAt }) => ({
+    visit,
+    code,
+    at: givenAt,
+  }));
   return {
     ...{ sequence, revision, id },
     ...(id !== participantId && { idAsRandomized: participantId }),
@@ -109,6 +117,7 @@ function rowOf(participant: Participant, view: ListOptions['view'], revealed: bo
     ...{ randomizedAt: at, user },
     ...(occurredAt !== undefined && { occurredAt }),
     ...(pack && { pack: pack.code }),
+    ...(packs.length > 0 && { packs }),
     ...(corrected?.voided && { voided: corrected.voided.cause }),
     revealed,
   };
@@ -128,6 +137,7 @@ function listed(rows: readonly Row[], factors: readonly string[]): string {
     ...column('user', ({ user }) => user),
     ...column('allocated outside at', ({ occurredAt }) => occurredAt),
     ...column('pack', ({ pack }) => pack),
+    ...column('packs', ({ packs }) => packs && packsText(packs)),
     ...column('voided', ({ voided }) => voided),
     ...column('unblinded', ({ revealed }) => (revealed ? 'unblinded' : undefined)),
   ];

@@ -1,7 +1,7 @@
 /** The columns of the list of participants for statisticians. One row is one participant, as known now. */
 import { VoidCause } from '../../events/corrections.ts';
 import type { Design } from '../../projections/design.ts';
-import { currentId, currentLevels } from '../../projections/enrolled.ts';
+import { currentId, currentLevels, type PresentPack, presentPacks } from '../../projections/enrolled.ts';
 import { guarded } from '../base/formula.ts';
 import type { Participant } from '../model/participants.ts';
 import { csvLine } from './csv.ts';
@@ -21,17 +21,21 @@ export interface TableOptions {
   readonly isBlinded: boolean;
   /** Texts that a spreadsheet would take for formulas are guarded. */
   readonly isForExcel?: boolean;
+  /** Whether the study ever declared a visit, or gave out a pack at one. */
+  readonly hasVisits?: boolean;
 }
 
 /** In the order of the file. */
 export function columnsOf(design: Design, options: TableOptions): Column[] {
   const columns = [...idColumns(), ...factorColumns(design), ...allocationColumns(design)];
-  const shown = columns.filter(({ name }) => name !== TREATMENT || !options.isBlinded);
+  const left = [...(options.isBlinded ? [TREATMENT] : []), ...(options.hasVisits ? [] : [PACKS])];
+  const shown = columns.filter(({ name }) => !left.includes(name));
   return options.isForExcel ? shown.map(guardedColumn) : shown;
 }
 
-/** The name of no other column: those of factors begin with a prefix. */
+/** The names of no other columns: those of factors begin with a prefix. */
 const TREATMENT = 'treatment';
+const PACKS = 'packs';
 
 function idColumns(): Column[] {
   return [
@@ -128,7 +132,19 @@ function allocationColumns({ treatments }: Design): Column[] {
       type: 'text',
       of: ({ pack }) => pack?.code ?? '',
     },
+    {
+      name: PACKS,
+      meaning:
+        'Packs of visits that the participant has, in the order in which they were given out: visit=code; visit=code',
+      type: 'text',
+      of: (participant) => packsText(presentPacks(participant)),
+    },
   ];
+}
+
+/** `V2=104233; V3=104518` */
+export function packsText(packs: readonly Pick<PresentPack, 'visit' | 'code'>[]): string {
+  return packs.map(({ visit, code }) => `${visit}=${code}`).join('; ');
 }
 
 function guardedColumn(column: Column): Column {

@@ -2,6 +2,7 @@
 
 import { actOperation } from './request/act-route.ts';
 import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
+import { PackOfVisit } from './request/schemas.ts';
 import { ACT_ROUTES, DispensationResult } from './routes/act-routes.ts';
 import { amendOperation } from './routes/amendments.ts';
 import { BalanceResult, balanceOperation } from './routes/balance.ts';
@@ -124,6 +125,7 @@ function componentSchemas(): Json {
     Enrolment: jsonSchema(EnrolmentResult),
     Codes: jsonSchema(CodesResult),
     Dispensation: jsonSchema(DispensationResult),
+    PackOfVisit: jsonSchema(PackOfVisit),
     CodeBreaks: jsonSchema(CodeBreaksResult),
     ParticipantHistory: jsonSchema(ParticipantHistoryResult),
     Error: envelopeOf({ description: 'Empty, except when the participant is already assigned' }),

@@ -116,6 +116,8 @@ export interface Model {
   imported?: Imported | undefined;
   /** How many lists of packs there are. */
   lists: number;
+  /** Whether it ever declared a visit, or gave out a pack at one. Without, nothing shows that there can be visits. */
+  hasVisits: boolean;
   /** For every pack that was ever given out, by its code: the id, as randomized, of the participant; or `NOBODY`. */
   readonly given: ForkableMap<string, string>;
   /** All packs that were ever registered, by code. */

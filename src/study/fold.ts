@@ -41,6 +41,7 @@ export function modelOf({ at, data, sections, revision }: Of<'StudyRegistered'>)
     ...inForce(design),
     designs: [design],
     ...{ latestAt: at, lastStudyWide: revision, closings: [], recovery: 0, lists: 0, reveals: [] },
+    hasVisits: design.visits.length > 0,
     ...{ participants: new Participants(), filled: filledBy(design), counts: new Counts(design) },
     ...{ requests: new ForkableMap(), given: new ForkableMap(), packs: new ForkableMap() },
     ...{ withdrawn: new ForkableMap(), free: new FreePacks(), seedState: bgState, bgState },
@@ -148,6 +149,7 @@ function change(model: Model, act: ParticipantAct<EventDefinition, Form>, event:
   if (!before) throw new Error(`${event.type} is about somebody who was never randomized`);
   const after = act.apply(before, event, design);
   participants.replace(after);
+  if (after.dispensed) model.hasVisits = true;
   handOver(model, before, after);
   model.filled = filledAfter(model.filled, design, before, after);
   count(model, before, -1);
@@ -189,6 +191,7 @@ function amend(model: Model, { data, revision }: Of<'StudyAmended'>): void {
   const design = amendedDesign(model.design, data, revision);
   Object.assign(model, inForce(design));
   model.designs = [...model.designs, design];
+  if (design.visits.length > 0) model.hasVisits = true;
   participants.rename(renamings);
   model.closings = data.changes.reduce(closingsAfter(model.latestAt), model.closings);
   model.filled = filledBy(design, participants.all());

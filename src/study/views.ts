@@ -23,6 +23,9 @@ export const studyConfig = view<RegisteredStudy | undefined>((model) => model.re
 
 const NO_EVENTS: ParticipantEvents = { inOrder: [], byEnrolment: new Map() };
 
+/** Whether it ever declared a visit, or gave out a pack at one. */
+export const hasVisits = view((model) => model.hasVisits, false);
+
 /** What happened to the participants after their enrolment. */
 export const participantEvents = view((model) => model.shown?.events ?? NO_EVENTS, NO_EVENTS);
 

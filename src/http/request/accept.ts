@@ -1,8 +1,14 @@
 /** Whether a client wants comma-separated values. JSON is the default, also for clients that name no type or accept any. */
 import type { IncomingMessage } from 'node:http';
+import { EXCEL } from './parameters.ts';
+import type { Query } from './query.ts';
+import { bare } from './reply.ts';
 
 export const CSV = 'text/csv';
 const JSON_TYPE = 'application/json';
+
+/** Around a list without the envelope. */
+export const BARE_CSV = bare(`${CSV}; charset=utf-8; header=present`);
 
 /** Only a client that names `text/csv` gets it, unless it prefers JSON. */
 export function wantsCsv({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
@@ -15,6 +21,20 @@ export function wantsCsv({ headers }: Pick<IncomingMessage, 'headers'>): boolean
   }
   const weight = weights.get(CSV) ?? 0;
   return weight > 0 && weight >= (weights.get(JSON_TYPE) ?? 0);
+}
+
+/**
+ * Whether the texts of the list are for a spreadsheet. Adds any problem with the parameter to the list.
+ */
+export function isForExcel(
+  { http, query }: { readonly http: IncomingMessage; readonly query: Query },
+  problems: string[],
+): boolean {
+  const value = query.get(EXCEL);
+  if (value === undefined) return false;
+  if (value !== 'true') problems.push(`${EXCEL} must be true`);
+  else if (!wantsCsv(http)) problems.push(`${EXCEL} needs the header Accept: ${CSV}`);
+  return true;
 }
 
 /** RFC 9110, section 12.4.2. A weight that is not valid counts as none. */

@@ -46,6 +46,19 @@ export const BG_STATE_PARAMETER = {
   schema: { type: 'string', enum: ['omit'] },
 };
 
+export const EXCEL_PARAMETER = {
+  name: 'urn.excel',
+  in: 'query',
+  description:
+    'Only with `Accept: text/csv`. `true` puts an apostrophe before texts that a spreadsheet would take for formulas: those that begin with `=`, `+`, `-` or `@`. Every other program reads the apostrophes as part of the values.',
+  schema: { type: 'string', enum: ['true'] },
+};
+
+/** Of an answer that is JSON or a list, as `Accept` asks. */
+export const VARY = {
+  Vary: { description: 'What the response depends on besides the URL', schema: { const: 'Accept' } },
+};
+
 export const DRY_RUN_PARAMETER = {
   name: 'urn.dry_run',
   in: 'query',

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { DRY_RUN_RESULT } from './dry-run.ts';
 import { JSON_BODY_KIB } from './json-body.ts';
-import { BareUint128 } from './schemas.ts';
+import { BareUint128, PackOfVisit } from './schemas.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -233,8 +233,9 @@ export function jsonSchema(schema: z.ZodType): Json {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     target: 'draft-2020-12',
     unrepresentable: 'any',
-    override: ({ zodSchema, jsonSchema: described }) => {
+    override: ({ zodSchema, jsonSchema: described, path }) => {
       const { type } = zodSchema._zod.def;
+      if (zodSchema === PackOfVisit && path.length > 0) becomes(described, ref('PackOfVisit'));
       if (type === 'bigint') described.type = 'integer';
       if (zodSchema === BareUint128) {
         delete described.pattern;
@@ -248,6 +249,11 @@ export function jsonSchema(schema: z.ZodType): Json {
     },
   });
   return rest;
+}
+
+function becomes(described: Json, other: Json): void {
+  for (const name of Object.keys(described)) delete described[name];
+  Object.assign(described, other);
 }
 
 function valuesOf({ valueType }: z.ZodMap): Json {

@@ -41,9 +41,27 @@ export const placeMembers = {
   }),
 };
 
+/** A component of its own in the document (operation.ts). */
+export const PackOfVisit = z.strictObject({
+  visit: z.string(),
+  code: z.string().meta({ description: 'The pack that the participant has for the visit' }),
+  datetime: z.string().meta({
+    description:
+      'When a pack was first given out for the visit (UTC), in the format of the `datetime` of the record. Neither a replacement nor a correction changes it',
+    examples: ['Wed, 10 Mar 2021 09:30:00 GMT'],
+  }),
+});
+
 /** Members that a record has only if they say something. */
 export const remarkMembers = {
-  'urn.code': z.string().optional().meta({ description: 'The pack that the participant has' }),
+  'urn.code': z
+    .string()
+    .optional()
+    .meta({ description: 'The pack that the participant has; not one of a visit' }),
+  'urn.packs': z.array(PackOfVisit).optional().meta({
+    description:
+      'The packs of visits that the participant has, in the order in which they were given out. Absent if there are none',
+  }),
   'urn.occurred_at': z.string().optional().meta({
     description:
       'When the allocation was made, if it was made outside the service and entered by hand (ISO 8601, UTC)',

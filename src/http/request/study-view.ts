@@ -2,8 +2,14 @@
 import { z } from 'zod';
 import type { Scope } from '../../../events/access.ts';
 import { askedLevel, type Design, type Factor, levelNow, openLevels } from '../../../projections/design.ts';
-import { currentId, currentLevels, type Enrolled, NONE } from '../../../projections/enrolled.ts';
-import { columnsOf, headLine, rowLines } from '../../export/columns.ts';
+import {
+  currentId,
+  currentLevels,
+  type Enrolled,
+  NONE,
+  presentPacks,
+} from '../../../projections/enrolled.ts';
+import { columnsOf, headLine, rowLines, type TableOptions } from '../../export/columns.ts';
 import { patternProblem } from '../../model/id-pattern.ts';
 import { allowed, noSuchLevel } from '../../model/levels.ts';
 import { ParticipantId } from '../../model/members.ts';
@@ -205,9 +211,9 @@ export class StudyView {
   *csvSlices(
     participants: readonly Participant[],
     scopes: readonly Scope[],
-    isForExcel: boolean,
+    options: Omit<TableOptions, 'isBlinded'>,
   ): Generator<string, void> {
-    const columns = columnsOf(this.#design, { isBlinded: !scopes.includes('read'), isForExcel });
+    const columns = columnsOf(this.#design, { isBlinded: !scopes.includes('read'), ...options });
     yield headLine(columns);
     for (let from = 0; from < participants.length; from += SLICE)
       yield rowLines(columns, participants.slice(from, from + SLICE));
@@ -227,7 +233,8 @@ export class StudyView {
       record['urn.sequence'] = participant.sequence;
       record['urn.revision'] = participant.revision;
     }
-    if (!participant.corrected && participant.occurredAt === undefined && !participant.pack)
+    const { corrected, occurredAt, pack, dispensed } = participant;
+    if (!corrected && occurredAt === undefined && !pack && !dispensed)
       return checked(rendering.schema, record) as object;
     return checked(rendering.fullSchema, { ...record, ...this.#remarks(participant) }) as object;
   }
@@ -240,11 +247,16 @@ export class StudyView {
     return named;
   }
 
-  /** The pack, and whatever differs from an ordinary randomization. */
-  #remarks({ participantId, levels, corrected, occurredAt, pack }: Participant): object {
+  /** The packs, and whatever differs from an ordinary randomization. */
+  #remarks(participant: Participant): object {
+    const { participantId, levels, corrected, occurredAt, pack } = participant;
+    const packs = presentPacks(participant).map(({ visit, code, at }) => {
+      return { visit, code, datetime: this.#datetime(at) };
+    });
     const forced = {
       ...(occurredAt !== undefined && { 'urn.occurred_at': occurredAt }),
       ...(pack && { 'urn.code': pack.code }),
+      ...(packs.length > 0 && { 'urn.packs': packs }),
     };
     if (!corrected) return forced;
     const isMoved = corrected.levels.some((level, i) => level !== levels[i]);

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { currentId } from '../../../projections/enrolled.ts';
 import { isPackWithin } from '../../model/key-limits.ts';
 import type { Model } from '../../model/model.ts';
+import type { Pack } from '../../model/packs.ts';
 import { PACK_STATES, packMap, stockOf } from '../../study/pack-map.ts';
 import { studyState } from '../../study/state.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
@@ -16,6 +17,11 @@ import { mayKnowOf, type StudyRequest, studyHandler } from '../request/study-req
 const Where = z.strictObject({ factor: z.string(), level: z.string() });
 const where = Where.optional().meta({ description: 'Only participants with this level get it' });
 
+const low = z.literal(true).optional().meta({
+  description:
+    'In a study with visits: so few are free that sites may be refused before everybody who may get such a pack got another one. Never for a stopped arm',
+});
+
 export const CodesResult = z.strictObject({
   codes: z.array(
     z.strictObject({
@@ -24,22 +30,24 @@ export const CodesResult = z.strictObject({
       where,
       state: z.enum(PACK_STATES),
       id: z.string().optional().meta({ description: 'The participant who has or had it' }),
+      visit: z.string().optional().meta({ description: 'The visit for which the participant has it' }),
     }),
   ),
-  stock: z
-    .array(z.strictObject({ trt: z.string(), where, free: z.int() }))
-    .meta({ description: 'How many packs are free, by treatment and level' }),
+  stock: z.array(z.strictObject({ trt: z.string(), where, free: z.int(), low })).meta({
+    description: 'How many packs are free, by treatment and level',
+  }),
 });
 type CodesResult = z.infer<typeof CodesResult>;
 
 const EXAMPLE: CodesResult = {
   codes: [
     { code: 'AF5-0017', trt: 'MART', state: 'given', id: '001-0007' },
+    { code: 'AF5-0036', trt: 'MART', state: 'given', id: '001-0007', visit: 'V2' },
     { code: 'AF5-0018', trt: 'RMC-Q', state: 'free' },
   ],
   stock: [
-    { trt: 'MART', free: 0 },
-    { trt: 'RMC-Q', free: 1 },
+    { trt: 'MART', free: 0, low: true },
+    { trt: 'RMC-Q', free: 1, low: true },
   ],
 };
 
@@ -56,8 +64,7 @@ export function listCodes(services: Services) {
   return studyHandler(services, ['supply'], (request) => {
     refuseProblems(unknownParameters(request.query, LIST_PARAMETERS, 'codes'));
     const { study } = request;
-    const state = services.runner.state(studyState, study.stream);
-    if (state.status === 'unregistered') throw new Error('a study without a registration');
+    const state = modelFor(services, request);
     const results = resultJson(CodesResult, codesFor(request, state));
     const { revision } = study;
     return {
@@ -70,19 +77,29 @@ export function listCodes(services: Services) {
   });
 }
 
+/** With what is sealed. */
+export function modelFor({ runner }: Services, { study }: StudyRequest): Model {
+  const state = runner.state(studyState, study.stream);
+  if (state.status === 'unregistered') throw new Error('a study without a registration');
+  return state;
+}
+
 /** Only packs for levels of the key, and none of participants that the key may not know of. */
-function codesFor(request: StudyRequest, state: Model): CodesResult {
+export function packsShown(request: StudyRequest, { design }: Model) {
   const { accepted, participants } = request;
-  const holderOf = (id: string | undefined) => (id === undefined ? undefined : participants.find(id));
-  const packs = packMap(state, (pack, id) => {
-    const holder = holderOf(id);
-    return isPackWithin(accepted.key.where, pack, state.design) && (!holder || mayKnowOf(request, holder));
-  });
+  return (pack: Pack, participantId: string | undefined): boolean => {
+    const holder = participantId === undefined ? undefined : participants.find(participantId);
+    return isPackWithin(accepted.key.where, pack, design) && (!holder || mayKnowOf(request, holder));
+  };
+}
+
+function codesFor(request: StudyRequest, state: Model): CodesResult {
+  const packs = packMap(state, packsShown(request, state));
   return {
     codes: packs.map(({ treatment, participantId, ...pack }) => {
-      const holder = holderOf(participantId);
+      const holder = participantId === undefined ? undefined : request.participants.find(participantId);
       return { ...pack, trt: treatment, ...(holder && { id: currentId(holder) }) };
     }),
-    stock: stockOf(packs).map(({ treatment, ...stock }) => ({ trt: treatment, ...stock })),
+    stock: stockOf(state, packs).map(({ treatment, ...stock }) => ({ trt: treatment, ...stock })),
   };
 }

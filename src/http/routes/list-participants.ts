@@ -5,15 +5,17 @@ import { currentId, currentLevels } from '../../../projections/enrolled.ts';
 import type { Moment } from '../../history/moment.ts';
 import { isWithin } from '../../model/key-limits.ts';
 import type { Participant, Participants } from '../../model/participants.ts';
-import { design, participants } from '../../study/views.ts';
-import { CSV, wantsCsv } from '../request/accept.ts';
+import { design, hasVisits, participants } from '../../study/views.ts';
+import { BARE_CSV, CSV, isForExcel, wantsCsv } from '../request/accept.ts';
 import {
   BG_STATE_PARAMETER,
+  EXCEL_PARAMETER,
   idParameter,
   MIN_REVISION,
   MOMENT,
   STUDY,
   URN_NEXT,
+  VARY,
 } from '../request/documented-parameters.ts';
 import { scopesShown, statesIn } from '../request/generator-states.ts';
 import type { Lists } from '../request/key-limits.ts';
@@ -22,8 +24,8 @@ import { matching } from '../request/matching.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation } from '../request/operation.ts';
 import { type Page, pageOf, searchForm } from '../request/page.ts';
-import { EXCEL, refuseProblems, VIEW } from '../request/parameters.ts';
-import { bare, SUCCESS } from '../request/reply.ts';
+import { refuseProblems, VIEW } from '../request/parameters.ts';
+import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
 import { type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
 import { levelsShown, SHOWN_LEVELS, type Shown, SLICE, type StudyView } from '../request/study-view.ts';
@@ -90,14 +92,6 @@ const VIEW_PARAMETER = {
   schema: { type: 'string', enum: SHOWN_LEVELS },
 };
 
-const EXCEL_PARAMETER = {
-  name: EXCEL,
-  in: 'query',
-  description:
-    'Only with `Accept: text/csv`. `true` puts an apostrophe before texts that a spreadsheet would take for formulas: those that begin with `=`, `+`, `-` or `@`. Every other program reads the apostrophes as part of the values.',
-  schema: { type: 'string', enum: ['true'] },
-};
-
 const EXAMPLE_CSV = [
   'sequence,revision,id,id_as_randomized,f_sex,randomized_f_sex,treatment,randomized_at,occurred_at,user,on_behalf_of,kind,voided_cause,pack_code',
   '1,1,001,001,Male,Male,RMC-Q,2021-02-10T00:01:08.417Z,,site-30,,drawn,,',
@@ -126,14 +120,14 @@ export const listParticipantsOperation = operation(
     headers: {
       ...URN_NEXT,
       ...URN_TOTAL,
-      Vary: { description: 'What the response depends on besides the URL', schema: { const: 'Accept' } },
+      ...VARY,
     },
     content: {
       [CSV]: {
         schema: {
           type: 'string',
           description:
-            'With `Accept: text/csv`: RFC 4180, in UTF-8. The first line names the columns: sequence, revision, id, id_as_randomized, for each factor its current level (`f_<factor>`), for each factor its level as randomized (`randomized_f_<factor>`), treatment (with the scope `read`), randomized_at, occurred_at (for an allocation that was entered by hand), user, on_behalf_of, kind, voided_cause, pack_code (the pack that the participant has). No generator states. Errors are JSON.',
+            'With `Accept: text/csv`: RFC 4180, in UTF-8. The first line names the columns: sequence, revision, id, id_as_randomized, for each factor its current level (`f_<factor>`), for each factor its level as randomized (`randomized_f_<factor>`), treatment (with the scope `read`), randomized_at, occurred_at (for an allocation that was entered by hand), user, on_behalf_of, kind, voided_cause, pack_code (the pack that the participant has) and, if the study ever had visits, packs (those of visits: `V2=104233; V3=104518`). No generator states. Errors are JSON.',
         },
         example: EXAMPLE_CSV,
       },
@@ -149,15 +143,6 @@ function shownBy(query: StudyRequest['query'], problems: string[]): Shown {
   if (value !== undefined && levels === undefined)
     problems.push(`${VIEW} must be ${SHOWN_LEVELS.join(' or ')}`);
   return { levels: levels ?? 'current', place: value !== undefined };
-}
-
-/** Adds any problem with the parameter to the list. */
-function isForExcel({ http, query }: StudyRequest, problems: string[]): boolean {
-  const value = query.get(EXCEL);
-  if (value === undefined) return false;
-  if (value !== 'true') problems.push(`${EXCEL} must be true`);
-  else if (!wantsCsv(http)) problems.push(`${EXCEL} needs the header Accept: ${CSV}`);
-  return true;
 }
 
 interface ListOptions {
@@ -178,6 +163,7 @@ interface Wanted {
 /** The study at the moment that is listed. Its parts stay consistent if it grows or is amended meanwhile. */
 interface Listed {
   readonly design: Design;
+  readonly hasVisits: boolean;
   readonly participants: Participants;
   readonly revision: number;
 }
@@ -198,7 +184,7 @@ export function listParticipants(services: Services) {
     const found = options.page.isCounted
       ? await countedPage(await inWantedOrder(orders, listed, options, wanted), options, wanted, lists)
       : await uncountedPage(candidates(listed.participants, options, wanted), options, wanted, lists);
-    return reply(request, view, options, found, listed.revision);
+    return reply(request, view, options, found, listed);
   });
 }
 
@@ -231,14 +217,17 @@ function mostExamined(services: Services, request: StudyRequest, options: ListOp
 
 async function listedAt(services: Services, request: StudyRequest, { moment }: ListOptions): Promise<Listed> {
   if (moment) {
-    const { states, revision } = await studyAt(services, request, moment, { design, participants });
+    const { states, revision } = await studyAt(services, request, moment, {
+      ...{ design, hasVisits, participants },
+    });
     if (!states.design) throw new Error('a moment of a study that is before its registration');
-    return { design: states.design, participants: states.participants, revision };
+    return { ...states, design: states.design, revision };
   }
   const { runner } = services;
   const { stream } = request.study;
   return {
     design: request.design(),
+    hasVisits: runner.state(hasVisits, stream),
     participants: runner.state(participants, stream),
     revision: runner.revision(stream),
   };
@@ -359,8 +348,9 @@ function reply(
   view: StudyView,
   { scopes, shown: levels, isForExcel: forExcel }: ListOptions,
   { shown, next, total }: Found,
-  revision: number,
+  listed: Listed,
 ): StudyReply {
+  const { hasVisits: withVisits, revision } = listed;
   const common = {
     status: 200,
     message: SUCCESS,
@@ -371,12 +361,13 @@ function reply(
       ...(total !== undefined && { 'Urn-Total': String(total) }),
     },
   };
-  if (wantsCsv(http)) return { ...common, results: view.csvSlices(shown, scopes, forExcel), frame: BARE_CSV };
+  if (wantsCsv(http)) {
+    const table = { isForExcel: forExcel, hasVisits: withVisits };
+    return { ...common, results: view.csvSlices(shown, scopes, table), frame: BARE_CSV };
+  }
   return {
     ...common,
     results: shown.length > SLICE ? view.slices(shown, scopes, levels) : view.records(shown, scopes, levels),
     discloses: statesIn(shown, scopes, revision),
   };
 }
-
-const BARE_CSV = bare(`${CSV}; charset=utf-8; header=present`);

@@ -77,6 +77,26 @@ describe('an amended design', () => {
   });
 });
 
+describe('the packs of visits of a participant', () => {
+  const at = '2026-03-01T09:30:00.000Z';
+  const dispensed = [
+    { code: '104233', visit: 'V2', at, replacements: 1 },
+    { code: '104517', visit: undefined, at, replacements: 0 },
+    { code: '104518', visit: 'V3', at, replacements: 0 },
+  ];
+  const shown = columnsOf(registeredDesign(named('sex')), { isBlinded: true, hasVisits: true });
+
+  it('are in the last column, in the order in which they were given out, for R and SAS, too', () => {
+    expect(parseCsv(headLine(shown))[0]?.slice(-2)).toEqual(['pack_code', 'packs']);
+    const lines = parseCsv(rowLines(shown, [PARTICIPANT, { ...PARTICIPANT, dispensed }]));
+    expect(lines.map((line) => line.at(-1))).toEqual(['', 'V2=104233; V3=104518']);
+    const text = sasScript(shown, [{ ...PARTICIPANT, dispensed }], 'a.csv');
+    expect(text).toContain('informat packs $char20.');
+    expect(rScript(shown, 'a.csv')).toContain('"pack_code", "packs")');
+    expect(parseCsv(dictionary(shown, false)).at(-1)?.[0]).toBe('packs');
+  });
+});
+
 describe('the pack of a participant', () => {
   const given = { code: '-AF5/0017', treatment: 'MART', replacements: 1 };
   const withPack = { ...PARTICIPANT, pack: given };
