@@ -12,6 +12,7 @@ import type { Study } from '../study/studies.ts';
 import { participants } from '../study/views.ts';
 import { actCommands } from './act-commands.ts';
 import { type CodeFile, type CodeList, readCodeFile } from './code-file.ts';
+import { accountabilityCommand } from './codes-accountability.ts';
 import { mayChange } from './confirm.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { withFileProblems } from './file-problems.ts';
@@ -96,6 +97,7 @@ export function codesCommand(): Command[] {
       .addOption(new Option('--csv', 'as CSV').conflicts('json'))
       .addHelpText('after', LIST_HELP)
       .action(list),
+    accountabilityCommand(),
     ...actCommands('codes'),
   ];
 }

@@ -29,6 +29,7 @@ import { getInclusionProof } from './routes/inclusion-proof.ts';
 import { listParticipants } from './routes/list-participants.ts';
 import { listStudies } from './routes/list-studies.ts';
 import { getOperations } from './routes/operations.ts';
+import { listAccountability } from './routes/pack-accountability.ts';
 import { getParticipantHistory } from './routes/participant-history.ts';
 import { randomizeParticipant } from './routes/randomize-participant.ts';
 import { getReadiness, type ReadinessParts } from './routes/readiness.ts';
@@ -93,6 +94,7 @@ function routeStudies(app: Express, parts: HttpParts): void {
   route(app, '/enrolment', '{}', { GET: getEnrolment(parts) });
   route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
   route(app, '/codes', '{}', { GET: listCodes(parts) });
+  route(app, '/pack_accountability', '[]', { GET: listAccountability(parts) });
   route(app, '/forced_allocations', '[]', { POST: postForcedAllocation(parts) });
   route(app, '/amendments', '{}', { POST: postAmendment(parts) });
   route(app, '/participant_history', '[]', { GET: getParticipantHistory(parts) });

@@ -21,6 +21,7 @@ import { InclusionProofResult, inclusionProofOperation } from './routes/inclusio
 import { listParticipantsOperation } from './routes/list-participants.ts';
 import { listStudiesOperation, StudiesResult } from './routes/list-studies.ts';
 import { OperationsResult, operationsOperation } from './routes/operations.ts';
+import { AccountabilityResult, accountabilityOperation } from './routes/pack-accountability.ts';
 import { ParticipantHistoryResult, participantHistoryOperation } from './routes/participant-history.ts';
 import { ParticipantRecord } from './routes/participant-parts.ts';
 import { randomizeParticipantOperation } from './routes/randomize-participant.ts';
@@ -83,6 +84,7 @@ const PATHS = {
   '/enrolment': { get: enrolmentOperation },
   '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
   '/codes': { get: listCodesOperation },
+  '/pack_accountability': { get: accountabilityOperation },
   '/forced_allocations': { post: forceOperation },
   '/amendments': { post: amendOperation },
   '/participant_history': { get: participantHistoryOperation },
@@ -124,6 +126,7 @@ function componentSchemas(): Json {
     StudyForm: jsonSchema(StudyFormResult),
     Enrolment: jsonSchema(EnrolmentResult),
     Codes: jsonSchema(CodesResult),
+    Accountability: jsonSchema(AccountabilityResult),
     Dispensation: jsonSchema(DispensationResult),
     PackOfVisit: jsonSchema(PackOfVisit),
     CodeBreaks: jsonSchema(CodeBreaksResult),

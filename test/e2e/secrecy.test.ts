@@ -189,6 +189,7 @@ async function everyPack(service: Service, name: Name, own: string): Promise<voi
   const parameters = { study: 'Packed' };
   for (const path of [
     '/codes',
+    '/pack_accountability',
     '/study_participants',
     '/code_breaks',
     '/study_design',
@@ -648,17 +649,20 @@ describe('which treatment a pack holds', () => {
     return codes.filter((code) => all.has(code));
   };
 
-  it('is shown only to the key supplier, in one place, and no list has a pack that nobody has', () => {
-    const told = (isMap: boolean) =>
-      textsOf(answers.filter(({ name, path }) => (name === 'supplier' && path === '/codes') === isMap));
+  it('is shown only to the key supplier, in one place, and no other list but one has a pack that nobody has', () => {
+    const told = (...paths: string[]) =>
+      textsOf(answers.filter(({ name, path }) => name === 'supplier' && paths.includes(path)));
+    const isList = (path: string) => ['/codes', '/pack_accountability'].includes(path);
+    const elsewhere = answers.filter(({ name, path }) => name !== 'supplier' || !isList(path));
     expect(free().length).toBeGreaterThan(20);
-    expect(shown(told(true), free())).toEqual(free());
-    expect(shown(told(false), free())).toEqual([]);
+    expect(shown(told('/codes'), free())).toEqual(free());
+    expect(shown(told('/pack_accountability'), free())).toEqual(free());
+    expect(shown(textsOf(elsewhere), free())).toEqual([]);
     const ofSupplier = answers.filter(({ name, path }) => name === 'supplier' && !NAMING_ARMS.has(path));
     const others = ofSupplier.filter(({ path }) => path !== '/codes');
     expect(found(textsOf(others), secrets())).toEqual([]);
     expect(found(textsOf(ofSupplier), ['ZZTREATA', 'ZZTREATB'])).toHaveLength(2);
-    const gotMap = answers.filter(({ path, answer }) => path === '/codes' && answer.status === 200);
+    const gotMap = answers.filter(({ path, answer }) => isList(path) && answer.status === 200);
     expect(new Set(gotMap.map(({ name }) => name))).toEqual(new Set(['supplier']));
   });
 

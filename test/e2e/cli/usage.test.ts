@@ -32,6 +32,7 @@ const COMMANDS = [
   ['codes'],
   ['codes', 'add'],
   ['codes', 'list'],
+  ['codes', 'accountability'],
   ['codes', 'withdraw'],
   ['codes', 'replace'],
 ];

@@ -1,0 +1,214 @@
+/** What became of each pack. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { accountabilityCsv } from '../../../src/export/accountability.ts';
+import { accountabilityPage } from '../../../src/export/accountability-page.ts';
+import type { Force } from '../../../src/study/commands.ts';
+import { type AccountedPack, packAccountability } from '../../../src/study/pack-accountability.ts';
+import type { FlatAct } from '../../support/acts.ts';
+import { parseCsv } from '../../support/csv.ts';
+import {
+  correct,
+  dispense,
+  gives,
+  LIST_1,
+  LIST_2,
+  SUPPLY,
+  visitsTrial,
+  WORKED,
+} from '../../support/visits.ts';
+
+let trial: ReturnType<typeof visitsTrial>;
+beforeEach(() => {
+  trial = visitsTrial();
+});
+
+const account = () => packAccountability(trial.registered);
+const accountOf = (code: string) => account().find((one) => one.code === code);
+/** When the event at this revision was recorded. */
+const second = (revision: number) => new Date(Date.UTC(2026, 2, 1, 9) + revision * 1000).toISOString();
+const last = () => second(trial.facts.length - 1);
+
+function recorded(act: FlatAct | Force): string {
+  const outcome = trial.ask(act);
+  expect(outcome, JSON.stringify(act)).toMatchObject({ type: 'recorded' });
+  return String(gives(outcome));
+}
+
+const replace = (participantId: string, code: string, more: object = {}): FlatAct => ({
+  ...{ act: 'CodeReplaced', participantId, code, cause: 'lost' },
+  ...more,
+});
+const ENTRY: Force = {
+  ...{ type: 'force', user: 'desk', participantId: '900', levels: ['N'], treatment: 'A', cause: 'outage' },
+  ...{ occurredAt: '2026-03-01T08:00:00.000Z', note: 'envelope', code: 'P-101' },
+};
+const wrong = (participantId: string): FlatAct => ({
+  ...{ act: 'AllocationVoided', participantId, cause: 'entry', analysis: 'keep', note: 'x' },
+});
+
+describe('accountability', () => {
+  it('has a row for each pack, in the order of the lists, without arms', () => {
+    for (const [act] of WORKED) trial.ask(act);
+    const rows = account();
+    const listed = [LIST_1, LIST_2].flatMap(({ entries }) => entries.map(({ code }) => code));
+    expect(rows.map(({ code }) => code)).toEqual(listed);
+    const of = (state: string) => rows.flatMap((one) => (one.state === state ? [one.code] : [])).toSorted();
+    expect(of('free')).toEqual(['P-101', 'P-102', 'P-109', 'P-201', 'P-203']);
+    expect(of('held')).toEqual('P-103 P-104 P-105 P-106 P-108 P-110 P-111 P-112 P-202'.split(' '));
+    expect(of('replaced')).toEqual(['P-107']);
+    expect(JSON.stringify(rows)).not.toMatch(/"[AB]"/);
+  });
+
+  it('says of a pack of the enrolment who enrolled the participant, and when', () => {
+    const { revision = 0 } = trial.list.find('002') ?? {};
+    expect(accountOf('P-105')).toEqual({
+      ...{ code: 'P-105', state: 'held', id: '002', dispensedAt: second(revision), user: 'nurse' },
+    });
+    expect(accountOf('P-101')).toEqual({ code: 'P-101', state: 'free' });
+  });
+
+  it('follows a pack from its visit to what took its place', () => {
+    const code = recorded(dispense('001', 'V2'));
+    const at = last();
+    expect(accountOf(code)).toMatchObject({ state: 'held', visit: 'V2', id: '001', dispensedAt: at });
+    const by = recorded(replace('001', code));
+    expect(accountOf(code)).toEqual({
+      ...{ code, state: 'replaced', visit: 'V2', id: '001', dispensedAt: at, user: 'nurse' },
+      ...{ replacedBy: by, cause: 'lost' },
+    });
+    expect(accountOf(by)).toEqual({
+      ...{ code: by, state: 'held', visit: 'V2', id: '001', dispensedAt: last(), user: 'nurse' },
+    });
+    recorded(correct('001', by, 'V3'));
+    expect([accountOf(by)?.visit, accountOf(code)?.visit]).toEqual(['V3', 'V2']);
+    const third = recorded(replace('001', by, { cause: 'damaged' }));
+    expect(accountOf(by)).toMatchObject({
+      state: 'replaced',
+      visit: 'V3',
+      replacedBy: third,
+      cause: 'damaged',
+    });
+    expect(accountOf(third)).toMatchObject({ state: 'held', visit: 'V3' });
+    expect(accountOf(third)).not.toHaveProperty('cause');
+  });
+
+  it('follows a pack of the enrolment that was replaced twice', () => {
+    const first = recorded(replace('002', 'P-105'));
+    const next = recorded(replace('002', first));
+    expect(accountOf('P-105')).toMatchObject({
+      state: 'replaced',
+      id: '002',
+      replacedBy: first,
+      user: 'nurse',
+    });
+    expect(accountOf(first)).toMatchObject({ state: 'replaced', replacedBy: next });
+    expect(accountOf(next)).toMatchObject({ state: 'held', dispensedAt: last() });
+    for (const code of ['P-105', first, next]) expect(accountOf(code)).not.toHaveProperty('visit');
+  });
+
+  it('says why a pack is void, until it was theirs after all', () => {
+    const code = recorded(dispense('001', 'V2'));
+    const at = last();
+    recorded(correct('001', code, null, { cause: 'not-handed-out' }));
+    expect(accountOf(code)).toEqual({
+      ...{ code, state: 'void', id: '001', dispensedAt: at, user: 'nurse', cause: 'not-handed-out' },
+    });
+    recorded(correct('001', code, 'V3', { cause: 'other' }));
+    expect(accountOf(code)).toEqual({
+      ...{ code, state: 'held', visit: 'V3', id: '001', dispensedAt: at, user: 'nurse' },
+    });
+  });
+
+  it('knows a pack that was given by hand, and that the packs of a wrong entry are nobody’s', () => {
+    recorded(ENTRY);
+    const given = { code: 'P-101', state: 'held', id: '900', dispensedAt: ENTRY.occurredAt, user: 'nurse' };
+    expect(accountOf('P-101')).toEqual(given);
+    const v2 = recorded(dispense('900', 'V2', SUPPLY));
+    const by = recorded(replace('900', v2, SUPPLY));
+    const void_ = recorded(dispense('900', 'V3', SUPPLY));
+    recorded(correct('900', void_, null));
+    const { revision } = trial.list.find('900') ?? {};
+    trial.ask(wrong('900'));
+    expect([v2, by, void_].map((code) => accountOf(code)?.state)).toEqual(['replaced', 'held', 'void']);
+    recorded({ ...ENTRY, replaces: revision as number });
+    expect(accountOf('P-101')).toEqual(given);
+    for (const code of [v2, by, void_]) expect(accountOf(code)).toEqual({ code, state: 'nobody' });
+  });
+
+  it('shows the pack of the enrolment of a wrong entry as nobody’s, if the right one had another', () => {
+    recorded(ENTRY);
+    const { revision } = trial.list.find('900') ?? {};
+    trial.ask(wrong('900'));
+    recorded({ ...ENTRY, code: null, replaces: revision as number });
+    expect(accountOf('P-101')).toEqual({ code: 'P-101', state: 'nobody' });
+  });
+
+  it('knows what was withdrawn, and the id in use', () => {
+    trial.ask({ act: 'CodesWithdrawn', codes: ['P-102'], reason: 'recall' });
+    expect(accountOf('P-102')).toEqual({ code: 'P-102', state: 'withdrawn' });
+    trial.ask({ act: 'ParticipantIdCorrected', participantId: '002', to: '0002', cause: 'entry' });
+    expect(accountOf('P-105')).toMatchObject({ id: '0002' });
+  });
+
+  it('shows as much as its reader may know, of a void pack, too', () => {
+    const code = recorded(dispense('001', 'V2'));
+    recorded(correct('001', code, null));
+    const asked: (string | undefined)[] = [];
+    const rows = packAccountability(trial.registered, {
+      isShown: (pack, id) => {
+        if (pack.code === code) asked.push(id);
+        return pack.code === code;
+      },
+      mayKnowOf: ({ participantId }) => participantId !== '001',
+    });
+    expect([rows, asked]).toEqual([[{ code, state: 'void' }], [undefined]]);
+  });
+});
+
+describe('accountability as a file', () => {
+  const ROW: AccountedPack = {
+    ...{ code: '-7', state: 'replaced', id: '=1', visit: 'V2', dispensedAt: '2026-03-01T09:30:00.123Z' },
+    ...{ user: '<b>', onBehalfOf: 'Dr "K"', replacedBy: 'P-2', cause: 'lost' },
+  };
+  const HEAD = 'code,visit,state,id,dispensed_at,user,on_behalf_of,replaced_by,cause';
+
+  it('is comma-separated, and guarded for a spreadsheet', () => {
+    const [head, ...rows] = parseCsv([...accountabilityCsv([ROW, { code: 'P-3', state: 'free' }])].join(''));
+    expect(head).toEqual(HEAD.split(','));
+    expect(rows).toEqual([
+      ['-7', 'V2', 'replaced', '=1', '2026-03-01T09:30:00.123Z', '<b>', 'Dr "K"', 'P-2', 'lost'],
+      ['P-3', '', 'free', '', '', '', '', '', ''],
+    ]);
+    const [, guarded] = parseCsv([...accountabilityCsv([ROW], true)].join(''));
+    expect([guarded?.[0], guarded?.[3], guarded?.[5]]).toEqual(["'-7", "'=1", '<b>']);
+  });
+
+  it('comes in pieces with every pack once', () => {
+    const many = Array.from({ length: 2500 }, (_, n): AccountedPack => ({ code: `P-${n}`, state: 'free' }));
+    const pieces = [...accountabilityCsv(many)];
+    expect(pieces.length).toBeGreaterThan(3);
+    expect(
+      parseCsv(pieces.join(''))
+        .slice(1)
+        .map(([code]) => code),
+    ).toEqual(many.map(({ code }) => code));
+  });
+
+  it('is a page with empty columns to fill in, without arms', () => {
+    for (const [act] of WORKED) trial.ask(act);
+    const about = { study: '<Study>', isTest: true, revision: 9, at: '2026-03-02T10:00:00.000Z' };
+    const page = accountabilityPage([...account(), ROW], about);
+    expect(page).toContain('<title>&lt;Study&gt;: accountability of packs</title>');
+    expect(page).toContain('Test study');
+    expect(page).toContain('As of 2026-03-02 10:00:00 UTC, revision 9');
+    for (const head of ['Received', 'Returned', 'Destroyed', 'Initials'])
+      expect(page).toContain(`<th>${head}</th>`);
+    expect(page).toContain(
+      '<tr><td><code>-7</code></td><td>V2</td><td>replaced by P-2 (lost)</td><td>=1</td><td>2026-03-01 09:30:00</td>' +
+        '<td>&lt;b&gt;, on behalf of Dr &quot;K&quot;</td><td></td><td></td><td></td><td></td></tr>',
+    );
+    expect(page.match(/<tr>/g)).toHaveLength(account().length + 2);
+    expect(page).not.toMatch(/>[AB]</);
+    expect(page).not.toMatch(/<script|src=|href=/);
+  });
+});
