@@ -641,7 +641,7 @@ describe('urn participants dispense', () => {
     await enrol(data, ['001']);
     const asked = ['participants', 'dispense', '--id', '001', '--visit'];
     expect(await said(...asked, 'v2', '--dry-run')).toMatch(
-      /^0 dry run: [^]*event +PackDispensed[^]*visit +v2$/,
+      /^0 dry run: [\s\S]*event +PackDispensed[\s\S]*visit +v2$/,
     );
     const [, code = ''] =
       /: pack (\S+) given to 001 for V2 \(revision 3\)$/.exec(await said(...asked, 'v2')) ?? [];
