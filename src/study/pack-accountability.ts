@@ -87,19 +87,26 @@ function givenTo(participant: Participant, events: readonly ParticipantEvent[] =
   const enrolment: GivenOut = { dispensedAt: occurredAt ?? at, ...byWhom({ user, onBehalfOf }) };
   const given = new Map<string, GivenOut>();
   const before = (code: string) => given.get(code) ?? enrolment;
-  for (const { at: dispensedAt, actor, data } of events) {
-    const how = { dispensedAt, ...byWhom(actor) };
-    // Only events about packs have these members.
-    if ('visit' in data) given.set(data.code, { ...how, visit: data.visit });
-    else if ('by' in data) {
-      const { code, by, cause } = data;
-      const replaced = before(code);
-      given.set(code, { ...replaced, replacedBy: by, cause });
-      given.set(by, { ...how, ...atVisit(replaced.visit) });
-    } else if ('code' in data && 'cause' in data) {
-      const { visit: _, cause: __, ...corrected } = before(data.code);
-      const { to, cause } = data;
-      given.set(data.code, { ...corrected, ...(to === undefined ? { cause } : atVisit(to)) });
+  for (const event of events) {
+    const how = { dispensedAt: event.at, ...byWhom(event.actor) };
+    switch (event.type) {
+      case 'PackDispensed': {
+        const { code, visit } = event.data;
+        given.set(code, { ...how, visit });
+        break;
+      }
+      case 'CodeReplaced': {
+        const { code, by, cause } = event.data;
+        const replaced = before(code);
+        given.set(code, { ...replaced, replacedBy: by, cause });
+        given.set(by, { ...how, ...atVisit(replaced.visit) });
+        break;
+      }
+      case 'DispensationCorrected': {
+        const { code, to, cause } = event.data;
+        const { visit: _, cause: __, ...corrected } = before(code);
+        given.set(code, { ...corrected, ...(to === undefined ? { cause } : atVisit(to)) });
+      }
     }
   }
   if (pack && !given.has(pack.code)) given.set(pack.code, enrolment);
