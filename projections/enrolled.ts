@@ -3,6 +3,7 @@
  * this record, so a correction means the same everywhere.
  */
 import type { VoidCause } from '../events/corrections.ts';
+import type { ForcedCause } from '../events/forced.ts';
 import type { LogEvent, PartialEvent } from '../events/record.ts';
 import type { Level } from '../events/study.ts';
 import type { Design, Renaming } from './design.ts';
@@ -18,7 +19,7 @@ export interface Enrolled {
   /** Of the event that enrolled the participant. */
   readonly revision: number;
   /** Of an allocation that was made outside the service. */
-  readonly forced?: { readonly isCounted: boolean };
+  readonly forced?: { readonly isCounted: boolean; readonly cause: ForcedCause };
   /** Absent while everything is as randomized. */
   readonly corrected?: Corrected;
   /** Of the enrolment, in a study with packs. */
@@ -79,6 +80,13 @@ export function isEnrolment<E extends { readonly type: string }>(
   event: E,
 ): event is Extract<E, { type: EnrolmentType }> {
   return ENROLMENTS.some((type) => type === event.type);
+}
+
+/** Whether somebody entered an allocation that was made outside the service. */
+export function isForced<E extends { readonly type: string }>(
+  event: E,
+): event is Extract<E, { type: 'AllocationForced' }> {
+  return event.type === 'AllocationForced';
 }
 
 /** The packs of visits that the participant has, in the order in which they were given out. */

@@ -33,6 +33,6 @@ export async function historyOf(
   const enrolling = await read(revision);
   if (!enrolling || !isEnrolment(enrolling)) throw new Error('a participant without a record');
   const events = [enrolling, ...(byEnrolment.get(revision) ?? [])];
-  const replaced = enrolling.type === 'AllocationForced' ? enrolling.data.replaces : undefined;
+  const replaced = 'replaces' in enrolling.data ? enrolling.data.replaces : undefined;
   return replaced === undefined ? events : [...(await historyOf({ byEnrolment }, replaced, read)), ...events];
 }

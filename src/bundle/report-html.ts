@@ -306,9 +306,9 @@ function remarkColumns(people: ReportParticipants, factors: StudyConfiguration['
       ...levels.flatMap((level, i) => (level === now[i] ? [] : [`${factors[i]?.name ?? ''} was ${level}`])),
     ].join(', ');
   };
-  const forced = ({ forced: entered, cause, occurredAt }: Reported) =>
-    cause !== undefined && occurredAt !== undefined
-      ? sentence(`${cause}, ${shownInstant(occurredAt)}`, !entered?.isCounted && 'not counted')
+  const forced = ({ forced: entered, occurredAt }: Reported) =>
+    entered && occurredAt !== undefined
+      ? sentence(`${entered.cause}, ${shownInstant(occurredAt)}`, !entered.isCounted && 'not counted')
       : '';
   return [
     { head: 'Pack', cell: ({ pack }: Reported) => pack?.code ?? '' },

@@ -10,8 +10,6 @@ import { type Participant, WITHHELD } from '../model/participants.ts';
 export interface Reported extends Participant {
   /** How somebody learned the treatment: each way once. */
   readonly revealed: readonly string[];
-  /** Why an allocation was entered by hand. */
-  readonly cause: string | undefined;
 }
 
 /** The numbers of a CONSORT flow diagram, of all participants or of one arm. */
@@ -32,8 +30,6 @@ export class ReportParticipants {
   readonly #model: Model;
   /** By the id as randomized. */
   readonly #revealed = new Map<string, readonly string[]>();
-  /** Likewise, of those who were entered by hand. */
-  readonly #causes = new Map<string, string>();
   /** Numbers of the amendments with which the urns began anew. */
   readonly restarts: number[] = [];
 
@@ -63,9 +59,7 @@ export class ReportParticipants {
   }
 
   #reported(participant: Participant): Reported {
-    const { participantId } = participant;
-    const revealed = this.#revealed.get(participantId) ?? [];
-    return { ...participant, revealed, cause: this.#causes.get(participantId) };
+    return { ...participant, revealed: this.#revealed.get(participant.participantId) ?? [] };
   }
 
   /** The cause, and whose duplicate it is, by the id in use. */
@@ -115,13 +109,11 @@ export class ReportParticipants {
   /** Of an import that was given up. */
   clear(): void {
     this.#revealed.clear();
-    this.#causes.clear();
   }
 
   /** A wrong entry makes way for the one that replaces it. */
-  enrol({ type, data }: EnrolmentEvent): void {
+  enrol({ data }: EnrolmentEvent): void {
     this.#revealed.delete(data.participantId);
-    if (type === 'AllocationForced') this.#causes.set(data.participantId, data.cause);
   }
 
   /** @param id as randomized */

@@ -1,6 +1,7 @@
 /** The answer in place of an explanation, for a participant for whom the service drew nothing. */
 import type { UnprovenCause } from '../../events/import.ts';
 import type { LogEvent } from '../../events/record.ts';
+import { isForced } from '../../projections/enrolled.ts';
 
 type ImportedEvent = Extract<LogEvent, { type: 'ParticipantImported' }>;
 
@@ -15,7 +16,7 @@ const WHY: Readonly<Record<UnprovenCause, string>> = {
 /** Why there is no draw to explain, without the arm; undefined if there is one. */
 export function whyUndrawn(event: LogEvent): string | undefined {
   if (event.type === 'ParticipantImported') return importedText(event);
-  if (event.type !== 'AllocationForced') return undefined;
+  if (!isForced(event)) return undefined;
   const { participantId, occurredAt } = event.data;
   return `Participant ${JSON.stringify(participantId)} was allocated outside the service at ${occurredAt} and entered by hand, so there is no draw to explain`;
 }

@@ -2,7 +2,7 @@
 
 import type { Design } from '../../projections/design.ts';
 import type { EnrolmentEvent } from '../../projections/enrolled.ts';
-import { levelsByFactor } from '../../projections/enrolled.ts';
+import { isForced, levelsByFactor } from '../../projections/enrolled.ts';
 import { microsecondsOf } from '../base/instant.ts';
 import type { Model } from '../model/model.ts';
 import { type Participant, WITHHELD } from '../model/participants.ts';
@@ -31,8 +31,8 @@ export function enrolledIn(
   return {
     ...participant,
     ...(code !== undefined && { pack: { code, treatment, replacements: 0 } }),
-    ...(event.type === 'AllocationForced' && {
-      forced: { isCounted: event.data.counted },
+    ...(isForced(event) && {
+      forced: { isCounted: event.data.counted, cause: event.data.cause },
       occurredAt: event.data.occurredAt,
     }),
     ...(event.type === 'ParticipantImported' && imported(event)),
@@ -57,7 +57,7 @@ function imported({ at, data, sections }: Extract<EnrolmentEvent, { type: 'Parti
  * @throws RangeError when the treatment is not in the design
  */
 function slotOf({ type, sections }: EnrolmentEvent, { slots }: Pick<Design, 'slots'>): number {
-  const recorded = type === 'AllocationForced' ? undefined : sections.draw?.slot;
+  const recorded = 'draw' in sections ? sections.draw?.slot : undefined;
   if (recorded !== undefined) return recorded;
   const { allocation } = sections;
   if (type !== 'ParticipantRandomized' && sections.allocation?.slot !== undefined)

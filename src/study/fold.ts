@@ -3,7 +3,13 @@ import type { EventDefinition } from '../../events/define.ts';
 import type { PartialEvent } from '../../events/record.ts';
 import { Balance } from '../../projections/balance.ts';
 import { amendedDesign, type Design, registeredDesign, renamingsOf } from '../../projections/design.ts';
-import { countedLevels, type EnrolmentEvent, heldCodes, isEnrolment } from '../../projections/enrolled.ts';
+import {
+  countedLevels,
+  type EnrolmentEvent,
+  heldCodes,
+  isEnrolment,
+  isForced,
+} from '../../projections/enrolled.ts';
 import type { ParticipantEvent } from '../../projections/participant-events.ts';
 import type { Form, ParticipantAct } from '../acts/act.ts';
 import { type Act, actOf } from '../acts/acts.ts';
@@ -99,8 +105,7 @@ function noteRequest(model: Model, event: PartialEvent, act: Act | undefined): v
     model.requests.set(key, { revision, content, data: event.data });
   } else if (event.type === 'StudyAmended')
     model.requests.set(key, { revision, content: digestOf(event.type, event.data) });
-  else if (event.type === 'AllocationForced')
-    model.requests.set(key, { revision, content: forcedDigest(event, model.design) });
+  else if (isForced(event)) model.requests.set(key, { revision, content: forcedDigest(event, model.design) });
 }
 
 /** Of the request that the event answered, if it had one. */

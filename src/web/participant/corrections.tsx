@@ -141,12 +141,13 @@ const VOID_CAUSES = ['ineligible', 'duplicate', 'never-enrolled', 'entry', 'othe
 type VoidCause = (typeof VOID_CAUSES)[number];
 const ANALYSES = ['keep', 'exclude'] as const;
 
-export function VoidForm({ study, record: { id }, entries }: ChangeProps) {
+export function VoidForm({ study, record }: ChangeProps) {
+  const { id } = record;
   const { t } = useTranslation();
   const change = useChange(study, id);
   const [cause, setCause] = useState('');
   // The cause `entry` is for allocations that were entered by hand.
-  const isForced = entries.some(({ type }) => type === 'AllocationForced');
+  const isForced = record['urn.occurred_at'] !== undefined;
   const causes = VOID_CAUSES.filter((one) => isForced || one !== 'entry');
   return (
     <Act

@@ -61,6 +61,13 @@ type Words<K extends Entry['type']> = (
   withLevels: boolean,
 ) => { readonly title: string; readonly more?: readonly ReactNode[] };
 
+/** How somebody entered the study, as the label for the time. */
+export const ENROLMENTS = {
+  ParticipantRandomized: 'participant.randomized',
+  ParticipantImported: 'participant.imported',
+  AllocationForced: 'participant.entered',
+} as const;
+
 /** For each kind of event. */
 const WORDS: { readonly [K in Entry['type']]: Words<K> } = {
   ParticipantRandomized: ({ data: { levels, code } }, t, withLevels) => ({

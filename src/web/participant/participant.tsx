@@ -16,7 +16,7 @@ import { ExactTime } from '../parts/when.tsx';
 import { useScope } from '../session/session.tsx';
 import { StudyChips } from '../session/study-chips.tsx';
 import { AskForCode, type Broken, BrokenCode, type Subject } from './code-break.tsx';
-import { By, History } from './history.tsx';
+import { By, ENROLMENTS, History } from './history.tsx';
 import styles from './participant.module.css';
 import { type Entry, historyQuery, recordQuery } from './queries.ts';
 
@@ -237,13 +237,6 @@ function Recorded({ record, entries }: { record: ParticipantRecord; entries: rea
     </section>
   );
 }
-
-/** How somebody entered the study, as the label for the time. */
-const ENROLMENTS = {
-  ParticipantRandomized: 'participant.randomized',
-  ParticipantImported: 'participant.imported',
-  AllocationForced: 'participant.entered',
-} as const;
 
 function Row({ term, children }: { term: string; children: ReactNode }) {
   return (

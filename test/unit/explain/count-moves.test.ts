@@ -36,7 +36,12 @@ const corrections = [
 const moves = (isCounted: boolean) =>
   countMoves(
     corrections,
-    (participantId) => ({ participantId, levels: LEVELS, revision: 4, forced: { isCounted } }),
+    (participantId) => ({
+      participantId,
+      levels: LEVELS,
+      revision: 4,
+      forced: { isCounted, cause: 'outage' as const },
+    }),
     { factors, epochBegan: 0 },
   ).map(({ revision, levels }) => [revision, levels.map(({ level }) => level)]);
 
