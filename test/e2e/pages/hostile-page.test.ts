@@ -5,7 +5,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { comeIn, describeInBrowser, leave, type Person, signIn } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
 import { issueKeys } from '../../support/service.ts';
@@ -42,6 +42,21 @@ describeInBrowser('a hostile page on another origin', () => {
     victim = await comeIn();
     await victim.page.goto(`${service.url}/pages/studies`);
     await signIn(victim, keys.all);
+  });
+  afterAll(async () => {
+    if (victim) await leave(victim);
+    hostile?.close();
+    await service?.stop();
+  });
+
+  // Each test has a window of its own: the last one may still be on its way to where a form sent it.
+  afterEach(() => page.close());
+
+  /** The hostile page, opened. */
+  async function visit(): Promise<void> {
+    asked = new Map();
+    statuses = [];
+    cookies = [];
     page = await victim.page.context().newPage();
     // What a page may not read, Playwright does not show either; the protocol beneath does.
     const network = await page.context().newCDPSession(page);
@@ -52,18 +67,6 @@ describeInBrowser('a hostile page on another origin', () => {
     network.on('Network.requestWillBeSentExtraInfo', ({ headers }) => cookies.push(headers['Cookie'] ?? ''));
     network.on('Network.responseReceivedExtraInfo', (answer) => statuses.push(answer));
     await network.send('Network.enable');
-  });
-  afterAll(async () => {
-    if (victim) await leave(victim);
-    hostile?.close();
-    await service?.stop();
-  });
-
-  /** The hostile page, opened anew. */
-  async function visit(): Promise<void> {
-    asked = new Map();
-    statuses = [];
-    cookies = [];
     await page.goto(`http://127.0.0.1:${(hostile.address() as AddressInfo).port}/`);
   }
   /** Runs a script of the hostile page, which knows the address of the service as `service`. */
