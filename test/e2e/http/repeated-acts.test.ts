@@ -15,6 +15,7 @@ Relief:
   treatments: [A, B]
   factors:
     site: [Cook, Kane]
+  visits: [V2, V3]
 `;
 const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }];
 
@@ -38,8 +39,12 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 it('is answered as before, with Urn-Repeated, and not recorded again', async () => {
+  const dispensed = await postJson(service.url, '/dispensations', keys.site, {
+    ...{ study: 'Relief', id: '3', visit: 'V2' },
+  });
+  const atV2 = dispensed.results.code;
   const spare = () => {
-    const used = new Set(pack.values());
+    const used = new Set([...pack.values(), atV2]);
     return Array.from({ length: 40 }, (_, n) => `P-${n}`).filter((code) => !used.has(code));
   };
   const occurred_at = new Date().toISOString();
@@ -66,6 +71,8 @@ it('is answered as before, with Urn-Repeated, and not recorded again', async () 
     ['/id_corrections', { id: '1', to: '01', cause: 'entry' }],
     ['/code_withdrawals', { codes: [withdrawn], reason: 'the cold chain broke' }],
     ['/code_replacements', { id: '1', code: pack.get('1'), cause: 'damaged' }],
+    ['/dispensations', { id: '1', visit: 'v2' }],
+    ['/dispensation_corrections', { ...body, id: '3', code: atV2, to: 'v3', cause: 'entry' }],
     ['/voids', { ...body, cause: 'duplicate', analysis: 'exclude' }],
     ['/reinstatements', body],
     ['/code_breaks', { id: '2', category: 'emergency', reason: 'anaphylaxis' }],
