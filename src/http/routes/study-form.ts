@@ -1,4 +1,4 @@
-/** GET /study_form: what a form asks about a new participant, and which answers the study takes from this key. */
+/** GET /study_form: what forms ask about a participant, and which answers the study takes from this key. */
 import { z } from 'zod';
 import { activeFactors } from '../../../projections/design.ts';
 import { levelsWithin, retiredLimit } from '../../model/key-limits.ts';
@@ -20,6 +20,9 @@ export const StudyFormResult = z.strictObject({
   factors: z
     .array(z.strictObject({ name: z.string(), levels: z.array(z.string()) }))
     .meta({ description: 'The levels that take participants and are within the limits of the key' }),
+  visits: z.array(z.string()).optional().meta({
+    description: 'The visits at which participants get further packs; absent: none',
+  }),
 });
 type StudyFormResult = z.infer<typeof StudyFormResult>;
 
@@ -51,13 +54,14 @@ export function getStudyForm(services: Services) {
     refuseProblems(unknownParameters(query, PARAMETERS, 'study_form'));
     const inForce = request.design();
     if (retiredLimit(where, inForce) !== undefined) throw outsideLimits(where, inForce);
-    const { idPattern } = inForce;
+    const { idPattern, visits } = inForce;
     const shown: StudyFormResult = {
       ...(idPattern !== undefined && { id_pattern: idPattern }),
       factors: activeFactors(inForce).map((factor) => ({
         name: factor.name,
         levels: levelsWithin(where, factor),
       })),
+      ...(visits.length > 0 && { visits: [...visits] }),
     };
     const results = resultJson(StudyFormResult, shown);
     return { status: 200, message: SUCCESS, results, revision: study.revision };

@@ -1,7 +1,7 @@
 /** What the form needs to know about the study, and what is shown instead when nobody can be randomized. */
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { api, results } from '../api/client.ts';
+import { formQuery } from '../parts/form-query.ts';
 import { Loading } from '../parts/loading.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName } from '../parts/record.ts';
@@ -22,10 +22,7 @@ interface Props {
 export function FirstStep({ study, draft, onChange, refusal, onChecked }: Props) {
   const { t } = useTranslation();
   const { data: studies, error: studiesError } = useQuery(studiesQuery);
-  const { data: form, error } = useQuery({
-    queryKey: ['form', study],
-    queryFn: ({ signal }) => results(api.GET('/study_form', { params: { query: { study } }, signal })),
-  });
+  const { data: form, error } = useQuery(formQuery(study));
   if (!form || !studies) {
     const problem = error ?? studiesError;
     return problem ? <ProblemNotice error={problem} /> : <Loading />;

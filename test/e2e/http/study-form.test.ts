@@ -40,7 +40,7 @@ it('the form has the factors and the id pattern, but no arm', async () => {
   expect((await form('reader')).status).toBe(403);
 });
 
-it('the form has only open levels within the limits of the key, under their current names, and no retired factors', async () => {
+it('the form has only open levels within the limits of the key, under their current names, no retired factors, and the visits', async () => {
   const ofSite = { factor: 'local_site' };
   const { status, message } = await amended(
     1,
@@ -53,6 +53,9 @@ it('the form has only open levels within the limits of the key, under their curr
   expect(await sitesFor('dupage')).toEqual(['DuPage']);
 
   await amended(2, { kind: 'factor-retired', ...ofSite });
-  expect((await form('writer')).results.factors).toEqual([{ name: 'sex', levels: ['Male', 'Female'] }]);
+  expect((await form('writer')).results).toEqual({ factors: [{ name: 'sex', levels: ['Male', 'Female'] }] });
   expect(await form('dupage')).toMatchObject({ status: 403, message: /retired/ });
+
+  await amended(3, { kind: 'visits', value: ['V2', 'Week 12'] });
+  expect((await form('writer')).results.visits).toEqual(['V2', 'Week 12']);
 });
