@@ -6,7 +6,7 @@ import { Fragment, type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { type Answer, ConnectionLost } from '../api/client.ts';
+import { type Answer, ApiProblem, ConnectionLost } from '../api/client.ts';
 import { CheckedForm, type Filled, type Line } from './fields.tsx';
 import { useIdempotencyKey } from './idempotency.ts';
 import { Page } from './page.tsx';
@@ -14,6 +14,10 @@ import { ProblemNotice } from './problem.tsx';
 
 /** The header of a request that takes effect at most once, however often it is repeated. */
 export const idempotent = (key: string) => ({ params: { header: { 'Idempotency-Key': key } } });
+
+/** Whether the service had answered the same request before. */
+export const isRepeated = ({ headers }: Pick<Answer<unknown>, 'headers'>) =>
+  headers.get('Urn-Repeated') === 'true';
 
 /** What the dry run says. */
 export interface Effect {
@@ -39,8 +43,10 @@ interface ActProps<Body extends object> {
   readonly confirm: string;
   /** Red, because it cannot be undone. */
   readonly isFinal?: boolean;
+  /** Why it was refused, if there are plainer words than those of the service. */
+  readonly refused?: (problem: ApiProblem) => ReactNode | undefined;
   readonly doneTitle: string;
-  readonly done?: (body: Body, results: unknown) => ReactNode;
+  readonly done?: (body: Body, answer: Answer<unknown>) => ReactNode;
   /** It is recorded. */
   readonly onDone: () => void;
 }
@@ -51,8 +57,8 @@ type Step<Body> =
   | { readonly is: 'done'; readonly body: Body; readonly answer: Answer<unknown> };
 
 export function Act<Body extends object>(props: ActProps<Body>) {
-  const { title, chips, children, back, bodyOf, send, tell, confirm, isFinal, doneTitle, done, onDone } =
-    props;
+  const { title, chips, children, back, bodyOf, send, tell, confirm, isFinal, onDone } = props;
+  const { refused, doneTitle, done } = props;
   const { t } = useTranslation();
   const keyFor = useIdempotencyKey();
   const [step, setStep] = useState<Step<Body>>({ is: 'form' });
@@ -73,15 +79,15 @@ export function Act<Body extends object>(props: ActProps<Body>) {
   if (step.is === 'done')
     return (
       <Page key="done" title={doneTitle} chips={chips} width="narrow">
-        <Done revision={step.answer.revision ?? 0} back={back}>
-          {done?.(step.body, step.answer.results)}
+        <Done answer={step.answer} back={back}>
+          {done?.(step.body, step.answer)}
         </Done>
       </Page>
     );
   return (
     <Page title={title} chips={chips} width="narrow">
       <div className="card">
-        <ProblemNotice error={error} />
+        {(error instanceof ApiProblem && refused?.(error)) || <ProblemNotice error={error} />}
         {/* The fields keep what was filled in, for anyone who goes back to them. */}
         <div hidden={step.is !== 'form'}>
           <CheckedForm onFilled={(filled, lines) => void look(filled, lines)}>
@@ -156,20 +162,24 @@ function Confirm({ isPending, isFinal, onChange, onConfirm, children }: ConfirmP
 }
 
 interface DoneProps {
-  readonly revision: number;
+  readonly answer: Answer<unknown>;
   readonly back: ActProps<object>['back'];
   readonly children: ReactNode;
 }
 
-function Done({ revision, back, children }: DoneProps) {
+function Done({ answer, back, children }: DoneProps) {
   const { t } = useTranslation();
+  const { revision = 0 } = answer;
   return (
     <div className="card" role="status">
+      {isRepeated(answer) && <p className="notice no-print">{t('common.act.repeated')}</p>}
       {children}
       <p className="soft">{t('common.act.recorded', { revision })}</p>
-      <Link className="button go" to={back.to}>
-        {back.text}
-      </Link>
+      <p className="no-print">
+        <Link className="button go" to={back.to}>
+          {back.text}
+        </Link>
+      </p>
     </div>
   );
 }

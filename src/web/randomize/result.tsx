@@ -18,7 +18,7 @@ export function Result({ outcome, onNext }: { outcome: Outcome; onNext: () => vo
     <>
       {isRepeated && (
         <p className="notice" role="status">
-          {t('randomize.repeated')}
+          {t('common.act.repeated')}
         </p>
       )}
       <div className={`card ${styles.result}`}>

@@ -13,6 +13,7 @@ export const common = {
     maybe:
       'Ob es erfasst wurde, ist nicht bekannt. Drücken Sie noch einmal: Es wird höchstens einmal erfasst.',
     recorded: 'Erfasst als Revision {{revision}}',
+    repeated: 'Das war schon erfasst. Es wurde nichts ein zweites Mal erfasst.',
   },
   tryAgain: 'Noch einmal versuchen',
   tryAgainIn_one: 'Versuchen Sie es in {{count}} Sekunde noch einmal.',

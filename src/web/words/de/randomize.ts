@@ -40,7 +40,6 @@ export const randomize = {
     'Wenn Sie nicht mehr fragen, suchen Sie den Teilnehmer in der Studie, bevor Sie etwas anderes tun. Jede Nummer kann nur einmal erfasst werden.',
   othersPending:
     'Jemand mit einem anderen Schlüssel hat von hier aus randomisiert und die Antwort nicht gesehen. Diese Person muss sich zuerst wieder anmelden.',
-  repeated: 'Das war schon erfasst. Es wurde nichts ein zweites Mal erfasst.',
   receives: 'Teilnehmer {{id}} von {{study}} erhält',
   isIn: 'Teilnehmer {{id}} von {{study}}',
   recorded: 'Erfasst',

@@ -12,6 +12,7 @@ export const common = {
     change: 'Change it',
     maybe: 'It is not known whether it was recorded. Press the button again: it is recorded at most once.',
     recorded: 'Recorded as revision {{revision}}',
+    repeated: 'This had already been recorded. Nothing was recorded a second time.',
   },
   tryAgain: 'Try again',
   tryAgainIn_one: 'Try again in {{count}} second.',

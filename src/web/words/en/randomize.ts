@@ -39,7 +39,6 @@ export const randomize = {
     'If you stop, look for the participant in the study before you do anything else. An id can be recorded only once.',
   othersPending:
     'Somebody with another key sent a randomization from here and has not seen the answer. Let them sign in again first.',
-  repeated: 'This had already been recorded. Nothing was recorded a second time.',
   receives: 'Participant {{id}} of {{study}} receives',
   isIn: 'Participant {{id}} of {{study}}',
   recorded: 'Recorded',
