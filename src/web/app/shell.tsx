@@ -122,7 +122,7 @@ function useLoadAhead(): void {
 /** The pages about a study, and who may use them. */
 const PAGES = [
   { page: 'study', scopes: ['read', 'blinded'] },
-  { page: 'participant', scopes: ['read', 'blinded', 'audit', 'unblind'] },
+  { page: 'participant', scopes: ['read', 'blinded', 'audit', 'unblind', 'supply'] },
   { page: 'randomize', scopes: ['randomize'] },
   { page: 'manage', scopes: ['manage', 'force', 'supply'] },
   { page: 'audit', scopes: ['audit'] },

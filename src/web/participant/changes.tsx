@@ -1,19 +1,27 @@
-/** What can be done if something about a participant is wrong, for the scopes that may. */
+/** What can be done if something about a participant is wrong, and the forms of what is done, for the scopes that may. */
 import type { FunctionComponent } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { address } from '../parts/place.ts';
-import type { ParticipantRecord } from '../parts/record.ts';
+import { type ParticipantRecord, packsOf } from '../parts/record.ts';
 import { type Scope, useSession } from '../session/session.tsx';
+import { CorrectVisit } from './correct-visit.tsx';
 import { type ChangeProps, CorrectId, CorrectLevel, ReinstateForm, VoidForm } from './corrections.tsx';
+import { Dispense } from './dispense.tsx';
+import { packsNotTheirs } from './history.tsx';
+import type { PackProps } from './pack-parts.tsx';
 import styles from './participant.module.css';
+import type { Entry } from './queries.ts';
 import { ReplacePack, ReportUnblinding } from './reports.tsx';
 
 interface Change {
-  readonly name: 'level' | 'id' | 'void' | 'reinstate' | 'pack' | 'unblinding';
+  readonly name: 'level' | 'id' | 'void' | 'reinstate' | 'dispense' | 'pack' | 'visit' | 'unblinding';
   readonly scopes: readonly Scope[];
-  readonly isFor: (record: ParticipantRecord) => boolean;
+  /** Whether it is offered here. */
+  readonly isFor: (record: ParticipantRecord, entries: readonly Entry[]) => boolean;
   readonly Form: FunctionComponent<ChangeProps>;
+  /** For whoever supplies packs and may not read the record. */
+  readonly Unread?: FunctionComponent<PackProps>;
 }
 
 const everybody = () => true;
@@ -25,23 +33,27 @@ const CHANGES: readonly Change[] = [
   { name: 'void', scopes: ['correct'], isFor: (record) => !isVoided(record), Form: VoidForm },
   { name: 'reinstate', scopes: ['correct'], isFor: isVoided, Form: ReinstateForm },
   {
-    name: 'pack',
-    scopes: ['randomize', 'supply'],
-    isFor: (record) => record['urn.code'] !== undefined,
-    Form: ReplacePack,
+    ...{ name: 'dispense', scopes: ['randomize', 'supply'], Form: Dispense, Unread: Dispense },
+    // It is offered beside the packs.
+    isFor: () => false,
+  },
+  {
+    ...{ name: 'pack', scopes: ['randomize', 'supply'], Form: ReplacePack, Unread: ReplacePack },
+    isFor: (record) => packsOf(record).length > 0,
+  },
+  {
+    ...{ name: 'visit', scopes: ['correct', 'supply'], Form: CorrectVisit, Unread: CorrectVisit },
+    isFor: (record, entries) => record['urn.packs'] !== undefined || packsNotTheirs(entries).length > 0,
   },
   { name: 'unblinding', scopes: ['unblind', 'correct'], isFor: everybody, Form: ReportUnblinding },
 ];
 
-/** The changes that this key may make to this participant. */
-function useChanges(record: ParticipantRecord): readonly Change[] {
-  const { scopes: own } = useSession();
-  return CHANGES.filter(({ scopes, isFor }) => scopes.some((scope) => own.includes(scope)) && isFor(record));
-}
-
-export function Changes({ study, record }: Pick<ChangeProps, 'study' | 'record'>) {
+export function Changes({ study, record, entries }: Omit<ChangeProps, 'id'>) {
   const { t } = useTranslation();
-  const changes = useChanges(record);
+  const { scopes: own } = useSession();
+  const changes = CHANGES.filter(
+    ({ scopes, isFor }) => scopes.some((scope) => own.includes(scope)) && isFor(record, entries),
+  );
   if (changes.length === 0) return null;
   return (
     <section className="card across no-print">
@@ -58,14 +70,16 @@ export function Changes({ study, record }: Pick<ChangeProps, 'study' | 'record'>
   );
 }
 
-/** The form of the change that the address names. */
-export function ChangeForm({ name, ...props }: ChangeProps & { name: string }) {
+/** The form that the address names. */
+export function ChangeForm({ name, record, ...props }: PackProps & { name: string }) {
   const { t } = useTranslation();
   // The form stays after the change has been recorded, when it may no longer be possible.
   const change = CHANGES.find((one) => one.name === name);
   const { scopes } = useSession();
-  if (!change?.scopes.some((scope) => scopes.includes(scope)))
-    return <p className="notice">{t('common.notPermitted')}</p>;
-  const { Form } = change;
-  return <Form {...props} />;
+  if (change?.scopes.some((scope) => scopes.includes(scope))) {
+    const { Form, Unread } = change;
+    if (record) return <Form {...props} record={record} />;
+    if (Unread) return <Unread {...props} />;
+  }
+  return <p className="notice">{t('common.notPermitted')}</p>;
 }

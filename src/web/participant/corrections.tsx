@@ -15,6 +15,7 @@ import type { Entry } from './queries.ts';
 
 export interface ChangeProps {
   readonly study: string;
+  readonly id: string;
   readonly record: ParticipantRecord;
   readonly entries: readonly Entry[];
 }

@@ -21,6 +21,14 @@ export function History({ entries, withLevels }: { entries: readonly Entry[]; wi
   );
 }
 
+/** Packs of visits that were recorded, but are not theirs: they never got them. */
+export function packsNotTheirs(entries: readonly Entry[]): string[] {
+  const isTheirs = new Map<string, boolean>();
+  for (const { type, data } of entries)
+    if (type === 'DispensationCorrected') isTheirs.set(data.code, data.to !== undefined);
+  return [...isTheirs.keys()].filter((code) => !isTheirs.get(code));
+}
+
 /** Who learned a treatment. */
 const isUnblinding = ({ type }: Entry) => type === 'AllocationRevealed' || type === 'UnblindingReported';
 

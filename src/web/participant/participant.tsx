@@ -17,6 +17,7 @@ import { useScope } from '../session/session.tsx';
 import { StudyChips } from '../session/study-chips.tsx';
 import { AskForCode, type Broken, BrokenCode, type Subject } from './code-break.tsx';
 import { By, ENROLMENTS, History } from './history.tsx';
+import { Packs, usePacksShown } from './packs.tsx';
 import styles from './participant.module.css';
 import { type Entry, historyQuery, recordQuery } from './queries.ts';
 
@@ -129,8 +130,9 @@ function OnePerson({ study, id, act }: { study: string; id: string; act: string 
   const { data: entries, error } = useQuery({ ...historyQuery(study, id), enabled: mayReadHistory });
   const { data: record, error: recordError } = useQuery({ ...recordQuery(study, id), enabled: isReader });
   const isDrawn = entries?.some(({ type }) => type === 'ParticipantRandomized') ?? false;
-  if (act !== undefined && record && entries)
-    return <ChangeForm name={act} {...{ study, record, entries }} />;
+  const packs = usePacksShown(study, record ?? undefined);
+  if (act !== undefined && (isReader ? record && entries : packs === 'shown'))
+    return <ChangeForm name={act} {...{ study, id, entries: entries ?? [], ...(record && { record }) }} />;
   return (
     <CodeBreaking study={study}>
       {(breakCode) => (
@@ -152,10 +154,17 @@ function OnePerson({ study, id, act }: { study: string; id: string; act: string 
         >
           <ProblemNotice error={error ?? recordError} />
           {!mayReadHistory && <p className="notice">{t('participant.mayNotRead')}</p>}
-          {mayReadHistory && !entries && !error && <Loading />}
-          {entries && (
+          {((mayReadHistory && !entries && !error) || packs === 'asking') && <Loading />}
+          {!record && packs === 'shown' && <Packs study={study} id={id} />}
+          {entries && packs !== 'asking' && (
             <div className={record ? 'grid two' : 'grid'}>
-              {record && <Recorded record={record} entries={entries} />}
+              {record && packs === 'none' && <Recorded record={record} entries={entries} />}
+              {record && packs === 'shown' && (
+                <div className={`grid ${styles['stack']}`}>
+                  <Recorded record={record} entries={entries} isPackElsewhere />
+                  <Packs study={study} id={record.id} record={record} />
+                </div>
+              )}
               <History entries={entries} withLevels={!record} />
               {mayAudit && isDrawn && (
                 <section className="card across">
@@ -166,7 +175,7 @@ function OnePerson({ study, id, act }: { study: string; id: string; act: string 
               )}
               {record && (
                 <Suspense fallback={null}>
-                  <Changes study={study} record={record} />
+                  <Changes study={study} record={record} entries={entries} />
                 </Suspense>
               )}
             </div>
@@ -194,7 +203,14 @@ function States({ entries, record }: { entries: readonly Entry[]; record: Partic
   );
 }
 
-function Recorded({ record, entries }: { record: ParticipantRecord; entries: readonly Entry[] }) {
+interface RecordedProps {
+  readonly record: ParticipantRecord;
+  readonly entries: readonly Entry[];
+  /** The pack is shown with those of visits. */
+  readonly isPackElsewhere?: boolean;
+}
+
+function Recorded({ record, entries, isPackElsewhere = false }: RecordedProps) {
   const { t } = useTranslation();
   const before = record['urn.as_randomized'] ?? {};
   const pack = record['urn.code'];
@@ -217,7 +233,7 @@ function Recorded({ record, entries }: { record: ParticipantRecord; entries: rea
             </Row>
           );
         })}
-        {pack !== undefined && <Row term={t('participant.pack')}>{pack}</Row>}
+        {pack !== undefined && !isPackElsewhere && <Row term={t('participant.pack')}>{pack}</Row>}
         {record.trt !== undefined && (
           <Row term={t('participant.treatment')}>
             <strong>{record.trt}</strong>

@@ -1,33 +1,46 @@
 /** Another pack for a participant, and the report that a treatment became known. */
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { answer, api } from '../api/client.ts';
 import { Act, idempotent } from '../parts/act.tsx';
 import { Choice, Selection, TextLine } from '../parts/fields.tsx';
 import { instantOf, localNow } from '../parts/instant.ts';
+import { packsOf } from '../parts/record.ts';
 import { type ChangeProps, useChange } from './corrections.tsx';
-import styles from './participant.module.css';
+import { PackField, PackNumber, type PackProps } from './pack-parts.tsx';
+import { refusedPack } from './refused-pack.tsx';
 
 const PACK_CAUSES = ['damaged', 'lost', 'expired', 'other'] as const;
 
-export function ReplacePack({ study, record }: ChangeProps) {
+export function ReplacePack({ study, id, record }: PackProps) {
   const { t } = useTranslation();
-  const { id, 'urn.code': code = '' } = record;
   const change = useChange(study, id);
+  // The packs of when the form opened: afterwards the new one is among them.
+  const [packs] = useState(() => (record ? packsOf(record) : []));
+  const [only] = packs.length === 1 ? packs : [];
   return (
     <Act
       {...change}
       title={`${t('participant.change.pack')}: ${id}`}
-      bodyOf={(filled) => ({ study, id, code, cause: filled('cause') as (typeof PACK_CAUSES)[number] })}
+      bodyOf={(filled) => ({
+        ...{ study, id, code: only?.code ?? filled('code') ?? '' },
+        cause: filled('cause') as (typeof PACK_CAUSES)[number],
+      })}
       send={(body, key) => answer(api.POST('/code_replacements', { ...idempotent(key), body }))}
-      tell={() => <p>{t('participant.effect.pack', { code })}</p>}
+      tell={({ code }) => <p>{t('participant.effect.pack', { code })}</p>}
+      refused={(problem) => refusedPack(problem)}
       confirm={t('participant.change.goPack')}
       isFinal
       doneTitle={t('participant.change.donePack')}
-      done={(_, results) => <p className={styles['pack']}>{(results as { by: string }).by}</p>}
+      done={(_, { results }) => <PackNumber>{(results as { by: string }).by}</PackNumber>}
     >
-      <p>
-        {t('participant.pack')}: <strong>{code}</strong>
-      </p>
+      {only ? (
+        <p>
+          {t('participant.pack')}: <strong>{only.code}</strong>
+        </p>
+      ) : (
+        <PackField label={t('packs.whichReplaced')} packs={packs} />
+      )}
       <Choice
         name="cause"
         label={t('participant.change.cause')}

@@ -4,6 +4,7 @@ import { audit } from './audit.ts';
 import { common } from './common.ts';
 import { manage } from './manage.ts';
 import { offline } from './offline.ts';
+import { packs } from './packs.ts';
 import { participant } from './participant.ts';
 import { randomize } from './randomize.ts';
 import { signIn } from './sign-in.ts';
@@ -17,6 +18,7 @@ export const de: SameKeys<typeof en> = {
   study,
   randomize,
   participant,
+  packs,
   manage,
   audit,
   offline,

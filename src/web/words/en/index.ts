@@ -2,10 +2,22 @@ import { audit } from './audit.ts';
 import { common } from './common.ts';
 import { manage } from './manage.ts';
 import { offline } from './offline.ts';
+import { packs } from './packs.ts';
 import { participant } from './participant.ts';
 import { randomize } from './randomize.ts';
 import { signIn } from './sign-in.ts';
 import { studies } from './studies.ts';
 import { study } from './study.ts';
 
-export const en = { common, signIn, studies, study, randomize, participant, manage, audit, offline } as const;
+export const en = {
+  common,
+  signIn,
+  studies,
+  study,
+  randomize,
+  participant,
+  packs,
+  manage,
+  audit,
+  offline,
+} as const;
