@@ -5,10 +5,10 @@
  */
 import { evenPoints } from '../base/whole-numbers.ts';
 import { Pcg64 } from '../random/pcg64.ts';
-import { ALL } from '../replicate/layout.ts';
 import { Replicate, Setting } from '../replicate/replicate.ts';
 import { baseSeed } from '../replicate/seeds.ts';
 import type { DesignStep, Step } from '../replicate/steps.ts';
+import { ALL } from '../urn/counts.ts';
 import { midPercentile, quantiles } from './place.ts';
 import { Range } from './range.ts';
 
@@ -133,9 +133,9 @@ export class Band {
     const from = row * setting.layout.stride;
     const ranges = this.#sorted;
     for (let r = 0; r < this.#reps; r++)
-      ranges[r] = range.of((this.#replicates[r] as Replicate).counts, from);
+      ranges[r] = range.of((this.#replicates[r] as Replicate).counts.cells, from);
     if (row === ALL) for (let r = 0; r < this.#reps; r++) this.#overall[r] = range.value(ranges[r] as number);
-    const actual = range.of(study.counts, from);
+    const actual = range.of(study.counts.cells, from);
     const percentile = midPercentile(ranges, actual);
     ranges.sort();
     const expected = quantiles(ranges).map((whole) => range.value(whole));

@@ -96,9 +96,9 @@ class Tree {
   grow(index: number): void {
     const step = this.#people[index] as PeopleStep;
     const { counts } = this.#replicate;
-    const cells = [...counts.keys()].filter((cell) => (this.#lastSeen[cell] as number) > index);
+    const cells = [...this.#lastSeen.keys()].filter((cell) => (this.#lastSeen[cell] as number) > index);
     const next = new Map<string, Branch>();
-    const before = new Int32Array(counts.length);
+    const before = new Int32Array(this.#lastSeen.length);
     let size = 0;
     for (const branch of this.#branches) {
       this.#cells.forEach((cell, i) => {
@@ -108,7 +108,7 @@ class Tree {
         counts.set(before);
         if (step.kind === 'draw') this.#replicate.allocate(step, slot);
         else this.#replicate.take(step);
-        const after = cells.map((cell) => counts[cell] as number);
+        const after = cells.map((cell) => counts.cells[cell] as number);
         const key = after.join();
         const found = next.get(key) ?? { counts: after, states: new States(2 * this.#arms) };
         next.set(key, found);
@@ -140,14 +140,10 @@ class Tree {
   /** The slots that a person can get, with their probabilities. Someone on another arm keeps the recorded slot. */
   #ways(step: PeopleStep, before: Int32Array): { slot: number; chance: number }[] {
     if (step.kind !== 'draw') return [{ slot: -1, chance: 1 }];
-    const { urnDesign } = this.#setting.design;
-    const chances = new Float64Array(urnDesign.slots.length);
     this.#replicate.counts.set(before);
-    this.#replicate.look(step).chances(chances);
-    this.#tally.keepPossible(chances, step, this.#setting);
-    return [...chances.entries()].flatMap(([i, chance]) =>
-      chance > 0 ? [{ slot: urnDesign.places?.slots[i] ?? i, chance }] : [],
-    );
+    const { slots, chances } = this.#replicate.look(step);
+    this.#tally.keepPossible(chances, slots, step, this.#setting);
+    return [...chances].flatMap((chance, i) => (chance > 0 ? [{ slot: slots[i] as number, chance }] : []));
   }
 
   /** After the last step. Where other arms are kept, the probabilities of all ways sum to less than 1. */

@@ -6,7 +6,6 @@
 import { Pcg64 } from '../random/pcg64.ts';
 import { Replicate, Setting } from '../replicate/replicate.ts';
 import { baseSeed } from '../replicate/seeds.ts';
-import type { DrawStep } from '../replicate/steps.ts';
 import { fillCumulative, indexAt } from '../urn/draw.ts';
 import { type Plan, type Prepared, prepared, Tally } from './plan.ts';
 import { extremityOf, thresholdOf } from './statistic.ts';
@@ -48,7 +47,6 @@ export class MonteCarlo {
   readonly #threshold: number;
   /** Logarithm of the weight of the study itself. */
   readonly #recordedWeight: number;
-  #chances = new Float64Array(0);
   #cumulative = new Float64Array(0);
 
   /** @param seed an integer from 0 to 2^32 - 1 */
@@ -99,31 +97,20 @@ export class MonteCarlo {
         setting = step;
         replicate.amend(setting);
       } else if (hasOthers && step.kind === 'draw') {
-        const possible = this.#possible(replicate, step, setting);
-        weight += Math.log(possible.reduce((sum, chance) => sum + chance, 0));
-        replicate.allocate(step, isRecorded ? step.slot : this.#drawn(possible, step, setting, generator));
+        const { slots, chances } = replicate.look(step);
+        this.#tally.keepPossible(chances, slots, step, setting);
+        weight += Math.log(chances.reduce((sum, chance) => sum + chance, 0));
+        // A person on an arm that is not compared keeps the slot, which needs no random number.
+        const isKept = isRecorded || !this.#tally.isCompared(step.person);
+        replicate.allocate(step, isKept ? step.slot : (slots[this.#drawn(chances, generator)] as number));
       } else if (isRecorded) replicate.repeat(step);
       else replicate.take(step);
     return { replicate, weight };
   }
 
-  /** The probabilities of the slots that can be drawn; 0 for a slot that the person cannot get in a replicate. */
-  #possible(replicate: Replicate, step: DrawStep, setting: Setting): Float64Array {
-    const { length } = setting.design.urnDesign.slots;
-    if (this.#chances.length !== length) {
-      this.#chances = new Float64Array(length);
-      this.#cumulative = new Float64Array(length);
-    }
-    replicate.look(step).chances(this.#chances);
-    this.#tally.keepPossible(this.#chances, step, setting);
-    return this.#chances;
-  }
-
-  /** A person on an arm that is not compared keeps the slot, which needs no random number. */
-  #drawn(possible: Float64Array, step: DrawStep, { design }: Setting, generator: Pcg64): number {
-    if (!this.#tally.isCompared(step.person)) return step.slot;
-    fillCumulative(possible, this.#cumulative);
-    const drawn = indexAt(this.#cumulative, generator.nextUniform53());
-    return design.urnDesign.places?.slots[drawn] ?? drawn;
+  #drawn(chances: Float64Array, generator: Pcg64): number {
+    if (this.#cumulative.length !== chances.length) this.#cumulative = new Float64Array(chances.length);
+    fillCumulative(chances, this.#cumulative);
+    return indexAt(this.#cumulative, generator.nextUniform53());
   }
 }

@@ -67,13 +67,19 @@ export class Tally {
   /**
    * If participants on other arms keep them, sets the probability of every slot that the person cannot get to 0.
    * @param chances the probabilities of the slots that can be drawn
+   * @param slots their indexes in all slots
    */
-  keepPossible(chances: Float64Array, { person, slot }: DrawStep, { design }: Setting): void {
+  keepPossible(
+    chances: Float64Array,
+    slots: ArrayLike<number>,
+    { person, slot }: DrawStep,
+    { design }: Setting,
+  ): void {
     if (!this.#plan.hasOthers) return;
     const isCompared = this.isCompared(person);
-    const { arms, urnDesign } = design;
+    const { arms } = design;
     for (let i = 0; i < chances.length; i++) {
-      const one = urnDesign.places?.slots[i] ?? i;
+      const one = slots[i] as number;
       const isPossible = isCompared ? this.place(arms[one] as number) >= 0 : one === slot;
       if (!isPossible) chances[i] = 0;
     }

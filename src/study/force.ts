@@ -2,7 +2,7 @@
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { PartialEvent } from '../../events/record.ts';
 import { activeFactors, type Design, hasRatio } from '../../projections/design.ts';
-import { countedLevels, levelsByFactor } from '../../projections/enrolled.ts';
+import { levelsByFactor } from '../../projections/enrolled.ts';
 import { stateProblem } from '../acts/acts.ts';
 import type { Source } from '../acts/decide-act.ts';
 import { levelRefusal, namedLevels } from '../model/levels.ts';
@@ -91,22 +91,10 @@ function forcedOf(model: Model, command: Force): ForcedFact {
   };
 }
 
-/** The treatment, with its slot if the treatment has several. */
-export function placed(model: Model, treatment: string): ForcedFact['sections']['allocation'] {
-  if (!hasRatio(model.design)) return { treatment };
-  return { treatment, slot: leastFilledSlot(model, treatment) };
-}
-
-/** The slot of a treatment with the fewest participants whom the urns count; the first among equals. */
-function leastFilledSlot({ design, participants }: Model, treatment: string): number {
-  const numbers = design.slots.map(() => 0);
-  for (const participant of participants.all())
-    if (countedLevels(participant, design)) numbers[participant.slot] = (numbers[participant.slot] ?? 0) + 1;
-  const own = slotsOf(design, treatment);
-  return own.reduce(
-    (least, slot) => ((numbers[slot] ?? 0) < (numbers[least] ?? 0) ? slot : least),
-    own[0] ?? -1,
-  );
+/** The treatment, and with a ratio the slot of it with the fewest participants. */
+export function placed({ design, counts }: Model, treatment: string): ForcedFact['sections']['allocation'] {
+  if (!hasRatio(design)) return { treatment };
+  return { treatment, slot: counts.leastFilled(slotsOf(design, treatment)) };
 }
 
 /** Indexes of the slots of a treatment. */

@@ -3,7 +3,7 @@
  * itself is in kernel.ts.
  */
 import { type BgState, Pcg64 } from '../random/pcg64.ts';
-import { type Counts, NO_LEVEL } from './counts.ts';
+import type { Counts } from './counts.ts';
 import { kernelOf, type UrnDesign } from './kernel.ts';
 
 export interface Allocation {
@@ -54,8 +54,9 @@ export interface Working {
   readonly probabilities: readonly number[];
   /** cdf_k of the selected urn; the last is 1. */
   readonly cumulative: readonly number[];
-  /** Index of the first slot whose cdf_k is above u. */
+  /** Index of the first slot whose cdf_k is above u, among all slots of the study. */
   readonly slot: number;
+  readonly treatment: string;
   readonly bgStateAfter: BgState;
 }
 
@@ -74,17 +75,9 @@ export function workOut(
   levelIndexes: readonly number[],
   bgStateBefore: BgState,
 ): Working {
-  const { factors, slots, places } = design;
-  const levels = places ? places.factors.map((factor) => levelIndexes[factor] ?? NO_LEVEL) : levelIndexes;
-  if (levels.length !== factors.length)
-    throw new RangeError(`${levels.length} levels given for ${factors.length} factors`);
+  const { factors, slots } = design;
   const kernel = kernelOf(design);
-  levels.forEach((level, i) => {
-    const row = counts.of(places ? at(places.factors, i) : i, level);
-    if (!places && row.length !== slots.length) throw new RangeError('counts of another design');
-    kernel.see(i, row, 0);
-  });
-  kernel.select();
+  kernel.look(counts, levelIndexes);
   const generator = Pcg64.restore(bgStateBefore);
   const slot = kernel.draw(generator);
   const urnOf = (_: unknown, factor: number): Urn => {
@@ -104,6 +97,7 @@ export function workOut(
     probabilities: listOf(kernel.probabilities),
     cumulative: listOf(kernel.cumulative),
     slot,
+    treatment: at(slots, kernel.drawn),
     bgStateAfter: generator.snapshot(),
   };
 }
@@ -134,12 +128,12 @@ export function allocate(
 
 /** The treatment and the evidence to record, from the working. */
 export function allocationOf(
-  { factors, slots, places, hasRatio }: UrnDesign,
+  { factors, hasRatio }: UrnDesign,
   working: Working,
   bgStateBefore: BgState,
 ): Allocation {
   const urn = at(working.urns, working.selected);
-  const slot = places ? at(places.slots, working.slot) : working.slot;
+  const { slot, treatment } = working;
   const draw = {
     balls: urn.balls,
     bgStateAfter: working.bgStateAfter,
@@ -149,7 +143,7 @@ export function allocationOf(
     selectedFactor: at(factors, working.selected).name,
     uniform53: working.uniform53,
   };
-  return { slot, treatment: at(slots, working.slot), draw: hasRatio ? { ...draw, slot } : draw };
+  return { slot, treatment, draw: hasRatio ? { ...draw, slot } : draw };
 }
 
 /** Faster than spreading a typed array. */

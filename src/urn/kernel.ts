@@ -9,8 +9,10 @@ import type { ImbalanceMeasure } from '../../events/study.ts';
 import { boundedInteger } from '../random/bounded.ts';
 import type { Pcg64 } from '../random/pcg64.ts';
 import { fillBalls, type UrnWeights } from './balls.ts';
+import type { Counts } from './counts.ts';
 import { fillCumulative, fillProbabilities, indexAt } from './draw.ts';
 import { imbalance } from './imbalance.ts';
+import type { Method } from './method.ts';
 import { byCodePoint, largest } from './selection.ts';
 
 /** What of a study's design an allocation sees. */
@@ -27,17 +29,19 @@ export interface UrnDesign extends UrnWeights {
 }
 
 /**
- * The urns that one participant may be drawn from. For each: `see` with every factor's urn, then `draw`. The arrays hold
- * the numbers on the way until the next participant. Indexes are those of the design's factors and slots; an array over
- * both has the slots of the first factor, then of the second, and so on.
+ * The urns that one participant may be drawn from. `look` and `draw` leave the numbers on the way in the arrays until the
+ * next participant. Indexes are those of the design's factors and slots, unless stated otherwise; an array over both has the
+ * slots of the first factor, then of the second, and so on.
  */
-export class Kernel {
+export class Kernel implements Method<Counts> {
   readonly #design: UrnDesign;
-  /** Index, in the counts, of each slot. */
-  readonly #places: Int32Array;
+  /** Index, in the counts, of each factor. */
+  readonly #factors: Int32Array;
   /** Indexes of the factors, sorted by name by code point. */
   readonly #byName: Int32Array;
   readonly #ascending: Float64Array;
+  readonly slots: Int32Array;
+  readonly chances: Float64Array;
   /** n_k before this participant. */
   readonly counts: Float64Array;
   /** b_k. */
@@ -59,13 +63,17 @@ export class Kernel {
   readonly cumulative: Float64Array;
   /** The uniform is u = uniform53 * 2^-53. */
   uniform53 = 0;
+  /** Index of the drawn slot. */
+  drawn = 0;
 
   constructor(design: UrnDesign) {
     const { slots, factors, places } = design;
     this.#design = design;
-    this.#places = Int32Array.from(places?.slots ?? slots.keys());
+    this.#factors = Int32Array.from(places?.factors ?? factors.keys());
     this.#byName = Int32Array.from(byCodePoint(factors.map(({ name }) => name)));
     this.#ascending = new Float64Array(slots.length);
+    this.slots = Int32Array.from(places?.slots ?? slots.keys());
+    this.chances = new Float64Array(slots.length);
     this.counts = new Float64Array(factors.length * slots.length);
     this.balls = new Float64Array(factors.length * slots.length);
     this.totals = new Float64Array(factors.length);
@@ -76,17 +84,31 @@ export class Kernel {
   }
 
   /**
-   * 1. and 2. The urn of the participant's level of a factor, and how imbalanced it is.
-   *
-   * @param factor index in the design
-   * @param counts n_k of the level begin at `from`, in the order of all slots of the study
-   * @throws RangeError when the urn would be empty, or hold more than 2^53 - 1 balls
+   * 1. to 3. The urns of the participant's levels, how imbalanced they are, and which are so most. The chances are the mean
+   * over these.
+   * @throws RangeError when an index is out of range, the counts belong to another design, or an urn would be empty, or hold
+   *   more than 2^53 - 1 balls
    */
-  see(factor: number, counts: ArrayLike<number>, from: number): void {
-    const slots = this.#places.length;
+  look(counts: Counts, levels: ArrayLike<number>): void {
+    const { layout } = counts;
+    if (levels.length !== layout.rows.length)
+      throw new RangeError(`${levels.length} levels given for ${layout.rows.length} factors`);
+    if (!this.#design.places && layout.slots !== this.slots.length)
+      throw new RangeError('counts of another design');
+    for (let i = 0; i < this.#factors.length; i++) {
+      const factor = this.#factors[i] as number;
+      this.#see(i, counts.cells, layout.row(factor, levels[factor] as number) * layout.stride);
+    }
+    this.candidateCount = largest(this.imbalances, this.#byName, this.candidates);
+    this.#fillChances();
+  }
+
+  /** @param from where n_k of the participant's level of the factor begin */
+  #see(factor: number, cells: ArrayLike<number>, from: number): void {
+    const slots = this.slots.length;
     const start = factor * slots;
     for (let slot = 0; slot < slots; slot++)
-      this.counts[start + slot] = counts[from + (this.#places[slot] as number)] as number;
+      this.counts[start + slot] = cells[from + (this.slots[slot] as number)] as number;
     this.totals[factor] = fillBalls(this.#design, this.counts, this.balls, start, slots);
     this.imbalances[factor] = this.#design.hasRatio
       ? this.#imbalanceInOrder(start)
@@ -101,30 +123,9 @@ export class Kernel {
     return imbalance(this.#design.D, ascending, 0, ascending.length);
   }
 
-  /** 3. The most imbalanced of the urns that were seen. */
-  select(): void {
-    this.candidateCount = largest(this.imbalances, this.#byName, this.candidates);
-  }
-
-  /**
-   * 4. and 5. One of the candidates, by lot if there are several, and a ball from its urn.
-   * @returns the index of the drawn slot among those that the design sees
-   */
-  draw(generator: Pcg64): number {
-    this.lot = boundedInteger(generator, this.candidateCount);
-    this.selected = this.candidates[this.lot] as number;
-    this.uniform53 = generator.nextUniform53();
-    fillProbabilities(this.balls, this.selected * this.#places.length, this.probabilities);
-    fillCumulative(this.probabilities, this.cumulative);
-    return indexAt(this.cumulative, this.uniform53);
-  }
-
-  /**
-   * p_k of each slot before the lot, once the candidates are known: the mean over their urns.
-   * @param chances is filled, in the order of the slots that the design sees
-   */
-  chances(chances: Float64Array): void {
-    const slots = this.#places.length;
+  #fillChances(): void {
+    const { chances } = this;
+    const slots = chances.length;
     chances.fill(0);
     for (let i = 0; i < this.candidateCount; i++) {
       const factor = this.candidates[i] as number;
@@ -133,6 +134,21 @@ export class Kernel {
         chances[slot] = (chances[slot] as number) + (this.balls[factor * slots + slot] as number) / total;
     }
     for (let slot = 0; slot < slots; slot++) chances[slot] = (chances[slot] as number) / this.candidateCount;
+  }
+
+  /** 4. and 5. One of the candidates, by lot if there are several, and a ball from its urn. */
+  draw(generator: Pcg64): number {
+    this.lot = boundedInteger(generator, this.candidateCount);
+    this.selected = this.candidates[this.lot] as number;
+    this.uniform53 = generator.nextUniform53();
+    fillProbabilities(this.balls, this.selected * this.slots.length, this.probabilities);
+    fillCumulative(this.probabilities, this.cumulative);
+    this.drawn = indexAt(this.cumulative, this.uniform53);
+    return this.slots[this.drawn] as number;
+  }
+
+  count(counts: Counts, levels: ArrayLike<number>, slot: number, by: 1 | -1): void {
+    counts.add(levels, slot, by);
   }
 }
 

@@ -1,6 +1,7 @@
-/** The service's own method, with the kernel that the write path uses. */
+/** The service's own method, as a simulation runs it. */
 import type { ImbalanceMeasure } from '../../../events/study.ts';
 import type { Pcg64 } from '../../random/pcg64.ts';
+import { Counts } from '../../urn/counts.ts';
 import { Kernel } from '../../urn/kernel.ts';
 import type { Participants, Rule } from './rule.ts';
 
@@ -15,84 +16,54 @@ export class Urns implements Rule {
   readonly chances: Float64Array;
   drawnFactor = -1;
   readonly #kernel: Kernel;
-  readonly #participants: Participants;
+  readonly #counts: Counts;
+  /** The level of each factor, by participant. */
+  readonly #levels: readonly Int32Array[];
   /** Indexes of the factors with urns. */
-  readonly #within: Int32Array;
-  /** Where the counts of each of these factors begin. */
-  readonly #starts: Int32Array;
-  /** n_k of each level of these factors, by slot. */
-  readonly #counts: Int32Array;
+  readonly #within: readonly number[];
   /** The arm of each slot. */
-  readonly #arms: Int32Array;
-  readonly #slotChances: Float64Array;
+  readonly #arms: readonly number[];
 
   /** @param within indexes of the factors with urns; none: all factors */
   constructor(
     rule: UrnRule,
     ratio: readonly number[],
-    participants: Participants,
+    { factors, levels }: Participants,
     within: readonly number[] = [],
   ) {
-    const all = participants.factors;
-    const factors = (within.length > 0 ? within : [...all.keys()]).map((index) => ({
-      index,
-      ...factorAt(all, index),
-    }));
-    this.#arms = Int32Array.from(ratio.flatMap((share, arm) => Array<number>(share).fill(arm)));
-    const slots = this.#arms.length;
-    this.#participants = participants;
-    this.#within = Int32Array.from(factors, ({ index }) => index);
-    this.#starts = new Int32Array(factors.length);
-    let length = 0;
-    factors.forEach(({ levels }, i) => {
-      this.#starts[i] = length;
-      length += levels.length * slots;
-    });
-    this.#counts = new Int32Array(length);
+    const slots = ratio.flatMap((share, arm) => Array<number>(share).fill(arm));
+    this.#arms = slots;
+    this.#within = within.length > 0 ? within : [...factors.keys()];
+    this.#counts = new Counts({ slots, factors });
     this.#kernel = new Kernel({
       ...rule,
-      factors,
-      slots: Array.from(this.#arms, (arm, slot) => `${arm} ${slot}`),
-      hasRatio: ratio.some((share) => share > 1),
+      factors: this.#within.map((factor) => factorAt(factors, factor)),
+      slots: slots.map((arm, slot) => `${arm} ${slot}`),
+      places: { slots: [...slots.keys()], factors: this.#within },
+      hasRatio: slots.length > ratio.length,
     });
-    this.#slotChances = new Float64Array(slots);
-    this.chances = slots === ratio.length ? this.#slotChances : new Float64Array(ratio.length);
+    this.#levels = Array.from({ length: levels.length / factors.length }, (_, participant) =>
+      levels.subarray(participant * factors.length, (participant + 1) * factors.length),
+    );
+    this.chances = new Float64Array(ratio.length);
   }
 
   restart(): void {
-    this.#counts.fill(0);
+    this.#counts.clear();
   }
 
   allocate(participant: number, generator: Pcg64): number {
-    const { levels, factors } = this.#participants;
-    const slots = this.#arms.length;
+    const levels = this.#levels[participant] as Int32Array;
     const kernel = this.#kernel;
-    const first = participant * factors.length;
-    for (let i = 0; i < this.#within.length; i++)
-      kernel.see(i, this.#counts, this.#urn(i, first, levels, slots));
-    kernel.select();
-    kernel.chances(this.#slotChances);
-    if (this.chances !== this.#slotChances) this.#sumSlots();
+    kernel.look(this.#counts, levels);
+    this.chances.fill(0);
+    this.#arms.forEach((arm, slot) => {
+      this.chances[arm] = (this.chances[arm] as number) + (kernel.chances[slot] as number);
+    });
     const slot = kernel.draw(generator);
     this.drawnFactor = this.#within[kernel.selected] as number;
-    for (let i = 0; i < this.#within.length; i++) {
-      const at = this.#urn(i, first, levels, slots) + slot;
-      this.#counts[at] = (this.#counts[at] as number) + 1;
-    }
+    kernel.count(this.#counts, levels, slot, 1);
     return this.#arms[slot] as number;
-  }
-
-  /** Where the counts of the participant's level begin. */
-  #urn(i: number, first: number, levels: Int32Array, slots: number): number {
-    return (this.#starts[i] as number) + (levels[first + (this.#within[i] as number)] as number) * slots;
-  }
-
-  #sumSlots(): void {
-    this.chances.fill(0);
-    for (let slot = 0; slot < this.#arms.length; slot++) {
-      const arm = this.#arms[slot] as number;
-      this.chances[arm] = (this.chances[arm] as number) + (this.#slotChances[slot] as number);
-    }
   }
 }
 

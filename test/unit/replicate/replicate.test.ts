@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Pcg64 } from '../../../src/random/pcg64.ts';
-import { ALL } from '../../../src/replicate/layout.ts';
 import { Replicate, Setting } from '../../../src/replicate/replicate.ts';
 import { baseSeed, defaultSeed, holdsSeed } from '../../../src/replicate/seeds.ts';
 import { type Step, StudySteps } from '../../../src/replicate/steps.ts';
+import { ALL } from '../../../src/urn/counts.ts';
 import { type LifeStep, lifeStep } from '../../support/arbitrary-life.ts';
 import { event, SEED } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
@@ -34,7 +34,7 @@ function again({ facts }: TrialRun, generator: Pcg64, run: Run) {
 /** n_k for each level of each factor. */
 function counts({ setting: { layout, design }, replicate }: ReturnType<typeof again>): number[][][] {
   const row = (index: number) =>
-    [...replicate.counts.subarray(index * layout.stride)].slice(0, design.arms.length);
+    [...replicate.counts.cells.subarray(index * layout.stride)].slice(0, design.arms.length);
   return layout.rows.map((rows) => rows.map(row));
 }
 
@@ -89,7 +89,7 @@ describe('a replicate', () => {
           const expected = trial.counts().map((levels) => levels.map(total));
           expect(counts(run).map((levels) => levels.map(total))).toEqual(expected);
           const { stride } = run.setting.layout;
-          const all = total([...run.replicate.counts.subarray(ALL * stride, (ALL + 1) * stride)]);
+          const all = total([...run.replicate.counts.cells.subarray(ALL * stride, (ALL + 1) * stride)]);
           for (const [i, { isRetired }] of trial.registered.design.factors.entries())
             if (!isRetired) expect(total(expected[i] ?? [])).toBe(all);
         },

@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ImbalanceMeasure } from '../../../../events/study.ts';
 import { Pcg64 } from '../../../../src/random/pcg64.ts';
+import { Counts } from '../../../../src/urn/counts.ts';
 import { Kernel } from '../../../../src/urn/kernel.ts';
 
 interface Trial {
@@ -16,7 +17,7 @@ interface Trial {
 class Tree {
   readonly #slots: number;
   readonly #kernel: Kernel;
-  readonly #chances: Float64Array;
+  readonly #factors: readonly { readonly levels: readonly number[] }[];
 
   constructor({ slots, D, hasRatio }: Trial, factors: number) {
     this.#slots = slots;
@@ -27,7 +28,7 @@ class Tree {
       })),
       ...{ w: 1, alpha: 0, beta: 1, D, hasRatio },
     });
-    this.#chances = new Float64Array(slots);
+    this.#factors = Array.from({ length: factors }, () => ({ levels: [...Array(4).keys()] }));
   }
 
   /**
@@ -47,16 +48,11 @@ class Tree {
   }
 
   #chancesOf(levels: readonly (readonly number[])[], drawn: readonly number[]): number[] {
-    const mine = levels[drawn.length] as readonly number[];
-    for (const [factor, level] of mine.entries()) {
-      const counts = Array.from({ length: this.#slots }, () => 0);
-      for (const [participant, slot] of drawn.entries())
-        if (levels[participant]?.[factor] === level) counts[slot] = (counts[slot] as number) + 1;
-      this.#kernel.see(factor, counts, 0);
-    }
-    this.#kernel.select();
-    this.#kernel.chances(this.#chances);
-    return [...this.#chances];
+    const counts = new Counts({ slots: { length: this.#slots }, factors: this.#factors });
+    for (const [participant, slot] of drawn.entries())
+      counts.add(levels[participant] as readonly number[], slot);
+    this.#kernel.look(counts, levels[drawn.length] as readonly number[]);
+    return [...this.#kernel.chances];
   }
 }
 
@@ -160,23 +156,20 @@ describe('the seventh participant, with 13 factors of 3 levels and three arms', 
       factors: names,
       ...{ w: 1, alpha: 0, beta: 1, D, hasRatio: false },
     });
+    const shape = {
+      slots: { length: slots },
+      factors: names.map(() => ({ levels: [...Array(levels).keys()] })),
+    };
     const generator = Pcg64.fromSeed(20260117n);
-    const chances = new Float64Array(slots);
     const sums = Array.from({ length: slots }, () => ({ first: 0, second: 0 }));
     for (let trial = 0; trial < trials; trial++) {
-      const counts = new Float64Array(factors * levels * slots);
+      const counts = new Counts(shape);
       for (let participant = 1; participant <= 7; participant++) {
-        const rows = names.map((_, factor) => {
-          const level = Math.floor(levels * generator.nextUniform53() * 2 ** -53);
-          return (factor * levels + level) * slots;
-        });
-        for (const [factor, row] of rows.entries()) kernel.see(factor, counts, row);
-        kernel.select();
-        if (participant === 7) kernel.chances(chances);
-        const slot = kernel.draw(generator);
-        for (const row of rows) counts[row + slot] = (counts[row + slot] as number) + 1;
+        const own = names.map(() => Math.floor(levels * generator.nextUniform53() * 2 ** -53));
+        kernel.look(counts, own);
+        if (participant < 7) counts.add(own, kernel.draw(generator));
       }
-      for (const [slot, p] of chances.entries()) {
+      for (const [slot, p] of kernel.chances.entries()) {
         const sum = sums[slot] as { first: number; second: number };
         sum.first += p;
         sum.second += p * p;
