@@ -14,7 +14,7 @@ import type { ActRow, Asking, Options } from './act-row.ts';
 import { mayChange } from './confirm.ts';
 import { withFileProblems } from './file-problems.ts';
 import { caseOption, optionOf, refusalOf, studyOption, withParticipant } from './grounds.ts';
-import { cliActor, logCommand, UsageError, unknownStudy } from './options.ts';
+import { cliActor, logCommand, namedStudy, UsageError } from './options.ts';
 import { note, result } from './output.ts';
 import { withStudies } from './studies-log.ts';
 
@@ -41,8 +41,7 @@ function withOptions(command: Command, { summary, options, help, isReport }: Act
 async function run(name: ActName, row: ActRow, options: Options): Promise<void> {
   await withFileProblems('nothing was recorded', () =>
     withStudies(options, async (log) => {
-      const study = log.studies.find(options.study);
-      if (!study) throw unknownStudy(options.study);
+      const study = namedStudy(log.studies, options.study);
       const asking = { name, row, options, log, study };
       const asked = askedBy(asking);
       const tried = asked && (await perform(asking, asked, true));

@@ -12,10 +12,10 @@ import {
   jsonOption,
   type LogOptions,
   logCommand,
+  namedStudy,
   option,
   UsageError,
   unknownParticipant,
-  unknownStudy,
 } from './options.ts';
 import { note, result, table } from './output.ts';
 import { withNamedLog } from './studies-log.ts';
@@ -60,8 +60,7 @@ export function codeBreaksCommand(): Command[] {
 
 async function list({ study: name, json, ...options }: ListOptions): Promise<void> {
   await withNamedLog(options, async ({ studies, runner }) => {
-    const study = studies.find(name);
-    if (!study) throw unknownStudy(name);
+    const study = namedStudy(studies, name);
     const everybody = runner.state(participants, study.stream);
     const all = codeBreaksIn(runner.state(participantEvents, study.stream)).map((one) => {
       const participant = everybody.find(one.participantId ?? '');
@@ -112,8 +111,7 @@ function row(one: CodeBreak & { readonly id: string | undefined }): string[] {
 
 async function printEnvelope({ study: name, id, out, ...options }: PrintOptions): Promise<void> {
   await withNamedLog(options, async (log) => {
-    const study = log.studies.find(name);
-    if (!study) throw unknownStudy(name);
+    const study = namedStudy(log.studies, name);
     const participant = log.runner.state(participants, study.stream).find(id);
     if (!participant) throw unknownParticipant(name, id);
     const { mode } = study.registered.configuration;

@@ -7,7 +7,7 @@ import { accountabilityPage } from '../export/accountability-page.ts';
 import { packAccountability } from '../study/pack-accountability.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { refuseUnfit, writeNew } from './new-files.ts';
-import { jsonOption, type LogOptions, logCommand, option, unknownStudy } from './options.ts';
+import { jsonOption, type LogOptions, logCommand, namedStudy, option } from './options.ts';
 import { note, result } from './output.ts';
 import { registeredState, withStudies } from './studies-log.ts';
 
@@ -54,8 +54,7 @@ export function accountabilityCommand(): Command {
 
 async function run({ study: name, out, csv, json, ...options }: Options): Promise<void> {
   await withStudies(options, async (log) => {
-    const study = log.studies.find(name);
-    if (!study) throw unknownStudy(name);
+    const study = namedStudy(log.studies, name);
     const { revision } = study;
     const packs = packAccountability(registeredState(log, study));
     if (packs.length === 0) return note(`${name} has no packs (hint: urn codes add)`);

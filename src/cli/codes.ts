@@ -22,9 +22,9 @@ import {
   jsonOption,
   type LogOptions,
   logCommand,
+  namedStudy,
   option,
   UsageError,
-  unknownStudy,
 } from './options.ts';
 import { note, progressOf, result, table } from './output.ts';
 import { described, registeredState, withStudies } from './studies-log.ts';
@@ -111,8 +111,7 @@ function withStudy(name: string, description: string): Command {
 async function add(options: AddOptions): Promise<void> {
   const { study: name, from, dryRun } = options;
   await withStudies(options, async (log) => {
-    const study = log.studies.find(name);
-    if (!study) throw unknownStudy(name);
+    const study = namedStudy(log.studies, name);
     const state = registeredState(log, study);
     const file = readCodeFile(from, state);
     for (const warning of file.warnings) note(`warning: ${warning}`);
@@ -214,8 +213,7 @@ function packs(count: number): string {
 
 async function list({ study: name, json, csv, ...options }: ListOptions): Promise<void> {
   await withStudies(options, async (log) => {
-    const study = log.studies.find(name);
-    if (!study) throw unknownStudy(name);
+    const study = namedStudy(log.studies, name);
     const state = registeredState(log, study);
     const mapped = packMap(state);
     if (mapped.length === 0) return note(`${name} has no packs (hint: urn codes add)`);

@@ -15,7 +15,7 @@ import { isConfirmed } from './confirm.ts';
 import { type EntryOptions, EntryReader } from './correction-options.ts';
 import { caseOption, refusalOf } from './grounds.ts';
 import { instantOption } from './instant-option.ts';
-import { cliActor, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { cliActor, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
 import { described, withStudies } from './studies-log.ts';
 
@@ -79,8 +79,7 @@ export function forceCommand(): Command {
 
 async function run(options: Options): Promise<void> {
   await withStudies(options, async (log) => {
-    const study = log.studies.find(options.study);
-    if (!study) throw unknownStudy(options.study);
+    const study = namedStudy(log.studies, options.study);
     const actor = cliActor();
     const everybody = log.runner.state(participants, study.stream);
     const command = commandOf(options, study, everybody, actor.user);

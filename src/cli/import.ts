@@ -16,7 +16,7 @@ import { APPROVAL_FORM, approvedByOption, decisionOf, PLACEHOLDER_APPROVAL } fro
 import { isConfirmed } from './confirm.ts';
 import { withFileProblems } from './file-problems.ts';
 import { optionsIn, type Plan, type PlanOptions, pairsIn, planOf } from './import-plan.ts';
-import { cliActor, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { cliActor, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { note, progressOf, result } from './output.ts';
 import { registeredState, withStudies } from './studies-log.ts';
 
@@ -95,8 +95,7 @@ async function importHistory(options: Options): Promise<void> {
   const { approvals } = decisionOf({ approvedBy: options.approvedBy });
   const file = openSource(from);
   await withStudies(options, async (log) => {
-    const study = log.studies.find(name);
-    if (!study) throw unknownStudy(name);
+    const study = namedStudy(log.studies, name);
     const state = registeredState(log, study);
     const plan = planOf(study.design, state, file, options, approvals);
     await (state.importing ? goOn(log, study, options, plan) : beginNow(log, study, options, plan));
@@ -208,8 +207,7 @@ async function abort({ study: name, reason, yes, dryRun, ...options }: Options):
   const unfit = reason === undefined ? 'is missing' : freeTextProblem(reason, 1);
   if (unfit !== undefined) throw new UsageError(`--reason ${unfit}`);
   await withStudies(options, async (log) => {
-    const study = log.studies.find(name);
-    if (!study) throw unknownStudy(name);
+    const study = namedStudy(log.studies, name);
     const { importing } = registeredState(log, study);
     if (!importing) return note(`no import into ${name} is under way`);
     const rows = `${importing.taken} of ${counted(importing.rows, 'row')}`;

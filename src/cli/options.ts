@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import { Command, Option } from 'commander';
 import type { Actor } from '../../events/record.ts';
 import type { LogSettings } from '../open/open-log.ts';
+import type { Studies, Study } from '../study/studies.ts';
 
 /** Wrong usage or configuration: exit code 2. The message says what to do. */
 export class UsageError extends Error {
@@ -96,6 +97,13 @@ export function cliActor(): Actor {
 
 export function unknownStudy(name: string): UsageError {
   return new UsageError(`no study "${name}" is registered (hint: urn studies list)`);
+}
+
+/** @throws UsageError if there is no such study */
+export function namedStudy(studies: Studies, name: string): Study {
+  const study = studies.find(name);
+  if (!study) throw unknownStudy(name);
+  return study;
 }
 
 export function unknownParticipant(study: string, id: string): UsageError {

@@ -5,8 +5,6 @@ import { historyOf, isUnblinding, type ParticipantEvent } from '../../projection
 import { actText } from '../bundle/act-texts.ts';
 import { packsText } from '../export/columns.ts';
 import type { Participant, Participants } from '../model/participants.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import type { Study } from '../study/studies.ts';
 import { participantEvents, participants } from '../study/views.ts';
 import { actCommands } from './act-commands.ts';
 import { eventAt } from './event-at.ts';
@@ -16,9 +14,9 @@ import {
   jsonOption,
   type LogOptions,
   logCommand,
+  namedStudy,
   option,
   unknownParticipant,
-  unknownStudy,
 } from './options.ts';
 import { note, result, table } from './output.ts';
 import { withStudies } from './studies-log.ts';
@@ -84,7 +82,7 @@ export function participantsCommand(): Command[] {
 
 async function list({ study: name, view, json, ...options }: ListOptions): Promise<void> {
   await withStudies(options, async (log) => {
-    const { stream, registered } = studyNamed(log, name);
+    const { stream, registered } = namedStudy(log.studies, name);
     const everybody = log.runner.state(participants, stream);
     const events = log.runner.state(participantEvents, stream).byEnrolment;
     const rows = everybody.inOrder.map((participant) => {
@@ -149,7 +147,7 @@ function listed(rows: readonly Row[], factors: readonly string[]): string {
 
 async function history({ study: name, id, json, ...options }: ParticipantOptions & { json?: boolean }) {
   await withStudies(options, async (log) => {
-    const { stream } = studyNamed(log, name);
+    const { stream } = namedStudy(log.studies, name);
     const everybody = log.runner.state(participants, stream);
     const participant = everybody.find(id);
     if (!participant) throw unknownParticipant(name, id);
@@ -228,10 +226,4 @@ function notesOf({ sections }: HistoryEvent): {
   if ('grounds' in sections)
     return { note: sections.grounds.reason, requestedBy: sections.grounds.requestedBy };
   return 'note' in sections ? { note: sections.note.text } : {};
-}
-
-function studyNamed({ studies }: OpenLog, name: string): Study {
-  const study = studies.find(name);
-  if (!study) throw unknownStudy(name);
-  return study;
 }

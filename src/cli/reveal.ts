@@ -7,7 +7,7 @@ import { breakCommand } from '../acts/break-code.ts';
 import type { Subject } from '../code-break/code-breaks.ts';
 import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
 import { caseOption, choice, type GroundsOptions, groundsOf, refusalOf, withGrounds } from './grounds.ts';
-import { cliActor, jsonOption, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { cliActor, jsonOption, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { note, result } from './output.ts';
 import { withNamedLog } from './studies-log.ts';
 
@@ -56,8 +56,7 @@ async function run(options: Options): Promise<void> {
   // The patient must not wait for somebody who finds the key.
   const opened = { ...options, mayLackKey: category === 'emergency' && !dryRun };
   await withNamedLog(opened, async ({ studies, codeBreaks, identity }) => {
-    const study = studies.find(name);
-    if (!study) throw unknownStudy(name);
+    const study = namedStudy(studies, name);
     const actor = cliActor();
     if (dryRun) {
       const { user } = actor;

@@ -36,6 +36,7 @@ import {
   jsonOption,
   type LogOptions,
   logCommand,
+  namedStudy,
   option,
   UsageError,
   unknownStudy,
@@ -138,8 +139,7 @@ async function amend(name: string, options: Options): Promise<void> {
   const decision = decisionOf(options);
   const file = await studyInFile(name, fileName);
   await withStudies(options, async (log) => {
-    const study = log.studies.find(name);
-    if (!study) throw unknownStudy(name);
+    const study = namedStudy(log.studies, name);
     const plan = planOf(study, { file, reason, decision, rename, alias, stop, history });
     const { command, problems } = plan;
     const { changes, protocol } = command;

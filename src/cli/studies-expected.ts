@@ -8,7 +8,7 @@ import { foldUntil } from '../history/past.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { defaultSeed } from '../replicate/seeds.ts';
 import { recordDisclosure } from './disclosed.ts';
-import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import { jsonOption, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { progress, progressOf, result, table } from './output.ts';
 import { withStudies } from './studies-log.ts';
 import { wholeNumber } from './whole-number.ts';
@@ -63,8 +63,7 @@ async function expected(name: string, options: ExpectedOptions): Promise<void> {
     options.reps === undefined ? undefined : wholeNumber('--reps', options.reps, 1, MAX_REPLICATES);
   const seed = options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, MAX_SEED);
   await withStudies(options, async (log) => {
-    const study = log.studies.find(name);
-    if (!study) throw unknownStudy(name);
+    const study = namedStudy(log.studies, name);
     const followed = await read(log, study.stream);
     const balance = worked(
       followed,

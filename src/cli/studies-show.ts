@@ -27,7 +27,15 @@ import { balance, designs, participantEvents, participants, studyConfig } from '
 import { decisionRows } from './approvals.ts';
 import { blindingText, limitRows, policiesText } from './design-text.ts';
 import { recordDisclosure } from './disclosed.ts';
-import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
+import {
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  namedStudy,
+  option,
+  UsageError,
+  unknownStudy,
+} from './options.ts';
 import { result, table } from './output.ts';
 import { enrolled, studiesOption, summary, suspendAsServed, whyClosed, withStudies } from './studies-log.ts';
 
@@ -59,8 +67,7 @@ export function showCommand(): Command {
 async function show(name: string, options: ShowOptions): Promise<void> {
   const moment = momentOf(options);
   await withStudies(options, async (log) => {
-    const now = log.studies.find(name);
-    if (!now) throw unknownStudy(name);
+    const now = namedStudy(log.studies, name);
     await suspendAsServed(log, options.studies);
     const shown = moment ? await past(log, now, moment) : present(log, now);
     const { study, counts } = shown;

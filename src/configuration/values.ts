@@ -6,7 +6,7 @@ import { quote } from '../base/text.ts';
 import type { Problem, Refuse } from './finding.ts';
 import { type Entry, isMissing, type Tree } from './yaml-tree.ts';
 
-/** See http-api.md: factors are plain query parameters next to these, and the prefix `f_` marks them in records. */
+/** Factors are query parameters beside these, and the prefix `f_` marks them in records. */
 export function factorNameProblem(name: string): Problem | undefined {
   if (['api_key', 'study', 'id'].includes(name)) {
     return { reason: 'has the name of a parameter of every request', hint: 'choose another name' };
