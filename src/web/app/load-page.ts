@@ -19,6 +19,7 @@ export const PAGES = {
   randomize: async () => (await import('../randomize/randomize.tsx')).Randomize,
   participant: async () => (await import('../participant/participant.tsx')).Participant,
   manage: async () => (await import('../manage/manage.tsx')).Manage,
+  packs: async () => (await import('../packs/packs.tsx')).Packs,
   audit: async () => (await import('../audit/audit.tsx')).Audit,
 } as const satisfies Readonly<Record<string, () => Promise<ComponentType>>>;
 export type PageName = keyof typeof PAGES;

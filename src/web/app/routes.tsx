@@ -37,6 +37,7 @@ export const router = createBrowserRouter([
           { path: '/pages/randomize', lazy: lazily('randomize') },
           { path: '/pages/participant', lazy: lazily('participant') },
           { path: '/pages/manage', lazy: lazily('manage') },
+          { path: '/pages/packs', lazy: lazily('packs') },
           { path: '/pages/audit', lazy: lazily('audit') },
           { path: '*', Component: NotFound },
         ],

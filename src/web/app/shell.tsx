@@ -124,6 +124,7 @@ const PAGES = [
   { page: 'study', scopes: ['read', 'blinded'] },
   { page: 'participant', scopes: ['read', 'blinded', 'audit', 'unblind', 'supply'] },
   { page: 'randomize', scopes: ['randomize'] },
+  { page: 'packs', scopes: ['supply'] },
   { page: 'manage', scopes: ['manage', 'force', 'supply'] },
   { page: 'audit', scopes: ['audit'] },
 ] as const satisfies readonly { page: string; scopes: readonly Scope[] }[];

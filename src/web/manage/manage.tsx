@@ -189,9 +189,14 @@ function Packs({ study }: { study: string }) {
   return (
     <section className="card">
       <h2>{t('manage.packs')}</h2>
-      <Link className="button quiet-stop" to={address('manage', study, undefined, 'withdraw')}>
-        {t('manage.withdraw')}
-      </Link>
+      <div className={styles['actions']}>
+        <Link className="button" to={address('packs', study)}>
+          {t('packs.toPage')}
+        </Link>
+        <Link className="button quiet-stop" to={address('manage', study, undefined, 'withdraw')}>
+          {t('manage.withdraw')}
+        </Link>
+      </div>
     </section>
   );
 }

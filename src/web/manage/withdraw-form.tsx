@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { answer, api } from '../api/client.ts';
 import { Act, idempotent } from '../parts/act.tsx';
 import { TextLine } from '../parts/fields.tsx';
+import { address } from '../parts/place.ts';
 import { useStudyAct } from './parts.tsx';
 
 export function WithdrawForm({ study }: { study: string }) {
@@ -11,6 +12,7 @@ export function WithdrawForm({ study }: { study: string }) {
   return (
     <Act
       {...act}
+      back={{ to: address('packs', study), text: t('packs.back') }}
       title={`${t('manage.withdraw')}: ${study}`}
       bodyOf={(filled) => ({
         study,

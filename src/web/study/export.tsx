@@ -4,7 +4,7 @@ import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { api, file } from '../api/client.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
-import { saveFile } from '../parts/save-file.ts';
+import { fileNameOfToday, saveFile } from '../parts/save-file.ts';
 import style from './page.module.css';
 import { type ListView, listParameters } from './queries.ts';
 
@@ -34,6 +34,5 @@ async function exportCsv(study: string, view: ListView): Promise<void> {
       parseAs: 'blob',
     }),
   );
-  const day = new Date().toISOString().slice(0, 10);
-  saveFile(content, `${study.replace(/[^\p{L}\p{N}._-]+/gu, '-')}-participants-${day}.csv`);
+  saveFile(content, fileNameOfToday(study, 'participants'));
 }

@@ -111,12 +111,22 @@ function Chips({ state, mode, protocol }: StudySummary) {
 
 function Actions({ state, study }: { state: StudySummary['state'] | undefined; study: string }) {
   const { t } = useTranslation();
-  const mayRandomize = useScope('randomize');
-  if (state !== 'open' || !mayRandomize) return null;
+  const mayRandomize = useScope('randomize') && state === 'open';
+  const maySupply = useScope('supply');
+  if (!mayRandomize && !maySupply) return null;
   return (
-    <Link className="button go" to={address('randomize', study)}>
-      {t('study.randomize')}
-    </Link>
+    <>
+      {maySupply && (
+        <Link className="button" to={address('packs', study)}>
+          {t('common.nav.packs')}
+        </Link>
+      )}
+      {mayRandomize && (
+        <Link className="button go" to={address('randomize', study)}>
+          {t('study.randomize')}
+        </Link>
+      )}
+    </>
   );
 }
 

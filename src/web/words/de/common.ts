@@ -58,6 +58,7 @@ export const common = {
     study: 'Studie',
     participant: 'Teilnehmer',
     randomize: 'Randomisieren',
+    packs: 'Packungen',
     manage: 'Verwalten',
     audit: 'Prüfen',
   },

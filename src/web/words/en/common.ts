@@ -55,6 +55,7 @@ export const common = {
     study: 'Study',
     participant: 'Participant',
     randomize: 'Randomize',
+    packs: 'Packs',
     manage: 'Manage',
     audit: 'Audit',
   },
