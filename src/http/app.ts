@@ -5,44 +5,15 @@ import type { Metrics } from '../service/metrics.ts';
 import { docsRouter } from './docs.ts';
 import { openApiDocument } from './openapi.ts';
 import { pagesRouter } from './pages.ts';
-import { actHandler } from './request/act-route.ts';
 import { type Locals, modeHeader } from './request/locals.ts';
 import { observe } from './request/observe.ts';
 import { HttpProblem, problemOf } from './request/problem.ts';
 import { noteRefusal } from './request/refusal.ts';
 import { API_HEADERS, send } from './request/reply.ts';
-import { ACT_ROUTES } from './routes/act-routes.ts';
-import { postAmendment } from './routes/amendments.ts';
-import { getBalance } from './routes/balance.ts';
-import { getBundle } from './routes/bundle.ts';
-import { type ChangeServices, getChanges } from './routes/changes.ts';
-import { getCheckpoint } from './routes/checkpoint.ts';
-import { listCodeBreaks, postCodeBreak } from './routes/code-breaks.ts';
-import { listCodes } from './routes/codes.ts';
-import { getConsistencyProof } from './routes/consistency-proof.ts';
-import { getEnrolment } from './routes/enrolment.ts';
-import { getExpectedBalance } from './routes/expected-balance.ts';
-import { getExplanation } from './routes/explanation.ts';
-import { postForcedAllocation } from './routes/forced-allocations.ts';
-import { getHealth } from './routes/health.ts';
-import { getInclusionProof } from './routes/inclusion-proof.ts';
-import { listParticipants } from './routes/list-participants.ts';
-import { listStudies } from './routes/list-studies.ts';
-import { getOperations } from './routes/operations.ts';
-import { listAccountability } from './routes/pack-accountability.ts';
-import { getParticipantHistory } from './routes/participant-history.ts';
-import { randomizeParticipant } from './routes/randomize-participant.ts';
-import { getReadiness, type ReadinessParts } from './routes/readiness.ts';
-import { getRecords } from './routes/records.ts';
-import { deleteSession, getSession, postSession, type SessionServices } from './routes/session.ts';
-import { getStudyConfig } from './routes/study-config.ts';
-import { getStudyDesign } from './routes/study-design.ts';
-import { getStudyForm } from './routes/study-form.ts';
-import { getVerification } from './routes/verification.ts';
-import { getVerificationProgress } from './routes/verification-progress.ts';
+import { type Handler, ROUTES, type RouteParts } from './routes.ts';
 import { refuseUnsound } from './soundness.ts';
 
-export interface HttpParts extends SessionServices, ChangeServices, ReadinessParts {
+export interface HttpParts extends RouteParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** Whether /metrics is served here. Otherwise it has a port of its own. */
@@ -53,15 +24,14 @@ export interface HttpParts extends SessionServices, ChangeServices, ReadinessPar
 }
 
 type Method = 'GET' | 'POST' | 'DELETE';
-type Handler = (request: Request, response: Response) => void | Promise<void>;
 
 export function httpApp(parts: HttpParts): Express {
   const app = apiApp(parts);
-  routeAllocations(app, parts);
-  routeStudies(app, parts);
-  routeEvidence(app, parts);
-  routeSession(app, parts);
-  routeOperation(app, parts);
+  for (const { path, empty, ...methods } of ROUTES) {
+    const served = Object.entries(methods).map(([method, [, handler]]) => [method, handler(parts)]);
+    route(app, path, empty, Object.fromEntries(served));
+  }
+  routePlain(app, parts);
   app.use('/docs', docsRouter());
   app.use(pagesRouter());
 
@@ -74,59 +44,8 @@ export function httpApp(parts: HttpParts): Express {
   return app;
 }
 
-/** Randomizing, and why and how evenly it was done. */
-function routeAllocations(app: Express, parts: HttpParts): void {
-  route(app, '/studies', '[]', { GET: listStudies(parts) });
-  route(app, '/study_participants', '[]', {
-    GET: listParticipants(parts),
-    POST: randomizeParticipant(parts),
-  });
-  route(app, '/study_config', '{}', { GET: getStudyConfig(parts) });
-  route(app, '/explanation', '[]', { GET: getExplanation(parts) });
-  route(app, '/balance', '[]', { GET: getBalance(parts) });
-  route(app, '/expected_balance', '{}', { GET: getExpectedBalance(parts) });
-}
-
-/** What a study is, how it changes, and what happens to its participants after randomization. */
-function routeStudies(app: Express, parts: HttpParts): void {
-  route(app, '/study_design', '{}', { GET: getStudyDesign(parts) });
-  route(app, '/study_form', '{}', { GET: getStudyForm(parts) });
-  route(app, '/enrolment', '{}', { GET: getEnrolment(parts) });
-  route(app, '/code_breaks', '[]', { GET: listCodeBreaks(parts), POST: postCodeBreak(parts) });
-  route(app, '/codes', '{}', { GET: listCodes(parts) });
-  route(app, '/pack_accountability', '[]', { GET: listAccountability(parts) });
-  route(app, '/forced_allocations', '[]', { POST: postForcedAllocation(parts) });
-  route(app, '/amendments', '{}', { POST: postAmendment(parts) });
-  route(app, '/participant_history', '[]', { GET: getParticipantHistory(parts) });
-  for (const row of ACT_ROUTES) route(app, row.path, row.results.empty, { POST: actHandler(parts, row) });
-}
-
-/** What shows that the log is sound. */
-function routeEvidence(app: Express, parts: HttpParts): void {
-  route(app, '/records', '[]', { GET: getRecords(parts) });
-  route(app, '/operations', '[]', { GET: getOperations(parts) });
-  route(app, '/verification', '[]', { GET: getVerification(parts) });
-  route(app, '/verification_progress', '{}', { GET: getVerificationProgress(parts) });
-  route(app, '/bundle', '[]', { GET: getBundle(parts) });
-  route(app, '/checkpoint', '{}', { GET: getCheckpoint(parts) });
-  route(app, '/inclusion_proof', '{}', { GET: getInclusionProof(parts) });
-  route(app, '/consistency_proof', '{}', { GET: getConsistencyProof(parts) });
-}
-
-/** What only the pages in a browser need. */
-function routeSession(app: Express, parts: HttpParts): void {
-  route(app, '/changes', '{}', { GET: getChanges(parts) });
-  route(app, '/session', '{}', {
-    GET: getSession(parts),
-    POST: postSession(parts),
-    DELETE: deleteSession(parts),
-  });
-}
-
-/** For operators of the service, and for programs that use it. */
-function routeOperation(app: Express, parts: HttpParts): void {
-  route(app, '/healthz', '[]', { GET: getHealth });
-  route(app, '/readyz', '[]', { GET: getReadiness(parts) });
+/** The routes whose answers have no envelope. */
+function routePlain(app: Express, parts: HttpParts): void {
   if (parts.servesMetrics)
     route(app, '/metrics', '[]', {
       GET: async (_, response) => {

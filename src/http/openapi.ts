@@ -1,44 +1,30 @@
 /** Assembles the OpenAPI 3.1 document from the operations and schemas of the routes. */
 
-import { actOperation } from './request/act-route.ts';
 import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
 import { PackOfVisit } from './request/schemas.ts';
-import { ACT_ROUTES, DispensationResult } from './routes/act-routes.ts';
-import { amendOperation } from './routes/amendments.ts';
-import { BalanceResult, balanceOperation } from './routes/balance.ts';
-import { bundleOperation } from './routes/bundle.ts';
-import { changesOperation } from './routes/changes.ts';
-import { CheckpointResult, checkpointOperation } from './routes/checkpoint.ts';
-import { breakCodeOperation, CodeBreaksResult, listCodeBreaksOperation } from './routes/code-breaks.ts';
-import { CodesResult, listCodesOperation } from './routes/codes.ts';
-import { ConsistencyProofResult, consistencyProofOperation } from './routes/consistency-proof.ts';
-import { EnrolmentResult, enrolmentOperation } from './routes/enrolment.ts';
-import { ExpectedBalanceResult, expectedBalanceOperation } from './routes/expected-balance.ts';
-import { ExplanationResult, explanationOperation } from './routes/explanation.ts';
-import { forceOperation } from './routes/forced-allocations.ts';
-import { healthOperation } from './routes/health.ts';
-import { InclusionProofResult, inclusionProofOperation } from './routes/inclusion-proof.ts';
-import { listParticipantsOperation } from './routes/list-participants.ts';
-import { listStudiesOperation, StudiesResult } from './routes/list-studies.ts';
-import { OperationsResult, operationsOperation } from './routes/operations.ts';
-import { AccountabilityResult, accountabilityOperation } from './routes/pack-accountability.ts';
-import { ParticipantHistoryResult, participantHistoryOperation } from './routes/participant-history.ts';
+import { DispensationResult } from './routes/act-routes.ts';
+import { BalanceResult } from './routes/balance.ts';
+import { CheckpointResult } from './routes/checkpoint.ts';
+import { CodeBreaksResult } from './routes/code-breaks.ts';
+import { CodesResult } from './routes/codes.ts';
+import { ConsistencyProofResult } from './routes/consistency-proof.ts';
+import { EnrolmentResult } from './routes/enrolment.ts';
+import { ExpectedBalanceResult } from './routes/expected-balance.ts';
+import { ExplanationResult } from './routes/explanation.ts';
+import { InclusionProofResult } from './routes/inclusion-proof.ts';
+import { StudiesResult } from './routes/list-studies.ts';
+import { OperationsResult } from './routes/operations.ts';
+import { AccountabilityResult } from './routes/pack-accountability.ts';
+import { ParticipantHistoryResult } from './routes/participant-history.ts';
 import { ParticipantRecord } from './routes/participant-parts.ts';
-import { randomizeParticipantOperation } from './routes/randomize-participant.ts';
-import { readinessOperation } from './routes/readiness.ts';
-import { RecordsResult, recordsOperation } from './routes/records.ts';
-import {
-  deleteSessionOperation,
-  getSessionOperation,
-  postSessionOperation,
-  SessionEndResult,
-  SessionResult,
-} from './routes/session.ts';
-import { StudyConfigurationResult, studyConfigOperation } from './routes/study-config.ts';
-import { StudyDesignResult, studyDesignOperation } from './routes/study-design.ts';
-import { StudyFormResult, studyFormOperation } from './routes/study-form.ts';
-import { VerificationResult, verificationOperation } from './routes/verification.ts';
-import { VerificationProgressResult, verificationProgressOperation } from './routes/verification-progress.ts';
+import { RecordsResult } from './routes/records.ts';
+import { SessionEndResult, SessionResult } from './routes/session.ts';
+import { StudyConfigurationResult } from './routes/study-config.ts';
+import { StudyDesignResult } from './routes/study-design.ts';
+import { StudyFormResult } from './routes/study-form.ts';
+import { VerificationResult } from './routes/verification.ts';
+import { VerificationProgressResult } from './routes/verification-progress.ts';
+import { ROUTES } from './routes.ts';
 
 export function openApiDocument(version: string): Json {
   return {
@@ -73,36 +59,15 @@ export function openApiDocument(version: string): Json {
   };
 }
 
-const PATHS = {
-  '/changes': { get: changesOperation },
-  '/session': { get: getSessionOperation, post: postSessionOperation, delete: deleteSessionOperation },
-  '/studies': { get: listStudiesOperation },
-  '/study_config': { get: studyConfigOperation },
-  '/study_participants': { get: listParticipantsOperation, post: randomizeParticipantOperation },
-  '/study_design': { get: studyDesignOperation },
-  '/study_form': { get: studyFormOperation },
-  '/enrolment': { get: enrolmentOperation },
-  '/code_breaks': { get: listCodeBreaksOperation, post: breakCodeOperation },
-  '/codes': { get: listCodesOperation },
-  '/pack_accountability': { get: accountabilityOperation },
-  '/forced_allocations': { post: forceOperation },
-  '/amendments': { post: amendOperation },
-  '/participant_history': { get: participantHistoryOperation },
-  ...Object.fromEntries(ACT_ROUTES.map((row) => [row.path, { post: actOperation(row) }])),
-  '/records': { get: recordsOperation },
-  '/operations': { get: operationsOperation },
-  '/verification': { get: verificationOperation },
-  '/verification_progress': { get: verificationProgressOperation },
-  '/bundle': { get: bundleOperation },
-  '/checkpoint': { get: checkpointOperation },
-  '/inclusion_proof': { get: inclusionProofOperation },
-  '/consistency_proof': { get: consistencyProofOperation },
-  '/explanation': { get: explanationOperation },
-  '/balance': { get: balanceOperation },
-  '/expected_balance': { get: expectedBalanceOperation },
-  '/healthz': { get: healthOperation },
-  '/readyz': { get: readinessOperation },
-};
+const PATHS = Object.fromEntries(
+  ROUTES.map(({ path, empty: _, ...methods }) => {
+    const operations = Object.entries(methods).map(([method, [operation]]) => [
+      method.toLowerCase(),
+      operation,
+    ]);
+    return [path, Object.fromEntries(operations)];
+  }),
+);
 
 /** The schemas that operations refer to by name. */
 function componentSchemas(): Json {
