@@ -1,4 +1,4 @@
-/** The logs that earlier versions wrote (test/vectors/0.1.0, 0.2.0), as data folders that a program may use. */
+/** The logs that earlier versions wrote (test/vectors/0.1.0, 0.2.0, 0.3.0), as data folders that a program may use. */
 import { chmodSync, copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ export class OldLog {
   readonly explanation: any;
   readonly #folder: string;
 
-  constructor(folder: '0.1.0/ordinary' | '0.1.0/every-event' | '0.2.0/every-act') {
+  constructor(folder: '0.1.0/ordinary' | '0.1.0/every-event' | '0.2.0/every-act' | '0.3.0/visits') {
     this.#folder = join(VECTORS, folder);
     this.explanation = JSON.parse(this.text('explanation.json'));
     this.study = this.explanation.study;
