@@ -83,8 +83,15 @@ type Pack = Account[number];
 /** What took its place, and why. */
 export function Why({ replaced_by: by, cause }: Pack) {
   const { t } = useTranslation();
-  const said = [by, cause && t(`participant.cause.${cause}`)].filter((text) => text !== undefined);
-  return said.length > 0 && <small> {said.join(', ')}</small>;
+  const reason = cause && t(`participant.cause.${cause}`);
+  const place = by !== undefined && t('packs.list.by', { code: by });
+  return (
+    <small>
+      {place && ` ${place}`}
+      {place && reason && ','}
+      {reason && ` ${reason}`}
+    </small>
+  );
 }
 
 /** Somebody got it: without a visit, at the enrolment. */

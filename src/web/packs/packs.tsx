@@ -66,6 +66,6 @@ function PacksOf({ study }: { study: string }) {
 
 /** People look for one by its number; and the order of registration may be that of the treatments. */
 function byNumber(answered: Answer<Account>): Answer<Account> {
-  const results = answered.results.toSorted((a, b) => a.code.localeCompare(b.code, 'en', { numeric: true }));
-  return { ...answered, results };
+  const { compare } = new Intl.Collator('en', { numeric: true });
+  return { ...answered, results: answered.results.toSorted((a, b) => compare(a.code, b.code)) };
 }

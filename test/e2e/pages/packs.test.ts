@@ -140,7 +140,7 @@ describeInBrowser('whoever supplies packs', () => {
     await page.getByLabel('State').selectOption('replaced');
     await page.getByText('1 of 124 packs').waitFor();
     expect(await rows(page).allTextContents()).toEqual([
-      expect.stringContaining(`${codes.replaced}replaced ${codes.by}, lost`),
+      expect.stringContaining(`${codes.replaced}replaced by ${codes.by}, lost`),
     ]);
     await page.getByLabel('State').selectOption('void');
     expect(await rows(page).allTextContents()).toEqual([

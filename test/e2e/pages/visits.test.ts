@@ -189,6 +189,57 @@ describeInBrowser('a site with visits', () => {
       .waitFor({ state: 'detached' });
   });
 
+  it('is told in plain words that somebody gets no packs, or had too many', async () => {
+    const voided = {
+      study: STUDY,
+      id: 'c7',
+      cause: 'duplicate',
+      analysis: 'exclude',
+      note: 'screened twice',
+    };
+    expect((await postJson(service.url, '/voids', keys.desk, voided)).status).toBe(200);
+    const { page } = await open(keys.cook, address('c7'));
+    await page.getByRole('heading', { name: 'Packs', exact: true }).waitFor();
+    expect(await page.getByRole('link', { name: 'Give out a pack' }).count()).toBe(0);
+    // From an earlier page.
+    await page.goto(address('c7', { act: 'dispense' }));
+    await page.getByLabel('Visit', { exact: true }).selectOption('V2');
+    await page.getByRole('button', { name: 'See what will happen' }).click();
+    await page.getByRole('alert').getByText('This participant gets no packs').waitFor();
+
+    for (let i = 0; i < 3; i++) {
+      const { 'urn.code': code } = await recordOf('c8');
+      const replaced = { study: STUDY, id: 'c8', code, cause: 'lost' };
+      expect((await postJson(service.url, '/code_replacements', keys.cook, replaced)).status).toBe(200);
+    }
+    await page.goto(address('c8', { act: 'pack' }));
+    await choose(page, 'Cause', 'lost');
+    await page.getByRole('button', { name: 'See what will happen' }).click();
+    await page.getByRole('alert').getByText('This participant had too many further packs').waitFor();
+    await picture(page, 'replace-refused');
+  });
+
+  it('sees it in German and in the dark, too, and on paper', async () => {
+    await dispense('c9', 'V2');
+    const { page, complaints } = await open(keys.cook, address('c9'), { colorScheme: 'dark' });
+    await page.getByRole('button', { name: 'Deutsch' }).click();
+    await page.getByRole('link', { name: 'Packung ausgeben' }).waitFor();
+    await picture(page, 'visits-german-dark');
+    await expectAccessible(page);
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.getByRole('link').filter({ visible: true }).count()).toBe(0);
+    await picture(page, 'visits-print');
+    await page.emulateMedia({ media: 'screen' });
+    await page.getByRole('link', { name: 'Packung ausgeben' }).click();
+    await page.getByLabel('Visite', { exact: true }).selectOption('V3');
+    await page.getByRole('button', { name: 'Zeigen, was geschehen wird' }).click();
+    await page.getByRole('button', { name: 'Packung an c9 ausgeben' }).click();
+    await page.getByRole('heading', { name: 'Packung ausgegeben' }).waitFor();
+    await picture(page, 'dispensed-german-dark');
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+  });
+
   it('is told nothing of arms when there are not enough packs', async () => {
     const url = `${service.url}/pages/participant#${new URLSearchParams({ study: 'Scarce', id: 's1', act: 'dispense' })}`;
     const { page } = await open(keys.edc, url);

@@ -84,6 +84,7 @@ export const packs = {
     found_one: '{{found}} von {{count}} Packung',
     found_other: '{{found}} von {{count}} Packungen',
     none: 'Keine Packung passt.',
+    by: 'durch {{code}}',
     holds: 'Enthält',
     more: 'Mehr zeigen',
     toPrint: 'Verbleib drucken',

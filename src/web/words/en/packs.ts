@@ -84,6 +84,7 @@ export const packs = {
     found_one: '{{found}} of {{count}} pack',
     found_other: '{{found}} of {{count}} packs',
     none: 'No pack matches.',
+    by: 'by {{code}}',
     holds: 'Holds',
     more: 'Show more',
     toPrint: 'Print the accountability',
