@@ -122,6 +122,19 @@ describe('a request for a pack of a visit', () => {
       expect(await dispense('supply', { visit })).toMatchObject({ status: 200, results: { visit } });
   });
 
+  it('for which somebody has a pack keeps the visit in the study, in its spelling', async () => {
+    for (const value of [['V3'], ['v2', 'V3']]) {
+      const body = {
+        study: 'Relief',
+        amendment: 1,
+        changes: [{ kind: 'visits', value }],
+        reason: 'protocol 3',
+      };
+      const { status, message } = await post('/amendments', 'manage', body);
+      expect([status, message]).toEqual([422, expect.stringContaining('somebody has a pack for "V2"')]);
+    }
+  });
+
   it('tells the revision from which on lists show the pack', async () => {
     const { headers, results } = await dispense('randomize', { visit: 'V4' });
     const revision = headers.get('urn-revision') ?? '';
