@@ -2,9 +2,10 @@
 import fc from 'fast-check';
 import type { DesignChange } from '../../events/amendment.ts';
 import type { FlatAct, Written } from './acts.ts';
+import { SITE } from './amended-log.ts';
 import type { Asks, Comes, PackOracle } from './pack-oracle.ts';
 
-export const SITE = 'site';
+export { SITE };
 export const ARMS = ['A', 'B', 'C'];
 /** The key of `north` is for those at N. */
 export const USERS = ['site', 'north', 'pharmacy', 'operator'] as const;

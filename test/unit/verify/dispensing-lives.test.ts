@@ -5,109 +5,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content, includedSections, NO_SECTIONS } from '../../../events/content.ts';
-import { type Actor, decodeRecord, type LogEvent } from '../../../events/record.ts';
-import type { StudyConfiguration } from '../../../events/study.ts';
+import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import { presentPacks } from '../../../projections/enrolled.ts';
-import type { AccessCommand } from '../../../src/access/decide.ts';
 import type { Model } from '../../../src/model/model.ts';
-import type { StudyOutcome } from '../../../src/model/outcomes.ts';
-import { fork, type StudyState, studyState } from '../../../src/study/state.ts';
+import { studyState } from '../../../src/study/state.ts';
 import type { RecordSource } from '../../../src/verify/source.ts';
-import { type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
-import {
-  ARMS,
-  BEGINNING,
-  type Request,
-  SITE,
-  USERS,
-  type User,
-  type VisitStep,
-  visitLife,
-} from '../../support/arbitrary-visits.ts';
-import { OPERATOR, REGISTER } from '../../support/facts.ts';
+import { visitLife } from '../../support/arbitrary-visits.ts';
 import { folded } from '../../support/folded.ts';
-import { type Comes, PackOracle } from '../../support/pack-oracle.ts';
 import { check } from '../../support/property.ts';
-import { VISITS_SEED } from '../../support/visits.ts';
-import { type Log, logOf, STUDY, STUDY_ID, streamOf, verify } from './support.ts';
-
-const CONFIGURATION: StudyConfiguration = {
-  ...REGISTER.configuration,
-  ...{ mode: 'test', treatments: ARMS, factors: [{ name: SITE, levels: ['N', 'S'] }] },
-  visits: ['V2', 'V3', 'Week 12'],
-};
-const site = { scopes: ['randomize', 'correct'] } as const;
-const KEYS: readonly AccessCommand[] = [
-  { ...site },
-  { ...site, where: [{ factor: SITE, levels: ['N'] }] },
-  { scopes: ['supply'] as const },
-].map((grant, n) => ({
-  ...{ type: 'issue', keyId: `k${n}`, sha256: `${n}`.repeat(64) },
-  grant: { ...grant, scopes: [...grant.scopes], user: USERS[n] ?? '' },
-}));
-const actorOf = (user: User): Actor => {
-  const n = USERS.indexOf(user);
-  return user === 'operator' ? OPERATOR : { keyId: `k${n}`, user, accessRevision: n };
-};
-
-/** What a request led to, in the words of the specification. */
-function came(outcome: StudyOutcome, type: string): Comes {
-  if (outcome.type !== 'recorded') return outcome.type;
-  const { code, visit, by, to } = outcome.data as Readonly<Record<string, string | undefined>>;
-  if (type === 'CodeReplaced') return by === undefined ? {} : { code: by };
-  if (type === 'DispensationCorrected') return { code: `${code}`, visit: to ?? null };
-  return { ...(code !== undefined && { code }), visit: `${visit}` };
-}
-
-class Life {
-  readonly oracle = new PackOracle();
-  readonly log: Log = logOf([], KEYS);
-  readonly events: LogEvent[] = [];
-  /** What the specification said of each request for a pack. */
-  readonly said: Comes[] = [];
-  #state: StudyState = fork(studyState.initial());
-
-  constructor(steps: readonly VisitStep[]) {
-    const registration = { ...REGISTER, studyId: STUDY_ID, configuration: CONFIGURATION, seed: VISITS_SEED };
-    this.#ask({ by: 'operator', written: registration });
-    this.#all(BEGINNING);
-    expect(this.events).toHaveLength(1 + BEGINNING.length);
-    this.#all(steps);
-  }
-
-  get model(): Model {
-    if (this.#state.status === 'unregistered') throw new Error('the study is not registered');
-    return this.#state;
-  }
-
-  #all(steps: readonly VisitStep[]): void {
-    for (const step of steps) this.#ask(step(this.oracle, this.model.design.amendment + 1));
-  }
-
-  #ask({ by, written, says, isPossible }: Request): void {
-    if (says) {
-      const { act } = written as FlatAct;
-      const asked = JSON.stringify({ by, ...written });
-      expect(came(tryWritten(this.#state, written as FlatAct), act), `dry run: ${asked}`).toEqual(says(true));
-      this.said.push(says(false));
-      expect(came(writtenDecider.decide(this.#state, written).outcome, act), asked).toEqual(says(false));
-    }
-    const { fact, outcome } = writtenDecider.decide(this.#state, written);
-    if (isPossible !== undefined) expect(outcome.type === 'amended').toBe(isPossible);
-    if (!fact) return;
-    if (fact.type === 'ParticipantRandomized') {
-      const { participantId, levels, code } = fact.data;
-      const { treatment } = fact.sections.allocation;
-      expect(code).toBe(this.oracle.least(participantId, treatment, levels[0]?.level ?? ''));
-    }
-    const revision = this.events.length;
-    const at = new Date(Date.UTC(2026, 2, 1, 10) + revision * 1000).toISOString();
-    const event = this.log.append(STUDY, fact, actorOf(by), at);
-    this.events.push(event);
-    this.oracle.take(fact, revision);
-    this.#state = writtenDecider.evolve(this.#state, event);
-  }
-}
+import { VisitsLife } from '../../support/visits-life.ts';
+import { type Log, STUDY, streamOf, verify } from './support.ts';
 
 /** As a bundle of the content has it. */
 function bundled(log: Log, content: Content): RecordSource {
@@ -124,9 +31,9 @@ function bundled(log: Log, content: Content): RecordSource {
   };
 }
 
-const everyLife = (numRuns: number, expectOf: (life: Life) => void | Promise<void>) =>
+const everyLife = (numRuns: number, expectOf: (life: VisitsLife) => void | Promise<void>) =>
   check(
-    fc.asyncProperty(visitLife, async (steps) => expectOf(new Life(steps))),
+    fc.asyncProperty(visitLife, async (steps) => expectOf(new VisitsLife(steps))),
     { numRuns },
   );
 
@@ -246,7 +153,7 @@ describe('in any life of a study with visits', () => {
 
 describe('the lives that are tried', () => {
   it('show every answer that there is, again and again', () => {
-    const all = fc.sample(visitLife, { seed: 1, numRuns: 60 }).flatMap((steps) => new Life(steps).said);
+    const all = fc.sample(visitLife, { seed: 1, numRuns: 60 }).flatMap((steps) => new VisitsLife(steps).said);
     const words = all.map((said) => (typeof said === 'string' ? said : 'recorded'));
     const often = [...new Set(words)].filter((word) => words.filter((one) => one === word).length > 2);
     expect(often.toSorted()).toEqual([
