@@ -6,6 +6,7 @@ import { I18nProvider } from 'react-aria-components/I18nProvider';
 import { useTranslation } from 'react-i18next';
 import { Link, NavLink, Outlet, useNavigate, useNavigation } from 'react-router';
 import { Chip } from '../parts/chip.tsx';
+import { formQuery } from '../parts/form-query.ts';
 import { Loading } from '../parts/loading.tsx';
 import { address, usePlace } from '../parts/place.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
@@ -134,17 +135,28 @@ function Navigation() {
   const { study } = usePlace();
   const session = useSession();
   const mayUse = (scopes: readonly Scope[]) => scopes.some((scope) => session.scopes.includes(scope));
+  const givesOut = useGivesOut(study);
   return (
     <nav aria-label={t('common.pages')}>
       <NavLink to={address('studies')}>{t('common.nav.studies')}</NavLink>
       {study !== undefined &&
-        PAGES.filter(({ scopes }) => mayUse(scopes)).map(({ page }) => (
-          <NavLink key={page} to={address(page, study)}>
-            {t(`common.nav.${page}`)}
-          </NavLink>
-        ))}
+        PAGES.filter(({ page, scopes }) => mayUse(scopes) || (page === 'participant' && givesOut)).map(
+          ({ page }) => (
+            <NavLink key={page} to={address(page, study)}>
+              {t(`common.nav.${page}`)}
+            </NavLink>
+          ),
+        )}
     </nav>
   );
+}
+
+/** With the scope randomize alone, participants have a page only to be given packs at visits. */
+function useGivesOut(study: string | undefined): boolean {
+  const { scopes } = useSession();
+  const isAsked = study !== undefined && scopes.includes('randomize');
+  const { data } = useQuery({ ...formQuery(study ?? ''), enabled: isAsked && scopes.length === 1 });
+  return data?.visits !== undefined;
 }
 
 /** @param mode of the study that the page is about */

@@ -33,7 +33,7 @@ const TELEPHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMob
 
 const data = temporaryFolders()();
 let service: ServiceHere;
-let keys: Record<'edc' | 'cook' | 'desk' | 'supplier' | 'pharmacy' | 'auditor', string>;
+let keys: Record<'edc' | 'cook' | 'writer' | 'desk' | 'supplier' | 'pharmacy' | 'auditor', string>;
 
 const packs = (count: number) =>
   ARMS.flatMap((treatment, arm) =>
@@ -88,6 +88,7 @@ describeInBrowser('a site with visits', () => {
     keys = await issueKeys(data, {
       edc: ['edc', '--scope', 'randomize,blinded'],
       cook: ['Site Cook', '--scope', 'randomize,blinded', '--study', STUDY, '--where', 'site=Cook'],
+      writer: ['writer', '--scope', 'randomize'],
       desk: ['Data desk', '--scope', 'blinded,correct'],
       supplier: ['Supply', '--scope', 'read,supply'],
       pharmacy: ['Pharmacy', '--scope', 'supply'],
@@ -219,6 +220,38 @@ describeInBrowser('a site with visits', () => {
     await picture(page, 'replace-refused');
   });
 
+  it('may be a system that only randomizes, and is told no more than the number', async () => {
+    const { page } = await open(
+      keys.writer,
+      `${service.url}/pages/randomize#${new URLSearchParams({ study: STUDY })}`,
+    );
+    await page.getByRole('link', { name: 'Participant' }).click();
+    await page.getByLabel('Participant id').fill('c6');
+    await page.getByRole('button', { name: 'Show the participant' }).click();
+    await page.getByText('Your key may not read').waitFor();
+    expect(await page.getByRole('link', { name: 'Correct the visit of a pack' }).count()).toBe(0);
+    await page.getByRole('link', { name: 'Give out a pack' }).click();
+    await page.getByLabel('Visit', { exact: true }).selectOption('V3');
+    await lookAhead(page);
+    await page.getByRole('button', { name: 'Give c6 a pack' }).click();
+    await page.getByRole('heading', { name: 'Pack given out' }).waitFor();
+    const given = (await packsOf('c6')).find((pack) => pack.startsWith('V3='));
+    await page
+      .getByText(given?.slice(3) ?? '', { exact: true })
+      .first()
+      .waitFor();
+
+    await page.getByRole('link', { name: 'Back to the participant' }).click();
+    await page.getByRole('link', { name: 'Give out a pack' }).click();
+    await page.getByLabel('Visit', { exact: true }).selectOption('V3');
+    await page.getByRole('button', { name: 'See what will happen' }).click();
+    await page.getByText('There is a pack for this visit already').waitFor();
+    expect(await page.getByText('The pack for V3 is').count()).toBe(0);
+    await page.goto(`${service.url}/pages/randomize#${new URLSearchParams({ study: 'Plain' })}`);
+    await page.getByLabel('Participant id').waitFor();
+    expect(await page.getByRole('link', { name: 'Participant' }).count()).toBe(0);
+  });
+
   it('sees it in German and in the dark, too, and on paper', async () => {
     await dispense('c9', 'V2');
     const { page, complaints } = await open(keys.cook, address('c9'), { colorScheme: 'dark' });
@@ -326,8 +359,11 @@ describeInBrowser('a site with visits', () => {
     await lookAhead(page);
     await page.getByRole('button', { name: 'Give c6 a pack' }).click();
     await page.getByRole('heading', { name: 'Pack given out' }).waitFor();
-    const [given = ''] = await packsOf('c6');
-    await page.getByText(given.replace('U1=', ''), { exact: true }).first().waitFor();
+    const given = (await packsOf('c6')).find((pack) => pack.startsWith('U1='));
+    await page
+      .getByText(given?.slice(3) ?? '', { exact: true })
+      .first()
+      .waitFor();
     await page.getByRole('link', { name: 'Back to the participant' }).click();
     await picture(page, 'visits-unread');
     await expectAccessible(page);
