@@ -15,9 +15,9 @@ import type { Locals } from '../src/http/request/locals.ts';
 import { parseQuery } from '../src/http/request/query.ts';
 import { SUCCESS, send } from '../src/http/request/reply.ts';
 import { HttpServer } from '../src/http/server.ts';
+import { makeLogger } from '../src/monitoring/logger.ts';
+import { makeMetrics } from '../src/monitoring/metrics.ts';
 import { openLog } from '../src/open/open-log.ts';
-import { makeLogger } from '../src/service/logger.ts';
-import { makeMetrics } from '../src/service/metrics.ts';
 import { CONSTANT_RECORD } from './study.ts';
 
 const log = await openLog({ data: '.', store: 'memory:' }, cliActor());

@@ -1,9 +1,9 @@
 /** Measures the pure part of a randomization: deciding, folding in the fact, and making its record. No store, no HTTP. */
 import type { Actor, LogEvent } from '../events/record.ts';
 import { encodeRecord } from '../events/record.ts';
+import { systemTools } from '../src/base/tools.ts';
 import { studyDecider } from '../src/study/decide.ts';
 import type { StudyState } from '../src/study/state.ts';
-import { systemTools } from '../src/write/tools.ts';
 import { type Figure, median, pairedRatio } from './figures.ts';
 import { randomLevels, STUDY } from './study.ts';
 

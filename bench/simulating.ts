@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Pcg64 } from '../src/random/pcg64.ts';
 import { levelSource } from '../src/simulation/arrivals.ts';
-import { ruleOf } from '../src/simulation/rules/rules.ts';
+import { ruleOf } from '../src/simulation/rules.ts';
 import { type Figure, median, pairedRatio } from './figures.ts';
 import { OWN_PROGRAM, type Processes } from './processes.ts';
 

@@ -8,7 +8,7 @@ const THREADS = [
   'rerandomize/replicates-thread',
   'simulation/simulation-thread',
   'store/sqlite/append-thread',
-  'verify/verification-thread',
+  'verify/database/verification-thread',
 ];
 /** Both branches of the choice. */
 const DEVELOPED_WITH = /if \(process\.env\.NODE_ENV === 'production'\) \{([^}]*)\} else \{[^}]*\}/g;

@@ -3,9 +3,9 @@ import type { AccessFact } from '../../events/access.ts';
 import type { Actor } from '../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../projections/access.ts';
 import type { Runner } from '../../projections/runner.ts';
+import type { Tools } from '../base/tools.ts';
 import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer } from '../write/writer.ts';
-import type { WriterTools } from '../write/writer-parts.ts';
 import { keySha256, newApiKey, newKeyId } from './credentials.ts';
 import { type AccessCommand, type AccessOutcome, accessDecider, type Grant } from './decide.ts';
 
@@ -24,7 +24,7 @@ export interface KnownKey extends Accepted {
 
 export class Keys {
   readonly #runner: Runner;
-  readonly #tools: WriterTools;
+  readonly #tools: Tools;
   readonly #writer: Writer<Access, AccessCommand, AccessFact, AccessOutcome>;
 
   constructor(parts: LogParts) {

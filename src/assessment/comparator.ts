@@ -4,7 +4,7 @@ import { namesIn } from '../base/names.ts';
 import { quote } from '../base/text.ts';
 import { suggest } from '../configuration/values.ts';
 import type { Comparator, ComparatorRule, SimulatedDesign } from '../simulation/plan.ts';
-import { comparatorProblem } from '../simulation/rules/rules.ts';
+import { comparatorProblem } from '../simulation/rules.ts';
 import { among } from './names.ts';
 
 const KINDS = ['urn', 'complete', 'block', 'minimization', 'efron', 'bigstick'] as const;

@@ -1,6 +1,7 @@
 /** Names of figures, with the number of participants (as they are computed) and without it. */
-import { rangeNames, valueNames } from '../simulation/figures/quantities.ts';
+
 import type { SimulationPlan } from '../simulation/plan.ts';
+import { rangeNames, valueNames } from '../simulation/quantities.ts';
 import type { DesignResult, Figure } from '../simulation/result.ts';
 
 /** A list in a sentence. */

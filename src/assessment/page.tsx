@@ -1,16 +1,15 @@
 /** An assessment as one HTML file without scripts or external resources, for the screen and for paper. */
 import { counted, plural } from '../base/counted.ts';
 import { printable } from '../base/text.ts';
-import { CourseChart } from '../charts/course-chart.tsx';
-import { columnAt, columnsFor, columnsOf, DistributionChart } from '../charts/distribution-chart.tsx';
 import type { Size } from '../charts/frame.tsx';
-import { TradeOffChart } from '../charts/trade-off-chart.tsx';
 import { escapeHtml as e, htmlTable } from '../html/html.ts';
 import { STYLE } from '../html/style.ts';
 import { svgOf } from '../html/svg.ts';
 import type { DesignResult, Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';
+import { CourseChart } from './course-chart.tsx';
 import { designName, numberText } from './describe.ts';
+import { columnAt, columnsFor, columnsOf, DistributionChart } from './distribution-chart.tsx';
 import { findingsOf } from './findings.ts';
 import { sharesOf } from './json.ts';
 import { figuresByName, parted } from './names.ts';
@@ -18,6 +17,7 @@ import { paragraphOf } from './paragraph.ts';
 import { judgedText } from './requirement.ts';
 import { MAIN_FIGURES, shownValue } from './shown.ts';
 import { settingsOf } from './text.ts';
+import { TradeOffChart } from './trade-off-chart.tsx';
 
 /** The dark colours are those of the service's pages. */
 const PAGE_STYLE = `${STYLE}

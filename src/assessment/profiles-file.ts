@@ -1,10 +1,10 @@
 /** Profiles of participants for a simulation: CSV with a column for each factor and `weight`. */
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
-import { parseShare } from '../configuration/shares-file.ts';
 import { type CsvRow, csvRows } from '../import/csv-file.ts';
 import { ImportError } from '../import/source-table.ts';
 import type { Arrivals, SimulatedDesign } from '../simulation/plan.ts';
+import { parseShare } from '../simulation/shares-file.ts';
 import { among } from './names.ts';
 
 type Factors = SimulatedDesign['factors'];

@@ -1,6 +1,7 @@
 /** urn copy: moves a log to another store, or gives up a move. */
 import type { Command } from 'commander';
 import { counted, plural } from '../base/counted.ts';
+import { systemTools } from '../base/tools.ts';
 import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
 import { type AbortParts, abortMove } from '../move/abort-move.ts';
 import { logIdIn } from '../move/log-stream.ts';
@@ -9,7 +10,6 @@ import { type Moved, moveLog } from '../move/move-log.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { emptyStore, hasSigningKey, type PlainStore, plainStore, storeUrl } from '../open/open-store.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { systemTools } from '../write/tools.ts';
 import { withLog } from './open-log.ts';
 import {
   cliActor,

@@ -3,10 +3,10 @@ import type { Command } from 'commander';
 import { type LevelLimit, Scope } from '../../events/access.ts';
 import type { Design } from '../../projections/design.ts';
 import { type Grant, refusal } from '../access/decide.ts';
+import { compareLimits, unblindedBy } from '../access/limited-keys.ts';
 import { lookAlikeProblem } from '../base/text.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { NoLogError } from '../open/store-location.ts';
-import { compareLimits, unblindedBy } from './key-limits.ts';
 import { openExisting, openOrBegin, readKeys } from './open-log.ts';
 import {
   cliActor,

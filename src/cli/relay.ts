@@ -1,10 +1,10 @@
 /** urn relay: publishes the log to Kafka. */
 import type { Command } from 'commander';
 import type { MetricsServer } from '../http/metrics-server.ts';
+import { LOG_LEVELS } from '../monitoring/logger.ts';
 import { FeedError } from '../relay/feed-error.ts';
 import type { Relay } from '../relay/relay.ts';
-import { LOG_LEVELS } from '../service/logger.ts';
-import { makeRelayMetrics } from '../service/metrics.ts';
+import { makeRelayMetrics } from '../relay/relay-metrics.ts';
 import { StartProgress } from '../service/start-progress.ts';
 import { openLogOutput } from './log-output.ts';
 import { METRICS_HOST, metricsPort } from './metrics-port.ts';

@@ -7,7 +7,6 @@ import { defaultSeed, holdsSeed } from '../replicate/seeds.ts';
 import { ExactError } from '../rerandomize/exact.ts';
 import { type Columns, type Outcomes, readOutcomes } from '../rerandomize/outcomes.ts';
 import { DEFAULT_REPS, MAX_REPS, type Method, runTest, type TestResult } from '../rerandomize/run-test.ts';
-import { type Sourced, studyInBundle, studyInLog } from '../rerandomize/sources.ts';
 import { ALTERNATIVES, type Alternative, STATISTICS, type StatisticName } from '../rerandomize/statistic.ts';
 import { type Asked, compare, type PlannedTest, plannedTest, TestError } from '../rerandomize/test-plan.ts';
 import { foundations, testRows } from '../rerandomize/test-text.ts';
@@ -17,6 +16,7 @@ import { caseOption, choice } from './grounds.ts';
 import { withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { progress, progressOf, result, table } from './output.ts';
+import { type Sourced, studyInBundle, studyInLog } from './rerandomize-source.ts';
 import { VERSION } from './version.ts';
 import { wholeNumber } from './whole-number.ts';
 

@@ -4,6 +4,7 @@ import { type DesignChange, History } from '../../events/amendment.ts';
 import { ratioText } from '../../projections/describe-design.ts';
 import { amendedDesign, changedDesign, type Design, hasRatio } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
+import { type KeyLeftBehind, keysLeftBehind } from '../access/limited-keys.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
@@ -30,7 +31,6 @@ import {
 import { mayChange } from './confirm.ts';
 import { describeChange, settingOf } from './design-text.ts';
 import { recordDisclosure } from './disclosed.ts';
-import { type KeyLeftBehind, keysLeftBehind } from './key-limits.ts';
 import {
   cliActor,
   jsonOption,

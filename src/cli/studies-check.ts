@@ -1,5 +1,6 @@
 /** urn studies check: reports problems in the studies file, what would be registered, and how the log differs. */
 import type { Command } from 'commander';
+import { unblindedBy } from '../access/limited-keys.ts';
 import { quote } from '../base/text.ts';
 import { adviceOn } from '../configuration/advice.ts';
 import { type Finding, formatFinding, StudiesFileError } from '../configuration/finding.ts';
@@ -8,7 +9,6 @@ import type { CheckedStudiesFile } from '../configuration/studies-file.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { NoLogError } from '../open/store-location.ts';
 import { type FileOutcome, outcomeOf, outcomeText, type Recorded } from './file-outcomes.ts';
-import { unblindedBy } from './key-limits.ts';
 import { jsonOption, type LogOptions, logCommand, option } from './options.ts';
 import { note, result } from './output.ts';
 import { checkedStudiesFile, DEFAULT_STUDIES_FILE } from './studies-file.ts';

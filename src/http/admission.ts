@@ -1,7 +1,7 @@
 /** Limits how many connections one address may hold, so that no client can take all of them. */
 import type { Socket } from 'node:net';
-import type { Logger } from '../service/logger.ts';
-import type { Metrics } from '../service/metrics.ts';
+import type { Logger } from '../monitoring/logger.ts';
+import type { Metrics } from '../monitoring/metrics.ts';
 
 export class Admission {
   readonly #maximum: number;

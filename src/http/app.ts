@@ -1,7 +1,7 @@
 /** The Express application: its routes, and what happens when something goes wrong. */
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import type { Logger } from '../service/logger.ts';
-import type { Metrics } from '../service/metrics.ts';
+import type { Logger } from '../monitoring/logger.ts';
+import type { Metrics } from '../monitoring/metrics.ts';
 import { docsRouter } from './docs.ts';
 import { openApiDocument } from './openapi.ts';
 import { pagesRouter } from './pages.ts';

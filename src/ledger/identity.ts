@@ -3,8 +3,8 @@ import { LogCreated } from '../../events/log.ts';
 import { type Actor, decodeRecord, encodeRecord } from '../../events/record.ts';
 import { type LogHistory, logHistory } from '../../projections/log.ts';
 import { DomainError } from '../base/errors.ts';
+import type { Tools } from '../base/tools.ts';
 import { type EventStore, NO_STREAM } from '../store/event-store.ts';
-import type { WriterTools } from '../write/writer-parts.ts';
 import type { Keyring } from './keyring.ts';
 import type { SigningKey } from './signing-key.ts';
 
@@ -71,7 +71,7 @@ export async function openIdentity(
   keys: Keyring,
   wantedName: string | undefined,
   actor: Actor,
-  tools: WriterTools,
+  tools: Tools,
   beginning: Beginning = {},
 ): Promise<LogIdentity> {
   const existing = await readIdentity(store);
@@ -143,7 +143,7 @@ async function begin(
   keys: Keyring,
   logName: string,
   actor: Actor,
-  { newId, newSalt, now }: WriterTools,
+  { newId, newSalt, now }: Tools,
   { refused, onBegun }: Beginning,
 ): Promise<Begun> {
   await expectEmpty(store);

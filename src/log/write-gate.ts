@@ -11,11 +11,9 @@ import type { Runner } from '../../projections/runner.ts';
 import { DomainError } from '../base/errors.ts';
 import { recoveryCovering } from '../ledger/covering-recovery.ts';
 import { describeRollback, LAST_CHECKPOINTS, type Rollback } from '../ledger/last-checkpoints.ts';
+import type { Gate, Permission } from '../write/folded-stream.ts';
 import { LOG_STREAM } from './log-writer.ts';
 import { movedError } from './moved.ts';
-
-/** `recover` declares a loss, which must be allowed in a log that lacks records. */
-export type Act = 'write' | 'sign' | 'recover';
 
 export interface WriteGateParts {
   readonly runner: Pick<Runner, 'state' | 'movement' | 'halted'>;
@@ -29,7 +27,7 @@ const NEEDED_BY_ALL = new Map([
   ['access', 'the list of keys'],
 ]);
 
-export class WriteGate {
+export class WriteGate implements Gate {
   readonly #runner: WriteGateParts['runner'];
   readonly #missingKey: () => DomainError | undefined;
   #compared: 'all' | Set<string> = new Set();
@@ -42,20 +40,20 @@ export class WriteGate {
     this.#missingKey = missingKey;
   }
 
-  /** Why the act is refused; undefined when it is allowed. */
-  refusal(stream: string, act: Act): DomainError | undefined {
+  /** Why it is refused; undefined when it is allowed. */
+  refusal(stream: string, permission: Permission): DomainError | undefined {
     return (
       this.#missingKey() ??
-      this.rollback(act) ??
-      (act === 'sign' ? this.#deadCopy(stream) : this.#unwritable(stream)) ??
+      this.rollback(permission) ??
+      (permission === 'sign' ? this.#deadCopy(stream) : this.#unwritable(stream)) ??
       this.#notCompared(stream)
     );
   }
 
   /** In what way the log no longer holds what it signed; undefined when it does. */
-  rollback(act: Act = 'write'): DomainError | undefined {
+  rollback(permission: Permission = 'write'): DomainError | undefined {
     if (this.#storeLoss) return this.#storeLoss;
-    if (this.#rollbacks.length === 0 || act === 'recover') return undefined;
+    if (this.#rollbacks.length === 0 || permission === 'recover') return undefined;
     const { recoveries } = this.#runner.state(logHistory, LOG_STREAM);
     const [first, ...others] = this.#rollbacks.filter(({ signed }) => !recoveryCovering(recoveries, signed));
     return first && rollbackError(first, others.length);

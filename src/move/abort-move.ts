@@ -3,9 +3,9 @@
  * Only then is the source opened again. The abort can be cut off at any point, and repeated.
  */
 import type { Actor } from '../../events/record.ts';
+import type { Tools } from '../base/tools.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
-import type { WriterTools } from '../write/writer-parts.ts';
 import { commonLength, ends, expectDirection, logRecords, moveIn } from './log-stream.ts';
 import { MoveError } from './move-error.ts';
 import { inGroups } from './move-log.ts';
@@ -19,7 +19,7 @@ export interface AbortParts {
   readonly from: string;
   readonly reason?: string | undefined;
   readonly actor: Actor;
-  readonly tools: WriterTools;
+  readonly tools: Tools;
 }
 
 export interface Aborted {

@@ -7,9 +7,9 @@
  * any other target can be recognized, whatever crashed in between.
  */
 import { type Actor, encodeRecord, type RecordBytes } from '../../events/record.ts';
+import type { Tools } from '../base/tools.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../store/event-store.ts';
-import type { WriterTools } from '../write/writer-parts.ts';
 import { appendUnchanged } from './append.ts';
 import { commonLength, ends, expectDirection, logRecords, moveIn } from './log-stream.ts';
 import { MoveError } from './move-error.ts';
@@ -24,7 +24,7 @@ export interface BeginParts {
   readonly to: string;
   readonly reason: string | undefined;
   readonly actor: Actor;
-  readonly tools: WriterTools;
+  readonly tools: Tools;
 }
 
 interface MoveRecord {

@@ -12,9 +12,9 @@
 
 import type { Actor } from '../../events/record.ts';
 import { secondsSince } from '../base/seconds-since.ts';
+import type { Tools } from '../base/tools.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
 import type { EventStore } from '../store/event-store.ts';
-import type { WriterTools } from '../write/writer-parts.ts';
 import { beginMove, moveStatus } from './begin-move.ts';
 import { MoveError } from './move-error.ts';
 import { Mover } from './mover.ts';
@@ -38,7 +38,7 @@ export interface MoveParts {
   readonly to: string;
   readonly reason?: string | undefined;
   readonly actor: Actor;
-  readonly tools: WriterTools;
+  readonly tools: Tools;
   /** Gets the number of records read from the source so far. */
   readonly onProgress?: (records: number) => void;
   /** Called when the log is closed: neither store takes anything until the move is done or given up. */

@@ -9,6 +9,7 @@ import { sha256 } from '../../events/sha256.ts';
 import { logHistory } from '../../projections/log.ts';
 import type { Movement } from '../../projections/movement.ts';
 import { Runner } from '../../projections/runner.ts';
+import type { Tools } from '../base/tools.ts';
 import type { Hash } from '../ledger/hash.ts';
 import { HashList } from '../ledger/hash-list.ts';
 import { MerkleTree } from '../ledger/merkle-tree.ts';
@@ -18,7 +19,6 @@ import { studyState } from '../study/state.ts';
 import { studyConfig } from '../study/views.ts';
 import { foldedStreamWith } from '../write/folded-stream.ts';
 import { Writer } from '../write/writer.ts';
-import type { WriterTools } from '../write/writer-parts.ts';
 import { type MoveCommand, type MoveOutcome, moveDecider } from './decide.ts';
 import { MoveError } from './move-error.ts';
 
@@ -27,7 +27,7 @@ export interface SideParts {
   readonly store: EventStore;
   readonly logId: string;
   readonly actor: Actor;
-  readonly tools: WriterTools;
+  readonly tools: Tools;
 }
 
 type OnPage = (records: readonly StoredRecord[]) => Promise<void>;

@@ -8,11 +8,11 @@ import { type Keyring, keyringInFile, keyringInMemory } from '../ledger/keyring.
 import { LAST_CHECKPOINTS } from '../ledger/last-checkpoints.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { MemoryStore } from '../store/memory.ts';
-import { type OpenSource, openRecordedSource } from '../store/sqlite/recorded-source.ts';
 import { isInUse } from '../store/sqlite/schema.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
+import { type OpenSource, openRecordedSource } from '../verify/database/recorded-source.ts';
+import { verifyDatabase } from '../verify/database/verify-database.ts';
 import { storeSource, type Verify, verifyInStore } from '../verify/verifications.ts';
-import { verifyDatabase } from '../verify/verify-database.ts';
 import {
   describeEventStoreDb,
   isEventStoreDb,

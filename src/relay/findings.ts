@@ -1,5 +1,5 @@
 /** Faults of the topics that do not stop the relay. Each is reported once, not at every reconnection. */
-import type { Logger } from '../service/logger.ts';
+import type { Logger } from '../monitoring/logger.ts';
 
 export class Findings {
   readonly #topic: string;

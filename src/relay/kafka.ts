@@ -1,7 +1,7 @@
 /** The connection to Kafka, and what its errors mean. */
 import { Kafka, type LogEntry, logLevel, type RetryOptions, type SASLOptions } from 'kafkajs';
 import { DomainError } from '../base/errors.ts';
-import type { Logger } from '../service/logger.ts';
+import type { Logger } from '../monitoring/logger.ts';
 import { StoreError } from '../store/event-store.ts';
 import { FeedError } from './feed-error.ts';
 import type { RelaySettings } from './settings.ts';

@@ -1,7 +1,7 @@
 /** The steps before a session publishes (session.ts): they find out whether it may, and from where. */
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
-import type { Logger } from '../service/logger.ts';
+import type { Logger } from '../monitoring/logger.ts';
 import { ANOTHER_TOPIC, FeedError } from './feed-error.ts';
 import type { Findings } from './findings.ts';
 import type { Producer } from './kafka.ts';

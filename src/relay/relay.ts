@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../service/logger.ts';
+import type { Logger } from '../monitoring/logger.ts';
 import { nextBatch, type StreamPart } from './batch.ts';
 import { FeedError } from './feed-error.ts';
 import { Findings } from './findings.ts';

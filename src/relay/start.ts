@@ -2,8 +2,8 @@
 
 import type { Content } from '../../events/content.ts';
 import type { Actor } from '../../events/record.ts';
+import type { Logger } from '../monitoring/logger.ts';
 import type { OpenLog } from '../open/open-log.ts';
-import type { Logger } from '../service/logger.ts';
 import { studyConfig } from '../study/views.ts';
 import { Relay } from './relay.ts';
 import { type RelaySettings, topicsOf } from './settings.ts';

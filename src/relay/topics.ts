@@ -1,6 +1,6 @@
 /** Checks that the topics of a feed exist, and keep what is written into them. */
 import type { Admin, ConfigResourceTypes, Kafka, PartitionMetadata } from 'kafkajs';
-import type { Logger } from '../service/logger.ts';
+import type { Logger } from '../monitoring/logger.ts';
 import { ANOTHER_TOPIC, FeedError } from './feed-error.ts';
 import type { Findings } from './findings.ts';
 import { isForbidden } from './kafka.ts';

@@ -2,11 +2,11 @@
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
+import type { Logger } from '../monitoring/logger.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { Relay } from '../relay/relay.ts';
+import { registerRelay } from '../relay/relay-metrics.ts';
 import type { RelaySettings } from '../relay/settings.ts';
-import type { Logger } from './logger.ts';
-import { registerRelay } from './metrics.ts';
 
 export class Feed {
   readonly #settings: RelaySettings | undefined;

@@ -9,9 +9,9 @@ import { refuseNewStudies } from '../configuration/new-studies.ts';
 import type { ConfiguredStudy } from '../configuration/studies-file.ts';
 import { suspendWhileDiffering } from '../configuration/suspend.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
+import type { Logger } from '../monitoring/logger.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { participants } from '../study/views.ts';
-import type { Logger } from './logger.ts';
 
 /** Stops early if the log was rolled back or moved, even just now: it takes no records. Called again when it is reopened. */
 export async function prepareStudies(

@@ -10,13 +10,15 @@ import { httpApp } from '../http/app.ts';
 import type { MetricsServer } from '../http/metrics-server.ts';
 import { ChangeStreams } from '../http/request/change-streams.ts';
 import { Authentication } from '../http/request/credentials.ts';
-import { KeyLimits } from '../http/request/key-limits.ts';
+import { InProgress } from '../http/request/in-progress.ts';
 import { SessionCookies } from '../http/request/session-cookie.ts';
 import { type DatetimeFormat, StudyViews } from '../http/request/study-view.ts';
 import { countStates } from '../http/routes/readiness.ts';
 import { HttpServer, type Listening } from '../http/server.ts';
 import type { Collector } from '../ledger/collector.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
+import type { Logger } from '../monitoring/logger.ts';
+import { type Metrics, makeMetrics } from '../monitoring/metrics.ts';
 import { type LogSettings, type OpenLog, openLog } from '../open/open-log.ts';
 import { begunIn, isInMemory, sessionKeyFile } from '../open/store-location.ts';
 import { Recorder } from '../operations/recorder.ts';
@@ -35,8 +37,6 @@ import {
   logPendingFailed,
   logUnrecorded,
 } from './log-hooks.ts';
-import type { Logger } from './logger.ts';
-import { type Metrics, makeMetrics } from './metrics.ts';
 import { logAfterAmendments, prepareStudies } from './prepare-studies.ts';
 import { StartProgress } from './start-progress.ts';
 
@@ -174,7 +174,7 @@ class StartingService {
       views: new StudyViews(settings.datetimeFormat),
       recorder: this.#recorder,
       changes: this.#changes,
-      limits: new KeyLimits(),
+      limits: new InProgress(),
       servesMetrics: settings.serveMetrics === undefined,
       notReady: () => this.#notReady?.(),
       writeRefusal: () => log.gate.refusal(LOG_STREAM, 'write'),

@@ -1,14 +1,14 @@
 /** Simulates block by block. A block does not depend on the blocks before it, so threads can share them out. */
 import { Pcg64 } from '../random/pcg64.ts';
 import { type LevelSource, levelSource } from './arrivals.ts';
-import { Covariates } from './figures/covariates.ts';
-import { Summary } from './figures/summary.ts';
-import { type BlockTally, Tally } from './figures/tally.ts';
+import { Covariates } from './covariates.ts';
 import type { Comparator, SimulatedDesign, SimulationPlan } from './plan.ts';
 import type { DesignResult } from './result.ts';
-import type { Participants, Rule } from './rules/rule.ts';
-import { ruleOf } from './rules/rules.ts';
+import type { Participants, Rule } from './rule.ts';
+import { ruleOf } from './rules.ts';
 import { Strata } from './strata.ts';
+import { Summary } from './summary.ts';
+import { type BlockTally, Tally } from './tally.ts';
 
 /** Replicates of a block. Sums of doubles depend on it. */
 export const BLOCK = 100;

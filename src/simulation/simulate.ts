@@ -2,9 +2,9 @@
 import { runBlocks } from '../base/blocks-in-threads.ts';
 import { threadFile } from '../base/thread-file.ts';
 import { BLOCK, Summaries } from './blocks.ts';
-import type { BlockTally } from './figures/tally.ts';
 import type { SimulationPlan } from './plan.ts';
 import type { DesignResult } from './result.ts';
+import type { BlockTally } from './tally.ts';
 
 export interface SimulationOptions {
   /** By default, as many as the machine has. They do not change the result. */

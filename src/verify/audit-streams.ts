@@ -20,11 +20,11 @@ import { LogReplay } from './replay/replay-log.ts';
 import { OperationsReplay } from './replay/replay-operations.ts';
 import { StudyReplay } from './replay/replay-study.ts';
 import { type Recovered, StudyChecks } from './replay/study-checks.ts';
-import type { StreamReport } from './report.ts';
+import type { StreamReport } from './report/report.ts';
+import { Warnings } from './report/warnings.ts';
 import { Sealing } from './sealing.ts';
 import type { RecordSource } from './source.ts';
 import { StreamAudit } from './stream-audit.ts';
-import { Warnings } from './warnings.ts';
 
 /** What is known before the first stream is audited. */
 export interface AuditPlan {

@@ -9,7 +9,7 @@ import { BundleError } from '../bundle/bundle-error.ts';
 import { type BundleFiles, parseStrictly, refuseManyParts } from '../bundle/bundle-files.ts';
 import { parseLine } from '../bundle/record-lines.ts';
 import { CheckpointFileError, CheckpointReader, type KeptCheckpoint } from '../ledger/checkpoint-file.ts';
-import type { FileProblem } from './report.ts';
+import type { FileProblem } from './report/report.ts';
 import type { RecordSource, SourceRecord } from './source.ts';
 
 const CHECKPOINTS = 'checkpoints.txt';

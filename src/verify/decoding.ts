@@ -10,7 +10,7 @@ import {
 } from '../../events/record.ts';
 import { RecordError } from '../../events/record-error.ts';
 import { mismatch } from './replay/differences.ts';
-import type { EventName, Mismatch } from './report.ts';
+import type { EventName, Mismatch } from './report/report.ts';
 import type { SourceRecord } from './source.ts';
 
 export type Decoded<E extends PartialEvent = LogEvent> =

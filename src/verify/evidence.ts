@@ -6,7 +6,7 @@ import { parseOrigin } from '../ledger/checkpoint-text.ts';
 import { recoveryCovering } from '../ledger/covering-recovery.ts';
 import type { Hash } from '../ledger/hash.ts';
 import type { VerifierKey } from '../ledger/verifier-key.ts';
-import type { CheckpointName, LostCheckpoint, UnusedCheckpoint } from './report.ts';
+import type { CheckpointName, LostCheckpoint, UnusedCheckpoint } from './report/report.ts';
 
 /**
  * Who kept the checkpoint. `elsewhere`: somebody other than the operator, so it proves something. `bundle`: it came with

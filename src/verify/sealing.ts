@@ -6,7 +6,7 @@
  * 80 bytes of memory.
  */
 import { mismatch } from './replay/differences.ts';
-import type { Mismatch } from './report.ts';
+import type { Mismatch } from './report/report.ts';
 
 export class Sealing {
   readonly #salts = new Set<string>();

@@ -2,7 +2,7 @@
 
 import type { Content } from '../../events/content.ts';
 import type { RecordBytes } from '../../events/record.ts';
-import type { StoreFindings } from './report.ts';
+import type { StoreFindings } from './report/report.ts';
 
 export interface SourceRecord extends RecordBytes {
   /** The stream that it was read from. */

@@ -14,12 +14,12 @@ import { timeRemark } from './event-time.ts';
 import type { SignedCheckpoint } from './evidence.ts';
 import { mismatch } from './replay/differences.ts';
 import type { Replay } from './replay/replay.ts';
-import type { Divergence, LifeReport, LostCheckpoint, Mismatch, StreamReport } from './report.ts';
+import type { Divergence, LifeReport, LostCheckpoint, Mismatch, StreamReport } from './report/report.ts';
+import type { Warnings } from './report/warnings.ts';
 import { hasTextThatHttpRefuses } from './sealed-texts.ts';
 import { isNew, type Sealing } from './sealing.ts';
 import type { SourceRecord } from './source.ts';
 import { StreamTree } from './stream-tree.ts';
-import type { Warnings } from './warnings.ts';
 
 export class StreamAudit<E extends PartialEvent> {
   readonly #stream: string;

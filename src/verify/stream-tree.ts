@@ -2,7 +2,7 @@
 import { CompactRange } from '../ledger/compact-range.ts';
 import type { Hash } from '../ledger/hash.ts';
 import type { CheckpointOrigin, SignedCheckpoint } from './evidence.ts';
-import type { FailedCheckpoint, StreamEvidence } from './report.ts';
+import type { FailedCheckpoint, StreamEvidence } from './report/report.ts';
 
 /** How many failed checkpoints the report lists. */
 const MAX_LISTED = 10;

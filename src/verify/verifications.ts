@@ -6,7 +6,7 @@ import { DomainError } from '../base/errors.ts';
 import { OneAtATime } from '../base/one-at-a-time.ts';
 import { keptCheckpoint } from '../ledger/checkpoint-file.ts';
 import { type EventStore, StoreError } from '../store/event-store.ts';
-import type { Report } from './report.ts';
+import type { Report } from './report/report.ts';
 import type { RecordSource } from './source.ts';
 import { UnknownStudyError, verifyLog } from './verify.ts';
 

@@ -4,7 +4,7 @@ import type { Content } from '../../events/content.ts';
 import { secondsSince } from '../base/seconds-since.ts';
 import { BundleFiles } from '../bundle/bundle-files.ts';
 import { BundleSource } from './bundle-source.ts';
-import type { Report } from './report.ts';
+import type { Report } from './report/report.ts';
 import { type Verification, verifyLog } from './verify.ts';
 
 export interface BundleVerification extends Omit<Verification, 'source' | 'studies'> {

@@ -11,7 +11,7 @@ import { auditStreams } from './audit-streams.ts';
 import { type Evidence, type GivenCheckpoint, sortEvidence, withLastSigned } from './evidence.ts';
 import { type ClaimedIdentity, readIdentity, trustedKeys } from './log-identity.ts';
 import { readingOf } from './reading.ts';
-import type { Report, StreamReport } from './report.ts';
+import type { Report, StreamReport } from './report/report.ts';
 import type { RecordSource } from './source.ts';
 
 /** The checkpoints that the log saved itself. */

@@ -1,32 +1,42 @@
 import type { Projection } from '../../projections/projection.ts';
 import type { Runner } from '../../projections/runner.ts';
-import type { Act, WriteGate } from '../log/write-gate.ts';
+import type { DomainError } from '../base/errors.ts';
+import type { Tools } from '../base/tools.ts';
 import type { EventStore } from '../store/event-store.ts';
-import type { FoldedStream, WriterHooks, WriterTools } from './writer-parts.ts';
+import type { FoldedStream, WriterHooks } from './writer-parts.ts';
+
+/** `recover` declares a loss, which must be allowed in a log that lacks records. */
+export type Permission = 'write' | 'sign' | 'recover';
+
+/** Decides whether this process may write to a stream or sign a checkpoint of it. */
+export interface Gate {
+  /** Why it may not; undefined if it may. */
+  refusal(stream: string, permission: Permission): DomainError | undefined;
+}
 
 /** What all writers of a log share. */
 export interface LogParts {
   readonly store: EventStore;
   readonly logId: string;
   readonly runner: Runner;
-  readonly gate: Pick<WriteGate, 'refusal'>;
-  readonly tools: WriterTools;
+  readonly gate: Gate;
+  readonly tools: Tools;
   readonly hooks?: WriterHooks;
 }
 
 /**
  * The folded stream that a writer decides against.
- * @param act what the writer asks the gate's permission for
+ * @param permission what the writer asks the gate for
  */
 export function foldedStream<State>(
   { runner, gate }: Pick<LogParts, 'runner' | 'gate'>,
   projection: Projection<State>,
   stream: string,
-  act: Act = 'write',
+  permission: Permission = 'write',
 ): FoldedStream<State> {
   return foldedStreamWith(runner, stream, {
     state: () => runner.state(projection, stream),
-    refusal: () => gate.refusal(stream, act),
+    refusal: () => gate.refusal(stream, permission),
   });
 }
 

@@ -15,16 +15,6 @@ export interface FoldedStream<State> {
   listen(listener: (event: LogEvent) => void): () => void;
 }
 
-/** The clock, the ids and the randomness. Tests replace them. */
-export interface WriterTools {
-  readonly now: () => Date;
-  readonly newId: () => string;
-  /** 128 random bits in lower-case hex. */
-  readonly newSalt: () => string;
-  /** Waits for `ms`: the jittered delay between retries, and the turn of the rest of the process. */
-  readonly pause: (ms: number) => Promise<void>;
-}
-
 export interface WriterLimits {
   /** The most commands that may wait. Any more are refused as overload. */
   readonly queue: number;

@@ -19,6 +19,7 @@
 import type { Fact } from '../../events/catalogue.ts';
 import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
+import type { Tools } from '../base/tools.ts';
 import { withinMs } from '../base/within-ms.ts';
 import { type AppendResult, type EventStore, StoreError } from '../store/event-store.ts';
 import type { Batch, Item } from './batch.ts';
@@ -29,7 +30,6 @@ import {
   type FoldedStream,
   type WriterHooks,
   type WriterLimits,
-  type WriterTools,
   type Written,
 } from './writer-parts.ts';
 
@@ -51,7 +51,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   readonly #stream: string;
   readonly #decider: Decider<State, Command, F, Outcome>;
   readonly #folded: FoldedStream<State>;
-  readonly #tools: WriterTools;
+  readonly #tools: Tools;
   readonly #limits: WriterLimits;
   readonly #hooks: WriterHooks;
   #queue: Item<Command, Outcome>[] = [];
@@ -67,7 +67,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     stream: string;
     decider: Decider<State, Command, F, Outcome>;
     folded: FoldedStream<State>;
-    tools: WriterTools;
+    tools: Tools;
     limits?: Partial<WriterLimits>;
     hooks?: WriterHooks;
   }) {

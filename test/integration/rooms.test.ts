@@ -1,6 +1,6 @@
 /** The check of the rooms (tools/rooms.mjs), on the program itself and on copies of it with something wrong. */
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
@@ -27,36 +27,51 @@ it('the check of rooms accepts the program as it is', () => {
   expect(check(PROJECT)).toEqual({ status: 0, stderr: '' });
 });
 
-it('the check of rooms refuses an import that closes a cycle, even a dynamic one', () => {
+it('the check of rooms refuses an import from an area above, even a dynamic one or one of types', () => {
   const folder = copyOfProgram();
-  appendFileSync(join(folder, 'src/urn/draw.ts'), "import '../study/decide.ts';\n");
-  appendFileSync(
-    join(folder, 'src/study/state.ts'),
-    "export const later = () => import('../open/open-log.ts');\n",
+  const imports = {
+    'src/urn/draw.ts': "import '../simulation/simulate.ts';\n",
+    'src/urn/balls.ts': "import type { Study } from '../simulation/simulate.ts';\n",
+    'src/urn/counts.ts': "export type { Study } from '../simulation/simulate.ts';\n",
+    'src/verify/source.ts': "export const later = () => import('../open/open-log.ts');\n",
+  };
+  for (const [file, text] of Object.entries(imports)) appendFileSync(join(folder, file), text);
+  const { status, stderr } = check(folder);
+  expect(status).toBe(1);
+  expect(
+    stderr
+      .split('\n')
+      .filter((line) => !line.includes('need one another'))
+      .sort(),
+  ).toEqual([
+    '',
+    'rooms: src/urn/balls.ts imports src/simulation/simulate.ts, but statistics is above core',
+    'rooms: src/urn/counts.ts imports src/simulation/simulate.ts, but statistics is above core',
+    'rooms: src/urn/draw.ts imports src/simulation/simulate.ts, but statistics is above core',
+    'rooms: src/verify/source.ts imports src/open/open-log.ts, but service is above evidence',
+  ]);
+});
+
+it('the check of rooms refuses rooms of one area that need one another', () => {
+  const folder = copyOfProgram();
+  appendFileSync(join(folder, 'src/random/pcg64.ts'), "import type { Urn } from '../urn/allocate.ts';\n");
+  const { status, stderr } = check(folder);
+  expect(status).toBe(1);
+  expect(stderr).toMatch(
+    /^rooms: rooms need one another: src\/\S+ imports src\/\S+; src\/\S+ imports src\/\S+\n$/,
   );
-  expect(check(folder)).toEqual({
-    status: 1,
-    stderr:
-      'rooms: src/study/state.ts imports src/open/open-log.ts, but src/open is not on a floor below src/study\n' +
-      'rooms: src/urn/draw.ts imports src/study/decide.ts, but src/study is not on a floor below src/urn\n',
-  });
+  expect(stderr).toContain('src/random/pcg64.ts imports src/urn/allocate.ts');
 });
 
-it('the check of rooms allows type imports from a higher room', () => {
-  const folder = copyOfProgram();
-  appendFileSync(join(folder, 'src/urn/draw.ts'), "import type { State } from '../study/state.ts';\n");
-  appendFileSync(join(folder, 'src/urn/draw.ts'), "export type { State } from '../study/state.ts';\n");
-  expect(check(folder)).toEqual({ status: 0, stderr: '' });
-});
-
-it('the check of rooms refuses a room on no floor, and a floor whose room is gone', () => {
+it('the check of rooms refuses a room in no area, and an area whose directory is gone', () => {
   const folder = copyOfProgram();
   mkdirSync(join(folder, 'src/attic'));
   writeFileSync(join(folder, 'src/attic/box.ts'), 'export {};\n');
   const rules = join(folder, 'tools/rooms.json');
-  writeFileSync(rules, JSON.stringify({ roots: ['src/attic'], floors: [['src/cellar']] }));
+  const { areas } = JSON.parse(readFileSync(rules, 'utf8')) as { areas: Record<string, string[]> };
+  writeFileSync(rules, JSON.stringify({ areas: { ...areas, under: ['src/cellar'] } }));
   const { status, stderr } = check(folder);
   expect(status).toBe(1);
-  expect(stderr).toContain('src/attic is on no floor');
-  expect(stderr).toContain('src/cellar is on a floor of tools/rooms.json, but has no files');
+  expect(stderr).toContain('src/attic is in no area');
+  expect(stderr).toContain('src/cellar is in tools/rooms.json, but has no files');
 });

@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Fact } from '../../events/catalogue.ts';
 import { canonicalJson, encodeRecord, leafHash } from '../../events/record.ts';
+import { systemTools } from '../../src/base/tools.ts';
 import { Database } from '../../src/store/sqlite/library.ts';
-import { systemTools } from '../../src/write/tools.ts';
 import { OPERATOR } from './facts.ts';
 
 interface Row {

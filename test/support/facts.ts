@@ -2,11 +2,11 @@
 import type { Fact, StudyFact } from '../../events/catalogue.ts';
 import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
+import type { Tools } from '../../src/base/tools.ts';
 import { Pcg64 } from '../../src/random/pcg64.ts';
 import type { Randomize, Register } from '../../src/study/commands.ts';
 import { allocate } from '../../src/urn/allocate.ts';
 import { Counts } from '../../src/urn/counts.ts';
-import type { WriterTools } from '../../src/write/writer-parts.ts';
 import { fixedTools, LOG_ID } from './fixed-tools.ts';
 import { urnOf } from './urn-study.ts';
 
@@ -116,5 +116,5 @@ interface Place {
   stream: string;
   log: string;
   actor: Actor;
-  tools: WriterTools;
+  tools: Tools;
 }

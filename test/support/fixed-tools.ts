@@ -1,5 +1,5 @@
 /** A clock, ids and salts that are the same in every run, so a test can predict what it writes. */
-import type { WriterTools } from '../../src/write/writer-parts.ts';
+import type { Tools } from '../../src/base/tools.ts';
 
 export const LOG_ID = '0193a8e0-0000-7000-8000-00000000beef';
 
@@ -15,7 +15,7 @@ export function idAt(at: string, n: number): string {
 }
 
 /** @param start the first reading of the clock, which advances by a second at every reading */
-export function fixedTools(series = 0, start = '2026-03-01T09:00:00.000Z'): WriterTools {
+export function fixedTools(series = 0, start = '2026-03-01T09:00:00.000Z'): Tools {
   let readings = 0;
   let ids = 0;
   let salts = 0;

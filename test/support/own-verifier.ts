@@ -5,8 +5,8 @@ import { BundleError } from '../../src/bundle/bundle-error.ts';
 import { checkpointsIn } from '../../src/cli/checkpoints.ts';
 import { UsageError } from '../../src/cli/options.ts';
 import { parsedStudyId, trustedKey } from '../../src/cli/trusted.ts';
-import type { Divergence, Report } from '../../src/verify/report.ts';
-import { reportText } from '../../src/verify/report-text.ts';
+import type { Divergence, Report } from '../../src/verify/report/report.ts';
+import { reportText } from '../../src/verify/report/report-text.ts';
 import { verifyBundle } from '../../src/verify/verify-bundle.ts';
 
 export interface OwnVerdict {

@@ -8,8 +8,8 @@ import { addCommand } from '../../src/cli/keys-add.ts';
 import { cliActor } from '../../src/cli/options.ts';
 import { VERSION } from '../../src/cli/version.ts';
 import { parseStudiesFile } from '../../src/configuration/studies-file.ts';
+import { makeLogger } from '../../src/monitoring/logger.ts';
 import type { OpenLog } from '../../src/open/open-log.ts';
-import { makeLogger } from '../../src/service/logger.ts';
 import { type ServiceSettings, startService } from '../../src/service/start-service.ts';
 import type { StoredText } from './stored-log.ts';
 

@@ -4,7 +4,7 @@ import type { Design } from '../../../projections/design.ts';
 import { currentLevels, type Enrolled } from '../../../projections/enrolled.ts';
 import { type HeadCount, HeadCounter } from '../../../projections/head-count.ts';
 import type { Participant } from '../../model/participants.ts';
-import type { Lists } from './key-limits.ts';
+import type { Lists } from './in-progress.ts';
 import { EXAMINED_AT_ONCE, withinLimits } from './matching.ts';
 
 /** A chart shows no more than this many points. */

@@ -3,7 +3,7 @@ import type { Factor } from '../../../projections/design.ts';
 import { currentId } from '../../../projections/enrolled.ts';
 import { sortedInSlices } from '../../base/sorted-in-slices.ts';
 import type { Participant, Participants } from '../../model/participants.ts';
-import type { Lists } from './key-limits.ts';
+import type { Lists } from './in-progress.ts';
 import { LastOfStudy } from './last-of-study.ts';
 import { levelsShown, type Shown } from './study-view.ts';
 

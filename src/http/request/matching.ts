@@ -5,7 +5,7 @@ import { currentLevels } from '../../../projections/enrolled.ts';
 import { type HeadCount, HeadCounter } from '../../../projections/head-count.ts';
 import { isWithin } from '../../model/key-limits.ts';
 import type { Participant } from '../../model/participants.ts';
-import type { Lists } from './key-limits.ts';
+import type { Lists } from './in-progress.ts';
 import { SLICE } from './study-view.ts';
 
 /** How many participants are examined before other work gets a turn: about as much work as rendering a slice. */

@@ -1,7 +1,7 @@
 /** Logs and measures each request. The URL is never logged, because it may contain the key and data of a participant. */
 import type { NextFunction, Request, Response } from 'express';
-import type { Logger } from '../../service/logger.ts';
-import type { Metrics } from '../../service/metrics.ts';
+import type { Logger } from '../../monitoring/logger.ts';
+import type { Metrics } from '../../monitoring/metrics.ts';
 import type { Locals } from './locals.ts';
 
 export function observe(logger: Logger, metrics: Metrics) {

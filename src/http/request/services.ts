@@ -8,7 +8,7 @@ import type { Recorder } from '../../operations/recorder.ts';
 import type { Studies } from '../../study/studies.ts';
 import type { Verifications } from '../../verify/verifications.ts';
 import type { Authentication } from './credentials.ts';
-import type { KeyLimits } from './key-limits.ts';
+import type { InProgress } from './in-progress.ts';
 import type { SessionCookies } from './session-cookie.ts';
 import type { StudyViews } from './study-view.ts';
 
@@ -28,7 +28,7 @@ export interface Services {
   readonly logName: string;
   readonly views: StudyViews;
   readonly recorder: Pick<Recorder, 'refused' | 'disclosed' | 'disclosedAlways'>;
-  readonly limits: KeyLimits;
+  readonly limits: InProgress;
   /** Why the service is not ready, or undefined when it is. */
   readonly notReady: () => string | undefined;
 }

@@ -18,7 +18,7 @@ import {
   VARY,
 } from '../request/documented-parameters.ts';
 import { scopesShown, statesIn } from '../request/generator-states.ts';
-import type { Lists } from '../request/key-limits.ts';
+import type { Lists } from '../request/in-progress.ts';
 import { byId, byLevel, ListOrders, type SortedBy } from '../request/list-orders.ts';
 import { matching } from '../request/matching.ts';
 import { momentOf, studyAt } from '../request/moment.ts';

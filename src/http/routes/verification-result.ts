@@ -7,7 +7,7 @@
  */
 import { z } from 'zod';
 import { STATUSES } from '../../model/status.ts';
-import type { Divergence, Report, StreamReport } from '../../verify/report.ts';
+import type { Divergence, Report, StreamReport } from '../../verify/report/report.ts';
 import { resultJson } from '../request/schemas.ts';
 
 const CAUTION =

@@ -1,5 +1,5 @@
 /** The distribution of a range, exactly. */
-import type { RangeScale } from '../figures/quantities.ts';
+import type { RangeScale } from '../quantities.ts';
 
 /** Sums of probabilities have rounding errors: a share of exactly one half must count as reached. */
 const ROUNDING = 1e-12;

@@ -7,8 +7,8 @@
  * largest range over the course (course.ts).
  */
 import { counted } from '../../base/counted.ts';
-import { coursePoints, RangeScale } from '../figures/quantities.ts';
 import type { ComparatorRule, SimulationPlan } from '../plan.ts';
+import { coursePoints, RangeScale } from '../quantities.ts';
 import type { CoursePoint, DesignResult, Figure } from '../result.ts';
 import { Allocations } from './allocations.ts';
 import { largestRange, type Trail } from './course.ts';

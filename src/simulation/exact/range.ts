@@ -1,4 +1,4 @@
-import type { RangeScale } from '../figures/quantities.ts';
+import type { RangeScale } from '../quantities.ts';
 import type { State } from './rules.ts';
 
 /** The range of the counts of the arms, in units of the scale. */

@@ -1,7 +1,7 @@
 /** Compares two facts field by field. */
 import type { Fact } from '../../../events/catalogue.ts';
 import type { LogEvent, PartialEvent } from '../../../events/record.ts';
-import type { Mismatch } from '../report.ts';
+import type { Mismatch } from '../report/report.ts';
 
 /** The most characters of a value that are quoted. */
 const MAX_QUOTED = 300;

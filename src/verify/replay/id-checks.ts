@@ -2,8 +2,8 @@
 import { lookAlikeForm } from '../../base/text.ts';
 import { IdPattern } from '../../model/id-pattern.ts';
 import { problemsOfId } from '../../model/participant-id.ts';
-import type { Mismatch } from '../report.ts';
-import type { Warnings } from '../warnings.ts';
+import type { Mismatch } from '../report/report.ts';
+import type { Warnings } from '../report/warnings.ts';
 import { mismatch } from './differences.ts';
 
 export class IdChecks {

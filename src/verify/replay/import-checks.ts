@@ -5,7 +5,7 @@
 
 import { microsecondsOf } from '../../base/instant.ts';
 import { ROWS_BACK } from '../../model/import-proof.ts';
-import type { Mismatch } from '../report.ts';
+import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';
 import type { Of, PartialStudyEvent } from './study-checks.ts';
 

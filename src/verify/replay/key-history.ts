@@ -9,8 +9,8 @@ import type { Actor, Header, LogEvent } from '../../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../../projections/access.ts';
 import type { Design } from '../../../projections/design.ts';
 import { brokenLimit, isPackWithin, type Limited, type Stake } from '../../model/key-limits.ts';
-import type { Mismatch } from '../report.ts';
-import type { Warnings } from '../warnings.ts';
+import type { Mismatch } from '../report/report.ts';
+import type { Warnings } from '../report/warnings.ts';
 import { mismatch } from './differences.ts';
 
 /** How long after its revocation a key may be used, in ms, without a warning. */

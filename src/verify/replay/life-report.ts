@@ -4,8 +4,8 @@ import { declaredVisit } from '../../../projections/design.ts';
 import { type ActName, actOf, isCorrection } from '../../acts/acts.ts';
 import type { Model } from '../../model/model.ts';
 import type { Status } from '../../model/status.ts';
-import type { LifeReport } from '../report.ts';
-import type { Warnings } from '../warnings.ts';
+import type { LifeReport } from '../report/report.ts';
+import type { Warnings } from '../report/warnings.ts';
 import type { PartialStudyEvent } from './study-checks.ts';
 
 type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;

@@ -7,7 +7,7 @@ import { isDay } from '../../base/day.ts';
 import { visitProblems } from '../../model/visits.ts';
 import { limitsProblem } from '../../study/amendments.ts';
 import { isEqualAllocation, ratioProblem } from '../../study/ratio.ts';
-import type { Mismatch } from '../report.ts';
+import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';
 
 /** The name of a study determines its id, and the id its stream. Names listed twice would be ambiguous. */

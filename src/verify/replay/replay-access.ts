@@ -1,6 +1,6 @@
 import type { LogEvent } from '../../../events/record.ts';
 import { type AccessCommand, accessDecider } from '../../access/decide.ts';
-import type { Mismatch } from '../report.ts';
+import type { Mismatch } from '../report/report.ts';
 import { factDifferences, mismatch } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
 import { asMismatches, type Replay } from './replay.ts';

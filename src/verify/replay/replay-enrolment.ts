@@ -21,7 +21,7 @@ import { fold, modelOf } from '../../study/fold.ts';
 import { forcedProblem, slotsOf, treatmentProblem } from '../../study/force.ts';
 import { beginProblem, endProblem, rowProblem } from '../../study/imports.ts';
 import type { Decision } from '../../write/decider.ts';
-import type { Mismatch } from '../report.ts';
+import type { Mismatch } from '../report/report.ts';
 import { dataDifferences, mismatch } from './differences.ts';
 import { asMismatches, type Replay } from './replay.ts';
 import { amendCommandOf } from './replay-study.ts';

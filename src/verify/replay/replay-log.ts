@@ -3,7 +3,7 @@ import type { LogEvent } from '../../../events/record.ts';
 import { type LogHistory, lastRecovery, logHistory } from '../../../projections/log.ts';
 import { isEndorsed, keyOfLog } from '../../ledger/endorsement.ts';
 import type { VerifierKey } from '../../ledger/verifier-key.ts';
-import type { Mismatch } from '../report.ts';
+import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';
 import type { Replay } from './replay.ts';
 

@@ -1,7 +1,7 @@
 import type { Scope } from '../../../events/access.ts';
 import type { LogEvent } from '../../../events/record.ts';
-import type { Mismatch } from '../report.ts';
-import type { Warnings } from '../warnings.ts';
+import type { Mismatch } from '../report/report.ts';
+import type { Warnings } from '../report/warnings.ts';
 import { mismatch } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';
 import type { Replay } from './replay.ts';

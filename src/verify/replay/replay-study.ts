@@ -14,7 +14,7 @@ import type { Status } from '../../model/status.ts';
 import type { Amend, StudyCommand } from '../../study/commands.ts';
 import { decide } from '../../study/decide.ts';
 import { evolve, fork, type StudyState } from '../../study/state.ts';
-import type { Mismatch } from '../report.ts';
+import type { Mismatch } from '../report/report.ts';
 import { type FieldDifference, factDifferences } from './differences.ts';
 import { asMismatches, inReportingOrder, type Replay } from './replay.ts';
 import { enrolments, type StudyChecks, undecided } from './study-checks.ts';

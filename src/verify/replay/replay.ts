@@ -1,6 +1,6 @@
 /** Deciding the events of a stream again, one after another: the parts shared by all kinds of streams. */
 import type { LogEvent, PartialEvent } from '../../../events/record.ts';
-import type { Mismatch } from '../report.ts';
+import type { Mismatch } from '../report/report.ts';
 import { type FieldDifference, mismatch } from './differences.ts';
 
 export interface Replay<E extends PartialEvent = LogEvent> {

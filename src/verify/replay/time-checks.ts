@@ -1,7 +1,7 @@
 /** Checks the times that events of a study state besides their own. */
 import { isEnrolment } from '../../../projections/enrolled.ts';
 import { CLOCK_TOLERANCE_MS } from '../../write/clock-tolerance.ts';
-import type { Mismatch } from '../report.ts';
+import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';
 import type { PartialStudyEvent } from './study-checks.ts';
 

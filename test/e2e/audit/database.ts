@@ -8,6 +8,7 @@ import {
   type LogEvent,
   leafHash,
 } from '../../../events/record.ts';
+import { systemTools } from '../../../src/base/tools.ts';
 import { checkpointOrigin, signCheckpoint } from '../../../src/ledger/checkpoint.ts';
 import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
 import { loadSigningKey } from '../../../src/ledger/signing-key.ts';
@@ -15,7 +16,6 @@ import { Database } from '../../../src/store/sqlite/library.ts';
 import type { StudyCommand } from '../../../src/study/commands.ts';
 import { studyDecider } from '../../../src/study/decide.ts';
 import type { StudyState } from '../../../src/study/state.ts';
-import { systemTools } from '../../../src/write/tools.ts';
 import { asCommand } from '../../support/acts.ts';
 
 export interface Row {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
 import { canonicalJson, encodeRecord, leafHash } from '../../../events/record.ts';
-import { systemTools } from '../../../src/write/tools.ts';
+import { systemTools } from '../../../src/base/tools.ts';
 import { bothVerifiers } from '../../support/both-verifiers.ts';
 import { clientOf } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';

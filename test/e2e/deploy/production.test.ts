@@ -134,7 +134,7 @@ describe('the files of deploy/ for one machine', () => {
   });
 
   it('alerts.yml asks for metrics that the service has, or that its head says come from elsewhere', () => {
-    const ours = ['src/service/metrics.ts', 'src/http/request-metrics.ts'].map((name) =>
+    const ours = ['src/monitoring/metrics.ts', 'src/monitoring/request-metrics.ts'].map((name) =>
       readFileSync(join(PROJECT, name), 'utf8'),
     );
     const text = file('alerts.yml');

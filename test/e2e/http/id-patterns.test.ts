@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { openLog } from '../../../src/open/open-log.ts';
-import type { Report } from '../../../src/verify/report.ts';
+import type { Report } from '../../../src/verify/report/report.ts';
 import { clientOf } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';

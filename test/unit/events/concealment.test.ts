@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeRecord, encodeRecord, type Header } from '../../../events/record.ts';
-import { systemTools } from '../../../src/write/tools.ts';
+import { systemTools } from '../../../src/base/tools.ts';
 import { randomizedFact, sections } from '../../support/arbitrary-facts.ts';
 import { NURSE, registered, STREAM } from '../../support/facts.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Design, registeredDesign } from '../../../projections/design.ts';
 import { evenlySpaced, MAX_POINTS, tallied } from '../../../src/http/request/enrolment-tally.ts';
-import { KeyLimits } from '../../../src/http/request/key-limits.ts';
+import { InProgress } from '../../../src/http/request/in-progress.ts';
 import type { Participant } from '../../../src/model/participants.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
@@ -12,7 +12,7 @@ const [sex, site] = CONFIGURATION.factors;
 const [A = '', B = ''] = CONFIGURATION.treatments;
 const [male = '', female = ''] = sex?.levels ?? [];
 const [cook = '', dupage = ''] = site?.levels ?? [];
-const { lists } = new KeyLimits();
+const { lists } = new InProgress();
 
 function participant(sequence: number, treatment: string, levels: string[], more: Partial<Participant> = {}) {
   return {

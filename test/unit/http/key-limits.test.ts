@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { KeyLimits } from '../../../src/http/request/key-limits.ts';
+import { InProgress } from '../../../src/http/request/in-progress.ts';
 
 /** A response that can only be closed. */
 class Answer extends EventEmitter {
@@ -15,7 +15,7 @@ class Answer extends EventEmitter {
 
 /** Starts lists of keys, and notes which of them begin and which are refused, in order. */
 function scene() {
-  const { lists } = new KeyLimits();
+  const { lists } = new InProgress();
   const begun: string[] = [];
   const refused: string[] = [];
   const ask = (keyId: string, name: string) => {
@@ -111,7 +111,7 @@ describe('the lists of a key', () => {
 
 describe('lists of the past', () => {
   it('are limited to eight for all keys together, because they are in memory until sent', () => {
-    const { lists } = new KeyLimits();
+    const { lists } = new InProgress();
     const begin = () => {
       const answer = new Answer();
       lists.beginPast(answer as unknown as ServerResponse);
@@ -162,7 +162,7 @@ describe('slices of lists', () => {
 
 describe('allocations of a key', () => {
   it('are limited to 512 at a time, without affecting other keys', () => {
-    const { posts } = new KeyLimits();
+    const { posts } = new InProgress();
     const refused = expect.objectContaining({ status: 429, headers: { 'Retry-After': '1' } });
     for (let n = 0; n < 512; n++) posts.enter('k1');
     expect(() => posts.enter('k1')).toThrow(refused);

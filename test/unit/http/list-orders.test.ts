@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { currentId, NONE } from '../../../projections/enrolled.ts';
 import { SORTED_AT_ONCE } from '../../../src/base/sorted-in-slices.ts';
-import { KeyLimits } from '../../../src/http/request/key-limits.ts';
+import { InProgress } from '../../../src/http/request/in-progress.ts';
 import { byId, byLevel, ListOrders } from '../../../src/http/request/list-orders.ts';
 import { type Participant, Participants } from '../../../src/model/participants.ts';
 
@@ -64,7 +64,7 @@ describe('byLevel', () => {
 
 describe('ListOrders', () => {
   function scene(ids = ['3', '1', '2']) {
-    const orders = new ListOrders(new KeyLimits().lists);
+    const orders = new ListOrders(new InProgress().lists);
     const state = new Participants();
     for (const id of ids) state.add(participant(id));
     const counted = { compared: 0 };

@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../../src/http/openapi.ts';
-import { type RequestObserver, requestObserver } from '../../../src/http/request-metrics.ts';
-import { makeMetrics } from '../../../src/service/metrics.ts';
+import { makeMetrics } from '../../../src/monitoring/metrics.ts';
+import { type RequestObserver, requestObserver } from '../../../src/monitoring/request-metrics.ts';
 
 /** With the methods that each serves. */
 const ROUTES: readonly (readonly [string, readonly string[]])[] = [

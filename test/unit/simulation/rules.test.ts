@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { boundedInteger } from '../../../src/random/bounded.ts';
 import { Pcg64 } from '../../../src/random/pcg64.ts';
 import type { Comparator, ComparatorRule } from '../../../src/simulation/plan.ts';
-import { comparatorProblem, ruleOf } from '../../../src/simulation/rules/rules.ts';
+import { comparatorProblem, ruleOf } from '../../../src/simulation/rules.ts';
 import { workOut } from '../../../src/urn/allocate.ts';
 import { Counts } from '../../../src/urn/counts.ts';
 import { probabilities } from '../../../src/urn/draw.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KeptCheckpoint } from '../../../src/ledger/checkpoint-file.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { reportText } from '../../../src/verify/report-text.ts';
+import { reportText } from '../../../src/verify/report/report-text.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { enrol, HISTORY, LOG_NAME, logOf, STUDY, STUDY_ID, streamOf, verify } from './support.ts';
 

@@ -4,7 +4,7 @@ import { CONTENTS, type Content } from '../../../events/content.ts';
 import { otherLine, parseLine, studyLine, withheldLine } from '../../../src/bundle/record-lines.ts';
 import { logDecider } from '../../../src/log/decide.ts';
 import type { GivenCheckpoint } from '../../../src/verify/evidence.ts';
-import { reportText } from '../../../src/verify/report-text.ts';
+import { reportText } from '../../../src/verify/report/report-text.ts';
 import type { RecordSource, SourceRecord } from '../../../src/verify/source.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import {

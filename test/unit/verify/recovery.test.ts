@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { endorse } from '../../../src/ledger/endorsement.ts';
 import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
 import { logDecider } from '../../../src/log/decide.ts';
-import { reportText } from '../../../src/verify/report-text.ts';
+import { reportText } from '../../../src/verify/report/report-text.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 import {

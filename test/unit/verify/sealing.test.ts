@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content } from '../../../events/content.ts';
 import { parseLine, studyLine } from '../../../src/bundle/record-lines.ts';
-import { reportText } from '../../../src/verify/report-text.ts';
+import { reportText } from '../../../src/verify/report/report-text.ts';
 import type { SourceRecord } from '../../../src/verify/source.ts';
 import { randomize } from '../../support/facts.ts';
 import {

@@ -12,7 +12,7 @@ import { type KeptCheckpoint, parseCheckpointFile } from '../../../src/ledger/ch
 import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
 import { makeSigningKey, type SigningKey } from '../../../src/ledger/signing-key.ts';
 import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
-import type { Report, StreamReport } from '../../../src/verify/report.ts';
+import type { Report, StreamReport } from '../../../src/verify/report/report.ts';
 import type { RecordSource, SourceRecord } from '../../../src/verify/source.ts';
 import { type Verification, verifyLog } from '../../../src/verify/verify.ts';
 import { type Written, writtenDecider } from '../../support/acts.ts';

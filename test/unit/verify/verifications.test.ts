@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { StoreError } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import type { Report } from '../../../src/verify/report.ts';
+import type { Report } from '../../../src/verify/report/report.ts';
 import { type VerificationOrder, Verifications, verifyInStore } from '../../../src/verify/verifications.ts';
 import { UnknownStudyError } from '../../../src/verify/verify.ts';
 import { CONFIGURATION } from '../../support/facts.ts';

@@ -1,5 +1,4 @@
 import type { en } from '../en/index.ts';
-import type { SameKeys } from '../same-keys.ts';
 import { audit } from './audit.ts';
 import { common } from './common.ts';
 import { manage } from './manage.ts';
@@ -7,6 +6,7 @@ import { offline } from './offline.ts';
 import { packs } from './packs.ts';
 import { participant } from './participant.ts';
 import { randomize } from './randomize.ts';
+import type { SameKeys } from './same-keys.ts';
 import { signIn } from './sign-in.ts';
 import { studies } from './studies.ts';
 import { study } from './study.ts';

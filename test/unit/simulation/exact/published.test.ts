@@ -9,8 +9,8 @@
 import { describe, expect, it } from 'vitest';
 import { largestRange } from '../../../../src/simulation/exact/course.ts';
 import { rangeOf } from '../../../../src/simulation/exact/range.ts';
-import { RangeScale } from '../../../../src/simulation/figures/quantities.ts';
 import type { ComparatorRule } from '../../../../src/simulation/plan.ts';
+import { RangeScale } from '../../../../src/simulation/quantities.ts';
 import {
   bigStick,
   block,

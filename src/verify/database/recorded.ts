@@ -5,12 +5,12 @@
 import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import type { StoreFindings } from '../../verify/report.ts';
-import type { SourceRecord } from '../../verify/source.ts';
-import { StoreError } from '../event-store.ts';
-import type { Database, Statement } from './library.ts';
+import { StoreError } from '../../store/event-store.ts';
+import type { Database, Statement } from '../../store/sqlite/library.ts';
+import { checkDatabase, openForReading, PARTS, type Row, recordBytes } from '../../store/sqlite/schema.ts';
+import type { StoreFindings } from '../report/report.ts';
+import type { SourceRecord } from '../source.ts';
 import { isTable, schemaFindings } from './own-schema.ts';
-import { checkDatabase, openForReading, PARTS, type Row, recordBytes } from './schema.ts';
 
 /** How to read a database file, and how to clean up afterwards. */
 export interface RecordedFile {

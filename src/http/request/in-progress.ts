@@ -16,7 +16,7 @@ const LIST_WAIT_MS = 30_000;
 /** How many lists of the past may be in progress, for all keys together. Each is folded separately, and in memory until sent. */
 const MAX_PAST_LISTS = 8;
 
-export class KeyLimits {
+export class InProgress {
   readonly posts = new Posts();
   readonly lists = new Lists();
 }

@@ -2,9 +2,10 @@
  * Checks whether the schema of a database is the one that this program makes. A view in place of the table could show
  * something different each time it is read, and without its triggers the table refuses no change.
  */
-import type { StoreFindings } from '../../verify/report.ts';
-import { Database } from './library.ts';
-import { SCHEMA } from './schema.ts';
+
+import { Database } from '../../store/sqlite/library.ts';
+import { SCHEMA } from '../../store/sqlite/schema.ts';
+import type { StoreFindings } from '../report/report.ts';
 
 interface SchemaObject {
   readonly type: string;

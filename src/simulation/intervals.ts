@@ -1,5 +1,5 @@
 /** Monte Carlo errors: 95 % intervals. */
-import type { Figure } from '../result.ts';
+import type { Figure } from './result.ts';
 
 const Z = 1.96;
 

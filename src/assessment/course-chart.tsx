@@ -1,9 +1,9 @@
 /** An imbalance as a study grows: its median, and the bands that contain half and nine tenths of the trials. */
 import { scaleLinear } from '@visx/scale';
 import { Area, LinePath } from '@visx/shape';
+import { COLOURS } from '../charts/colours.ts';
+import { ChartText, FONT_SIZE, Frame, plot, type Size } from '../charts/frame.tsx';
 import type { CoursePoint } from '../simulation/result.ts';
-import { COLOURS } from './colours.ts';
-import { ChartText, FONT_SIZE, Frame, plot, type Size } from './frame.tsx';
 
 interface CourseChartProps extends Size {
   readonly points: readonly CoursePoint[];

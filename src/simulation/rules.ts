@@ -1,8 +1,8 @@
 /** The rule of each design, and which designs fit a study. */
-import { MAX_WEIGHT } from '../../../events/amendment.ts';
-import type { Comparator, SimulatedDesign } from '../plan.ts';
+import { MAX_WEIGHT } from '../../events/amendment.ts';
 import { Blocks, biasedCoin, bigStick, Complete, TwoArms } from './by-stratum.ts';
 import { Minimization } from './minimization.ts';
+import type { Comparator, SimulatedDesign } from './plan.ts';
 import type { Participants, Rule } from './rule.ts';
 import { Urns } from './urns.ts';
 

@@ -1,8 +1,9 @@
 /** Notes what one design does in a block of replicates. */
-import type { SimulationPlan } from '../plan.ts';
-import type { Participants, Rule } from '../rules/rule.ts';
+
 import type { Covariates } from './covariates.ts';
+import type { SimulationPlan } from './plan.ts';
 import { CERTAIN, coursePoints, RangeScale, rangeNames, valueNames } from './quantities.ts';
+import type { Participants, Rule } from './rule.ts';
 
 /** Can be passed from a thread. */
 export interface BlockTally {

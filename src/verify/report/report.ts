@@ -2,7 +2,7 @@
  * The findings of a verification. The report is for auditors: `expected` and `found` can name treatments and states.
  */
 
-import type { Content } from '../../events/content.ts';
+import type { Content } from '../../../events/content.ts';
 
 /** Why a record is not what it should be. */
 export interface Mismatch {

@@ -1,6 +1,7 @@
 /** Reads the records of a database file for a verification. */
-import type { RecordSource } from '../../verify/source.ts';
-import { PAGE_RECORDS, StoreError, type StoreFailure } from '../event-store.ts';
+
+import { PAGE_RECORDS, StoreError, type StoreFailure } from '../../store/event-store.ts';
+import type { RecordSource } from '../source.ts';
 import { RecordedLog, recordedFile, recordOf } from './recorded.ts';
 
 export interface OpenSource extends RecordSource {

@@ -1,6 +1,6 @@
 /** A design as a simulation runs it. */
-import type { Pcg64 } from '../../random/pcg64.ts';
-import { fillCumulative, indexAt } from '../../urn/draw.ts';
+import type { Pcg64 } from '../random/pcg64.ts';
+import { fillCumulative, indexAt } from '../urn/draw.ts';
 
 export interface Rule {
   /** p_k of each arm for the last participant, before any lot between urns. */

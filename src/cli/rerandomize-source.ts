@@ -6,10 +6,10 @@ import { BundleFiles } from '../bundle/bundle-files.ts';
 import { foldUntil } from '../history/past.ts';
 import { MerkleTree } from '../ledger/merkle-tree.ts';
 import type { OpenLog } from '../open/open-log.ts';
+import { type PastStudy, PastStudyFold } from '../rerandomize/past-study.ts';
+import { TestError } from '../rerandomize/test-plan.ts';
 import { BundleSource } from '../verify/bundle-source.ts';
 import { decodePartial } from '../verify/decoding.ts';
-import { type PastStudy, PastStudyFold } from './past-study.ts';
-import { TestError } from './test-plan.ts';
 
 export interface Sourced {
   readonly study: PastStudy;

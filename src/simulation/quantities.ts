@@ -1,6 +1,6 @@
 /** What is noted for each replicate, and where. */
-import { evenPoints, leastCommonMultiple } from '../../base/whole-numbers.ts';
-import type { SimulatedDesign, SimulationPlan } from '../plan.ts';
+import { evenPoints, leastCommonMultiple } from '../base/whole-numbers.ts';
+import type { SimulatedDesign, SimulationPlan } from './plan.ts';
 
 /** Points of the course, at most. */
 const MAX_POINTS = 50;

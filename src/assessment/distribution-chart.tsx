@@ -1,8 +1,8 @@
 /** How often each imbalance occurred, as columns. */
 import { scaleLinear } from '@visx/scale';
 import { Bar as Rectangle } from '@visx/shape';
-import { COLOURS } from './colours.ts';
-import { ChartText, Frame, plot, rowsIn, type Size } from './frame.tsx';
+import { COLOURS } from '../charts/colours.ts';
+import { ChartText, Frame, plot, rowsIn, type Size } from '../charts/frame.tsx';
 
 export interface Column {
   readonly from: number;

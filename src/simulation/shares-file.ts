@@ -1,9 +1,9 @@
 /** The shares of levels for a simulation: YAML, with the factors of the study at the top level, and `opens`. */
 import { quote } from '../base/text.ts';
-import type { Arrivals } from '../simulation/plan.ts';
-import { type Finding, findingsOf, type Refuse } from './finding.ts';
-import { readCount, suggest } from './values.ts';
-import { type Entry, isMissing, readYaml, type Tree } from './yaml-tree.ts';
+import { type Finding, findingsOf, type Refuse } from '../configuration/finding.ts';
+import { readCount, suggest } from '../configuration/values.ts';
+import { type Entry, isMissing, readYaml, type Tree } from '../configuration/yaml-tree.ts';
+import type { Arrivals } from './plan.ts';
 
 type Shares = Extract<Arrivals, { kind: 'shares' }>;
 type Factors = readonly { readonly name: string; readonly levels: readonly string[] }[];

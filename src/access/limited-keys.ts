@@ -2,9 +2,9 @@
 import type { LevelLimit } from '../../events/access.ts';
 import type { ApiKey } from '../../projections/access.ts';
 import { type Design, levelNow, openLevels } from '../../projections/design.ts';
-import type { Grant } from '../access/decide.ts';
 import { nearestTo } from '../base/nearest.ts';
 import { quote } from '../base/text.ts';
+import type { Grant } from './decide.ts';
 
 type Limited = Pick<Grant, 'studies' | 'where'>;
 type Study = Pick<Design, 'name' | 'factors' | 'blinding'>;

@@ -1,6 +1,6 @@
 /** Designs that treat each stratum as a trial of its own. */
-import { boundedInteger } from '../../random/bounded.ts';
-import type { Pcg64 } from '../../random/pcg64.ts';
+import { boundedInteger } from '../random/bounded.ts';
+import type { Pcg64 } from '../random/pcg64.ts';
 import { ArmDraw, type Participants, type Rule } from './rule.ts';
 
 /** Each participant independently, in the ratio. */

@@ -1,8 +1,8 @@
 /** The service's own method, as a simulation runs it. */
-import type { ImbalanceMeasure } from '../../../events/study.ts';
-import type { Pcg64 } from '../../random/pcg64.ts';
-import { Counts } from '../../urn/counts.ts';
-import { Kernel } from '../../urn/kernel.ts';
+import type { ImbalanceMeasure } from '../../events/study.ts';
+import type { Pcg64 } from '../random/pcg64.ts';
+import { Counts } from '../urn/counts.ts';
+import { Kernel } from '../urn/kernel.ts';
 import type { Participants, Rule } from './rule.ts';
 
 export interface UrnRule {

@@ -4,7 +4,7 @@
  * Source: S. J. Pocock and R. Simon, "Sequential Treatment Assignment with Balancing for Prognostic Factors in the
  * Controlled Clinical Trial", Biometrics 31(1), 1975; imbalance is the sum, over the factors, of the range.
  */
-import type { Pcg64 } from '../../random/pcg64.ts';
+import type { Pcg64 } from '../random/pcg64.ts';
 import { ArmDraw, type Participants, type Rule } from './rule.ts';
 
 export class Minimization implements Rule {

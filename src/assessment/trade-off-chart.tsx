@@ -1,8 +1,8 @@
 /** Designs as points: how far apart the arms are, and how often a guess is right. Less of both is better. */
 import { scaleLinear } from '@visx/scale';
-import { COLOURS } from './colours.ts';
-import { ChartText, Frame, plot, type Size } from './frame.tsx';
-import { type Label, type Place, placeLabels } from './labels.ts';
+import { COLOURS } from '../charts/colours.ts';
+import { ChartText, Frame, plot, type Size } from '../charts/frame.tsx';
+import { type Label, type Place, placeLabels } from '../charts/labels.ts';
 
 export interface DesignPoint {
   readonly name: string;

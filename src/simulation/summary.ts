@@ -1,8 +1,9 @@
 /** Adds the blocks of one design, and makes figures from them. Memory does not depend on the number of replicates. */
-import type { SimulationPlan } from '../plan.ts';
-import type { CoursePoint, DesignResult, Figure } from '../result.ts';
+
 import { around, deviationFigure, Histogram, Moments, percentileFigure, share } from './intervals.ts';
+import type { SimulationPlan } from './plan.ts';
 import { coursePoints, RangeScale, rangeNames, valueNames } from './quantities.ts';
+import type { CoursePoint, DesignResult, Figure } from './result.ts';
 import type { BlockTally } from './tally.ts';
 
 /** How much equal sums of doubles may differ, per replicate. */
