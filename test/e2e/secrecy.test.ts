@@ -42,6 +42,7 @@ Packed:
   treatments: [ZZTREATA, ZZTREATB]
   factors:
     site: [both, first, second]
+  visits: [V2, V3]
 `;
 const STUDIES = `${TRIALS}${PACKED}`;
 const numbers = (from: number, number: number, step: number) =>
@@ -172,6 +173,7 @@ async function everyPack(service: Service, name: Name, own: string): Promise<voi
     code = replaced.results.by ?? undefined;
   }
   await post('/code_replacements', { id: own, code: 'ZZPACK-0', cause: 'lost', dry_run: true });
+  await everyVisit(post, own);
   const free = await ask(service.url, '/codes', { key: keys.supplier, parameters: { study: 'Packed' } });
   const [one = '', two = ''] = (free.results.codes ?? []).flatMap((pack: Record<string, string>) =>
     pack['state'] === 'free' && pack['where'] !== undefined ? [pack['code']] : [],
@@ -198,6 +200,40 @@ async function everyPack(service: Service, name: Name, own: string): Promise<voi
   ])
     await as(service, name, path, { parameters });
   await as(service, name, '/participant_history', { parameters: { ...parameters, id: own } });
+}
+
+type Post = (path: string, body: object, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
+
+/** Packs of visits: given out, refused, told again, corrected. */
+async function everyVisit(post: Post, id: string): Promise<void> {
+  const retry = { 'Idempotency-Key': `ZZIDEMPOTENCY-/dispensations-${id}` };
+  let code: string | undefined;
+  for (const [visit, more, headers] of [
+    ['V2', { dry_run: true }, {}],
+    ['V2', {}, retry],
+    ['v2', {}, retry],
+    ['V3', {}, retry],
+    ['V2', {}, {}],
+    ['V3', {}, {}],
+    ['U1', {}, {}],
+    ['ZZTREATA', {}, {}],
+    ['ZZTREATB ', {}, {}],
+  ] as const) {
+    const { results } = await post('/dispensations', { id, visit, ...more }, headers);
+    code ??= results.code;
+  }
+  for (const [of, to] of [
+    [code, 'V3'],
+    [code, null],
+    [code, null],
+    ['ZZPACK-0', null],
+    [code, 'ZZTREATA'],
+    [code, 'U2'],
+    [code, 'V2'],
+  ] as const) {
+    const body = { id, code: of ?? 'ZZPACK-1', to, cause: 'entry', note: NOTE };
+    for (const more of [{ dry_run: true }, {}]) await post('/dispensation_corrections', { ...body, ...more });
+  }
 }
 
 /** Answers to those who asked at a site that has no packs of one arm: of the first one, then of the second one, key by key. */
@@ -690,6 +726,18 @@ describe('which treatment a pack holds', () => {
     expect(found(textsOf(told), secrets())).toEqual([]);
     const statuses = told.map(({ answer }) => answer.status);
     expect(statuses).toEqual(expect.arrayContaining([200, 403, 404, 422]));
+  });
+
+  it('is in no answer about a visit, whoever asks, and those who may are given packs and corrections', () => {
+    for (const [path, names] of [
+      ['/dispensations', ['reader', 'writer', 'leaver', 'blinded', 'corrector']],
+      ['/dispensation_corrections', ['corrector']],
+    ] as const) {
+      const told = answers.filter((one) => one.path === path);
+      const given = told.filter(({ answer }) => answer.status === 200 && answer.results.code !== undefined);
+      expect(new Set(given.map(({ name }) => name)), path).toEqual(new Set(names));
+      expect(found(textsOf(told), ['ZZTREAT', NOTE]), path).toEqual([]);
+    }
   });
 
   it('is not in the clear, nor which packs are withdrawn', () => {

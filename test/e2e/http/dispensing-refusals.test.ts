@@ -117,6 +117,16 @@ describe('a request for a pack of a visit', () => {
     expect(ofPacks()).toBe(before);
   });
 
+  it('is 400 with a header of the service that there is not, which would otherwise be ignored', async () => {
+    const before = ofPacks();
+    for (const name of ['Urn-Min-Revision', 'Urn-Dry-Run']) {
+      const body = { study: 'Relief', id: 'p1', visit: 'V3' };
+      const { status, message } = await post(DISPENSATIONS, 'randomize', body, { [name]: '1' });
+      expect([status, message.toLowerCase()]).toEqual([400, expect.stringContaining(name.toLowerCase())]);
+    }
+    expect(ofPacks()).toBe(before);
+  });
+
   it('names a visit of 1 to 20 characters', async () => {
     for (const visit of ['U', 'U'.repeat(20)])
       expect(await dispense('supply', { visit })).toMatchObject({ status: 200, results: { visit } });
