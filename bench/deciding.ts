@@ -2,8 +2,8 @@
 import type { Actor, LogEvent } from '../events/record.ts';
 import { encodeRecord } from '../events/record.ts';
 import { systemTools } from '../src/base/tools.ts';
-import { studyDecider } from '../src/study/decide.ts';
-import type { StudyState } from '../src/study/state.ts';
+import { studyDecider } from '../src/core/study/decide.ts';
+import type { StudyState } from '../src/core/study/state.ts';
 import { type Figure, median, pairedRatio } from './figures.ts';
 import { randomLevels, STUDY } from './study.ts';
 

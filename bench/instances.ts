@@ -8,7 +8,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Actor } from '../events/record.ts';
-import { type LogSettings, openLog } from '../src/open/open-log.ts';
+import { type LogSettings, openLog } from '../src/service/open/open-log.ts';
 import { type Figure, median, pairedRatio, quantile } from './figures.ts';
 import type { LoadOrder, LoadReport } from './load.ts';
 import { populate } from './populate.ts';

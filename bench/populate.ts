@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Scope } from '../events/access.ts';
 import type { Actor } from '../events/record.ts';
-import { MAX_CODES } from '../src/model/packs.ts';
-import { type LogSettings, type OpenLog, openLog } from '../src/open/open-log.ts';
+import { MAX_CODES } from '../src/core/model/packs.ts';
+import { type LogSettings, type OpenLog, openLog } from '../src/service/open/open-log.ts';
 import { randomLevels, STUDY } from './study.ts';
 
 const CLI: Actor = { cli: true, user: 'bench' };

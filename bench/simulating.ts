@@ -1,9 +1,9 @@
 /** Measures `urn simulate` from start to end, compared with the kernel alone on the same participants. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Pcg64 } from '../src/random/pcg64.ts';
-import { levelSource } from '../src/simulation/arrivals.ts';
-import { ruleOf } from '../src/simulation/rules.ts';
+import { Pcg64 } from '../src/core/random/pcg64.ts';
+import { levelSource } from '../src/statistics/simulation/arrivals.ts';
+import { ruleOf } from '../src/statistics/simulation/rules.ts';
 import { type Figure, median, pairedRatio } from './figures.ts';
 import { OWN_PROGRAM, type Processes } from './processes.ts';
 

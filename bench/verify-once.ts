@@ -1,7 +1,7 @@
 /** Verifies the log in a folder and reports the cost to its parent. */
 
-import { openForVerification } from '../src/open/open-store.ts';
-import { verifyLog } from '../src/verify/verify.ts';
+import { verifyLog } from '../src/evidence/verify/verify.ts';
+import { openForVerification } from '../src/service/open/open-store.ts';
 
 export interface Verified {
   readonly ok: boolean;

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { RecordedLog } from '../src/verify/database/recorded.ts';
+import { RecordedLog } from '../src/evidence/verify/database/recorded.ts';
 import { type Figure, median, pairedRatio } from './figures.ts';
 import { populate } from './populate.ts';
 import type { Verified } from './verify-once.ts';

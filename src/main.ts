@@ -6,7 +6,7 @@ import { printable } from './base/text.ts';
 import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
 import { versionAndCommit } from './cli/version.ts';
-import { StudiesFileError } from './configuration/finding.ts';
+import { StudiesFileError } from './core/configuration/finding.ts';
 import { StoreError } from './store/event-store.ts';
 
 // Files created from here on hold keys, seeds or treatments: only their owner may read them.

@@ -5,10 +5,10 @@
 import { rolldown } from 'rolldown';
 
 const THREADS = [
-  'rerandomize/replicates-thread',
-  'simulation/simulation-thread',
+  'statistics/rerandomize/replicates-thread',
+  'statistics/simulation/simulation-thread',
   'store/sqlite/append-thread',
-  'verify/database/verification-thread',
+  'evidence/verify/database/verification-thread',
 ];
 /** Both branches of the choice. */
 const DEVELOPED_WITH = /if \(process\.env\.NODE_ENV === 'production'\) \{([^}]*)\} else \{[^}]*\}/g;
@@ -17,7 +17,7 @@ const DEVELOPED_WITH = /if \(process\.env\.NODE_ENV === 'production'\) \{([^}]*)
 export async function bundleProgram(into) {
   const bundle = await rolldown({
     input: Object.fromEntries(
-      ['main', 'expected/band-process', ...THREADS].map((path) => [
+      ['main', 'statistics/expected/band-process', ...THREADS].map((path) => [
         path.slice(path.lastIndexOf('/') + 1),
         `dist/src/${path}.js`,
       ]),

@@ -1,4 +1,4 @@
-/** The domain's errors. HTTP numbers are the business of src/http alone. */
+/** The domain's errors. HTTP numbers are the business of src/service/http alone. */
 export type DomainErrorCode =
   | 'overloaded' // too many commands are waiting
   | 'unavailable' // the log does not answer, or has no space left

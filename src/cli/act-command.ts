@@ -3,12 +3,12 @@
  * same form, the same checks, the same decision.
  */
 import type { Command } from 'commander';
-import { type ActName, type Asked, actOf } from '../acts/acts.ts';
-import { askedIn, bodyName, bodyOf } from '../http/request/act-form.ts';
-import { checkedBody } from '../http/request/body-problems.ts';
-import type { Members, StudyOutcome } from '../model/outcomes.ts';
-import { performAct } from '../study/perform-act.ts';
-import type { Written } from '../write/writer-parts.ts';
+import { type ActName, type Asked, actOf } from '../core/acts/acts.ts';
+import type { Members, StudyOutcome } from '../core/model/outcomes.ts';
+import { performAct } from '../core/study/perform-act.ts';
+import type { Written } from '../core/write/writer-parts.ts';
+import { askedIn, bodyName, bodyOf } from '../service/http/request/act-form.ts';
+import { checkedBody } from '../service/http/request/body-problems.ts';
 import { dryRun, questionOf, say } from './act-printer.ts';
 import type { ActRow, Asking, Options } from './act-row.ts';
 import { mayChange } from './confirm.ts';

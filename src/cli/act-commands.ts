@@ -5,10 +5,10 @@ import { ReplacementCause } from '../../events/codes.ts';
 import { IdCause, type LevelChange, LevelsCause, VoidAnalysis, VoidCause } from '../../events/corrections.ts';
 import { DispensationCause } from '../../events/dispensing.ts';
 import { ClosingCause } from '../../events/study-state.ts';
-import type { ActName } from '../acts/acts.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
-import { changeText } from '../bundle/act-texts.ts';
+import type { ActName } from '../core/acts/acts.ts';
+import { changeText } from '../evidence/bundle/act-texts.ts';
 import { actCommand } from './act-command.ts';
 import type { ActRow, Given, Reading } from './act-row.ts';
 import {

@@ -2,10 +2,10 @@
 import type { LevelChange } from '../../events/corrections.ts';
 import { currentId } from '../../projections/enrolled.ts';
 import { onOneLine } from '../base/text.ts';
-import { type ActEvent, actText, changeText } from '../bundle/act-texts.ts';
-import type { Members, StudyOutcome } from '../model/outcomes.ts';
-import { participants } from '../study/views.ts';
-import type { Written } from '../write/writer-parts.ts';
+import type { Members, StudyOutcome } from '../core/model/outcomes.ts';
+import { participants } from '../core/study/views.ts';
+import type { Written } from '../core/write/writer-parts.ts';
+import { type ActEvent, actText, changeText } from '../evidence/bundle/act-texts.ts';
 import type { ActRow, Asking } from './act-row.ts';
 import { eventAt } from './event-at.ts';
 import { optionOf } from './grounds.ts';

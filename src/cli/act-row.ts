@@ -1,9 +1,9 @@
 /** A command that asks for an act: what cannot be derived from the act, and what it is run with. */
 import type { Option } from 'commander';
-import type { ActName } from '../acts/acts.ts';
-import type { Members, StudyOutcome } from '../model/outcomes.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import type { Study } from '../study/studies.ts';
+import type { ActName } from '../core/acts/acts.ts';
+import type { Members, StudyOutcome } from '../core/model/outcomes.ts';
+import type { Study } from '../core/study/studies.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
 import type { LogOptions } from './options.ts';
 
 /** Options by their names, as commander gives them. */

@@ -1,10 +1,10 @@
 /** What an amendment does to the next draws: each arm's probability before and after, by level. */
 import type { DesignChange, History } from '../../events/amendment.ts';
-import type { Model } from '../model/model.ts';
-import { amendmentOf, defaultHistory } from '../study/amendments.ts';
-import type { Amend } from '../study/commands.ts';
-import { type LevelOdds, nextDraw } from '../study/next-draw.ts';
-import { afterUnwritten, fork } from '../study/state.ts';
+import type { Model } from '../core/model/model.ts';
+import { amendmentOf, defaultHistory } from '../core/study/amendments.ts';
+import type { Amend } from '../core/study/commands.ts';
+import { type LevelOdds, nextDraw } from '../core/study/next-draw.ts';
+import { afterUnwritten, fork } from '../core/study/state.ts';
 import { table } from './output.ts';
 
 export interface Odds {

@@ -3,18 +3,18 @@ import type { DesignChange, History } from '../../events/amendment.ts';
 import type { Protocol } from '../../events/text.ts';
 import { activeFactors, amendedDesign, type Design } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
-import { changesTo } from '../configuration/changes.ts';
+import { changesTo } from '../core/configuration/changes.ts';
 import {
   type ConfigurationDifference,
   compare,
   configurationDifferences,
   describeDifference,
-} from '../configuration/differences.ts';
-import type { ConfiguredStudy } from '../configuration/studies-file.ts';
-import type { FieldProblem } from '../model/outcomes.ts';
-import { amendmentOf, newNameProblems } from '../study/amendments.ts';
-import type { Amend } from '../study/commands.ts';
-import type { Study } from '../study/studies.ts';
+} from '../core/configuration/differences.ts';
+import type { ConfiguredStudy } from '../core/configuration/studies-file.ts';
+import type { FieldProblem } from '../core/model/outcomes.ts';
+import { amendmentOf, newNameProblems } from '../core/study/amendments.ts';
+import type { Amend } from '../core/study/commands.ts';
+import type { Study } from '../core/study/studies.ts';
 import { APPROVAL_EXAMPLE, type Decision } from './approvals.ts';
 import { describeChange, settingOf } from './design-text.ts';
 import { cliActor } from './options.ts';

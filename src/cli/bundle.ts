@@ -2,11 +2,11 @@
 import type { Command } from 'commander';
 import type { Content } from '../../events/content.ts';
 import { counted, plural } from '../base/counted.ts';
-import { type Bundle, writeBundle } from '../bundle/bundle.ts';
-import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
-import { parseOrigin } from '../ledger/checkpoint-text.ts';
-import { describeRollback } from '../ledger/last-checkpoints.ts';
-import type { OpenLog } from '../open/open-log.ts';
+import type { KeptCheckpoint } from '../core/ledger/checkpoint-file.ts';
+import { parseOrigin } from '../core/ledger/checkpoint-text.ts';
+import { describeRollback } from '../core/ledger/last-checkpoints.ts';
+import { type Bundle, writeBundle } from '../evidence/bundle/bundle.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { repeatedOption } from './options.ts';

@@ -1,10 +1,10 @@
 /** urn codes accountability: what became of each pack, to print or as a list, without arms. */
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { fileNameAbout } from '../bundle/file-name.ts';
-import { accountabilityCsv } from '../export/accountability.ts';
-import { accountabilityPage } from '../export/accountability-page.ts';
-import { packAccountability } from '../study/pack-accountability.ts';
+import { packAccountability } from '../core/study/pack-accountability.ts';
+import { fileNameAbout } from '../evidence/bundle/file-name.ts';
+import { accountabilityCsv } from '../evidence/export/accountability.ts';
+import { accountabilityPage } from '../evidence/export/accountability-page.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { refuseUnfit, writeNew } from './new-files.ts';
 import { jsonOption, type LogOptions, logCommand, namedStudy, option } from './options.ts';

@@ -2,13 +2,19 @@
 import type { Command } from 'commander';
 import { counted, plural } from '../base/counted.ts';
 import { systemTools } from '../base/tools.ts';
-import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
-import { type AbortParts, abortMove } from '../move/abort-move.ts';
-import { logIdIn } from '../move/log-stream.ts';
-import { MoveError } from '../move/move-error.ts';
-import { type Moved, moveLog } from '../move/move-log.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import { emptyStore, hasSigningKey, type PlainStore, plainStore, storeUrl } from '../open/open-store.ts';
+import { type AbortParts, abortMove } from '../evidence/move/abort-move.ts';
+import { logIdIn } from '../evidence/move/log-stream.ts';
+import { MoveError } from '../evidence/move/move-error.ts';
+import { type Moved, moveLog } from '../evidence/move/move-log.ts';
+import { PENDING_REVEALS } from '../service/code-break/pending-reveals.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
+import {
+  emptyStore,
+  hasSigningKey,
+  type PlainStore,
+  plainStore,
+  storeUrl,
+} from '../service/open/open-store.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { withLog } from './open-log.ts';
 import {

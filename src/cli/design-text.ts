@@ -4,7 +4,7 @@ import { limitTexts, urnText, visitsText } from '../../projections/describe-desi
 import type { Design } from '../../projections/design.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
-import { POLICY_KEYS } from '../configuration/life-settings.ts';
+import { POLICY_KEYS } from '../core/configuration/life-settings.ts';
 
 /** The setting of the studies file that a change is about: `limits`, or `factors.sex`. */
 export function settingOf(change: DesignChange): string {

@@ -1,8 +1,8 @@
 /** Records what the command line shows of a study, as the service does, if the log can be written. */
 import type { OperationsFact } from '../../events/operations.ts';
 import { DomainError } from '../base/errors.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import { OPERATIONS } from '../operations/operations.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
+import { OPERATIONS } from '../service/operations/operations.ts';
 import { StoreError } from '../store/event-store.ts';
 import { cliActor } from './options.ts';
 import { note } from './output.ts';

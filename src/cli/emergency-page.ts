@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
-import { locate, mayHoldLog, NoLogError } from '../open/store-location.ts';
+import { locate, mayHoldLog, NoLogError } from '../service/open/store-location.ts';
 import { type LogOptions, logSettings } from './options.ts';
 
 const require = createRequire(import.meta.url);

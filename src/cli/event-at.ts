@@ -1,5 +1,5 @@
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
-import type { OpenLog } from '../open/open-log.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
 
 /** Undefined if the stream has no such revision. */
 export async function eventAt(

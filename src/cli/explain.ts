@@ -2,13 +2,13 @@
 import type { Command } from 'commander';
 import type { LogEvent } from '../../events/record.ts';
 import { RecordError } from '../../events/record-error.ts';
-import { type Explanation, explain } from '../explain/explain.ts';
-import { explanationText } from '../explain/explanation-text.ts';
-import { whyUndrawn } from '../explain/undrawn.ts';
-import { foldUntil } from '../history/past.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import { studyState } from '../study/state.ts';
-import { participantEvents, participants } from '../study/views.ts';
+import { studyState } from '../core/study/state.ts';
+import { participantEvents, participants } from '../core/study/views.ts';
+import { type Explanation, explain } from '../evidence/explain/explain.ts';
+import { explanationText } from '../evidence/explain/explanation-text.ts';
+import { whyUndrawn } from '../evidence/explain/undrawn.ts';
+import { foldUntil } from '../evidence/history/past.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { withLog } from './open-log.ts';
 import {

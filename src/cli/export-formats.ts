@@ -2,9 +2,12 @@
 
 import type { Content } from '../../events/content.ts';
 import { counted } from '../base/counted.ts';
-import { columnsOf, headLine, rowLines } from '../export/columns.ts';
-import { dictionary, rScript, sasScript } from '../export/companions.ts';
-import { checkReference, DRAWN_MORE } from '../export/reference-check.ts';
+import type { Model } from '../core/model/model.ts';
+import { generatorOf } from '../core/model/model.ts';
+import type { Participant } from '../core/model/participants.ts';
+import { columnsOf, headLine, rowLines } from '../evidence/export/columns.ts';
+import { dictionary, rScript, sasScript } from '../evidence/export/companions.ts';
+import { checkReference, DRAWN_MORE } from '../evidence/export/reference-check.ts';
 import {
   byCounting,
   eatenNames,
@@ -12,10 +15,7 @@ import {
   problemsOfReference,
   referenceCsv,
   trueTimes,
-} from '../export/reference-csv.ts';
-import type { Model } from '../model/model.ts';
-import { generatorOf } from '../model/model.ts';
-import type { Participant } from '../model/participants.ts';
+} from '../evidence/export/reference-csv.ts';
 import { UsageError } from './options.ts';
 
 /** A study at a revision. */

@@ -4,9 +4,9 @@ import { protocolText, ratioText, visitsText } from '../../projections/describe-
 import { type Design, registeredDesign } from '../../projections/design.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
-import { type Comparison, compare, describeComparison } from '../configuration/differences.ts';
-import type { ConfiguredStudy, StudiesFile } from '../configuration/studies-file.ts';
-import type { Study } from '../study/studies.ts';
+import { type Comparison, compare, describeComparison } from '../core/configuration/differences.ts';
+import type { ConfiguredStudy, StudiesFile } from '../core/configuration/studies-file.ts';
+import type { Study } from '../core/study/studies.ts';
 import { blindingText, limitRows, policiesText } from './design-text.ts';
 import { table } from './output.ts';
 

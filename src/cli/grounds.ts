@@ -1,9 +1,9 @@
 /** Options of the commands about one participant, and their checks. */
 import { type Command, Option } from 'commander';
 import { freeTextProblem } from '../base/free-text.ts';
-import type { Grounds } from '../code-break/code-breaks.ts';
-import type { StudyOutcome } from '../model/outcomes.ts';
-import type { Status } from '../model/status.ts';
+import type { StudyOutcome } from '../core/model/outcomes.ts';
+import type { Status } from '../core/model/status.ts';
+import type { Grounds } from '../service/code-break/code-breaks.ts';
 import { APPROVAL_EXAMPLE } from './approvals.ts';
 import { type LogOptions, option, UsageError, unknownPack, unknownParticipant } from './options.ts';
 

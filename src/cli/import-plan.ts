@@ -4,15 +4,15 @@ import type { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import type { Approval } from '../../events/text.ts';
 import { type Design, hasRatio } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
-import { type HistoryRow, readHistory } from '../import/read-history.ts';
-import type { SourceFile } from '../import/source-file.ts';
-import { ImportError, type SourceTable } from '../import/source-table.ts';
-import { type TreatmentMap, treatmentMapOf } from '../import/treatment-map.ts';
-import { isSame } from '../model/import-proof.ts';
-import type { Model } from '../model/model.ts';
-import { Pcg64 } from '../random/pcg64.ts';
-import type { BeginImport, ImportParticipant } from '../study/commands.ts';
-import { drawnSeed } from '../study/studies.ts';
+import { isSame } from '../core/model/import-proof.ts';
+import type { Model } from '../core/model/model.ts';
+import { Pcg64 } from '../core/random/pcg64.ts';
+import type { BeginImport, ImportParticipant } from '../core/study/commands.ts';
+import { drawnSeed } from '../core/study/studies.ts';
+import { type HistoryRow, readHistory } from '../evidence/import/read-history.ts';
+import type { SourceFile } from '../evidence/import/source-file.ts';
+import { ImportError, type SourceTable } from '../evidence/import/source-table.ts';
+import { type TreatmentMap, treatmentMapOf } from '../evidence/import/treatment-map.ts';
 import { UsageError } from './options.ts';
 
 export interface PlanOptions {

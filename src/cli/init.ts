@@ -1,6 +1,6 @@
 /** urn init: begins a log. */
 import type { Command } from 'commander';
-import { placeOf } from '../open/store-location.ts';
+import { placeOf } from '../service/open/store-location.ts';
 import { openOrBegin } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, logSettings } from './options.ts';
 import { note, result } from './output.ts';

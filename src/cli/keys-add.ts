@@ -2,11 +2,11 @@
 import type { Command } from 'commander';
 import { type LevelLimit, Scope } from '../../events/access.ts';
 import type { Design } from '../../projections/design.ts';
-import { type Grant, refusal } from '../access/decide.ts';
-import { compareLimits, unblindedBy } from '../access/limited-keys.ts';
 import { lookAlikeProblem } from '../base/text.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import { NoLogError } from '../open/store-location.ts';
+import { type Grant, refusal } from '../core/access/decide.ts';
+import { compareLimits, unblindedBy } from '../core/access/limited-keys.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
+import { NoLogError } from '../service/open/store-location.ts';
 import { openExisting, openOrBegin, readKeys } from './open-log.ts';
 import {
   cliActor,

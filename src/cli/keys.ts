@@ -1,7 +1,7 @@
 /** urn keys: issue, list and revoke API keys, also while the service runs. */
 import type { Command } from 'commander';
 import type { ApiKey } from '../../projections/access.ts';
-import type { OpenLog } from '../open/open-log.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
 import { addCommand } from './keys-add.ts';
 import { readKeys, withLog } from './open-log.ts';
 import { cliActor, jsonOption, type LogOptions, logCommand, option, UsageError } from './options.ts';

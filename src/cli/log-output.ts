@@ -1,7 +1,7 @@
 /** The output of a long-running command: lines for people on a terminal, JSON for machines anywhere else. */
 import type { LogDescriptor } from 'pino';
 import { printable } from '../base/text.ts';
-import { endLog, type Logger, logDestination, makeLogger } from '../monitoring/logger.ts';
+import { endLog, type Logger, logDestination, makeLogger } from '../service/monitoring/logger.ts';
 
 export interface LogOutput {
   readonly logger: Logger;

@@ -2,8 +2,8 @@
 
 import { permissionWarnings } from '../base/permissions.ts';
 import { lookAlikeProblem } from '../base/text.ts';
-import { type LogHooks, type OpenLog, openLog } from '../open/open-log.ts';
-import { begunIn, filesOf, isInMemory, NoLogError } from '../open/store-location.ts';
+import { type LogHooks, type OpenLog, openLog } from '../service/open/open-log.ts';
+import { begunIn, filesOf, isInMemory, NoLogError } from '../service/open/store-location.ts';
 import { cliActor, type LogOptions, logSettings, UsageError } from './options.ts';
 import { note } from './output.ts';
 

@@ -1,10 +1,10 @@
 /** urn operations: what happened besides the allocations. Writes nothing, and is not recorded itself. */
 import type { Command } from 'commander';
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
-import { DAY_FORM, parseDay } from '../history/moment.ts';
-import { openForVerification } from '../open/open-store.ts';
-import { describeOperation, studyOf } from '../operations/describe.ts';
-import { OPERATIONS } from '../operations/operations.ts';
+import { DAY_FORM, parseDay } from '../evidence/history/moment.ts';
+import { openForVerification } from '../service/open/open-store.ts';
+import { describeOperation, studyOf } from '../service/operations/describe.ts';
+import { OPERATIONS } from '../service/operations/operations.ts';
 import { jsonOption, option, type StoreOptions, storeCommand, UsageError } from './options.ts';
 import { note, result } from './output.ts';
 

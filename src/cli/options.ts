@@ -2,8 +2,8 @@
 import { userInfo } from 'node:os';
 import { Command, Option } from 'commander';
 import type { Actor } from '../../events/record.ts';
-import type { LogSettings } from '../open/open-log.ts';
-import type { Studies, Study } from '../study/studies.ts';
+import type { Studies, Study } from '../core/study/studies.ts';
+import type { LogSettings } from '../service/open/open-log.ts';
 
 /** Wrong usage or configuration: exit code 2. The message says what to do. */
 export class UsageError extends Error {

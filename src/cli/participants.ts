@@ -2,10 +2,10 @@
 import type { Command } from 'commander';
 import { currentId, currentLevels, presentPacks, type WholeEnrolment } from '../../projections/enrolled.ts';
 import { historyOf, isUnblinding, type ParticipantEvent } from '../../projections/participant-events.ts';
-import { actText } from '../bundle/act-texts.ts';
-import { packsText } from '../export/columns.ts';
-import type { Participant, Participants } from '../model/participants.ts';
-import { participantEvents, participants } from '../study/views.ts';
+import type { Participant, Participants } from '../core/model/participants.ts';
+import { participantEvents, participants } from '../core/study/views.ts';
+import { actText } from '../evidence/bundle/act-texts.ts';
+import { packsText } from '../evidence/export/columns.ts';
 import { actCommands } from './act-commands.ts';
 import { eventAt } from './event-at.ts';
 import { forceCommand } from './force.ts';

@@ -1,6 +1,6 @@
 /** Code-breaks that wait in the data folder for a log that can be written. */
-import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
-import type { OpenLog } from '../open/open-log.ts';
+import { PENDING_REVEALS } from '../service/code-break/pending-reveals.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
 import { note } from './output.ts';
 
 /** Records what is pending, and says what came of it. It never stops a command. Needs a folded log. */

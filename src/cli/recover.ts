@@ -2,16 +2,16 @@
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
 import { counted } from '../base/counted.ts';
-import { openCheckpoint } from '../ledger/checkpoint.ts';
-import type { KeptCheckpoint } from '../ledger/checkpoint-file.ts';
-import { parseOrigin } from '../ledger/checkpoint-text.ts';
-import type { SignedState } from '../ledger/covering-recovery.ts';
-import type { LogIdentity } from '../ledger/identity.ts';
-import { parseVerifierKey } from '../ledger/verifier-key.ts';
-import { LOG_STREAM } from '../log/log-writer.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import { isLogInUse } from '../open/open-store.ts';
-import { studyState } from '../study/state.ts';
+import { openCheckpoint } from '../core/ledger/checkpoint.ts';
+import type { KeptCheckpoint } from '../core/ledger/checkpoint-file.ts';
+import { parseOrigin } from '../core/ledger/checkpoint-text.ts';
+import type { SignedState } from '../core/ledger/covering-recovery.ts';
+import type { LogIdentity } from '../core/ledger/identity.ts';
+import { parseVerifierKey } from '../core/ledger/verifier-key.ts';
+import { LOG_STREAM } from '../core/log/log-writer.ts';
+import { studyState } from '../core/study/state.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
+import { isLogInUse } from '../service/open/open-store.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import { withLog } from './open-log.ts';
 import {

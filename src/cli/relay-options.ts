@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { CONTENTS, type Content } from '../../events/content.ts';
-import { type RelaySettings, SASL_MECHANISMS, type SaslMechanism } from '../relay/settings.ts';
+import { type RelaySettings, SASL_MECHANISMS, type SaslMechanism } from '../service/relay/settings.ts';
 import { option, UsageError } from './options.ts';
 
 export interface RelayOptions {

@@ -1,7 +1,7 @@
 /** urn report: the report of a bundle on its own, to read and print. */
 import type { Command } from 'commander';
-import { writeReport } from '../bundle/bundle.ts';
-import type { OpenLog } from '../open/open-log.ts';
+import { writeReport } from '../evidence/bundle/bundle.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { note, result } from './output.ts';
 import { type FileOptions, fileCommand, writeAbout } from './study-file.ts';

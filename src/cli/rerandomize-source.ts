@@ -2,14 +2,14 @@
 import { type Content, isIncluded } from '../../events/content.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
 import type { Projection } from '../../projections/projection.ts';
-import { BundleFiles } from '../bundle/bundle-files.ts';
-import { foldUntil } from '../history/past.ts';
-import { MerkleTree } from '../ledger/merkle-tree.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import { type PastStudy, PastStudyFold } from '../rerandomize/past-study.ts';
-import { TestError } from '../rerandomize/test-plan.ts';
-import { BundleSource } from '../verify/bundle-source.ts';
-import { decodePartial } from '../verify/decoding.ts';
+import { MerkleTree } from '../core/ledger/merkle-tree.ts';
+import { BundleFiles } from '../evidence/bundle/bundle-files.ts';
+import { foldUntil } from '../evidence/history/past.ts';
+import { BundleSource } from '../evidence/verify/bundle-source.ts';
+import { decodePartial } from '../evidence/verify/decoding.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
+import { type PastStudy, PastStudyFold } from '../statistics/rerandomize/past-study.ts';
+import { TestError } from '../statistics/rerandomize/test-plan.ts';
 
 export interface Sourced {
   readonly study: PastStudy;

@@ -2,14 +2,31 @@
 import type { Command } from 'commander';
 import { freeTextProblem } from '../base/free-text.ts';
 import { namesIn } from '../base/names.ts';
-import { BundleError } from '../bundle/bundle-error.ts';
-import { defaultSeed, holdsSeed } from '../replicate/seeds.ts';
-import { ExactError } from '../rerandomize/exact.ts';
-import { type Columns, type Outcomes, readOutcomes } from '../rerandomize/outcomes.ts';
-import { DEFAULT_REPS, MAX_REPS, type Method, runTest, type TestResult } from '../rerandomize/run-test.ts';
-import { ALTERNATIVES, type Alternative, STATISTICS, type StatisticName } from '../rerandomize/statistic.ts';
-import { type Asked, compare, type PlannedTest, plannedTest, TestError } from '../rerandomize/test-plan.ts';
-import { foundations, testRows } from '../rerandomize/test-text.ts';
+import { BundleError } from '../evidence/bundle/bundle-error.ts';
+import { defaultSeed, holdsSeed } from '../statistics/replicate/seeds.ts';
+import { ExactError } from '../statistics/rerandomize/exact.ts';
+import { type Columns, type Outcomes, readOutcomes } from '../statistics/rerandomize/outcomes.ts';
+import {
+  DEFAULT_REPS,
+  MAX_REPS,
+  type Method,
+  runTest,
+  type TestResult,
+} from '../statistics/rerandomize/run-test.ts';
+import {
+  ALTERNATIVES,
+  type Alternative,
+  STATISTICS,
+  type StatisticName,
+} from '../statistics/rerandomize/statistic.ts';
+import {
+  type Asked,
+  compare,
+  type PlannedTest,
+  plannedTest,
+  TestError,
+} from '../statistics/rerandomize/test-plan.ts';
+import { foundations, testRows } from '../statistics/rerandomize/test-text.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { withFileProblems } from './file-problems.ts';
 import { caseOption, choice } from './grounds.ts';

@@ -2,9 +2,9 @@
 import { appendFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { permissionWarnings } from '../base/permissions.ts';
-import { formatFinding } from '../configuration/finding.ts';
-import { LOG_LEVELS, type Logger, writtenLines } from '../monitoring/logger.ts';
-import { filesOf, isInMemory, sessionKeyFile } from '../open/store-location.ts';
+import { formatFinding } from '../core/configuration/finding.ts';
+import { LOG_LEVELS, type Logger, writtenLines } from '../service/monitoring/logger.ts';
+import { filesOf, isInMemory, sessionKeyFile } from '../service/open/store-location.ts';
 import type { Service, ServiceSettings } from '../service/start-service.ts';
 import { issueFirstKey } from './first-key.ts';
 import { openLogOutput } from './log-output.ts';

@@ -1,8 +1,8 @@
 /** urn session-key: replaces the key that seals the cookies of people who sign in. */
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
-import { sessionKeyFile } from '../open/store-location.ts';
-import { replaceSessionKey } from '../session/session-key.ts';
+import { sessionKeyFile } from '../service/open/store-location.ts';
+import { replaceSessionKey } from '../service/session/session-key.ts';
 import { option, UsageError } from './options.ts';
 import { note } from './output.ts';
 

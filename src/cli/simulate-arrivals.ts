@@ -1,15 +1,15 @@
 /** Where the levels of simulated participants come from: equal shares, a file, or the participants of a study. */
 import { activeFactors } from '../../projections/design.ts';
 import { NONE } from '../../projections/enrolled.ts';
-import { sharesOf } from '../assessment/json.ts';
-import { readProfiles } from '../assessment/profiles-file.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
-import { formatFinding } from '../configuration/finding.ts';
-import { bytesOf, textOf } from '../import/csv-file.ts';
-import type { Arrivals, SimulatedDesign } from '../simulation/plan.ts';
-import { parseSharesFile } from '../simulation/shares-file.ts';
-import { participants } from '../study/views.ts';
+import { formatFinding } from '../core/configuration/finding.ts';
+import { participants } from '../core/study/views.ts';
+import { bytesOf, textOf } from '../evidence/import/csv-file.ts';
+import { sharesOf } from '../statistics/assessment/json.ts';
+import { readProfiles } from '../statistics/assessment/profiles-file.ts';
+import type { Arrivals, SimulatedDesign } from '../statistics/simulation/plan.ts';
+import { parseSharesFile } from '../statistics/simulation/shares-file.ts';
 import { withFileProblems } from './file-problems.ts';
 import { type LogOptions, UsageError, unknownStudy } from './options.ts';
 import { withStudies } from './studies-log.ts';

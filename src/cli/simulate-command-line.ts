@@ -1,5 +1,5 @@
 /** The command line that repeats a simulation, quoted for a shell. */
-import type { SimulationPlan } from '../simulation/plan.ts';
+import type { SimulationPlan } from '../statistics/simulation/plan.ts';
 import { DEFAULT_DATA } from './options.ts';
 import type { SimulateOptions } from './simulate-plan.ts';
 import { DEFAULT_STUDIES_FILE } from './studies-file.ts';

@@ -1,6 +1,10 @@
 /** What to simulate, from the options of the command. */
-import { ComparatorError, readComparator, usualComparators } from '../assessment/comparator.ts';
-import { among, figureNames, figuresByName } from '../assessment/names.ts';
+
+import { quote } from '../base/text.ts';
+import type { ConfiguredStudy } from '../core/configuration/studies-file.ts';
+import { suggest } from '../core/configuration/values.ts';
+import { ComparatorError, readComparator, usualComparators } from '../statistics/assessment/comparator.ts';
+import { among, figureNames, figuresByName } from '../statistics/assessment/names.ts';
 import {
   type Judged,
   judge,
@@ -8,12 +12,9 @@ import {
   RequirementError,
   readRequirement,
   refuseUnknown,
-} from '../assessment/requirement.ts';
-import { quote } from '../base/text.ts';
-import type { ConfiguredStudy } from '../configuration/studies-file.ts';
-import { suggest } from '../configuration/values.ts';
-import type { Comparator, SimulatedDesign, SimulationPlan } from '../simulation/plan.ts';
-import type { DesignResult } from '../simulation/result.ts';
+} from '../statistics/assessment/requirement.ts';
+import type { Comparator, SimulatedDesign, SimulationPlan } from '../statistics/simulation/plan.ts';
+import type { DesignResult } from '../statistics/simulation/result.ts';
 import { UsageError } from './options.ts';
 import { type ArrivalOptions, arrivalsFrom } from './simulate-arrivals.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';

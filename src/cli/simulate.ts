@@ -1,14 +1,14 @@
 /** urn simulate: what a study's design does, and what others would, before the first participant. */
 import type { Command } from 'commander';
-import { type Assessment, assessmentOf } from '../assessment/assessment.ts';
-import { CSV_HEAD, csvRowsOf, jsonOf } from '../assessment/json.ts';
-import { judgedText } from '../assessment/requirement.ts';
-import { textOf } from '../assessment/text.ts';
-import { csvLine } from '../export/csv.ts';
-import { exactly, exactProblem } from '../simulation/exact/exactly.ts';
-import type { SimulationPlan } from '../simulation/plan.ts';
-import type { DesignResult } from '../simulation/result.ts';
-import { simulate } from '../simulation/simulate.ts';
+import { csvLine } from '../evidence/export/csv.ts';
+import { type Assessment, assessmentOf } from '../statistics/assessment/assessment.ts';
+import { CSV_HEAD, csvRowsOf, jsonOf } from '../statistics/assessment/json.ts';
+import { judgedText } from '../statistics/assessment/requirement.ts';
+import { textOf } from '../statistics/assessment/text.ts';
+import { exactly, exactProblem } from '../statistics/simulation/exact/exactly.ts';
+import type { SimulationPlan } from '../statistics/simulation/plan.ts';
+import type { DesignResult } from '../statistics/simulation/result.ts';
+import { simulate } from '../statistics/simulation/simulate.ts';
 import { refuseUnfit, writeNew } from './new-files.ts';
 import { jsonOption, logCommand, option, repeatedOption, UsageError } from './options.ts';
 import { note, progressOf, result, table } from './output.ts';
@@ -127,7 +127,7 @@ async function write(assessment: Assessment, { csv, html, json }: SimulateOption
     writeNew(csv, [CSV_HEAD, ...csvRowsOf(assessment)].map((row) => csvLine(row)).join(''));
   if (html !== undefined) {
     // The charts are large, and only this page needs them.
-    const { pageOf } = await import('../assessment/page.tsx');
+    const { pageOf } = await import('../statistics/assessment/page.tsx');
     writeNew(html, pageOf(assessment));
   }
   if (!json) result(textOf(assessment, table));

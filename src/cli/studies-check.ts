@@ -1,13 +1,13 @@
 /** urn studies check: reports problems in the studies file, what would be registered, and how the log differs. */
 import type { Command } from 'commander';
-import { unblindedBy } from '../access/limited-keys.ts';
 import { quote } from '../base/text.ts';
-import { adviceOn } from '../configuration/advice.ts';
-import { type Finding, formatFinding, StudiesFileError } from '../configuration/finding.ts';
-import { judgeNewStudies } from '../configuration/new-studies.ts';
-import type { CheckedStudiesFile } from '../configuration/studies-file.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import { NoLogError } from '../open/store-location.ts';
+import { unblindedBy } from '../core/access/limited-keys.ts';
+import { adviceOn } from '../core/configuration/advice.ts';
+import { type Finding, formatFinding, StudiesFileError } from '../core/configuration/finding.ts';
+import { judgeNewStudies } from '../core/configuration/new-studies.ts';
+import type { CheckedStudiesFile } from '../core/configuration/studies-file.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
+import { NoLogError } from '../service/open/store-location.ts';
 import { type FileOutcome, outcomeOf, outcomeText, type Recorded } from './file-outcomes.ts';
 import { jsonOption, type LogOptions, logCommand, option } from './options.ts';
 import { note, result } from './output.ts';

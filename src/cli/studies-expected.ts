@@ -1,12 +1,12 @@
 /** urn studies expected: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 import type { Command } from 'commander';
 import { toJson } from '../base/json.ts';
-import { Band, type ExpectedBalance, type ExpectedRange } from '../expected/band.ts';
-import { type FollowedStudy, followedStudy } from '../expected/followed.ts';
-import { replicatesFor } from '../expected/replicates.ts';
-import { foldUntil } from '../history/past.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import { defaultSeed } from '../replicate/seeds.ts';
+import { foldUntil } from '../evidence/history/past.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
+import { Band, type ExpectedBalance, type ExpectedRange } from '../statistics/expected/band.ts';
+import { type FollowedStudy, followedStudy } from '../statistics/expected/followed.ts';
+import { replicatesFor } from '../statistics/expected/replicates.ts';
+import { defaultSeed } from '../statistics/replicate/seeds.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { jsonOption, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { progress, progressOf, result, table } from './output.ts';

@@ -1,6 +1,6 @@
 /** Reading the studies file from disk. */
 import { existsSync, readFileSync } from 'node:fs';
-import type { CheckedStudiesFile, StudiesFile } from '../configuration/studies-file.ts';
+import type { CheckedStudiesFile, StudiesFile } from '../core/configuration/studies-file.ts';
 import { UsageError } from './options.ts';
 
 export const DEFAULT_STUDIES_FILE = 'studies.yaml';
@@ -24,7 +24,7 @@ export async function checkedStudiesFile(file: string): Promise<CheckedStudiesFi
 }
 
 /** Loading the YAML parser takes a tenth of a command's start-up, and most commands read no studies file. */
-const parser = () => import('../configuration/studies-file.ts');
+const parser = () => import('../core/configuration/studies-file.ts');
 
 /** @throws UsageError */
 function textOf(file: string): string {

@@ -1,15 +1,15 @@
 /** Shared by the commands about studies: opens the log with everything folded, and sums up a study in a few words. */
 import { type HeadCount, headCount } from '../../projections/head-count.ts';
 import { counted } from '../base/counted.ts';
-import { suspendWhileDiffering } from '../configuration/suspend.ts';
-import { LOG_STREAM } from '../log/log-writer.ts';
-import type { Model } from '../model/model.ts';
-import type { LogHooks, OpenLog } from '../open/open-log.ts';
-import { placeOf } from '../open/store-location.ts';
-import type { Standing } from '../study/standing.ts';
-import { studyState } from '../study/state.ts';
-import type { Study } from '../study/studies.ts';
-import { participants } from '../study/views.ts';
+import { suspendWhileDiffering } from '../core/configuration/suspend.ts';
+import { LOG_STREAM } from '../core/log/log-writer.ts';
+import type { Model } from '../core/model/model.ts';
+import type { Standing } from '../core/study/standing.ts';
+import { studyState } from '../core/study/state.ts';
+import type { Study } from '../core/study/studies.ts';
+import { participants } from '../core/study/views.ts';
+import type { LogHooks, OpenLog } from '../service/open/open-log.ts';
+import { placeOf } from '../service/open/store-location.ts';
 import { withLog } from './open-log.ts';
 import { type LogOptions, logSettings, option, UsageError } from './options.ts';
 import { note, progress } from './output.ts';

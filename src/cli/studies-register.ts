@@ -1,10 +1,10 @@
 /** urn studies register: registers the new studies of a file while the service runs. */
 import { type Command, Option } from 'commander';
 import { quote } from '../base/text.ts';
-import { type Finding, formatFinding } from '../configuration/finding.ts';
-import { refuseNewStudies } from '../configuration/new-studies.ts';
-import type { ConfiguredStudy, StudiesFile } from '../configuration/studies-file.ts';
-import type { OpenLog } from '../open/open-log.ts';
+import { type Finding, formatFinding } from '../core/configuration/finding.ts';
+import { refuseNewStudies } from '../core/configuration/new-studies.ts';
+import type { ConfiguredStudy, StudiesFile } from '../core/configuration/studies-file.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
 import { mayChange } from './confirm.ts';
 import { type FileOutcome, outcomeOf, outcomeText } from './file-outcomes.ts';
 import { cliActor, jsonOption, type LogOptions, logCommand, option } from './options.ts';

@@ -9,7 +9,11 @@ import { voidedByCause } from '../../projections/enrolled.ts';
 import { type HeadCount, headCount } from '../../projections/head-count.ts';
 import type { ParticipantEvents } from '../../projections/participant-events.ts';
 import { describeRecovery } from '../../projections/study-config.ts';
-import type { ActName } from '../acts/acts.ts';
+import type { ActName } from '../core/acts/acts.ts';
+import { standingInLog } from '../core/study/standing.ts';
+import { type StudyState, studyState } from '../core/study/state.ts';
+import type { Study } from '../core/study/studies.ts';
+import { balance, designs, participantEvents, participants, studyConfig } from '../core/study/views.ts';
 import {
   DAY_FORM,
   isBeyond,
@@ -17,13 +21,9 @@ import {
   parseDay,
   parseRevision,
   REVISION_FORM,
-} from '../history/moment.ts';
-import { foldUntil } from '../history/past.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import { standingInLog } from '../study/standing.ts';
-import { type StudyState, studyState } from '../study/state.ts';
-import type { Study } from '../study/studies.ts';
-import { balance, designs, participantEvents, participants, studyConfig } from '../study/views.ts';
+} from '../evidence/history/moment.ts';
+import { foldUntil } from '../evidence/history/past.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
 import { decisionRows } from './approvals.ts';
 import { blindingText, limitRows, policiesText } from './design-text.ts';
 import { recordDisclosure } from './disclosed.ts';

@@ -2,14 +2,19 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { BundleError } from '../bundle/bundle-error.ts';
-import { LAST_CHECKPOINTS } from '../ledger/last-checkpoints.ts';
-import { openForVerification } from '../open/open-store.ts';
+import { LAST_CHECKPOINTS } from '../core/ledger/last-checkpoints.ts';
+import { BundleError } from '../evidence/bundle/bundle-error.ts';
+import type { Report } from '../evidence/verify/report/report.ts';
+import { reportText } from '../evidence/verify/report/report-text.ts';
+import {
+  type LastSigned,
+  UnknownStudyError,
+  type Verification,
+  verifyLog,
+} from '../evidence/verify/verify.ts';
+import { verifyBundle } from '../evidence/verify/verify-bundle.ts';
+import { openForVerification } from '../service/open/open-store.ts';
 import { StoreError } from '../store/event-store.ts';
-import type { Report } from '../verify/report/report.ts';
-import { reportText } from '../verify/report/report-text.ts';
-import { type LastSigned, UnknownStudyError, type Verification, verifyLog } from '../verify/verify.ts';
-import { verifyBundle } from '../verify/verify-bundle.ts';
 import { checkpointsIn } from './checkpoints.ts';
 import {
   jsonOption,

@@ -1,7 +1,7 @@
 /** Collects the newest checkpoints in two files: one for the next start on this machine to compare with, and the witness's. */
-import { appendTo, Collector } from '../ledger/collector.ts';
-import type { Logger } from '../monitoring/logger.ts';
-import type { OpenLog } from '../open/open-log.ts';
+import { appendTo, Collector } from '../core/ledger/collector.ts';
+import type { Logger } from './monitoring/logger.ts';
+import type { OpenLog } from './open/open-log.ts';
 
 export function startCollectors(log: OpenLog, witness: string | undefined, logger: Logger): Collector[] {
   const { ledger, lastCheckpoints } = log;

@@ -1,12 +1,12 @@
 /** The relay inside a service, if there is one. If it fails, the service continues without it and the feed lags. */
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
-import { LOG_STREAM } from '../log/log-writer.ts';
-import type { Logger } from '../monitoring/logger.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import type { Relay } from '../relay/relay.ts';
-import { registerRelay } from '../relay/relay-metrics.ts';
-import type { RelaySettings } from '../relay/settings.ts';
+import { LOG_STREAM } from '../core/log/log-writer.ts';
+import type { Logger } from './monitoring/logger.ts';
+import type { OpenLog } from './open/open-log.ts';
+import type { Relay } from './relay/relay.ts';
+import { registerRelay } from './relay/relay-metrics.ts';
+import type { RelaySettings } from './relay/settings.ts';
 
 export class Feed {
   readonly #settings: RelaySettings | undefined;
@@ -21,7 +21,7 @@ export class Feed {
   async start(log: OpenLog, actor: Actor, metrics: Registry): Promise<void> {
     if (!this.#settings) return;
     // The Kafka client takes long to load, and most services do not need it.
-    const { makeRelay } = await import('../relay/start.ts');
+    const { makeRelay } = await import('./relay/start.ts');
     const relay = await makeRelay(log, this.#settings, actor, this.#logger);
     this.#relay = relay;
     registerRelay(metrics, () => relay.status());

@@ -2,11 +2,11 @@
 import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
-import type { LateRecords, Shown } from '../code-break/code-breaks.ts';
-import { PENDING_REVEALS, type PendingReveal } from '../code-break/pending-reveals.ts';
-import type { Logger } from '../monitoring/logger.ts';
-import type { LogHooks } from '../open/open-log.ts';
 import { StoreError } from '../store/event-store.ts';
+import type { LateRecords, Shown } from './code-break/code-breaks.ts';
+import { PENDING_REVEALS, type PendingReveal } from './code-break/pending-reveals.ts';
+import type { Logger } from './monitoring/logger.ts';
+import type { LogHooks } from './open/open-log.ts';
 
 /**
  * @param onSafe is called when the records of a stream are no longer in danger

@@ -3,15 +3,15 @@ import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { currentId } from '../../projections/enrolled.ts';
 import { DomainError } from '../base/errors.ts';
-import { type Comparison, compare, describeComparison } from '../configuration/differences.ts';
-import { formatFinding } from '../configuration/finding.ts';
-import { refuseNewStudies } from '../configuration/new-studies.ts';
-import type { ConfiguredStudy } from '../configuration/studies-file.ts';
-import { suspendWhileDiffering } from '../configuration/suspend.ts';
-import { LOG_STREAM } from '../log/log-writer.ts';
-import type { Logger } from '../monitoring/logger.ts';
-import type { OpenLog } from '../open/open-log.ts';
-import { participants } from '../study/views.ts';
+import { type Comparison, compare, describeComparison } from '../core/configuration/differences.ts';
+import { formatFinding } from '../core/configuration/finding.ts';
+import { refuseNewStudies } from '../core/configuration/new-studies.ts';
+import type { ConfiguredStudy } from '../core/configuration/studies-file.ts';
+import { suspendWhileDiffering } from '../core/configuration/suspend.ts';
+import { LOG_STREAM } from '../core/log/log-writer.ts';
+import { participants } from '../core/study/views.ts';
+import type { Logger } from './monitoring/logger.ts';
+import type { OpenLog } from './open/open-log.ts';
 
 /** Stops early if the log was rolled back or moved, even just now: it takes no records. Called again when it is reopened. */
 export async function prepareStudies(

@@ -1,7 +1,7 @@
 /** Shows how much of a long log has been read, in the service log and at /readyz. */
 import { plural } from '../base/counted.ts';
-import type { Logger } from '../monitoring/logger.ts';
-import type { OpenLog } from '../open/open-log.ts';
+import type { Logger } from './monitoring/logger.ts';
+import type { OpenLog } from './open/open-log.ts';
 
 type LogToRead = Pick<OpenLog, 'store' | 'lastCheckpoints' | 'rebuild'>;
 

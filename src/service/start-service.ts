@@ -1,34 +1,26 @@
 /** The running service: it listens, reads its log, registers the studies of its file, answers, and drains when stopped. */
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
-import { Bundles } from '../bundle/bundles.ts';
-import type { ConfiguredStudy } from '../configuration/studies-file.ts';
-import { ExpectedBands } from '../expected/expected-bands.ts';
-import { History } from '../history/history.ts';
-import { refusedConnections } from '../http/admission.ts';
-import { httpApp } from '../http/app.ts';
-import type { MetricsServer } from '../http/metrics-server.ts';
-import { ChangeStreams } from '../http/request/change-streams.ts';
-import { Authentication } from '../http/request/credentials.ts';
-import { InProgress } from '../http/request/in-progress.ts';
-import { SessionCookies } from '../http/request/session-cookie.ts';
-import { type DatetimeFormat, StudyViews } from '../http/request/study-view.ts';
-import { countStates } from '../http/routes/readiness.ts';
-import { HttpServer, type Listening } from '../http/server.ts';
-import type { Collector } from '../ledger/collector.ts';
-import { LOG_STREAM } from '../log/log-writer.ts';
-import type { Logger } from '../monitoring/logger.ts';
-import { type Metrics, makeMetrics } from '../monitoring/metrics.ts';
-import { type LogSettings, type OpenLog, openLog } from '../open/open-log.ts';
-import { begunIn, isInMemory, sessionKeyFile } from '../open/store-location.ts';
-import { Recorder } from '../operations/recorder.ts';
-import type { RelaySettings } from '../relay/settings.ts';
-import { type SessionSecret, sessionKeyInFile, sessionKeyInMemory } from '../session/session-key.ts';
-import { Sessions } from '../session/sessions.ts';
+import type { ConfiguredStudy } from '../core/configuration/studies-file.ts';
+import type { Collector } from '../core/ledger/collector.ts';
+import { LOG_STREAM } from '../core/log/log-writer.ts';
+import { Bundles } from '../evidence/bundle/bundles.ts';
+import { History } from '../evidence/history/history.ts';
+import { Verifications } from '../evidence/verify/verifications.ts';
+import { ExpectedBands } from '../statistics/expected/expected-bands.ts';
 import { isForWantOfRoom } from '../store/event-store.ts';
-import { Verifications } from '../verify/verifications.ts';
 import { startCollectors } from './collectors.ts';
 import { Feed } from './feed.ts';
+import { refusedConnections } from './http/admission.ts';
+import { httpApp } from './http/app.ts';
+import type { MetricsServer } from './http/metrics-server.ts';
+import { ChangeStreams } from './http/request/change-streams.ts';
+import { Authentication } from './http/request/credentials.ts';
+import { InProgress } from './http/request/in-progress.ts';
+import { SessionCookies } from './http/request/session-cookie.ts';
+import { type DatetimeFormat, StudyViews } from './http/request/study-view.ts';
+import { countStates } from './http/routes/readiness.ts';
+import { HttpServer, type Listening } from './http/server.ts';
 import {
   logEndOfBands,
   logForgotten,
@@ -37,7 +29,15 @@ import {
   logPendingFailed,
   logUnrecorded,
 } from './log-hooks.ts';
+import type { Logger } from './monitoring/logger.ts';
+import { type Metrics, makeMetrics } from './monitoring/metrics.ts';
+import { type LogSettings, type OpenLog, openLog } from './open/open-log.ts';
+import { begunIn, isInMemory, sessionKeyFile } from './open/store-location.ts';
+import { Recorder } from './operations/recorder.ts';
 import { logAfterAmendments, prepareStudies } from './prepare-studies.ts';
+import type { RelaySettings } from './relay/settings.ts';
+import { type SessionSecret, sessionKeyInFile, sessionKeyInMemory } from './session/session-key.ts';
+import { Sessions } from './session/sessions.ts';
 import { StartProgress } from './start-progress.ts';
 
 export interface ServiceSettings extends LogSettings, Listening {

@@ -6,10 +6,10 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ZipFile } from 'yazl';
-import { writeBundle } from '../../src/bundle/bundle.ts';
-import { ZipReader } from '../../src/bundle/zip-reader.ts';
-import { openLog } from '../../src/open/open-log.ts';
-import { verifyBundle } from '../../src/verify/verify-bundle.ts';
+import { writeBundle } from '../../src/evidence/bundle/bundle.ts';
+import { ZipReader } from '../../src/evidence/bundle/zip-reader.ts';
+import { verifyBundle } from '../../src/evidence/verify/verify-bundle.ts';
+import { openLog } from '../../src/service/open/open-log.ts';
 import { CONFIGURATION, LEVELS, OPERATOR, SEED } from '../support/facts.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CONTENTS } from '../../events/content.ts';
 import { microsecondsOf } from '../../src/base/instant.ts';
-import { Pcg64 } from '../../src/random/pcg64.ts';
+import { Pcg64 } from '../../src/core/random/pcg64.ts';
 import type { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import {
   alteredBundles,

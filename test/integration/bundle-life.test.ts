@@ -7,8 +7,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { catalogue, type StudyFact } from '../../events/catalogue.ts';
 import { CONTENTS } from '../../events/content.ts';
-import { mayOf } from '../../src/acts/acts.ts';
-import { STATUSES } from '../../src/model/status.ts';
+import { mayOf } from '../../src/core/acts/acts.ts';
+import { STATUSES } from '../../src/core/model/status.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import type { Row } from '../e2e/audit/database.ts';
 import {

@@ -1,8 +1,8 @@
 /** Bundles of the reference's 2,100 allocations, and the stand-alone verifier under the machine's own numpy. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeBundle } from '../../src/bundle/bundle.ts';
-import { type OpenLog, openLog } from '../../src/open/open-log.ts';
+import { writeBundle } from '../../src/evidence/bundle/bundle.ts';
+import { type OpenLog, openLog } from '../../src/service/open/open-log.ts';
 import { OPERATOR } from '../support/facts.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';

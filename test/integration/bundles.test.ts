@@ -1,8 +1,8 @@
 /** Bundles made on request: how many at a time, and what ends one early. */
 import { readdirSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { Bundles } from '../../src/bundle/bundles.ts';
-import { openLog } from '../../src/open/open-log.ts';
+import { Bundles } from '../../src/evidence/bundle/bundles.ts';
+import { openLog } from '../../src/service/open/open-log.ts';
 import { CONFIGURATION, OPERATOR, SEED } from '../support/facts.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ZipReader } from '../../src/bundle/zip-reader.ts';
+import { ZipReader } from '../../src/evidence/bundle/zip-reader.ts';
 import { bothVerifiers } from '../support/both-verifiers.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { OldLog } from '../support/old-log.ts';

@@ -4,11 +4,11 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { boundedInteger } from '../../src/random/bounded.ts';
-import { Pcg64 } from '../../src/random/pcg64.ts';
-import { allocate } from '../../src/urn/allocate.ts';
-import { Counts } from '../../src/urn/counts.ts';
-import { cumulative, indexAt, probabilities } from '../../src/urn/draw.ts';
+import { allocate } from '../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../src/core/methods/urn/counts.ts';
+import { cumulative, indexAt, probabilities } from '../../src/core/methods/urn/draw.ts';
+import { boundedInteger } from '../../src/core/random/bounded.ts';
+import { Pcg64 } from '../../src/core/random/pcg64.ts';
 import { seed, studyWithParticipants, urn } from '../support/arbitrary-study.ts';
 import { inCi } from '../support/in-ci.ts';
 import { askNumpy, findPython, type Operation } from '../support/numpy.ts';

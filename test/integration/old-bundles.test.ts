@@ -1,7 +1,7 @@
 /** Both verifiers find in the bundles of 0.2.0 what 0.2.0 found in them, warnings included. */
 import { readdirSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { Warning } from '../../src/verify/report/report.ts';
+import type { Warning } from '../../src/evidence/verify/report/report.ts';
 import { bothVerifiers } from '../support/both-verifiers.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { OldLog } from '../support/old-log.ts';

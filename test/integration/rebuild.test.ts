@@ -2,10 +2,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { access } from '../../projections/access.ts';
 import type { Runner } from '../../projections/runner.ts';
-import { type OpenLog, openLog } from '../../src/open/open-log.ts';
-import { decide } from '../../src/study/decide.ts';
-import { studyState } from '../../src/study/state.ts';
-import { balance, participants, studyConfig } from '../../src/study/views.ts';
+import { decide } from '../../src/core/study/decide.ts';
+import { studyState } from '../../src/core/study/state.ts';
+import { balance, participants, studyConfig } from '../../src/core/study/views.ts';
+import { type OpenLog, openLog } from '../../src/service/open/open-log.ts';
 import { asCommand, type FlatAct } from '../support/acts.ts';
 import { CONFIGURATION, NURSE, OPERATOR, randomize } from '../support/facts.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';

@@ -30,10 +30,10 @@ it('the check of rooms accepts the program as it is', () => {
 it('the check of rooms refuses an import from an area above, even a dynamic one or one of types', () => {
   const folder = copyOfProgram();
   const imports = {
-    'src/urn/draw.ts': "import '../simulation/simulate.ts';\n",
-    'src/urn/balls.ts': "import type { Study } from '../simulation/simulate.ts';\n",
-    'src/urn/counts.ts': "export type { Study } from '../simulation/simulate.ts';\n",
-    'src/verify/source.ts': "export const later = () => import('../open/open-log.ts');\n",
+    'src/core/methods/urn/draw.ts': "import '../simulation/simulate.ts';\n",
+    'src/core/methods/urn/balls.ts': "import type { Study } from '../simulation/simulate.ts';\n",
+    'src/core/methods/urn/counts.ts': "export type { Study } from '../simulation/simulate.ts';\n",
+    'src/evidence/verify/source.ts': "export const later = () => import('../open/open-log.ts');\n",
   };
   for (const [file, text] of Object.entries(imports)) appendFileSync(join(folder, file), text);
   const { status, stderr } = check(folder);
@@ -45,22 +45,25 @@ it('the check of rooms refuses an import from an area above, even a dynamic one 
       .sort(),
   ).toEqual([
     '',
-    'rooms: src/urn/balls.ts imports src/simulation/simulate.ts, but statistics is above core',
-    'rooms: src/urn/counts.ts imports src/simulation/simulate.ts, but statistics is above core',
-    'rooms: src/urn/draw.ts imports src/simulation/simulate.ts, but statistics is above core',
-    'rooms: src/verify/source.ts imports src/open/open-log.ts, but service is above evidence',
+    'rooms: src/core/methods/urn/balls.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
+    'rooms: src/core/methods/urn/counts.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
+    'rooms: src/core/methods/urn/draw.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
+    'rooms: src/evidence/verify/source.ts imports src/service/open/open-log.ts, but service is above evidence',
   ]);
 });
 
 it('the check of rooms refuses rooms of one area that need one another', () => {
   const folder = copyOfProgram();
-  appendFileSync(join(folder, 'src/random/pcg64.ts'), "import type { Urn } from '../urn/allocate.ts';\n");
+  appendFileSync(
+    join(folder, 'src/core/random/pcg64.ts'),
+    "import type { Urn } from '../urn/allocate.ts';\n",
+  );
   const { status, stderr } = check(folder);
   expect(status).toBe(1);
   expect(stderr).toMatch(
     /^rooms: rooms need one another: src\/\S+ imports src\/\S+; src\/\S+ imports src\/\S+\n$/,
   );
-  expect(stderr).toContain('src/random/pcg64.ts imports src/urn/allocate.ts');
+  expect(stderr).toContain('src/core/random/pcg64.ts imports src/core/methods/urn/allocate.ts');
 });
 
 it('the check of rooms refuses a room in no area, and an area whose directory is gone', () => {

@@ -2,7 +2,7 @@
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { replaceSessionKey, sessionKeyInFile } from '../../src/session/session-key.ts';
+import { replaceSessionKey, sessionKeyInFile } from '../../src/service/session/session-key.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();

@@ -5,9 +5,9 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { simulateHere } from '../../src/simulation/blocks.ts';
-import type { SimulationPlan } from '../../src/simulation/plan.ts';
-import type { Figure } from '../../src/simulation/result.ts';
+import { simulateHere } from '../../src/statistics/simulation/blocks.ts';
+import type { SimulationPlan } from '../../src/statistics/simulation/plan.ts';
+import type { Figure } from '../../src/statistics/simulation/result.ts';
 import { requiredPython } from '../support/numpy.ts';
 
 const ORACLE = fileURLToPath(new URL('../support/simulation-oracle.py', import.meta.url));

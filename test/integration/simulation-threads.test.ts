@@ -1,8 +1,8 @@
 /** Simulations in real threads. */
 import { describe, expect, it } from 'vitest';
-import { simulateHere } from '../../src/simulation/blocks.ts';
-import type { SimulationPlan } from '../../src/simulation/plan.ts';
-import { simulate } from '../../src/simulation/simulate.ts';
+import { simulateHere } from '../../src/statistics/simulation/blocks.ts';
+import type { SimulationPlan } from '../../src/statistics/simulation/plan.ts';
+import { simulate } from '../../src/statistics/simulation/simulate.ts';
 
 const plan: SimulationPlan = {
   study: 'trial',

@@ -1,7 +1,7 @@
 /** What a service says while the reading of its log takes long. */
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openLog } from '../../src/open/open-log.ts';
+import { openLog } from '../../src/service/open/open-log.ts';
 import { StartProgress } from '../../src/service/start-progress.ts';
 import { startService } from '../../src/service/start-service.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';

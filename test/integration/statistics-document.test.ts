@@ -2,9 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parseStudiesFile } from '../../src/configuration/studies-file.ts';
-import { simulateHere } from '../../src/simulation/blocks.ts';
-import { parseSharesFile } from '../../src/simulation/shares-file.ts';
+import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
+import { simulateHere } from '../../src/statistics/simulation/blocks.ts';
+import { parseSharesFile } from '../../src/statistics/simulation/shares-file.ts';
 import { requiredPython } from '../support/numpy.ts';
 
 const DOCUMENT = readFileSync(new URL('../../docs/statistics.md', import.meta.url), 'utf8');

@@ -1,10 +1,10 @@
 /** Commands for acts, written flat: what is asked for and who asks, side by side. */
-import { type ActName, actOf } from '../../src/acts/acts.ts';
-import type { ActCommand } from '../../src/acts/command.ts';
-import type { Members, StudyOutcome } from '../../src/model/outcomes.ts';
-import type { StudyCommand } from '../../src/study/commands.ts';
-import { studyDecider, type Tried, tryOut } from '../../src/study/decide.ts';
-import type { StudyState } from '../../src/study/state.ts';
+import { type ActName, actOf } from '../../src/core/acts/acts.ts';
+import type { ActCommand } from '../../src/core/acts/command.ts';
+import type { Members, StudyOutcome } from '../../src/core/model/outcomes.ts';
+import type { StudyCommand } from '../../src/core/study/commands.ts';
+import { studyDecider, type Tried, tryOut } from '../../src/core/study/decide.ts';
+import type { StudyState } from '../../src/core/study/state.ts';
 
 export interface FlatAct extends Members {
   readonly act: ActName;

@@ -1,7 +1,7 @@
 /** A study whose design was amended in every way, as bundles of each content. */
 import type { DesignChange } from '../../events/amendment.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import type { Amend } from '../../src/study/commands.ts';
+import type { Amend } from '../../src/core/study/commands.ts';
 import type { Written } from './acts.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
 import { type BundledStudy, bundledStudy } from './life-log.ts';

@@ -1,7 +1,7 @@
 /** Any life of a study: participants come, are corrected, voided and entered by hand, and arms, urns and factors change. */
 import fc from 'fast-check';
 import type { DesignChange } from '../../events/amendment.ts';
-import type { Amend, Force } from '../../src/study/commands.ts';
+import type { Amend, Force } from '../../src/core/study/commands.ts';
 import type { Written } from './acts.ts';
 import { CONFIGURATION, LEVELS, randomize } from './facts.ts';
 

@@ -1,7 +1,7 @@
 /** A study whose arms, ratio, urns and factors were amended in every way, as bundles of each content. */
 import type { DesignChange } from '../../events/amendment.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import type { Amend } from '../../src/study/commands.ts';
+import type { Amend } from '../../src/core/study/commands.ts';
 import type { Written } from './acts.ts';
 import { APPROVAL, COOK, DUPAGE, FEMALE, MALE, SEX, SITE } from './amended-log.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';

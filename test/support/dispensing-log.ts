@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { presentPacks } from '../../projections/enrolled.ts';
-import type { Model } from '../../src/model/model.ts';
-import type { Participant } from '../../src/model/participants.ts';
+import type { Model } from '../../src/core/model/model.ts';
+import type { Participant } from '../../src/core/model/participants.ts';
 import type { Written } from './acts.ts';
 import { APPROVAL, SITE } from './amended-log.ts';
 import { OPERATOR } from './facts.ts';

@@ -3,10 +3,10 @@ import type { Fact, StudyFact } from '../../events/catalogue.ts';
 import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import type { Tools } from '../../src/base/tools.ts';
-import { Pcg64 } from '../../src/random/pcg64.ts';
-import type { Randomize, Register } from '../../src/study/commands.ts';
-import { allocate } from '../../src/urn/allocate.ts';
-import { Counts } from '../../src/urn/counts.ts';
+import { allocate } from '../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../src/core/methods/urn/counts.ts';
+import { Pcg64 } from '../../src/core/random/pcg64.ts';
+import type { Randomize, Register } from '../../src/core/study/commands.ts';
 import { fixedTools, LOG_ID } from './fixed-tools.ts';
 import { urnOf } from './urn-study.ts';
 

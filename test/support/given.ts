@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import type { Fact } from '../../events/catalogue.ts';
 import type { Actor } from '../../events/record.ts';
-import type { Decider } from '../../src/write/decider.ts';
+import type { Decider } from '../../src/core/write/decider.ts';
 import { event, NURSE } from './facts.ts';
 
 /** A fact, and who caused it if that was not the nurse. */

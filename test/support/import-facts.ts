@@ -1,9 +1,9 @@
 /** Commands that import a history into the study of facts.ts: its participants as the service itself would draw them. */
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
-import { Pcg64 } from '../../src/random/pcg64.ts';
-import type { BeginImport, ImportParticipant } from '../../src/study/commands.ts';
-import { allocate } from '../../src/urn/allocate.ts';
-import { Counts } from '../../src/urn/counts.ts';
+import { allocate } from '../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../src/core/methods/urn/counts.ts';
+import { Pcg64 } from '../../src/core/random/pcg64.ts';
+import type { BeginImport, ImportParticipant } from '../../src/core/study/commands.ts';
 import { CONFIGURATION, LEVELS, SEED } from './facts.ts';
 import { urnOf } from './urn-study.ts';
 

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import type { DesignChange } from '../../events/amendment.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
-import { Pcg64 } from '../../src/random/pcg64.ts';
-import type { EndImport, ImportParticipant } from '../../src/study/commands.ts';
-import { allocate } from '../../src/urn/allocate.ts';
-import { Counts } from '../../src/urn/counts.ts';
+import { allocate } from '../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../src/core/methods/urn/counts.ts';
+import { Pcg64 } from '../../src/core/random/pcg64.ts';
+import type { EndImport, ImportParticipant } from '../../src/core/study/commands.ts';
 import type { Written } from './acts.ts';
 import { CONFIGURATION, OPERATOR, SEED } from './facts.ts';
 import { beginImport, FRESH, IMPORT } from './import-facts.ts';

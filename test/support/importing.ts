@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseStudiesFile } from '../../src/configuration/studies-file.ts';
-import { openLog } from '../../src/open/open-log.ts';
+import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
+import { openLog } from '../../src/service/open/open-log.ts';
 import { command } from './command.ts';
 import { OPERATOR } from './facts.ts';
 

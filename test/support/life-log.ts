@@ -5,10 +5,10 @@ import type { Scope } from '../../events/access.ts';
 import { CONTENTS, type Content } from '../../events/content.ts';
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import { writeBundle } from '../../src/bundle/bundle.ts';
-import type { Model } from '../../src/model/model.ts';
-import { openLog } from '../../src/open/open-log.ts';
-import { studyState } from '../../src/study/state.ts';
+import type { Model } from '../../src/core/model/model.ts';
+import { studyState } from '../../src/core/study/state.ts';
+import { writeBundle } from '../../src/evidence/bundle/bundle.ts';
+import { openLog } from '../../src/service/open/open-log.ts';
 import { asCommand, type Written } from './acts.ts';
 import { CONFIGURATION, OPERATOR } from './facts.ts';
 

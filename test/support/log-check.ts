@@ -7,10 +7,10 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { decodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
-import { Pcg64 } from '../../src/random/pcg64.ts';
+import { allocate } from '../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../src/core/methods/urn/counts.ts';
+import { Pcg64 } from '../../src/core/random/pcg64.ts';
 import { Database } from '../../src/store/sqlite/library.ts';
-import { allocate } from '../../src/urn/allocate.ts';
-import { Counts } from '../../src/urn/counts.ts';
 import { urnOf } from './urn-study.ts';
 
 interface Row extends RecordBytes {

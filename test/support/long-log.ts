@@ -1,5 +1,5 @@
 /** Makes a log with a long study, without HTTP: in seconds, not minutes. */
-import { openLog } from '../../src/open/open-log.ts';
+import { openLog } from '../../src/service/open/open-log.ts';
 import { CONFIGURATION, OPERATOR, randomize } from './facts.ts';
 
 type Log = Awaited<ReturnType<typeof openLog>>;

@@ -6,7 +6,7 @@
                histories: [{ start, allocations: [...] }] }
 
 Integers above 2^53 are decimal strings; a double u = k * 2^-53 is the integer k. The urn is written here from its
-specification and shares nothing with src/urn: it counts by reading the whole history again for every participant.
+specification and shares nothing with src/core/methods/urn: it counts by reading the whole history again for every participant.
 """
 import json
 import sys

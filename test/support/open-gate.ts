@@ -1,5 +1,5 @@
 import type { Runner } from '../../projections/runner.ts';
-import { WriteGate } from '../../src/log/write-gate.ts';
+import { WriteGate } from '../../src/core/log/write-gate.ts';
 
 /** The write gate of a log that has signed nothing yet, so nothing that it signed can be missing. */
 export function openGate(runner: Runner): WriteGate {

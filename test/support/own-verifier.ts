@@ -1,13 +1,13 @@
 /** The exit code and the report of `urn verify --bundle`, without starting a process each time. */
 
 import { DomainError } from '../../src/base/errors.ts';
-import { BundleError } from '../../src/bundle/bundle-error.ts';
 import { checkpointsIn } from '../../src/cli/checkpoints.ts';
 import { UsageError } from '../../src/cli/options.ts';
 import { parsedStudyId, trustedKey } from '../../src/cli/trusted.ts';
-import type { Divergence, Report } from '../../src/verify/report/report.ts';
-import { reportText } from '../../src/verify/report/report-text.ts';
-import { verifyBundle } from '../../src/verify/verify-bundle.ts';
+import { BundleError } from '../../src/evidence/bundle/bundle-error.ts';
+import type { Divergence, Report } from '../../src/evidence/verify/report/report.ts';
+import { reportText } from '../../src/evidence/verify/report/report-text.ts';
+import { verifyBundle } from '../../src/evidence/verify/verify-bundle.ts';
 
 export interface OwnVerdict {
   readonly code: number;

@@ -1,7 +1,7 @@
 /** Lists of packs, registered in the log of a data folder; a service may be running on it. */
 import { randomBytes } from 'node:crypto';
-import { openLog } from '../../src/open/open-log.ts';
-import type { RegisterPacks } from '../../src/study/commands.ts';
+import type { RegisterPacks } from '../../src/core/study/commands.ts';
+import { openLog } from '../../src/service/open/open-log.ts';
 import { OPERATOR } from './facts.ts';
 
 export type PackList = Pick<RegisterPacks, 'where' | 'entries'> & {

@@ -1,6 +1,6 @@
 /** Adds pending code-breaks to a file: node pending-process.mjs <file> <first> <count> */
 import process from 'node:process';
-import { PendingReveals } from '../../dist/src/code-break/pending-reveals.js';
+import { PendingReveals } from '../../dist/src/service/code-break/pending-reveals.js';
 
 const [file, first, count] = process.argv.slice(2);
 const pending = new PendingReveals(file);

@@ -1,6 +1,6 @@
 /** Files as the reference writes them. */
 import type { StudyConfiguration } from '../../events/study.ts';
-import type { ImportParticipant } from '../../src/study/commands.ts';
+import type { ImportParticipant } from '../../src/core/study/commands.ts';
 import { CONFIGURATION } from './facts.ts';
 
 /** As csv.writer of Python quotes by default. */

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { BgState, type StudyConfiguration } from '../../events/study.ts';
-import { parseStudiesFile } from '../../src/configuration/studies-file.ts';
+import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
 
 const vector = (name: string) => readFileSync(new URL(`../vectors/${name}`, import.meta.url), 'utf8');
 

@@ -1,9 +1,9 @@
 /** Studies whose steps are draws alone. */
 import type { StudyConfiguration } from '../../events/study.ts';
 import { registeredDesign } from '../../projections/design.ts';
-import { designStep, type Step } from '../../src/replicate/steps.ts';
-import type { Plan } from '../../src/rerandomize/plan.ts';
-import type { Alternative, StatisticName } from '../../src/rerandomize/statistic.ts';
+import { designStep, type Step } from '../../src/statistics/replicate/steps.ts';
+import type { Plan } from '../../src/statistics/rerandomize/plan.ts';
+import type { Alternative, StatisticName } from '../../src/statistics/rerandomize/statistic.ts';
 
 export function configuration(more: Partial<StudyConfiguration> = {}): StudyConfiguration {
   return {

@@ -3,13 +3,13 @@
  * second of processor time; tests of the program itself, of its options and of its end, start it with service.ts.
  */
 
-import type { Grant } from '../../src/access/decide.ts';
 import { addCommand } from '../../src/cli/keys-add.ts';
 import { cliActor } from '../../src/cli/options.ts';
 import { VERSION } from '../../src/cli/version.ts';
-import { parseStudiesFile } from '../../src/configuration/studies-file.ts';
-import { makeLogger } from '../../src/monitoring/logger.ts';
-import type { OpenLog } from '../../src/open/open-log.ts';
+import type { Grant } from '../../src/core/access/decide.ts';
+import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
+import { makeLogger } from '../../src/service/monitoring/logger.ts';
+import type { OpenLog } from '../../src/service/open/open-log.ts';
 import { type ServiceSettings, startService } from '../../src/service/start-service.ts';
 import type { StoredText } from './stored-log.ts';
 

@@ -1,7 +1,7 @@
 /** What the urns see of a study that was never amended. */
 import type { StudyConfiguration } from '../../events/study.ts';
 import { registeredDesign } from '../../projections/design.ts';
-import { urnDesignOf } from '../../src/study/urn-design.ts';
+import { urnDesignOf } from '../../src/core/study/urn-design.ts';
 
 /** For `allocate`, and as the shape of `Counts`. */
 export function urnOf(configuration: StudyConfiguration) {

@@ -5,7 +5,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import openapiTS, { astToString } from 'openapi-typescript';
-import { openApiDocument } from '../../dist/src/http/openapi.js';
+import { openApiDocument } from '../../dist/src/service/http/openapi.js';
 
 const file = new URL('../../dist/api-types/openapi.d.ts', import.meta.url);
 const types = await openapiTS(openApiDocument('built'), { silent: true });

@@ -2,12 +2,12 @@
  * Checks receipts, checkpoints and proofs in the browser. Formats and the shape of proofs come from the code that `urn verify`
  * uses; WebCrypto hashes and checks signatures. Nothing is sent anywhere.
  */
-import { decodeBase64 } from '../../ledger/base64.ts';
-import { type KeptCheckpoint, parseCheckpointFile } from '../../ledger/checkpoint-file.ts';
-import { type Hash, isHash } from '../../ledger/hash.ts';
-import { hashedForKeyId, type KeyParts, keyIdIn, keyParts } from '../../ledger/key-text.ts';
-import { parseNote } from '../../ledger/note.ts';
-import { consistencySteps, inclusionSteps, type Step } from '../../ledger/proof-steps.ts';
+import { decodeBase64 } from '../../core/ledger/base64.ts';
+import { type KeptCheckpoint, parseCheckpointFile } from '../../core/ledger/checkpoint-file.ts';
+import { type Hash, isHash } from '../../core/ledger/hash.ts';
+import { hashedForKeyId, type KeyParts, keyIdIn, keyParts } from '../../core/ledger/key-text.ts';
+import { parseNote } from '../../core/ledger/note.ts';
+import { consistencySteps, inclusionSteps, type Step } from '../../core/ledger/proof-steps.ts';
 
 /** @throws Error when WebCrypto is missing, as on a page over plain HTTP */
 export async function parseKey(text: string): Promise<KeyParts | undefined> {

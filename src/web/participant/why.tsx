@@ -4,7 +4,7 @@ import { Bar } from '@visx/shape';
 import { useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { Trans, useTranslation } from 'react-i18next';
-import { armColour } from '../../charts/colours.ts';
+import { armColour } from '../../base/charts/colours.ts';
 import { api, results, type Schemas } from '../api/client.ts';
 import { Chip } from '../parts/chip.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';

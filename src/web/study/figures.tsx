@@ -3,11 +3,16 @@ import type { ReactNode } from 'react';
 import { useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
-import { Bar } from '../../charts/bar.tsx';
-import { armColour, COLOURS } from '../../charts/colours.ts';
-import { DifferenceChart } from '../../charts/difference-chart.tsx';
-import { EnrolmentChart } from '../../charts/enrolment-chart.tsx';
-import { type Counts, type DifferencePoint, differences, largestDifference } from '../../charts/series.ts';
+import { Bar } from '../../base/charts/bar.tsx';
+import { armColour, COLOURS } from '../../base/charts/colours.ts';
+import { DifferenceChart } from '../../base/charts/difference-chart.tsx';
+import { EnrolmentChart } from '../../base/charts/enrolment-chart.tsx';
+import {
+  type Counts,
+  type DifferencePoint,
+  differences,
+  largestDifference,
+} from '../../base/charts/series.ts';
 import type { Schemas } from '../api/client.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName } from '../parts/record.ts';

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { largestDifference } from '../../charts/series.ts';
+import { largestDifference } from '../../base/charts/series.ts';
 import type { Schemas } from '../api/client.ts';
 import { When } from '../parts/when.tsx';
 import { useProgress } from '../session/progress.tsx';

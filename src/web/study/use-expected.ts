@@ -1,7 +1,7 @@
 /** The actual and the expected balance of a study, for those who may see it. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import type { Expected } from '../../charts/difference-chart.tsx';
-import type { DifferencePoint } from '../../charts/series.ts';
+import type { Expected } from '../../base/charts/difference-chart.tsx';
+import type { DifferencePoint } from '../../base/charts/series.ts';
 import { ApiProblem, AUTOMATIC, api, results, type Schemas } from '../api/client.ts';
 import { useScope, useSession } from '../session/session.tsx';
 

@@ -2,8 +2,8 @@
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Report } from '../../../src/evidence/verify/report/report.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
-import type { Report } from '../../../src/verify/report/report.ts';
 import { command } from '../../support/command.ts';
 import { OldLog } from '../../support/old-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';

@@ -9,13 +9,13 @@ import {
   leafHash,
 } from '../../../events/record.ts';
 import { systemTools } from '../../../src/base/tools.ts';
-import { checkpointOrigin, signCheckpoint } from '../../../src/ledger/checkpoint.ts';
-import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
-import { loadSigningKey } from '../../../src/ledger/signing-key.ts';
+import { checkpointOrigin, signCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
+import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
+import { loadSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import type { StudyCommand } from '../../../src/core/study/commands.ts';
+import { studyDecider } from '../../../src/core/study/decide.ts';
+import type { StudyState } from '../../../src/core/study/state.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
-import type { StudyCommand } from '../../../src/study/commands.ts';
-import { studyDecider } from '../../../src/study/decide.ts';
-import type { StudyState } from '../../../src/study/state.ts';
 import { asCommand } from '../../support/acts.ts';
 
 export interface Row {

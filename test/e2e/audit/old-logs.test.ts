@@ -8,7 +8,7 @@ import { LevelsCause, VoidCause } from '../../../events/corrections.ts';
 import { ForcedCause } from '../../../events/forced.ts';
 import { Disclosure, RefusalReason } from '../../../events/operations.ts';
 import { ClosingCause } from '../../../events/study-state.ts';
-import type { Report } from '../../../src/verify/report/report.ts';
+import type { Report } from '../../../src/evidence/verify/report/report.ts';
 import { type Answer, clientOf, exactResults } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';

@@ -3,7 +3,7 @@ import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, statSync, writeFi
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
-import type { Report, StreamReport } from '../../../src/verify/report/report.ts';
+import type { Report, StreamReport } from '../../../src/evidence/verify/report/report.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { issueKeys, serve, urn } from '../../support/service.ts';

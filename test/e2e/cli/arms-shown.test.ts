@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openLog } from '../../../src/open/open-log.ts';
+import { openLog } from '../../../src/service/open/open-log.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { OPERATOR, randomize } from '../../support/facts.ts';
 import { registerIn } from '../../support/importing.ts';

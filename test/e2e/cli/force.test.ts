@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openLog } from '../../../src/open/open-log.ts';
+import { openLog } from '../../../src/service/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openLog } from '../../../src/open/open-log.ts';
+import { openLog } from '../../../src/service/open/open-log.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { type Finished, urn } from '../../support/service.ts';
 import { serveHere } from '../../support/service-here.ts';

@@ -1,6 +1,6 @@
 /** urn participants: corrections at the command line, lists and histories. None of them reveals an arm. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openLog } from '../../../src/open/open-log.ts';
+import { openLog } from '../../../src/service/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';

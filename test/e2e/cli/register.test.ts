@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cliActor } from '../../../src/cli/options.ts';
-import { openLog } from '../../../src/open/open-log.ts';
+import { openLog } from '../../../src/service/open/open-log.ts';
 import { clientOf, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';

@@ -2,7 +2,7 @@
 import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Report } from '../../../src/verify/report/report.ts';
+import type { Report } from '../../../src/evidence/verify/report/report.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { requiredPython } from '../../support/numpy.ts';

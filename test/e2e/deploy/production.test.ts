@@ -134,8 +134,8 @@ describe('the files of deploy/ for one machine', () => {
   });
 
   it('alerts.yml asks for metrics that the service has, or that its head says come from elsewhere', () => {
-    const ours = ['src/monitoring/metrics.ts', 'src/monitoring/request-metrics.ts'].map((name) =>
-      readFileSync(join(PROJECT, name), 'utf8'),
+    const ours = ['src/service/monitoring/metrics.ts', 'src/service/monitoring/request-metrics.ts'].map(
+      (name) => readFileSync(join(PROJECT, name), 'utf8'),
     );
     const text = file('alerts.yml');
     const { groups } = parse(text) as {

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ZipReader } from '../../../src/bundle/zip-reader.ts';
+import { ZipReader } from '../../../src/evidence/bundle/zip-reader.ts';
 import { ask, clientOf } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';

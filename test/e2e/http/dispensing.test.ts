@@ -1,6 +1,6 @@
 /** Packs at visits over HTTP: the worked sample, in a blinded study. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Members } from '../../../src/model/outcomes.ts';
+import type { Members } from '../../../src/core/model/outcomes.ts';
 import { ask, clientOf } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { registerPacks } from '../../support/pack-lists.ts';

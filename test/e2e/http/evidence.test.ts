@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openCheckpoint } from '../../../src/ledger/checkpoint.ts';
-import type { Checkpoint } from '../../../src/ledger/checkpoint-text.ts';
-import { CompactRange } from '../../../src/ledger/compact-range.ts';
-import { verifyConsistency, verifyInclusion } from '../../../src/ledger/proofs.ts';
-import { parseVerifierKey, type VerifierKey } from '../../../src/ledger/verifier-key.ts';
+import { openCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
+import type { Checkpoint } from '../../../src/core/ledger/checkpoint-text.ts';
+import { CompactRange } from '../../../src/core/ledger/compact-range.ts';
+import { verifyConsistency, verifyInclusion } from '../../../src/core/ledger/proofs.ts';
+import { parseVerifierKey, type VerifierKey } from '../../../src/core/ledger/verifier-key.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';

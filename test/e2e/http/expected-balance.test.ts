@@ -1,7 +1,7 @@
 /** The expected band of a study's imbalance, over HTTP and at the command line, from the real service. */
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ExpectedBalanceResult } from '../../../src/http/routes/expected-balance.ts';
+import { ExpectedBalanceResult } from '../../../src/service/http/routes/expected-balance.ts';
 import { type Answer, ask, clientOf, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';

@@ -1,6 +1,6 @@
 /** Texts that a spreadsheet would compute: nobody new is named so, and whoever has such an id keeps it in every route. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openLog } from '../../../src/open/open-log.ts';
+import { openLog } from '../../../src/service/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';

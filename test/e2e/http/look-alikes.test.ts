@@ -1,6 +1,6 @@
 /** Names that people cannot tell apart: refused when new, but found if an older version recorded them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openLog } from '../../../src/open/open-log.ts';
+import { openLog } from '../../../src/service/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { issueKey } from '../../support/service.ts';

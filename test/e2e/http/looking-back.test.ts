@@ -1,6 +1,6 @@
 /** What keys with the scope `audit` get beyond the contract: explanations, balances, and the past of a study. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { keySha256, newApiKey } from '../../../src/access/credentials.ts';
+import { keySha256, newApiKey } from '../../../src/core/access/credentials.ts';
 import { appendFact } from '../../support/altered-log.ts';
 import { type Answer, ask, clientOf, exactResults, within } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';

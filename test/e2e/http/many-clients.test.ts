@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
-import { allocate } from '../../../src/urn/allocate.ts';
-import { Counts } from '../../../src/urn/counts.ts';
+import { allocate } from '../../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../../src/core/methods/urn/counts.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { clientOf, exactResults } from '../../support/client.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';

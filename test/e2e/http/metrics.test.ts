@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openApiDocument } from '../../../src/http/openapi.ts';
+import { openApiDocument } from '../../../src/service/http/openapi.ts';
 import { ask, clientOf, rawRequest, talk } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { type Service, serve, urn } from '../../support/service.ts';

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { PENDING_REVEALS, PendingReveals } from '../../../src/code-break/pending-reveals.ts';
+import { PENDING_REVEALS, PendingReveals } from '../../../src/service/code-break/pending-reveals.ts';
 import { mountSmallDisk } from '../../support/small-disk.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 

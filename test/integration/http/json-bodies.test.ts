@@ -1,6 +1,6 @@
 /** What every route with a JSON body has in common: the order of its checks, and how little a hostile body costs. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openApiDocument } from '../../../src/http/openapi.ts';
+import { openApiDocument } from '../../../src/service/http/openapi.ts';
 import { send } from '../../support/cookie-client.ts';
 import { postJson } from '../../support/post-json.ts';
 import { issueKeys } from '../../support/service.ts';

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { LogIdentity } from '../../../src/ledger/identity.ts';
-import { keyringInFile } from '../../../src/ledger/keyring.ts';
-import { loadSigningKey, makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import type { LogWriter } from '../../../src/log/log-writer.ts';
-import { rotateSigningKey } from '../../../src/log/rotation.ts';
+import { LogIdentity } from '../../../src/core/ledger/identity.ts';
+import { keyringInFile } from '../../../src/core/ledger/keyring.ts';
+import { loadSigningKey, makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import type { LogWriter } from '../../../src/core/log/log-writer.ts';
+import { rotateSigningKey } from '../../../src/core/log/rotation.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { LOG_ID } from '../../support/fixed-tools.ts';
 import { otherProcess } from '../../support/other-process.ts';

@@ -1,7 +1,7 @@
 /** Whether the topics of a feed keep what is written into them, in a real broker that deletes and compacts. */
 import { Kafka } from 'kafkajs';
 import { describe, expect, it, vi } from 'vitest';
-import type { RelaySettings } from '../../../src/relay/settings.ts';
+import type { RelaySettings } from '../../../src/service/relay/settings.ts';
 import { ownBroker } from '../../support/kafka/broker.ts';
 import { FeedReader } from '../../support/kafka/feed-reader.ts';
 import { feedsOf, newTopic, opening, until } from '../../support/kafka/feeds.ts';

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
 import { afterEach } from 'vitest';
-import type { RelaySettings } from '../../../src/relay/settings.ts';
+import type { RelaySettings } from '../../../src/service/relay/settings.ts';
 import type { Broker } from './apache-kafka.ts';
 import type { BrokerOfFile } from './broker.ts';
 import { FeedReader, kafkaOf } from './feed-reader.ts';

@@ -1,11 +1,11 @@
 /** A log with a relay in this process. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
-import type { Logger } from '../../../src/monitoring/logger.ts';
-import { type OpenLog, openLog } from '../../../src/open/open-log.ts';
-import type { Relay } from '../../../src/relay/relay.ts';
-import type { RelaySettings } from '../../../src/relay/settings.ts';
-import { makeRelay } from '../../../src/relay/start.ts';
+import type { Logger } from '../../../src/service/monitoring/logger.ts';
+import { type OpenLog, openLog } from '../../../src/service/open/open-log.ts';
+import type { Relay } from '../../../src/service/relay/relay.ts';
+import type { RelaySettings } from '../../../src/service/relay/settings.ts';
+import { makeRelay } from '../../../src/service/relay/start.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../facts.ts';
 
 export interface Relaying {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { access } from '../../../projections/access.ts';
 import { Runner } from '../../../projections/runner.ts';
-import { Keys } from '../../../src/access/keys.ts';
+import { Keys } from '../../../src/core/access/keys.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';

@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { ACT_NAMES, type ActName, actOf } from '../../../src/acts/acts.ts';
-import { commandIn } from '../../../src/acts/command.ts';
-import type { Members } from '../../../src/model/outcomes.ts';
+import { ACT_NAMES, type ActName, actOf } from '../../../src/core/acts/acts.ts';
+import { commandIn } from '../../../src/core/acts/command.ts';
+import type { Members } from '../../../src/core/model/outcomes.ts';
 import type { FlatAct } from '../../support/acts.ts';
 import { CONFIGURATION, event, LEVELS } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';

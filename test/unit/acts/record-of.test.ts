@@ -5,10 +5,10 @@ import { AllocationReinstated, AllocationVoided } from '../../../events/correcti
 import { defineEvent } from '../../../events/define.ts';
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import { StudyPaused } from '../../../events/study-state.ts';
-import { aboutParticipant, type May, participantAct, studyAct } from '../../../src/acts/act.ts';
-import { ACT_NAMES, actOf } from '../../../src/acts/acts.ts';
-import { factOf, membersOf, placesOf } from '../../../src/acts/record-of.ts';
-import { Note } from '../../../src/model/members.ts';
+import { aboutParticipant, type May, participantAct, studyAct } from '../../../src/core/acts/act.ts';
+import { ACT_NAMES, actOf } from '../../../src/core/acts/acts.ts';
+import { factOf, membersOf, placesOf } from '../../../src/core/acts/record-of.ts';
+import { Note } from '../../../src/core/model/members.ts';
 import { frozenSamples } from '../../support/samples.ts';
 
 const may: May = { scopes: ['correct'], commandLine: true, in: ['open'] };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readComparator, usualComparators } from '../../../src/assessment/comparator.ts';
-import type { SimulatedDesign } from '../../../src/simulation/plan.ts';
+import { readComparator, usualComparators } from '../../../src/statistics/assessment/comparator.ts';
+import type { SimulatedDesign } from '../../../src/statistics/simulation/plan.ts';
 
 const DESIGN: SimulatedDesign = {
   treatments: ['A', 'B'],

@@ -1,11 +1,11 @@
 /** What the assessment says about figures. The figures here are made up. */
 import { describe, expect, it } from 'vitest';
-import { assessmentOf } from '../../../src/assessment/assessment.ts';
-import { findingsOf } from '../../../src/assessment/findings.ts';
-import { pageOf } from '../../../src/assessment/page.tsx';
-import { paragraphOf } from '../../../src/assessment/paragraph.ts';
-import type { Comparator, SimulationPlan } from '../../../src/simulation/plan.ts';
-import type { Figure } from '../../../src/simulation/result.ts';
+import { assessmentOf } from '../../../src/statistics/assessment/assessment.ts';
+import { findingsOf } from '../../../src/statistics/assessment/findings.ts';
+import { pageOf } from '../../../src/statistics/assessment/page.tsx';
+import { paragraphOf } from '../../../src/statistics/assessment/paragraph.ts';
+import type { Comparator, SimulationPlan } from '../../../src/statistics/simulation/plan.ts';
+import type { Figure } from '../../../src/statistics/simulation/result.ts';
 
 const COMPLETE: Comparator = { name: 'complete', rule: { kind: 'complete' }, within: [] };
 

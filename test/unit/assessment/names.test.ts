@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parted } from '../../../src/assessment/names.ts';
-import { shown } from '../../../src/assessment/shown.ts';
 import { quoted } from '../../../src/cli/simulate-command-line.ts';
+import { parted } from '../../../src/statistics/assessment/names.ts';
+import { shown } from '../../../src/statistics/assessment/shown.ts';
 
 describe('the name of a figure', () => {
   it.each([

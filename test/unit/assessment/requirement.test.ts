@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { judge, judgedText, readRequirement, refuseUnknown } from '../../../src/assessment/requirement.ts';
-import type { SimulatedDesign } from '../../../src/simulation/plan.ts';
+import {
+  judge,
+  judgedText,
+  readRequirement,
+  refuseUnknown,
+} from '../../../src/statistics/assessment/requirement.ts';
+import type { SimulatedDesign } from '../../../src/statistics/simulation/plan.ts';
 
 const DESIGN: SimulatedDesign = {
   treatments: ['A', 'B'],

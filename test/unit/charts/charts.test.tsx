@@ -1,14 +1,14 @@
 /** The charts of a simulated design. */
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { CourseChart } from '../../../src/assessment/course-chart.tsx';
+import { CourseChart } from '../../../src/statistics/assessment/course-chart.tsx';
 import {
   columnAt,
   columnsFor,
   columnsOf,
   DistributionChart,
-} from '../../../src/assessment/distribution-chart.tsx';
-import { TradeOffChart } from '../../../src/assessment/trade-off-chart.tsx';
+} from '../../../src/statistics/assessment/distribution-chart.tsx';
+import { TradeOffChart } from '../../../src/statistics/assessment/trade-off-chart.tsx';
 
 const SIZE = { width: 340, height: 190 } as const;
 const numbers = (svg: string, tag: string, attribute: string) =>

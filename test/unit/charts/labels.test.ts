@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { placeLabels } from '../../../src/charts/labels.ts';
+import { placeLabels } from '../../../src/base/charts/labels.ts';
 
 const SIZE = { width: 460, height: 300 };
 /** The least width of a letter in a label. */

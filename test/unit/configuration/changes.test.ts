@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { changedDesign, type Design, registeredDesign } from '../../../projections/design.ts';
-import { changesTo, type LevelRenamed } from '../../../src/configuration/changes.ts';
-import { configurationDifferences, type StudyInFile } from '../../../src/configuration/differences.ts';
-import { amendmentOf, amendmentProblem } from '../../../src/study/amendments.ts';
+import { changesTo, type LevelRenamed } from '../../../src/core/configuration/changes.ts';
+import { configurationDifferences, type StudyInFile } from '../../../src/core/configuration/differences.ts';
+import { amendmentOf, amendmentProblem } from '../../../src/core/study/amendments.ts';
 import { check } from '../../support/property.ts';
 
 const configuration: StudyConfiguration = {

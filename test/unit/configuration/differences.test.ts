@@ -8,7 +8,7 @@ import {
   describeComparison,
   type RegisteredStudy,
   type StudyInFile,
-} from '../../../src/configuration/differences.ts';
+} from '../../../src/core/configuration/differences.ts';
 
 const configuration: StudyConfiguration = {
   name: 'S',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { registeredDesign } from '../../../projections/design.ts';
-import { configurationDifferences } from '../../../src/configuration/differences.ts';
+import { configurationDifferences } from '../../../src/core/configuration/differences.ts';
 import { onlyStudyOf, refusalsOf, studyWith, warningsOf } from './support.ts';
 
 const settingsOf = (...lines: string[]) => {

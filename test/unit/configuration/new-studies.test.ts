@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { StudiesFileError } from '../../../src/configuration/finding.ts';
-import { refuseNewStudies } from '../../../src/configuration/new-studies.ts';
+import { StudiesFileError } from '../../../src/core/configuration/finding.ts';
+import { refuseNewStudies } from '../../../src/core/configuration/new-studies.ts';
 import { onlyStudyOf, refusalsOf, studyWith } from './support.ts';
 
 const looksAhead = onlyStudyOf(studyWith("id_pattern: '(?!0)[0-9]{3}'"));

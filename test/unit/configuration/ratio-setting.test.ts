@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refuseNewStudies } from '../../../src/configuration/new-studies.ts';
+import { refuseNewStudies } from '../../../src/core/configuration/new-studies.ts';
 import { onlyStudyOf, refusalsOf, studyWith, warningsOf } from './support.ts';
 
 const ratioOf = (line: string) => onlyStudyOf(studyWith(line)).configuration.ratio;

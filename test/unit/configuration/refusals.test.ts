@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { StudiesFileError } from '../../../src/configuration/finding.ts';
-import { parseStudiesFile } from '../../../src/configuration/studies-file.ts';
+import { StudiesFileError } from '../../../src/core/configuration/finding.ts';
+import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
 import { bareStudy, refusalsOf, studyWith } from './support.ts';
 
 const S = 'study "S":';

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StudyConfiguration } from '../../../events/study.ts';
-import { StudiesFileError } from '../../../src/configuration/finding.ts';
-import { parseStudiesFile } from '../../../src/configuration/studies-file.ts';
+import { StudiesFileError } from '../../../src/core/configuration/finding.ts';
+import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
 import { bareStudy, onlyStudyOf, studyWith, warningsOf } from './support.ts';
 
 const REFERENCE_FORMAT = `"CHS JCOIN":

@@ -1,5 +1,5 @@
-import { StudiesFileError } from '../../../src/configuration/finding.ts';
-import { type ConfiguredStudy, parseStudiesFile } from '../../../src/configuration/studies-file.ts';
+import { StudiesFileError } from '../../../src/core/configuration/finding.ts';
+import { type ConfiguredStudy, parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
 
 /** A complete study of three lines; what a test is about begins on line 4. */
 export const studyWith = (...lines: string[]): string =>

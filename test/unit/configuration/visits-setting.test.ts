@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { type Design, registeredDesign } from '../../../projections/design.ts';
-import { changesTo } from '../../../src/configuration/changes.ts';
-import { compare, type StudyInFile } from '../../../src/configuration/differences.ts';
+import { changesTo } from '../../../src/core/configuration/changes.ts';
+import { compare, type StudyInFile } from '../../../src/core/configuration/differences.ts';
 import { onlyStudyOf, refusalsOf, studyWith } from './support.ts';
 
 const visitsOf = (line: string) => onlyStudyOf(studyWith(line)).configuration.visits;

@@ -2,9 +2,9 @@ import { createHash, verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { catalogue, type Fact } from '../../../events/catalogue.ts';
 import { decodeRecord, encodeRecord, type LogEvent } from '../../../events/record.ts';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
-import { allocate } from '../../../src/urn/allocate.ts';
-import { Counts } from '../../../src/urn/counts.ts';
+import { allocate } from '../../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../../src/core/methods/urn/counts.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { frozenSample, frozenSamples } from '../../support/samples.ts';
 import { urnOf } from '../../support/urn-study.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { registeredDesign } from '../../../projections/design.ts';
 import type { ParticipantEvent } from '../../../projections/participant-events.ts';
-import { countMoves } from '../../../src/explain/count-moves.ts';
+import { countMoves } from '../../../src/evidence/explain/count-moves.ts';
 import { CONFIGURATION, event, LEVELS } from '../../support/facts.ts';
 
 const { factors } = registeredDesign(CONFIGURATION);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { decodeRecord } from '../../../events/record.ts';
 import { RecordError } from '../../../events/record-error.ts';
-import { type Explanation, explain, type RandomizedEvent } from '../../../src/explain/explain.ts';
-import type { Model } from '../../../src/model/model.ts';
-import { decide } from '../../../src/study/decide.ts';
-import { evolve, type StudyState, studyState } from '../../../src/study/state.ts';
+import type { Model } from '../../../src/core/model/model.ts';
+import { decide } from '../../../src/core/study/decide.ts';
+import { evolve, type StudyState, studyState } from '../../../src/core/study/state.ts';
+import { type Explanation, explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
 import { compareRationals, exactImbalance } from '../../support/exact.ts';
 import { event, REGISTER, randomize, randomized, registered } from '../../support/facts.ts';
 import { frozenSample } from '../../support/samples.ts';

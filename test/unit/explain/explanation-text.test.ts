@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { decodeRecord } from '../../../events/record.ts';
-import { type Explanation, explain, type RandomizedEvent } from '../../../src/explain/explain.ts';
-import { explanationText } from '../../../src/explain/explanation-text.ts';
-import { evolve, studyState } from '../../../src/study/state.ts';
+import { evolve, studyState } from '../../../src/core/study/state.ts';
+import { type Explanation, explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
+import { explanationText } from '../../../src/evidence/explain/explanation-text.ts';
 import { frozenSample } from '../../support/samples.ts';
 
 function sample(): Explanation {

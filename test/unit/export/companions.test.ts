@@ -5,10 +5,10 @@ import type { DesignChange } from '../../../events/amendment.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { changedDesign, registeredDesign } from '../../../projections/design.ts';
 import { NONE } from '../../../projections/enrolled.ts';
-import { columnsOf, headLine, rowLines } from '../../../src/export/columns.ts';
-import { dictionary, rScript, sasScript } from '../../../src/export/companions.ts';
-import type { Participant } from '../../../src/model/participants.ts';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
+import type { Participant } from '../../../src/core/model/participants.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import { columnsOf, headLine, rowLines } from '../../../src/evidence/export/columns.ts';
+import { dictionary, rScript, sasScript } from '../../../src/evidence/export/companions.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION, SEED } from '../../support/facts.ts';
 

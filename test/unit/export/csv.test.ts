@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { guarded } from '../../../src/base/formula.ts';
-import { csvLine } from '../../../src/export/csv.ts';
+import { csvLine } from '../../../src/evidence/export/csv.ts';
 import { parseCsv } from '../../support/csv.ts';
 
 const cells = fc.array(fc.oneof(fc.string(), fc.stringMatching(/^[",\r\n a]*$/)), {

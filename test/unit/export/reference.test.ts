@@ -3,7 +3,10 @@
 import { describe, expect, it } from 'vitest';
 import type { BgState } from '../../../events/study.ts';
 import { type Design, registeredDesign } from '../../../projections/design.ts';
-import { checkReference, readReference } from '../../../src/export/reference-check.ts';
+import { allocate } from '../../../src/core/methods/urn/allocate.ts';
+import type { Participant } from '../../../src/core/model/participants.ts';
+import { urnDesignOf } from '../../../src/core/study/urn-design.ts';
+import { checkReference, readReference } from '../../../src/evidence/export/reference-check.ts';
 import {
   byCounting,
   eatenNames,
@@ -11,10 +14,7 @@ import {
   problemsOfReference,
   referenceCsv,
   trueTimes,
-} from '../../../src/export/reference-csv.ts';
-import type { Participant } from '../../../src/model/participants.ts';
-import { urnDesignOf } from '../../../src/study/urn-design.ts';
-import { allocate } from '../../../src/urn/allocate.ts';
+} from '../../../src/evidence/export/reference-csv.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { REFERENCE_EXPORT, referenceNext, referenceStudy } from '../../support/reference.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isBeyond, parseDay, parseInstant, parseRevision } from '../../../src/history/moment.ts';
+import { isBeyond, parseDay, parseInstant, parseRevision } from '../../../src/evidence/history/moment.ts';
 
 describe('a revision', () => {
   it.each([

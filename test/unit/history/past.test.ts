@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { Runner } from '../../../projections/runner.ts';
-import { History } from '../../../src/history/history.ts';
-import { isBeyond } from '../../../src/history/moment.ts';
-import { foldUntil } from '../../../src/history/past.ts';
+import { decide } from '../../../src/core/study/decide.ts';
+import { evolve, studyState } from '../../../src/core/study/state.ts';
+import { participants, studyConfig } from '../../../src/core/study/views.ts';
+import { History } from '../../../src/evidence/history/history.ts';
+import { isBeyond } from '../../../src/evidence/history/moment.ts';
+import { foldUntil } from '../../../src/evidence/history/past.ts';
 import { PAGE_RECORDS, StoreError } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import { decide } from '../../../src/study/decide.ts';
-import { evolve, studyState } from '../../../src/study/state.ts';
-import { participants, studyConfig } from '../../../src/study/views.ts';
 import {
   event,
   paused,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { holderOf } from '../../../src/http/admission.ts';
+import { holderOf } from '../../../src/service/http/admission.ts';
 
 it.each([
   ['192.0.2.7', '192.0.2.7'],

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Design, registeredDesign } from '../../../projections/design.ts';
-import { evenlySpaced, MAX_POINTS, tallied } from '../../../src/http/request/enrolment-tally.ts';
-import { InProgress } from '../../../src/http/request/in-progress.ts';
-import type { Participant } from '../../../src/model/participants.ts';
+import type { Participant } from '../../../src/core/model/participants.ts';
+import { evenlySpaced, MAX_POINTS, tallied } from '../../../src/service/http/request/enrolment-tally.ts';
+import { InProgress } from '../../../src/service/http/request/in-progress.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { InProgress } from '../../../src/http/request/in-progress.ts';
+import { InProgress } from '../../../src/service/http/request/in-progress.ts';
 
 /** A response that can only be closed. */
 class Answer extends EventEmitter {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { currentId, NONE } from '../../../projections/enrolled.ts';
 import { SORTED_AT_ONCE } from '../../../src/base/sorted-in-slices.ts';
-import { InProgress } from '../../../src/http/request/in-progress.ts';
-import { byId, byLevel, ListOrders } from '../../../src/http/request/list-orders.ts';
-import { type Participant, Participants } from '../../../src/model/participants.ts';
+import { type Participant, Participants } from '../../../src/core/model/participants.ts';
+import { InProgress } from '../../../src/service/http/request/in-progress.ts';
+import { byId, byLevel, ListOrders } from '../../../src/service/http/request/list-orders.ts';
 
 let sequence = 0;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pageOf, searchForm } from '../../../src/http/request/page.ts';
+import { pageOf, searchForm } from '../../../src/service/http/request/page.ts';
 
 function read(parameters: Record<string, string>) {
   const problems: string[] = [];

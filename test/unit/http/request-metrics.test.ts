@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { openApiDocument } from '../../../src/http/openapi.ts';
-import { makeMetrics } from '../../../src/monitoring/metrics.ts';
-import { type RequestObserver, requestObserver } from '../../../src/monitoring/request-metrics.ts';
+import { openApiDocument } from '../../../src/service/http/openapi.ts';
+import { makeMetrics } from '../../../src/service/monitoring/metrics.ts';
+import { type RequestObserver, requestObserver } from '../../../src/service/monitoring/request-metrics.ts';
 
 /** With the methods that each serves. */
 const ROUTES: readonly (readonly [string, readonly string[]])[] = [

@@ -1,9 +1,9 @@
 /** Which parameters of a POST are refused although it does not read them, and how the others are named. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openApiDocument } from '../../../src/http/openapi.ts';
-import { hintsAmong, SERVICE_PARAMETERS } from '../../../src/http/request/parameters.ts';
-import { ignoredHeader, unreadParameters } from '../../../src/http/request/unread-parameters.ts';
+import { openApiDocument } from '../../../src/service/http/openapi.ts';
+import { hintsAmong, SERVICE_PARAMETERS } from '../../../src/service/http/request/parameters.ts';
+import { ignoredHeader, unreadParameters } from '../../../src/service/http/request/unread-parameters.ts';
 import { check } from '../../support/property.ts';
 
 const OWN = new Set(['api_key', 'study', 'id', 'urn.bg_state', 'urn.dry_run']);

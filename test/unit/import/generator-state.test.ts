@@ -1,7 +1,7 @@
 /** The generator's state as the reference writes it: read, and never evaluated. */
 import { describe, expect, it } from 'vitest';
-import { readBgState } from '../../../src/import/generator-state.ts';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import { readBgState } from '../../../src/evidence/import/generator-state.ts';
 
 const STATE = Pcg64.fromSeed(7n).snapshot();
 const { state, inc } = STATE.state;

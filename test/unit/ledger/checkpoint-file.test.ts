@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { CheckpointFileError, parseCheckpointFile } from '../../../src/ledger/checkpoint-file.ts';
-import { signNote } from '../../../src/ledger/signed-note.ts';
+import { CheckpointFileError, parseCheckpointFile } from '../../../src/core/ledger/checkpoint-file.ts';
+import { signNote } from '../../../src/core/ledger/signed-note.ts';
 import { checkpoints as published } from '../../support/published-notes.ts';
 import { HISTORY, KEY, logOf, STUDY } from '../verify/support.ts';
 

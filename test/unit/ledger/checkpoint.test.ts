@@ -6,13 +6,13 @@ import {
   formatCheckpoint,
   openCheckpoint,
   signCheckpoint,
-} from '../../../src/ledger/checkpoint.ts';
-import { parseCheckpoint } from '../../../src/ledger/checkpoint-text.ts';
-import { parseNote } from '../../../src/ledger/note.ts';
-import { verifyInclusion } from '../../../src/ledger/proofs.ts';
-import { checkNote, signNote } from '../../../src/ledger/signed-note.ts';
-import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
+} from '../../../src/core/ledger/checkpoint.ts';
+import { parseCheckpoint } from '../../../src/core/ledger/checkpoint-text.ts';
+import { parseNote } from '../../../src/core/ledger/note.ts';
+import { verifyInclusion } from '../../../src/core/ledger/proofs.ts';
+import { checkNote, signNote } from '../../../src/core/ledger/signed-note.ts';
+import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
 import { check } from '../../support/property.ts';
 import { checkpoints, peter } from '../../support/published-notes.ts';
 import sumdb from '../../vectors/sumdb-proof.json' with { type: 'json' };

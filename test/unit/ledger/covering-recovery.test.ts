@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SignedSize } from '../../../events/log.ts';
 import type { Recovery } from '../../../projections/log.ts';
-import { recoveryCovering } from '../../../src/ledger/covering-recovery.ts';
+import { recoveryCovering } from '../../../src/core/ledger/covering-recovery.ts';
 
 const root = (n: number) => Buffer.alloc(32, n);
 const base64 = (n: number) => root(n).toString('base64');

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Runner } from '../../../projections/runner.ts';
-import type { Ledger } from '../../../src/ledger/ledger.ts';
-import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
-import { findLoss } from '../../../src/log/recovery.ts';
+import type { Ledger } from '../../../src/core/ledger/ledger.ts';
+import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
+import { findLoss } from '../../../src/core/log/recovery.ts';
 
 it('the search for a loss handles more receipts than a call can have arguments', () => {
   const runner = {

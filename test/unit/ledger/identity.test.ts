@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { decodeRecord, encodeRecord } from '../../../events/record.ts';
 import { DomainError } from '../../../src/base/errors.ts';
-import { openIdentity } from '../../../src/ledger/identity.ts';
-import type { Keyring } from '../../../src/ledger/keyring.ts';
-import { makeSigningKey, type SigningKey } from '../../../src/ledger/signing-key.ts';
+import { openIdentity } from '../../../src/core/ledger/identity.ts';
+import type { Keyring } from '../../../src/core/ledger/keyring.ts';
+import { makeSigningKey, type SigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { NO_STREAM, type StoredRecord } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { OPERATOR } from '../../support/facts.ts';

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { openCheckpoint } from '../../../src/ledger/checkpoint.ts';
-import { CompactRange } from '../../../src/ledger/compact-range.ts';
-import { Ledger } from '../../../src/ledger/ledger.ts';
-import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
+import { openCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
+import { CompactRange } from '../../../src/core/ledger/compact-range.ts';
+import { Ledger } from '../../../src/core/ledger/ledger.ts';
+import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
 
 const signingKey = makeSigningKey('trial-7');
 const trusted = [parseVerifierKey(signingKey.publicKey, 'the key')];

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseNote } from '../../../src/ledger/note.ts';
-import { checkNote, formatNote, signNote } from '../../../src/ledger/signed-note.ts';
-import { makeSigningKey, parseSigningKey } from '../../../src/ledger/signing-key.ts';
-import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
+import { parseNote } from '../../../src/core/ledger/note.ts';
+import { checkNote, formatNote, signNote } from '../../../src/core/ledger/signed-note.ts';
+import { makeSigningKey, parseSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
 import { check } from '../../support/property.ts';
 import { checkpoints, enoch, notes, peter } from '../../support/published-notes.ts';
 

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, sign, verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { makeSigningKey, parseSigningKey } from '../../../src/ledger/signing-key.ts';
+import { makeSigningKey, parseSigningKey } from '../../../src/core/ledger/signing-key.ts';
 
 /** The key pair in the examples of Go's package golang.org/x/mod/sumdb/note, whose format C2SP signed-note is. */
 const SECRET = 'PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz';

@@ -1,8 +1,8 @@
 import { createPublicKey, hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { parseVerifierKey } from '../../../src/ledger/verifier-key.ts';
+import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
 import { check } from '../../support/property.ts';
 import { enoch, notes, peter, plusInKey, witnessKey } from '../../support/published-notes.ts';
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { LogHistory, Recovery } from '../../../projections/log.ts';
 import type { Movement } from '../../../projections/movement.ts';
 import { DomainError } from '../../../src/base/errors.ts';
-import type { Rollback } from '../../../src/ledger/last-checkpoints.ts';
-import { WriteGate } from '../../../src/log/write-gate.ts';
+import type { Rollback } from '../../../src/core/ledger/last-checkpoints.ts';
+import { WriteGate } from '../../../src/core/log/write-gate.ts';
 
 const STUDY = 'study-1';
 const CLOSED: Movement = { status: 'closed', move: 'm', to: 'elsewhere', ended: [] };

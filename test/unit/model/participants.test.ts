@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { corrected, underNewNames } from '../../../projections/enrolled.ts';
-import { type Participant, Participants } from '../../../src/model/participants.ts';
+import { type Participant, Participants } from '../../../src/core/model/participants.ts';
 import { check } from '../../support/property.ts';
 
 const LEVELS = ['a', 'b', 'c'];

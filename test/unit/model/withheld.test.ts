@@ -2,12 +2,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LogEvent } from '../../../events/record.ts';
-import { generatorOf, type Model } from '../../../src/model/model.ts';
-import { type Participant, WITHHELD } from '../../../src/model/participants.ts';
-import type { StudyCommand } from '../../../src/study/commands.ts';
-import { type ClearCommand, decideInClear } from '../../../src/study/decide.ts';
-import { evolve, fork, type StudyState, studyState } from '../../../src/study/state.ts';
-import { balance } from '../../../src/study/views.ts';
+import { generatorOf, type Model } from '../../../src/core/model/model.ts';
+import { type Participant, WITHHELD } from '../../../src/core/model/participants.ts';
+import type { StudyCommand } from '../../../src/core/study/commands.ts';
+import { type ClearCommand, decideInClear } from '../../../src/core/study/decide.ts';
+import { evolve, fork, type StudyState, studyState } from '../../../src/core/study/state.ts';
+import { balance } from '../../../src/core/study/views.ts';
 import { asCommand, type Written, writtenDecider } from '../../support/acts.ts';
 import { type LifeStep, lifeStep } from '../../support/arbitrary-life.ts';
 import { CONFIGURATION, event, LEVELS, randomize } from '../../support/facts.ts';

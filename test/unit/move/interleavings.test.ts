@@ -10,19 +10,19 @@ import { access } from '../../../projections/access.ts';
 import { logHistory } from '../../../projections/log.ts';
 import { isMoveEvent } from '../../../projections/movement.ts';
 import { Runner } from '../../../projections/runner.ts';
-import { Keys } from '../../../src/access/keys.ts';
 import { DomainError } from '../../../src/base/errors.ts';
-import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { abortMove } from '../../../src/move/abort-move.ts';
-import { MoveError } from '../../../src/move/move-error.ts';
-import { moveLog } from '../../../src/move/move-log.ts';
+import { Keys } from '../../../src/core/access/keys.ts';
+import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { studyState } from '../../../src/core/study/state.ts';
+import { Studies } from '../../../src/core/study/studies.ts';
+import { design, studyConfig } from '../../../src/core/study/views.ts';
+import { abortMove } from '../../../src/evidence/move/abort-move.ts';
+import { MoveError } from '../../../src/evidence/move/move-error.ts';
+import { moveLog } from '../../../src/evidence/move/move-log.ts';
+import { storeSource } from '../../../src/evidence/verify/verifications.ts';
+import { verifyLog } from '../../../src/evidence/verify/verify.ts';
 import type { EventStore } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import { studyState } from '../../../src/study/state.ts';
-import { Studies } from '../../../src/study/studies.ts';
-import { design, studyConfig } from '../../../src/study/views.ts';
-import { storeSource } from '../../../src/verify/verifications.ts';
-import { verifyLog } from '../../../src/verify/verify.ts';
 import { type Choices, choicesOf } from '../../support/choices.ts';
 import { CONFIGURATION, LEVELS, OPERATOR, randomize } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
@@ -75,7 +75,7 @@ class World {
   }
 }
 
-/** As src/open/open-log.ts puts it together, without following the log: this process hears of nothing that it does not read. */
+/** As src/service/open/open-log.ts puts it together, without following the log: this process hears of nothing that it does not read. */
 async function openProcess(world: World, inside: EventStore) {
   const store = world.open(inside);
   const tools = world.tools();

@@ -1,6 +1,6 @@
 /** Which store a setting names, and what is said of one that there is not. */
 import { describe, expect, it } from 'vitest';
-import { locate } from '../../../src/open/store-location.ts';
+import { locate } from '../../../src/service/open/store-location.ts';
 
 const at = (store: string) => locate({ data: '/nowhere', store });
 

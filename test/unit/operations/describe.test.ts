@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decodeRecord } from '../../../events/record.ts';
-import { describeOperation, studyOf } from '../../../src/operations/describe.ts';
+import { describeOperation, studyOf } from '../../../src/service/operations/describe.ts';
 import { event, NURSE, OPERATOR, paused } from '../../support/facts.ts';
 import { frozenSample } from '../../support/samples.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Occurred, once, Repetitions } from '../../../src/operations/repetitions.ts';
+import { type Occurred, once, Repetitions } from '../../../src/service/operations/repetitions.ts';
 import { check } from '../../support/property.ts';
 
 const WINDOW = 60_000;

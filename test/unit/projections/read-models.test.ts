@@ -5,8 +5,8 @@ import type { Protocol } from '../../../events/text.ts';
 import { access } from '../../../projections/access.ts';
 import { projectionOf, type Readable } from '../../../projections/projection.ts';
 import { describeRecovery } from '../../../projections/study-config.ts';
-import { studyState } from '../../../src/study/state.ts';
-import { balance as balanceView, designs, participants, studyConfig } from '../../../src/study/views.ts';
+import { studyState } from '../../../src/core/study/state.ts';
+import { balance as balanceView, designs, participants, studyConfig } from '../../../src/core/study/views.ts';
 import {
   CONFIGURATION,
   event,

@@ -4,11 +4,11 @@ import type { Fact } from '../../../events/catalogue.ts';
 import { decodeRecord, type LogEvent, leafHash, type RecordBytes } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import { Runner } from '../../../projections/runner.ts';
+import { decide } from '../../../src/core/study/decide.ts';
+import { studyState } from '../../../src/core/study/state.ts';
+import { balance, participants, studyConfig } from '../../../src/core/study/views.ts';
 import type { Position, StoredRecord, Subscriber, Subscription } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import { decide } from '../../../src/study/decide.ts';
-import { studyState } from '../../../src/study/state.ts';
-import { balance, participants, studyConfig } from '../../../src/study/views.ts';
 import {
   OPERATOR,
   paused,

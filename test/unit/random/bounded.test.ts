@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { boundedInteger } from '../../../src/random/bounded.ts';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
+import { boundedInteger } from '../../../src/core/random/bounded.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { seed } from '../../support/arbitrary-study.ts';
 import { check } from '../../support/property.ts';
 import { numpyVectors } from '../../support/vectors.ts';

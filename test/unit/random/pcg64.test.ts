@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { BgState as BgStateSchema } from '../../../events/study.ts';
-import { type BgState, Pcg64 } from '../../../src/random/pcg64.ts';
+import { type BgState, Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { seed } from '../../support/arbitrary-study.ts';
 import { check } from '../../support/property.ts';
 import { numpyVectors } from '../../support/vectors.ts';

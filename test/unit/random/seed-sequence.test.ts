@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { generateStateUint32, generateStateUint64 } from '../../../src/random/seed-sequence.ts';
+import { generateStateUint32, generateStateUint64 } from '../../../src/core/random/seed-sequence.ts';
 import { seed } from '../../support/arbitrary-study.ts';
 import { check } from '../../support/property.ts';
 import { numpyVectors } from '../../support/vectors.ts';

@@ -2,14 +2,14 @@
 import { describe, expect, it } from 'vitest';
 import type { RecordError } from '../../../events/record-error.ts';
 import { NEVER_MOVED } from '../../../projections/movement.ts';
-import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
+import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
 import {
   CHECKPOINT_BYTES,
   type LogToRead,
   MOST_BYTES,
   MOST_RECORDS,
   nextBatch,
-} from '../../../src/relay/batch.ts';
+} from '../../../src/service/relay/batch.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { paused, stored } from '../../support/facts.ts';
 

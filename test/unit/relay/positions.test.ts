@@ -9,7 +9,7 @@ import {
   markMessage,
   type PositionsMessage,
   positionMessage,
-} from '../../../src/relay/positions.ts';
+} from '../../../src/service/relay/positions.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 
 const TOPICS = { records: 'feed', positions: 'feed-positions' };

@@ -1,10 +1,10 @@
 /** Whether the topics are those that were published into, as offsets and the ends of partitions show. */
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
-import { Ends, type Extents, lostPositions } from '../../../src/relay/offsets.ts';
-import { type FeedPosition, FeedPositions, positionMessage } from '../../../src/relay/positions.ts';
-import type { Reading } from '../../../src/relay/reading.ts';
-import { checkTails } from '../../../src/relay/tails.ts';
+import { Ends, type Extents, lostPositions } from '../../../src/service/relay/offsets.ts';
+import { type FeedPosition, FeedPositions, positionMessage } from '../../../src/service/relay/positions.ts';
+import type { Reading } from '../../../src/service/relay/reading.ts';
+import { checkTails } from '../../../src/service/relay/tails.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 
 const TOPICS = { records: 'feed', positions: 'feed-positions' };

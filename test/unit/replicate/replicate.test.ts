@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
-import { Replicate, Setting } from '../../../src/replicate/replicate.ts';
-import { baseSeed, defaultSeed, holdsSeed } from '../../../src/replicate/seeds.ts';
-import { type Step, StudySteps } from '../../../src/replicate/steps.ts';
-import { ALL } from '../../../src/urn/counts.ts';
+import { ALL } from '../../../src/core/methods/urn/counts.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import { Replicate, Setting } from '../../../src/statistics/replicate/replicate.ts';
+import { baseSeed, defaultSeed, holdsSeed } from '../../../src/statistics/replicate/seeds.ts';
+import { type Step, StudySteps } from '../../../src/statistics/replicate/steps.ts';
 import { type LifeStep, lifeStep } from '../../support/arbitrary-life.ts';
 import { event, SEED } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';

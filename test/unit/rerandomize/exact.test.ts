@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
-import { ExactError, exactP } from '../../../src/rerandomize/exact.ts';
-import { MonteCarlo } from '../../../src/rerandomize/monte-carlo.ts';
-import type { Plan } from '../../../src/rerandomize/plan.ts';
-import type { StatisticName } from '../../../src/rerandomize/statistic.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import { ExactError, exactP } from '../../../src/statistics/rerandomize/exact.ts';
+import { MonteCarlo } from '../../../src/statistics/rerandomize/monte-carlo.ts';
+import type { Plan } from '../../../src/statistics/rerandomize/plan.ts';
+import type { StatisticName } from '../../../src/statistics/rerandomize/statistic.ts';
 import { configuration, drawn, G1, G2, planOf } from '../../support/rerandomized.ts';
 
 /** p from the whole tree, path by path, with nothing merged. One factor with one level. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { added, BLOCK, MonteCarlo, NOTHING } from '../../../src/rerandomize/monte-carlo.ts';
+import { added, BLOCK, MonteCarlo, NOTHING } from '../../../src/statistics/rerandomize/monte-carlo.ts';
 import { configuration, drawn, G1, G2, planOf } from '../../support/rerandomized.ts';
 
 const REPS = 9999;

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { clopperPearson, incompleteBeta } from '../../../src/rerandomize/interval.ts';
-import { NOTHING } from '../../../src/rerandomize/monte-carlo.ts';
-import { Tally } from '../../../src/rerandomize/plan.ts';
-import { residuals } from '../../../src/rerandomize/residuals.ts';
-import { repsFor, resultOf } from '../../../src/rerandomize/run-test.ts';
+import { clopperPearson, incompleteBeta } from '../../../src/statistics/rerandomize/interval.ts';
+import { NOTHING } from '../../../src/statistics/rerandomize/monte-carlo.ts';
+import { Tally } from '../../../src/statistics/rerandomize/plan.ts';
+import { residuals } from '../../../src/statistics/rerandomize/residuals.ts';
+import { repsFor, resultOf } from '../../../src/statistics/rerandomize/run-test.ts';
 import {
   logrankScores,
   midranks,
   type StatisticName,
   thresholdOf,
   tValue,
-} from '../../../src/rerandomize/statistic.ts';
+} from '../../../src/statistics/rerandomize/statistic.ts';
 import { check } from '../../support/property.ts';
 
 function statisticOf(name: StatisticName, scores: ArrayLike<number>, arms: readonly number[]): number {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { MAX_REPS } from '../../../src/rerandomize/run-test.ts';
-import { resultRows } from '../../../src/rerandomize/test-text.ts';
+import { MAX_REPS } from '../../../src/statistics/rerandomize/run-test.ts';
+import { resultRows } from '../../../src/statistics/rerandomize/test-text.ts';
 
 describe('the result in words', () => {
   it('says if a half-width would have needed more replicates than were drawn', () => {

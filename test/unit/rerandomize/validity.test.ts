@@ -4,10 +4,10 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
-import { Replicate, Setting } from '../../../src/replicate/replicate.ts';
-import { MonteCarlo } from '../../../src/rerandomize/monte-carlo.ts';
-import { resultOf } from '../../../src/rerandomize/run-test.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import { Replicate, Setting } from '../../../src/statistics/replicate/replicate.ts';
+import { MonteCarlo } from '../../../src/statistics/rerandomize/monte-carlo.ts';
+import { resultOf } from '../../../src/statistics/rerandomize/run-test.ts';
 import { configuration, drawn, planOf } from '../../support/rerandomized.ts';
 
 const FULL = process.env['FULL'] !== undefined;

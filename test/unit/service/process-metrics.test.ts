@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { collectProcessMetrics } from '../../../src/monitoring/process-metrics.ts';
+import { collectProcessMetrics } from '../../../src/service/monitoring/process-metrics.ts';
 
 it('no process metric is more precise than a MiB, because it could reveal the length of a name', async () => {
   const registry = new Registry();

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { CompactEncrypt, type CompactJWEHeaderParameters, generateKeyPair } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { seal, unseal } from '../../../src/session/sealed-cookie.ts';
-import { newSession } from '../../../src/session/session.ts';
+import { seal, unseal } from '../../../src/service/session/sealed-cookie.ts';
+import { newSession } from '../../../src/service/session/session.ts';
 import { LOG_ID } from '../../support/fixed-tools.ts';
 
 const KEY = randomBytes(32);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openingKeys, parseSessionKeys } from '../../../src/session/session-key.ts';
+import { openingKeys, parseSessionKeys } from '../../../src/service/session/session-key.ts';
 
 const ONE = Buffer.alloc(32, 1);
 const TWO = Buffer.alloc(32, 2);

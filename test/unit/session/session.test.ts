@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isCurrent, newSession, renewed, type Session } from '../../../src/session/session.ts';
+import { isCurrent, newSession, renewed, type Session } from '../../../src/service/session/session.ts';
 
 const MINUTE = 60_000;
 const NOW = Date.parse('2026-11-23T12:00:00.000Z');

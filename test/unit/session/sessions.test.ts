@@ -5,8 +5,8 @@ import type { OperationsFact } from '../../../events/operations.ts';
 import type { Runner } from '../../../projections/runner.ts';
 import { endedSessions } from '../../../projections/sessions.ts';
 import { DomainError } from '../../../src/base/errors.ts';
-import type { KeyActor } from '../../../src/operations/recorder.ts';
-import { Sessions } from '../../../src/session/sessions.ts';
+import type { KeyActor } from '../../../src/service/operations/recorder.ts';
+import { Sessions } from '../../../src/service/session/sessions.ts';
 import { LOG_ID } from '../../support/fixed-tools.ts';
 
 const SITE: KeyActor = { keyId: 'k0011', user: 'site', accessRevision: 0 };

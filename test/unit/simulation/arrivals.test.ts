@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
-import { levelSource } from '../../../src/simulation/arrivals.ts';
-import type { Arrivals } from '../../../src/simulation/plan.ts';
-import { Strata } from '../../../src/simulation/strata.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import { levelSource } from '../../../src/statistics/simulation/arrivals.ts';
+import type { Arrivals } from '../../../src/statistics/simulation/plan.ts';
+import { Strata } from '../../../src/statistics/simulation/strata.ts';
 
 /** The levels of the given number of participants, one row each. */
 function arrive(arrivals: Arrivals, participants: number, factors: number): number[][] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { simulateHere } from '../../../src/simulation/blocks.ts';
-import { Covariates } from '../../../src/simulation/covariates.ts';
+import { simulateHere } from '../../../src/statistics/simulation/blocks.ts';
+import { Covariates } from '../../../src/statistics/simulation/covariates.ts';
 import {
   deviationFigure,
   Histogram,
@@ -8,11 +8,11 @@ import {
   percentileFigure,
   ranksAround,
   share,
-} from '../../../src/simulation/intervals.ts';
-import type { SimulationPlan } from '../../../src/simulation/plan.ts';
-import { RangeScale } from '../../../src/simulation/quantities.ts';
-import { Summary } from '../../../src/simulation/summary.ts';
-import { Tally } from '../../../src/simulation/tally.ts';
+} from '../../../src/statistics/simulation/intervals.ts';
+import type { SimulationPlan } from '../../../src/statistics/simulation/plan.ts';
+import { RangeScale } from '../../../src/statistics/simulation/quantities.ts';
+import { Summary } from '../../../src/statistics/simulation/summary.ts';
+import { Tally } from '../../../src/statistics/simulation/tally.ts';
 
 describe('figures of two replicates, worked out by hand', () => {
   const plan: SimulationPlan = {

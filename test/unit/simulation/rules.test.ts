@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { boundedInteger } from '../../../src/random/bounded.ts';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
-import type { Comparator, ComparatorRule } from '../../../src/simulation/plan.ts';
-import { comparatorProblem, ruleOf } from '../../../src/simulation/rules.ts';
-import { workOut } from '../../../src/urn/allocate.ts';
-import { Counts } from '../../../src/urn/counts.ts';
-import { probabilities } from '../../../src/urn/draw.ts';
+import { workOut } from '../../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../../src/core/methods/urn/counts.ts';
+import { probabilities } from '../../../src/core/methods/urn/draw.ts';
+import { boundedInteger } from '../../../src/core/random/bounded.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import type { Comparator, ComparatorRule } from '../../../src/statistics/simulation/plan.ts';
+import { comparatorProblem, ruleOf } from '../../../src/statistics/simulation/rules.ts';
 
 const factors = [
   { name: 'site', levels: ['1', '2', '3'] },

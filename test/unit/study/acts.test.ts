@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { catalogue, type StudyFact } from '../../../events/catalogue.ts';
-import type { May } from '../../../src/acts/act.ts';
-import { ACT_NAMES, mayOf } from '../../../src/acts/acts.ts';
-import { STATUSES } from '../../../src/model/status.ts';
+import type { May } from '../../../src/core/acts/act.ts';
+import { ACT_NAMES, mayOf } from '../../../src/core/acts/acts.ts';
+import { STATUSES } from '../../../src/core/model/status.ts';
 
 const DOCUMENT = new URL('../../../docs/event-log.md', import.meta.url);
 const [, TABLE = ''] =

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
 import { hasRatio, ratioOf, registeredDesign } from '../../../projections/design.ts';
 import { countedLevels } from '../../../projections/enrolled.ts';
-import type { Amend } from '../../../src/study/commands.ts';
-import { urnDesignOf } from '../../../src/study/urn-design.ts';
-import { allocate, workOut } from '../../../src/urn/allocate.ts';
-import { Counts } from '../../../src/urn/counts.ts';
+import { allocate, workOut } from '../../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../../src/core/methods/urn/counts.ts';
+import type { Amend } from '../../../src/core/study/commands.ts';
+import { urnDesignOf } from '../../../src/core/study/urn-design.ts';
 import type { FlatAct } from '../../support/acts.ts';
 import {
   added,

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
-import { decide } from '../../../src/study/decide.ts';
-import { evolve, fork, type StudyState, studyState } from '../../../src/study/state.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import { decide } from '../../../src/core/study/decide.ts';
+import { evolve, fork, type StudyState, studyState } from '../../../src/core/study/state.ts';
 import { writtenDecider } from '../../support/acts.ts';
 import { participant, study } from '../../support/arbitrary-study.ts';
 import {

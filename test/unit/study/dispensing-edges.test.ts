@@ -1,7 +1,7 @@
 /** Requests about packs of visits that are at an edge: forms, states, limits of keys, and which refusal comes first. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Visit } from '../../../events/study.ts';
-import type { RegisterPacks } from '../../../src/study/commands.ts';
+import type { RegisterPacks } from '../../../src/core/study/commands.ts';
 import type { FlatAct } from '../../support/acts.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { beginImport, drawnRows, IMPORT } from '../../support/import-facts.ts';

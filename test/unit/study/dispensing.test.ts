@@ -1,7 +1,7 @@
 /** Packs at visits: which one a participant gets, what is refused, and what a caller cannot find out by asking. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { NOBODY } from '../../../src/model/model.ts';
-import type { Force } from '../../../src/study/commands.ts';
+import { NOBODY } from '../../../src/core/model/model.ts';
+import type { Force } from '../../../src/core/study/commands.ts';
 import { type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
 import type { TrialRun } from '../../support/trial-run.ts';
 import { correct, dispense, gives, packsOf, SUPPLY, visitsTrial, WORKED, ZOE } from '../../support/visits.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { exampleId } from '../../../src/model/example-id.ts';
-import { IdPattern } from '../../../src/model/id-pattern.ts';
+import { exampleId } from '../../../src/core/model/example-id.ts';
+import { IdPattern } from '../../../src/core/model/id-pattern.ts';
 
 const example = (pattern: string) => exampleId(pattern, new IdPattern(pattern).matches);
 

@@ -1,7 +1,7 @@
 /** Allocations made outside the service: who is then in the study, what the urns count, and what is refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Force } from '../../../src/study/commands.ts';
+import type { Force } from '../../../src/core/study/commands.ts';
 import type { FlatAct, Written } from '../../support/acts.ts';
 import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { IdPattern } from '../../../src/model/id-pattern.ts';
+import { IdPattern } from '../../../src/core/model/id-pattern.ts';
 
 describe('a pattern that RE2 can run', () => {
   // ECMAScript's own engine backtracks through these, twice as long or more for each further character.

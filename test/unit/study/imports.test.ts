@@ -1,9 +1,9 @@
 /** The import of a history: which rows can be drawn again, and how the study continues. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Pcg64 } from '../../../src/random/pcg64.ts';
-import type { ImportParticipant, StudyCommand } from '../../../src/study/commands.ts';
-import { rehearse } from '../../../src/study/rehearse-import.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import type { ImportParticipant, StudyCommand } from '../../../src/core/study/commands.ts';
+import { rehearse } from '../../../src/core/study/rehearse-import.ts';
 import { CONFIGURATION, LEVELS, randomize, SEED } from '../../support/facts.ts';
 import { beginImport, type Drawn, drawnRows, FRESH, IMPORT } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { Actor } from '../../../events/record.ts';
 import { registeredDesign } from '../../../projections/design.ts';
-import { isWithin } from '../../../src/model/key-limits.ts';
-import type { StudyOutcome } from '../../../src/model/outcomes.ts';
-import { STATUSES, type Status } from '../../../src/model/status.ts';
-import { studyState } from '../../../src/study/state.ts';
+import { isWithin } from '../../../src/core/model/key-limits.ts';
+import type { StudyOutcome } from '../../../src/core/model/outcomes.ts';
+import { STATUSES, type Status } from '../../../src/core/model/status.ts';
+import { studyState } from '../../../src/core/study/state.ts';
 import { type FlatAct, type Written, writtenDecider } from '../../support/acts.ts';
 import {
   CONFIGURATION,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Design, registeredDesign } from '../../../projections/design.ts';
-import { goalOf } from '../../../src/model/limits.ts';
+import { goalOf } from '../../../src/core/model/limits.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 
 const [COOK = '', DUPAGE = '', KANE = ''] = CONFIGURATION.factors[1]?.levels ?? [];

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
-import { linearPatternProblem, textOfForm } from '../../../src/model/linear-pattern.ts';
+import { linearPatternProblem, textOfForm } from '../../../src/core/model/linear-pattern.ts';
 import { check } from '../../support/property.ts';
 
 /** Characters that are special in patterns or as line ends, spaces, case pairs or Unicode. */

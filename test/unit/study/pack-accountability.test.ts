@@ -1,9 +1,9 @@
 /** What became of each pack. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { accountabilityCsv } from '../../../src/export/accountability.ts';
-import { accountabilityPage } from '../../../src/export/accountability-page.ts';
-import type { Force } from '../../../src/study/commands.ts';
-import { type AccountedPack, packAccountability } from '../../../src/study/pack-accountability.ts';
+import type { Force } from '../../../src/core/study/commands.ts';
+import { type AccountedPack, packAccountability } from '../../../src/core/study/pack-accountability.ts';
+import { accountabilityCsv } from '../../../src/evidence/export/accountability.ts';
+import { accountabilityPage } from '../../../src/evidence/export/accountability-page.ts';
 import type { FlatAct } from '../../support/acts.ts';
 import { parseCsv } from '../../support/csv.ts';
 import {

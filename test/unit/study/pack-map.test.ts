@@ -1,6 +1,6 @@
 /** The map of packs in a study with visits: for which visit somebody has a pack, and where packs run low. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { packMap, stockOf } from '../../../src/study/pack-map.ts';
+import { packMap, stockOf } from '../../../src/core/study/pack-map.ts';
 import type { FlatAct } from '../../support/acts.ts';
 import { correct, dispense, gives, SUPPLY, visitsTrial, ZOE } from '../../support/visits.ts';
 

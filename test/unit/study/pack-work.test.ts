@@ -5,7 +5,7 @@
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Members } from '../../../src/model/outcomes.ts';
+import type { Members } from '../../../src/core/model/outcomes.ts';
 import { type FlatAct, tryWritten, type Written, writtenDecider } from '../../support/acts.ts';
 import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';

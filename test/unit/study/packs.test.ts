@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Model } from '../../../src/model/model.ts';
-import type { Members } from '../../../src/model/outcomes.ts';
-import { isFor, isFree } from '../../../src/model/packs.ts';
-import type { Amend, Force, RegisterPacks } from '../../../src/study/commands.ts';
-import { studyDecider } from '../../../src/study/decide.ts';
+import type { Model } from '../../../src/core/model/model.ts';
+import type { Members } from '../../../src/core/model/outcomes.ts';
+import { isFor, isFree } from '../../../src/core/model/packs.ts';
+import type { Amend, Force, RegisterPacks } from '../../../src/core/study/commands.ts';
+import { studyDecider } from '../../../src/core/study/decide.ts';
 import { type FlatAct, tryWritten, type Written, writtenDecider } from '../../support/acts.ts';
 import { CONFIGURATION, LEVELS } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Runner } from '../../../projections/runner.ts';
+import { studyState } from '../../../src/core/study/state.ts';
+import { Studies } from '../../../src/core/study/studies.ts';
+import { design, studyConfig } from '../../../src/core/study/views.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import { studyState } from '../../../src/study/state.ts';
-import { Studies } from '../../../src/study/studies.ts';
-import { design, studyConfig } from '../../../src/study/views.ts';
 import { CONFIGURATION, NURSE, OPERATOR, randomize, SEED } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { openGate } from '../../support/open-gate.ts';

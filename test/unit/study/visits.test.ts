@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
 import { declaredVisit } from '../../../projections/design.ts';
-import { amendmentOf } from '../../../src/study/amendments.ts';
-import type { Amend, RegisterPacks } from '../../../src/study/commands.ts';
+import { amendmentOf } from '../../../src/core/study/amendments.ts';
+import type { Amend, RegisterPacks } from '../../../src/core/study/commands.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
 const APPROVED = { approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }] };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { balls } from '../../../src/urn/balls.ts';
+import { balls } from '../../../src/core/methods/urn/balls.ts';
 import { check } from '../../support/property.ts';
 
 const weights = fc.record({ w: fc.integer({ min: 1, max: 1000 }), alpha: fc.nat(1000), beta: fc.nat(1000) });

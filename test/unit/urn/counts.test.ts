@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { Counts } from '../../../src/urn/counts.ts';
+import { Counts } from '../../../src/core/methods/urn/counts.ts';
 import { participant, study } from '../../support/arbitrary-study.ts';
 import { check } from '../../support/property.ts';
 import { urnOf } from '../../support/urn-study.ts';

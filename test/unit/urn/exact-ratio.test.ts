@@ -1,10 +1,10 @@
 /** Exact checks of what a ratio promises: every path of slots through the service's urns, weighted by rational numbers. */
 import { describe, expect, it } from 'vitest';
 import { registeredDesign } from '../../../projections/design.ts';
-import { urnDesignOf } from '../../../src/study/urn-design.ts';
-import { workOut } from '../../../src/urn/allocate.ts';
-import { Counts } from '../../../src/urn/counts.ts';
-import type { UrnDesign } from '../../../src/urn/kernel.ts';
+import { workOut } from '../../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../../src/core/methods/urn/counts.ts';
+import type { UrnDesign } from '../../../src/core/methods/urn/kernel.ts';
+import { urnDesignOf } from '../../../src/core/study/urn-design.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 

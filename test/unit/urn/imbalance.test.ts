@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { imbalance } from '../../../src/urn/imbalance.ts';
+import { imbalance } from '../../../src/core/methods/urn/imbalance.ts';
 import { urn } from '../../support/arbitrary-study.ts';
 import { exactImbalance, toNumber } from '../../support/exact.ts';
 import { check } from '../../support/property.ts';

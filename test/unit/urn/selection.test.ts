@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { byCodePoint, compareCodePoints, largest } from '../../../src/urn/selection.ts';
+import { byCodePoint, compareCodePoints, largest } from '../../../src/core/methods/urn/selection.ts';
 import { name } from '../../support/arbitrary-study.ts';
 import { check } from '../../support/property.ts';
 

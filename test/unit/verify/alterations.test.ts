@@ -1,7 +1,7 @@
 /** Every field of every record of a study, changed by somebody who recomputes seals and leaf. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SourceRecord } from '../../../src/verify/source.ts';
+import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
 import { check } from '../../support/property.ts';
 import {
   altered,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { reportText } from '../../../src/verify/report/report-text.ts';
+import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { enrol, HISTORY, LOG_NAME, logOf, REGISTERED, STUDY, streamOf, trust, verify } from './support.ts';
 

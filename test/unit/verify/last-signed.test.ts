@@ -1,8 +1,8 @@
 /** The study that must be in a log, and the log's own note of what it signed last. */
 import { describe, expect, it } from 'vitest';
-import type { KeptCheckpoint } from '../../../src/ledger/checkpoint-file.ts';
-import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { reportText } from '../../../src/verify/report/report-text.ts';
+import type { KeptCheckpoint } from '../../../src/core/ledger/checkpoint-file.ts';
+import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { enrol, HISTORY, LOG_NAME, logOf, STUDY, STUDY_ID, streamOf, verify } from './support.ts';
 

@@ -1,7 +1,7 @@
 /** What a verification says of a study's life: its state, the codes that were broken, and what to look at. */
 import { describe, expect, it } from 'vitest';
-import type { Register } from '../../../src/study/commands.ts';
-import { reportText } from '../../../src/verify/report/report-text.ts';
+import type { Register } from '../../../src/core/study/commands.ts';
+import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
 import {
   altered,

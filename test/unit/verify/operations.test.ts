@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { OperationsFact } from '../../../events/operations.ts';
 import type { Actor } from '../../../events/record.ts';
-import type { AccessCommand } from '../../../src/access/decide.ts';
+import type { AccessCommand } from '../../../src/core/access/decide.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
 import { altered, HISTORY, KEYS, logOf, nurse, streamOf, verify } from './support.ts';
 

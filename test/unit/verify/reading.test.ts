@@ -1,11 +1,11 @@
 /** Verifies what a bundle contains of a log: the same failures, as far as they can be seen, and no claim beyond that. */
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content } from '../../../events/content.ts';
-import { otherLine, parseLine, studyLine, withheldLine } from '../../../src/bundle/record-lines.ts';
-import { logDecider } from '../../../src/log/decide.ts';
-import type { GivenCheckpoint } from '../../../src/verify/evidence.ts';
-import { reportText } from '../../../src/verify/report/report-text.ts';
-import type { RecordSource, SourceRecord } from '../../../src/verify/source.ts';
+import { logDecider } from '../../../src/core/log/decide.ts';
+import { otherLine, parseLine, studyLine, withheldLine } from '../../../src/evidence/bundle/record-lines.ts';
+import type { GivenCheckpoint } from '../../../src/evidence/verify/evidence.ts';
+import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
+import type { RecordSource, SourceRecord } from '../../../src/evidence/verify/source.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import {
   altered,

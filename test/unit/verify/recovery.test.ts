@@ -1,9 +1,9 @@
 /** Logs that were recovered, or got another signing key: some are sound, others only claim to be. */
 import { describe, expect, it } from 'vitest';
-import { endorse } from '../../../src/ledger/endorsement.ts';
-import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { logDecider } from '../../../src/log/decide.ts';
-import { reportText } from '../../../src/verify/report/report-text.ts';
+import { endorse } from '../../../src/core/ledger/endorsement.ts';
+import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { logDecider } from '../../../src/core/log/decide.ts';
+import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 import {

@@ -1,9 +1,9 @@
 /** An insider could reuse the salts of sealed sections, or backdate records. */
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content } from '../../../events/content.ts';
-import { parseLine, studyLine } from '../../../src/bundle/record-lines.ts';
-import { reportText } from '../../../src/verify/report/report-text.ts';
-import type { SourceRecord } from '../../../src/verify/source.ts';
+import { parseLine, studyLine } from '../../../src/evidence/bundle/record-lines.ts';
+import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
+import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
 import { randomize } from '../../support/facts.ts';
 import {
   altered,

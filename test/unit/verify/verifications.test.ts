@@ -1,9 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Report } from '../../../src/evidence/verify/report/report.ts';
+import {
+  type VerificationOrder,
+  Verifications,
+  verifyInStore,
+} from '../../../src/evidence/verify/verifications.ts';
+import { UnknownStudyError } from '../../../src/evidence/verify/verify.ts';
 import { StoreError } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import type { Report } from '../../../src/verify/report/report.ts';
-import { type VerificationOrder, Verifications, verifyInStore } from '../../../src/verify/verifications.ts';
-import { UnknownStudyError } from '../../../src/verify/verify.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { altered, enrol, HISTORY, type Log, logOf, STUDY, streamOf, verify } from './support.ts';
 

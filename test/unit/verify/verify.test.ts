@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
-import { UnknownStudyError } from '../../../src/verify/verify.ts';
+import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { UnknownStudyError } from '../../../src/evidence/verify/verify.ts';
 import { CONFIGURATION, OPERATOR, REGISTER, randomize } from '../../support/facts.ts';
 import {
   altered,

@@ -1,7 +1,7 @@
 /** What a verification finds in the settings about visits, stopped arms and packs of closed arms. */
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
-import type { Register, RegisterPacks } from '../../../src/study/commands.ts';
+import type { Register, RegisterPacks } from '../../../src/core/study/commands.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
 import {
   altered,

@@ -1,13 +1,13 @@
 /** The charts as text, as a report has them that is written without a browser. */
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, test } from 'vitest';
-import { Bar } from '../../../src/charts/bar.tsx';
-import { Bars } from '../../../src/charts/bars.tsx';
-import { armColour, COLOURS } from '../../../src/charts/colours.ts';
-import { dateFormat } from '../../../src/charts/dates.ts';
-import { DifferenceChart } from '../../../src/charts/difference-chart.tsx';
-import { EnrolmentChart } from '../../../src/charts/enrolment-chart.tsx';
-import { differences, largestDifference } from '../../../src/charts/series.ts';
+import { Bar } from '../../../src/base/charts/bar.tsx';
+import { Bars } from '../../../src/base/charts/bars.tsx';
+import { armColour, COLOURS } from '../../../src/base/charts/colours.ts';
+import { dateFormat } from '../../../src/base/charts/dates.ts';
+import { DifferenceChart } from '../../../src/base/charts/difference-chart.tsx';
+import { EnrolmentChart } from '../../../src/base/charts/enrolment-chart.tsx';
+import { differences, largestDifference } from '../../../src/base/charts/series.ts';
 import tokens from '../../../src/web/style/tokens.css?raw';
 
 const SIZE = { width: 560, height: 220 } as const;

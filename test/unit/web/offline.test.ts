@@ -1,9 +1,9 @@
 /** The checks that a browser makes, compared with those of `urn verify`. */
 import { describe, expect, it } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
-import { signCheckpoint } from '../../../src/ledger/checkpoint.ts';
-import { MerkleTree } from '../../../src/ledger/merkle-tree.ts';
-import { makeSigningKey } from '../../../src/ledger/signing-key.ts';
+import { signCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
+import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
+import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { isBeginning, isIncluded, parseKey, readFile, signatureOf } from '../../../src/web/offline/check.ts';
 import { examine } from '../../../src/web/offline/findings.ts';
 

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { DomainError } from '../../../src/base/errors.ts';
+import type { StudyCommand } from '../../../src/core/study/commands.ts';
+import { evolve, type StudyState } from '../../../src/core/study/state.ts';
+import type { WriterLimits } from '../../../src/core/write/writer-parts.ts';
 import { StoreError } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import type { StudyCommand } from '../../../src/study/commands.ts';
-import { evolve, type StudyState } from '../../../src/study/state.ts';
-import type { WriterLimits } from '../../../src/write/writer-parts.ts';
 import { asCommand, type Written, writtenDecider } from '../../support/acts.ts';
 import { CONFIGURATION, NURSE, paused, REGISTER, randomize, STREAM, stored } from '../../support/facts.ts';
 import { type Fault, FaultyStore, lost } from '../../support/faulty-store.ts';

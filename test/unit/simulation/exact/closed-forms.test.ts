@@ -1,7 +1,7 @@
 /** The exact figures against closed formulas. */
 import { describe, expect, it } from 'vitest';
-import { exactly, exactProblem } from '../../../../src/simulation/exact/exactly.ts';
-import type { DesignResult } from '../../../../src/simulation/result.ts';
+import { exactly, exactProblem } from '../../../../src/statistics/simulation/exact/exactly.ts';
+import type { DesignResult } from '../../../../src/statistics/simulation/result.ts';
 import {
   bigStick,
   block,

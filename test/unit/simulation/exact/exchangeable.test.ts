@@ -4,9 +4,9 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { ImbalanceMeasure } from '../../../../events/study.ts';
-import { Pcg64 } from '../../../../src/random/pcg64.ts';
-import { Counts } from '../../../../src/urn/counts.ts';
-import { Kernel } from '../../../../src/urn/kernel.ts';
+import { Counts } from '../../../../src/core/methods/urn/counts.ts';
+import { Kernel } from '../../../../src/core/methods/urn/kernel.ts';
+import { Pcg64 } from '../../../../src/core/random/pcg64.ts';
 
 interface Trial {
   readonly slots: number;

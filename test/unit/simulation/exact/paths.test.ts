@@ -1,7 +1,7 @@
 /** The exact figures of small trials, against every sequence of arms possible in such a trial. */
 import { describe, expect, it } from 'vitest';
-import { ruleOf, type State } from '../../../../src/simulation/exact/rules.ts';
-import type { ComparatorRule } from '../../../../src/simulation/plan.ts';
+import { ruleOf, type State } from '../../../../src/statistics/simulation/exact/rules.ts';
+import type { ComparatorRule } from '../../../../src/statistics/simulation/plan.ts';
 import { bigStick, block, efron, exactOf, figureOf, minimization, TWO, urn } from './support.ts';
 
 interface Path {

@@ -7,10 +7,10 @@
  * largest |D| from its distribution.
  */
 import { describe, expect, it } from 'vitest';
-import { largestRange } from '../../../../src/simulation/exact/course.ts';
-import { rangeOf } from '../../../../src/simulation/exact/range.ts';
-import type { ComparatorRule } from '../../../../src/simulation/plan.ts';
-import { RangeScale } from '../../../../src/simulation/quantities.ts';
+import { largestRange } from '../../../../src/statistics/simulation/exact/course.ts';
+import { rangeOf } from '../../../../src/statistics/simulation/exact/range.ts';
+import type { ComparatorRule } from '../../../../src/statistics/simulation/plan.ts';
+import { RangeScale } from '../../../../src/statistics/simulation/quantities.ts';
 import {
   bigStick,
   block,

@@ -1,9 +1,9 @@
 /** The simulation against the exact figures: every common figure, within 4 of the simulation's own standard errors. */
 import { describe, expect, it } from 'vitest';
-import { simulateHere } from '../../../../src/simulation/blocks.ts';
-import { exactly } from '../../../../src/simulation/exact/exactly.ts';
-import type { Comparator, SimulationPlan } from '../../../../src/simulation/plan.ts';
-import type { DesignResult } from '../../../../src/simulation/result.ts';
+import { simulateHere } from '../../../../src/statistics/simulation/blocks.ts';
+import { exactly } from '../../../../src/statistics/simulation/exact/exactly.ts';
+import type { Comparator, SimulationPlan } from '../../../../src/statistics/simulation/plan.ts';
+import type { DesignResult } from '../../../../src/statistics/simulation/result.ts';
 import {
   bigStick,
   block,

@@ -1,8 +1,12 @@
-import { exactly } from '../../../../src/simulation/exact/exactly.ts';
-import { type Layer, layersOf } from '../../../../src/simulation/exact/layers.ts';
-import { ruleOf, type State } from '../../../../src/simulation/exact/rules.ts';
-import type { Comparator, ComparatorRule, SimulationPlan } from '../../../../src/simulation/plan.ts';
-import type { DesignResult } from '../../../../src/simulation/result.ts';
+import { exactly } from '../../../../src/statistics/simulation/exact/exactly.ts';
+import { type Layer, layersOf } from '../../../../src/statistics/simulation/exact/layers.ts';
+import { ruleOf, type State } from '../../../../src/statistics/simulation/exact/rules.ts';
+import type {
+  Comparator,
+  ComparatorRule,
+  SimulationPlan,
+} from '../../../../src/statistics/simulation/plan.ts';
+import type { DesignResult } from '../../../../src/statistics/simulation/result.ts';
 
 /** One factor with one level, and UD(1,0,1). */
 export function planOf(ratio: readonly number[], participants: number, more: Partial<SimulationPlan> = {}) {

@@ -1,0 +1,151 @@
+/**
+ * An act: what a person or a program asks for, and one event records. It is described once, as plain data and pure
+ * functions. The decision, the record, the fold, the replay, the route and the command follow from the description
+ * (docs/adr/0029-acts.md).
+ */
+import type { z } from 'zod';
+import type { LevelLimit, Scope } from '../../../events/access.ts';
+import type { EventDefinition, FactOf } from '../../../events/define.ts';
+import type { Design } from '../../../projections/design.ts';
+import type { Enrolled } from '../../../projections/enrolled.ts';
+import type { Repeatable } from '../model/asking.ts';
+import type { Stakes } from '../model/key-limits.ts';
+import { ParticipantId } from '../model/members.ts';
+import type { Model } from '../model/model.ts';
+import type { Members, StudyOutcome } from '../model/outcomes.ts';
+import type { Participant } from '../model/participants.ts';
+import type { Status } from '../model/status.ts';
+import { placesOf } from './record-of.ts';
+
+/** The members of a request, beside the study. */
+export type Form = Readonly<Record<string, z.ZodType>>;
+export type AskedIn<A extends Form> = z.infer<z.ZodObject<A>>;
+
+/** Whom an act on a participant is about: by an id that they have or had. */
+export const aboutParticipant = { participantId: ParticipantId };
+
+export interface May {
+  /** An API key needs one of these scopes. Empty: no key may do it. */
+  readonly scopes: readonly Scope[];
+  /** Whether somebody at the command line may do it. */
+  readonly commandLine: boolean;
+  /** The states of the study in which it is possible. */
+  readonly in: readonly Status[];
+}
+
+/** Who asks. */
+export interface By extends Repeatable {
+  /** The limits of the key. A participant outside them does not exist for it. */
+  readonly where?: readonly LevelLimit[] | undefined;
+  /** Whether they may know which treatment each pack holds. */
+  readonly isSupply?: boolean | undefined;
+  /** Whether they may be told which pack a participant has, and why one is voided. */
+  readonly mayRead?: boolean | undefined;
+}
+
+/** What the functions of an act see, apart from each other. */
+export interface StudyContext<A> {
+  readonly model: Model;
+  /** In the words in which it is recorded. */
+  readonly asked: A;
+  readonly by: By;
+  /** Members that the caller gives: recorded, but no part of what is asked for. */
+  readonly brings: Members;
+  /** When it is asked for, in ISO 8601. Undefined in a replay: a record must show less than a request must fulfil. */
+  readonly askedAt: string | undefined;
+}
+
+export interface ParticipantContext<A> extends StudyContext<A> {
+  readonly participant: Participant;
+}
+
+/** Members that are worked out from data that may be sealed. */
+export interface Choice<C, D> {
+  readonly members: readonly (keyof D & string)[];
+  /** Whether there is too little to choose from. All that a dry run looks at. */
+  lacks(context: C): boolean;
+  /** Undefined if there is nothing. */
+  choose(context: C): Partial<D> | undefined;
+  none(context: C): StudyOutcome;
+  /** What is wrong with the members of a record, as far as the clear part shows. */
+  problem(context: C, chosen: D): StudyOutcome | undefined;
+}
+
+/** What all acts say. @typeParam C what their functions see */
+interface Common<E extends EventDefinition, A extends Form, C> {
+  readonly writes: E;
+  readonly may: May;
+  readonly asks: A;
+  /** The request in the words in which it is recorded. Doing it twice changes nothing. */
+  resolve?(asked: AskedIn<A>, model: Model): AskedIn<A>;
+  /** The members with levels, by the places of the levels, which no renaming changes. */
+  byPlace?(asked: AskedIn<A>, design: Pick<Design, 'factors'>): object;
+  /** What the request and the design alone show to be wrong, before everything but a repetition. */
+  fits?(asked: AskedIn<A>, model: Model): StudyOutcome | undefined;
+  /** Whether `fits` checks what nothing checks again, so that an amendment in between must stop the act. */
+  readonly isJudgedOnce?: boolean;
+  /** Members that the act works out from what is in the clear. */
+  adds?(context: C): Partial<FactOf<E>['data']>;
+  /** Names of the members that the caller gives. */
+  readonly brings?: readonly (keyof FactOf<E>['data'] & string)[];
+  /** It is so already, or recorded already. */
+  done?(context: C): StudyOutcome | undefined;
+  /** Why it is not possible. */
+  problem?(context: C): StudyOutcome | undefined;
+  readonly chooses?: Choice<C, FactOf<E>['data']>;
+}
+
+/** What a fold needs of an event, or of the fact that will be one. */
+export interface Happening<E> {
+  readonly data: FactOf<E>['data'];
+  /** Those that are not withheld. */
+  readonly sections: Partial<FactOf<E>['sections']>;
+  readonly revision: number;
+  readonly at: string;
+}
+
+export interface ParticipantAct<E extends EventDefinition, A extends Form>
+  extends Common<E, A, ParticipantContext<AskedIn<A>>> {
+  readonly about: 'participant';
+  /** Whether it says that something recorded of the participant was wrong. */
+  readonly isCorrection?: boolean;
+  /** Whether a repeated request is confirmed only while its participant is within the limits of the key. */
+  readonly isConfirmedWithin?: boolean;
+  /** Default: before. */
+  limits?(asked: AskedIn<A>): Stakes;
+  /** The participant afterwards. Pure: all else that changes follows from before and after. Default: the same. */
+  apply?<P extends Enrolled>(participant: P, event: Happening<E>, design: Pick<Design, 'factors'>): P;
+}
+
+export interface StudyAct<E extends EventDefinition, A extends Form>
+  extends Common<E, A, StudyContext<AskedIn<A>>> {
+  readonly about: 'study';
+  /** The members of the study that it changes. Default: none. */
+  apply?(model: Model, event: Happening<E>): Partial<Model>;
+}
+
+/** @throws Error when the program starts, if the record has no place for a member */
+export function participantAct<E extends EventDefinition, A extends Form>(
+  act: Omit<ParticipantAct<E, A>, 'about'>,
+): ParticipantAct<E, A> {
+  return { ...placed(act), about: 'participant' };
+}
+
+/** @throws Error likewise */
+export function studyAct<E extends EventDefinition, A extends Form>(
+  act: Omit<StudyAct<E, A>, 'about'>,
+): StudyAct<E, A> {
+  return { ...placed(act), about: 'study' };
+}
+
+interface Named extends Pick<Common<EventDefinition, Form, never>, 'writes' | 'asks'> {
+  readonly brings?: readonly string[];
+  readonly chooses?: { readonly members: readonly string[] };
+}
+
+function placed<T extends Named>(act: T): T {
+  const { writes, asks, brings = [], chooses } = act;
+  for (const member of [...Object.keys(asks), ...brings, ...(chooses?.members ?? [])])
+    if (!placesOf(writes).has(member)) throw new Error(`${writes.type} has no member ${member}`);
+  return act;
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { AllocationRevealed, RevealCategory } from '../../../events/code-break.ts';
+import { grounds, ParticipantId } from '../model/members.ts';
+import type { Model } from '../model/model.ts';
+import type { Members, StudyOutcome } from '../model/outcomes.ts';
+import { STATUSES } from '../model/status.ts';
+import { type By, participantAct } from './act.ts';
+import type { CommandOf } from './command.ts';
+
+type Break = CommandOf<'AllocationRevealed'>;
+
+/**
+ * The service is asked for the arm of one participant, or of one pack and of whoever it was given to. A pack that nobody had is
+ * about no participant (src/core/study/break-pack-code.ts).
+ */
+export const breakCode = participantAct({
+  writes: AllocationRevealed,
+  // An emergency does not wait for a study to open.
+  may: { scopes: ['unblind'], commandLine: true, in: STATUSES },
+  asks: {
+    participantId: ParticipantId.optional().meta({ description: 'The participant. Either this or `code`' }),
+    code: z.string().min(1).optional().meta({ description: 'The code of a pack. Either this or `id`' }),
+    category: RevealCategory.meta({
+      description:
+        'An `emergency` is answered even if the log cannot be written; other categories are then refused',
+    }),
+    ...grounds,
+  },
+  // A UUID made for the request; and when the arm was shown, if that was before this could be recorded.
+  brings: ['reveal', 'shownAt'],
+  limits: () => 'before-or-as-randomized',
+  // No arm is shown again once its participant has left the limits of the key.
+  isConfirmedWithin: true,
+  done: ({ model, brings }) => recordedAlready(model, brings),
+});
+
+/** The same code-break is not recorded twice. */
+export function recordedAlready({ reveals }: Model, brings: Members): StudyOutcome | undefined {
+  const recorded = reveals.find(({ reveal }) => reveal === brings['reveal']);
+  return recorded && { type: 'already-recorded', revision: recorded.revision };
+}
+
+/** @param more by default, what a dry run brings */
+export function breakCommand(
+  asked: Break['asked'],
+  by: By,
+  more: Partial<Break> = { brings: { reveal: 'dry run' } },
+): Break {
+  return { type: 'act', act: 'AllocationRevealed', asked, by, ...more };
+}

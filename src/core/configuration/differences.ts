@@ -1,0 +1,232 @@
+/**
+ * Where the studies file differs from the design in force. If the file describes a design that a study never had, the study
+ * takes no participants: the change is neither applied nor silently ignored. If it describes an earlier design, the study
+ * continues: it was amended, and the file is not up to date.
+ */
+import { canonicalJson } from '../../../events/record.ts';
+import type { Policies, StudyConfiguration } from '../../../events/study.ts';
+import {
+  activeFactors,
+  type Design,
+  defaultLevelCounts,
+  type Factor,
+  openLevels,
+  openTreatments,
+  registeredDesign,
+} from '../../../projections/design.ts';
+import { quote } from '../../base/text.ts';
+import { slotsOf } from '../study/force.ts';
+import { isEqualAllocation } from '../study/ratio.ts';
+import { POLICY_KEYS } from './life-settings.ts';
+import { limitsInOrder, statedLimits } from './stated-limits.ts';
+
+export type RegisteredStudy = {
+  readonly configuration: StudyConfiguration;
+  /** Decimal digits, as in the log. */
+  readonly seed: string;
+  readonly seedSource: 'configured' | 'drawn';
+};
+
+export type StudyInFile = {
+  readonly configuration: StudyConfiguration;
+  /** `level_counts` as written, even if it is the default; undefined if it is left out. */
+  readonly levelCounts: Policies['levelCounts'];
+  readonly seed: bigint | undefined;
+};
+
+/** A setting that differs. A side without this setting is absent. Seeds are described, but never shown. */
+export type ConfigurationDifference = {
+  /** Its name in the file: `w`, `treatments`, `factors` (their order), `factors.sex` (its levels), `starting_seed`. */
+  readonly what: string;
+  readonly inForce?: string;
+  readonly file?: string;
+};
+
+export interface Comparison {
+  readonly standing: 'agrees' | 'behind' | 'differs';
+  /** From the design in force. */
+  readonly differences: readonly ConfigurationDifference[];
+}
+
+export type PolicyName = keyof Design['policies'];
+export const POLICY_NAMES = Object.keys(POLICY_KEYS) as readonly PolicyName[];
+
+/** @param designs all that the study has had, in order */
+export function compare(
+  registered: RegisteredStudy,
+  designs: readonly Design[],
+  file: StudyInFile,
+): Comparison {
+  const [inForce, ...earlier] = designs.toReversed();
+  if (!inForce) throw new RangeError('a registered study has a design');
+  const differences = configurationDifferences(registered, inForce, file);
+  if (differences.length === 0) return { standing: 'agrees', differences };
+  const isBehind = earlier.some((design) => configurationDifferences(registered, design, file).length === 0);
+  return { standing: isBehind ? 'behind' : 'differs', differences };
+}
+
+/**
+ * The settings in which the two differ, in a fixed order. Names are not compared, and neither are the target and a
+ * protocol that the file leaves out, which are information for people.
+ * @param design the one with which to compare: the one in force, or an earlier one
+ */
+export function configurationDifferences(
+  registered: RegisteredStudy,
+  design: Design,
+  file: StudyInFile,
+): ConfigurationDifference[] {
+  const was = registered.configuration;
+  const requested = requestedDesign(registered, file);
+  const numbers = ['w', 'alpha', 'beta'] as const;
+  const { protocol } = requested;
+  return [
+    ...differ('mode', was.mode, requested.mode),
+    ...differ('start', was.start ?? 'open', file.configuration.start ?? 'open'),
+    ...differ('D', design.D, requested.D),
+    ...differ('urn_selection', design.urnSelection, requested.urnSelection),
+    ...numbers.flatMap((name) => differ(name, String(design[name]), String(requested[name]))),
+    ...differ(
+      'id_pattern',
+      design.idPattern && quote(design.idPattern),
+      requested.idPattern && quote(requested.idPattern),
+    ),
+    ...treatmentDifferences(was.treatments, design, requested.treatments),
+    ...ratioDifferences(design, requested),
+    ...factorDifferences(was.factors, activeFactors(design), requested.factors),
+    ...differ('blinding', design.blinding, requested.blinding),
+    ...differ('limits', shown(statedLimits(design)), shown(limitsInOrder(requested.limits, design))),
+    ...POLICY_NAMES.flatMap((name) =>
+      differ(
+        `policies.${POLICY_KEYS[name]}`,
+        String(design.policies[name]),
+        String(requested.policies[name]),
+      ),
+    ),
+    ...differ('visits', listed(design.visits), listed(requested.visits)),
+    ...(protocol ? differ('protocol', shown(design.protocol), shown(protocol)) : []),
+    ...seedDifferences(registered, file.seed),
+  ];
+}
+
+/** What the file asks for, as a design. */
+export function requestedDesign({ configuration }: RegisteredStudy, file: StudyInFile): Design {
+  const requested = registeredDesign(file.configuration);
+  // The default was fixed at the registration: a different blinding does not change it.
+  const levelCounts = file.levelCounts ?? defaultLevelCounts(configuration.blinding);
+  return { ...requested, policies: { ...requested.policies, levelCounts } };
+}
+
+/**
+ * The differences as lines for people. The last line says what to do. If there are no differences, there are no lines.
+ * Use `withhold` for the service's output, which must not name treatments. Seeds are never shown.
+ */
+export function describeComparison(
+  { standing, differences }: Comparison,
+  { secrets }: { secrets: 'show' | 'withhold' },
+): string[] {
+  if (differences.length === 0) return [];
+  const lines = differences.map((difference) =>
+    difference.what === 'treatments' && secrets === 'withhold'
+      ? 'treatments differs (names, number or order; not shown here, see `urn studies check`)'
+      : describeDifference(difference),
+  );
+  return [...lines, standing === 'behind' ? TO_CATCH_UP : TO_GO_ON];
+}
+
+const TO_CATCH_UP =
+  'The file describes an earlier design, and the study continues under the one in force. Write that one into the file.';
+const TO_GO_ON =
+  'To continue: write the design in force into the studies file, or record the change with `urn studies amend`. What an ' +
+  'amendment cannot change needs a study with a new name.';
+
+export function describeDifference({ what, inForce, file }: ConfigurationDifference): string {
+  return `${what} differs (in force: ${inForce ?? 'none'}; file: ${file ?? 'none'})`;
+}
+
+function treatmentDifferences(
+  registered: readonly string[],
+  design: Design,
+  listed: readonly string[],
+): ConfigurationDifference[] {
+  const open = openTreatments(design);
+  return states(open, new Set(registered), listed) ? [] : differ('treatments', list(open), list(listed));
+}
+
+/** For the arms that both have: a new arm brings its own number. No arm is named. */
+function ratioDifferences(design: Design, requested: Design): ConfigurationDifference[] {
+  const common = openTreatments(design).filter((treatment) => requested.treatments.includes(treatment));
+  return differ('ratio', ratioOfThese(common, design), ratioOfThese(common, requested));
+}
+
+/** Undefined if each of them has one slot. */
+function ratioOfThese(treatments: readonly string[], design: Design): string | undefined {
+  const ratio = treatments.map((treatment) => slotsOf(design, treatment).length);
+  return isEqualAllocation(ratio) ? undefined : ratio.join(':');
+}
+
+function factorDifferences(
+  registered: StudyConfiguration['factors'],
+  inForce: readonly Factor[],
+  requested: readonly Factor[],
+): ConfigurationDifference[] {
+  const names = [...new Set([...inForce, ...requested].map(({ name }) => name))];
+  const find = (factors: readonly Factor[], wanted: string) => factors.find(({ name }) => name === wanted);
+  const common = (ours: readonly Factor[], theirs: readonly Factor[]): string =>
+    list(ours.map(({ name }) => name).filter((name) => find(theirs, name)));
+  return [
+    ...differ('factors', common(inForce, requested), common(requested, inForce)),
+    ...names.flatMap((name) => {
+      const [ours, theirs] = [find(inForce, name), find(requested, name)];
+      const first = registered.find((factor) => factor.name === name)?.levels.length ?? 0;
+      if (ours && theirs && states(openLevels(ours), new Set(ours.levels.slice(0, first)), theirs.levels))
+        return [];
+      return differ(`factors.${name}`, ours && list(openLevels(ours)), theirs && list(theirs.levels));
+    }),
+  ];
+}
+
+/**
+ * Whether a file that lists these names means the open ones. The order matters only for the names of the registration:
+ * nobody would know that of names added later.
+ * @param first the names of the registration
+ */
+function states(open: readonly string[], first: ReadonlySet<string>, listed: readonly string[]): boolean {
+  const ordered = (names: readonly string[]) => list(names.filter((name) => first.has(name)));
+  return ordered(open) === ordered(listed) && list(open.toSorted()) === list(listed.toSorted());
+}
+
+function seedDifferences(registered: RegisteredStudy, inFile: bigint | undefined): ConfigurationDifference[] {
+  if (inFile === undefined) {
+    return registered.seedSource === 'drawn'
+      ? []
+      : [{ what: 'starting_seed', inForce: 'given in the file', file: 'removed' }];
+  }
+  if (inFile === BigInt(registered.seed)) return [];
+  return registered.seedSource === 'drawn'
+    ? [{ what: 'starting_seed', inForce: 'drawn by the service', file: 'given' }]
+    : [{ what: 'starting_seed', inForce: 'given in the file', file: 'a different one' }];
+}
+
+function differ(
+  what: string,
+  inForce: string | undefined,
+  file: string | undefined,
+): ConfigurationDifference[] {
+  if (inForce === file) return [];
+  return [{ what, ...(inForce !== undefined && { inForce }), ...(file !== undefined && { file }) }];
+}
+
+/** A setting as JSON, with its members in a fixed order. */
+function shown(setting: unknown): string | undefined {
+  return setting === undefined ? undefined : canonicalJson(setting);
+}
+
+/** Undefined if there are none. The order matters. */
+function listed(visits: readonly string[]): string | undefined {
+  return visits.length > 0 ? list(visits) : undefined;
+}
+
+/** Names in quotes, because they may contain commas. Equal texts mean equal lists. */
+function list(names: readonly string[]): string {
+  return `[${names.map(quote).join(', ')}]`;
+}

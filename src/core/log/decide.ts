@@ -1,0 +1,67 @@
+/** The decider of the stream `log`: recoveries, and rotations of the signing key. */
+import type { LogFact, RecoveredStream } from '../../../events/log.ts';
+import { type LogHistory, lastRecovery, logHistory } from '../../../projections/log.ts';
+import type { Decider, Decision } from '../write/decider.ts';
+
+export interface DeclareRecovery {
+  readonly type: 'recover';
+  readonly reason: string;
+  readonly recovery: number;
+  /** All streams of the log. */
+  readonly streams: readonly RecoveredStream[];
+}
+
+export interface RotateKey {
+  readonly type: 'rotate';
+  readonly reason: string;
+  /** Verifier key of the current key, which has endorsed the new one. */
+  readonly from: string;
+  readonly to: string;
+  readonly endorsement: string;
+}
+
+export type LogCommand = DeclareRecovery | RotateKey;
+
+export interface LogOutcome {
+  /** `overtaken`: the log has changed in the meantime, and the command no longer applies. */
+  readonly type: 'recovered' | 'rotated' | 'overtaken';
+}
+
+function decide(state: LogHistory, command: LogCommand): Decision<LogFact, LogOutcome> {
+  return command.type === 'recover' ? recover(state, command) : rotate(state, command);
+}
+
+function recover(
+  state: LogHistory,
+  { reason, recovery, streams }: DeclareRecovery,
+): Decision<LogFact, LogOutcome> {
+  if (recovery <= lastRecovery(state)) return { outcome: { type: 'overtaken' } };
+  const isStudy = ({ stream }: RecoveredStream) => stream.startsWith('study-');
+  return {
+    fact: {
+      type: 'LogRecovered',
+      data: { recovery, reason, streams: streams.filter((one) => !isStudy(one)) },
+      sections: { studies: { streams: streams.filter(isStudy) } },
+    },
+    outcome: { type: 'recovered' },
+  };
+}
+
+function rotate(
+  state: LogHistory,
+  { reason, from, to, endorsement }: RotateKey,
+): Decision<LogFact, LogOutcome> {
+  if (state.publicKeys.at(-1) !== from) return { outcome: { type: 'overtaken' } };
+  return {
+    fact: { type: 'SigningKeyRotated', data: { publicKey: to, endorsement, reason }, sections: {} },
+    outcome: { type: 'rotated' },
+  };
+}
+
+export const logDecider: Decider<LogHistory, LogCommand, LogFact, LogOutcome> = {
+  decide,
+  // What has overtaken a command is in the log.
+  mayChange: () => false,
+  evolve: logHistory.apply,
+  fork: (state) => state,
+};

@@ -1,0 +1,136 @@
+/**
+ * Decides whether this process may write to a stream or sign a checkpoint of it. Every writer asks before each batch,
+ * and the ledger before each signature. Nothing else decides.
+ *
+ * The gate is closed until the store has been compared with what the log signed last. If records are missing, it stays
+ * closed until a recovery has declared the loss. If the store loses records while this process runs, it stays closed for
+ * the life of the process, because what the process has folded is no longer what the store holds.
+ */
+import { logHistory } from '../../../projections/log.ts';
+import type { Runner } from '../../../projections/runner.ts';
+import { DomainError } from '../../base/errors.ts';
+import { recoveryCovering } from '../ledger/covering-recovery.ts';
+import { describeRollback, LAST_CHECKPOINTS, type Rollback } from '../ledger/last-checkpoints.ts';
+import type { Gate, Permission } from '../write/folded-stream.ts';
+import { LOG_STREAM } from './log-writer.ts';
+import { movedError } from './moved.ts';
+
+export interface WriteGateParts {
+  readonly runner: Pick<Runner, 'state' | 'movement' | 'halted'>;
+  /** Why there is no key to sign with, if there is none: no write could get a receipt. */
+  readonly missingKey?: () => DomainError | undefined;
+}
+
+/** Without these two streams, nobody knows who may do what, or whether the log continues here. What clients call them. */
+const NEEDED_BY_ALL = new Map([
+  [LOG_STREAM, 'the history of the log'],
+  ['access', 'the list of keys'],
+]);
+
+export class WriteGate implements Gate {
+  readonly #runner: WriteGateParts['runner'];
+  readonly #missingKey: () => DomainError | undefined;
+  #compared: 'all' | Set<string> = new Set();
+  #rollbacks: readonly Rollback[] = [];
+  #storeLoss: DomainError | undefined;
+  readonly #endangered = new Map<string, DomainError>();
+
+  constructor({ runner, missingKey = () => undefined }: WriteGateParts) {
+    this.#runner = runner;
+    this.#missingKey = missingKey;
+  }
+
+  /** Why it is refused; undefined when it is allowed. */
+  refusal(stream: string, permission: Permission): DomainError | undefined {
+    return (
+      this.#missingKey() ??
+      this.rollback(permission) ??
+      (permission === 'sign' ? this.#deadCopy(stream) : this.#unwritable(stream)) ??
+      this.#notCompared(stream)
+    );
+  }
+
+  /** In what way the log no longer holds what it signed; undefined when it does. */
+  rollback(permission: Permission = 'write'): DomainError | undefined {
+    if (this.#storeLoss) return this.#storeLoss;
+    if (this.#rollbacks.length === 0 || permission === 'recover') return undefined;
+    const { recoveries } = this.#runner.state(logHistory, LOG_STREAM);
+    const [first, ...others] = this.#rollbacks.filter(({ signed }) => !recoveryCovering(recoveries, signed));
+    return first && rollbackError(first, others.length);
+  }
+
+  /** Why this stream is in danger of losing records in the store; undefined when it is not. */
+  danger(stream: string): DomainError | undefined {
+    return this.#endangered.get(stream);
+  }
+
+  /**
+   * Notes that the log, or some of its streams, has been compared with what it signed last.
+   * @param found the streams that do not extend what was signed
+   */
+  compared(streams: 'all' | readonly string[], found: readonly Rollback[]): void {
+    // While a log is being moved into this store, the rest of its records have yet to arrive.
+    if (found.length > 0 && this.#runner.movement(LOG_STREAM).status !== 'open') return;
+    const known = new Set(this.#rollbacks.map(({ signed }) => signed.stream));
+    this.#rollbacks = [...this.#rollbacks, ...found.filter(({ signed }) => !known.has(signed.stream))];
+    if (streams === 'all') this.#compared = 'all';
+    else if (this.#compared !== 'all') for (const stream of streams) this.#compared.add(stream);
+  }
+
+  /** Whether `compared` has covered the whole log. */
+  get isCompared(): boolean {
+    return this.#compared === 'all';
+  }
+
+  /** The store no longer holds what was read from it. @param why a sentence without a full stop */
+  storeLost(why: string): void {
+    this.#storeLoss ??= new DomainError('rolled-back', `${why} (${HINT})`);
+  }
+
+  /** The store may remove records of this stream. @param why with a hint; undefined when the danger has passed */
+  endanger(stream: string, why: string | undefined): void {
+    if (why === undefined) this.#endangered.delete(stream);
+    else this.#endangered.set(stream, new DomainError('endangered', why));
+  }
+
+  #unwritable(stream: string): DomainError | undefined {
+    const runner = this.#runner;
+    const moved = movedError(runner.movement(LOG_STREAM)) ?? movedError(runner.movement(stream));
+    if (moved) return moved;
+    for (const [needed, name] of NEEDED_BY_ALL)
+      if (runner.halted(needed))
+        return new DomainError(
+          'halted',
+          `${name} cannot be read completely; see the messages of the service`,
+        );
+    if (runner.halted(stream))
+      return new DomainError(
+        'halted',
+        'this stream cannot be read completely; see the messages of the service',
+      );
+    return this.#endangered.get(stream);
+  }
+
+  /**
+   * CopyAborted takes the place that LogReopened has in the source: one key must not sign both, which would be a fork.
+   */
+  #deadCopy(stream: string): DomainError | undefined {
+    const movement = this.#runner.movement(LOG_STREAM);
+    return stream === LOG_STREAM && movement.status === 'dead' ? movedError(movement) : undefined;
+  }
+
+  #notCompared(stream: string): DomainError | undefined {
+    if (this.#compared === 'all' || this.#compared.has(stream)) return undefined;
+    return (
+      movedError(this.#runner.movement(LOG_STREAM)) ??
+      new DomainError('unavailable', 'the log has not been read completely yet; try again shortly')
+    );
+  }
+}
+
+const HINT = `hint: restore the newest copy of the database, or declare the loss with urn recover; what the log signed last is in ${LAST_CHECKPOINTS}, see docs/operations.md`;
+
+function rollbackError(first: Rollback, others: number): DomainError {
+  const more = others > 0 ? `, and likewise ${others} more` : '';
+  return new DomainError('rolled-back', `${describeRollback(first)}${more} (${HINT})`);
+}

@@ -1,0 +1,75 @@
+/** Members that the requests of several acts share: what is asked for, and what each may be. */
+import { z } from 'zod';
+import { isDay } from '../../base/day.ts';
+import { freeTextProblem } from '../../base/free-text.ts';
+import { problemsOfId } from './participant-id.ts';
+
+function freeText(least: number, meaning: string) {
+  return z
+    .string()
+    .superRefine((text, context) => {
+      const problem = freeTextProblem(text, least);
+      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+    })
+    .meta({ description: meaning, minLength: least, maxLength: 2000 });
+}
+
+/** About the study; it stays in the clear. */
+export const StudyReason = freeText(
+  1,
+  'The reason. It is about the study and stays in the clear: name no participant.',
+);
+/** About a participant; it is sealed. */
+export const Grounds = freeText(3, 'The reason. It is sealed: blinded readers do not see it.');
+
+/** About a participant; it is sealed. */
+export const Note = freeText(1, 'What happened. It is sealed: blinded readers do not see it.');
+
+export const Person = z
+  .string()
+  .refine((text) => /^[^\p{Cc}\p{Cs}]{1,128}$/u.test(text) && text.trim() === text, {
+    error: 'must be 1 to 128 characters, without control characters and without white space at either end',
+  });
+
+export const Day = z
+  .string()
+  .refine((text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && isDay(text), {
+    error: 'is not a day of the calendar, such as 2027-03-01',
+  })
+  .meta({ format: 'date' });
+
+/** An instant in UTC that is not in the future. */
+export const PastInstant = z.iso
+  .datetime({ error: 'is not an instant in UTC, such as 2026-03-02T21:40:00Z', abort: true })
+  .refine((text) => Date.parse(text) <= Date.now(), { error: 'is in the future' });
+
+export const Approvals = z
+  .array(z.strictObject({ name: Person, role: Person, on: Day, reference: Person.optional() }))
+  .max(50)
+  .meta({ description: 'Who decided this outside the system' });
+
+export const ProtocolVersion = z.strictObject({ version: Person, date: Day.optional() });
+
+export const StudyName = z.string().meta({ description: "The study's name" });
+
+export const DryRun = z
+  .boolean()
+  .optional()
+  .meta({ description: 'Check everything, and record nothing. The answer has the header Urn-Dry-Run.' });
+
+/** 1 to 128 code points, no control characters, no leading or trailing white space. */
+export const ParticipantId = z
+  .string({ error: ({ input }) => (input === undefined ? 'id is missing' : undefined) })
+  .superRefine((id, context) => {
+    for (const message of problemsOfId(id)) context.addIssue({ code: 'custom', message });
+  })
+  .meta({
+    description:
+      'The participant identifier, 1 to 128 characters. A new one must be in NFC, have no invisible characters, and not begin with `=`, `+`, `-` or `@`, because a spreadsheet would take it for a formula.',
+  });
+
+/** Why a code was broken, or an arm known otherwise. */
+export const grounds = {
+  reason: Grounds,
+  requestedBy: Person.optional().meta({ description: 'Who asked for it. Sealed, like the reason' }),
+};

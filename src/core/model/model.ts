@@ -1,0 +1,188 @@
+/** The model of a study: the one value that everything reads. */
+import type { SourceFormat } from '../../../events/import.ts';
+import type { BgState } from '../../../events/study.ts';
+import type { Balance } from '../../../projections/balance.ts';
+import type { Design } from '../../../projections/design.ts';
+import { type Enrolled, NONE } from '../../../projections/enrolled.ts';
+import type { ParticipantEvents } from '../../../projections/participant-events.ts';
+import type { RegisteredStudy } from '../../../projections/study-config.ts';
+import { type Counts, NO_LEVEL } from '../methods/urn/counts.ts';
+import type { UrnDesign } from '../methods/urn/kernel.ts';
+import type { Judged } from './asking.ts';
+import type { ForkableMap } from './forkable-map.ts';
+import type { FreePacks } from './free-packs.ts';
+import type { Steps } from './import-proof.ts';
+import type { Filled } from './limits.ts';
+import type { Members } from './outcomes.ts';
+import type { Pack } from './packs.ts';
+import type { Participants } from './participants.ts';
+import type { Status } from './status.ts';
+
+/** An import that is under way. */
+export interface Importing {
+  readonly import: string;
+  readonly rows: number;
+  /** How many rows must be drawn again. */
+  readonly toRedraw: number;
+  /** How many rows are in, and how many of these were drawn again. */
+  readonly taken: number;
+  readonly redrawn: number;
+  readonly last: RowPlace | undefined;
+  readonly statusBefore: Status;
+  /** Whether the generator began anew in between. */
+  readonly isRecovered: boolean;
+}
+
+/** The place of a row: by its instant, in microseconds, then by its number in the file. */
+export interface RowPlace {
+  readonly instant: number;
+  readonly row: number;
+}
+
+/** Used in place of an id. */
+export const NOBODY = '';
+
+/** What was asked with an idempotency key. */
+export interface Answered {
+  readonly revision: number;
+  /** For a randomization, as it was asked for: a later correction changes neither the id nor the levels. */
+  readonly enrolled?: Enrolled;
+  /** For any other request: its digest (requests.ts). */
+  readonly content?: string;
+  /** What the act recorded in the clear, such as a pack. That may have been replaced since. */
+  readonly data?: Members;
+}
+
+/** A time between two instants in which a treatment took nobody. */
+export interface Closing {
+  readonly treatment: string;
+  /** `YYYY-MM-DDTHH:MM:SS.sssZ`. For a treatment that was added later: the empty text, which is before every instant. */
+  readonly from: string;
+  /** Undefined while it is closed. */
+  readonly to: string | undefined;
+}
+
+/** The sealed part of an import that is under way. */
+export interface Imported {
+  /** The digest of the file. */
+  readonly sha256: string;
+  readonly format: SourceFormat;
+  readonly isFresh: boolean;
+  readonly isSeedKnown: boolean;
+  readonly treatmentMap: readonly {
+    readonly from: string;
+    readonly to: string;
+    readonly slot?: number | undefined;
+  }[];
+  /** The state of the first new draw. */
+  readonly generator: BgState;
+  readonly steps: Steps;
+  /** The first row of the largest instant. */
+  readonly latest?: { readonly instant: number; readonly bgState: BgState | undefined };
+}
+
+/**
+ * A study, as its events so far leave it. Everything that decisions, lists, reports and replays know of it. Folding an event
+ * changes it in place (src/core/study/fold.ts). What is withheld stays unknown.
+ */
+export interface Model {
+  status: Status;
+  registered: RegisteredStudy;
+  /** In force. */
+  design: Design;
+  /** Every design that the study has had, in order. The last one is in force. */
+  designs: readonly Design[];
+  /** What an allocation sees of the design. */
+  urnDesign: UrnDesign;
+  /** The index of each level, per factor. */
+  levelIndexes: readonly ReadonlyMap<string, number>[];
+  /** The latest instant of all events so far. */
+  latestAt: string;
+  /** Revision of the last event that is not about a single participant or pack. */
+  lastStudyWide: number;
+  /** When treatments took nobody, in order. */
+  closings: readonly Closing[];
+  /** When the study was last closed. */
+  closedAt?: string;
+  /** Number of the log's recovery after which the generator was last restarted; 0 if it never was. */
+  recovery: number;
+  readonly participants: Participants;
+  /** By `requestKey`. */
+  readonly requests: ForkableMap<string, Answered>;
+  /** How many participants each limit counts. */
+  filled: Filled;
+  /** Set while a history is imported. */
+  importing?: Importing | undefined;
+  imported?: Imported | undefined;
+  /** How many lists of packs there are. */
+  lists: number;
+  /** Whether it ever declared a visit, or gave out a pack at one. Without, nothing shows that there can be visits. */
+  hasVisits: boolean;
+  /** For every pack that was ever given out, by its code: the id, as randomized, of the participant; or `NOBODY`. */
+  readonly given: ForkableMap<string, string>;
+  /** All packs that were ever registered, by code. */
+  readonly packs: ForkableMap<string, Pack>;
+  /** Codes that must not be given out. */
+  readonly withdrawn: ForkableMap<string, true>;
+  readonly free: FreePacks;
+  /** What the urns hold. */
+  counts: Counts;
+  /** State of the generator at the registration. */
+  readonly seedState: BgState | undefined;
+  /** After the last allocation. */
+  bgState: BgState | undefined;
+  /** Code-breaks in order. */
+  reveals: readonly {
+    readonly reveal: string;
+    readonly revision: number;
+    /** Undefined for a pack that nobody had. */
+    readonly participantId: string | undefined;
+  }[];
+  /** What only lists show. A fork has none. */
+  shown?: Shown | undefined;
+}
+
+interface Shown {
+  readonly events: ParticipantEvents;
+  balance: Balance;
+}
+
+/** The id, as randomized, of the participant who has or had the pack. */
+export function idByPack({ given }: Pick<Model, 'given'>, code: string): string | undefined {
+  return given.get(code) || undefined;
+}
+
+/** Whether the design has changed since the command was judged by it. */
+export function isAmendedSince({ design }: Pick<Model, 'design'>, { amendment }: Judged): boolean {
+  return amendment !== undefined && amendment !== design.amendment;
+}
+
+/**
+ * A model to decide against, or to replay with: it may be changed and dropped. The original must not change while the fork is
+ * in use.
+ */
+export function forkOf(model: Model): Model {
+  const { participants, requests, given, packs, withdrawn, free, counts } = model;
+  return {
+    ...model,
+    ...{ participants: participants.fork(), requests: requests.fork(), given: given.fork() },
+    ...{ packs: packs.fork(), withdrawn: withdrawn.fork(), free: free.fork(), counts: counts.fork() },
+    shown: undefined,
+  };
+}
+
+/** @throws Error if the generator is withheld */
+export function generatorOf({ bgState }: Pick<Model, 'bgState'>): BgState {
+  if (!bgState) throw new Error('the state of the generator is withheld');
+  return bgState;
+}
+
+/** @throws RangeError when a level is not in the design */
+export function levelIndexes(model: Pick<Model, 'levelIndexes'>, levels: readonly string[]): number[] {
+  return levels.map((level, factor) => {
+    if (level === NONE) return NO_LEVEL;
+    const index = model.levelIndexes[factor]?.get(level);
+    if (index === undefined) throw new RangeError(`level of factor ${factor} is not in the design`);
+    return index;
+  });
+}

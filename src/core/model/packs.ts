@@ -1,0 +1,158 @@
+/**
+ * Packs of medication: which are free, which one a participant gets, and why a pack cannot be replaced or withdrawn. The
+ * choice uses no random number of the study. Anybody who sees the lists can repeat it, and it reveals nothing to anybody
+ * who does not.
+ */
+import { hash } from 'node:crypto';
+import type { StudyFact } from '../../../events/catalogue.ts';
+import type { Level } from '../../../events/study.ts';
+import { askedLevel, type Design, levelNow } from '../../../projections/design.ts';
+import type { Model } from './model.ts';
+import { impossible, type StudyOutcome } from './outcomes.ts';
+
+type Data<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>['data'];
+
+/** A pack on a list. */
+export interface Pack {
+  readonly code: string;
+  readonly treatment: string;
+  /** Only participants with this level get it. The level has the name of that time. */
+  readonly where?: Level | undefined;
+  /** What is hashed to choose among packs: the key of its list, the same object for all of them, and the code. */
+  readonly keyBytes: Buffer;
+  readonly codeBytes: Buffer;
+}
+
+/** What is known about the packs of a study. */
+export type Packs = Pick<Model, 'design' | 'packs' | 'given' | 'withdrawn' | 'free'>;
+type Stock = Pick<Packs, 'free' | 'design'>;
+
+/** In bytes. */
+const LONGEST_CODE = 64;
+
+export function isFree({ given, withdrawn }: Pick<Packs, 'given' | 'withdrawn'>, code: string): boolean {
+  return given.get(code) === undefined && withdrawn.get(code) === undefined;
+}
+
+/** Whether a participant with these levels may get the pack. */
+export function isFor(
+  { where }: Pack,
+  { factors }: Pick<Design, 'factors'>,
+  levels: readonly string[],
+): boolean {
+  if (!where) return true;
+  const index = factors.findIndex(({ name }) => name === where.factor);
+  const factor = factors[index];
+  return factor !== undefined && levelNow(factor, where.level) === levels[index];
+}
+
+/**
+ * Whether one of these arms has fewer free packs than needed for a participant with these levels. It counts the packs of
+ * every arm, so that the time it takes does not tell which one has too few.
+ */
+export function lacksPacks(
+  { free, design }: Stock,
+  levels: readonly string[],
+  arms: readonly string[],
+  needed = 1,
+): boolean {
+  const numbers = new Map<string, number>();
+  for (const { treatment } of free.for(levels, design))
+    numbers.set(treatment, (numbers.get(treatment) ?? 0) + 1);
+  return Math.min(...arms.map((arm) => numbers.get(arm) ?? 0)) < needed;
+}
+
+/**
+ * The free pack of the arm that a participant gets; undefined if there is none. Packs are given out in the order of
+ * SHA-256(key, 0, id, 0, code).
+ *
+ * The packs of every arm are hashed and compared, whatever the arm is: otherwise the time of an answer would tell the arm of
+ * a participant to everybody who knows that one arm has more packs than another. A replay has nobody to hide it from.
+ * @param id as randomized
+ */
+export function packFor(
+  { free, design }: Stock,
+  levels: readonly string[],
+  treatment: string,
+  id: string,
+  isReplay = false,
+): string | undefined {
+  const packs = free.for(levels, design);
+  const hashed = isReplay ? packs.filter((pack) => pack.treatment === treatment) : packs;
+  return leastOfEachArm(hashed, id).get(treatment)?.code;
+}
+
+/** Of each arm, the pack with the smallest hash. */
+function leastOfEachArm(packs: readonly Pack[], id: string): ReadonlyMap<string, { code: string }> {
+  const least = new Map<string, { readonly code: string; readonly order: string }>();
+  const orderOf = ordering(id);
+  for (const pack of packs) {
+    const order = orderOf(pack);
+    const first = least.get(pack.treatment);
+    // In hex, texts compare like bytes.
+    if (!first || order < first.order) least.set(pack.treatment, { code: pack.code, order });
+  }
+  return least;
+}
+
+/** Writes what is hashed into the same bytes for each pack, which is twice as fast as joining them anew. */
+function ordering(id: string): (pack: Pack) => string {
+  const middle = Buffer.from(`\0${id}\0`);
+  let bytes = Buffer.alloc(0);
+  let key: Buffer | undefined;
+  return ({ keyBytes, codeBytes }) => {
+    const from = keyBytes.length + middle.length;
+    const length = from + codeBytes.length;
+    if (keyBytes !== key || bytes.length < length) {
+      bytes = Buffer.concat([keyBytes, middle], from + Math.max(codeBytes.length, LONGEST_CODE));
+      key = keyBytes;
+    }
+    bytes.set(codeBytes, from);
+    return hash('sha256', bytes.subarray(0, length));
+  };
+}
+
+/** The most codes that one record may hold. */
+export const MAX_CODES = 4000;
+
+/** Why the list is not possible, as far as the clear part shows; undefined if it is possible. */
+export function listProblem(
+  { design, lists }: Pick<Model, 'design' | 'lists'>,
+  { count, list, where }: Data<'CodesRegistered'>,
+): StudyOutcome | undefined {
+  if (list !== lists + 1)
+    return { type: 'stale', why: `the next list is number ${lists + 1}`, field: 'list' };
+  if (count > MAX_CODES) return impossible('count', `a list has at most ${MAX_CODES} codes`);
+  if (!where) return undefined;
+  const factor = design.factors.find(({ name }) => name === where.factor);
+  if (!factor) return impossible('where.factor', 'the study has no such factor');
+  if (factor.isRetired) return impossible('where.factor', 'the factor is retired');
+  if (factor.levels.includes(where.level)) return undefined;
+  const now = askedLevel(factor, where.level);
+  const hint = now === undefined ? '' : ` (hint: it is called ${JSON.stringify(now)} now)`;
+  return impossible('where.level', `the factor has no such level${hint}`);
+}
+
+/** Adds the packs of a list. */
+export function packsOn(
+  { packs, free, design, given, withdrawn }: Packs,
+  where: Pack['where'],
+  { key, entries }: { readonly key: string; readonly entries: readonly Pick<Pack, 'code' | 'treatment'>[] },
+): void {
+  const keyBytes = Buffer.from(key, 'hex');
+  const added = entries.map(({ code, treatment }) => {
+    return { code, treatment, where, keyBytes, codeBytes: Buffer.from(code) };
+  });
+  for (const pack of added) packs.set(pack.code, pack);
+  const unused = added.filter(({ code }) => isFree({ given, withdrawn }, code));
+  free.add(unused, where, design);
+}
+
+/** No pack is ever free again. */
+export function takePack(
+  { packs, free, design }: Pick<Packs, 'packs' | 'free' | 'design'>,
+  code: string,
+): void {
+  const pack = packs.get(code);
+  if (pack) free.take(pack, design);
+}

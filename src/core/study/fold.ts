@@ -1,0 +1,231 @@
+/** The one fold of a study: what each event changes in the model, in place. Withheld sections leave what they hold unknown. */
+import type { EventDefinition } from '../../../events/define.ts';
+import type { PartialEvent } from '../../../events/record.ts';
+import { Balance } from '../../../projections/balance.ts';
+import { amendedDesign, type Design, registeredDesign, renamingsOf } from '../../../projections/design.ts';
+import {
+  countedLevels,
+  type EnrolmentEvent,
+  heldCodes,
+  isEnrolment,
+  isForced,
+} from '../../../projections/enrolled.ts';
+import type { ParticipantEvent } from '../../../projections/participant-events.ts';
+import type { Form, ParticipantAct } from '../acts/act.ts';
+import { type Act, actOf } from '../acts/acts.ts';
+import { digestIn } from '../acts/command.ts';
+import { Counts } from '../methods/urn/counts.ts';
+import { ForkableMap } from '../model/forkable-map.ts';
+import { FreePacks } from '../model/free-packs.ts';
+import { filledAfter, filledBy } from '../model/limits.ts';
+import { levelIndexes, type Model, NOBODY } from '../model/model.ts';
+import { packsOn, takePack } from '../model/packs.ts';
+import { type Participant, Participants, WITHHELD } from '../model/participants.ts';
+import { digestOf, requestKey } from '../model/requests.ts';
+import { closingsAfter } from './closings.ts';
+import { enrolledIn } from './enrolled-in.ts';
+import { beginImport, endImport, takeRow } from './fold-import.ts';
+import { forcedDigest } from './force.ts';
+import { urnDesignOf } from './urn-design.ts';
+
+type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
+
+/** The study that the event registers. */
+export function modelOf({ at, data, sections, revision }: Of<'StudyRegistered'>): Model {
+  const { configuration, studyId, seedSource, seedWeak } = data;
+  const design = registeredDesign(configuration);
+  const bgState = sections.generator?.bgState;
+  const isPaused = configuration.start === 'paused';
+  const halt = isPaused ? ({ state: 'paused', reason: 'registered as paused', at } as const) : undefined;
+  const seed = sections.generator?.seed ?? WITHHELD;
+  return {
+    status: isPaused ? 'paused' : 'open',
+    registered: {
+      ...{ studyId, configuration, seed, seedSource, seedWeak },
+      ...{ registeredAt: at, recoveries: [], halt },
+    },
+    ...inForce(design),
+    designs: [design],
+    ...{ latestAt: at, lastStudyWide: revision, closings: [], recovery: 0, lists: 0, reveals: [] },
+    hasVisits: design.visits.length > 0,
+    ...{ participants: new Participants(), filled: filledBy(design), counts: new Counts(design) },
+    ...{ requests: new ForkableMap(), given: new ForkableMap(), packs: new ForkableMap() },
+    ...{ withdrawn: new ForkableMap(), free: new FreePacks(), seedState: bgState, bgState },
+    shown: { events: { inOrder: [], byEnrolment: new Map() }, balance: new Balance(design) },
+  };
+}
+
+function inForce(design: Design) {
+  const indexes = design.factors.map(({ levels }) => new Map(levels.map((level, i) => [level, i])));
+  return { design, urnDesign: urnDesignOf(design), levelIndexes: indexes };
+}
+
+/** Folds an event of a registered study. */
+export function fold(model: Model, event: PartialEvent): void {
+  if (event.at > model.latestAt) model.latestAt = event.at;
+  const act = actOf(event.type);
+  const isAboutOne = act?.about === 'participant' || isEnrolment(event);
+  if (!isAboutOne) model.lastStudyWide = event.revision;
+  noteRequest(model, event, act);
+  if (act?.about === 'study') Object.assign(model, act.apply?.(model, event));
+  else if (act) change(model, act, event);
+  else if (isEnrolment(event)) enrol(model, event);
+  else foldOther(model, event);
+}
+
+function foldOther(model: Model, event: Exclude<PartialEvent, EnrolmentEvent>): void {
+  switch (event.type) {
+    case 'StudyAmended':
+      amend(model, event);
+      break;
+    case 'CodesRegistered':
+      model.lists = event.data.list;
+      if (event.sections.codes) packsOn(model, event.data.where, event.sections.codes);
+      break;
+    case 'HistoryImported':
+      beginImport(model, event);
+      break;
+    case 'HistoryImportEnded':
+      endImport(model, event);
+      break;
+    case 'StudyRecovered':
+      recover(model, event);
+      break;
+    default:
+      throw new Error(`${event.type} does not belong in a study's stream`);
+  }
+}
+
+function noteRequest(model: Model, event: PartialEvent, act: Act | undefined): void {
+  const key = keyOf(event);
+  if (key === undefined) return;
+  const { revision } = event;
+  if (act) {
+    const content = digestIn(act, event, model);
+    model.requests.set(key, { revision, content, data: event.data });
+  } else if (event.type === 'StudyAmended')
+    model.requests.set(key, { revision, content: digestOf(event.type, event.data) });
+  else if (isForced(event)) model.requests.set(key, { revision, content: forcedDigest(event, model.design) });
+}
+
+/** Of the request that the event answered, if it had one. */
+function keyOf({ actor, sections }: PartialEvent): string | undefined {
+  const { request } = sections as { readonly request?: { readonly idempotencyKey: string } };
+  return request && requestKey(actor.user, request.idempotencyKey);
+}
+
+function enrol(model: Model, event: EnrolmentEvent): void {
+  if (event.type === 'ParticipantRandomized') model.bgState = event.sections.draw?.bgStateAfter;
+  const { design, given, participants } = model;
+  const participant = enrolledIn(event, model);
+  const { participantId, pack } = participant;
+  const replaced = participants.get(participantId);
+  if (replaced && !('replaces' in event.data)) throw new Error('a participant was randomized twice');
+  participants.add(participant);
+  if (replaced?.pack || replaced?.dispensed) forgetPacks(model, participantId);
+  if (pack) {
+    given.set(pack.code, participantId);
+    takePack(model, pack.code);
+  }
+  if (model.filled.length > 0) model.filled = filledAfter(model.filled, design, replaced, participant);
+  // A wrong entry that is replaced is voided, so the urns do not count it.
+  count(model, participant, 1);
+  if (replaced) model.shown?.balance.remove(replaced);
+  model.shown?.balance.add(participant);
+  const key = event.type === 'ParticipantRandomized' ? keyOf(event) : undefined;
+  if (key !== undefined) model.requests.set(key, { revision: event.revision, enrolled: participant });
+  if (event.type === 'ParticipantImported') takeRow(model, event, participant);
+}
+
+/** The packs of a wrong entry stay used, but nobody knows who has them. */
+function forgetPacks({ given }: Model, participantId: string): void {
+  const codes = [...given.entries()].filter(([, id]) => id === participantId).map(([code]) => code);
+  for (const code of codes) given.set(code, NOBODY);
+}
+
+/** All that changes follows from the participant before and after. */
+function change(model: Model, act: ParticipantAct<EventDefinition, Form>, event: PartialEvent): void {
+  noteEvent(model, event as ParticipantEvent);
+  const { design, participants } = model;
+  // An event of an act on a participant names one, except for a pack that nobody had.
+  const { participantId = '' } = event.data as { readonly participantId?: string };
+  if (!act.apply) return;
+  const before = participants.get(participantId);
+  if (!before) throw new Error(`${event.type} is about somebody who was never randomized`);
+  const after = act.apply(before, event, design);
+  participants.replace(after);
+  if (after.dispensed) model.hasVisits = true;
+  handOver(model, before, after);
+  model.filled = filledAfter(model.filled, design, before, after);
+  count(model, before, -1);
+  count(model, after, 1);
+  model.shown?.balance.replace(before, after);
+}
+
+/** A pack that was never the participant's is nobody's, and stays used. */
+function handOver(model: Model, before: Participant, after: Participant): void {
+  const held = heldCodes(before);
+  for (const code of heldCodes(after)) {
+    if (held.includes(code)) continue;
+    model.given.set(code, after.participantId);
+    takePack(model, code);
+  }
+  for (const { code, visit } of after.dispensed ?? [])
+    if (visit === undefined && held.includes(code)) model.given.set(code, NOBODY);
+}
+
+function noteEvent(model: Model, event: ParticipantEvent): void {
+  if (event.type === 'AllocationRevealed') {
+    const { reveal, participantId } = event.data;
+    model.reveals = [...model.reveals, { reveal, revision: event.revision, participantId }];
+  }
+  if (!model.shown) return;
+  const { inOrder, byEnrolment } = model.shown.events;
+  const { randomizedAt } = event.data;
+  inOrder.push(event);
+  if (randomizedAt === undefined) return;
+  const earlier = byEnrolment.get(randomizedAt);
+  if (earlier) earlier.push(event);
+  else byEnrolment.set(randomizedAt, [event]);
+}
+
+/** Limits, urns and figures are counted anew, because different ones may apply. */
+function amend(model: Model, { data, revision }: Of<'StudyAmended'>): void {
+  const { participants } = model;
+  const renamings = renamingsOf(data, model.design);
+  const design = amendedDesign(model.design, data, revision);
+  Object.assign(model, inForce(design));
+  model.designs = [...model.designs, design];
+  if (design.visits.length > 0) model.hasVisits = true;
+  participants.rename(renamings);
+  model.closings = data.changes.reduce(closingsAfter(model.latestAt), model.closings);
+  model.filled = filledBy(design, participants.all());
+  recount(model);
+}
+
+/** The urns of the design in force, with everybody they count. */
+export function recount(model: Model): void {
+  const { design, participants, shown } = model;
+  model.counts = new Counts(design);
+  if (shown) shown.balance = new Balance(design);
+  for (const participant of participants.all()) {
+    count(model, participant, 1);
+    shown?.balance.add(participant);
+  }
+}
+
+/** Without the slot, which may be withheld, nothing is counted. */
+function count(model: Model, participant: Participant, by: 1 | -1): void {
+  const levels = participant.slot < 0 ? undefined : countedLevels(participant, model.design);
+  if (levels) model.counts.add(levelIndexes(model, levels), participant.slot, by);
+}
+
+function recover(model: Model, { at, data, sections }: Of<'StudyRecovered'>): void {
+  const { recovery, kept, signed } = data;
+  const { registered } = model;
+  const recovered = { recovery, at, kept, signed: signed?.size };
+  model.recovery = recovery;
+  model.registered = { ...registered, recoveries: [...registered.recoveries, recovered] };
+  model.bgState = sections.generator?.bgState;
+  if (model.importing) model.importing = { ...model.importing, isRecovered: true };
+}

@@ -1,0 +1,40 @@
+/** The urn from which the next participant of each level would be drawn, and its odds. */
+import { openTreatments } from '../../../projections/design.ts';
+import { rowSeen } from '../methods/urn/allocate.ts';
+import { balls } from '../methods/urn/balls.ts';
+import { probabilities } from '../methods/urn/draw.ts';
+import type { Model } from '../model/model.ts';
+
+/** The urn of an open level. */
+export interface LevelOdds {
+  /** Indexes in the design, which no amendment changes. */
+  readonly place: { readonly factor: number; readonly level: number };
+  readonly factor: string;
+  readonly level: string;
+  /** For each open treatment, in order. */
+  readonly odds: readonly { readonly treatment: string; readonly probability: number }[];
+}
+
+/**
+ * Each arm's probability if the urn of this level is the one that is drawn from: the arm's share of the balls, over all of
+ * its slots.
+ */
+export function nextDraw(state: Pick<Model, 'design' | 'urnDesign' | 'counts'>): LevelOdds[] {
+  const { design, urnDesign, counts } = state;
+  const open = openTreatments(design);
+  return design.factors.flatMap(({ name, levels, closed, isRetired }, factor) =>
+    levels.flatMap((level, place) => {
+      if (isRetired || closed.includes(level)) return [];
+      const shares = probabilities(balls(urnDesign, rowSeen(urnDesign, counts, factor, place)));
+      const odds = open.map((treatment) => ({
+        treatment,
+        probability: sum(shares.filter((_, slot) => urnDesign.slots[slot] === treatment)),
+      }));
+      return [{ place: { factor, level: place }, factor: name, level, odds }];
+    }),
+  );
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,256 @@
+/** The studies of the running service: finds them by name and holds the one writer of each. */
+import { randomBytes } from 'node:crypto';
+import { v5 } from 'uuid';
+import type { StudyFact } from '../../../events/catalogue.ts';
+import type { Actor } from '../../../events/record.ts';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import type { Design } from '../../../projections/design.ts';
+import { logHistory, type Recovery } from '../../../projections/log.ts';
+import type { RegisteredStudy } from '../../../projections/study-config.ts';
+import { DomainError } from '../../base/errors.ts';
+import { StoreError } from '../../store/event-store.ts';
+import { LOG_STREAM } from '../log/log-writer.ts';
+import type { StudyOutcome } from '../model/outcomes.ts';
+import { foldedStream, type LogParts } from '../write/folded-stream.ts';
+import { Writer } from '../write/writer.ts';
+import type { Written } from '../write/writer-parts.ts';
+import type { Register, StudyCommand } from './commands.ts';
+import { studyDecider, type Tried, tryOut } from './decide.ts';
+import { type Standing, standingOf } from './standing.ts';
+import { type StudyState, studyState } from './state.ts';
+import { design, designs, studyConfig } from './views.ts';
+
+export interface Study {
+  readonly stream: string;
+  readonly registered: RegisteredStudy;
+  /** In force after the last event. */
+  readonly design: Design;
+  /** Revision up to which `registered`, `design` and every projection of this study are folded. */
+  readonly revision: number;
+}
+
+const DIFFERS =
+  'the studies file differs from the design in force (hint: urn studies check shows the differences)';
+
+type StudyWriter = Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
+
+export class Studies {
+  readonly #parts: LogParts;
+  readonly #writers = new Map<string, StudyWriter>();
+  /** By name. Contains only studies that exist: names that clients make up must not fill the memory. */
+  readonly #streams = new Map<string, string>();
+  /** By stream: whether the studies file of this process differs from the design that is then in force. */
+  readonly #differs = new Map<string, () => boolean>();
+
+  /** Registrations that are under way or have failed, by stream. */
+  readonly #registering = new Map<string, Promise<unknown>>();
+
+  constructor(parts: LogParts) {
+    this.#parts = parts;
+  }
+
+  /** The stream of the study with this name. A name can be registered only once; every name gives a valid stream. */
+  streamOf(name: string): string {
+    const known = this.#streams.get(name);
+    if (known !== undefined) return known;
+    const stream = `study-${v5(name, this.#parts.logId)}`;
+    if (this.#parts.runner.revision(stream) >= 0) this.#streams.set(name, stream);
+    return stream;
+  }
+
+  find(name: string): Study | undefined {
+    return this.#at(this.streamOf(name));
+  }
+
+  /** Whether the log has no records of the study with this name. A study that cannot be read is not new. */
+  isNew(name: string): boolean {
+    const stream = this.streamOf(name);
+    return !this.#at(stream) && !this.#parts.runner.halted(stream);
+  }
+
+  /** All studies in the log, in order of registration. */
+  list(): Study[] {
+    const { runner } = this.#parts;
+    return runner
+      .streams()
+      .flatMap((stream) => (stream.startsWith('study-') ? (this.#at(stream) ?? []) : []));
+  }
+
+  /**
+   * Registers a study unless it is already in the log. Without a seed, draws one of 128 bits.
+   *
+   * It then reads the tail of `log`, before anything else is written to the study. A move to another store closes `log`
+   * first and then lists the streams to close. Without this read, a study missing from that list could continue here.
+   * @throws DomainError as `submit`; StoreError
+   */
+  async register(
+    configuration: StudyConfiguration,
+    seed: bigint | undefined,
+    actor: Actor,
+  ): Promise<StudyOutcome['type']> {
+    const stream = this.streamOf(configuration.name);
+    const command = {
+      type: 'register',
+      studyId: stream.slice('study-'.length),
+      configuration,
+      seed: seed ?? drawnSeed(),
+      seedSource: seed === undefined ? 'drawn' : 'configured',
+    } as const;
+    const registering = this.#register(stream, command, actor);
+    this.#registering.set(stream, registering);
+    const outcome = await registering;
+    this.#registering.delete(stream);
+    return outcome;
+  }
+
+  async #register(stream: string, command: Register, actor: Actor): Promise<StudyOutcome['type']> {
+    const { outcome } = await this.submit(stream, command, actor);
+    await this.#parts.runner.catchUp(LOG_STREAM);
+    return outcome.type;
+  }
+
+  /** Every design that the study has had, in order. The last one is in force. */
+  designs(stream: string): readonly Design[] {
+    return this.#parts.runner.state(designs, stream);
+  }
+
+  /**
+   * The study takes no participants in this process while its studies file differs. This is checked for every
+   * participant, because an amendment, even one by another process, can end it.
+   */
+  suspendWhile(stream: string, differs: () => boolean): void {
+    this.#differs.set(stream, differs);
+  }
+
+  isSuspended(stream: string): boolean {
+    return this.#differs.get(stream)?.() ?? false;
+  }
+
+  /** Whether the study takes participants in this process. */
+  standing(stream: string): Standing {
+    const { gate, runner } = this.#parts;
+    const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
+    const suspension = this.isSuspended(stream) ? DIFFERS : undefined;
+    return standingOf(runner, stream, refusal, suspension);
+  }
+
+  /** By stream, for all studies in the log, including those that cannot be read. */
+  standings(): Map<string, Standing> {
+    const streams = this.#parts.runner.streams().filter((stream) => stream.startsWith('study-'));
+    return new Map(streams.map((stream) => [stream, this.standing(stream)]));
+  }
+
+  /** @throws DomainError `overloaded`, `unavailable`, and the refusals of the write gate */
+  submit(stream: string, command: StudyCommand, actor: Actor): Promise<Written<StudyOutcome>> {
+    const isFirst = command.type === 'register' || command.type === 'recover';
+    const awaits = isFirst ? undefined : this.#awaitsRecovery(stream);
+    if (awaits) return Promise.reject(awaits);
+    const registering = command.type === 'register' ? undefined : this.#registering.get(stream);
+    if (registering) return registering.then(() => this.submit(stream, command, actor));
+    return this.#writer(stream).submit(command, actor);
+  }
+
+  /**
+   * What the outcome of a command would be now. Nothing is written, and nothing is drawn. No append proves that the state is
+   * up to date, so the tail is read first, unless the outcome cannot change.
+   * @throws DomainError as `submit`
+   */
+  async tryOut(stream: string, command: Tried): Promise<Written<StudyOutcome>> {
+    const { gate, runner } = this.#parts;
+    const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
+    if (refusal) throw refusal;
+    const tried = () => ({
+      outcome: tryOut(runner.state(studyState, stream), command),
+      revision: runner.revision(stream),
+    });
+    const known = tried();
+    if (!studyDecider.mayChange(known.outcome)) return known;
+    await this.#readTail(stream);
+    return tried();
+  }
+
+  /**
+   * Restarts the generator of every study that a recovery of the log names, unless that has been done. Until then, the
+   * study takes no participants.
+   * @returns the names of the studies
+   * @throws DomainError `unavailable`
+   */
+  async renewGenerators(actor: Actor): Promise<string[]> {
+    const renewed: string[] = [];
+    for (const { stream, registered } of this.list()) {
+      const recovery = this.#awaitedRecovery(stream);
+      const code = this.#parts.gate.refusal(stream, 'write')?.code;
+      // Such a study takes no participants anyway, and the others must not wait for it.
+      if (!recovery || code === 'halted' || code === 'endangered') continue;
+      const { kept = 0, signed } = recovery.streams.get(stream) ?? {};
+      const command = {
+        type: 'recover',
+        recovery: recovery.recovery,
+        kept,
+        signed,
+        seed: drawnSeed(),
+      } as const;
+      await this.submit(stream, command, actor);
+      renewed.push(registered.configuration.name);
+    }
+    return renewed;
+  }
+
+  /** @throws DomainError `unavailable` */
+  async #readTail(stream: string): Promise<void> {
+    try {
+      await this.#parts.runner.catchUp(stream);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      throw new DomainError('unavailable', 'the log cannot be read at the moment', error);
+    }
+  }
+
+  #awaitsRecovery(stream: string): DomainError | undefined {
+    const awaited = this.#awaitedRecovery(stream);
+    return (
+      awaited &&
+      new DomainError(
+        'rolled-back',
+        `recovery ${awaited.recovery} of the log was declared, but the generator of this study has not been restarted yet (hint: run urn recover again, or restart the service)`,
+      )
+    );
+  }
+
+  /** The last recovery that names this study, if its generator has not been restarted since. */
+  #awaitedRecovery(stream: string): Recovery | undefined {
+    const { runner } = this.#parts;
+    const { recoveries } = runner.state(logHistory, LOG_STREAM);
+    if (recoveries.length === 0) return undefined;
+    const last = recoveries.findLast(({ streams }) => streams.has(stream));
+    const state = runner.state(studyState, stream);
+    const done = state.status === 'unregistered' ? 0 : state.recovery;
+    return last && done < last.recovery ? last : undefined;
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all([...this.#writers.values()].map((writer) => writer.drain()));
+  }
+
+  #at(stream: string): Study | undefined {
+    const { runner } = this.#parts;
+    const registered = runner.state(studyConfig, stream);
+    const inForce = runner.state(design, stream);
+    if (!registered || !inForce) return undefined;
+    return { stream, registered, design: inForce, revision: runner.revision(stream) };
+  }
+
+  #writer(stream: string): StudyWriter {
+    const existing = this.#writers.get(stream);
+    if (existing) return existing;
+    const folded = foldedStream(this.#parts, studyState, stream);
+    const writer: StudyWriter = new Writer({ ...this.#parts, stream, decider: studyDecider, folded });
+    this.#writers.set(stream, writer);
+    return writer;
+  }
+}
+
+/** 128 bits from the operating system. */
+export function drawnSeed(): bigint {
+  return BigInt(`0x${randomBytes(16).toString('hex')}`);
+}

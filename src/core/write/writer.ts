@@ -1,0 +1,374 @@
+/**
+ * The one write path. Each process has one writer per stream. The writer works in rounds:
+ *
+ *   1. Take commands from the queue, limited in number, bytes and time.
+ *   2. Decide each command in turn against a tentative state, which is a fork of the folded one.
+ *   3. Append all decided facts in one call, directly after the folded revision.
+ *   4. If they were written, fold the new events so that every reader sees them, and then answer.
+ *   5. On a conflict, another process was first. Fold its events and decide the same commands again.
+ *   6. An append that succeeds proves that all decisions of its batch were up to date. If there is nothing to append,
+ *      and another process may have ended the reason for a refusal, read the tail once and decide again.
+ *   7. If the outcome is unclear (time-out, broken connection), send the identical records again. An append that timed
+ *      out can still take effect later. The writer therefore remembers the ids of all attempts of a command: if an
+ *      event with any of these ids appears in the stream, the command has succeeded.
+ *
+ * This makes the facts of a stream strictly serial, for any number of requests and processes: the exact expected
+ * revision alone decides who was first. A crash at any point leaves either the whole batch or nothing, and nobody gets
+ * an answer before the store has acknowledged the batch.
+ */
+import type { Fact } from '../../../events/catalogue.ts';
+import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../../events/record.ts';
+import { DomainError } from '../../base/errors.ts';
+import type { Tools } from '../../base/tools.ts';
+import { withinMs } from '../../base/within-ms.ts';
+import { type AppendResult, type EventStore, StoreError } from '../../store/event-store.ts';
+import type { Batch, Item } from './batch.ts';
+import { CLOCK_TOLERANCE_MS } from './clock-tolerance.ts';
+import type { Decider } from './decider.ts';
+import {
+  DEFAULT_LIMITS,
+  type FoldedStream,
+  type WriterHooks,
+  type WriterLimits,
+  type Written,
+} from './writer-parts.ts';
+
+/** Up to this many waiting commands go into one batch. */
+const SMALL_BATCH = 32;
+
+/**
+ * How long the rest of the process has its turn, in ms. Node accepts one connection each time around its event loop, so a
+ * single time would leave all others of a burst waiting for the next decisions.
+ */
+const REST_MS = 5;
+
+const TOO_LATE =
+  'the log was too slow, or other processes were always faster: nothing was recorded; send the same request again';
+
+export class Writer<State, Command, F extends Fact, Outcome> {
+  readonly #store: EventStore;
+  readonly #logId: string;
+  readonly #stream: string;
+  readonly #decider: Decider<State, Command, F, Outcome>;
+  readonly #folded: FoldedStream<State>;
+  readonly #tools: Tools;
+  readonly #limits: WriterLimits;
+  readonly #hooks: WriterHooks;
+  #queue: Item<Command, Outcome>[] = [];
+  /** Unanswered commands, by the ids of all events attempted for them. */
+  readonly #attempted = new Map<string, Item<Command, Outcome>>();
+  #working: Promise<void> | undefined;
+  /** Deciding the last batch took as long as it may. */
+  #isTurnOver = false;
+
+  constructor(parts: {
+    store: EventStore;
+    logId: string;
+    stream: string;
+    decider: Decider<State, Command, F, Outcome>;
+    folded: FoldedStream<State>;
+    tools: Tools;
+    limits?: Partial<WriterLimits>;
+    hooks?: WriterHooks;
+  }) {
+    this.#store = parts.store;
+    this.#logId = parts.logId;
+    this.#stream = parts.stream;
+    this.#decider = parts.decider;
+    this.#folded = parts.folded;
+    this.#tools = parts.tools;
+    this.#limits = { ...DEFAULT_LIMITS, ...parts.limits };
+    this.#hooks = parts.hooks ?? {};
+    parts.folded.listen((event) => this.#noteLanding(event));
+  }
+
+  /**
+   * Decides a command and answers once its fact is durable.
+   * @throws DomainError `overloaded` (not accepted), `unavailable` (it is unknown whether it was written), and the
+   *   refusals of the write gate: `halted`, `rolled-back`, `moved`, `endangered`
+   */
+  submit(command: Command, actor: Actor): Promise<Written<Outcome>> {
+    const { refusal } = this.#folded;
+    if (refusal) return Promise.reject(refusal);
+    if (this.#queue.length >= this.#limits.queue)
+      return Promise.reject(
+        new DomainError('overloaded', 'too many requests are waiting for this study; try again shortly'),
+      );
+    return new Promise((resolve, reject) => {
+      const deadline = performance.now() + this.#limits.deadlineMs;
+      this.#queue.push({ command, actor, deadline, attempts: new Map(), landed: undefined, resolve, reject });
+      this.#working ??= this.#work();
+    });
+  }
+
+  /** Resolves when every submitted command has been answered. */
+  async drain(): Promise<void> {
+    while (this.#working) await this.#working;
+  }
+
+  async #work(): Promise<void> {
+    // Commands that arrive in the same turn of the event loop go into one batch.
+    await new Promise(setImmediate);
+    while (this.#queue.length > 0) {
+      if (this.#isTurnOver) await this.#tools.pause(REST_MS);
+      this.#isTurnOver = false;
+      const items = this.#nextItems();
+      try {
+        const left = await this.#round(items);
+        this.#queue.unshift(...left);
+      } catch (error) {
+        const why = error instanceof StoreError ? unavailable(error) : (error as Error);
+        for (const item of items) this.#fail(item, why);
+      }
+    }
+    await new Promise(setImmediate);
+    this.#working = undefined;
+    if (this.#queue.length > 0) this.#working = this.#work();
+  }
+
+  /** What is urgent comes first, and by itself: nothing else may use the reserve. */
+  #nextItems(): Item<Command, Outcome>[] {
+    const urgent = this.#queue.filter((item) => this.#isUrgent(item));
+    if (urgent.length === 0) return this.#queue.splice(0, this.#batchSize());
+    this.#queue = this.#queue.filter((item) => !this.#isUrgent(item));
+    return urgent;
+  }
+
+  #isUrgent({ command }: Item<Command, Outcome>): boolean {
+    return this.#decider.isUrgent?.(command) ?? false;
+  }
+
+  /**
+   * About half of the waiting commands. If a batch took all of them, every client would wait for the same flush and then
+   * ask again at the same time, and processor and disk would take turns. This way one half is prepared and answered
+   * while the other is flushed.
+   */
+  #batchSize(): number {
+    const half = Math.max(SMALL_BATCH, Math.ceil(this.#queue.length / 2));
+    return Math.min(half, this.#limits.batchCommands);
+  }
+
+  /** Takes a batch all the way to its answers. Returns the commands that did not fit into it. */
+  async #round(items: Item<Command, Outcome>[]): Promise<Item<Command, Outcome>[]> {
+    let hasRead = false;
+    for (let attempt = 0; ; attempt++) {
+      items = this.#dropLate(items);
+      if (items.length === 0) return [];
+      // The gate may have closed while the commands waited or another process was first.
+      const { refusal } = this.#folded;
+      if (refusal) throw refusal;
+      const batch = this.#decide(items);
+      const isEmpty = batch.records.length === 0;
+      const isUnsure = isEmpty && !hasRead && batch.answers.some(({ mayChange }) => mayChange);
+      if (isUnsure) {
+        const left = items.slice(batch.answers.length);
+        items = [...this.#answerSure(batch), ...left];
+        await this.#catchUp(items);
+        hasRead = true;
+        continue;
+      }
+      const { type } = isEmpty ? { type: 'written' as const } : await this.#append(batch);
+      if (type === 'written') {
+        this.#watchClock(batch);
+        this.#folded.accept(batch.events, batch.records);
+        // One turn later, when the next batch is on its way, so that answering overlaps with its flush.
+        setImmediate(() => {
+          for (const { item, answer } of batch.answers) this.#settle(item, answer);
+        });
+        return items.slice(batch.answers.length);
+      }
+      this.#hooks.onConflict?.();
+      await this.#catchUp(items);
+      hasRead = true;
+      await this.#tools.pause(Math.random() * Math.min(2 ** attempt, 64));
+    }
+  }
+
+  /** Answers what cannot change. @returns the other commands of the batch */
+  #answerSure({ answers }: Batch<Command, Outcome>): Item<Command, Outcome>[] {
+    return answers.flatMap(({ item, answer, mayChange }) => {
+      if (mayChange) return [item];
+      this.#settle(item, answer);
+      return [];
+    });
+  }
+
+  #decide(items: readonly Item<Command, Outcome>[]): Batch<Command, Outcome> {
+    const { revision: expectedRevision, lastAt } = this.#folded;
+    const batch: Batch<Command, Outcome> = {
+      ...{ expectedRevision, lastAt },
+      ...{ events: [], records: [], answers: [] },
+    };
+    let state = this.#decider.fork(this.#folded.state);
+    let bytes = 0;
+    const end = performance.now() + this.#limits.turnMs;
+    for (const item of items) {
+      if (batch.answers.length > 0 && performance.now() >= end) break;
+      if (item.landed) {
+        const { landed } = item;
+        batch.answers.push({ item, answer: () => item.resolve(landed) });
+        continue;
+      }
+      try {
+        const { fact, outcome } = this.#decider.decide(state, item.command);
+        let revision = expectedRevision + batch.events.length;
+        if (fact) {
+          const header = {
+            id: this.#tools.newId(),
+            log: this.#logId,
+            stream: this.#stream,
+            revision: ++revision,
+            at: this.#tools.now().toISOString(),
+            actor: item.actor,
+          };
+          const record = encodeRecord(header, fact, this.#tools.newSalt);
+          bytes += record.record.length + record.sealed.length;
+          if (bytes > this.#limits.batchBytes && batch.records.length > 0) break;
+          const { id, log, stream, at, actor } = header;
+          const { type, data, sections } = fact;
+          // Member by member: spreading both would take longer than the rest of this loop.
+          const event = { id, log, stream, revision, at, actor, type, data, sections } as LogEvent;
+          state = this.#decider.evolve(state, event);
+          batch.records.push(record);
+          batch.events.push(event);
+          item.attempts.set(header.id, outcome);
+          this.#attempted.set(header.id, item);
+        }
+        const mayChange = !fact && this.#decider.mayChange(outcome);
+        batch.answers.push({ item, mayChange, answer: () => item.resolve({ outcome, revision }) });
+      } catch (error) {
+        // A command that cannot be decided or encoded must not fail the others in its batch.
+        batch.answers.push({ item, answer: () => item.reject(error as Error) });
+      }
+    }
+    this.#isTurnOver = performance.now() >= end;
+    return batch;
+  }
+
+  /** Reads the tail. A read may always be repeated, so while the store does not answer there is time until the deadline. */
+  async #catchUp(items: readonly Item<Command, Outcome>[]): Promise<void> {
+    const deadline = Math.min(...items.map((item) => item.deadline));
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#folded.catchUp();
+      } catch (error) {
+        const isSilent = error instanceof StoreError && error.failure === 'unavailable';
+        if (!isSilent || performance.now() >= deadline) throw error;
+        await this.#tools.pause(Math.random() * Math.min(10 * 2 ** attempt, 1000));
+      }
+    }
+  }
+
+  /** Sends a batch until the store's answer is clear. The records stay the same, so sending them again is safe. */
+  async #append(batch: Batch<Command, Outcome>): Promise<AppendResult> {
+    const { expectedRevision, records, answers } = batch;
+    const deadline = Math.min(...answers.map(({ item }) => item.deadline));
+    for (let attempt = 0; ; attempt++) {
+      const started = performance.now();
+      try {
+        const isUrgent = answers.some(({ item }) => this.#isUrgent(item));
+        const result = await this.#appendOnce(expectedRevision, records, isUrgent);
+        this.#hooks.onAppend?.(
+          (performance.now() - started) / 1000,
+          batch.events.map(({ type }) => type),
+        );
+        return result;
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        this.#hooks.onAppendFailed?.(error);
+        const isUnclear = error.outcome === 'unclear';
+        if (!isUnclear && attempt === 0) throw error;
+        if (isUnclear) this.#hooks.onUnclear?.(error);
+        // Once an answer was lost, one that certainly was not written is tried again as well: the store may be coming back.
+        const mayPass = isUnclear || error.failure === 'unavailable';
+        if (!mayPass || performance.now() >= deadline) {
+          // The next round would find an outdated end by a conflict, so nobody waits for a silent store any longer than one call.
+          const left = deadline + this.#limits.appendTimeoutMs - performance.now();
+          const isRead = await withinMs(left, this.#folded.catchUp()).then(
+            () => true,
+            () => false,
+          );
+          if (isRead && this.#folded.revision > expectedRevision) return { type: 'conflict' };
+          // An earlier attempt may still be written, even if the last one certainly was not.
+          throw new StoreError(error.failure, 'unclear', error.message, error);
+        }
+        await this.#tools.pause(Math.random() * Math.min(10 * 2 ** attempt, 1000));
+      }
+    }
+  }
+
+  #appendOnce(
+    expectedRevision: number,
+    records: readonly RecordBytes[],
+    isUrgent: boolean,
+  ): Promise<AppendResult> {
+    const ms = this.#limits.appendTimeoutMs;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () => reject(new StoreError('unavailable', 'unclear', `the store did not answer within ${ms} ms`)),
+        ms,
+      );
+      this.#store
+        .append(this.#stream, expectedRevision, records, isUrgent)
+        .then(resolve, reject)
+        .finally(() => clearTimeout(timer));
+    });
+  }
+
+  /** Refuses commands whose deadline has passed, unless one of their attempts has landed. */
+  #dropLate(items: readonly Item<Command, Outcome>[]): Item<Command, Outcome>[] {
+    const now = performance.now();
+    return items.filter((item) => {
+      if (item.landed || now < item.deadline) return true;
+      this.#settle(item, () => item.reject(new DomainError('unavailable', TOO_LATE)));
+      return false;
+    });
+  }
+
+  /** A clock that steps back does no harm, because revisions define the order, but somebody should know. */
+  #watchClock({ events, lastAt }: Batch<Command, Outcome>): void {
+    // Not that of the folded stream: whoever follows the log may have folded these events already.
+    let before = lastAt;
+    for (const { at } of events) {
+      // These texts sort like the times, so most events need no parsing.
+      if (before !== undefined && before > at && Date.parse(before) - Date.parse(at) > CLOCK_TOLERANCE_MS)
+        this.#hooks.onClockSetBack?.(this.#stream, before, at);
+      before = at;
+    }
+  }
+
+  /** An event with the id of an earlier attempt has appeared: that attempt was written after all. */
+  #noteLanding(event: LogEvent): void {
+    const item = this.#attempted.get(event.id);
+    const outcome = item?.attempts.get(event.id);
+    if (item && outcome !== undefined) item.landed = { outcome, revision: event.revision };
+  }
+
+  /** What this process knows for certain is answered even while the store is down. */
+  #fail(item: Item<Command, Outcome>, why: Error): void {
+    const isDown = why instanceof DomainError && why.code === 'unavailable';
+    const known = item.landed ?? (isDown ? this.#known(item.command) : undefined);
+    this.#settle(item, () => (known ? item.resolve(known) : item.reject(why)));
+  }
+
+  #known(command: Command): Written<Outcome> | undefined {
+    const { state, revision } = this.#folded;
+    try {
+      const { fact, outcome } = this.#decider.decide(this.#decider.fork(state), command);
+      return fact || this.#decider.mayChange(outcome) ? undefined : { outcome, revision };
+    } catch {
+      return undefined;
+    }
+  }
+
+  #settle(item: Item<Command, Outcome>, answer: () => void): void {
+    for (const id of item.attempts.keys()) this.#attempted.delete(id);
+    answer();
+  }
+}
+
+function unavailable(error: StoreError): DomainError {
+  const why = error.failure === 'full' ? 'the disk is full' : 'the log does not answer';
+  const known = error.outcome === 'unclear' ? 'it is not known to be recorded' : 'nothing was recorded';
+  return new DomainError('unavailable', `${why}: ${known}; send the same request again`, error);
+}

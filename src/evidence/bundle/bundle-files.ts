@@ -1,0 +1,161 @@
+/**
+ * The files of a bundle, each compared with the manifest while it is read. The manifest guards against damage, not against
+ * people. But a file that is in the archive and not in the manifest could be mistaken for a part of the bundle.
+ */
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { CONTENTS } from '../../../events/content.ts';
+import { jsonProblem } from '../../base/json-text.ts';
+import { decodeUtf8 } from '../../core/ledger/utf8.ts';
+import { BundleError } from './bundle-error.ts';
+import { ZipReader } from './zip-reader.ts';
+
+const FORMAT = 'urn-bundle@1';
+const MANIFEST = 'manifest.json';
+const MAX_MANIFEST_BYTES = 2 ** 20;
+/** Limit for other files that are read as a whole. */
+const MAX_WHOLE_BYTES = 64 * 2 ** 20;
+/** Of lists, objects, members and lines. Small texts of many parts would take gigabytes when they are parsed. */
+const MAX_PARTS = 4_000_000;
+const SEPARATORS = Buffer.from('[{,\n');
+/** No file of a bundle is nearly as deep. */
+const MAX_DEPTH = 100;
+
+/** The members that are used. The others repeat what the records say. */
+const Manifest = z.object({
+  content: z.enum(CONTENTS),
+  study: z.object({ stream: z.string().regex(/^study-[^/]+$/) }),
+  files: z.array(z.object({ path: z.string(), sha256: z.string() })),
+});
+type Manifest = z.infer<typeof Manifest>;
+
+export class BundleFiles {
+  readonly #zip: ZipReader;
+  /** SHA-256 in hex of each file that has been read, by path. */
+  readonly #found = new Map<string, string>();
+  readonly manifest: Manifest;
+
+  private constructor(zip: ZipReader, manifest: Manifest) {
+    this.#zip = zip;
+    this.manifest = manifest;
+  }
+
+  /** @throws BundleError for a file that is not a bundle in the format of this build */
+  static async open(file: string): Promise<BundleFiles> {
+    const zip = await ZipReader.open(file);
+    try {
+      return new BundleFiles(zip, await readManifest(zip, file));
+    } catch (error) {
+      await zip.close();
+      throw error;
+    }
+  }
+
+  has(path: string): boolean {
+    return this.#zip.has(path);
+  }
+
+  /** All paths in the archive, listed or not. */
+  get paths(): readonly string[] {
+    return this.#zip.paths;
+  }
+
+  sizeOf(path: string): number {
+    return this.#zip.sizeOf(path);
+  }
+
+  /** The bytes of an existing file, piece by piece. @throws BundleError when they cannot be unpacked */
+  async *read(path: string): AsyncGenerator<Buffer> {
+    const sha256 = createHash('sha256');
+    for await (const piece of this.#zip.read(path)) {
+      sha256.update(piece);
+      yield piece;
+    }
+    this.#found.set(path, sha256.digest('hex'));
+  }
+
+  /** All bytes of a file; empty if it is missing. @throws BundleError when there are too many, and as `read` */
+  async readWhole(path: string): Promise<Buffer> {
+    return this.has(path) ? whole(this.read(path), path, MAX_WHOLE_BYTES) : Buffer.alloc(0);
+  }
+
+  /** What is wrong with the files, by path. Reads all files that belong in a bundle and have not been read yet. */
+  async problems(
+    belongs: (path: string) => boolean,
+  ): Promise<{ readonly path: string; readonly why: string }[]> {
+    const listed = new Map<string, string>();
+    const problems: { path: string; why: string }[] = [];
+    for (const { path, sha256 } of this.manifest.files) {
+      if (listed.has(path)) problems.push({ path, why: `is listed in ${MANIFEST} twice` });
+      else listed.set(path, sha256);
+    }
+    for (const path of this.#zip.duplicates) problems.push({ path, why: 'is in the archive twice' });
+    for (const path of new Set([...listed.keys(), ...this.#zip.paths])) {
+      if (path === MANIFEST) continue;
+      const why = await this.#problem(path, listed.get(path), belongs(path));
+      if (why !== undefined) problems.push({ path, why });
+    }
+    return problems;
+  }
+
+  async close(): Promise<void> {
+    await this.#zip.close();
+  }
+
+  async #problem(path: string, listed: string | undefined, belongs: boolean): Promise<string | undefined> {
+    if (listed === undefined) return `is not listed in ${MANIFEST}`;
+    if (!this.has(path)) return `is listed in ${MANIFEST}, but missing`;
+    if (!belongs) return 'does not belong in a bundle';
+    if (!this.#found.has(path)) for await (const _ of this.read(path));
+    const found = this.#found.get(path);
+    return found === listed ? undefined : `is not what ${MANIFEST} lists: its SHA-256 is ${found}`;
+  }
+}
+
+/** @throws BundleError */
+async function readManifest(zip: ZipReader, file: string): Promise<Manifest> {
+  if (!zip.has(MANIFEST)) throw new BundleError(`${file} is not a bundle: it has no ${MANIFEST}`);
+  const json = parseStrictly(await whole(zip.read(MANIFEST), MANIFEST, MAX_MANIFEST_BYTES));
+  const { format } = z.object({ format: z.string() }).safeParse(json).data ?? {};
+  if (format !== undefined && format !== FORMAT)
+    throw new BundleError(
+      `${file} is a bundle of the format ${JSON.stringify(format)}, and this version reads ${FORMAT} (hint: run the version that made it)`,
+    );
+  const manifest = Manifest.safeParse(json);
+  if (format === undefined || !manifest.success)
+    throw new BundleError(`${file} is not a bundle: its ${MANIFEST} is not one of ${FORMAT}`);
+  return manifest.data;
+}
+
+async function whole(pieces: AsyncIterable<Buffer>, path: string, maxBytes: number): Promise<Buffer> {
+  const all: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    all.push(piece);
+    bytes += piece.length;
+    if (bytes > maxBytes) throw new BundleError(`${path} has more than ${maxBytes} bytes`);
+  }
+  const whole = Buffer.concat(all);
+  refuseManyParts(whole, path);
+  return whole;
+}
+
+/** @throws BundleError */
+export function refuseManyParts(bytes: Uint8Array, path: string): void {
+  if (bytes.length <= MAX_PARTS) return;
+  let parts = 0;
+  for (const byte of bytes) if (SEPARATORS.includes(byte)) parts++;
+  if (parts > MAX_PARTS) throw new BundleError(`${path} has more than ${MAX_PARTS} parts`);
+}
+
+/** JSON that can be read in one way only: UTF-8 without a mark, no member twice. Undefined for anything else. */
+export function parseStrictly(bytes: Uint8Array): unknown {
+  const text = decodeUtf8(bytes);
+  if (text === undefined) return undefined;
+  try {
+    const json = JSON.parse(text);
+    return jsonProblem(text, MAX_DEPTH) === undefined ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,357 @@
+/**
+ * The report of a bundle, for the screen and for paper: one HTML file without scripts or external resources. In a blinded
+ * bundle it names no treatment, not even in the configuration.
+ */
+
+import type { Content } from '../../../events/content.ts';
+import type { Limits, Policies, StudyConfiguration } from '../../../events/study.ts';
+import { describeNumbers } from '../../../projections/code-breaks.ts';
+import { limitTexts, protocolText, visitsText } from '../../../projections/describe-design.ts';
+import { type Design, type Factor, hasRatio, ratioOf } from '../../../projections/design.ts';
+import { currentId, currentLevels } from '../../../projections/enrolled.ts';
+import { counted } from '../../base/counted.ts';
+import { escapeHtml as e, htmlTable } from '../../base/html/html.ts';
+import type { LogIdentity } from '../../core/ledger/identity.ts';
+import { sentence, shownInstant } from './event-texts.ts';
+import { balance, flow, levelCounts } from './report-balance.ts';
+import type { Reported, ReportParticipants } from './report-participants.ts';
+import { enrolmentPicture } from './report-pictures.tsx';
+import { REPORT_STYLE } from './report-style.ts';
+import { type Listed, MAX_LISTED, type StreamSummary, type StudySummary } from './study-summary.ts';
+
+export interface ReportParts {
+  readonly summary: StudySummary;
+  readonly content: Content;
+  readonly identity: LogIdentity;
+  readonly streams: readonly StreamSummary[];
+  readonly version: string;
+  readonly verifierSha256: string;
+}
+
+const CONTENT: Record<Content, string> = {
+  full: `<p class="warning"><strong>Unblinding material.</strong> This report names treatments. A full bundle holds the
+states of the random generator too, from which later assignments can be computed.</p>`,
+  open: `<p class="warning"><strong>Unblinding material.</strong> This report names the treatment of every participant.
+An open bundle holds no state of the random generator.</p>`,
+  blinded: `<p class="plain"><strong>Blinded.</strong> This report shows nobody's treatment. A blinded bundle
+proves participants, levels, times and completeness; its draws cannot be replayed.</p>`,
+};
+
+/** Yields the document in pieces. */
+export function* reportHtml(parts: ReportParts): Generator<string> {
+  const { summary, content } = parts;
+  const { configuration, people } = summary;
+  if (!configuration || !people) throw new Error('a study without a registration has no report');
+  const isOpen = content !== 'blinded';
+  yield `<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>${e(configuration.name)}: randomization report</title>
+<style>${REPORT_STYLE}</style></head><body>
+<h1>${e(configuration.name)}</h1>
+<p class="lead">Randomization report, as of ${e(shownInstant(summary.lastAt))}, ${counted(summary.participants, 'participant')}</p>
+${CONTENT[content]}
+${study(parts, configuration)}
+${configured(configuration, isOpen)}
+${people.isAmended ? inForce(people, isOpen) : ''}
+${flow(people, isOpen)}
+${enrolment(summary, people.design)}
+${isOpen ? balance(people) : levelCounts(people)}
+`;
+  yield* events(summary, people, configuration, isOpen);
+  yield `${verification(parts)}
+</body></html>
+`;
+}
+
+function study({ summary, identity }: ReportParts, { mode }: StudyConfiguration): string {
+  const seed = summary.seedSource === 'drawn' ? 'drawn from the operating system' : 'configured';
+  return `<h2>Study</h2>
+${htmlTable(
+  [],
+  [
+    ['Mode', mode],
+    ['Registered', e(shownInstant(summary.registeredAt))],
+    ['Last event', e(shownInstant(summary.lastAt))],
+    ['Participants', String(summary.participants)],
+    ...takesNone(summary),
+    ...packNumbers(summary),
+    ...unblinded(summary),
+    ['Seed', `${seed}${summary.seedWeak ? ' (weak: below 2<sup>96</sup>, it can be found by search)' : ''}`],
+    ...imported(summary),
+    ...summary.recoveries.map((what) => ['Recovered', e(what)]),
+    ['Study id', `<code>${e(summary.studyId)}</code>`],
+    ['Log', `${e(identity.logName)} <code>${e(identity.logId)}</code>`],
+  ],
+  'facts',
+)}`;
+}
+
+function takesNone({ halt }: StudySummary): string[][] {
+  return halt ? [['State', e(`${halt.state} since ${shownInstant(halt.at)}: ${halt.reason}`)]] : [];
+}
+
+function packNumbers({ packs }: StudySummary): string[][] {
+  const { lists, registered, replaced, withdrawn, dispensed, corrected } = packs;
+  const atVisits = dispensed > 0 ? `; given at visits: ${dispensed}; corrected: ${corrected}` : '';
+  const on = `${registered} on ${counted(lists, 'list')}`;
+  return lists > 0 ? [['Packs', `${on}; replaced: ${replaced}; withdrawn: ${withdrawn}${atVisits}`]] : [];
+}
+
+function unblinded({ revealed, revealedPacks, unblindingReported }: StudySummary): string[][] {
+  const ofPacks = revealedPacks > 0 ? `; of packs that nobody had: ${revealedPacks}` : '';
+  return [
+    ...(Object.keys(revealed).length > 0
+      ? [['Codes broken', e(`${describeNumbers(revealed)}${ofPacks}`)]]
+      : []),
+    ...(unblindingReported > 0 ? [['Unblinded outside', `${unblindingReported} reported`]] : []),
+  ];
+}
+
+function configured(configuration: StudyConfiguration, isOpen: boolean): string {
+  const { treatments, D, w, alpha, beta, urnSelection, factors, idPattern, targetEnrollment } = configuration;
+  const { ratio, visits = [] } = configuration;
+  return `<h2>Configuration as registered</h2>
+${htmlTable(
+  [],
+  [
+    ['Treatments', isOpen ? treatments.map(e).join(', ') : `${treatments.length}, not named in this report`],
+    ...(ratio ? [ratioRow(ratio)] : []),
+    ['Method', "Wei's urn for each factor level; the most imbalanced urn is drawn from, ties by lot"],
+    ['Imbalance measure', D],
+    ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}, selection ${urnSelection}`],
+    ...(targetEnrollment === undefined ? [] : [['Target', String(targetEnrollment)]]),
+    ...forItsLife(configuration),
+    ...idsLike(idPattern),
+    ...visitRows(visits),
+    ...factors.map(({ name, levels }) => [`Factor ${e(name)}`, levels.map(e).join(' · ')]),
+  ],
+  'facts',
+)}`;
+}
+
+/** The settings that concern the life of the study after its registration. */
+function forItsLife({ blinding, start, limits, policies, protocol }: StudyConfiguration): string[][] {
+  return [
+    blindingRow(blinding ?? 'open'),
+    ...(start === undefined ? [] : [['Start', 'paused, until it was opened']]),
+    ...limitRows(limits, policies),
+    ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
+  ];
+}
+
+function visitRows(visits: readonly string[]): string[][] {
+  return visits.length > 0 ? [['Visits', visitsText(visits)]] : [];
+}
+
+function ratioRow(ratio: readonly number[]): string[] {
+  return ['Ratio', `${ratio.join(':')}, in the order of the treatments`];
+}
+
+/** What amendments can change. */
+function inForce({ design, restarts }: ReportParticipants, isOpen: boolean): string {
+  const { amendment, target, blinding, limits, policies, idPattern, factors, protocol } = design;
+  const { D, w, alpha, beta, visits } = design;
+  return `<h2>Design in force</h2>
+<p class="lead">After the last event, with its defaults. The method is as it was registered.</p>
+${htmlTable(
+  [],
+  [
+    ['Amendments', String(amendment)],
+    ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
+    ['Treatments', treatmentsInForce(design, isOpen)],
+    ...(hasRatio(design) ? [ratioRow(ratioOf(design))] : []),
+    ['Imbalance measure', D],
+    ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}`],
+    ...(restarts.length > 0 ? [['Urns began anew', `with amendment ${restarts.join(', ')}`]] : []),
+    ...(target === undefined ? [] : [['Target', String(target)]]),
+    blindingRow(blinding),
+    ...limitRows(limits, policies),
+    ...idsLike(idPattern),
+    ...visitRows(visits),
+    ...factors.map((factor) => [
+      `Factor ${e(factor.name)}`,
+      `${factor.isRetired ? '<strong>retired</strong>: ' : ''}${levelsInForce(factor)}`,
+    ]),
+  ],
+  'facts',
+)}`;
+}
+
+function treatmentsInForce(
+  { treatments, closedTreatments, stoppedTreatments }: Design,
+  isOpen: boolean,
+): string {
+  const [closed, stopped] = [closedTreatments.length, stoppedTreatments.length];
+  const ofThem = closed > 0 ? `, of them ${closed} closed` : '';
+  const ofThese = stopped > 0 ? `, of these ${stopped} stopped` : '';
+  if (!isOpen) return `${treatments.length}${ofThem}${ofThese}, not named in this report`;
+  const remark = (name: string) =>
+    stoppedTreatments.includes(name) ? ' (stopped)' : closedTreatments.includes(name) ? ' (closed)' : '';
+  return treatments.map((name) => `${e(name)}${remark(name)}`).join(', ');
+}
+
+function levelsInForce({ levels, closed, earlierNames }: Factor): string {
+  const shown = levels.map((level) => {
+    const earlier = earlierNames.filter(({ now }) => now === level).map(({ name }) => name);
+    const remarks = [
+      ...(closed.includes(level) ? ['closed'] : []),
+      ...(earlier.length > 0 ? [`earlier: ${earlier.join(', ')}`] : []),
+    ];
+    return remarks.length > 0 ? `${level} (${remarks.join('; ')})` : level;
+  });
+  return shown.map(e).join(' · ');
+}
+
+function blindingRow(blinding: Design['blinding']): string[] {
+  return ['Blinding', blinding === 'open' ? 'open: the sites know the arms' : blinding];
+}
+
+function limitRows(limits: Limits | undefined, policies: Policies | Design['policies'] = {}): string[][] {
+  const { stopAtLimit, ...others } = policies;
+  const stops = stopAtLimit ? '' : ' (information only)';
+  return [
+    ...limitTexts(limits).map((limit) => ['Limit', e(`${limit}${stops}`)]),
+    ...Object.entries(others).map(([name, value]) => ['Policy', `${name}: ${value}`]),
+  ];
+}
+
+function idsLike(idPattern: string | undefined): string[][] {
+  return idPattern === undefined ? [] : [['Participant ids', `<code>${e(idPattern)}</code>`]];
+}
+
+function imported({ imported: history }: StudySummary): string[][] {
+  if (!history) return [];
+  const { redrawn, unproven, isContinued } = history;
+  const rows = [
+    'Imported',
+    `${counted(redrawn + unproven, 'participant')} of another system: ${redrawn} drawn again, ${unproven} not`,
+  ];
+  const known =
+    'goes on where the other system stopped: whoever has a copy of that system can compute every later arm';
+  return isContinued ? [rows, ['Generator', known]] : [rows];
+}
+
+function enrolment(summary: StudySummary, { target }: Design): string {
+  const [first] = summary.enrolment;
+  // Imported participants came before the study was registered here.
+  const since = Math.min(Date.parse(summary.registeredAt), first?.at ?? Number.POSITIVE_INFINITY);
+  const last = summary.enrolment.at(-1);
+  const end = Date.parse(summary.lastAt);
+  const points = last ? [...summary.enrolment, { at: end, participants: summary.participants }] : [];
+  return `<h2>Enrolment over time</h2>
+<figure>${enrolmentPicture(points, since, Math.max(end, since), target)}</figure>
+<p class="lead">Times are the service's clock, in UTC${summary.imported ? ', and those of imported participants as the other system had them' : ''}.</p>`;
+}
+
+function* events(
+  {
+    listed,
+    unlisted,
+    unlistedBreaks,
+    unlistedCorrections,
+    unlistedReplacements,
+    unlistedDispensations,
+  }: StudySummary,
+  people: ReportParticipants,
+  { factors }: StudyConfiguration,
+  isOpen: boolean,
+): Generator<string> {
+  const shown = listed.flatMap(({ enrolled = '' }) => people.get(enrolled) ?? []);
+  const columns = remarkColumns(people, factors).filter(({ cell }) => shown.some((one) => cell(one) !== ''));
+  const head = [
+    'Revision',
+    'Time (UTC)',
+    'Participant',
+    ...factors.map(({ name }) => e(name)),
+    ...(isOpen ? ['Treatment'] : []),
+    ...columns.map((column) => column.head),
+    'By',
+  ];
+  const cellsOf = (participant: Reported) => [
+    currentId(participant),
+    ...currentLevels(participant),
+    ...(isOpen ? [participant.treatment] : []),
+    ...columns.map(({ cell }) => cell(participant)),
+  ];
+  yield `<h2>Events</h2>
+<p class="lead">Participants are shown as they are now${people.isAmended ? ', with the names that levels have now' : ''}. Each correction has its own line${people.flow().forced > 0 ? ', and so has each entry that was replaced' : ''}.</p>
+<table class="events" style="--columns:${head.length}"><thead><tr>${head.map((text) => `<th>${text}</th>`).join('')}</tr></thead>
+<tbody>
+`;
+  for (const event of listed) {
+    const participant = people.get(event.enrolled ?? '');
+    yield eventRow(event, head.length - 3, participant && cellsOf(participant));
+  }
+  yield '</tbody></table>\n';
+  for (const [what, left] of [
+    ['participants', unlisted],
+    ['code-breaks', unlistedBreaks],
+    ['corrections', unlistedCorrections],
+    ['replacements of packs', unlistedReplacements],
+    ['packs of visits', unlistedDispensations],
+  ] as const)
+    if (left > 0)
+      yield `<p>The first ${MAX_LISTED} ${what} are listed. ${left} more are in the bundle's records.</p>\n`;
+}
+
+/** What there may be to say of a participant. A column without an entry is left out. */
+function remarkColumns(people: ReportParticipants, factors: StudyConfiguration['factors']) {
+  const voided = ({ corrected }: Reported) => (corrected?.voided ? people.whyVoided(corrected.voided) : '');
+  const corrected = (participant: Reported) => {
+    const { participantId, levels } = participant;
+    const now = currentLevels(participant);
+    return [
+      ...(currentId(participant) === participantId ? [] : [`id was ${participantId}`]),
+      ...levels.flatMap((level, i) => (level === now[i] ? [] : [`${factors[i]?.name ?? ''} was ${level}`])),
+    ].join(', ');
+  };
+  const forced = ({ forced: entered, occurredAt }: Reported) =>
+    entered && occurredAt !== undefined
+      ? sentence(`${entered.cause}, ${shownInstant(occurredAt)}`, !entered.isCounted && 'not counted')
+      : '';
+  return [
+    { head: 'Pack', cell: ({ pack }: Reported) => pack?.code ?? '' },
+    { head: 'Forced', cell: forced },
+    { head: 'Voided', cell: voided },
+    { head: 'Corrected', cell: corrected },
+    { head: 'Revealed', cell: ({ revealed }: Reported) => revealed.join(', ') },
+  ];
+}
+
+/** @param width the number of columns between time and actor, which one text fills without cells */
+function eventRow(
+  { revision, at, what, by }: Listed,
+  width: number,
+  cells: readonly string[] | undefined,
+): string {
+  const start = `<tr><td class="number">${revision}</td><td>${e(at.replace('T', ' ').slice(0, 19))}</td>`;
+  const end = `<td>${e(by)}</td></tr>\n`;
+  if (!cells) return `${start}<td colspan="${width}">${e(what)}</td>${end}`;
+  return `${start}${cells.map((text) => `<td>${e(text)}</td>`).join('')}${end}`;
+}
+
+function verification({ streams, identity, version, verifierSha256 }: ReportParts): string {
+  return `<h2>Verification</h2>
+<p>This report proves nothing by itself: it was made by the software that it reports on. A bundle of the study (urn
+bundle) can be verified without that software:</p>
+<p><code>python3 verify_bundle.py BUNDLE.zip --trust KEY --checkpoint FILE</code></p>
+<p>KEY and FILE are the log's public key and checkpoints, both from elsewhere. Get the verifier from elsewhere too; the
+one in this release has the SHA-256 <code>${verifierSha256}</code>.</p>
+${htmlTable(
+  ['Stream', 'Records', 'Root of its Merkle tree (RFC 6962)'],
+  streams.map(({ stream, records, root }) => [
+    `<code>${e(stream)}</code>`,
+    records,
+    `<code>${e(root)}</code>`,
+  ]),
+)}
+${htmlTable(
+  [],
+  [
+    ['Public key', `<code>${e(identity.signingKey.publicKey)}</code>`],
+    ['Software', `urn ${e(version)}`],
+  ],
+  'facts',
+)}`;
+}

@@ -1,0 +1,215 @@
+/** An explanation as text for readers who know clinical trials, with the steps and terms of docs/method.md. */
+import type { BgState } from '../../../events/study.ts';
+import { counted } from '../../base/counted.ts';
+import { onOneLine } from '../../base/text.ts';
+import { indexAt } from '../../core/methods/urn/draw.ts';
+import type { Explanation } from './explain.ts';
+
+/** Each double is written with just enough digits to distinguish it from every other double. */
+export function explanationText(explanation: Explanation): string {
+  const { study, at, user, onBehalfOf, revision, earlierParticipants, epochBegan, code } = explanation;
+  const since = epochBegan === undefined ? '' : `, since the urns began anew at revision ${epochBegan}`;
+  const who = onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
+  const pack = code === undefined ? '' : ` The pack was ${code}, which no random number chose.`;
+  const lines = [
+    title(explanation),
+    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${people(earlierParticipants)} counted before${since}.${pack}`,
+    ...section('1. Urns: one for the level that this participant has of each factor', urns(explanation)),
+    ...section(
+      `2. Imbalance d of each urn, by the study's measure (${explanation.D})`,
+      imbalances(explanation),
+    ),
+    ...section('3. Candidates: the urns with exactly the largest imbalance', candidates(explanation)),
+    ...section('4. Lot', lot(explanation)),
+    ...section(`5. Draw of a ball from the urn of ${selectedUrn(explanation)}`, draw(explanation)),
+    ...section("The generator (numpy's PCG64) before and after", generator(explanation)),
+    ...section('Compared with the record', comparison(explanation)),
+  ];
+  return lines.map((line) => onOneLine(line).trimEnd()).join('\n');
+}
+
+/** If the record differs, the working is not what happened, and the title says so. */
+function title({ participantId, treatment, differences }: Explanation): string {
+  return differences.length === 0
+    ? `Why participant ${participantId} was assigned to ${treatment}`
+    : `THE RECORD OF PARTICIPANT ${participantId} DIFFERS from what is worked out here: ${treatment} (see the end)`;
+}
+
+function section(heading: string, lines: readonly string[]): string[] {
+  return ['', heading, ...lines.map((line) => `   ${line}`)];
+}
+
+function urns(explanation: Explanation): string[] {
+  const { w, alpha, beta, slot, closed, urns: all, corrections } = explanation;
+  const [of, on] = slot === undefined ? ['treatment', 'on'] : ['slot', 'in'];
+  const rows = all.flatMap(({ factor, level, counts, balls }) => [
+    [`${factor} = ${level}`, 'participants', ...counts.map(String), String(sum(counts))],
+    ['', 'balls', ...balls.map(String), String(sum(balls))],
+  ]);
+  return [
+    ...(slot === undefined
+      ? []
+      : [
+          'The study has a ratio: an arm has as many slots as its number in the ratio, and takes whoever falls on one.',
+        ]),
+    `Of ${of} k, an urn holds  w + alpha x n + beta x (N - n)  balls, where n is the number of earlier`,
+    `participants of that level ${on} ${of} k, and N of those ${on} any ${of}.`,
+    ...(closed ? [`Closed arms are left out, with their participants: ${closed.join(', ')}.`] : []),
+    `In this study w = ${w}, alpha = ${alpha}, beta = ${beta}.`,
+    '',
+    ...columns([['', '', ...slotNames(explanation), 'all'], ...rows], ['left', 'left']),
+    ...moves(corrections),
+  ];
+}
+
+function moves(corrections: Explanation['corrections']): string[] {
+  if (corrections.length === 0) return [];
+  const named = corrections.map(({ revision, type, participantId }) => [
+    `revision ${revision}`,
+    type,
+    `of participant ${participantId}`,
+  ]);
+  return [
+    '',
+    'The numbers of participants follow these corrections:',
+    ...columns(named, ['left', 'left', 'left']),
+  ];
+}
+
+function imbalances({ urns: all, slot }: Explanation): string[] {
+  const rows = columns(
+    all.map(({ factor, level, imbalance, candidate }) => [
+      `${factor} = ${level}`,
+      String(imbalance),
+      candidate ? '<- largest' : '',
+    ]),
+    ['left', 'left', 'left'],
+  );
+  if (slot === undefined) return rows;
+  return [
+    'With a ratio (version 2 of the algorithm), d is worked out from the balls in ascending order, so that the order of',
+    'the slots has no part in it.',
+    '',
+    ...rows,
+  ];
+}
+
+/** An arm with several slots is named with the number of each. */
+function slotNames({ treatments }: Explanation): string[] {
+  return treatments.map((name, k) => {
+    if (treatments.indexOf(name) === treatments.lastIndexOf(name)) return name;
+    return `${name} (slot ${treatments.slice(0, k + 1).filter((one) => one === name).length})`;
+  });
+}
+
+function candidates({ candidates: names, missedByRounding }: Explanation): string[] {
+  const note = [
+    `Note: on paper these are equally imbalanced, too: ${missedByRounding.join(', ')}. Their imbalance differs in the last`,
+    'digit only, by rounding, so they are not candidates. This is a known property of the method (docs/method.md).',
+  ];
+  return [`${names.join(', ')}${names.length > 1 ? '  (sorted by name)' : ''}`].concat(
+    missedByRounding.length > 0 ? note : [],
+  );
+}
+
+function lot({ lot: cast, candidates: names, selectedFactor }: Explanation): string[] {
+  if (!cast) return [`None was cast: ${selectedFactor} is the only candidate.`];
+  return [
+    `A lot was cast among the ${cast.below} candidates, as a uniform random whole number from 0 to ${cast.below - 1}: it is ${cast.result}, so ${selectedFactor}.`,
+    ...columns(
+      names.map((name, i) => [String(i), name, i === cast.result ? '<- the lot' : '']),
+      ['left', 'left', 'left'],
+    ),
+  ];
+}
+
+function draw(explanation: Explanation) {
+  const { uniform53, uniform, urns: all, probabilities, cumulative, treatment, slot } = explanation;
+  const balls = all.find(({ selected }) => selected)?.balls ?? [];
+  const drawn = indexAt(cumulative, uniform53);
+  const rows = slotNames(explanation).map((name, k) => [
+    name,
+    String(balls[k]),
+    String(probabilities[k]),
+    String(k === 0 ? 0 : cumulative[k - 1]),
+    String(cumulative[k]),
+    k === drawn ? '<- u falls here' : '',
+  ]);
+  return [
+    `A uniform random number from 0 to below 1:  u = ${uniform53} x 2^-53 = ${uniform}`,
+    '',
+    ...columns(
+      [[slot === undefined ? 'treatment' : 'slot', 'balls', 'probability', 'from', 'to below', ''], ...rows],
+      ['left', 'right', 'left', 'left', 'left', 'left'],
+    ),
+    '',
+    `Treatment: ${treatment}${slot === undefined ? '' : ` (draw.slot ${slot}, counted from 0 over all slots)`}`,
+  ];
+}
+
+function generator({ bgStateBefore: before, bgStateAfter: after }: Explanation): string[] {
+  const row = (name: string, of: (state: BgState) => unknown) => [
+    name,
+    String(of(before)),
+    String(of(after)),
+  ];
+  return columns(
+    [
+      ['', 'before', 'after'],
+      row('state', ({ state }) => state.state),
+      row('inc', ({ state }) => state.inc),
+      row('has_uint32', ({ has_uint32 }) => has_uint32),
+      row('uinteger', ({ uinteger }) => uinteger),
+    ],
+    ['left', 'left', 'left'],
+  );
+}
+
+function comparison({ differences }: Explanation): string[] {
+  if (differences.length === 0)
+    return [
+      'All of the above was worked out again from the registered configuration and the records before this one.',
+      'The record says the same: levels, candidates, selected urn with its counts and balls, random number, both',
+      'states of the generator, and treatment.',
+    ];
+  return [
+    'THE RECORD SAYS OTHERWISE. The above was worked out again from the earlier records. This record, or one before it,',
+    'is not what the service wrote. In this record:',
+    ...differences.flatMap(({ field, recorded, recomputed }) => [
+      '',
+      field,
+      `   recorded:    ${recorded}`,
+      `   worked out:  ${recomputed}`,
+    ]),
+  ];
+}
+
+function selectedUrn({ urns: all, selectedFactor }: Explanation): string {
+  return `${selectedFactor} = ${all.find(({ selected }) => selected)?.level}`;
+}
+
+function people(count: number): string {
+  return counted(count, 'participant');
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, n) => total + n, 0);
+}
+
+type Side = 'left' | 'right';
+
+/**
+ * Formats rows as lines. Each column is as wide as its widest cell. Columns beyond `sides` hold numbers, aligned right.
+ */
+function columns(rows: readonly (readonly string[])[], sides: readonly Side[]): string[] {
+  const width = (cell: string) => [...cell].length;
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => width(row[i] ?? ''))));
+  return rows.map((row) =>
+    row
+      .map((cell, i) => {
+        const space = ' '.repeat((widths[i] ?? 0) - width(cell));
+        return sides[i] === 'left' ? cell + space : space + cell;
+      })
+      .join('  '),
+  );
+}

@@ -1,0 +1,226 @@
+/** Reads the rows of a study from a table. Reports every problem of every row together. */
+import type { SourceFormat } from '../../../events/import.ts';
+import type { BgState } from '../../../events/study.ts';
+import { activeFactors, type Design } from '../../../projections/design.ts';
+import { NONE } from '../../../projections/enrolled.ts';
+import { counted } from '../../base/counted.ts';
+import { freeTextProblem } from '../../base/free-text.ts';
+import { microsecondsOf } from '../../base/instant.ts';
+import { lookAlikeProblem, quote } from '../../base/text.ts';
+import { IdPattern } from '../../core/model/id-pattern.ts';
+import { problemsOfId } from '../../core/model/participant-id.ts';
+import { readBgState } from './generator-state.ts';
+import { ImportError, type SourceTable } from './source-table.ts';
+import { mapProblems, type Named, setupProblem, type TreatmentMap } from './treatment-map.ts';
+
+export interface HistoryRow {
+  /** Number of the row in the file, from 1. */
+  readonly row: number;
+  /** In microseconds. */
+  readonly instant: number;
+  readonly participantId: string;
+  readonly levels: readonly string[];
+  readonly treatment: string;
+  /** Index of the slot, if the file distinguishes the slots of the arm. */
+  readonly slot?: number;
+  readonly original: { readonly datetime: string; readonly user: string };
+  readonly bgState: BgState | undefined;
+}
+
+/** How a database represents a missing state. */
+const NO_STATE = 'null';
+
+/** Characters that the reference strips from the beginning of a treatment's name by mistake. */
+const EATEN = new Set('balls_trt_');
+
+/**
+ * @returns the rows in the order of their instants, then of their numbers
+ * @throws ImportError with every problem
+ */
+export function readHistory(
+  table: SourceTable,
+  design: Design,
+  format: SourceFormat,
+  map: TreatmentMap,
+): HistoryRow[] {
+  const factors = activeFactors(design);
+  const wanted = ['id', ...factors.map(({ name }) => `f_${name}`), 'trt', 'datetime', 'user'];
+  const missing = wanted.filter((name) => !table.columns.includes(name));
+  const unknown = table.columns.filter((name) => !wanted.includes(name) && name !== 'bg_state');
+  const problems = [
+    ...missing.map((name) => `the file has no column ${quote(name)}`),
+    ...unknown.map((name) => `the file has a column ${quote(name)}, which the study does not know`),
+    ...settingsProblems(table, design, map),
+    ...mapProblems(map, design),
+  ];
+  if (table.rows.length === 0) problems.push('the file has no rows');
+  if (problems.length > 0) throw new ImportError(problems);
+
+  const reader = new RowReader(table, design, format, map);
+  const rows = table.rows.map((cells, i) => reader.read(cells, i + 1));
+  if (reader.problems.length > 0) throw new ImportError(reader.problems);
+  return rows.sort((a, b) => a.instant - b.instant || a.row - b.row);
+}
+
+class RowReader {
+  readonly problems: string[] = [];
+  readonly #columns: ReadonlyMap<string, number>;
+  readonly #design: Design;
+  readonly #format: SourceFormat;
+  readonly #map: TreatmentMap;
+  readonly #pattern: IdPattern | undefined;
+  readonly #width: number;
+  /** The row of each id. */
+  readonly #rows = new Map<string, number>();
+  /** How the file names each treatment, or one of its slots. */
+  readonly #names = new Map<string, { readonly name: string; readonly slot: number | undefined }>();
+
+  constructor({ columns }: SourceTable, design: Design, format: SourceFormat, map: TreatmentMap) {
+    this.#columns = new Map(columns.map((name, i) => [name, i]));
+    this.#width = columns.length;
+    this.#design = design;
+    this.#format = format;
+    this.#map = map;
+    const { idPattern } = design;
+    this.#pattern = idPattern === undefined ? undefined : new IdPattern(idPattern);
+  }
+
+  read(cells: readonly (string | undefined)[], row: number): HistoryRow {
+    const found: string[] = [];
+    if (cells.length !== this.#width)
+      found.push(`it has ${counted(cells.length, 'field')}, and the first line has ${this.#width}`);
+    const cell = (name: string) => cells[this.#columns.get(name) ?? -1];
+    const needed = (name: string) => {
+      const value = cell(name);
+      if (value === undefined) found.push(`${name} is empty`);
+      return value ?? '';
+    };
+    const participantId = this.#id(needed('id'), row, found);
+    const levels = this.#design.factors.map(({ name, levels: known, isRetired }) => {
+      if (isRetired) return NONE;
+      const level = needed(`f_${name}`);
+      if (level !== '' && !known.includes(level))
+        found.push(`${name} has no level ${shown(level)} (there are: ${known.map(quote).join(', ')})`);
+      return level;
+    });
+    const { to: treatment, slot } = this.#treatment(needed('trt'), found);
+    const datetime = needed('datetime');
+    const instant = microsecondsOf(datetime);
+    if (datetime !== '' && instant === undefined)
+      found.push(`${shown(datetime)} is not an instant, such as 2026-11-22 05:38:14.477949`);
+    const user = needed('user');
+    const unfit = user === '' ? undefined : freeTextProblem(user, 1);
+    if (unfit !== undefined) found.push(`user ${unfit}`);
+    const bgState = this.#state(cell('bg_state'), found);
+    if (found.length > 0) this.problems.push(`row ${row}: ${found.join('; ')}`);
+    const original = { datetime, user };
+    const named = { row, instant: instant ?? 0, participantId, levels, treatment, original, bgState };
+    return slot === undefined ? named : { ...named, slot };
+  }
+
+  #id(id: string, row: number, found: string[]): string {
+    if (id === '') return id;
+    const earlier = this.#rows.get(id);
+    if (earlier !== undefined) found.push(`the id ${shown(id)} is in row ${earlier} too`);
+    this.#rows.set(id, earlier ?? row);
+    found.push(...problemsOfId(id));
+    const lookAlike = lookAlikeProblem(id);
+    if (lookAlike !== undefined) found.push(`id ${lookAlike}`);
+    if (this.#pattern && this.#pattern.matches(id) === false) found.push(`id ${this.#pattern.mismatch}`);
+    return id;
+  }
+
+  #treatment(name: string, found: string[]): Named {
+    const { treatments } = this.#design;
+    const named = this.#map.get(name) ?? { to: name };
+    const { to, slot } = named;
+    if (name === '') return named;
+    if (treatments.includes(to)) {
+      const other = this.#names.get(to) ?? { name, slot };
+      this.#names.set(to, other);
+      if (other.name !== name && (slot === undefined || other.slot === undefined))
+        found.push(`${shown(name)} and ${shown(other.name)} are the same treatment`);
+      return named;
+    }
+    const eaten = treatments.filter((one) => withoutEaten(one) === name);
+    const hint = eaten.map(
+      (one) =>
+        `; the reference drops leading letters of names (hint: --treatment-map ${quote(`${name}=${one}`)})`,
+    );
+    const known = eaten.length > 0 ? '' : ` (there are: ${treatments.map(quote).join(', ')})`;
+    found.push(`there is no treatment ${shown(name)}${hint.join('') || known}`);
+    return named;
+  }
+
+  #state(text: string | undefined, found: string[]): BgState | undefined {
+    if (text === undefined || text === NO_STATE || this.#format === 'csv') return undefined;
+    const state = readBgState(text);
+    if (!state) found.push('bg_state is not the state of a PCG64');
+    return state;
+  }
+}
+
+/** A field may hold a whole file, if a quote is missing. */
+function shown(text: string): string {
+  return text.length > 60 ? `${quote([...text.slice(0, 60)].slice(0, -1).join(''))}…` : quote(text);
+}
+
+function withoutEaten(name: string): string {
+  const first = [...name].findIndex((letter) => !EATEN.has(letter));
+  return first < 0 ? '' : [...name].slice(first).join('');
+}
+
+/** The reference keeps the design beside the history. It must be the one registered here. */
+function settingsProblems({ settings }: SourceTable, design: Design, map: TreatmentMap): string[] {
+  if (!settings) return [];
+  const { w, alpha, beta, D, urnSelection } = design;
+  const factors = activeFactors(design);
+  const ours: readonly (readonly [string, unknown])[] = [
+    ['w', w],
+    ['alpha', alpha],
+    ['beta', beta],
+    ['D', D],
+    ['urn_selection', urnSelection],
+    ['factors', inOrderOfName(factors.map(({ name, levels }) => [name, levels]))],
+  ];
+  const others = ours.flatMap(([name, registered]) => {
+    const theirs = settings.get(name);
+    if (theirs === undefined || comparable(name, theirs) === JSON.stringify(registered)) return [];
+    const shown = name === 'factors' ? Object.fromEntries(registered as [string, unknown][]) : registered;
+    return [`${name} is ${theirs} in the database, and ${JSON.stringify(shown)} in the study`];
+  });
+  return [...others, ...treatmentsProblem(settings.get('treatments'), map, design)];
+}
+
+function treatmentsProblem(text: string | undefined, map: TreatmentMap, design: Design): string[] {
+  if (text === undefined) return [];
+  const theirs = namesIn(text);
+  const problem = theirs
+    ? setupProblem(theirs, map, design)
+    : `treatments is ${text} in the database, which is not a list`;
+  return problem === undefined ? [] : [problem];
+}
+
+function namesIn(text: string): string[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value.map(String) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function comparable(name: string, text: string): string {
+  if (name === 'D' || name === 'urn_selection') return JSON.stringify(text);
+  try {
+    const value: unknown = JSON.parse(text);
+    return JSON.stringify(name === 'factors' ? inOrderOfName(Object.entries(value as object)) : value);
+  } catch {
+    return text;
+  }
+}
+
+/** The order of an object's members is lost where names look like numbers. */
+function inOrderOfName(factors: [string, unknown][]): [string, unknown][] {
+  return factors.sort(([a], [b]) => (a < b ? -1 : 1));
+}

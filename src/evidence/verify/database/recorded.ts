@@ -1,0 +1,173 @@
+/**
+ * Reads a database file without changing it in any way. A service may be writing to it, it may be at rest, or it may be
+ * a copy in a read-only folder.
+ */
+import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { StoreError } from '../../../store/event-store.ts';
+import type { Database, Statement } from '../../../store/sqlite/library.ts';
+import { checkDatabase, openForReading, PARTS, type Row, recordBytes } from '../../../store/sqlite/schema.ts';
+import type { StoreFindings } from '../report/report.ts';
+import type { SourceRecord } from '../source.ts';
+import { isTable, schemaFindings } from './own-schema.ts';
+
+/** How to read a database file, and how to clean up afterwards. */
+export interface RecordedFile {
+  readonly file: string;
+  /**
+   * `as-it-is`: with a connection that cannot write. Others may be writing at the same time. `at-rest`: with a
+   * connection that, when it closes, removes the files that it made beside the database.
+   */
+  readonly use: 'as-it-is' | 'at-rest';
+  /** A private copy that is read instead. `close` removes it. */
+  readonly copy?: string;
+  close(): void;
+}
+
+/**
+ * Finds out how to read a database. In WAL mode, SQLite needs two more files beside it and creates them if they are
+ * missing. If a crash left a write-ahead log, SQLite moves its content into the database when the last connection that
+ * can write closes. So:
+ *
+ * - Both files exist: somebody is using the database, or was. A connection that cannot write leaves everything alone.
+ * - None exists and they can be created: nobody is using the database, and the new files are removed afterwards.
+ * - Otherwise a copy is made in the system's folder for temporary files, and removed afterwards.
+ *
+ * Call this only while this process has no connection to the file: see checkDatabase.
+ *
+ * @throws StoreError when it is not a log of this program
+ */
+export function recordedFile(file: string): RecordedFile {
+  checkDatabase(file, 'read');
+  const beside = ['-wal', '-shm', '-journal'].filter((suffix) => existsSync(`${file}${suffix}`));
+  const close = () => undefined;
+  if (beside.includes('-wal') && beside.includes('-shm')) return { file, use: 'as-it-is', close };
+  if (beside.length === 0 && mayWrite(file) && mayWrite(dirname(file)))
+    return { file, use: 'at-rest', close };
+  return privateCopy(file, ['', ...beside]);
+}
+
+/** Copies the files of a database that nobody has open. */
+function privateCopy(file: string, suffixes: readonly string[]): RecordedFile {
+  const folder = mkdtempSync(join(tmpdir(), 'urn-verify-'));
+  const copy = join(folder, basename(file));
+  const close = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    for (const suffix of suffixes)
+      copyFileSync(`${file}${suffix}`, `${copy}${suffix}`, constants.COPYFILE_FICLONE);
+    return { file: copy, use: 'at-rest', copy, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A record as it is read here. */
+export type RecordedRow = Omit<Row, 'stream'>;
+
+/** The record of a row. It shares the row's bytes. */
+export function recordOf(stream: string, row: RecordedRow): SourceRecord {
+  const { record, sealed, leaf } = recordBytes(row);
+  return { stream, revision: row.revision, record, sealed, leaf };
+}
+
+/** The members of a RecordedRow, in order. */
+type Columns = [
+  position: number,
+  revision: number,
+  bytes: Buffer | null,
+  leafLength: number,
+  recordLength: number,
+];
+
+/** For content that this program never writes. SQLite accepts it if the table was recreated or its triggers dropped. */
+function changedByHand(what: string): StoreError {
+  return new StoreError(
+    'corrupt',
+    'not-written',
+    `the database was changed by hand: ${what}, so the log cannot be read to its end (hint: keep the file as evidence, and compare it with a backup)`,
+  );
+}
+
+function isRounded(value: number): boolean {
+  return Math.abs(value) > Number.MAX_SAFE_INTEGER;
+}
+
+/** The records that were in a file when it was opened. */
+export class RecordedLog {
+  readonly #db: Database;
+  /** How the database differs from one that this program made. */
+  readonly findings: StoreFindings;
+  /** Records appended later are left out, in every stream. */
+  readonly #last: number;
+  readonly #page: Statement<[string, number, number, number, number, number], Columns>;
+
+  /** @throws StoreError */
+  constructor({ file, use }: Pick<RecordedFile, 'file' | 'use'>) {
+    this.#db = openForReading(file, use === 'at-rest');
+    if (!isTable(this.#db, 'records')) throw changedByHand('"records" is not the table that it should be');
+    this.findings = schemaFindings(this.#db);
+    const last = this.#db.prepare<[], number>('SELECT coalesce(max(position), 0) FROM records').pluck();
+    this.#last = last.get() ?? 0;
+    // By position as well: in a table that was tampered with, a revision can occur twice. The plus keeps SQLite from
+    // searching by position, which would read the whole table.
+    const page = this.#db.prepare<[string, number, number, number, number, number], Columns>(
+      `SELECT position, revision, ${PARTS}
+       FROM records
+       WHERE stream = ? AND revision >= ? AND (revision > ? OR position > ?) AND +position <= ?
+       ORDER BY revision, position LIMIT ?`,
+    );
+    // As arrays: creating an object costs as much as reading the record.
+    this.#page = page.raw() as typeof page;
+  }
+
+  /** The names of all streams, in the order of their first records. Takes one look-up per stream, however long it is. */
+  streams(): string[] {
+    const at = '+position <= ? ORDER BY stream, revision LIMIT 1';
+    const first = this.#db.prepare<[number], Row>(`SELECT stream, position FROM records WHERE ${at}`);
+    const next = this.#db.prepare<[string, number], Row>(
+      `SELECT stream, position FROM records WHERE stream > ? AND ${at}`,
+    );
+    const found: Row[] = [];
+    for (let row = first.get(this.#last); row; row = next.get(row.stream, this.#last)) {
+      if (typeof row.stream !== 'string') throw changedByHand('the stream of a record is not text');
+      found.push(row);
+    }
+    return found.sort((a, b) => a.position - b.position).map(({ stream }) => stream);
+  }
+
+  /**
+   * A stream's records in the order of their revisions, in pages.
+   * @throws StoreError when it meets a number that cannot be read exactly
+   */
+  *read(stream: string, pageRecords: number): Iterable<RecordedRow[]> {
+    let [revision, position] = [Number.MIN_SAFE_INTEGER, Number.MIN_SAFE_INTEGER];
+    for (;;) {
+      const rows = this.#page.all(stream, revision, revision, position, this.#last, pageRecords);
+      const page = rows.map(([position, revision, bytes, leafLength, recordLength]) => {
+        return { position, revision, bytes, leafLength, recordLength };
+      });
+      const last = page.at(-1);
+      if (!last) return;
+      yield page;
+      ({ revision, position } = last);
+      // After a rounded number, the next page could be the same page again, and so on for ever.
+      if (isRounded(revision) || isRounded(position))
+        throw changedByHand(`stream ${stream} has a revision or a position of 2^53 or more`);
+    }
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}

@@ -1,0 +1,105 @@
+/** Checks what a registration says, which the service checks when it reads its studies file. */
+import { v5 } from 'uuid';
+import type { PartialEvent } from '../../../../events/record.ts';
+import type { StudyConfiguration } from '../../../../events/study.ts';
+import { defaultLevelCounts } from '../../../../projections/design.ts';
+import { isDay } from '../../../base/day.ts';
+import { visitProblems } from '../../../core/model/visits.ts';
+import { limitsProblem } from '../../../core/study/amendments.ts';
+import { isEqualAllocation, ratioProblem } from '../../../core/study/ratio.ts';
+import type { Mismatch } from '../report/report.ts';
+import { mismatch } from './differences.ts';
+
+/** The name of a study determines its id, and the id its stream. Names listed twice would be ambiguous. */
+export function registrationMismatch({
+  data,
+  log,
+  stream,
+  sections,
+}: Extract<PartialEvent, { type: 'StudyRegistered' }>): Mismatch | undefined {
+  const { studyId, configuration, seedSource } = data;
+  const expected = v5(configuration.name, log);
+  if (studyId !== expected)
+    return mismatch('data.studyId', expected, studyId, "not that of the study's name");
+  if (stream !== `study-${expected}`)
+    return mismatch('stream', `study-${expected}`, stream, "not that of the study's name");
+  if (seedSource === 'drawn' && sections.generator && !has128Bits(sections.generator))
+    return mismatch('data.seedSource', 'configured', seedSource, 'a seed that is drawn has 128 bits');
+  return configurationMismatch(configuration) ?? ratioMismatch(data);
+}
+
+/** Equal allocation is left out, and has version 1 of the algorithm. */
+function ratioMismatch({
+  configuration: { treatments, ratio },
+  algorithm,
+}: Extract<PartialEvent, { type: 'StudyRegistered' }>['data']): Mismatch | undefined {
+  const where = 'data.configuration.ratio';
+  const why = ratio && ratioProblem(treatments, ratio);
+  if (why !== undefined) return mismatch(where, 'a ratio of this study', ratio, why);
+  if (ratio && isEqualAllocation(ratio)) return mismatch(where, undefined, ratio, 'the default is left out');
+  const version = ratio ? 2 : 1;
+  return algorithm.version === version
+    ? undefined
+    : mismatch(
+        'data.algorithm.version',
+        version,
+        algorithm.version,
+        'only a study with a ratio has version 2',
+      );
+}
+
+/** A number below 2^128, in decimal. */
+export function has128Bits({ seed }: { readonly seed: string }): boolean {
+  return BigInt(seed) >> 128n === 0n;
+}
+
+function configurationMismatch(configuration: StudyConfiguration): Mismatch | undefined {
+  const { treatments, factors, protocol } = configuration;
+  const where = 'data.configuration';
+  const lists: [string, readonly string[]][] = [
+    [`${where}.treatments`, treatments],
+    [`${where}.factors`, factors.map(({ name }) => name)],
+    ...factors.map(({ levels }, i): [string, string[]] => [`${where}.factors[${i}].levels`, levels]),
+  ];
+  for (const [field, names] of lists)
+    if (new Set(names).size < names.length)
+      return mismatch(field, 'names that differ', names, 'a name occurs twice');
+  if (protocol?.date !== undefined && !isDay(protocol.date))
+    return mismatch(`${where}.protocol.date`, 'a day of the calendar', protocol.date, 'there is no such day');
+  return (
+    policiesMismatch(configuration, where) ??
+    limitsMismatch(configuration, where) ??
+    visitsMismatch(configuration, where)
+  );
+}
+
+/** A default is left out, so that one configuration has one form. */
+function policiesMismatch({ policies, blinding }: StudyConfiguration, where: string): Mismatch | undefined {
+  if (!policies) return undefined;
+  if (Object.keys(policies).length === 0)
+    return mismatch(`${where}.policies`, undefined, policies, 'without a policy it is left out');
+  if (policies.levelCounts === defaultLevelCounts(blinding))
+    return mismatch(
+      `${where}.policies.levelCounts`,
+      undefined,
+      policies.levelCounts,
+      'the default is left out',
+    );
+  return undefined;
+}
+
+function limitsMismatch(configuration: StudyConfiguration, where: string): Mismatch | undefined {
+  const { limits } = configuration;
+  const problem = limits && limitsProblem(configuration, limits, 'limits');
+  return problem && mismatch(`${where}.${problem.field}`, 'what a registration has', limits, problem.why);
+}
+
+function visitsMismatch(
+  { visits = [], treatments }: StudyConfiguration,
+  where: string,
+): Mismatch | undefined {
+  const [problem] = visitProblems(visits, treatments);
+  if (!problem) return undefined;
+  const { index, why } = problem;
+  return mismatch(`${where}.visits[${index}]`, 'another name', visits[index], `it ${why}`);
+}

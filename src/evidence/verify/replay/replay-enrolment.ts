@@ -1,0 +1,221 @@
+/**
+ * Replays the stream of a study whose draws are withheld, so that they cannot be decided again. Everything else can: the
+ * order of the events, the ids, the levels, the states of the study, the actors. Where treatments are included, they must be
+ * the study's.
+ */
+import type { StudyFact } from '../../../../events/catalogue.ts';
+import type { PartialEvent } from '../../../../events/record.ts';
+import { type Design, hasRatio, openTreatments } from '../../../../projections/design.ts';
+import { type EnrolmentEvent, levelsByFactor } from '../../../../projections/enrolled.ts';
+import { actOf, stateProblem } from '../../../core/acts/acts.ts';
+import { commandIn } from '../../../core/acts/command.ts';
+import { membersOf } from '../../../core/acts/record-of.ts';
+import { levelRefusal } from '../../../core/model/levels.ts';
+import { fullLimit } from '../../../core/model/limits.ts';
+import { forkOf, type Model } from '../../../core/model/model.ts';
+import type { StudyOutcome } from '../../../core/model/outcomes.ts';
+import { listProblem } from '../../../core/model/packs.ts';
+import type { Status } from '../../../core/model/status.ts';
+import { decideInClear } from '../../../core/study/decide.ts';
+import { fold, modelOf } from '../../../core/study/fold.ts';
+import { forcedProblem, slotsOf, treatmentProblem } from '../../../core/study/force.ts';
+import { beginProblem, endProblem, rowProblem } from '../../../core/study/imports.ts';
+import type { Decision } from '../../../core/write/decider.ts';
+import type { Mismatch } from '../report/report.ts';
+import { dataDifferences, mismatch } from './differences.ts';
+import { asMismatches, type Replay } from './replay.ts';
+import { amendCommandOf } from './replay-study.ts';
+import { enrolments, type PartialStudyEvent, type StudyChecks, undecided } from './study-checks.ts';
+
+type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
+
+export class EnrolmentReplay implements Replay<PartialEvent> {
+  readonly #checks: StudyChecks;
+  #model: Model | undefined;
+  participants = 0;
+
+  constructor(checks: StudyChecks) {
+    this.#checks = checks;
+  }
+
+  take(
+    given: PartialEvent,
+    withheldSeals: Readonly<Record<string, string>> = {},
+    version = 1,
+  ): readonly Mismatch[] {
+    const event = given as PartialStudyEvent;
+    const model = this.#model;
+    const sections = [...Object.keys(event.sections), ...Object.keys(withheldSeals)];
+    const invalid = this.#checks.mismatch(event, sections, model);
+    if (invalid) return [invalid];
+    const mismatches = mismatchesOf(event, model, version, this.#checks.isSupply(event));
+    if (mismatches.length > 0) return mismatches;
+    const mismatchOfDecided = this.#checks.mismatchOfDecided(event, model);
+    if (mismatchOfDecided) return [mismatchOfDecided];
+    this.#checks.take(event, model, sections);
+    if (model) fold(model, event);
+    // A replay shows no lists.
+    else if (event.type === 'StudyRegistered') this.#model = forkOf(modelOf(event));
+    return [];
+  }
+
+  passed(event: PartialEvent): void {
+    const { type, data } = event;
+    this.participants += enrolments(event);
+    // An import begins without participants. If one was given up, the study had no others.
+    if (type === 'HistoryImportEnded' && 'aborted' in data) this.participants = 0;
+  }
+
+  /** Of the study; undefined before its registration. */
+  get status(): Status | undefined {
+    return this.#model?.status;
+  }
+}
+
+function mismatchesOf(
+  event: PartialStudyEvent,
+  model: Model | undefined,
+  version: number,
+  isSupply: boolean,
+): readonly Mismatch[] {
+  const refused = (outcome: StudyOutcome) => [undecided(event.type, outcome)];
+  if (event.type === 'StudyRegistered') return model ? refused({ type: 'already-registered' }) : [];
+  if (!model) return refused({ type: 'not-registered' });
+  switch (event.type) {
+    case 'ParticipantRandomized': {
+      const outcome = enrolmentRefusal(event, model);
+      if (outcome) return refused(outcome);
+      const wrong =
+        versionMismatch(model, version) ?? codeMismatch(event, model) ?? treatmentMismatch(event, model);
+      return wrong ? [wrong] : [];
+    }
+    case 'AllocationForced': {
+      const problem = forcedProblem(model, event);
+      const wrong = treatmentMismatch(event, model) ?? countedMismatch(event, model);
+      return wrong && !problem ? [wrong] : problemsOf(event.type, model, problem ?? closedThen(event, model));
+    }
+    case 'HistoryImported':
+      return problemsOf(event.type, model, beginProblem(model, event.data));
+    case 'ParticipantImported': {
+      const { participantId } = event.data;
+      const taken = model.participants.find(participantId);
+      const duplicate = taken && ({ type: 'duplicate', participantId, differingFactors: [] } as const);
+      const problem = rowProblem(model, event.data) ?? duplicate;
+      const unknown = treatmentMismatch(event, model);
+      return unknown && !problem ? [unknown] : problemsOf(event.type, model, problem);
+    }
+    case 'HistoryImportEnded':
+      return problemsOf(event.type, model, endProblem(model, event.data));
+    case 'CodesRegistered':
+      return problemsOf(event.type, model, listProblem(model, event.data));
+    case 'StudyRecovered':
+      return model.recovery >= event.data.recovery ? refused({ type: 'already-recovered' }) : [];
+    case 'StudyAmended':
+      return differing(event, decideInClear(model, amendCommandOf(event), { recorded: {} }));
+    default: {
+      const act = actOf(event.type);
+      const recorded = membersOf(act.writes, event);
+      return differing(event, decideInClear(model, commandIn(act, event, { isSupply }), { recorded }));
+    }
+  }
+}
+
+/** The part in the clear determines nothing about an import, so all that can be judged is whether it was possible. */
+function problemsOf(
+  type: PartialStudyEvent['type'],
+  model: Model,
+  problem: StudyOutcome | undefined,
+): readonly Mismatch[] {
+  const first = stateProblem(model, type) ?? problem;
+  return first ? [undecided(type, first)] : [];
+}
+
+function differing(
+  event: PartialStudyEvent,
+  { fact, outcome }: Decision<StudyFact, StudyOutcome>,
+): readonly Mismatch[] {
+  if (!fact) return [undecided(event.type, outcome)];
+  return asMismatches(
+    dataDifferences(fact, event),
+    'deciding it again from the earlier events gives something else',
+  );
+}
+
+/** Why the decider would have refused it, as far as the part in the clear shows. */
+function enrolmentRefusal(
+  { type, data }: Of<'ParticipantRandomized'>,
+  model: Model,
+): StudyOutcome | undefined {
+  const { participantId } = data;
+  if (model.participants.find(participantId))
+    return { type: 'duplicate', participantId, differingFactors: [] };
+  const refused = stateProblem(model, type);
+  if (refused) return refused;
+  const levels = levelsByFactor(data.levels, model.design.factors);
+  const closed = levelRefusal(model.design, levels, 'level-closed');
+  if (closed) return closed;
+  const limit = fullLimit(model.filled, model.design, levels);
+  return limit && { type: 'full', limit };
+}
+
+/** The draw, which is withheld, names its slot if and only if there is a ratio. */
+function versionMismatch({ design, lists }: Model, version: number): Mismatch | undefined {
+  const expected = hasRatio(design) || lists > 0 ? 2 : 1;
+  if (version === expected) return undefined;
+  return mismatch('version', expected, version, 'only a ratio or packs need version 2');
+}
+
+/** In a study with packs, everybody gets a pack that nobody had before. */
+function codeMismatch(
+  { data: { code } }: Of<'ParticipantRandomized'>,
+  { given, lists }: Model,
+): Mismatch | undefined {
+  if ((code === undefined) !== (lists === 0))
+    return mismatch(
+      'data.code',
+      lists > 0,
+      code,
+      'every participant has a pack once there are lists of packs',
+    );
+  return code === undefined || given.get(code) === undefined
+    ? undefined
+    : mismatch('data.code', 'a pack that nobody had', code, 'this pack was given out before');
+}
+
+function treatmentMismatch(event: EnrolmentEvent, { design }: Model): Mismatch | undefined {
+  const { treatment } = event.sections.allocation ?? {};
+  if (treatment === undefined) return undefined;
+  const { treatments, closedTreatments } = design;
+  if (!treatments.includes(treatment))
+    return mismatch('allocation.treatment', treatments, treatment, 'no treatment of this study');
+  if (event.type !== 'ParticipantRandomized') return slotMismatch(event, design, treatment);
+  return closedTreatments.includes(treatment)
+    ? mismatch('allocation.treatment', openTreatments(design), treatment, 'the arm is closed')
+    : undefined;
+}
+
+/** For an allocation without a draw. Its slot of the arm depends on the draws of others. */
+function slotMismatch(
+  { type, data, sections }: Of<'AllocationForced' | 'ParticipantImported'>,
+  design: Design,
+  treatment: string,
+): Mismatch | undefined {
+  const { slot } = sections.allocation ?? {};
+  const isRecorded = hasRatio(design) && !(type === 'ParticipantImported' && data.redrawn);
+  if (isRecorded ? slot !== undefined && design.slots[slot] === treatment : slot === undefined)
+    return undefined;
+  const own = isRecorded ? slotsOf(design, treatment) : undefined;
+  return mismatch('allocation.slot', own, slot, 'not a slot of the treatment');
+}
+
+/** If the treatment is included. */
+function closedThen({ data, sections }: Of<'AllocationForced'>, model: Model): StudyOutcome | undefined {
+  const { treatment } = sections.allocation ?? {};
+  return treatment === undefined ? undefined : treatmentProblem(model, treatment, data.occurredAt);
+}
+
+function countedMismatch({ data }: Of<'AllocationForced'>, { design }: Model): Mismatch | undefined {
+  const { forcedCounts } = design.policies;
+  if (data.counted === (forcedCounts === 'counted')) return undefined;
+  return mismatch('data.counted', forcedCounts === 'counted', data.counted, 'not the policy of the study');
+}

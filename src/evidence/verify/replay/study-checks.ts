@@ -1,0 +1,356 @@
+/**
+ * Checks a study's events without deciding them again: what the decider takes for granted because it was checked when the
+ * request arrived, who acted, and where a recovery must be. Also adds warnings.
+ */
+import type { StudyFact } from '../../../../events/catalogue.ts';
+import { canonicalJson, type PartialEvent } from '../../../../events/record.ts';
+import { activeFactors, amendedDesign, type Design } from '../../../../projections/design.ts';
+import { type EnrolmentEvent, isEnrolment, levelsByFactor } from '../../../../projections/enrolled.ts';
+import { counted, plural } from '../../../base/counted.ts';
+import { actOf, mayOf } from '../../../core/acts/acts.ts';
+import { stakeIn as stakeInAct } from '../../../core/acts/decide-act.ts';
+import type { Limited, Stake } from '../../../core/model/key-limits.ts';
+import type { Model } from '../../../core/model/model.ts';
+import type { StudyOutcome } from '../../../core/model/outcomes.ts';
+import type { Status } from '../../../core/model/status.ts';
+import { isWeakSeed } from '../../../core/random/weak-seed.ts';
+import type { LifeReport, Mismatch } from '../report/report.ts';
+import type { Warnings } from '../report/warnings.ts';
+import { mismatch } from './differences.ts';
+import { IdChecks } from './id-checks.ts';
+import { ImportChecks } from './import-checks.ts';
+import type { KeyHistory } from './key-history.ts';
+import { LifeTally } from './life-report.ts';
+import { has128Bits, registrationMismatch } from './registration-checks.ts';
+import { TimeChecks } from './time-checks.ts';
+
+export type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
+/** Withheld sections are not checked. */
+export type PartialStudyEvent = Of<StudyFact['type']>;
+
+/** What a recovery of the log says of a study. */
+export type Recovered = Of<'StudyRecovered'>['data'];
+
+const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
+  'already-registered': 'the study is registered already',
+  'not-registered': 'no study is registered in this stream before it',
+  'already-recovered': 'its generator has already been restarted for this recovery or a later one',
+  'already-recorded': 'the same code-break is recorded already',
+  'no-such-participant': 'no participant with that id, and no pack with that code, is known before it',
+  'dispensed-already': 'the participant has a pack for this visit',
+  'no-code': 'a treatment has no pack left for the participant',
+  'not-importing': 'no import is under way',
+  'not-empty': 'the study has participants already',
+  duplicate: 'a participant with that id is randomized already',
+  full: 'the study, or one of its levels, has reached its limit',
+  'level-unknown': 'the study has no such level',
+  'level-closed': 'a level of the participant is closed',
+  repeated: 'its idempotency key belongs to an earlier request of the same user',
+  'done-before': 'its idempotency key belongs to an earlier request of the same user',
+  'outside-limits': 'the key is limited to other levels',
+  'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
+};
+
+/** How many more participants a study has after an event. */
+export function enrolments(event: PartialEvent): number {
+  return isEnrolment(event) && !('replaces' in event.data) ? 1 : 0;
+}
+
+/** The sealed section that holds a member named by a decider. All other members are in the clear. */
+const SECTIONS = new Map([
+  ['treatment', 'allocation'],
+  ['slot', 'allocation'],
+  ['entries', 'codes'],
+  ['codes', 'withdrawn'],
+]);
+
+/** The mismatch of an event that the decider would have refused. */
+export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
+  if (outcome.type === 'impossible')
+    return mismatch(
+      `${SECTIONS.get(outcome.field) ?? 'data'}.${outcome.field}`,
+      'what is possible in this study',
+      undefined,
+      outcome.why,
+    );
+  if (outcome.type === 'not-amendable' || outcome.type === 'unfit') {
+    const [problem] = outcome.problems;
+    return mismatch(
+      `data.${problem?.field}`,
+      'what the design before it allows',
+      undefined,
+      problem?.why ?? 'it would not have been decided',
+    );
+  }
+  if (outcome.type === 'already') return mismatch('type', undefined, type, outcome.why);
+  if (outcome.type === 'stale')
+    return mismatch(
+      outcome.field === undefined ? 'type' : `data.${outcome.field}`,
+      'what was so before',
+      undefined,
+      outcome.why,
+    );
+  const why =
+    outcome.type === 'refused'
+      ? `the study is ${outcome.because}${type === 'ParticipantRandomized' ? ' and takes no participants' : ''}`
+      : (UNDECIDED[outcome.type] ?? 'it would not have been decided');
+  return mismatch('type', undefined, type, why);
+}
+
+export class StudyChecks {
+  readonly #keys: KeyHistory;
+  readonly #warnings: Warnings;
+  readonly #recoveredAt: ReadonlyMap<number, Recovered>;
+  #ids: IdChecks | undefined;
+  readonly #times = new TimeChecks();
+  readonly #imports = new ImportChecks();
+  #name: string | undefined;
+  readonly #life: LifeTally;
+  readonly #seeds: Map<string, string>;
+
+  /**
+   * @param recoveredAt by revision: where the generator must restart, according to the log's recoveries
+   * @param seeds of the studies checked before, with the name of the first study that has each
+   */
+  constructor(
+    keys: KeyHistory,
+    warnings: Warnings,
+    recoveredAt: ReadonlyMap<number, Recovered>,
+    seeds: Map<string, string> = new Map(),
+  ) {
+    this.#keys = keys;
+    this.#seeds = seeds;
+    this.#warnings = warnings;
+    this.#recoveredAt = recoveredAt;
+    this.#life = new LifeTally(warnings);
+  }
+
+  /** Whether the author of the event may know which treatment packs hold. */
+  isSupply({ actor }: PartialStudyEvent): boolean {
+    return 'cli' in actor || (this.#keys.state.byId.get(actor.keyId)?.scopes.includes('supply') ?? false);
+  }
+
+  lifeReport(status: Status | undefined): LifeReport | undefined {
+    return this.#life.report(status);
+  }
+
+  /** The name in the registration, even if that diverges. */
+  get name(): string | undefined {
+    return this.#name;
+  }
+
+  /**
+   * What is wrong with an event, regardless of the decision.
+   * @param sections names of all its sections, also of those that are withheld
+   * @param model of the study before it; undefined before its registration
+   */
+  mismatch(
+    event: PartialStudyEvent,
+    sections: readonly string[],
+    model: Model | undefined,
+  ): Mismatch | undefined {
+    if (event.type === 'StudyRegistered') {
+      this.#name ??= event.data.configuration.name;
+      return registrationMismatch(event);
+    }
+    const recovered = recoveryMismatch(event, this.#recoveredAt.get(event.revision));
+    if (recovered) return recovered;
+    if (isEnrolment(event))
+      return (
+        this.#participantMismatch(event.data, model) ??
+        this.#imports.mismatch(event, sections) ??
+        this.#times.future(event)
+      );
+    if (event.type === 'HistoryImported') return importedSeedMismatch(event);
+    if (event.type === 'HistoryImportEnded') return this.#imports.mismatch(event, sections);
+    if (event.type === 'ParticipantIdCorrected') return this.#ids?.mismatch(event.data.to, 'data.to');
+    return this.#times.future(event);
+  }
+
+  /**
+   * What is wrong with an event that was decided as it is: its times, and who wrote it.
+   * @param model of the study before the event
+   * @param packs those of the event, if it is about packs that nobody has; none if their levels are withheld
+   */
+  mismatchOfDecided(
+    event: PartialStudyEvent,
+    model: Model | undefined,
+    packs: readonly Limited[] = [],
+  ): Mismatch | undefined {
+    return this.#times.early(event) ?? this.#actorMismatch(event, model, packs);
+  }
+
+  #actorMismatch(
+    event: PartialStudyEvent,
+    model: Model | undefined,
+    packs: readonly Limited[],
+  ): Mismatch | undefined {
+    const { actor, type } = event;
+    const { commandLine, scopes } = mayOf(type);
+    if ('cli' in actor)
+      return commandLine
+        ? undefined
+        : mismatch('actor', 'an API key', actor, 'nobody randomizes from the command line');
+    if (scopes.length === 0)
+      return mismatch('actor', 'a person at the command line', actor.keyId, 'no key can do this');
+    const design = model?.design ?? { factors: [] };
+    const use = {
+      study: this.name ?? '',
+      scopes,
+      design,
+      stake: () => stakeIn(event, design, model),
+      packs,
+    };
+    const shownAt = type === 'AllocationRevealed' ? event.data.shownAt : undefined;
+    return this.#keys.judge(shownAt === undefined ? event : { ...event, at: shownAt }, use, this.#warnings);
+  }
+
+  /**
+   * Adds a correct event to the state, and warnings about it.
+   * @param model of the study before it
+   * @param sections names of all its sections, also of those that are withheld
+   */
+  take(event: PartialStudyEvent, model: Model | undefined, sections: readonly string[]): void {
+    const isRandomized = (id: string) => model?.participants.get(id) !== undefined;
+    this.#times.take(event);
+    this.#imports.take(event, sections);
+    if (isEnrolment(event))
+      this.#ids?.take(event.data, event.data.participantId, event.revision, isRandomized);
+    switch (event.type) {
+      case 'StudyRegistered':
+        this.#begin(event);
+        this.#warnOfSharedSeed(event);
+        break;
+      case 'StudyRecovered':
+        this.#warnOfRecovery(event);
+        break;
+      case 'StudyAmended':
+        if (model) this.#ids?.expect(amendedDesign(model.design, event.data).idPattern);
+        break;
+      case 'ParticipantIdCorrected':
+        this.#ids?.take(event.data, event.data.to, event.revision, isRandomized);
+    }
+    this.#life.take(event, model);
+  }
+
+  #participantMismatch(
+    { participantId, levels }: EnrolmentEvent['data'],
+    model: Model | undefined,
+  ): Mismatch | undefined {
+    if (!model) return undefined;
+    const factors = activeFactors(model.design);
+    if (levels.length !== factors.length)
+      return mismatch(
+        'data.levels',
+        `${factors.length} levels`,
+        levels.length,
+        'there must be one of each factor',
+      );
+    for (const [i, { factor, level }] of levels.entries()) {
+      const known = factors[i];
+      if (factor !== known?.name)
+        return mismatch(`data.levels[${i}].factor`, known?.name, factor, 'not the factor in the design');
+      if (!known.levels.includes(level))
+        return mismatch(`data.levels[${i}].level`, known.levels, level, 'no such level in the design');
+    }
+    return this.#ids?.mismatch(participantId, 'data.participantId');
+  }
+
+  #warnOfSharedSeed({ data, sections, revision }: Of<'StudyRegistered'>): void {
+    const { seed } = sections.generator ?? {};
+    if (seed === undefined) return;
+    const other = this.#seeds.get(seed);
+    if (other === undefined) this.#seeds.set(seed, data.configuration.name);
+    else
+      this.#warnings.add(
+        'seed-shared',
+        `the seed is that of the study ${JSON.stringify(other)}, so both drew the same numbers`,
+        revision,
+      );
+  }
+
+  #begin({ data, revision }: Of<'StudyRegistered'>): void {
+    this.#ids = new IdChecks(this.#warnings, data.configuration.idPattern);
+    if (data.seedWeak)
+      this.#warnings.add(
+        'weak-seed',
+        'the seed is below 2^96: it can be found by search from published allocations',
+        revision,
+      );
+  }
+
+  #warnOfRecovery({ data, sections, revision }: Of<'StudyRecovered'>): void {
+    const { recovery, kept, signed } = data;
+    const lost =
+      signed && signed.size > kept
+        ? `at least ${counted(signed.size - kept, 'record')} after the first ${kept} ${plural(signed.size - kept, 'was', 'were')} lost`
+        : `no lost record is known, but there may have been some after the first ${kept}`;
+    this.#warnings.add(
+      'recovered',
+      `recovery ${recovery} of the log: ${lost}; from here on the generator runs from another seed; nothing shows whether that seed was drawn or chosen`,
+      revision,
+    );
+    if (sections.generator && isWeakSeed(BigInt(sections.generator.seed)))
+      this.#warnings.add(
+        'weak-seed',
+        'the seed of a recovery is below 2^96, which hardly ever happens when 128 bits are drawn',
+        revision,
+      );
+  }
+}
+
+/** The levels with which the limits of a key are compared. No limited key may do what is not about a participant. */
+function stakeIn(
+  event: PartialStudyEvent,
+  { factors }: Pick<Design, 'factors'>,
+  model: Model | undefined,
+): Stake {
+  if (isEnrolment(event)) return { need: 'all', of: [levelsByFactor(event.data.levels, factors)] };
+  // A pack that nobody had. Its levels may be withheld.
+  if (event.type === 'AllocationRevealed' && event.data.participantId === undefined)
+    return { need: 'any', of: [] };
+  if (event.type === 'CodesWithdrawn') return { need: 'any', of: [] };
+  const id = 'participantId' in event.data ? event.data.participantId : undefined;
+  const participant = id === undefined ? undefined : model?.participants.get(id);
+  const act = actOf(event.type);
+  return participant && act?.about === 'participant'
+    ? stakeInAct(act, event, participant, { factors })
+    : { need: 'all', of: [[]] };
+}
+
+/** A fresh generator is drawn like that of a recovery. */
+function importedSeedMismatch({ sections: { generator } }: Of<'HistoryImported'>): Mismatch | undefined {
+  const { seed } = generator ?? {};
+  return seed === undefined || has128Bits({ seed })
+    ? undefined
+    : mismatch('generator.seed', '128 bits', seed, 'the seed of a fresh generator is drawn');
+}
+
+/** The generator must restart exactly where a recovery of the log says, and with the same data. */
+function recoveryMismatch(
+  event: Exclude<PartialStudyEvent, Of<'StudyRegistered'>>,
+  expected: Recovered | undefined,
+): Mismatch | undefined {
+  if (event.type !== 'StudyRecovered')
+    return expected
+      ? mismatch(
+          'type',
+          'StudyRecovered',
+          event.type,
+          `recovery ${expected.recovery} of the log kept ${counted(expected.kept, 'record')}: the generator must be restarted directly after them`,
+        )
+      : undefined;
+  if (!expected)
+    return mismatch(
+      'type',
+      undefined,
+      event.type,
+      'no recovery of the log says that the generator is restarted here',
+    );
+  const { data, sections } = event;
+  if (canonicalJson(data) !== canonicalJson(expected))
+    return mismatch('data', expected, data, 'not what the recovery of the log says about this study');
+  if (sections.generator && !has128Bits(sections.generator))
+    return mismatch('generator.seed', '128 bits', sections.generator.seed, 'the seed of a recovery is drawn');
+  return undefined;
+}

@@ -1,0 +1,241 @@
+/** The report for people. It says what was found and what that proves, and never more. */
+import { counted } from '../../../base/counted.ts';
+import { onOneLine } from '../../../base/text.ts';
+import { evidenceLines } from './evidence-text.ts';
+import type {
+  BundleReport,
+  Divergence,
+  LifeReport,
+  Report,
+  StreamReport,
+  UnusedCheckpoint,
+} from './report.ts';
+
+export function reportText(report: Report): string {
+  const { log, streams, unusedCheckpoints } = report;
+  const lines = [
+    log
+      ? `log ${log.name} (${log.id})`
+      : 'log: its first record cannot be read, so it is not known which log this is',
+    ...(log ? [`  signing key ${log.publicKey}`] : []),
+    ...(log?.laterKeys ?? []).map((key) => `  later key   ${key}`),
+    ...trust(report),
+    ...(log?.recoveries ?? []).map(
+      ({ recovery, at, reason }) =>
+        `  RECOVERED from a backup (recovery ${recovery}, ${at}), and records are declared lost: ${reason}`,
+    ),
+    ...storeLines(report),
+    ...(report.bundle ? ['', ...bundleLines(report.bundle)] : []),
+    ...streams.flatMap((stream) => ['', ...streamLines(stream, report)]),
+    ...(unusedCheckpoints.length > 0 ? ['', ...unusedLines(unusedCheckpoints)] : []),
+    ...studyLines(report),
+    '',
+    ...verdict(report),
+  ];
+  return lines.map(onOneLine).join('\n');
+}
+
+function trust({ trusted, untrustedKey }: Report): string[] {
+  if (trusted.length === 0)
+    return ['  no trusted key was given (--trust): checkpoints are checked under that key'];
+  return untrustedKey
+    ? ['  NOT one of the keys that you trust; checkpoints are checked under those']
+    : ['  a key that you trust'];
+}
+
+function storeLines({ store, lastCheckpoints }: Report): string[] {
+  const problems = (store?.problems ?? []).map(
+    (what) => `  FAILED: the database differs from one that this program makes: ${what}`,
+  );
+  const warnings = (store?.warnings ?? []).map((what) => `  warning: ${what} in the database`);
+  if (!lastCheckpoints) return [...problems, ...warnings];
+  const { file, agree } = lastCheckpoints;
+  const lastSigned = agree
+    ? `  ${file}, where this log noted what it signed last, agrees; it is the operator's, so it proves nothing`
+    : `  FAILED: ${file}, where this log noted what it signed last, disagrees: the store was rolled back or replaced (hint: for a copy that was restored on purpose, --no-last-checkpoints)`;
+  return [...problems, ...warnings, lastSigned];
+}
+
+function studyLines({ missingStudyId, othersOnly, bundle }: Report): string[] {
+  const where = bundle ? 'this bundle is of another study' : 'this log does not have it';
+  const missing =
+    missingStudyId === undefined
+      ? []
+      : ['', `FAILED: the study ${missingStudyId} was expected, and ${where}`];
+  if (!othersOnly) return missing;
+  const origins = othersOnly
+    .slice(0, MAX_LISTED)
+    .map(({ origin, checkpoints }) => `${origin} (${checkpoints})`);
+  const more = othersOnly.length > MAX_LISTED ? [`${othersOnly.length - MAX_LISTED} more`] : [];
+  return [
+    ...missing,
+    '',
+    `FAILED: none of the given checkpoints is of ${bundle ? 'this study' : 'the studies that were verified'}; they are of ${[...origins, ...more].join(', ')}`,
+    '  Either they are of something else, or another study or log was put in the place of theirs.',
+  ];
+}
+
+function bundleLines({ content, notReplayed, notKnown, files }: BundleReport): string[] {
+  return [
+    `bundle, content ${content}: ${files.length > 0 ? 'FAILED' : 'its files are those that its manifest lists'}`,
+    ...files.map(({ path, why }) => `  FAILED: ${path} ${why}`),
+    ...(notReplayed === undefined ? [] : [`  the draws were NOT REPLAYED: ${notReplayed}`]),
+    ...notKnown.map((what) => `  not known: ${what}`),
+  ];
+}
+
+function streamLines(
+  { stream, study, sound, divergence, evidence, ...report }: StreamReport,
+  { trusted, bundle }: Report,
+): string[] {
+  const name = study === undefined ? stream : `study ${JSON.stringify(study)} (${stream})`;
+  const { records, participants, withheld } = report;
+  const done = bundle?.notReplayed === undefined ? ' decided again' : ', whose draws were NOT REPLAYED';
+  const decided = participants === undefined ? '' : `, ${counted(participants, 'participant')}${done}`;
+  const hidden = withheld === undefined ? '' : `, ${withheld} of them withheld: only their place is known`;
+  return [
+    `${name}: ${sound ? 'sound' : 'FAILED'}`,
+    `  ${counted(records, 'record')}${hidden}${decided}${report.root === undefined ? '' : `; root ${report.root}`}`,
+    ...(report.life ? [`  ${lifeLine(report.life)}`] : []),
+    ...(divergence ? divergenceLines(divergence, stream, report.notReplayed) : []),
+    ...evidenceLines(evidence, records, divergence !== undefined, trusted.length > 0),
+    ...report.warnings.map(({ text, count: times, revision }) => {
+      const where = revision === undefined ? '' : ` at ${stream}/${revision}`;
+      return `  warning${where}: ${text}${times > 1 ? ` (and ${counted(times - 1, 'time')} more)` : ''}`;
+    }),
+  ];
+}
+
+/** The state of the study after its last sound record, and what happened in it besides its allocations. */
+function packsLine(packs: NonNullable<LifeReport['packs']>): string {
+  const { registered, replaced, withdrawn, dispensed = 0, corrected = 0 } = packs;
+  const atVisits = dispensed > 0 ? `, ${dispensed} given at visits (${corrected} corrected)` : '';
+  return `packs: ${registered} registered, ${replaced} replaced, ${withdrawn} withdrawn${atVisits}`;
+}
+
+function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): string {
+  const { corrected = 0, idsCorrected = 0, voided = {}, changedAfterClosing = {}, revealed = {} } = life;
+  const { amendments = 0, imported, packs, forced = {} } = life;
+  const { emergency = 0, ...others } = revealed;
+  const other = Object.values(others).reduce((sum, times) => sum + times, 0);
+  const broken = [
+    ...(emergency > 0 ? [`${emergency} in ${emergency === 1 ? 'an emergency' : 'emergencies'}`] : []),
+    ...(other > 0 ? [`${other} other`] : []),
+  ];
+  return [
+    state,
+    ...(imported ? [`imported: ${imported.redrawn} drawn again, ${imported.unproven} unproven`] : []),
+    ...named('entered by hand', forced),
+    ...(packs ? [packsLine(packs)] : []),
+    ...(amendments > 0 ? [`amendments: ${amendments}`] : []),
+    ...(corrected > 0 ? [`levels corrected: ${corrected}`] : []),
+    ...(idsCorrected > 0 ? [`ids corrected: ${idsCorrected}`] : []),
+    ...named('voided', voided),
+    ...named('changed after a closing', changedAfterClosing),
+    ...(broken.length > 0 ? [`codes broken: ${broken.join(', ')}`] : []),
+    ...(unblindingReported > 0
+      ? [`${counted(unblindingReported, 'unblinding')} without the service reported`]
+      : []),
+  ].join('; ');
+}
+
+/** Numbers by what they are of; nothing if there are none. */
+function named(what: string, counts: Readonly<Record<string, number>>): string[] {
+  const each = Object.entries(counts).map(([of, times]) => `${times} ${of}`);
+  return each.length > 0 ? [`${what}: ${each.sort().join(', ')}`] : [];
+}
+
+function divergenceLines(divergence: Divergence, stream: string, notReplayed: number): string[] {
+  const { revision, id, type, participant, field, expected, found, why, alsoDiffer } = divergence;
+  const also = alsoDiffer.length > 0 ? [`    also    ${alsoDiffer.join(', ')}`] : [];
+  const says = [
+    ...(type === undefined ? [] : [type]),
+    ...(participant === undefined ? [] : [`participant ${JSON.stringify(participant)}`]),
+    ...(id === undefined ? [] : [`event ${id}`]),
+  ];
+  return [
+    `  FIRST DIVERGENCE at ${stream}/${revision}${says.length > 0 ? `: ${says.join(', ')}` : ''}`,
+    `    ${why}`,
+    `    field    ${field}`,
+    `    expected ${expected}`,
+    `    found    ${found}`,
+    ...also,
+    `    ${counted(notReplayed, 'record')} from there on ${notReplayed === 1 ? 'was' : 'were'} not decided again`,
+  ];
+}
+
+/** How many checkpoints of each kind are listed one by one. */
+const MAX_LISTED = 5;
+
+const UNUSED: Readonly<Record<UnusedCheckpoint['because'], string>> = {
+  forged: 'FORGED OR DAMAGED: it names a trusted key, which did not sign this',
+  'not-trusted': 'NOT SIGNED by any trusted key, so it proves nothing',
+  'other-log': 'of ANOTHER LOG',
+  'other-recovery': 'of A RECOVERY that this log does not record',
+  'declared-loss':
+    'DECLARED LOSS: of a stream that a recovery declares lost as a whole, and that was not begun again',
+  'no-such-stream':
+    'of A STREAM THAT THIS LOG DOES NOT HAVE: the whole stream was removed, or the log was replaced',
+  'not-asked-for': 'of a stream that was not to be verified',
+};
+
+function unusedLines(unused: readonly UnusedCheckpoint[]): string[] {
+  return Object.entries(UNUSED).flatMap(([because, why]) => {
+    const these = unused.filter((one) => one.because === because);
+    const [first] = these;
+    if (!first) return [];
+    const listed = these
+      .slice(0, MAX_LISTED)
+      .map(({ where, origin, size }) => `  ${where}: ${origin}, size ${size}`);
+    const more = these.length > MAX_LISTED ? [`  and ${these.length - MAX_LISTED} more`] : [];
+    return [`${counted(these.length, 'given checkpoint')} could not be compared: ${why}`, ...listed, ...more];
+  });
+}
+
+function verdict(report: Report): string[] {
+  return report.ok ? [...worth(report), '', result(report)] : ['FAILED'];
+}
+
+/** The last line, for a reader who wants to know whether there is anything to do. */
+function result({ streams, selfConsistentOnly, bundle }: Report): string {
+  const records = streams.reduce((sum, stream) => sum + stream.records, 0);
+  const warnings = streams.reduce((sum, stream) => sum + stream.warnings.length, 0);
+  const far = bundle?.notReplayed === undefined ? '' : ', as far as this bundle shows';
+  const worthIt = selfConsistentOnly
+    ? ' That nothing from outside was compared (SELF-CONSISTENT ONLY) is no failure.'
+    : '';
+  const which = warnings === 1 ? 'warning' : counted(warnings, 'warning');
+  const look = warnings > 0 ? ` Look at the ${which} above.` : '';
+  return `RESULT: no fault was found in ${counted(records, 'record')} of ${counted(streams.length, 'stream')}${far}.${worthIt}${look}`;
+}
+
+/** What a verification without a fault proves. */
+function worth({ selfConsistentOnly, trusted, streams, bundle }: Report): string[] {
+  const isReplayed = bundle?.notReplayed === undefined;
+  const follows = isReplayed
+    ? 'every event follows from those before it'
+    : 'the draws were NOT REPLAYED, and the rest is as it should be, as far as this bundle shows';
+  const agrees = isReplayed ? 'the history agrees with itself' : 'the records agree with one another';
+  if (selfConsistentOnly)
+    return [
+      `SELF-CONSISTENT ONLY: ${follows}, but nothing from outside vouches for ${isReplayed ? 'them' : 'it'}.`,
+      whyNotMore(trusted.length > 0, streams),
+    ];
+  return streams.some(({ evidence }) => evidence.uncovered)
+    ? [
+        `OK as far as the ${bundle ? 'given checkpoints' : 'checkpoints'} reach${isReplayed ? '' : `: ${follows}`}; beyond them ${agrees}, which a rewritten one would too`,
+      ]
+    : [`OK: ${follows}, and every revision is covered by a checkpoint`];
+}
+
+function whyNotMore(isTrusting: boolean, streams: Report['streams']): string {
+  if (!isTrusting)
+    return 'Whoever can write to this log can replace it, key included, by another history that is as consistent (hint: --trust with a verifier key kept elsewhere, --checkpoint with receipts kept elsewhere)';
+  const isSigned = streams.some(
+    ({ evidence: { cameAlong, lastSigned } }) =>
+      (cameAlong?.matchingSize ?? 0) > 0 || (lastSigned?.matchingSize ?? 0) > 0,
+  );
+  return isSigned
+    ? 'SIGNED, AND NO MORE: a trusted key signed these records, perhaps today; whoever has that key may have rewritten them first (hint: --checkpoint with receipts kept elsewhere)'
+    : 'No given checkpoint covers anything, and anybody can copy a public key into a rewritten log (hint: --checkpoint with receipts kept elsewhere)';
+}

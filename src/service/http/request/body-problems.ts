@@ -1,0 +1,102 @@
+/** What is wrong with a JSON body, in words. */
+import { z } from 'zod';
+import { counted } from '../../../base/counted.ts';
+import { hintsAmong } from './parameters.ts';
+
+type RawIssue = z.core.$ZodRawIssue;
+
+/** The result of a check, or every problem with what was checked. */
+export function checkedBody<T>(json: unknown, schema: z.ZodType<T>): { data: T } | { problems: string[] } {
+  const members = new Map<readonly string[], readonly string[]>();
+  const parsed = schema.safeParse(json, {
+    error: (issue) => {
+      // What the object may have is not in the issue that is reported.
+      if (issue.code === 'unrecognized_keys' && issue.inst instanceof z.ZodObject)
+        members.set(issue.keys, Object.keys(issue.inst.shape));
+      return wordsFor(issue);
+    },
+  });
+  if (parsed.success) return { data: parsed.data };
+  return {
+    problems: parsed.error.issues.flatMap((issue) => {
+      if (issue.code !== 'unrecognized_keys') return described(issue, json);
+      const hintFor = hintsAmong(members.get(issue.keys) ?? []);
+      return issue.keys.map((key) => unknownMember([...issue.path, key], hintFor(key)));
+    }),
+  };
+}
+
+function unknownMember(path: readonly PropertyKey[], hint: string | undefined): string {
+  return `${placeOf(path)} is not a member of this request${hint === undefined ? '' : ` (hint: ${hint})`}`;
+}
+
+function described({ path, message }: z.core.$ZodIssue, json: unknown): string {
+  if (path.length === 0) return `The body: ${message}`;
+  return isMissing(json, path)
+    ? `${placeOf(path)} is missing${choiceIn(message)}`
+    : `${placeOf(path)}: ${message}`;
+}
+
+/** `.changes[0].kind`, without the first dot. */
+function placeOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '');
+}
+
+function isMissing(json: unknown, path: readonly PropertyKey[]): boolean {
+  const held = path.reduce<unknown>(
+    (value, part) => (value as Record<PropertyKey, unknown> | undefined)?.[part],
+    json,
+  );
+  return held === undefined;
+}
+
+const CHOICE = 'must be one of ';
+
+/** What a member that is missing could be, if that is a choice. */
+function choiceIn(message: string): string {
+  return message.startsWith(CHOICE) ? ` (it ${message})` : '';
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+  record: 'an object',
+};
+
+/** A sentence in place of zod's own; undefined where zod's will do. A schema's own words come before both. */
+function wordsFor(issue: RawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return KINDS[issue.expected] && `must be ${KINDS[issue.expected]}`;
+    case 'invalid_value':
+      return `${CHOICE}${issue.values.join(', ')}`;
+    case 'invalid_union':
+      return 'options' in issue && Array.isArray(issue.options)
+        ? `${CHOICE}${issue.options.join(', ')}`
+        : undefined;
+    case 'too_big':
+      return outside(issue.origin, issue.maximum, 'more', 'most');
+    case 'too_small':
+      return outside(issue.origin, issue.minimum, 'fewer', 'least');
+    case 'invalid_format':
+      return issue.pattern && `must match the pattern ${issue.pattern}`;
+    default:
+      return undefined;
+  }
+}
+
+const COUNTED: Readonly<Record<string, string>> = { array: 'item', string: 'character' };
+
+function outside(origin: string, limit: number | bigint, than: string, at: string): string {
+  const unit = COUNTED[origin];
+  return unit === undefined
+    ? `must be at ${at} ${limit}`
+    : `has ${than} than ${counted(Number(limit), unit)}`;
+}

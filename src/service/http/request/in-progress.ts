@@ -1,0 +1,142 @@
+/**
+ * Limits what one key may have in progress at a time, so that no key can take the service away from the others. The limits
+ * apply to this process. Each route applies them itself, and a route that must always answer does not.
+ */
+import type { ServerResponse } from 'node:http';
+import { DomainError } from '../../../base/errors.ts';
+import { tooMany } from './problem.ts';
+
+/** How many requests of one key to write may wait for the log. */
+const MAX_POSTS = 512;
+/** How many lists are rendered at a time, for all keys together. */
+const MAX_LISTS_RENDERED = 2;
+/** How many lists of one key may wait for the one in progress, and for how long. */
+const MAX_LISTS_WAITING = 8;
+const LIST_WAIT_MS = 30_000;
+/** How many lists of the past may be in progress, for all keys together. Each is folded separately, and in memory until sent. */
+const MAX_PAST_LISTS = 8;
+
+export class InProgress {
+  readonly posts = new Posts();
+  readonly lists = new Lists();
+}
+
+class Posts {
+  readonly #counts = new Map<string, number>();
+
+  /** Must be followed by `leave`. @throws HttpProblem 429 when the key has too many in progress */
+  enter(keyId: string): void {
+    const count = this.#counts.get(keyId) ?? 0;
+    if (count >= MAX_POSTS)
+      throw tooMany(
+        `This API key already has the maximum of ${MAX_POSTS} requests to write in progress: nothing was recorded (hint: send the same request again)`,
+        1,
+      );
+    this.#counts.set(keyId, count + 1);
+  }
+
+  leave(keyId: string): void {
+    const left = (this.#counts.get(keyId) ?? 0) - 1;
+    if (left > 0) this.#counts.set(keyId, left);
+    else this.#counts.delete(keyId);
+  }
+}
+
+/**
+ * A key has one list in progress at a time, from its first participant to its last byte. So a client that does not read
+ * delays only those who share its key. Two of the lists in progress are rendered at a time, and everything else gets a turn
+ * after each slice.
+ */
+export class Lists {
+  /** For each key with a list in progress: functions that start the lists waiting for it, in order. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #rendered = 0;
+  readonly #waitingSlices: (() => void)[] = [];
+  #past = 0;
+
+  /**
+   * Resolves when the key's list may start. The list is in progress until the response is closed, for whatever reason.
+   * @throws HttpProblem 429 when too many lists of the key are waiting, or this one has waited too long
+   * @throws DomainError `unavailable` when the client has disconnected
+   */
+  async begin(keyId: string, response: ServerResponse): Promise<void> {
+    if (response.destroyed) throw disconnected();
+    const waiting = this.#waiting.get(keyId);
+    if (!waiting) {
+      this.#waiting.set(keyId, []);
+      this.#hold(keyId, response);
+    } else if (waiting.length < MAX_LISTS_WAITING) await this.#wait(keyId, waiting, response);
+    else throw tooManyLists();
+  }
+
+  /**
+   * Must also be called for a list of the past. The list is in progress until the response is closed.
+   * @throws DomainError `overloaded` when too many are in progress
+   */
+  beginPast(response: ServerResponse): void {
+    if (response.destroyed) throw disconnected();
+    if (this.#past >= MAX_PAST_LISTS)
+      throw new DomainError('overloaded', 'too many lists of the past are being read; try again');
+    this.#past++;
+    response.once('close', () => {
+      this.#past--;
+    });
+  }
+
+  /** Renders a slice of a list as soon as one of the turns is free. */
+  async slice<T>(render: () => T): Promise<T> {
+    if (this.#rendered < MAX_LISTS_RENDERED) this.#rendered++;
+    else await new Promise<void>((resolve) => this.#waitingSlices.push(resolve));
+    // The turn ends only after everything else has had one, so nothing waits longer than for a slice.
+    setImmediate(() => this.#nextSlice());
+    return render();
+  }
+
+  #nextSlice(): void {
+    const next = this.#waitingSlices.shift();
+    if (next) next();
+    else this.#rendered--;
+  }
+
+  #hold(keyId: string, response: ServerResponse): void {
+    response.once('close', () => {
+      const next = this.#waiting.get(keyId)?.shift();
+      if (next) next();
+      else this.#waiting.delete(keyId);
+    });
+  }
+
+  #wait(keyId: string, waiting: (() => void)[], response: ServerResponse): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const stop = () => {
+        clearTimeout(timer);
+        response.off('close', leave);
+      };
+      const begin = () => {
+        stop();
+        this.#hold(keyId, response);
+        resolve();
+      };
+      const giveUp = (why: Error) => {
+        stop();
+        waiting.splice(waiting.indexOf(begin), 1);
+        reject(why);
+      };
+      const leave = () => giveUp(disconnected());
+      const timer = setTimeout(() => giveUp(tooManyLists()), LIST_WAIT_MS);
+      response.once('close', leave);
+      waiting.push(begin);
+    });
+  }
+}
+
+function tooManyLists(): Error {
+  return tooMany(
+    'This API key has a list in progress, and others are waiting for it (hint: try again, or ask for pages with urn.limit)',
+    1,
+  );
+}
+
+function disconnected(): DomainError {
+  return new DomainError('unavailable', 'the client has disconnected');
+}

@@ -1,0 +1,374 @@
+/** A study as HTTP shows it: parameters are checked against its factors, and records are rendered according to scopes. */
+import { z } from 'zod';
+import type { Scope } from '../../../../events/access.ts';
+import {
+  askedLevel,
+  type Design,
+  type Factor,
+  levelNow,
+  openLevels,
+} from '../../../../projections/design.ts';
+import {
+  currentId,
+  currentLevels,
+  type Enrolled,
+  NONE,
+  presentPacks,
+} from '../../../../projections/enrolled.ts';
+import { patternProblem } from '../../../core/model/id-pattern.ts';
+import { allowed, noSuchLevel } from '../../../core/model/levels.ts';
+import { ParticipantId } from '../../../core/model/members.ts';
+import type { Participant } from '../../../core/model/participants.ts';
+import { columnsOf, headLine, rowLines, type TableOptions } from '../../../evidence/export/columns.ts';
+import type { SortedBy } from './list-orders.ts';
+import { BG_STATE, EXCEL, hintsAmong, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
+import { HttpProblem, problemList } from './problem.ts';
+import type { Query } from './query.ts';
+import { type BgStateResult, checked, placeMembers, recordMembers, remarkMembers } from './schemas.ts';
+
+export type DatetimeFormat = 'http-date' | 'sql';
+
+/** Parameters that are not factors. */
+const OWN_PARAMETERS = new Set([
+  ...['api_key', 'study', 'id', BG_STATE, VIEW, EXCEL],
+  ...MOMENT_PARAMETERS,
+  ...PAGE_PARAMETERS,
+]);
+
+/** How many participants are rendered before other work gets a turn: about a millisecond's worth. */
+export const SLICE = 250;
+
+export interface NewParticipant {
+  readonly id: string;
+  /** One level per factor, in the order of the design, under their current names; `NONE` for retired factors. */
+  readonly levels: readonly string[];
+  /** Why the design has no such participant. Its amendments do not change the answer to a repeated request. */
+  readonly problems: readonly string[];
+}
+
+export interface Filter {
+  readonly id: string | undefined;
+  /** The level asked for, per factor in the order of the design. */
+  readonly levels: readonly (string | undefined)[];
+  readonly sortedBy: SortedBy;
+}
+
+export const SHOWN_LEVELS = ['current', 'as_randomized'] as const;
+
+/** What a record shows besides the contract's members. */
+export interface Shown {
+  /** Which levels the members `f_<factor>` are. */
+  readonly levels: (typeof SHOWN_LEVELS)[number];
+  /** Whether the record gives its place in the order of randomization. */
+  readonly place: boolean;
+}
+
+const AS_IN_CONTRACT: Shown = { levels: 'current', place: false };
+
+interface Rendering {
+  readonly schema: z.ZodType;
+  /** For a participant who was corrected, or entered by hand. */
+  readonly fullSchema: z.ZodType;
+  readonly treatment: boolean;
+  readonly bgState: boolean;
+  readonly shown: Shown;
+}
+
+export class StudyViews {
+  /** A design never changes: an amendment makes a new one. */
+  readonly #views = new WeakMap<Design, StudyView>();
+  readonly #datetimeFormat: DatetimeFormat;
+
+  constructor(datetimeFormat: DatetimeFormat) {
+    this.#datetimeFormat = datetimeFormat;
+  }
+
+  of(design: Design): StudyView {
+    const existing = this.#views.get(design);
+    if (existing) return existing;
+    const view = new StudyView(design, this.#datetimeFormat);
+    this.#views.set(design, view);
+    return view;
+  }
+}
+
+export class StudyView {
+  readonly #design: Design;
+  readonly #factorNames: readonly string[];
+  /** Their names in a record. */
+  readonly #memberNames: readonly string[];
+  readonly #renderings = new Map<string, Rendering>();
+  readonly #datetime: (at: string) => string;
+
+  constructor(design: Design, datetimeFormat: DatetimeFormat) {
+    this.#design = design;
+    this.#factorNames = design.factors.map(({ name }) => name);
+    this.#memberNames = this.#factorNames.map((name) => `f_${name}`);
+    this.#datetime = datetimeFormat === 'sql' ? (at) => at.slice(0, 19).replace('T', ' ') : httpDate();
+  }
+
+  /**
+   * @param found problems already found in the request
+   * @throws HttpProblem 400 naming every problem at once; 503 when the id could not be matched against the pattern in time
+   */
+  newParticipant(query: Query, found: readonly string[]): NewParticipant {
+    const form = [...found, ...prefixedParameters(query)];
+    const problems: string[] = [];
+    const id = check(ParticipantId, query.get('id'), form);
+    const problemOfId = id === undefined ? undefined : patternProblem(id, this.#design);
+    if (problemOfId !== undefined) problems.push(`id ${problemOfId}`);
+    const levels = this.#levelsFrom((name) => query.get(name), form, problems);
+    if (form.length > 0 || id === undefined) throw new HttpProblem(400, problemList([...form, ...problems]));
+    return { id: ownText(id), levels, problems };
+  }
+
+  /** The levels that a body gives by factor, one per factor in the order of the design, and what is wrong with them. */
+  levelsIn(given: Readonly<Record<string, string>>): { levels: string[]; problems: string[] } {
+    const problems = Object.keys(given)
+      .filter((name) => !this.#factorNames.includes(name))
+      .map((name) => `the study has no factor ${JSON.stringify(name)}`);
+    const levelOfFactor = (name: string) => (Object.hasOwn(given, name) ? given[name] : undefined);
+    const levels = this.#levelsFrom(levelOfFactor, problems, problems);
+    return { levels, problems };
+  }
+
+  /**
+   * @param given the level that a request gives of a factor
+   * @param missing gets a problem for each factor without a level
+   * @param problems gets one for each unknown level
+   */
+  #levelsFrom(
+    given: (factor: string) => string | undefined,
+    missing: string[],
+    problems: string[],
+  ): string[] {
+    return this.#design.factors.map((factor) => {
+      const asked = given(factor.name);
+      if (factor.isRetired) {
+        if (asked === undefined) return NONE;
+        problems.push(`${factor.name} is retired (hint: leave it out)`);
+        return levelNow(factor, asked);
+      }
+      if (asked === undefined) missing.push(`${factor.name} is missing ${allowed(openLevels(factor))}`);
+      return asked === undefined ? '' : levelOf(factor, asked, openLevels(factor), problems);
+    });
+  }
+
+  /**
+   * @param found problems already found in the request
+   * @throws HttpProblem 400 naming every problem at once: a misspelt filter would silently list everybody
+   */
+  filter(query: Query, found: readonly string[] = []): Filter {
+    const problems = [...found, ...prefixedParameters(query), ...this.#unknownParameters(query)];
+    const id = query.get('id');
+    if (id !== undefined) check(ParticipantId, id, problems);
+    const levels = this.#design.factors.map((factor) => {
+      const wanted = query.get(factor.name);
+      return wanted === undefined ? undefined : levelOf(factor, wanted, factor.levels, problems);
+    });
+    const sortedBy = this.#sortedBy(query.get('urn.sort') ?? 'time', problems);
+    if (problems.length > 0) throw new HttpProblem(400, problemList(problems));
+    return { id, levels, sortedBy };
+  }
+
+  /** Never by treatment: the order of a list must not reveal what its records do not. */
+  #sortedBy(asked: string, problems: string[]): SortedBy {
+    if (asked === 'time' || asked === 'id') return asked;
+    const factor = this.#memberNames.indexOf(asked);
+    if (factor < 0)
+      problems.push(`urn.sort must be one of ${['time', 'id', ...this.#memberNames].join(', ')}`);
+    return { factor };
+  }
+
+  /** Parameters that are not known here. `prefixedParameters` reports those with the prefix f_. */
+  #unknownParameters(query: Query): string[] {
+    const unknown = [...query.keys()].filter(
+      (name) => !OWN_PARAMETERS.has(name) && !this.#factorNames.includes(name) && !name.startsWith('f_'),
+    );
+    const known = ['id', ...this.#factorNames].join(', ');
+    const hintFor = hintsAmong([...OWN_PARAMETERS, ...this.#factorNames]);
+    return unknown.map((name) => {
+      const hint = hintFor(name);
+      return `${name} is not a parameter of this study (${hint === undefined ? `there are: ${known}` : `hint: ${hint}`})`;
+    });
+  }
+
+  /** JSON of the records as the scopes may see them, checked against the contract. */
+  records(participants: readonly Participant[], scopes: readonly Scope[], shown = AS_IN_CONTRACT): string {
+    const rendering = this.#rendering(scopes, shown);
+    const records = participants.map((participant) => this.#record(participant, rendering));
+    return rendering.bgState ? `[${records.map(withBgState).join(',')}]` : JSON.stringify(records);
+  }
+
+  /** Like `records`, in pieces of `SLICE` participants. */
+  *slices(
+    participants: readonly Participant[],
+    scopes: readonly Scope[],
+    shown = AS_IN_CONTRACT,
+  ): Generator<string, void> {
+    for (let from = 0; from < participants.length; from += SLICE) {
+      const records = this.records(participants.slice(from, from + SLICE), scopes, shown);
+      yield `${from === 0 ? '[' : ','}${records.slice(1, -1)}`;
+    }
+    yield participants.length === 0 ? '[]' : ']';
+  }
+
+  /** The list for statisticians, in pieces of `SLICE` participants. Without the scope `read`, it has no column of arms. */
+  *csvSlices(
+    participants: readonly Participant[],
+    scopes: readonly Scope[],
+    options: Omit<TableOptions, 'isBlinded'>,
+  ): Generator<string, void> {
+    const columns = columnsOf(this.#design, { isBlinded: !scopes.includes('read'), ...options });
+    yield headLine(columns);
+    for (let from = 0; from < participants.length; from += SLICE)
+      yield rowLines(columns, participants.slice(from, from + SLICE));
+  }
+
+  #record(participant: Participant, rendering: Rendering): object {
+    const { treatment, bgState, shown } = rendering;
+    const record: Record<string, unknown> = {
+      id: currentId(participant),
+      ...this.#named(levelsShown(participant, shown.levels)),
+    };
+    if (treatment) record['trt'] = participant.treatment;
+    record['datetime'] = this.#datetime(participant.at);
+    record['user'] = participant.user;
+    if (bgState) record['bg_state'] = participant.bgStateAfter;
+    if (shown.place) {
+      record['urn.sequence'] = participant.sequence;
+      record['urn.revision'] = participant.revision;
+    }
+    const { corrected, occurredAt, pack, dispensed } = participant;
+    if (!corrected && occurredAt === undefined && !pack && !dispensed)
+      return checked(rendering.schema, record) as object;
+    return checked(rendering.fullSchema, { ...record, ...this.#remarks(participant) }) as object;
+  }
+
+  #named(levels: readonly string[]): Record<string, unknown> {
+    const named: Record<string, unknown> = {};
+    this.#memberNames.forEach((name, i) => {
+      if (levels[i] !== NONE) named[name] = levels[i];
+    });
+    return named;
+  }
+
+  /** The packs, and whatever differs from an ordinary randomization. */
+  #remarks(participant: Participant): object {
+    const { participantId, levels, corrected, occurredAt, pack } = participant;
+    const packs = presentPacks(participant).map(({ visit, code, at }) => {
+      return { visit, code, datetime: this.#datetime(at) };
+    });
+    const forced = {
+      ...(occurredAt !== undefined && { 'urn.occurred_at': occurredAt }),
+      ...(pack && { 'urn.code': pack.code }),
+      ...(packs.length > 0 && { 'urn.packs': packs }),
+    };
+    if (!corrected) return forced;
+    const isMoved = corrected.levels.some((level, i) => level !== levels[i]);
+    return {
+      ...forced,
+      ...(isMoved && { 'urn.as_randomized': this.#named(levels) }),
+      ...(corrected.id !== participantId && { 'urn.id_as_randomized': participantId }),
+      ...(corrected.voided && { 'urn.voided': corrected.voided.cause }),
+    };
+  }
+
+  /** The schema is strict: for scopes that may not see the treatment, a record that holds one fails the check. */
+  #rendering(scopes: readonly Scope[], shown: Shown): Rendering {
+    const treatment = scopes.includes('read');
+    const bgState = scopes.includes('audit');
+    const cacheKey = `${treatment} ${bgState} ${shown.levels} ${shown.place}`;
+    const cached = this.#renderings.get(cacheKey);
+    if (cached) return cached;
+    const { factors, treatments } = this.#design;
+    const { id, datetime, user, bg_state } = recordMembers;
+    const named = Object.fromEntries(
+      factors.map(({ name, levels, isRetired }) => [
+        `f_${name}`,
+        isRetired ? oneOf(levels).optional() : oneOf(levels),
+      ]),
+    );
+    const schema = z.strictObject({
+      id,
+      ...named,
+      ...(treatment ? { trt: oneOf(treatments) } : {}),
+      datetime,
+      user,
+      // Another system may have drawn without recording its state.
+      ...(bgState ? { bg_state: bg_state.optional() } : {}),
+      ...(shown.place ? placeMembers : {}),
+    });
+    const fullSchema = schema.extend({
+      ...remarkMembers,
+      'urn.as_randomized': z.strictObject(named).optional(),
+    });
+    const rendering = { schema, fullSchema, treatment, bgState, shown };
+    this.#renderings.set(cacheKey, rendering);
+    return rendering;
+  }
+}
+
+/** The levels that a record shows and that filters apply to. */
+export function levelsShown(participant: Enrolled, which: Shown['levels']): readonly string[] {
+  return which === 'current' ? currentLevels(participant) : participant.levels;
+}
+
+/** Formats HTTP dates. Each day is formatted once for consecutive participants, which halves the time of a long list. */
+function httpDate(): (at: string) => string {
+  let day = '';
+  let shownDay = '';
+  return (at) => {
+    if (!at.startsWith(day) || day === '') {
+      day = at.slice(0, 'YYYY-MM-DD'.length);
+      shownDay = new Date(at).toUTCString().slice(0, 'Wed, 10 Feb 2021'.length);
+    }
+    return `${shownDay} ${at.slice('YYYY-MM-DDT'.length, 'YYYY-MM-DDTHH:MM:SS'.length)} GMT`;
+  };
+}
+
+/** JSON.stringify cannot write the integers of a generator's state as bare numbers. */
+function withBgState(record: object): string {
+  const shown = record as { bg_state: BgStateResult | undefined };
+  const { bg_state } = shown;
+  if (!bg_state) return JSON.stringify(record);
+  shown.bg_state = undefined;
+  const { bit_generator, has_uint32, state, uinteger } = bg_state;
+  const stateText = `{"inc":${state.inc},"state":${state.state}}`;
+  return `${JSON.stringify(shown).slice(0, -1)},"bg_state":{"bit_generator":"${bit_generator}","has_uint32":${has_uint32},"state":${stateText},"uinteger":${uinteger}}}`;
+}
+
+/** The level that is meant, under its current name. Adds a problem if the name is unknown, or no longer in use. */
+function levelOf(factor: Factor, asked: string, choices: readonly string[], problems: string[]): string {
+  const { levels } = factor;
+  const known = askedLevel(factor, asked);
+  // The text of the design, because a substring of a URL would keep the whole URL in memory.
+  if (known !== undefined) return levels.find((level) => level === known) ?? known;
+  problems.push(noSuchLevel(factor, asked, choices));
+  return levelNow(factor, asked);
+}
+
+/** A copy in memory of its own: a substring of a URL would keep the whole URL in memory. */
+function ownText(part: string): string {
+  return Buffer.from(part).toString();
+}
+
+/** z.enum is no use here: it keeps its values as keys of an object, and a treatment or level may have any name. */
+function oneOf(values: readonly string[]): z.ZodType<string> {
+  const own = new Set(values);
+  return z.string().refine((value) => own.has(value), { error: 'not among the allowed values' });
+}
+
+function prefixedParameters(query: Query): string[] {
+  return [...query.keys()]
+    .filter((name) => name.startsWith('f_'))
+    .map((name) => `${name}: the prefix f_ belongs to records only; send ${name.slice(2)}`);
+}
+
+/** Returns the parsed value, and adds any problems to the list. */
+function check<T>(schema: z.ZodType<T>, input: unknown, problems: string[]): T | undefined {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  for (const { message } of parsed.error.issues) problems.push(message);
+  return undefined;
+}

@@ -1,0 +1,169 @@
+/** GET /enrolment: how a study has grown, by level and, for keys that may see arms in the list, by treatment. */
+import { z } from 'zod';
+import type { ApiKey } from '../../../../projections/access.ts';
+import type { Design } from '../../../../projections/design.ts';
+import { toJson } from '../../../base/json.ts';
+import { isLevelWithin } from '../../../core/model/key-limits.ts';
+import { goalOf } from '../../../core/model/limits.ts';
+import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
+import { type Count, type EnrolmentTally, MAX_POINTS, tallied } from '../request/enrolment-tally.ts';
+import { LastOfStudy } from '../request/last-of-study.ts';
+import { ERRORS, operation, ref } from '../request/operation.ts';
+import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { checked, GoalResult, HEADS } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import { studyHandler } from '../request/study-request.ts';
+import { SLICE } from '../request/study-view.ts';
+
+const SCOPES = ['read', 'blinded'] as const;
+const PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
+
+/** @param counts the members that count participants */
+function resultWith<C extends z.ZodRawShape>(counts: C) {
+  return z.strictObject({
+    target: z.int().optional().meta({ description: 'Of the whole study' }),
+    goal: GoalResult.optional(),
+    ...counts,
+    points: z
+      .array(
+        z.strictObject({
+          sequence: z.int().meta({ description: 'Place in the order of randomization' }),
+          at: z.string().meta({ description: 'When that participant was randomized, in ISO 8601 (UTC)' }),
+          ...counts,
+        }),
+      )
+      .meta({
+        description: `At most ${MAX_POINTS} of the participants, evenly spaced and with the first and the last one; each with the counts up to that one`,
+      }),
+    levels: z
+      .array(z.strictObject({ factor: z.string(), level: z.string(), ...counts, ...levelHeads }))
+      .meta({
+        description:
+          'By current levels, including closed ones, in the order of the configuration. Participants who came after a factor was retired have no level of it',
+      }),
+  });
+}
+
+const enrolled = z.int().meta({
+  description: 'Number of participants; for a key that is limited to some levels, within its limits',
+});
+const treatments = z.map(z.string(), z.int()).meta({
+  description:
+    'How many of them have each treatment. Only for a key with the scope `read` and without `blinded`',
+});
+
+const BEYOND = 'absent for a level beyond the limits of the key';
+const levelHeads = {
+  voided: HEADS.voided.optional().meta({ description: `Of these, voided; ${BEYOND}` }),
+  filled: HEADS.filled.optional().meta({ description: `Of these, on a place; ${BEYOND}` }),
+};
+
+export const EnrolmentResult = resultWith({ enrolled, ...HEADS, treatments: treatments.optional() });
+/** Strict: a result that names a treatment fails the check. */
+const BlindedResult = resultWith({ enrolled, ...HEADS });
+const UnblindedResult = resultWith({ enrolled, ...HEADS, treatments });
+
+const EXAMPLE = {
+  target: 300,
+  goal: { kind: 'target', places: 300 },
+  enrolled: 3,
+  voided: 1,
+  filled: 2,
+  treatments: { MART: 1, 'RMC-Q': 2 },
+  points: [
+    {
+      sequence: 1,
+      at: '2021-02-10T00:01:08.417Z',
+      enrolled: 1,
+      voided: 0,
+      filled: 1,
+      treatments: { MART: 0, 'RMC-Q': 1 },
+    },
+    {
+      sequence: 2,
+      at: '2021-02-11T14:02:11.871Z',
+      enrolled: 2,
+      voided: 0,
+      filled: 2,
+      treatments: { MART: 0, 'RMC-Q': 2 },
+    },
+    {
+      sequence: 3,
+      at: '2021-02-12T09:40:00.003Z',
+      enrolled: 3,
+      voided: 1,
+      filled: 2,
+      treatments: { MART: 1, 'RMC-Q': 2 },
+    },
+  ],
+  levels: [
+    { factor: 'sex', level: 'Male', enrolled: 2, voided: 1, filled: 1, treatments: { MART: 1, 'RMC-Q': 1 } },
+    {
+      factor: 'sex',
+      level: 'Female',
+      enrolled: 1,
+      voided: 0,
+      filled: 1,
+      treatments: { MART: 0, 'RMC-Q': 1 },
+    },
+  ],
+};
+
+export const enrolmentOperation = operation(
+  'How many participants there are, over time and by level',
+  'enrolment',
+  SCOPES,
+  {
+    parameters: [STUDY, MIN_REVISION],
+    result: ref('Enrolment'),
+    example: EXAMPLE,
+    empty: {},
+    errors: ERRORS,
+  },
+);
+
+export function getEnrolment(services: Services) {
+  const { lists } = services.limits;
+  const tallies = new LastOfStudy<EnrolmentTally>();
+  return studyHandler(services, SCOPES, async (request) => {
+    const { query, study, participants, response } = request;
+    const { keyId, where } = request.accepted.key;
+    refuseProblems(unknownParameters(query, PARAMETERS, 'enrolment'));
+    // The counts of the whole study are made once for all keys.
+    if (where && participants.inOrder.length > SLICE) await lists.begin(keyId, response);
+    const inForce = request.design();
+    const revision = services.runner.revision(study.stream);
+    const name = where ? JSON.stringify(where) : 'all';
+    const tally = await tallies.of(participants, revision, name, () =>
+      tallied(inForce, participants.inOrder, where, lists),
+    );
+    return {
+      status: 200,
+      message: SUCCESS,
+      results: enrolmentJson(tally, inForce, request.accepted.key),
+      revision,
+    };
+  });
+}
+
+/** It has no generator states or balances of urns. It shows no more than the list of participants: it is not a disclosure. */
+function enrolmentJson(
+  { points, levels, treatments: names, ...all }: EnrolmentTally,
+  inForce: Design,
+  { scopes, where }: Pick<ApiKey, 'scopes' | 'where'>,
+): string {
+  const isUnblinded = scopes.includes('read') && !scopes.includes('blinded');
+  const shown = <T extends Count>({ byTreatment, ...count }: T) =>
+    isUnblinded
+      ? { ...count, treatments: new Map(names.map((treatment, i) => [treatment, byTreatment[i]])) }
+      : count;
+  const result = {
+    ...{ target: inForce.target, goal: goalOf(inForce, where), ...shown(all), points: points.map(shown) },
+    levels: levels.map((one) => {
+      const { voided, filled, ...level } = shown(one);
+      return isLevelWithin(where, one, inForce) ? { ...level, voided, filled } : level;
+    }),
+  };
+  return toJson(checked<unknown>(isUnblinded ? UnblindedResult : BlindedResult, result));
+}

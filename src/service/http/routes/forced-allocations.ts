@@ -1,0 +1,132 @@
+/** POST /forced_allocations: enters an allocation that was made outside the service. Nothing is drawn. */
+import { z } from 'zod';
+import { ForcedCause } from '../../../../events/forced.ts';
+import type { Design } from '../../../../projections/design.ts';
+import { mayOf } from '../../../core/acts/acts.ts';
+import { patternProblem } from '../../../core/model/id-pattern.ts';
+import { isWithin } from '../../../core/model/key-limits.ts';
+import { DryRun, Note, ParticipantId, PastInstant, StudyName } from '../../../core/model/members.ts';
+import type { StudyOutcome } from '../../../core/model/outcomes.ts';
+import { newIdProblem } from '../../../core/model/participant-id.ts';
+import type { Force } from '../../../core/study/commands.ts';
+import { wasAnswered } from '../../../core/study/perform-act.ts';
+import { actRefusal } from '../request/act-refusal.ts';
+import { answerCommand } from '../request/answer-command.ts';
+import { idempotencyKeyOf } from '../request/headers.ts';
+import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
+import { recordFor } from '../request/participant-command.ts';
+import { HttpProblem, problemList } from '../request/problem.ts';
+import { ACT_HEADERS } from '../request/receipt.ts';
+import { outsideLimits } from '../request/refused-reply.ts';
+import type { Services } from '../request/services.ts';
+import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
+import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
+
+const Body = z.strictObject({
+  study: StudyName,
+  id: ParticipantId,
+  levels: z
+    .record(z.string(), z.string())
+    .meta({ description: 'The level of every factor that is not retired, by its name' }),
+  treatment: z.string().meta({ description: 'The arm that the participant was given' }),
+  occurred_at: PastInstant.meta({
+    format: 'date-time',
+    description:
+      'When the allocation was made, in ISO 8601 (UTC). Not in the future, and not before the study was registered',
+  }),
+  cause: ForcedCause.meta({
+    description:
+      '`outage`: the service could not be reached. `elsewhere`: another system allocates too. `protocol`: the protocol prescribes it',
+  }),
+  code: z.string().min(1).nullable().optional().meta({
+    description: 'The pack that the participant was given, or null for none. Required in a study with packs',
+  }),
+  replaces: z.int().nonnegative().optional().meta({
+    description: 'The revision of an entry of this id that was wrong and is voided with the cause `entry`',
+  }),
+  note: Note,
+  dry_run: DryRun,
+});
+type Body = z.infer<typeof Body>;
+
+const SCOPES = mayOf('AllocationForced').scopes;
+
+export const forceOperation = bodyOperation(
+  'Enter an allocation that was made outside the service',
+  'forceAllocation',
+  SCOPES,
+  {
+    body: jsonSchema(Body),
+    bodyExample: {
+      study: 'CHS JCOIN',
+      id: '001-0010',
+      levels: { sex: 'Male', local_site: '30-Dupage County' },
+      treatment: 'MART',
+      occurred_at: '2026-03-02T21:40:00Z',
+      cause: 'outage',
+      note: 'allocated by envelope 12 during the power cut',
+    },
+    result: RECORDS,
+    example: [EXAMPLE_RECORD],
+    empty: [],
+    headers: ACT_HEADERS,
+    errors: {
+      ...ERRORS,
+      409: 'A history is being imported into the study, or the study is closed',
+      422: 'Well-formed, but impossible in this study: the id is taken, a level is closed, the arm took no participants at that time, or the allocation was made after the study was closed. Or the Idempotency-Key was used for a different request',
+    },
+  },
+);
+
+export function postForcedAllocation(services: Services) {
+  return bodyHandler(services, Body, SCOPES, async (request) => {
+    const { command, problems } = asked(request);
+    const { idempotencyKey } = command;
+    if (problems.length > 0 && !(await wasAnswered(services.studies, request.study, idempotencyKey, command)))
+      throw new HttpProblem(400, problemList(problems));
+    return answerCommand(services, request, command, {
+      problemOf,
+      results: () => recordFor(request, request.body.id),
+    });
+  });
+}
+
+/**
+ * What is asked for, and every reason why the study cannot take it.
+ * @throws HttpProblem 403
+ */
+function asked(request: BodyRequest<Body>): { command: Force; problems: readonly string[] } {
+  const { accepted, body, design, http, study } = request;
+  const inForce = design();
+  const { id, treatment, cause, code, replaces, note } = body;
+  const occurredAt = new Date(body.occurred_at).toISOString();
+  const { levels, problems } = request.view().levelsIn(body.levels);
+  if (!inForce.treatments.includes(treatment)) problems.push(noSuchTreatment(inForce, treatment));
+  if (occurredAt < study.registered.registeredAt)
+    problems.push(`occurred_at is before the study was registered (${study.registered.registeredAt})`);
+  const ofNewId = request.participants.find(id) ? undefined : newIdProblem(id);
+  const problemOfId = ofNewId ?? patternProblem(id, inForce);
+  if (problemOfId !== undefined) problems.push(`id ${problemOfId}`);
+  if (problems.length === 0 && !isWithin(accepted.key.where, inForce, levels))
+    throw outsideLimits(accepted.key.where, inForce);
+  const { user } = accepted.key;
+  const command: Force = {
+    ...{ type: 'force', user, idempotencyKey: idempotencyKeyOf(http), amendment: inForce.amendment },
+    ...{ participantId: id, levels, treatment, cause, code, occurredAt, replaces, note },
+  };
+  return { command, problems };
+}
+
+function noSuchTreatment({ treatments }: Design, treatment: string): string {
+  const names = treatments.map((name) => JSON.stringify(name)).join(', ');
+  return `the study has no treatment ${JSON.stringify(treatment)} (allowed: ${names})`;
+}
+
+function problemOf(outcome: StudyOutcome, revision: number): StudyReply | undefined {
+  // A body gives the levels by factor.
+  const named =
+    outcome.type === 'impossible'
+      ? { ...outcome, field: outcome.field.replace(/^levels\[.*/, 'levels') }
+      : outcome;
+  return actRefusal(named, revision, '[]');
+}

@@ -1,0 +1,373 @@
+/** GET /study_participants: all participants of a study, those with some levels, or a page of them. */
+import type { Scope } from '../../../../events/access.ts';
+import type { Design } from '../../../../projections/design.ts';
+import { currentId, currentLevels } from '../../../../projections/enrolled.ts';
+import { isWithin } from '../../../core/model/key-limits.ts';
+import type { Participant, Participants } from '../../../core/model/participants.ts';
+import { design, hasVisits, participants } from '../../../core/study/views.ts';
+import type { Moment } from '../../../evidence/history/moment.ts';
+import { BARE_CSV, CSV, isForExcel, wantsCsv } from '../request/accept.ts';
+import {
+  BG_STATE_PARAMETER,
+  EXCEL_PARAMETER,
+  idParameter,
+  MIN_REVISION,
+  MOMENT,
+  STUDY,
+  URN_NEXT,
+  VARY,
+} from '../request/documented-parameters.ts';
+import { scopesShown, statesIn } from '../request/generator-states.ts';
+import type { Lists } from '../request/in-progress.ts';
+import { byId, byLevel, ListOrders, type SortedBy } from '../request/list-orders.ts';
+import { matching } from '../request/matching.ts';
+import { momentOf, studyAt } from '../request/moment.ts';
+import { ERRORS, operation } from '../request/operation.ts';
+import { type Page, pageOf, searchForm } from '../request/page.ts';
+import { refuseProblems, VIEW } from '../request/parameters.ts';
+import { SUCCESS } from '../request/reply.ts';
+import type { Services } from '../request/services.ts';
+import { type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
+import { levelsShown, SHOWN_LEVELS, type Shown, SLICE, type StudyView } from '../request/study-view.ts';
+import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
+
+const PAGE = [
+  {
+    name: 'urn.limit',
+    in: 'query',
+    description:
+      'Maximum number of participants in the response. The header Urn-Next says where the next page begins, in the order of randomization and without urn.offset.',
+    schema: { type: 'integer', minimum: 1, maximum: 1000 },
+  },
+  {
+    name: 'urn.from',
+    in: 'query',
+    description:
+      'Only participants randomized at this revision or later. For pages that are consistent while the study grows, give each request the same urn.revision.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  {
+    name: 'urn.offset',
+    in: 'query',
+    description:
+      'How many participants of the sorted and filtered list come before the page. Needs urn.limit, and cannot be combined with urn.from.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  {
+    name: 'urn.sort',
+    in: 'query',
+    description:
+      'What the list is sorted by: `time`, the order of randomization (default); `id`, with numbers in ids compared as numbers; `f_` and the name of a factor, with its levels in the order of the configuration. Ties stay in the order of randomization. There is no order by treatment.',
+    schema: { type: 'string' },
+    example: 'f_local_site',
+  },
+  {
+    name: 'urn.order',
+    in: 'query',
+    description: '`desc` reverses the whole list. By default `asc`.',
+    schema: { type: 'string', enum: ['asc', 'desc'] },
+  },
+  {
+    name: 'urn.search',
+    in: 'query',
+    description:
+      'Only participants whose id contains this text, or whose id as randomized does if it was corrected. Case is ignored.',
+    schema: { type: 'string', minLength: 1, maxLength: 128 },
+  },
+];
+
+const URN_TOTAL = {
+  'Urn-Total': {
+    description:
+      'How many participants are on all pages of the list. Given with urn.limit, urn.offset, urn.sort, urn.order or urn.search, unless there is urn.from.',
+    schema: { type: 'integer' },
+  },
+};
+
+const VIEW_PARAMETER = {
+  name: VIEW,
+  in: 'query',
+  description:
+    'Which levels the records show, and the filters mean: the current ones (default), or those as randomized. Either way they have their current names, or those of the moment asked for. Each record then has `urn.sequence` and `urn.revision`.',
+  schema: { type: 'string', enum: SHOWN_LEVELS },
+};
+
+const EXAMPLE_CSV = [
+  'sequence,revision,id,id_as_randomized,f_sex,randomized_f_sex,treatment,randomized_at,occurred_at,user,on_behalf_of,kind,voided_cause,pack_code',
+  '1,1,001,001,Male,Male,RMC-Q,2021-02-10T00:01:08.417Z,,site-30,,drawn,,',
+  '',
+].join('\r\n');
+
+export const listParticipantsOperation = operation(
+  'List participants, by default in the order of randomization',
+  'listParticipants',
+  ['read', 'blinded'],
+  {
+    parameters: [
+      STUDY,
+      idParameter(false),
+      levelParameters('Only participants with these levels'),
+      MIN_REVISION,
+      ...MOMENT,
+      ...PAGE,
+      BG_STATE_PARAMETER,
+      VIEW_PARAMETER,
+      EXCEL_PARAMETER,
+    ],
+    result: RECORDS,
+    example: [EXAMPLE_RECORD],
+    empty: [],
+    headers: {
+      ...URN_NEXT,
+      ...URN_TOTAL,
+      ...VARY,
+    },
+    content: {
+      [CSV]: {
+        schema: {
+          type: 'string',
+          description:
+            'With `Accept: text/csv`: RFC 4180, in UTF-8. The first line names the columns: sequence, revision, id, id_as_randomized, for each factor its current level (`f_<factor>`), for each factor its level as randomized (`randomized_f_<factor>`), treatment (with the scope `read`), randomized_at, occurred_at (for an allocation that was entered by hand), user, on_behalf_of, kind, voided_cause, pack_code (the pack that the participant has) and, if the study ever had visits, packs (those of visits: `V2=104233; V3=104518`). No generator states. Errors are JSON.',
+        },
+        example: EXAMPLE_CSV,
+      },
+    },
+    errors: ERRORS,
+  },
+);
+
+/** Adds any problem with the parameter to the list. */
+function shownBy(query: StudyRequest['query'], problems: string[]): Shown {
+  const value = query.get(VIEW);
+  const levels = SHOWN_LEVELS.find((one) => one === value);
+  if (value !== undefined && levels === undefined)
+    problems.push(`${VIEW} must be ${SHOWN_LEVELS.join(' or ')}`);
+  return { levels: levels ?? 'current', place: value !== undefined };
+}
+
+interface ListOptions {
+  readonly moment: Moment | undefined;
+  readonly page: Page;
+  readonly scopes: readonly Scope[];
+  readonly shown: Shown;
+  readonly isForExcel: boolean;
+}
+
+interface Wanted {
+  readonly id: string | undefined;
+  /** Undefined: all participants are wanted. */
+  readonly isWanted: ((participant: Participant) => boolean) | undefined;
+  readonly sortedBy: SortedBy;
+}
+
+/** The study at the moment that is listed. Its parts stay consistent if it grows or is amended meanwhile. */
+interface Listed {
+  readonly design: Design;
+  readonly hasVisits: boolean;
+  readonly participants: Participants;
+  readonly revision: number;
+}
+
+export function listParticipants(services: Services) {
+  const { lists } = services.limits;
+  const orders = new ListOrders(lists);
+  return studyHandler(services, ['read', 'blinded'], async (request) => {
+    const options = optionsOf(request);
+    // A list that is rendered in one slice delays nobody.
+    if (mostExamined(services, request, options) > SLICE) {
+      await lists.begin(request.accepted.key.keyId, request.response);
+      if (options.moment) lists.beginPast(request.response);
+    }
+    const listed = await listedAt(services, request, options);
+    const view = services.views.of(listed.design);
+    const wanted = wantedIn(request, view, listed.design, options);
+    const found = options.page.isCounted
+      ? await countedPage(await inWantedOrder(orders, listed, options, wanted), options, wanted, lists)
+      : await uncountedPage(candidates(listed.participants, options, wanted), options, wanted, lists);
+    return reply(request, view, options, found, listed);
+  });
+}
+
+/** @throws HttpProblem 400 naming every problem at once, 403 */
+function optionsOf(request: StudyRequest): ListOptions {
+  const { query, view } = request;
+  const problems: string[] = [];
+  const moment = momentOf(request, problems);
+  const page = pageOf(query, problems);
+  const scopes = scopesShown(request, problems);
+  const shown = shownBy(query, problems);
+  const forExcel = isForExcel(request, problems);
+  // The study may have had different levels at that moment.
+  if (moment) refuseProblems(problems);
+  else view().filter(query, problems);
+  return { moment, page, scopes, shown, isForExcel: forExcel };
+}
+
+/** How many participants must be examined for the list, as far as that is known before the study is read. */
+function mostExamined(services: Services, request: StudyRequest, options: ListOptions): number {
+  const { participants } = request;
+  if (options.moment) return request.query.has('id') ? 1 : participants.inOrder.length;
+  const inForce = request.design();
+  const wanted = wantedIn(request, services.views.of(inForce), inForce, options);
+  const isSorted = wanted.sortedBy !== 'time' && wanted.id === undefined;
+  if (isSorted || (options.page.isCounted && wanted.isWanted && wanted.id === undefined))
+    return participants.inOrder.length;
+  return candidates(participants, options, wanted).length;
+}
+
+async function listedAt(services: Services, request: StudyRequest, { moment }: ListOptions): Promise<Listed> {
+  if (moment) {
+    const { states, revision } = await studyAt(services, request, moment, {
+      ...{ design, hasVisits, participants },
+    });
+    if (!states.design) throw new Error('a moment of a study that is before its registration');
+    return { ...states, design: states.design, revision };
+  }
+  const { runner } = services;
+  const { stream } = request.study;
+  return {
+    design: request.design(),
+    hasVisits: runner.state(hasVisits, stream),
+    participants: runner.state(participants, stream),
+    revision: runner.revision(stream),
+  };
+}
+
+/** @throws HttpProblem 400 */
+function wantedIn(
+  { query, accepted: { key } }: StudyRequest,
+  view: StudyView,
+  inForce: Design,
+  { page: { search }, shown }: ListOptions,
+): Wanted {
+  const { id, levels: asked, sortedBy } = view.filter(query);
+  const isAnyLevel = asked.every((level) => level === undefined);
+  if (isAnyLevel && search === undefined && !key.where) return { id, isWanted: undefined, sortedBy };
+  const isWanted = (participant: Participant) => {
+    const levels = levelsShown(participant, shown.levels);
+    const has = asked.every((level, i) => level === undefined || level === levels[i]);
+    return has && isNamed(participant, search) && isWithin(key.where, inForce, currentLevels(participant));
+  };
+  return { id, isWanted, sortedBy };
+}
+
+function isNamed(participant: Participant, search: string | undefined): boolean {
+  if (search === undefined) return true;
+  const { participantId } = participant;
+  const id = currentId(participant);
+  return (
+    searchForm(id).includes(search) || (id !== participantId && searchForm(participantId).includes(search))
+  );
+}
+
+/** All participants, or the one with the id, in the order of the list. It is a copy, so it does not grow. */
+async function inWantedOrder(
+  orders: ListOrders,
+  { design: { factors }, participants: all, revision }: Listed,
+  { page: { isDescending }, shown }: ListOptions,
+  { id, sortedBy }: Wanted,
+): Promise<readonly Participant[]> {
+  if (id !== undefined) {
+    const one = all.find(id);
+    return one ? [one] : [];
+  }
+  let ordered: readonly Participant[];
+  if (sortedBy === 'time') ordered = all.inOrder.slice();
+  else if (sortedBy === 'id') ordered = await orders.sorted(all, revision, 'id', byId);
+  else {
+    const { factor } = sortedBy;
+    const { levels = [] } = factors[factor] ?? {};
+    const name = `level ${factor} ${shown.levels}`;
+    ordered = await orders.sorted(all, revision, name, byLevel(factor, { levels }, shown.levels));
+  }
+  return isDescending ? ordered.toReversed() : ordered;
+}
+
+/** The participants among whom those on the list are found. It is a copy, so it does not grow. */
+function candidates(
+  participants: Participants,
+  { page }: ListOptions,
+  { id, isWanted }: Wanted,
+): readonly Participant[] {
+  if (id !== undefined) {
+    const one = participants.find(id);
+    return one && one.revision >= page.from ? [one] : [];
+  }
+  const { inOrder } = participants;
+  const start = firstFrom(inOrder, page.from);
+  // One more than fits on the page shows whether there is a next page.
+  return inOrder.slice(start, isWanted || page.limit === undefined ? undefined : start + page.limit + 1);
+}
+
+/** The index of the first participant randomized at the revision or later. */
+function firstFrom(inOrder: readonly Participant[], revision: number): number {
+  let [low, high] = [0, inOrder.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((inOrder[middle]?.revision ?? 0) < revision) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+interface Found {
+  readonly shown: readonly Participant[];
+  /** The revision at which the next page begins. */
+  readonly next: number | undefined;
+  /** How many participants all pages have. */
+  readonly total?: number;
+}
+
+async function uncountedPage(
+  among: readonly Participant[],
+  { page: { limit = among.length } }: ListOptions,
+  { isWanted }: Wanted,
+  lists: Lists,
+): Promise<Found> {
+  const found = isWanted ? await matching(among, isWanted, limit + 1, lists) : among;
+  return { shown: found.slice(0, limit), next: found[limit]?.revision };
+}
+
+async function countedPage(
+  among: readonly Participant[],
+  { page }: ListOptions,
+  { isWanted }: Wanted,
+  lists: Lists,
+): Promise<Found> {
+  const found = isWanted ? await matching(among, isWanted, among.length, lists) : among;
+  const { offset, limit = found.length, continuesByRevision } = page;
+  return {
+    shown: found.slice(offset, offset + limit),
+    next: continuesByRevision ? found[limit]?.revision : undefined,
+    total: found.length,
+  };
+}
+
+function reply(
+  { http }: StudyRequest,
+  view: StudyView,
+  { scopes, shown: levels, isForExcel: forExcel }: ListOptions,
+  { shown, next, total }: Found,
+  listed: Listed,
+): StudyReply {
+  const { hasVisits: withVisits, revision } = listed;
+  const common = {
+    status: 200,
+    message: SUCCESS,
+    revision,
+    headers: {
+      Vary: 'Accept',
+      ...(next !== undefined && { 'Urn-Next': String(next) }),
+      ...(total !== undefined && { 'Urn-Total': String(total) }),
+    },
+  };
+  if (wantsCsv(http)) {
+    const table = { isForExcel: forExcel, hasVisits: withVisits };
+    return { ...common, results: view.csvSlices(shown, scopes, table), frame: BARE_CSV };
+  }
+  return {
+    ...common,
+    results: shown.length > SLICE ? view.slices(shown, scopes, levels) : view.records(shown, scopes, levels),
+    discloses: statesIn(shown, scopes, revision),
+  };
+}

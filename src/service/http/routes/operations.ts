@@ -1,0 +1,126 @@
+/** GET /operations: who was refused, who was shown what, who signed in, and when the service ran. Reading this is not itself recorded. */
+import { z } from 'zod';
+import {
+  EvidenceDisclosed,
+  RequestRefused,
+  ServiceStarted,
+  ServiceStopped,
+  SessionBegan,
+  SessionEnded,
+} from '../../../../events/operations.ts';
+import { Actor, type LogEvent } from '../../../../events/record.ts';
+import { studyOf } from '../../operations/describe.ts';
+import { OPERATIONS } from '../../operations/operations.ts';
+import { numberParameter, STUDY, URN_NEXT } from '../request/documented-parameters.ts';
+import { ERRORS, operation, ref } from '../request/operation.ts';
+import { numberOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { HttpProblem } from '../request/problem.ts';
+import { SUCCESS } from '../request/reply.ts';
+import { resultJson } from '../request/schemas.ts';
+import type { Services } from '../request/services.ts';
+import { keyHandler, requireScope, studyFor } from '../request/study-request.ts';
+
+const PARAMETERS = new Set(['api_key', 'study', 'from']);
+
+const COMMON = {
+  revision: z.int().nonnegative(),
+  at: z.string().meta({ description: 'When it was written, in ISO 8601 (UTC)' }),
+  actor: Actor.meta({
+    description:
+      'The user of the key. For a start or stop, the user who runs the service. For the command line, `cli`.',
+  }),
+};
+
+export const OperationsResult = z.array(
+  z.discriminatedUnion('type', [
+    z.strictObject({ ...COMMON, type: z.literal('ServiceStarted'), data: ServiceStarted.data }),
+    z.strictObject({ ...COMMON, type: z.literal('ServiceStopped'), data: ServiceStopped.data }),
+    z.strictObject({ ...COMMON, type: z.literal('RequestRefused'), data: RequestRefused.data }),
+    z.strictObject({ ...COMMON, type: z.literal('EvidenceDisclosed'), data: EvidenceDisclosed.data }),
+    z.strictObject({ ...COMMON, type: z.literal('SessionBegan'), data: SessionBegan.data }),
+    z.strictObject({ ...COMMON, type: z.literal('SessionEnded'), data: SessionEnded.data }),
+  ]),
+);
+
+const EXAMPLE = [
+  {
+    revision: 1,
+    at: '2026-02-21T08:17:01.330Z',
+    type: 'RequestRefused',
+    actor: { keyId: 'k5f1c09ab34d2', user: 'site-11', accessRevision: 0 },
+    data: {
+      operation: 'POST /study_participants',
+      study: 'CHS JCOIN',
+      reason: 'duplicate',
+      count: 1999,
+      firstAt: '2026-02-21T08:16:01.298Z',
+      lastAt: '2026-02-21T08:17:00.911Z',
+    },
+  },
+  {
+    revision: 2,
+    at: '2026-03-16T10:30:05.518Z',
+    type: 'EvidenceDisclosed',
+    actor: { keyId: 'k8d20e7713fa9', user: 'auditor', accessRevision: 2 },
+    data: {
+      what: 'explanation',
+      study: 'CHS JCOIN',
+      participant: '001-0001',
+      count: 1,
+      firstAt: '2026-03-16T10:30:05.517Z',
+      lastAt: '2026-03-16T10:30:05.517Z',
+    },
+  },
+];
+
+export const operationsOperation = operation(
+  'List refused requests, disclosures, sign-ins and sign-outs, and starts and stops of the service, in pages, oldest first',
+  'operations',
+  ['audit'],
+  {
+    parameters: [
+      { ...STUDY, required: false, description: 'Only events that concern this study' },
+      numberParameter(
+        'from',
+        false,
+        'First revision of the stream `operations`, by default 0. The header Urn-Next says where the next page begins.',
+      ),
+    ],
+    result: ref('Operations'),
+    example: EXAMPLE,
+    empty: [],
+    headers: {
+      'Urn-Revision': {
+        description: 'The revision of the last event in the stream `operations`',
+        schema: { type: 'integer' },
+      },
+      ...URN_NEXT,
+    },
+    errors: ERRORS,
+  },
+);
+
+export function getOperations(services: Services) {
+  return keyHandler(services, async ({ query, accepted: { key } }, locals) => {
+    const asked = query.get('study');
+    if (asked !== undefined) locals.studyName = studyFor(services, key, asked).registered.configuration.name;
+    requireScope(key, ['audit']);
+    refuseProblems(unknownParameters(query, PARAMETERS, 'operations'));
+    if (key.where)
+      throw new HttpProblem(403, 'This API key is limited to some levels, and the operations are of all');
+    const revision = services.runner.revision(OPERATIONS);
+    const from = numberOf(query, 'from', 0, Math.max(revision, 0), 0);
+    const page = await services.history.events(OPERATIONS, from);
+    // A key limited to some studies sees only what concerns them. Starts and stops of the service concern no study.
+    const only = asked === undefined ? key.studies : [asked];
+    const shown = only ? page.filter((event) => only.includes(studyOf(event) ?? '')) : page;
+    const next = (page.at(-1)?.revision ?? revision) + 1;
+    const headers: Record<string, string> = next <= revision ? { 'Urn-Next': String(next) } : {};
+    return { status: 200, message: SUCCESS, results: operationsJson(shown), revision, headers };
+  });
+}
+
+function operationsJson(events: readonly LogEvent[]): string {
+  const shown = events.map(({ revision, at, actor, type, data }) => ({ revision, at, type, actor, data }));
+  return resultJson<unknown>(OperationsResult, shown);
+}

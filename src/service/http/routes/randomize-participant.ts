@@ -1,0 +1,309 @@
+/** POST /study_participants: randomizes a new participant. */
+import type { Scope } from '../../../../events/access.ts';
+import type { Design } from '../../../../projections/design.ts';
+import { currentId } from '../../../../projections/enrolled.ts';
+import { DomainError } from '../../../base/errors.ts';
+import { lookAlikeProblem } from '../../../base/text.ts';
+import type { Ledger } from '../../../core/ledger/ledger.ts';
+import { isWithin, retiredLimit } from '../../../core/model/key-limits.ts';
+import type { StudyOutcome } from '../../../core/model/outcomes.ts';
+import { newIdProblem, problemsOfId } from '../../../core/model/participant-id.ts';
+import type { Participant } from '../../../core/model/participants.ts';
+import type { Randomize } from '../../../core/study/commands.ts';
+import { participants } from '../../../core/study/views.ts';
+import { StoreError } from '../../../store/event-store.ts';
+import {
+  BG_STATE_PARAMETER,
+  DRY_RUN_PARAMETER,
+  idParameter,
+  STUDY,
+} from '../request/documented-parameters.ts';
+import { DRY_RUN_HEADER, DRY_RUN_RESULT, dryRunReply } from '../request/dry-run.ts';
+import { scopesShown, statesIn } from '../request/generator-states.ts';
+import { idempotencyKeyOf, onBehalfOf } from '../request/headers.ts';
+import { orUnavailable } from '../request/min-revision.ts';
+import { ERRORS, operation, WRITE_HEADERS } from '../request/operation.ts';
+import { BG_STATE, DRY_RUN } from '../request/parameters.ts';
+import { HttpProblem, problemList } from '../request/problem.ts';
+import { ACT_HEADERS, REPEATED_HEADER, receiptHeader } from '../request/receipt.ts';
+import {
+  closedReply,
+  fullReply,
+  noCodeReply,
+  outsideLimits,
+  refusedReply,
+  reusedReply,
+} from '../request/refused-reply.ts';
+import { SUCCESS } from '../request/reply.ts';
+import type { Services } from '../request/services.ts';
+import {
+  actorOf,
+  mayKnowOf,
+  type StudyReply,
+  type StudyRequest,
+  studyHandler,
+} from '../request/study-request.ts';
+import { refuseBodyInstead, withBodyUnread } from '../request/unread-body.ts';
+import { ignoredHeader, URN_IGNORED, unreadParameters } from '../request/unread-parameters.ts';
+import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
+
+export const randomizeParticipantOperation = operation(
+  'Randomize a new participant',
+  'randomizeParticipant',
+  ['randomize'],
+  {
+    parameters: [
+      STUDY,
+      idParameter(true),
+      levelParameters('One level of every factor that is not retired'),
+      BG_STATE_PARAMETER,
+      DRY_RUN_PARAMETER,
+      ...WRITE_HEADERS,
+    ],
+    result: { anyOf: [RECORDS, DRY_RUN_RESULT] },
+    example: [EXAMPLE_RECORD],
+    empty: [],
+    headers: { ...ACT_HEADERS, ...URN_IGNORED },
+    errors: {
+      ...ERRORS,
+      400: `${ERRORS[400]} Also if the id is already assigned: \`results\` then holds the existing record, provided that its levels are the same and the key may read it.`,
+      409: 'The study is paused or closed, has reached a limit, or a level is closed; there are not enough packs left; or a history is being imported into it',
+      422: 'The Idempotency-Key was used for a different request',
+    },
+  },
+);
+
+export function randomizeParticipant(services: Services) {
+  const randomize = async (request: StudyRequest): Promise<StudyReply> => {
+    const { http, query, accepted, study, design } = request;
+    const problems = misspeltParameters(request);
+    const shownScopes = scopesShown(request, problems);
+    const isDry = isDryRun(query, problems);
+    const behalf = onBehalfOf(http);
+    const ofNames = nameProblems(query.get('id'), behalf);
+    if (ofNames.length > 0 && (await isUnknown(services, request))) problems.push(...ofNames);
+    const inForce = design();
+    const asked = withBodyUnread(http, () => services.views.of(inForce).newParticipant(query, problems));
+    const { id, levels } = asked;
+    if (!isWithin(accepted.key.where, inForce, levels)) throw outsideLimits(accepted.key.where, inForce);
+    const { keyId, user } = accepted.key;
+    const actor = actorOf(request);
+    const command = {
+      type: 'randomize' as const,
+      participantId: id,
+      levels,
+      user,
+      idempotencyKey: idempotencyKeyOf(http),
+      suspended: services.studies.isSuspended(study.stream),
+      amendment: inForce.amendment,
+    };
+    if (asked.problems.length > 0)
+      return (await isAmendedElsewhere(services, request, inForce))
+        ? randomize(request)
+        : notInDesign(services, request, shownScopes, command, asked.problems);
+    if (isDry) {
+      const { outcome, revision } = await services.studies.tryOut(study.stream, command);
+      if (outcome.type === 'amended-meanwhile') return randomize(request);
+      return outcome.type === 'randomized'
+        ? dryRunReply('moves', revision)
+        : {
+            ...answer(request, shownScopes, services.ledger, outcome, revision),
+            // Not even the record of a participant who exists already: a dry run names no arm.
+            ...{ results: '[]', discloses: undefined, headers: DRY_RUN_HEADER },
+          };
+    }
+    const { posts } = services.limits;
+    posts.enter(keyId);
+    try {
+      const { outcome, revision } = await services.studies.submit(study.stream, command, actor);
+      if (outcome.type === 'amended-meanwhile') return randomize(request);
+      return answer(request, shownScopes, services.ledger, outcome, revision);
+    } finally {
+      posts.leave(keyId);
+    }
+  };
+  return studyHandler(services, ['randomize'], randomize, checkForm);
+}
+
+/**
+ * Whether another process has amended the design, so that it may have the level, or allow the id, that this one refuses.
+ * While the log cannot be read, what is known here decides: whoever is refused is not randomized.
+ */
+async function isAmendedElsewhere(
+  { runner }: Services,
+  { design, study }: StudyRequest,
+  { amendment }: Design,
+): Promise<boolean> {
+  try {
+    await runner.catchUp(study.stream);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+  }
+  return design().amendment !== amendment;
+}
+
+/**
+ * A participant whom the design in force does not have. An amendment does not change the answer to a request that was
+ * answered before it.
+ */
+async function notInDesign(
+  services: Services,
+  request: StudyRequest,
+  shownScopes: readonly Scope[],
+  command: Randomize,
+  problems: readonly string[],
+): Promise<StudyReply> {
+  const { where } = request.accepted.key;
+  const inForce = request.design();
+  const refusal =
+    retiredLimit(where, inForce) === undefined
+      ? new HttpProblem(400, problemList(problems))
+      : outsideLimits(where, inForce);
+  if (inForce.amendment === 0) throw refusal;
+  const { outcome, revision } = await services.studies
+    .tryOut(request.study.stream, command)
+    .catch((error) => {
+      throw error instanceof DomainError && error.code === 'unavailable' ? refusal : error;
+    });
+  if (!ANSWERED_BEFORE.has(outcome.type)) throw refusal;
+  return answer(request, shownScopes, services.ledger, outcome, revision);
+}
+
+const ANSWERED_BEFORE: ReadonlySet<StudyOutcome['type']> = new Set([
+  'repeated',
+  'duplicate',
+  'idempotency-key-reused',
+]);
+
+const PARAMETERS = new Set(['api_key', 'study', 'id', BG_STATE, DRY_RUN]);
+
+/**
+ * The misspelt parameters. Others that are not read are named in a header, which is set here so that nothing can fail after
+ * the decision.
+ */
+function misspeltParameters({ query, design, response }: StudyRequest): string[] {
+  const { factors } = design();
+  const asked = factors.filter(({ isRetired }) => !isRetired).map(({ name }) => name);
+  const names = factors.map(({ name }) => name);
+  const { ignored, problems } = unreadParameters(query, PARAMETERS, names, ['id', ...asked]);
+  if (ignored.length > 0) response.setHeader('Urn-Ignored', ignoredHeader(ignored));
+  return problems;
+}
+
+/** Adds any problem with the parameter to the list. */
+function isDryRun(query: StudyRequest['query'], problems: string[]): boolean {
+  const value = query.get(DRY_RUN);
+  if (value !== undefined && value !== 'true') problems.push(`${DRY_RUN} must be true`);
+  return value === 'true';
+}
+
+/** What is checked before the key. @throws HttpProblem 400 */
+function checkForm(http: StudyRequest['http'], query: StudyRequest['query']): void {
+  refuseBodyInstead(http, query);
+  idempotencyKeyOf(http);
+  onBehalfOf(http);
+}
+
+/** What is wrong with the names of a new participant. Recorded participants are found under any name. */
+function nameProblems(id = '', behalf = ''): string[] {
+  const ofId = newIdProblem(id);
+  const ofBehalf = lookAlikeProblem(behalf);
+  const problems: string[] = [];
+  // An id that breaks the rules for ids is reported as that alone.
+  if (ofId !== undefined && [...problemsOfId(id)].length === 0) problems.push(`id ${ofId}`);
+  if (ofBehalf !== undefined) problems.push(`the header X-On-Behalf-Of ${ofBehalf}`);
+  return problems;
+}
+
+/** Whether the participant is not recorded yet. Catches up with the log first: another instance may just have recorded them. */
+async function isUnknown({ runner }: Services, { query, study }: StudyRequest): Promise<boolean> {
+  const { stream } = study;
+  const isRecorded = () => runner.state(participants, stream).find(query.get('id') ?? '') !== undefined;
+  if (!isRecorded()) await orUnavailable(runner.catchUp(stream));
+  return !isRecorded();
+}
+
+/** @param shownScopes the scopes for which the participant's record is rendered */
+function answer(
+  request: StudyRequest,
+  shownScopes: readonly Scope[],
+  ledger: Ledger,
+  outcome: StudyOutcome,
+  revision: number,
+): StudyReply {
+  switch (outcome.type) {
+    case 'randomized':
+    case 'repeated': {
+      const receipt = receiptHeader(ledger, request.study.stream, revision);
+      return {
+        status: 200,
+        message: SUCCESS,
+        revision,
+        ...record(request, shownScopes, outcome.participantId, revision),
+        headers: outcome.type === 'repeated' ? { ...receipt, ...REPEATED_HEADER } : receipt,
+        // The allocation is made. It must be shown even if the key has used up its budget of disclosures.
+        isAlwaysShown: outcome.type === 'randomized',
+      };
+    }
+    case 'duplicate': {
+      const refused = { status: 400, revision, refused: 'duplicate' } as const;
+      const taken = recorded(request, outcome.participantId);
+      if (!mayReadOf(request, taken))
+        return {
+          ...refused,
+          message: `Participant ${outcome.participantId} is already assigned`,
+          results: '[]',
+        };
+      const message = `Participant ${namesOf(taken)} is already assigned`;
+      const differ = outcome.differingFactors;
+      if (differ.length === 0)
+        return { ...refused, message, ...record(request, shownScopes, outcome.participantId, revision) };
+      return { ...refused, message: `${message}, with other levels of: ${differ.join(', ')}`, results: '[]' };
+    }
+    case 'idempotency-key-reused':
+      return reusedReply(revision);
+    case 'refused':
+      return refusedReply(outcome.because, revision);
+    case 'level-closed':
+      return closedReply(outcome, revision);
+    case 'full':
+      return fullReply(outcome.limit, revision);
+    case 'no-code':
+      return noCodeReply(revision);
+    default:
+      throw new Error(`unexpected outcome ${outcome.type}`);
+  }
+}
+
+/** The id in use, and the one as randomized if that differs. */
+function namesOf(participant: Participant): string {
+  const [now, then] = [currentId(participant), participant.participantId];
+  return now === then ? now : `${now} (randomized as ${then})`;
+}
+
+/** How a participant differs reveals their levels, so a key learns nothing of participants outside its limits. */
+function mayReadOf(request: StudyRequest, participant: Participant): boolean {
+  const { scopes } = request.accepted.key;
+  const mayRead = scopes.includes('read') || scopes.includes('blinded');
+  return mayRead && mayKnowOf(request, participant);
+}
+
+/** The record of the participant who was just randomized or was already there. */
+function record(
+  request: StudyRequest,
+  scopes: readonly Scope[],
+  participantId: string,
+  revision: number,
+): Pick<StudyReply, 'results' | 'discloses'> {
+  const participant = recorded(request, participantId);
+  // A correction may have moved them out of the key's limits since.
+  if (!mayKnowOf(request, participant)) return { results: '[]', discloses: undefined };
+  const shown = [participant];
+  return { results: request.view().records(shown, scopes), discloses: statesIn(shown, scopes, revision) };
+}
+
+function recorded({ participants }: StudyRequest, participantId: string): Participant {
+  const participant = participants.find(participantId);
+  if (!participant) throw new Error('a participant that was decided is not in the projection');
+  return participant;
+}

@@ -1,0 +1,119 @@
+/** Metrics for Prometheus. /metrics needs no key, so no label contains a treatment, a level, a study or a user. */
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Standing } from '../../core/study/standing.ts';
+import type { WriterHooks } from '../../core/write/writer-parts.ts';
+import { STORE_FAILURES } from '../../store/event-store.ts';
+import { collectProcessMetrics } from './process-metrics.ts';
+import { type RequestObserver, requestObserver } from './request-metrics.ts';
+
+export interface Metrics {
+  readonly registry: Registry;
+  readonly writerHooks: WriterHooks;
+  readonly observeRequest: RequestObserver;
+  connectionRefused(): void;
+  /** An arm was shown in an emergency, and that could not be recorded anywhere. */
+  revealUnrecorded(): void;
+}
+
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Values of the running service, read when /metrics is. */
+export interface Measured {
+  /** How long ago the projections last showed the whole log. */
+  lagSeconds(): number;
+  /** How many studies are in each state. */
+  studies(): ReadonlyMap<Standing['state'], number>;
+}
+
+export function makeMetrics(measured: Measured): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectProcessMetrics(registry);
+  const connectionsRefused = new Counter({
+    name: 'urn_http_connections_refused_total',
+    help: 'Connections closed immediately because their address, or all addresses together, had too many',
+    registers,
+  });
+  const revealsUnrecorded = new Counter({
+    name: 'urn_reveals_unrecorded_total',
+    help: 'Arms shown in an emergency although neither the log nor the file for such cases could be written',
+    registers,
+  });
+  const writerHooks = makeWriterHooks(registers);
+  registerGauges(registers, measured);
+  return {
+    registry,
+    writerHooks,
+    observeRequest: requestObserver(registry),
+    connectionRefused: () => connectionsRefused.inc(),
+    revealUnrecorded: () => revealsUnrecorded.inc(),
+  };
+}
+
+/** Counts and times the appends of the writers. */
+function makeWriterHooks(registers: Registry[]): WriterHooks {
+  const events = new Counter({
+    name: 'urn_events_appended_total',
+    help: 'Study events of all types that the log acknowledged to this process',
+    registers,
+  });
+  const allocations = new Counter({
+    name: 'urn_allocations_total',
+    help: 'Participants randomized by this process',
+    registers,
+  });
+  const appends = new Histogram({
+    name: 'urn_append_duration_seconds',
+    help: 'Time until the log acknowledged an append (a batch of events of one study)',
+    buckets: SECONDS,
+    registers,
+  });
+  const conflicts = new Counter({
+    name: 'urn_append_conflicts_total',
+    help: 'Appends that were decided again because another process was faster',
+    registers,
+  });
+  const unclear = new Counter({
+    name: 'urn_append_unclear_total',
+    help: 'Appends that were sent again because their outcome was not known',
+    registers,
+  });
+  const failures = new Counter({
+    name: 'urn_append_failures_total',
+    help: 'Attempts to append that failed, by reason: full (no room on the disk), busy, unavailable (also: too slow), corrupt, foreign',
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const reason of STORE_FAILURES) failures.inc({ reason }, 0);
+  return {
+    onAppend: (seconds, types) => {
+      appends.observe(seconds);
+      events.inc(types.length);
+      const randomized = types.filter((type) => type === 'ParticipantRandomized').length;
+      if (randomized > 0) allocations.inc(randomized);
+    },
+    onConflict: () => conflicts.inc(),
+    onUnclear: () => unclear.inc(),
+    onAppendFailed: ({ failure }) => failures.inc({ reason: failure }),
+  };
+}
+
+function registerGauges(registers: Registry[], { lagSeconds, studies }: Measured): void {
+  new Gauge({
+    name: 'urn_projection_lag_seconds',
+    help: 'Time since the projections were last known to show the whole log; -1 before the first time',
+    registers,
+    collect() {
+      this.set(lagSeconds());
+    },
+  });
+  new Gauge({
+    name: 'urn_studies',
+    help: 'Studies in the log, by state; only the open ones take participants in this process',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of studies()) this.set({ state }, count);
+    },
+  });
+}

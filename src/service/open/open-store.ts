@@ -1,0 +1,150 @@
+/** Opens the store of a log, and what belongs to the log outside the store: its key, what it signed last. No other file knows every adapter. */
+import { existsSync, realpathSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import { DomainError } from '../../base/errors.ts';
+import { type Keyring, keyringInFile, keyringInMemory } from '../../core/ledger/keyring.ts';
+import { LAST_CHECKPOINTS } from '../../core/ledger/last-checkpoints.ts';
+import { type OpenSource, openRecordedSource } from '../../evidence/verify/database/recorded-source.ts';
+import { verifyDatabase } from '../../evidence/verify/database/verify-database.ts';
+import { storeSource, type Verify, verifyInStore } from '../../evidence/verify/verifications.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import { MemoryStore } from '../../store/memory.ts';
+import { isInUse } from '../../store/sqlite/schema.ts';
+import { SqliteStore } from '../../store/sqlite/store.ts';
+import { PENDING_REVEALS } from '../code-break/pending-reveals.ts';
+import {
+  describeEventStoreDb,
+  isEventStoreDb,
+  locate,
+  mayHoldLog,
+  NoLogError,
+  prefixOf,
+  type StoreSettings,
+  signingKeyFile,
+  withoutPassword,
+} from './store-location.ts';
+
+export interface OpenStore {
+  readonly store: EventStore;
+  readonly verify: Verify;
+  readonly keyring: Keyring;
+  /** Undefined for a log in memory, which is always new. */
+  readonly lastCheckpointsFile?: string;
+  /** For code-breaks that could not be recorded at once. Undefined for a log in memory. */
+  readonly pendingFile?: string;
+}
+
+/**
+ * @throws StoreError; DomainError `identity` for a store that this build does not have, or if the log's database is lost;
+ *   NoLogError if a log must exist and there is not even a store
+ */
+export async function openStore(settings: StoreSettings): Promise<OpenStore> {
+  const location = locate(settings);
+  if (settings.mustExist && !mayHoldLog(location)) throw new NoLogError(settings);
+  if (location.kind === 'memory') {
+    const store = new MemoryStore();
+    return { store, verify: verifyInStore(store), keyring: keyringInMemory() };
+  }
+  const keyring = keyringInFile(signingKeyFile(settings));
+  const data = resolve(settings.data);
+  const files = {
+    lastCheckpointsFile: join(data, LAST_CHECKPOINTS),
+    pendingFile: join(data, PENDING_REVEALS),
+  };
+  if (location.kind === 'eventstoredb') {
+    const store = await openEventStoreDb(location.url, settings);
+    return { store, verify: verifyInStore(store), keyring, ...files };
+  }
+  const { file } = location;
+  const store = new SqliteStore(file);
+  return { store, verify: verifyDatabase(file), keyring, ...files };
+}
+
+/**
+ * Whether another process has the log open; undefined if the store cannot tell. Ask before this process opens it.
+ * @throws StoreError, DomainError `identity`; NoLogError
+ */
+export function isLogInUse(settings: StoreSettings): boolean | undefined {
+  const location = locate(settings);
+  if (!mayHoldLog(location)) throw new NoLogError(settings);
+  return location.kind === 'sqlite' ? isInUse(location.file) : undefined;
+}
+
+/**
+ * Opens an existing log for verification alone: nothing is written, and its signing key is not needed.
+ * @throws StoreError; NoLogError
+ */
+export async function openForVerification(settings: StoreSettings): Promise<OpenSource> {
+  const location = locate(settings);
+  if (location.kind === 'memory' || !mayHoldLog(location)) throw new NoLogError(settings);
+  if (location.kind === 'sqlite') return openRecordedSource(location.file);
+  const store = await openEventStoreDb(location.url, settings);
+  try {
+    const source = await storeSource(store);
+    if ((await source.streams()).length === 0) throw new NoLogError(settings);
+    return { ...source, copy: undefined, close: () => store.close() };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** A store that a log is moved from or to. No log is begun there, and no signing key is needed. */
+export interface PlainStore {
+  /** The same text for the same store, however it was named. */
+  readonly id: string;
+  /** For people, and recorded: without credentials. */
+  readonly description: string;
+  readonly exists: boolean;
+  /** Creates the store if there is none. @throws StoreError */
+  open(): Promise<EventStore>;
+}
+
+/**
+ * @param settings `store` must be given; the data folder and the signing key are ignored
+ * @throws DomainError `identity` for a store that a log cannot be moved from or to
+ */
+export function plainStore(settings: StoreSettings): PlainStore {
+  const { store = '' } = settings;
+  const file = /^sqlite:(.+)$/.exec(store)?.[1];
+  if (file !== undefined) {
+    const path = resolve(file);
+    const exists = existsSync(path);
+    return {
+      id: `sqlite:${exists ? realpathSync(path) : path}`,
+      description: `sqlite:${path} on ${hostname()}`,
+      exists,
+      open: async () => new SqliteStore(path),
+    };
+  }
+  if (!isEventStoreDb(store))
+    throw new DomainError(
+      'identity',
+      `a log cannot be moved from or to "${withoutPassword(store)}" (hint: sqlite:<file>, or esdb://<host>:2113)`,
+    );
+  const description = describeEventStoreDb(store, settings);
+  return { id: description, description, exists: true, open: () => openEventStoreDb(store, settings) };
+}
+
+/** Stands in for a store that must not be created. */
+export function emptyStore(): EventStore {
+  return new MemoryStore();
+}
+
+/** The store of a log, as `plainStore` takes it. @throws DomainError as `openStore` */
+export function storeUrl(settings: StoreSettings): string {
+  const location = locate(settings);
+  if (location.kind === 'memory') return 'memory:';
+  return location.kind === 'sqlite' ? `sqlite:${location.file}` : location.url;
+}
+
+/** Whether the signing key of this log is here. */
+export function hasSigningKey(settings: StoreSettings): boolean {
+  return existsSync(signingKeyFile(settings));
+}
+
+async function openEventStoreDb(url: string, settings: StoreSettings): Promise<EventStore> {
+  const { EventStoreDbStore } = await import('../../store/eventstoredb/store.ts');
+  return new EventStoreDbStore(url, prefixOf(settings));
+}

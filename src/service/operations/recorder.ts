@@ -1,0 +1,250 @@
+/**
+ * Records what the running service does in the stream `operations`.
+ *
+ * - A disclosure is durable before the answer is sent. If it cannot be recorded, it is not made. The exception is a log
+ *   that was rolled back: it takes no records at all, but must stay readable so that somebody can find out what it lacks.
+ *   A repeated disclosure to the same key is counted.
+ * - A refusal is written in parallel with the answer, which does not wait for it.
+ *
+ * Each kind has its own budget of events per key and hour. A disclosure beyond the budget is not made. Refusals beyond it
+ * are added up in a single event that does not distinguish them.
+ *
+ * Counts that are not yet written are lost when the process is killed: at most one window of repetitions.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Content } from '../../../events/content.ts';
+import type { Disclosure, OperationsFact, RefusalReason } from '../../../events/operations.ts';
+import type { Actor } from '../../../events/record.ts';
+import { BudgetError, DomainError } from '../../base/errors.ts';
+import { Budget } from './budget.ts';
+import type { Operations } from './operations.ts';
+import { type Noted, type Occurred, once, Repetitions } from './repetitions.ts';
+
+/** An actor who used an API key. */
+export type KeyActor = Extract<Actor, { keyId: string }>;
+
+/** The contents of a refusal, without the count. */
+export interface Refused {
+  readonly operation?: string;
+  readonly study?: string;
+  readonly reason: RefusalReason;
+}
+
+/** The contents of a disclosure, without the count. */
+export interface Disclosed {
+  readonly what: Disclosure;
+  /** Name of the study. */
+  readonly study: string;
+  readonly participant?: string;
+  readonly fromRevision?: number;
+  readonly toRevision?: number;
+  /** Of a bundle. */
+  readonly content?: Content;
+  readonly sha256?: string;
+}
+
+type Happening =
+  | { readonly type: 'RequestRefused'; readonly actor: KeyActor; readonly details: Refused }
+  | { readonly type: 'EvidenceDisclosed'; readonly actor: KeyActor; readonly details: Disclosed };
+
+export interface RecorderParts {
+  readonly operations: Pick<Operations, 'record'>;
+  /** Who runs the service. */
+  readonly actor: Actor;
+  readonly version: string;
+  readonly clock?: Clock;
+  /** A fact could not be recorded. It is tried again unless the log was rolled back. */
+  onFailure(fact: OperationsFact, actor: Actor, error: Error): void;
+}
+
+export interface Clock {
+  /** The current time, in the format of `at`. */
+  at(): string;
+  /** Monotonic clock, in ms. */
+  ms(): number;
+}
+
+const SYSTEM_CLOCK: Clock = { at: () => new Date().toISOString(), ms: () => performance.now() };
+const TICK_MS = 1000;
+
+/** Events that a key may cause in an hour. */
+export const EVENTS_AN_HOUR = { EvidenceDisclosed: 600, RequestRefused: 120 } as const;
+/** Stands for refusals beyond the budget. It costs no budget, so its windows are longer. */
+const SEVERAL = { reason: 'several' } as const;
+const WINDOW_MS = 60_000;
+const SEVERAL_WINDOW_MS = 600_000;
+
+export class Recorder {
+  readonly #parts: RecorderParts;
+  readonly #clock: Clock;
+  readonly #run: { runId: string; version: string; nodeVersion: string };
+  readonly #repetitions = new Repetitions<Happening>(({ details }) =>
+    details === SEVERAL ? SEVERAL_WINDOW_MS : WINDOW_MS,
+  );
+  readonly #budgets = {
+    EvidenceDisclosed: new Budget(EVENTS_AN_HOUR.EvidenceDisclosed),
+    RequestRefused: new Budget(EVENTS_AN_HOUR.RequestRefused),
+  };
+  /** Disclosures being recorded for the first time, by kind. Repetitions wait for them. */
+  readonly #firsts = new Map<string, Promise<void>>();
+  readonly #writing = new Set<Promise<void>>();
+  #isStartRecorded = false;
+  /** A failure is reported once: a log that was moved or rolled back, and a full disk, may stay so for days. */
+  #isStartFailureReported = false;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(parts: RecorderParts) {
+    this.#parts = parts;
+    this.#clock = parts.clock ?? SYSTEM_CLOCK;
+    this.#run = { runId: randomUUID(), version: parts.version, nodeVersion: process.version };
+  }
+
+  /** Records that the service runs. If that fails, the service runs anyway, and recording is tried again. */
+  async start(): Promise<void> {
+    await this.#recordStart();
+    this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
+  }
+
+  /** For a known key. `actor` names the revision of `access` at which it was looked up. */
+  refused(actor: KeyActor, details: Refused): void {
+    if (this.#isStopped) return;
+    const single = this.#note({ type: 'RequestRefused', actor, details });
+    const { is, occurred } =
+      single.is === 'unpaid' ? this.#note({ type: 'RequestRefused', actor, details: SEVERAL }) : single;
+    if (is === 'first') this.#write(occurred);
+  }
+
+  /**
+   * Await this before sending the answer. If it throws, the disclosure must not be made.
+   * @throws BudgetError when the key has used up its budget; DomainError when the disclosure cannot be recorded
+   */
+  async disclosed(actor: KeyActor, details: Disclosed): Promise<void> {
+    const { is, occurred, ms } = this.#note({ type: 'EvidenceDisclosed', actor, details });
+    const { kind } = occurred;
+    const budget = this.#budgets.EvidenceDisclosed;
+    if (is === 'unpaid') throw tooMany(budget.renewsIn(actor.keyId, ms));
+    if (is === 'counted') {
+      await this.#firsts.get(kind);
+      return;
+    }
+    const recorded = this.#recordDisclosure(occurred);
+    this.#firsts.set(kind, recorded);
+    try {
+      await recorded;
+    } catch (error) {
+      budget.refund(actor.keyId, this.#repetitions.forget(kind));
+      throw error;
+    } finally {
+      this.#firsts.delete(kind);
+    }
+  }
+
+  /**
+   * Like `disclosed`, but without a budget; each call writes its own event. For answers that must not be withheld from
+   * those allowed to see them, such as the answer to an allocation that has just been made.
+   */
+  disclosedAlways(actor: KeyActor, details: Disclosed): Promise<void> {
+    const what = { type: 'EvidenceDisclosed', actor, details } as const;
+    return this.#recordDisclosure({ kind: kindOf(what), what, tally: once(this.#clock.at()) });
+  }
+
+  /** Writes the counts that are due. */
+  tick(): void {
+    if (!this.#isStartRecorded) this.#keep(this.#recordStart());
+    for (const sum of this.#repetitions.due(this.#clock.ms())) this.#write(sum);
+  }
+
+  /** Writes all counts, then that the service stops. Call it when all requests have been answered. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+    await this.#written();
+    for (const sum of this.#repetitions.all()) this.#write(sum);
+    await this.#written();
+    if (!this.#isStartRecorded) await this.#recordStart();
+    // A stop without a start would look as if a record had been removed.
+    if (!this.#isStartRecorded) return;
+    const { actor, operations } = this.#parts;
+    const fact = { type: 'ServiceStopped', data: this.#run, sections: {} } as const;
+    await operations.record(fact, actor).catch((error) => this.#parts.onFailure(fact, actor, error));
+  }
+
+  async #recordStart(): Promise<void> {
+    const { actor, operations } = this.#parts;
+    const fact = { type: 'ServiceStarted', data: this.#run, sections: {} } as const;
+    this.#isStartRecorded = true;
+    try {
+      await operations.record(fact, actor);
+    } catch (error) {
+      this.#isStartRecorded = false;
+      if (!this.#isStartFailureReported) this.#parts.onFailure(fact, actor, error as Error);
+      this.#isStartFailureReported = true;
+    }
+  }
+
+  #note(what: Happening): { is: Noted; occurred: Occurred<Happening>; ms: number } {
+    const { actor, details, type } = what;
+    const ms = this.#clock.ms();
+    const occurred = { kind: kindOf(what), what, tally: once(this.#clock.at()) };
+    const pay = () => details === SEVERAL || this.#budgets[type].spend(actor.keyId, ms);
+    return { is: this.#repetitions.note(occurred, ms, pay), occurred, ms };
+  }
+
+  async #recordDisclosure(occurred: Occurred<Happening>): Promise<void> {
+    const { actor } = occurred.what;
+    const fact = factOf(occurred);
+    try {
+      await this.#parts.operations.record(fact, actor);
+    } catch (error) {
+      this.#parts.onFailure(fact, actor, error as Error);
+      if (isRolledBack(error)) return;
+      if (!(error instanceof DomainError)) throw error;
+      throw new DomainError(error.code, `it cannot be recorded that you see this: ${error.message}`, error);
+    }
+  }
+
+  #write(occurred: Occurred<Happening>): void {
+    const { operations, onFailure } = this.#parts;
+    const { actor } = occurred.what;
+    const fact = factOf(occurred);
+    this.#keep(
+      operations.record(fact, actor).catch((error: Error) => {
+        onFailure(fact, actor, error);
+        if (!isRolledBack(error)) this.#repetitions.giveBack(occurred, this.#clock.ms());
+      }),
+    );
+  }
+
+  #keep(writing: Promise<void>): void {
+    this.#writing.add(writing);
+    void writing.finally(() => this.#writing.delete(writing));
+  }
+
+  async #written(): Promise<void> {
+    await Promise.all(this.#writing);
+  }
+}
+
+/** Happenings of one kind are counted together. */
+function kindOf({ type, actor, details }: Happening): string {
+  return JSON.stringify([type, actor.keyId, Object.entries(details).sort()]);
+}
+
+function factOf({ what, tally }: Occurred<Happening>): OperationsFact {
+  return what.type === 'RequestRefused'
+    ? { type: 'RequestRefused', data: { ...what.details, ...tally }, sections: {} }
+    : { type: 'EvidenceDisclosed', data: { ...what.details, ...tally }, sections: {} };
+}
+
+function tooMany(renewsInMs: number): BudgetError {
+  return new BudgetError(
+    `This API key has been shown evidence ${EVENTS_AN_HOUR.EvidenceDisclosed} times within an hour, which is the most, since each is recorded (hint: wait ${Math.ceil(renewsInMs / 60_000)} min; participants without generator states, by urn.bg_state=omit, are not counted)`,
+    renewsInMs,
+  );
+}
+
+/** A log that was rolled back takes no records until somebody recovers it. */
+function isRolledBack(error: unknown): boolean {
+  return error instanceof DomainError && error.code === 'rolled-back';
+}

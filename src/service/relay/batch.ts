@@ -1,0 +1,140 @@
+/** What one transaction publishes: the next records of the streams that lag, each checked once more. */
+
+import type { Content } from '../../../events/content.ts';
+import { checkRecord, leafHash } from '../../../events/record.ts';
+import { RecordError } from '../../../events/record-error.ts';
+import { BrokenStream, type StoredRecord } from '../../store/event-store.ts';
+import type { OpenLog } from '../open/open-log.ts';
+
+/** A transaction costs some milliseconds, whatever is in it. */
+export const MOST_RECORDS = 500;
+/** Kafka refuses more than 1 MiB at once. */
+export const MOST_BYTES = 768 * 1024;
+/** Approximate size of the attributes of a record. */
+const ATTRIBUTES_BYTES = 600;
+/** Approximate size of the checkpoint after a stream's records, with its attributes. With many streams it adds up. */
+export const CHECKPOINT_BYTES = 1000;
+
+/** The next records of one stream, without a gap; at least one. */
+export interface StreamPart {
+  readonly stream: string;
+  readonly records: readonly StoredRecord[];
+}
+
+/** The parts of the log that batches need. */
+export type LogToRead = Pick<OpenLog, 'store'> & {
+  readonly runner: Pick<OpenLog['runner'], 'revision' | 'movement'>;
+  readonly ledger: Pick<OpenLog['ledger'], 'tree'>;
+};
+
+/**
+ * Reads the next batch from the store. The streams take turns: those without a part in it come first in the next one.
+ * @param lagging streams that may lag; those whose last record is in the batch are removed
+ * @param published revision of the last record that was published, by stream; -1: none
+ * @param onBroken a record is not the one that was folded, or is gone; its stream is removed
+ * @throws StoreError
+ */
+export async function nextBatch(
+  log: LogToRead,
+  lagging: Set<string>,
+  published: (stream: string) => number,
+  content: Content,
+  onBroken: (stream: string, error: Error) => void,
+): Promise<StreamPart[]> {
+  const room = { records: MOST_RECORDS, bytes: MOST_BYTES };
+  const parts: StreamPart[] = [];
+  for (const stream of [...lagging]) {
+    room.bytes -= CHECKPOINT_BYTES;
+    if (room.records <= 0 || room.bytes <= 0) break;
+    lagging.delete(stream);
+    const last = lastToPublish(log, stream);
+    const first = published(stream) + 1;
+    if (first > last) continue;
+    try {
+      const isFirst = parts.length === 0;
+      const records = await readPart(log, { stream, first, last, isFirst }, content, room);
+      if (records.length === 0 && !isFirst) {
+        putFirst(lagging, stream);
+        break;
+      }
+      parts.push({ stream, records });
+      if (first + records.length <= last) lagging.add(stream);
+    } catch (error) {
+      if (!(error instanceof RecordError || error instanceof BrokenStream)) throw error;
+      onBroken(stream, error);
+    }
+  }
+  return parts;
+}
+
+/**
+ * LogMoved is published together with the record that ends the move. Until then nobody knows in which of the two stores the
+ * log continues. In the target of a move that was given up, the stream `log` ends with records that the log never had.
+ */
+function lastToPublish({ runner }: LogToRead, stream: string): number {
+  const last = runner.revision(stream);
+  switch (runner.movement(stream).status) {
+    case 'open':
+      return last;
+    case 'closed':
+      return last - 1;
+    // LogMoved and CopyAborted.
+    case 'dead':
+      return last - 2;
+  }
+}
+
+/** For a stream that did not fit: it must not wait for the others again. */
+function putFirst(lagging: Set<string>, stream: string): void {
+  const others = [...lagging];
+  lagging.clear();
+  for (const one of [stream, ...others]) lagging.add(one);
+}
+
+interface Wanted {
+  readonly stream: string;
+  readonly first: number;
+  readonly last: number;
+  /** The batch is still empty, so a record of any size is taken. */
+  readonly isFirst: boolean;
+}
+
+/** @returns none if the first does not fit into the rest of the batch */
+async function readPart(
+  { store, ledger }: LogToRead,
+  { stream, first, last, isFirst }: Wanted,
+  content: Content,
+  room: { records: number; bytes: number },
+): Promise<StoredRecord[]> {
+  const tree = ledger.tree(stream);
+  const records: StoredRecord[] = [];
+  for await (const page of store.readStream(stream, first))
+    for (const stored of page) {
+      const sealed = content === 'blinded' ? 0 : stored.sealed.length;
+      const bytes = stored.record.length + sealed + ATTRIBUTES_BYTES;
+      const isFull = !(isFirst && records.length === 0) && bytes > room.bytes;
+      if (stored.revision > last || isFull || room.records <= 0) return records;
+      try {
+        checkUnchanged(stored, first + records.length, tree.leaf(stored.revision), content);
+      } catch (error) {
+        // The records before it are sound. The next batch of this stream begins with this one.
+        if (error instanceof RecordError && records.length > 0) return records;
+        throw error;
+      }
+      records.push(stored);
+      room.records--;
+      room.bytes -= bytes;
+    }
+  return records;
+}
+
+/** Checks that a record is the one that was folded, and so signed: somebody may have changed the store since. */
+function checkUnchanged(stored: StoredRecord, revision: number, leaf: Uint8Array, content: Content): void {
+  const where = `${stored.stream}/${revision}`;
+  if (stored.revision !== revision)
+    throw new RecordError('misplaced', where, `the store gives record ${stored.revision}`);
+  if (Buffer.compare(leafHash(stored.record), leaf) !== 0)
+    throw new RecordError('leaf-mismatch', where, 'the record was changed after it was first read');
+  // If only the record is published, its sealed sections do not matter.
+  if (content !== 'blinded') checkRecord(stored);
+}

@@ -1,0 +1,154 @@
+/**
+ * How far each stream has been published: one message for each stream in a compacted topic, written in the transaction
+ * that publishes. Offsets of a consumer group would expire in a quiet trial.
+ *
+ * The topic also says which relay publishes (`RelayClaim`, one message), and holds marks, up to which a reader reads. All
+ * are JSON.
+ */
+import { z } from 'zod';
+import { CONTENTS, type Content } from '../../../events/content.ts';
+import { counted, plural } from '../../base/counted.ts';
+import { DomainError } from '../../base/errors.ts';
+import { ANOTHER_TOPIC } from './feed-error.ts';
+import type { Topics } from './settings.ts';
+
+const FeedPosition = z.strictObject({
+  log: z.uuid(),
+  stream: z.string().min(1),
+  /** Revision of the last record that was published. */
+  revision: z.int().nonnegative(),
+  /** Leaf of that record, in lower-case hex. */
+  leaf: z.string().regex(/^[0-9a-f]{64}$/),
+  /** Number of the log's last recovery at that time. */
+  recovery: z.int().nonnegative(),
+  /** Partition of the topic of records. A stream stays in its partition even if the topic gets more of them. */
+  partition: z.int().nonnegative(),
+  /** Offset in that partition of the last message published with the record. Version 0.1.0 did not write it. */
+  offset: z.int().nonnegative().optional(),
+  /** What the topic of records includes. A blinded topic never starts to include treatments. */
+  content: z.enum(CONTENTS),
+});
+export type FeedPosition = z.infer<typeof FeedPosition>;
+
+/** Says which relay publishes. Each relay writes it as soon as it has fenced the ones before it. */
+const RelayClaim = z.strictObject({
+  log: z.uuid(),
+  /** Differs for each run of a relay. */
+  relay: z.uuid(),
+  /** Differs each time the relay opens the topic. */
+  mark: z.uuid(),
+});
+export type RelayClaim = z.infer<typeof RelayClaim>;
+
+const Mark = z.strictObject({ mark: z.uuid() });
+
+export const RELAY_KEY = 'relay';
+export const MARK_KEY = 'mark';
+const POSITION_PREFIX = 'position/';
+
+export interface PositionsMessage {
+  readonly key: string;
+  readonly value: string;
+}
+
+export function positionMessage(position: FeedPosition): PositionsMessage {
+  return { key: `${POSITION_PREFIX}${position.stream}`, value: JSON.stringify(position) };
+}
+
+export function claimMessage(claim: RelayClaim): PositionsMessage {
+  return { key: RELAY_KEY, value: JSON.stringify(claim) };
+}
+
+export function markMessage(mark: string): PositionsMessage {
+  return { key: MARK_KEY, value: JSON.stringify({ mark }) };
+}
+
+/** The content of a topic of positions, folded from its beginning. */
+export class FeedPositions {
+  readonly byStream = new Map<string, FeedPosition>();
+  /** The claim of the relay that opened the topic last. */
+  lastClaim: RelayClaim | undefined;
+  /** Ids of all logs whose relays opened the topic, as far as Kafka still has their claims. */
+  readonly logs = new Set<string>();
+
+  /**
+   * Takes the next message.
+   * @returns the mark in it, if it has one
+   * @throws DomainError `identity` for a message that no relay of this version has written
+   */
+  take(key: string | undefined, value: string | undefined): string | undefined {
+    const json = parseJson(value);
+    if (key === MARK_KEY) return checked(Mark.safeParse(json)).mark;
+    if (key === RELAY_KEY) {
+      this.lastClaim = checked(RelayClaim.safeParse(json));
+      this.logs.add(this.lastClaim.log);
+      return this.lastClaim.mark;
+    }
+    const position = checked(FeedPosition.safeParse(json));
+    if (key !== `${POSITION_PREFIX}${position.stream}`) throw unreadable();
+    this.byStream.set(position.stream, position);
+    return undefined;
+  }
+}
+
+/** The state of the log, with which positions are compared. */
+export interface LogState {
+  readonly logId: string;
+  /** What the feed includes. */
+  readonly content: Content;
+  /** Number of its last recovery. */
+  readonly recovery: number;
+  /** Number of folded records; of a halted stream, those before the halt. */
+  size(stream: string): number;
+  isHalted(stream: string): boolean;
+  /** In lower-case hex. */
+  leaf(stream: string, revision: number): string;
+}
+
+/**
+ * Why the log cannot be published from these positions on: that would leave a gap, or publish different records under
+ * revisions that were already published. Undefined: it can.
+ */
+export function contradiction(positions: FeedPositions, log: LogState, topics: Topics): string | undefined {
+  const { byStream, logs } = positions;
+  // If two logs open the topic at the same moment, neither has published yet, and the first one owns it.
+  const owners = byStream.size > 0 ? [...byStream.values()].map((one) => one.log) : [...logs];
+  const other = owners.find((owner) => owner !== log.logId);
+  if (other !== undefined)
+    return `the topic ${topics.positions} belongs to the log ${other}, and this log is ${log.logId} (hint: each log needs a topic of its own: --kafka-topic)`;
+  for (const { stream, revision, leaf, recovery, content } of byStream.values()) {
+    if (content !== log.content)
+      return `the topic ${topics.records} has ${content} content, which must not be mixed with ${log.content}: someone allowed to read the one may not be allowed to read the other (hint: --kafka-content ${content}, or name a new topic with --kafka-topic; the whole log is published into it)`;
+    if (recovery !== log.recovery)
+      return recovery < log.recovery
+        ? `the log was recovered from a backup (recovery ${log.recovery}) since it was published into ${topics.records}: revisions that were published may be lost, and others take their places ${ANOTHER_TOPIC}`
+        : `the topic ${topics.records} was fed after recovery ${recovery} of the log, but this log only knows of ${log.recovery}: it was restored from an older backup (hint: run the relay where the newest log is)`;
+    const size = log.size(stream);
+    if (log.isHalted(stream)) continue;
+    if (revision >= size)
+      return `${counted(revision + 1, 'record')} of ${stream} ${plural(revision + 1, 'was', 'were')} published into ${topics.records}, but the log has ${size}: it was restored from a backup, or is an outdated copy (hint: run the relay where the newest log is; declare a loss with urn recover, and publish into a new topic)`;
+    if (leaf !== log.leaf(stream, revision))
+      return `record ${stream}/${revision} is not the one that was published into ${topics.records}: the log was restored from a backup and went on, or was changed (hint: urn verify --checkpoint with checkpoints of the feed shows where)`;
+  }
+  return undefined;
+}
+
+function parseJson(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
+function checked<T>(parsed: z.ZodSafeParseResult<T>): T {
+  if (!parsed.success) throw unreadable();
+  return parsed.data;
+}
+
+function unreadable(): DomainError {
+  return new DomainError(
+    'identity',
+    'the topic of positions holds something that no relay of this version has written (hint: only the relay may write to the topic <records>-positions; if a newer version has written it, run that version)',
+  );
+}

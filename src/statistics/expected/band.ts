@@ -1,0 +1,196 @@
+/**
+ * The expected band of a study's imbalance: the values between which the range of its counts is in replicates of the study,
+ * after each participant. Steps are taken in the order in which they happen. Whether a band takes them one by one or all at
+ * once makes no difference, to the bit.
+ */
+import { evenPoints } from '../../base/whole-numbers.ts';
+import { ALL } from '../../core/methods/urn/counts.ts';
+import { Pcg64 } from '../../core/random/pcg64.ts';
+import { Replicate, Setting } from '../replicate/replicate.ts';
+import { baseSeed } from '../replicate/seeds.ts';
+import type { DesignStep, Step } from '../replicate/steps.ts';
+import { midPercentile, quantiles } from './place.ts';
+import { Range } from './range.ts';
+
+/** For one row of counts; each list has one element per point. */
+export interface ExpectedRange {
+  /** 2.5, 25, 50, 75 and 97.5 % of the replicates' range. */
+  readonly expected: readonly (readonly number[])[];
+  /** The range of the study itself. */
+  readonly actual: readonly number[];
+  /** The share of the replicates with a smaller range, plus half of those with the same. */
+  readonly percentile: readonly number[];
+}
+
+export interface ExpectedBalance {
+  /** How many replicates there are. */
+  readonly reps: number;
+  readonly seed: number;
+  /** Numbers of participants. The last is that of the study now. */
+  readonly points: readonly number[];
+  readonly overall: ExpectedRange;
+  /** By factor and level. */
+  readonly levels: ReadonlyMap<string, ReadonlyMap<string, ExpectedRange>>;
+  /** The largest range overall after any participant, and its percentile among those of the replicates. */
+  readonly course: { readonly actual: number; readonly percentile: number };
+}
+
+export const MAX_POINTS = 200;
+
+/** What was found for one row after a participant, and before the next. */
+interface Found {
+  readonly after: number;
+  readonly expected: readonly number[];
+  readonly actual: number;
+  readonly percentile: number;
+}
+
+const NOTHING: Found = { after: 0, expected: [0, 0, 0, 0, 0], actual: 0, percentile: 0.5 };
+
+export class Band {
+  readonly #reps: number;
+  readonly #seed: number;
+  #replicates: readonly Replicate[] = [];
+  /** The study itself. */
+  #study: Replicate | undefined;
+  #setting: Setting | undefined;
+  #range: Range | undefined;
+  #participants = 0;
+  /** By row, in order, with an entry only where the row changed. */
+  readonly #found: Found[][] = [];
+  readonly #sorted: Float64Array;
+  /** The overall range of each replicate now, and the largest before the last participant. */
+  readonly #overall: Float64Array;
+  readonly #largest: Float64Array;
+  #studyLargest = 0;
+
+  constructor(reps: number, seed: number) {
+    this.#reps = reps;
+    this.#seed = seed;
+    this.#sorted = new Float64Array(reps);
+    this.#overall = new Float64Array(reps);
+    this.#largest = new Float64Array(reps);
+  }
+
+  /** How many participants have come. */
+  get participants(): number {
+    return this.#participants;
+  }
+
+  take(step: Step): void {
+    if (step.kind === 'design') {
+      this.#amend(step);
+      return;
+    }
+    if (!this.#study) throw new Error('a step came before the first design');
+    const isNew = step.kind === 'draw' || (step.kind === 'fixed' && !step.isAgain);
+    if (isNew) this.#endCourse();
+    for (const replicate of this.#replicates) replicate.take(step);
+    this.#study.repeat(step);
+    for (const row of this.#rowsOf(step)) this.#look(row);
+  }
+
+  #amend(step: DesignStep): void {
+    const setting = new Setting(step, this.#setting);
+    this.#setting = setting;
+    this.#range = new Range(step);
+    if (this.#study) for (const one of [this.#study, ...this.#replicates]) one.amend(setting);
+    else this.#begin(setting);
+    // The open arms, and the counts of a row, may have changed.
+    for (let row = 0; row < setting.layout.rowCount; row++) this.#look(row);
+  }
+
+  #begin(setting: Setting): void {
+    const base = baseSeed(this.#seed);
+    const make = (r: number) => new Replicate(Pcg64.fromSeed(base + BigInt(r)), setting);
+    this.#replicates = Array.from({ length: this.#reps }, (_, r) => make(r));
+    // The study itself repeats what was recorded, and draws nothing.
+    this.#study = make(0);
+  }
+
+  /** Another participant comes, so the range so far counts for the course. */
+  #endCourse(): void {
+    this.#participants++;
+    this.#studyLargest = Math.max(this.#studyLargest, this.#latest(ALL).actual);
+    const [largest, overall] = [this.#largest, this.#overall];
+    for (let r = 0; r < this.#reps; r++)
+      if ((overall[r] as number) > (largest[r] as number)) largest[r] = overall[r] as number;
+  }
+
+  /** The rows that the step may have changed. */
+  #rowsOf(step: Exclude<Step, DesignStep>): Set<number> {
+    const places = step.kind === 'move' ? [step.from, step.to] : [step.levels];
+    const rows = this.#setting?.layout.rows ?? [];
+    return new Set([
+      ALL,
+      ...places.flatMap((levels = []) => levels.flatMap((level, factor) => rows[factor]?.[level] ?? [])),
+    ]);
+  }
+
+  #look(row: number): void {
+    const [setting, range, study] = [this.#setting, this.#range, this.#study];
+    if (!setting || !range || !study) return;
+    const from = row * setting.layout.stride;
+    const ranges = this.#sorted;
+    for (let r = 0; r < this.#reps; r++)
+      ranges[r] = range.of((this.#replicates[r] as Replicate).counts.cells, from);
+    if (row === ALL) for (let r = 0; r < this.#reps; r++) this.#overall[r] = range.value(ranges[r] as number);
+    const actual = range.of(study.counts.cells, from);
+    const percentile = midPercentile(ranges, actual);
+    ranges.sort();
+    const expected = quantiles(ranges).map((whole) => range.value(whole));
+    const found = { after: this.#participants, expected, actual: range.value(actual), percentile };
+    const course = this.#courseOf(row);
+    if (course.at(-1)?.after === this.#participants) course.pop();
+    course.push(found);
+  }
+
+  #courseOf(row: number): Found[] {
+    const known = this.#found[row];
+    if (known) return known;
+    const begun: Found[] = [];
+    this.#found[row] = begun;
+    return begun;
+  }
+
+  #latest(row: number): Found {
+    return this.#found[row]?.at(-1) ?? NOTHING;
+  }
+
+  result(): ExpectedBalance {
+    const setting = this.#setting;
+    const points = evenPoints(this.#participants, MAX_POINTS);
+    const largest = this.#largest.map((one, r) => Math.max(one, this.#overall[r] as number));
+    const actual = Math.max(this.#studyLargest, this.#latest(ALL).actual);
+    const levels = (setting?.design.factors ?? []).map(({ name, levels: ofFactor }, factor) => {
+      const ranges = ofFactor.map((level, i) => {
+        const row = setting?.layout.rows[factor]?.[i] ?? -1;
+        return [level, this.#at(row, points)] as const;
+      });
+      return [name, new Map(ranges)] as const;
+    });
+    return {
+      reps: this.#reps,
+      seed: this.#seed,
+      points,
+      overall: this.#at(ALL, points),
+      levels: new Map(levels),
+      course: { actual, percentile: midPercentile(largest, actual) },
+    };
+  }
+
+  /** @param points ascending */
+  #at(row: number, points: readonly number[]): ExpectedRange {
+    const course = this.#found[row] ?? [];
+    let next = 0;
+    const found = points.map((point) => {
+      while ((course[next]?.after ?? Number.POSITIVE_INFINITY) <= point) next++;
+      return course[next - 1] ?? NOTHING;
+    });
+    return {
+      expected: found.map(({ expected }) => expected),
+      actual: found.map((one) => one.actual),
+      percentile: found.map(({ percentile }) => percentile),
+    };
+  }
+}

@@ -1,0 +1,118 @@
+/** One run of a study: the same people, levels and decisions, and other random numbers. */
+
+import type { Method } from '../../core/methods/method.ts';
+import { Counts, Layout } from '../../core/methods/urn/counts.ts';
+import { kernelOf } from '../../core/methods/urn/kernel.ts';
+import type { Pcg64 } from '../../core/random/pcg64.ts';
+import type { DesignStep, DrawStep, Step } from './steps.ts';
+
+/** What all replicates of a study share: the design in force, and the layout of their counts. */
+export class Setting {
+  readonly design: DesignStep;
+  readonly layout: Layout;
+
+  /** @param before the setting until now; undefined for the first design of the study */
+  constructor(design: DesignStep, before?: Setting) {
+    this.design = design;
+    this.layout = new Layout({ slots: design.arms, factors: design.factors }, before?.layout);
+  }
+
+  method({ isImported }: DrawStep): Method<Counts> {
+    const { urnDesign, urnDesignOfImports } = this.design;
+    return kernelOf(isImported ? urnDesignOfImports : urnDesign);
+  }
+}
+
+const NOBODY = -1;
+
+export class Replicate {
+  readonly #generator: Pcg64;
+  #setting: Setting;
+  /** What the method remembers. */
+  readonly counts: Counts;
+  /** Of each person. */
+  #slots: Int8Array = new Int8Array(64).fill(NOBODY);
+  #arms: Int8Array = new Int8Array(64).fill(NOBODY);
+
+  /** @param generator is used up */
+  constructor(generator: Pcg64, setting: Setting) {
+    this.#generator = generator;
+    this.#setting = setting;
+    this.counts = new Counts(setting.layout);
+  }
+
+  /** The arm of a person, as an index in the design's treatments. */
+  arm(person: number): number {
+    return this.#arms[person] ?? NOBODY;
+  }
+
+  /** A design comes into force. Call it for each replicate with the same new setting. */
+  amend(setting: Setting): void {
+    this.#setting = setting;
+    this.counts.extend(setting.layout);
+    if (setting.design.restarts) this.counts.clear();
+  }
+
+  /** Runs any other step, with a new draw where the service drew. */
+  take(step: Exclude<Step, DesignStep>): void {
+    if (step.kind === 'draw') this.allocate(step, this.draw(step));
+    else if (step.kind === 'fixed') this.#fix(step, this.#leastFilledSlot(step.arm));
+    else this.#move(step);
+  }
+
+  /** Runs any other step as it was recorded, with nothing drawn. */
+  repeat(step: Exclude<Step, DesignStep>): void {
+    if (step.kind === 'draw') this.allocate(step, step.slot);
+    else if (step.kind === 'fixed') this.#fix(step, step.slot);
+    else this.#move(step);
+  }
+
+  /** The method, with what the person of a draw is drawn from. Valid until the next call, of whichever replicate. */
+  look(step: DrawStep): Method<Counts> {
+    const method = this.#setting.method(step);
+    method.look(this.counts, step.levels);
+    return method;
+  }
+
+  /** @returns the drawn slot, as an index in all slots of the design */
+  draw(step: DrawStep): number {
+    return this.look(step).draw(this.#generator);
+  }
+
+  /** Gives the person of a draw a slot, and counts them. */
+  allocate({ person, levels }: DrawStep, slot: number): void {
+    this.#assign(person, slot, this.#setting.design.arms[slot] ?? NOBODY);
+    this.counts.add(levels, slot, 1);
+  }
+
+  #fix({ person, levels, arm, isCounted }: Extract<Step, { kind: 'fixed' }>, slot: number): void {
+    this.#assign(person, slot, arm);
+    if (isCounted) this.counts.add(levels, slot, 1);
+  }
+
+  #move({ person, from, to }: Extract<Step, { kind: 'move' }>): void {
+    const slot = this.#slots[person] ?? NOBODY;
+    if (from) this.counts.add(from, slot, -1);
+    if (to) this.counts.add(to, slot, 1);
+  }
+
+  #leastFilledSlot(arm: number): number {
+    const { arms } = this.#setting.design;
+    return this.counts.leastFilled(arms.flatMap((one, slot) => (one === arm ? [slot] : [])));
+  }
+
+  #assign(person: number, slot: number, arm: number): void {
+    if (person >= this.#slots.length) {
+      this.#slots = grown(this.#slots);
+      this.#arms = grown(this.#arms);
+    }
+    this.#slots[person] = slot;
+    this.#arms[person] = arm;
+  }
+}
+
+function grown(list: Int8Array): Int8Array {
+  const longer = new Int8Array(2 * list.length).fill(NOBODY);
+  longer.set(list);
+  return longer;
+}
