@@ -30,10 +30,12 @@ it('the check of rooms accepts the program as it is', () => {
 it('the check of rooms refuses an import from an area above, even a dynamic one or one of types', () => {
   const folder = copyOfProgram();
   const imports = {
-    'src/core/methods/urn/draw.ts': "import '../simulation/simulate.ts';\n",
-    'src/core/methods/urn/balls.ts': "import type { Study } from '../simulation/simulate.ts';\n",
-    'src/core/methods/urn/counts.ts': "export type { Study } from '../simulation/simulate.ts';\n",
-    'src/evidence/verify/source.ts': "export const later = () => import('../open/open-log.ts');\n",
+    'src/core/methods/urn/draw.ts': "import '../../../statistics/simulation/simulate.ts';\n",
+    'src/core/methods/urn/balls.ts':
+      "import type { Study } from '../../../statistics/simulation/simulate.ts';\n",
+    'src/core/methods/urn/counts.ts':
+      "export type { Study } from '../../../statistics/simulation/simulate.ts';\n",
+    'src/evidence/verify/source.ts': "export const later = () => import('../../service/open/open-log.ts');\n",
   };
   for (const [file, text] of Object.entries(imports)) appendFileSync(join(folder, file), text);
   const { status, stderr } = check(folder);
@@ -56,7 +58,7 @@ it('the check of rooms refuses rooms of one area that need one another', () => {
   const folder = copyOfProgram();
   appendFileSync(
     join(folder, 'src/core/random/pcg64.ts'),
-    "import type { Urn } from '../urn/allocate.ts';\n",
+    "import type { Urn } from '../methods/urn/allocate.ts';\n",
   );
   const { status, stderr } = check(folder);
   expect(status).toBe(1);
