@@ -10,7 +10,7 @@ import {
   configurationDifferences,
   describeDifference,
 } from '../core/configuration/differences.ts';
-import type { ConfiguredStudy } from '../core/configuration/studies-file.ts';
+import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import type { FieldProblem } from '../core/model/outcomes.ts';
 import { amendmentOf, newNameProblems } from '../core/study/amendments.ts';
 import type { Amend } from '../core/study/commands.ts';

@@ -1,7 +1,7 @@
 /** What to simulate, from the options of the command. */
 
 import { quote } from '../base/text.ts';
-import type { ConfiguredStudy } from '../core/configuration/studies-file.ts';
+import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import { suggest } from '../core/configuration/values.ts';
 import { ComparatorError, readComparator, usualComparators } from '../statistics/assessment/comparator.ts';
 import { among, figureNames, figuresByName } from '../statistics/assessment/names.ts';

@@ -7,7 +7,7 @@ import { currentLevels } from '../../projections/enrolled.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import { type KeyLeftBehind, keysLeftBehind } from '../core/access/limited-keys.ts';
-import type { ConfiguredStudy } from '../core/configuration/studies-file.ts';
+import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { Participant } from '../core/model/participants.ts';
 import { amendmentOf } from '../core/study/amendments.ts';

@@ -6,7 +6,7 @@ import { DomainError } from '../base/errors.ts';
 import { type Comparison, compare, describeComparison } from '../core/configuration/differences.ts';
 import { formatFinding } from '../core/configuration/finding.ts';
 import { refuseNewStudies } from '../core/configuration/new-studies.ts';
-import type { ConfiguredStudy } from '../core/configuration/studies-file.ts';
+import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import { suspendWhileDiffering } from '../core/configuration/suspend.ts';
 import { LOG_STREAM } from '../core/log/log-writer.ts';
 import { participants } from '../core/study/views.ts';

@@ -1,7 +1,7 @@
 /** The running service: it listens, reads its log, registers the studies of its file, answers, and drains when stopped. */
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
-import type { ConfiguredStudy } from '../core/configuration/studies-file.ts';
+import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import type { Collector } from '../core/ledger/collector.ts';
 import { LOG_STREAM } from '../core/log/log-writer.ts';
 import { Bundles } from '../evidence/bundle/bundles.ts';

@@ -4,10 +4,7 @@ import { grounds, ParticipantId } from '../model/members.ts';
 import type { Model } from '../model/model.ts';
 import type { Members, StudyOutcome } from '../model/outcomes.ts';
 import { STATUSES } from '../model/status.ts';
-import { type By, participantAct } from './act.ts';
-import type { CommandOf } from './command.ts';
-
-type Break = CommandOf<'AllocationRevealed'>;
+import { participantAct } from './act.ts';
 
 /**
  * The service is asked for the arm of one participant, or of one pack and of whoever it was given to. A pack that nobody had is
@@ -38,13 +35,4 @@ export const breakCode = participantAct({
 export function recordedAlready({ reveals }: Model, brings: Members): StudyOutcome | undefined {
   const recorded = reveals.find(({ reveal }) => reveal === brings['reveal']);
   return recorded && { type: 'already-recorded', revision: recorded.revision };
-}
-
-/** @param more by default, what a dry run brings */
-export function breakCommand(
-  asked: Break['asked'],
-  by: By,
-  more: Partial<Break> = { brings: { reveal: 'dry run' } },
-): Break {
-  return { type: 'act', act: 'AllocationRevealed', asked, by, ...more };
 }

@@ -1,7 +1,7 @@
 /** Advice on what a studies file leaves out, for whoever checks it. Nothing is wrong, but it is hard to change later. */
 import { quote } from '../../base/text.ts';
 import type { Finding } from './finding.ts';
-import type { ConfiguredStudy } from './studies-file.ts';
+import type { ConfiguredStudy } from './study.ts';
 
 /** @param hasPacks whether the study has lists of packs in the log */
 export function adviceOn({ configuration, file, lineOf }: ConfiguredStudy, hasPacks: boolean): Finding[] {

@@ -9,8 +9,7 @@ import type { RegisteredStudy } from './differences.ts';
 import { type Finding, type Refuse, StudiesFileError } from './finding.ts';
 import { problemsOfNewNames, shortened } from './new-names.ts';
 import { noteNewRatio } from './ratio-setting.ts';
-import type { ConfiguredStudy } from './studies-file.ts';
-import type { ReadStudy } from './study.ts';
+import type { ConfiguredStudy, ReadStudy } from './study.ts';
 
 export function noteIfNew({ configuration, line, lines }: ReadStudy, note: Refuse): void {
   const { name, idPattern } = configuration;

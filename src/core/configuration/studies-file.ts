@@ -1,31 +1,11 @@
-/**
- * The studies file: YAML or JSON, with one top-level key per study and defaults for all of them. It is accepted or refused
- * as a whole, with every reason at once, because a randomization list made from half-understood settings cannot be
- * repaired afterwards.
- */
-import type { Policies, StudyConfiguration } from '../../../events/study.ts';
 import { nearestTo } from '../../base/nearest.ts';
 import { quote } from '../../base/text.ts';
 import { type Finding, findingsOf, type Refuse, StudiesFileError } from './finding.ts';
 import { noteIfNew } from './new-studies.ts';
-import { type ReadStudy, readStudy, STUDY_KEYS } from './study.ts';
+import { type ConfiguredStudy, type ReadStudy, readStudy, STUDY_KEYS } from './study.ts';
 import { BUILT_IN, readUrnSettings, URN_KEYS } from './urn-settings.ts';
 import { warnAbout } from './warnings.ts';
 import { type Entry, isMissing, readYaml } from './yaml-tree.ts';
-
-export type ConfiguredStudy = {
-  /** Effective values, after defaults. */
-  readonly configuration: StudyConfiguration;
-  /** `level_counts` as written, even if it is the default; undefined if it is left out. */
-  readonly levelCounts: Policies['levelCounts'];
-  /** `starting_seed`, if the file gives one. */
-  readonly seed: bigint | undefined;
-  readonly file: string;
-  /** The line, from 1, of a setting (`w`, `factors`) or of a factor (`factors.sex`); of the study's name if it has none. */
-  readonly lineOf: (setting: string) => number;
-  /** Why the file is refused if the study is not yet in the log. */
-  readonly refusedIfNew: readonly Finding[];
-};
 
 export type StudiesFile = {
   /** In the order of the file. */

@@ -3,7 +3,7 @@ import type { Policies, StudyConfiguration } from '../../../events/study.ts';
 import { nameProblem } from '../../base/names.ts';
 import { quote } from '../../base/text.ts';
 import { MAX_PATTERN_LENGTH } from '../model/linear-pattern.ts';
-import type { Refuse } from './finding.ts';
+import type { Finding, Refuse } from './finding.ts';
 import { LIFE_KEYS, readLifeSettings } from './life-settings.ts';
 import { readRatio } from './ratio-setting.ts';
 import { readUrnSettings, URN_KEYS, type UrnSettings } from './urn-settings.ts';
@@ -30,6 +30,20 @@ const OWN_KEYS = [
   'visits',
 ] as const;
 export const STUDY_KEYS: readonly string[] = [...URN_KEYS, ...OWN_KEYS, ...LIFE_KEYS];
+
+export type ConfiguredStudy = {
+  /** Effective values, after defaults. */
+  readonly configuration: StudyConfiguration;
+  /** `level_counts` as written, even if it is the default; undefined if it is left out. */
+  readonly levelCounts: Policies['levelCounts'];
+  /** `starting_seed`, if the file gives one. */
+  readonly seed: bigint | undefined;
+  readonly file: string;
+  /** The line, from 1, of a setting (`w`, `factors`) or of a factor (`factors.sex`); of the study's name if it has none. */
+  readonly lineOf: (setting: string) => number;
+  /** Why the file is refused if the study is not yet in the log. */
+  readonly refusedIfNew: readonly Finding[];
+};
 
 /** A study as read from the file. `lines` has the line of each setting and, such as `factors.sex`, of each factor. */
 export type ReadStudy = {

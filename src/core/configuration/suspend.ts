@@ -2,7 +2,7 @@
 import type { Design } from '../../../projections/design.ts';
 import type { Studies } from '../study/studies.ts';
 import { type Comparison, compare } from './differences.ts';
-import type { ConfiguredStudy } from './studies-file.ts';
+import type { ConfiguredStudy } from './study.ts';
 
 /**
  * Suspends the study in this process while the file differs: it then takes no participants here. An amendment by any process

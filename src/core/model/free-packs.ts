@@ -1,6 +1,17 @@
 /** The packs that nobody has, kept by the level they are for, so that no decision looks through every pack ever registered. */
+import type { Level } from '../../../events/study.ts';
 import { type Design, levelNow } from '../../../projections/design.ts';
-import type { Pack } from './packs.ts';
+
+/** A pack on a list. */
+export interface Pack {
+  readonly code: string;
+  readonly treatment: string;
+  /** Only participants with this level get it. The level has the name of that time. */
+  readonly where?: Level | undefined;
+  /** What is hashed to choose among packs: the key of its list, the same object for all of them, and the code. */
+  readonly keyBytes: Buffer;
+  readonly codeBytes: Buffer;
+}
 
 type Factors = Pick<Design, 'factors'>;
 

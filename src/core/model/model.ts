@@ -10,11 +10,10 @@ import { type Counts, NO_LEVEL } from '../methods/urn/counts.ts';
 import type { UrnDesign } from '../methods/urn/kernel.ts';
 import type { Judged } from './asking.ts';
 import type { ForkableMap } from './forkable-map.ts';
-import type { FreePacks } from './free-packs.ts';
+import type { FreePacks, Pack } from './free-packs.ts';
 import type { Steps } from './import-proof.ts';
 import type { Filled } from './limits.ts';
 import type { Members } from './outcomes.ts';
-import type { Pack } from './packs.ts';
 import type { Participants } from './participants.ts';
 import type { Status } from './status.ts';
 

@@ -3,25 +3,15 @@
  * choice uses no random number of the study. Anybody who sees the lists can repeat it, and it reveals nothing to anybody
  * who does not.
  */
+
 import { hash } from 'node:crypto';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import type { Level } from '../../../events/study.ts';
 import { askedLevel, type Design, levelNow } from '../../../projections/design.ts';
+import type { Pack } from './free-packs.ts';
 import type { Model } from './model.ts';
 import { impossible, type StudyOutcome } from './outcomes.ts';
 
 type Data<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>['data'];
-
-/** A pack on a list. */
-export interface Pack {
-  readonly code: string;
-  readonly treatment: string;
-  /** Only participants with this level get it. The level has the name of that time. */
-  readonly where?: Level | undefined;
-  /** What is hashed to choose among packs: the key of its list, the same object for all of them, and the code. */
-  readonly keyBytes: Buffer;
-  readonly codeBytes: Buffer;
-}
 
 /** What is known about the packs of a study. */
 export type Packs = Pick<Model, 'design' | 'packs' | 'given' | 'withdrawn' | 'free'>;

@@ -1,5 +1,5 @@
 /** What the events of an import change in the model. */
-import type { PartialEvent } from '../../../events/record.ts';
+import type { PartialEventOf } from '../../../events/event-of.ts';
 import { Balance } from '../../../projections/balance.ts';
 import { counted } from '../../base/counted.ts';
 import { microsecondsOf } from '../../base/instant.ts';
@@ -9,9 +9,7 @@ import { filledBy } from '../model/limits.ts';
 import type { Model } from '../model/model.ts';
 import type { Participant } from '../model/participants.ts';
 
-type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
-
-export function beginImport(model: Model, { at, data, sections }: Of<'HistoryImported'>): void {
+export function beginImport(model: Model, { at, data, sections }: PartialEventOf<'HistoryImported'>): void {
   const { registered, status } = model;
   const { import: id, proof, source } = data;
   model.status = 'importing';
@@ -45,7 +43,7 @@ export function beginImport(model: Model, { at, data, sections }: Of<'HistoryImp
 /** Keeps what the next row may have been drawn from. @param bgStateAfter of the row's participant */
 export function takeRow(
   model: Model,
-  { data }: Of<'ParticipantImported'>,
+  { data }: PartialEventOf<'ParticipantImported'>,
   { bgStateAfter: bgState }: Participant,
 ): void {
   const { importing, imported, counts } = model;
@@ -71,7 +69,7 @@ export function takeRow(
  * The first new draw starts from the state that the import says, unless the generator has begun anew since. Nothing is left of
  * an import that was given up, except its records.
  */
-export function endImport(model: Model, { data }: Of<'HistoryImportEnded'>): void {
+export function endImport(model: Model, { data }: PartialEventOf<'HistoryImportEnded'>): void {
   const { design, importing, imported, participants, registered, shown, status } = model;
   const isAborted = 'aborted' in data;
   model.status = importing?.statusBefore ?? status;

@@ -1,5 +1,7 @@
 /** The one fold of a study: what each event changes in the model, in place. Withheld sections leave what they hold unknown. */
+
 import type { EventDefinition } from '../../../events/define.ts';
+import type { PartialEventOf } from '../../../events/event-of.ts';
 import type { PartialEvent } from '../../../events/record.ts';
 import { Balance } from '../../../projections/balance.ts';
 import { amendedDesign, type Design, registeredDesign, renamingsOf } from '../../../projections/design.ts';
@@ -28,10 +30,8 @@ import { beginImport, endImport, takeRow } from './fold-import.ts';
 import { forcedDigest } from './force.ts';
 import { urnDesignOf } from './urn-design.ts';
 
-type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
-
 /** The study that the event registers. */
-export function modelOf({ at, data, sections, revision }: Of<'StudyRegistered'>): Model {
+export function modelOf({ at, data, sections, revision }: PartialEventOf<'StudyRegistered'>): Model {
   const { configuration, studyId, seedSource, seedWeak } = data;
   const design = registeredDesign(configuration);
   const bgState = sections.generator?.bgState;
@@ -190,7 +190,7 @@ function noteEvent(model: Model, event: ParticipantEvent): void {
 }
 
 /** Limits, urns and figures are counted anew, because different ones may apply. */
-function amend(model: Model, { data, revision }: Of<'StudyAmended'>): void {
+function amend(model: Model, { data, revision }: PartialEventOf<'StudyAmended'>): void {
   const { participants } = model;
   const renamings = renamingsOf(data, model.design);
   const design = amendedDesign(model.design, data, revision);
@@ -220,7 +220,7 @@ function count(model: Model, participant: Participant, by: 1 | -1): void {
   if (levels) model.counts.add(levelIndexes(model, levels), participant.slot, by);
 }
 
-function recover(model: Model, { at, data, sections }: Of<'StudyRecovered'>): void {
+function recover(model: Model, { at, data, sections }: PartialEventOf<'StudyRecovered'>): void {
   const { recovery, kept, signed } = data;
   const { registered } = model;
   const recovered = { recovery, at, kept, signed: signed?.size };

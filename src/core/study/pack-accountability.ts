@@ -4,8 +4,9 @@ import type { DispensationCause } from '../../../events/dispensing.ts';
 import type { Actor } from '../../../events/record.ts';
 import { currentId } from '../../../projections/enrolled.ts';
 import type { ParticipantEvent } from '../../../projections/participant-events.ts';
+import type { Pack } from '../model/free-packs.ts';
 import { idByPack, type Model } from '../model/model.ts';
-import { isFree, type Pack } from '../model/packs.ts';
+import { isFree } from '../model/packs.ts';
 import type { Participant } from '../model/participants.ts';
 
 /** `void`: the participant never got it. `nobody`: only a wrong entry had it, and that was replaced. */

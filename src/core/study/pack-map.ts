@@ -3,9 +3,10 @@ import type { Level } from '../../../events/study.ts';
 import { levelNow } from '../../../projections/design.ts';
 import { currentLevels, presentPacks } from '../../../projections/enrolled.ts';
 import { isPatient, MARGIN } from '../acts/choose-pack.ts';
+import type { Pack } from '../model/free-packs.ts';
 import type { Model } from '../model/model.ts';
 import { idByPack } from '../model/model.ts';
-import { isFree, type Pack } from '../model/packs.ts';
+import { isFree } from '../model/packs.ts';
 
 export const PACK_STATES = ['free', 'given', 'withdrawn'] as const;
 

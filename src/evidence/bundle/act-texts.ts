@@ -1,17 +1,20 @@
 /** English words for what acts recorded, in reports and at the command line. */
+
 import type { LevelChange } from '../../../events/corrections.ts';
-import type { PartialEvent } from '../../../events/record.ts';
+import type { PartialEventOf } from '../../../events/event-of.ts';
 import type { ActName } from '../../core/acts/acts.ts';
 import { approvalText, protocolFromHere, sentence, shownInstant } from './event-texts.ts';
 
-type EventOf<N extends ActName> = Extract<PartialEvent, { type: N }>;
-export type ActEvent = EventOf<ActName>;
+export type ActEvent = PartialEventOf<ActName>;
 
 /** The id in use, of the participant with this id as randomized. */
 export type IdOf = (participantId: string) => string;
 
 /** What happened, and details, with nothing that is free text about a participant. */
-type Texts<N extends ActName> = (event: EventOf<N>, idOf: IdOf) => readonly (string | false | undefined)[];
+type Texts<N extends ActName> = (
+  event: PartialEventOf<N>,
+  idOf: IdOf,
+) => readonly (string | false | undefined)[];
 
 const TEXTS: { readonly [N in ActName]: Texts<N> } = {
   StudyPaused: ({ data }) => [`paused: ${data.reason}`],

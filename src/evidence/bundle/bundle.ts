@@ -4,34 +4,11 @@
  * archive. In memory are a page of the store, the tree (some 64 bytes per record), the study's keys and the report's data (some 200 bytes per participant).
  */
 import { writeFileSync } from 'node:fs';
-import type { Content } from '../../../events/content.ts';
 import { createOnce } from '../../base/create-once.ts';
-import type { LogIdentity } from '../../core/ledger/identity.ts';
-import type { LastCheckpoints, Rollback } from '../../core/ledger/last-checkpoints.ts';
-import type { WriteGate } from '../../core/log/write-gate.ts';
-import type { EventStore } from '../../store/event-store.ts';
+import type { Rollback } from '../../core/ledger/last-checkpoints.ts';
 import { writeArchive } from './archive.ts';
-import { Composition, REPORT } from './composition.ts';
+import { type BundleRequest, Composition, REPORT } from './composition.ts';
 import type { StreamSummary } from './study-summary.ts';
-
-export interface BundleRequest {
-  readonly store: EventStore;
-  readonly identity: LogIdentity;
-  /** Of the open log, whose stream `log` must have been read. */
-  readonly gate: WriteGate;
-  /** Read before the log is read. Undefined for a log in memory. */
-  readonly lastCheckpoints: LastCheckpoints | undefined;
-  /** Stream of the study. */
-  readonly stream: string;
-  readonly content: Content;
-  /** Signed notes to include, as somebody kept them. They need not be signed by this log's key. */
-  readonly checkpoints: readonly string[];
-  /** Version of this software. */
-  readonly version: string;
-  readonly out: string;
-  /** Gets the number of records written so far. */
-  onProgress?(records: number): void;
-}
 
 export interface Bundle {
   readonly study: string;

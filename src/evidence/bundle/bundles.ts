@@ -11,7 +11,8 @@ import type { Content } from '../../../events/content.ts';
 import { DomainError } from '../../base/errors.ts';
 import { OneAtATime } from '../../base/one-at-a-time.ts';
 import { StoreError } from '../../store/event-store.ts';
-import { type BundleRequest, writeBundle } from './bundle.ts';
+import { writeBundle } from './bundle.ts';
+import type { BundleRequest } from './composition.ts';
 
 /** How many may wait for clients that read slowly. */
 const MAX_HANDED_OUT = 4;

@@ -3,11 +3,12 @@ import { type Content, isIncluded } from '../../../events/content.ts';
 import { decodeRecord, type LogEvent, type PartialEvent } from '../../../events/record.ts';
 import { lastRecovery, logHistory } from '../../../projections/log.ts';
 import { isMoveEvent } from '../../../projections/movement.ts';
-import type { Rollback } from '../../core/ledger/last-checkpoints.ts';
+import type { LogIdentity } from '../../core/ledger/identity.ts';
+import type { LastCheckpoints, Rollback } from '../../core/ledger/last-checkpoints.ts';
 import { Ledger } from '../../core/ledger/ledger.ts';
-import type { StoredRecord } from '../../store/event-store.ts';
+import type { WriteGate } from '../../core/log/write-gate.ts';
+import type { EventStore, StoredRecord } from '../../store/event-store.ts';
 import type { ArchiveFile, WrittenFile } from './archive.ts';
-import type { BundleRequest } from './bundle.ts';
 import { readme } from './readme.ts';
 import { otherLine, studyLine, withheldLine } from './record-lines.ts';
 import type { ReportParts } from './report-html.ts';
@@ -15,6 +16,25 @@ import { type StreamSummary, StudySummary } from './study-summary.ts';
 import { readVerifier } from './verifier.ts';
 
 export const REPORT = 'report.html';
+
+export interface BundleRequest {
+  readonly store: EventStore;
+  readonly identity: LogIdentity;
+  /** Of the open log, whose stream `log` must have been read. */
+  readonly gate: WriteGate;
+  /** Read before the log is read. Undefined for a log in memory. */
+  readonly lastCheckpoints: LastCheckpoints | undefined;
+  /** Stream of the study. */
+  readonly stream: string;
+  readonly content: Content;
+  /** Signed notes to include, as somebody kept them. They need not be signed by this log's key. */
+  readonly checkpoints: readonly string[];
+  /** Version of this software. */
+  readonly version: string;
+  readonly out: string;
+  /** Gets the number of records written so far. */
+  onProgress?(records: number): void;
+}
 
 interface Line {
   readonly text: Buffer;

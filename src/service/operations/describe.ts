@@ -1,10 +1,9 @@
 /** Describes operations in words, one line each. */
+import type { EventOf } from '../../../events/event-of.ts';
 import type { RefusalReason } from '../../../events/operations.ts';
 import type { Actor, LogEvent } from '../../../events/record.ts';
 import { onOneLine } from '../../base/text.ts';
 import { OPERATIONS } from './operations.ts';
-
-type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
 
 /** Name of the study that an event is about; undefined if there is none, or the event is of another stream. */
 export function studyOf(event: LogEvent): string | undefined {
@@ -48,7 +47,7 @@ function what(event: LogEvent): string {
   }
 }
 
-function ranAs({ data }: Of<'ServiceStarted'> | Of<'ServiceStopped'>): string {
+function ranAs({ data }: EventOf<'ServiceStarted'> | EventOf<'ServiceStopped'>): string {
   return `version ${data.version} on Node ${data.nodeVersion} (run ${data.runId})`;
 }
 
@@ -73,7 +72,7 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
   several: 'for several reasons, beyond what is recorded one by one',
 };
 
-function shown({ data }: Of<'EvidenceDisclosed'>): string {
+function shown({ data }: EventOf<'EvidenceDisclosed'>): string {
   const { what: kind, participant, fromRevision, toRevision, content, sha256, interim } = data;
   const of = participant === undefined ? '' : ` of participant ${participant}`;
   const at = toRevision === undefined ? '' : ` up to revision ${toRevision}`;
@@ -112,7 +111,7 @@ function shown({ data }: Of<'EvidenceDisclosed'>): string {
 /** If an event was written when it happened, the beginning of the line already shows the time. */
 const AT_ONCE_MS = 1000;
 
-function often({ at, data }: Of<'RequestRefused'> | Of<'EvidenceDisclosed'>): string {
+function often({ at, data }: EventOf<'RequestRefused'> | EventOf<'EvidenceDisclosed'>): string {
   const { count, firstAt, lastAt } = data;
   if (count > 1) return `; ${count} times, from ${firstAt} to ${lastAt}`;
   return Math.abs(Date.parse(at) - Date.parse(firstAt)) <= AT_ONCE_MS ? '' : `; once, at ${firstAt}`;

@@ -1,6 +1,7 @@
 /** What people should see of a simulated design before they use it. */
 import { quote } from '../../base/text.ts';
-import type { Assessment } from './assessment.ts';
+import type { SimulationPlan } from '../simulation/plan.ts';
+import type { Figure } from '../simulation/result.ts';
 import { shownValue } from './shown.ts';
 
 /** With two factors each is drawn in about half of the allocations, so it takes more to say that one dominates. */
@@ -16,8 +17,15 @@ const STANDARD_ERRORS = 5;
 /** With fewer trials, chance looks like a fault of the design. */
 const FEWEST_TRIALS = 100;
 
+interface Simulated {
+  readonly plan: SimulationPlan;
+  readonly isExact: boolean;
+  /** Figures of the study's own design. */
+  readonly own: ReadonlyMap<string, Figure>;
+}
+
 /** About the study's own design, which comes first. */
-export function warningsOf({ plan, isExact, own }: Pick<Assessment, 'plan' | 'isExact' | 'own'>): string[] {
+export function warningsOf({ plan, isExact, own }: Simulated): string[] {
   if (!isExact && plan.reps < FEWEST_TRIALS) return [];
   const { factors } = plan.design;
   const warnings: string[] = [];

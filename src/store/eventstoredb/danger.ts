@@ -1,6 +1,5 @@
 /** Records that the server has removed from streams, or will remove. */
 import { BrokenStream } from '../event-store.ts';
-import type { CallError } from './errors.ts';
 
 /** Where the documents say how to prevent it. */
 export const RIGHTS = 'see "A user that cannot delete" in docs/instances.md';
@@ -49,7 +48,7 @@ export function missing(prefix: string, stream: string, from: number, to: number
 }
 
 /** The stream was deleted for good. */
-export function deleted(stream: string, cause?: CallError): BrokenStream {
+export function deleted(stream: string, cause?: Error): BrokenStream {
   return new BrokenStream(
     'corrupt',
     'not-written',

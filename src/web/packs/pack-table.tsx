@@ -7,7 +7,6 @@ import { Chip } from '../parts/chip.tsx';
 import { address } from '../parts/place.ts';
 import { Scroll } from '../parts/scroll.tsx';
 import { When } from '../parts/when.tsx';
-import type { Account } from './accounted.tsx';
 import styles from './packs.module.css';
 
 /** How many rows are added at once. */
@@ -15,7 +14,7 @@ const LENGTH = 100;
 
 interface Props {
   readonly study: string;
-  readonly packs: Account;
+  readonly packs: Schemas['Accountability'];
   readonly map: Schemas['Codes']['codes'] | undefined;
 }
 
@@ -78,7 +77,7 @@ export function PackTable({ study, packs, map }: Props) {
   );
 }
 
-type Pack = Account[number];
+type Pack = Schemas['Accountability'][number];
 
 /** What took its place, and why. */
 export function Why({ replaced_by: by, cause }: Pack) {

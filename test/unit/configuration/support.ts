@@ -1,5 +1,6 @@
 import { StudiesFileError } from '../../../src/core/configuration/finding.ts';
-import { type ConfiguredStudy, parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
+import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
+import type { ConfiguredStudy } from '../../../src/core/configuration/study.ts';
 
 /** A complete study of three lines; what a test is about begins on line 4. */
 export const studyWith = (...lines: string[]): string =>

@@ -3,17 +3,17 @@
  * which rows the generator's state is recorded.
  */
 
+import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
 import { microsecondsOf } from '../../../base/instant.ts';
 import { ROWS_BACK } from '../../../core/model/import-proof.ts';
 import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';
-import type { Of, PartialStudyEvent } from './study-checks.ts';
 
-type Row = Of<'ParticipantImported'>;
+type Row = PartialEventOf<'ParticipantImported'>;
 
 export class ImportChecks {
   /** Data of the import that is under way. */
-  #begun: Of<'HistoryImported'>['data'] | undefined;
+  #begun: PartialEventOf<'HistoryImported'>['data'] | undefined;
   /** Numbers of the rows imported so far. */
   #rows = new Set<number>();
   /** How many rows there have been since the last one with a known state. */
@@ -56,7 +56,7 @@ export class ImportChecks {
 
   #rowMismatch(
     { data: { cause, redrawn, row } }: Row,
-    { seedKnown, source: { format } }: Of<'HistoryImported'>['data'],
+    { seedKnown, source: { format } }: PartialEventOf<'HistoryImported'>['data'],
     sections: readonly string[],
   ): Mismatch | undefined {
     if (this.#rows.has(row)) return mismatch('data.row', 'a new row', row, 'this row is in already');

@@ -1,17 +1,14 @@
 /** Counts what happened in a study after its allocations, for the report. */
-import type { PartialEvent } from '../../../../events/record.ts';
+import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
 import { declaredVisit } from '../../../../projections/design.ts';
 import { type ActName, actOf, isCorrection } from '../../../core/acts/acts.ts';
 import type { Model } from '../../../core/model/model.ts';
 import type { Status } from '../../../core/model/status.ts';
 import type { LifeReport } from '../report/report.ts';
 import type { Warnings } from '../report/warnings.ts';
-import type { PartialStudyEvent } from './study-checks.ts';
-
-type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
 
 /** Of a participant, to whom it always belongs. */
-type Correction = Extract<Of<ActName>, { readonly data: { readonly participantId: string } }>;
+type Correction = Extract<PartialEventOf<ActName>, { readonly data: { readonly participantId: string } }>;
 
 /** An allocation that is entered later than this is pointed out. */
 const LATE_MS = 7 * 24 * 3600 * 1000;
@@ -123,7 +120,7 @@ export class LifeTally {
     return { ...this.#packs, ...(this.#atVisits.dispensed > 0 && this.#atVisits) };
   }
 
-  #takeDispensed({ data, revision }: Of<'PackDispensed'>, model: Model | undefined): void {
+  #takeDispensed({ data, revision }: PartialEventOf<'PackDispensed'>, model: Model | undefined): void {
     this.#atVisits.dispensed++;
     if (this.#unblinded.has(data.participantId))
       this.#warnings.add(
@@ -139,7 +136,7 @@ export class LifeTally {
       );
   }
 
-  #takeImport({ data, revision }: Of<'HistoryImported'>): void {
+  #takeImport({ data, revision }: PartialEventOf<'HistoryImported'>): void {
     if (data.approvals.length > 0) this.#warnOfApproval(revision);
     if (data.generator === 'continued')
       this.#warnings.add(
@@ -149,7 +146,7 @@ export class LifeTally {
       );
   }
 
-  #takeForced({ data, revision, at }: Of<'AllocationForced'>): void {
+  #takeForced({ data, revision, at }: PartialEventOf<'AllocationForced'>): void {
     const { cause, occurredAt, replaces } = data;
     add(this.#forced, cause, 1);
     if (replaces !== undefined) add(this.#voided, 'entry', -1);
@@ -214,7 +211,7 @@ export class LifeTally {
     );
   }
 
-  #warnOfReveal({ data, revision }: Of<'AllocationRevealed'>): void {
+  #warnOfReveal({ data, revision }: PartialEventOf<'AllocationRevealed'>): void {
     const isEmergency = data.category === 'emergency';
     this.#warnings.add(
       isEmergency ? 'revealed-in-emergency' : 'revealed',

@@ -3,7 +3,9 @@
  * order of the events, the ids, the levels, the states of the study, the actors. Where treatments are included, they must be
  * the study's.
  */
+
 import type { StudyFact } from '../../../../events/catalogue.ts';
+import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
 import type { PartialEvent } from '../../../../events/record.ts';
 import { type Design, hasRatio, openTreatments } from '../../../../projections/design.ts';
 import { type EnrolmentEvent, levelsByFactor } from '../../../../projections/enrolled.ts';
@@ -25,9 +27,7 @@ import type { Mismatch } from '../report/report.ts';
 import { dataDifferences, mismatch } from './differences.ts';
 import { asMismatches, type Replay } from './replay.ts';
 import { amendCommandOf } from './replay-study.ts';
-import { enrolments, type PartialStudyEvent, type StudyChecks, undecided } from './study-checks.ts';
-
-type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
+import { enrolments, type StudyChecks, undecided } from './study-checks.ts';
 
 export class EnrolmentReplay implements Replay<PartialEvent> {
   readonly #checks: StudyChecks;
@@ -143,7 +143,7 @@ function differing(
 
 /** Why the decider would have refused it, as far as the part in the clear shows. */
 function enrolmentRefusal(
-  { type, data }: Of<'ParticipantRandomized'>,
+  { type, data }: PartialEventOf<'ParticipantRandomized'>,
   model: Model,
 ): StudyOutcome | undefined {
   const { participantId } = data;
@@ -167,7 +167,7 @@ function versionMismatch({ design, lists }: Model, version: number): Mismatch | 
 
 /** In a study with packs, everybody gets a pack that nobody had before. */
 function codeMismatch(
-  { data: { code } }: Of<'ParticipantRandomized'>,
+  { data: { code } }: PartialEventOf<'ParticipantRandomized'>,
   { given, lists }: Model,
 ): Mismatch | undefined {
   if ((code === undefined) !== (lists === 0))
@@ -196,7 +196,7 @@ function treatmentMismatch(event: EnrolmentEvent, { design }: Model): Mismatch |
 
 /** For an allocation without a draw. Its slot of the arm depends on the draws of others. */
 function slotMismatch(
-  { type, data, sections }: Of<'AllocationForced' | 'ParticipantImported'>,
+  { type, data, sections }: PartialEventOf<'AllocationForced' | 'ParticipantImported'>,
   design: Design,
   treatment: string,
 ): Mismatch | undefined {
@@ -209,12 +209,18 @@ function slotMismatch(
 }
 
 /** If the treatment is included. */
-function closedThen({ data, sections }: Of<'AllocationForced'>, model: Model): StudyOutcome | undefined {
+function closedThen(
+  { data, sections }: PartialEventOf<'AllocationForced'>,
+  model: Model,
+): StudyOutcome | undefined {
   const { treatment } = sections.allocation ?? {};
   return treatment === undefined ? undefined : treatmentProblem(model, treatment, data.occurredAt);
 }
 
-function countedMismatch({ data }: Of<'AllocationForced'>, { design }: Model): Mismatch | undefined {
+function countedMismatch(
+  { data }: PartialEventOf<'AllocationForced'>,
+  { design }: Model,
+): Mismatch | undefined {
   const { forcedCounts } = design.policies;
   if (data.counted === (forcedCounts === 'counted')) return undefined;
   return mismatch('data.counted', forcedCounts === 'counted', data.counted, 'not the policy of the study');

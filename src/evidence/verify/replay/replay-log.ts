@@ -1,3 +1,4 @@
+import type { EventOf } from '../../../../events/event-of.ts';
 import type { RecoveredStream } from '../../../../events/log.ts';
 import type { LogEvent } from '../../../../events/record.ts';
 import { type LogHistory, lastRecovery, logHistory } from '../../../../projections/log.ts';
@@ -7,14 +8,12 @@ import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';
 import type { Replay } from './replay.ts';
 
-type Of<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
-
 /** Replays the stream `log`: LogCreated, with a key that can sign and is trusted, then recoveries and new keys. */
 export class LogReplay implements Replay {
   readonly #trusted: readonly VerifierKey[];
   readonly #keys: readonly VerifierKey[];
   #history: LogHistory = logHistory.initial();
-  #created: Of<'LogCreated'>['data'] | undefined;
+  #created: EventOf<'LogCreated'>['data'] | undefined;
   #signer: VerifierKey | undefined;
 
   /**
@@ -45,7 +44,7 @@ export class LogReplay implements Replay {
     throw new Error(`${event.type} does not belong in the stream log`);
   }
 
-  #begin({ revision, log, type, data }: Of<'LogCreated'>): Mismatch | undefined {
+  #begin({ revision, log, type, data }: EventOf<'LogCreated'>): Mismatch | undefined {
     if (revision > 0) return mismatch('type', undefined, type, 'a log is created once');
     const { logId, logName, publicKey } = data;
     if (log !== logId) return mismatch('data.logId', log, logId, 'the record and its data name two logs');
@@ -71,8 +70,8 @@ export class LogReplay implements Replay {
   }
 
   #rotate(
-    { data }: Of<'SigningKeyRotated'>,
-    { logName, logId }: Of<'LogCreated'>['data'],
+    { data }: EventOf<'SigningKeyRotated'>,
+    { logName, logId }: EventOf<'LogCreated'>['data'],
     signer: VerifierKey,
   ): Mismatch | undefined {
     const { publicKey, endorsement } = data;
@@ -99,7 +98,7 @@ export class LogReplay implements Replay {
 }
 
 function recoveryMismatch(
-  { revision, data, sections }: Of<'LogRecovered'>,
+  { revision, data, sections }: EventOf<'LogRecovered'>,
   last: number,
 ): Mismatch | undefined {
   const { recovery, streams } = data;

@@ -2,14 +2,16 @@
  * Replays the stream of a study: decides each event again, with the decider that the service uses, from the configuration,
  * the earlier participants and the generator state after the previous event.
  */
+
 import type { StudyFact } from '../../../../events/catalogue.ts';
-import type { LogEvent, PartialEvent } from '../../../../events/record.ts';
+import type { EventOf, PartialEventOf } from '../../../../events/event-of.ts';
+import type { LogEvent } from '../../../../events/record.ts';
 import type { Design } from '../../../../projections/design.ts';
 import { levelsByFactor } from '../../../../projections/enrolled.ts';
 import { actOf } from '../../../core/acts/acts.ts';
 import { commandIn } from '../../../core/acts/command.ts';
+import type { Pack } from '../../../core/model/free-packs.ts';
 import type { Model } from '../../../core/model/model.ts';
-import type { Pack } from '../../../core/model/packs.ts';
 import type { Status } from '../../../core/model/status.ts';
 import type { Amend, StudyCommand } from '../../../core/study/commands.ts';
 import { decide } from '../../../core/study/decide.ts';
@@ -19,9 +21,7 @@ import { type FieldDifference, factDifferences } from './differences.ts';
 import { asMismatches, inReportingOrder, type Replay } from './replay.ts';
 import { enrolments, type StudyChecks, undecided } from './study-checks.ts';
 
-type StudyEvent = Extract<LogEvent, { type: StudyFact['type'] }>;
-type Of<T extends StudyEvent['type']> = Extract<StudyEvent, { type: T }>;
-type PartialOf<T extends StudyEvent['type']> = Extract<PartialEvent, { type: T }>;
+type StudyEvent = EventOf<StudyFact['type']>;
 type Factors = Design['factors'];
 
 /** The order in which differing fields are reported: what came before the draw, the draw, its result. */
@@ -132,12 +132,12 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
   }
 }
 
-export function amendCommandOf({ data, sections, actor }: PartialOf<'StudyAmended'>): Amend {
+export function amendCommandOf({ data, sections, actor }: PartialEventOf<'StudyAmended'>): Amend {
   const idempotencyKey = sections.request?.idempotencyKey;
   return { type: 'amend', ...data, user: actor.user, idempotencyKey };
 }
 
-function randomizeCommandOf(event: Of<'ParticipantRandomized'>, factors: Factors): StudyCommand {
+function randomizeCommandOf(event: EventOf<'ParticipantRandomized'>, factors: Factors): StudyCommand {
   return {
     type: 'randomize',
     participantId: event.data.participantId,
@@ -148,7 +148,10 @@ function randomizeCommandOf(event: Of<'ParticipantRandomized'>, factors: Factors
   };
 }
 
-function forceCommandOf({ data, sections, actor }: Of<'AllocationForced'>, factors: Factors): StudyCommand {
+function forceCommandOf(
+  { data, sections, actor }: EventOf<'AllocationForced'>,
+  factors: Factors,
+): StudyCommand {
   const { cause, code = null, occurredAt, participantId, replaces } = data;
   const levels = levelsByFactor(data.levels, factors);
   const idempotencyKey = sections.request?.idempotencyKey;
@@ -158,7 +161,7 @@ function forceCommandOf({ data, sections, actor }: Of<'AllocationForced'>, facto
   };
 }
 
-type ImportEvent = Of<'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded'>;
+type ImportEvent = EventOf<'HistoryImported' | 'ParticipantImported' | 'HistoryImportEnded'>;
 
 function importCommandOf(event: ImportEvent, factors: Factors): StudyCommand {
   switch (event.type) {

@@ -2,7 +2,8 @@
  * Checks a study's events without deciding them again: what the decider takes for granted because it was checked when the
  * request arrived, who acted, and where a recovery must be. Also adds warnings.
  */
-import type { StudyFact } from '../../../../events/catalogue.ts';
+
+import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
 import { canonicalJson, type PartialEvent } from '../../../../events/record.ts';
 import { activeFactors, amendedDesign, type Design } from '../../../../projections/design.ts';
 import { type EnrolmentEvent, isEnrolment, levelsByFactor } from '../../../../projections/enrolled.ts';
@@ -24,12 +25,8 @@ import { LifeTally } from './life-report.ts';
 import { has128Bits, registrationMismatch } from './registration-checks.ts';
 import { TimeChecks } from './time-checks.ts';
 
-export type Of<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
-/** Withheld sections are not checked. */
-export type PartialStudyEvent = Of<StudyFact['type']>;
-
 /** What a recovery of the log says of a study. */
-export type Recovered = Of<'StudyRecovered'>['data'];
+export type Recovered = PartialEventOf<'StudyRecovered'>['data'];
 
 const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'already-registered': 'the study is registered already',
@@ -256,7 +253,7 @@ export class StudyChecks {
     return this.#ids?.mismatch(participantId, 'data.participantId');
   }
 
-  #warnOfSharedSeed({ data, sections, revision }: Of<'StudyRegistered'>): void {
+  #warnOfSharedSeed({ data, sections, revision }: PartialEventOf<'StudyRegistered'>): void {
     const { seed } = sections.generator ?? {};
     if (seed === undefined) return;
     const other = this.#seeds.get(seed);
@@ -269,7 +266,7 @@ export class StudyChecks {
       );
   }
 
-  #begin({ data, revision }: Of<'StudyRegistered'>): void {
+  #begin({ data, revision }: PartialEventOf<'StudyRegistered'>): void {
     this.#ids = new IdChecks(this.#warnings, data.configuration.idPattern);
     if (data.seedWeak)
       this.#warnings.add(
@@ -279,7 +276,7 @@ export class StudyChecks {
       );
   }
 
-  #warnOfRecovery({ data, sections, revision }: Of<'StudyRecovered'>): void {
+  #warnOfRecovery({ data, sections, revision }: PartialEventOf<'StudyRecovered'>): void {
     const { recovery, kept, signed } = data;
     const lost =
       signed && signed.size > kept
@@ -319,7 +316,9 @@ function stakeIn(
 }
 
 /** A fresh generator is drawn like that of a recovery. */
-function importedSeedMismatch({ sections: { generator } }: Of<'HistoryImported'>): Mismatch | undefined {
+function importedSeedMismatch({
+  sections: { generator },
+}: PartialEventOf<'HistoryImported'>): Mismatch | undefined {
   const { seed } = generator ?? {};
   return seed === undefined || has128Bits({ seed })
     ? undefined
@@ -328,7 +327,7 @@ function importedSeedMismatch({ sections: { generator } }: Of<'HistoryImported'>
 
 /** The generator must restart exactly where a recovery of the log says, and with the same data. */
 function recoveryMismatch(
-  event: Exclude<PartialStudyEvent, Of<'StudyRegistered'>>,
+  event: Exclude<PartialStudyEvent, PartialEventOf<'StudyRegistered'>>,
   expected: Recovered | undefined,
 ): Mismatch | undefined {
   if (event.type !== 'StudyRecovered')

@@ -1,9 +1,9 @@
 /** Checks the times that events of a study state besides their own. */
+import type { PartialStudyEvent } from '../../../../events/event-of.ts';
 import { isEnrolment } from '../../../../projections/enrolled.ts';
 import { CLOCK_TOLERANCE_MS } from '../../../core/write/clock-tolerance.ts';
 import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';
-import type { PartialStudyEvent } from './study-checks.ts';
 
 export class TimeChecks {
   /** When participants were randomized, in ms, by revision. Takes 8 to 12 bytes for each. */

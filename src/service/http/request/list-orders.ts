@@ -7,9 +7,6 @@ import type { Lists } from './in-progress.ts';
 import { LastOfStudy } from './last-of-study.ts';
 import { levelsShown, type Shown } from './study-view.ts';
 
-/** What a list is sorted by: the order of randomization, the id in use, or the level of a factor of the study. */
-export type SortedBy = 'time' | 'id' | { readonly factor: number };
-
 /** Numbers in ids are compared as numbers. The locale is fixed, so that a list has the same order on every machine. */
 const IDS = new Intl.Collator('en', { numeric: true });
 

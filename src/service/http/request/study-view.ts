@@ -20,7 +20,6 @@ import { allowed, noSuchLevel } from '../../../core/model/levels.ts';
 import { ParticipantId } from '../../../core/model/members.ts';
 import type { Participant } from '../../../core/model/participants.ts';
 import { columnsOf, headLine, rowLines, type TableOptions } from '../../../evidence/export/columns.ts';
-import type { SortedBy } from './list-orders.ts';
 import { BG_STATE, EXCEL, hintsAmong, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
 import { HttpProblem, problemList } from './problem.ts';
 import type { Query } from './query.ts';
@@ -54,6 +53,9 @@ export interface Filter {
 }
 
 export const SHOWN_LEVELS = ['current', 'as_randomized'] as const;
+
+/** What a list is sorted by: the order of randomization, the id in use, or the level of a factor of the study. */
+export type SortedBy = 'time' | 'id' | { readonly factor: number };
 
 /** What a record shows besides the contract's members. */
 export interface Shown {

@@ -19,7 +19,7 @@ import {
 } from '../request/documented-parameters.ts';
 import { scopesShown, statesIn } from '../request/generator-states.ts';
 import type { Lists } from '../request/in-progress.ts';
-import { byId, byLevel, ListOrders, type SortedBy } from '../request/list-orders.ts';
+import { byId, byLevel, ListOrders } from '../request/list-orders.ts';
 import { matching } from '../request/matching.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation } from '../request/operation.ts';
@@ -28,7 +28,14 @@ import { refuseProblems, VIEW } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
 import { type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
-import { levelsShown, SHOWN_LEVELS, type Shown, SLICE, type StudyView } from '../request/study-view.ts';
+import {
+  levelsShown,
+  SHOWN_LEVELS,
+  type Shown,
+  SLICE,
+  type SortedBy,
+  type StudyView,
+} from '../request/study-view.ts';
 import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
 
 const PAGE = [
