@@ -134,8 +134,8 @@ describe('the files of deploy/ for one machine', () => {
   });
 
   it('alerts.yml asks for metrics that the service has, or that its head says come from elsewhere', () => {
-    const ours = ['src/service/monitoring/metrics.ts', 'src/service/monitoring/request-metrics.ts'].map(
-      (name) => readFileSync(join(PROJECT, name), 'utf8'),
+    const ours = ['monitoring/metrics.ts', 'monitoring/request-metrics.ts', 'relay/relay-metrics.ts'].map(
+      (name) => readFileSync(join(PROJECT, 'src/service', name), 'utf8'),
     );
     const text = file('alerts.yml');
     const { groups } = parse(text) as {
