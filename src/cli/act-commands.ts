@@ -19,7 +19,7 @@ import {
   protocolOption,
   readDecision,
 } from './approvals.ts';
-import { codesIn } from './code-file.ts';
+import { codesIn } from './codes-option.ts';
 import { changesIn } from './correction-options.ts';
 import { caseOption, choice } from './grounds.ts';
 import { instantOption } from './instant-option.ts';

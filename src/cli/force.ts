@@ -10,7 +10,7 @@ import type { Participants } from '../core/model/participants.ts';
 import type { Force } from '../core/study/commands.ts';
 import type { Study } from '../core/study/studies.ts';
 import { participants } from '../core/study/views.ts';
-import { CODE_FORM } from './code-file.ts';
+import { CODE_FORM } from '../evidence/import/pack-file.ts';
 import { isConfirmed } from './confirm.ts';
 import { type EntryOptions, EntryReader } from './correction-options.ts';
 import { caseOption, refusalOf } from './grounds.ts';

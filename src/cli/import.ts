@@ -1,6 +1,8 @@
 /** urn import: continues here a history from the reference or another system. */
+
 import { type Command, Option } from 'commander';
 import { ImportedGenerator, SourceFormat } from '../../events/import.ts';
+import { hasRatio } from '../../projections/design.ts';
 import { counted } from '../base/counted.ts';
 import { formulaProblem } from '../base/formula.ts';
 import { freeTextProblem } from '../base/free-text.ts';
@@ -10,17 +12,20 @@ import type { ImportParticipant } from '../core/study/commands.ts';
 import { type Rehearsal, rehearse } from '../core/study/rehearse-import.ts';
 import type { Study } from '../core/study/studies.ts';
 import { participants } from '../core/study/views.ts';
+import { type ImportOptions, type ImportPlan, planOf } from '../evidence/import/import-plan.ts';
 import { openSource } from '../evidence/import/source-file.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { APPROVAL_FORM, approvedByOption, decisionOf, PLACEHOLDER_APPROVAL } from './approvals.ts';
 import { isConfirmed } from './confirm.ts';
 import { withFileProblems } from './file-problems.ts';
-import { optionsIn, type Plan, type PlanOptions, pairsIn, planOf } from './import-plan.ts';
+import { optionsIn, pairsIn, treatmentPairs } from './import-options.ts';
 import { cliActor, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { note, progressOf, result } from './output.ts';
 import { registeredState, withStudies } from './studies-log.ts';
 
-interface Options extends LogOptions, PlanOptions {
+interface Options extends LogOptions, Omit<ImportOptions, 'treatmentMap'> {
+  /** `THEIRS=OURS`. */
+  readonly treatmentMap?: readonly string[];
   readonly study: string;
   readonly from?: string;
   readonly approvedBy?: readonly string[];
@@ -97,12 +102,22 @@ async function importHistory(options: Options): Promise<void> {
   await withStudies(options, async (log) => {
     const study = namedStudy(log.studies, name);
     const state = registeredState(log, study);
-    const plan = planOf(study.design, state, file, options, approvals);
+    if (options.generator === 'continued' && hasRatio(study.design))
+      throw new UsageError(
+        '--generator continued: the other system has no ratios and would draw differently, so the generator begins anew (hint: leave it out)',
+      );
+    const treatmentMap = treatmentPairs(options.treatmentMap ?? []);
+    const plan = planOf(study.design, state, file, { ...options, treatmentMap }, approvals);
     await (state.importing ? goOn(log, study, options, plan) : beginNow(log, study, options, plan));
   });
 }
 
-async function beginNow(log: OpenLog, study: Study, options: Options, { begin, rows }: Plan): Promise<void> {
+async function beginNow(
+  log: OpenLog,
+  study: Study,
+  options: Options,
+  { begin, rows }: ImportPlan,
+): Promise<void> {
   const shown = progressOf('rows checked', rows.length);
   const { mode } = study.registered.configuration;
   const isUnapproved = mode === 'live' && begin.approvals.length === 0;
@@ -133,7 +148,12 @@ async function beginNow(log: OpenLog, study: Study, options: Options, { begin, r
 }
 
 /** @throws UsageError when it was begun with another file or other options */
-async function goOn(log: OpenLog, study: Study, options: Options, { begin, rows }: Plan): Promise<void> {
+async function goOn(
+  log: OpenLog,
+  study: Study,
+  options: Options,
+  { begin, rows }: ImportPlan,
+): Promise<void> {
   const { imported, importing } = registeredState(log, study);
   const name = study.registered.configuration.name;
   if (!imported || imported.sha256 !== begin.sha256)
@@ -225,7 +245,7 @@ async function abort({ study: name, reason, yes, dryRun, ...options }: Options):
 }
 
 /** `300 rows: 298 redrawn, 2 unproven (17: override, 40: differs). The generator is fresh.` */
-function summary({ redrawn, unproven }: Rehearsal, { source, generator }: Plan['begin']): string {
+function summary({ redrawn, unproven }: Rehearsal, { source, generator }: ImportPlan['begin']): string {
   const which = unproven.length > 0 ? ` (${listed(unproven, ({ row, cause }) => `${row}: ${cause}`)})` : '';
   return `${counted(source.rows, 'row')}: ${redrawn} redrawn, ${unproven.length} unproven${which}. The generator is ${generator}.`;
 }

@@ -10,13 +10,14 @@ import { type KeyLeftBehind, keysLeftBehind } from '../core/access/limited-keys.
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { Participant } from '../core/model/participants.ts';
+import { historyOf, type Odds, oddsOf } from '../core/study/amendment-odds.ts';
 import { amendmentOf } from '../core/study/amendments.ts';
 import type { Amend } from '../core/study/commands.ts';
 import { studyState } from '../core/study/state.ts';
 import type { Study } from '../core/study/studies.ts';
 import { participants } from '../core/study/views.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
-import { historyOf, type Odds, oddsJson, oddsOf, oddsTable } from './amendment-odds.ts';
+import { oddsJson, oddsTable } from './amendment-odds.ts';
 import { doubts, type Plan, planOf, problemText } from './amendment-plan.ts';
 import {
   APPROVAL_EXAMPLE,

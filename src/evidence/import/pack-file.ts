@@ -1,20 +1,19 @@
 /** Reads files of pack codes, finds every problem in them, and makes lists of the new packs. */
-import { type Level, PackCode } from '../../events/study.ts';
-import { activeFactors, type Factor, openTreatments, ratioOf } from '../../projections/design.ts';
-import { counted, plural } from '../base/counted.ts';
-import { quote } from '../base/text.ts';
-import type { Pack } from '../core/model/free-packs.ts';
-import { allowed, noSuchLevel } from '../core/model/levels.ts';
-import type { Model } from '../core/model/model.ts';
-import { MAX_CODES } from '../core/model/packs.ts';
-import { revealsArm } from '../core/model/visits.ts';
-import type { RegisterPacks } from '../core/study/commands.ts';
-import { whereNow } from '../core/study/pack-map.ts';
-import { MAX_BYTES } from '../core/study/register-packs.ts';
-import { bytesOf, type CsvRow, csvRows } from '../evidence/import/csv-file.ts';
-import { ImportError } from '../evidence/import/source-table.ts';
-import type { Reading } from './act-row.ts';
-import { orderWarnings } from './code-order.ts';
+import { type Level, PackCode } from '../../../events/study.ts';
+import { activeFactors, type Factor, openTreatments, ratioOf } from '../../../projections/design.ts';
+import { counted, plural } from '../../base/counted.ts';
+import { quote } from '../../base/text.ts';
+import type { Pack } from '../../core/model/free-packs.ts';
+import { allowed, noSuchLevel } from '../../core/model/levels.ts';
+import type { Model } from '../../core/model/model.ts';
+import { MAX_CODES } from '../../core/model/packs.ts';
+import { revealsArm } from '../../core/model/visits.ts';
+import type { RegisterPacks } from '../../core/study/commands.ts';
+import { whereNow } from '../../core/study/pack-map.ts';
+import { MAX_BYTES } from '../../core/study/register-packs.ts';
+import { bytesOf, type CsvRow, csvRows } from './csv-file.ts';
+import { orderWarnings } from './pack-order.ts';
+import { ImportError } from './source-table.ts';
 
 type Entry = RegisterPacks['entries'][number];
 type Design = Model['design'];
@@ -214,7 +213,7 @@ function tooFew(packs: readonly Row[], max: number, whom: string, design: Design
 }
 
 /** The column `code` of a file. @throws ImportError listing every problem in it */
-function readCodes(path: string): string[] {
+export function readCodes(path: string): string[] {
   const [header, ...rows] = csvRows(bytesOf(path));
   const column = header?.cells.indexOf('code') ?? -1;
   if (column < 0) throw new ImportError(['the first line has no column "code"']);
@@ -225,24 +224,4 @@ function readCodes(path: string): string[] {
   if (rows.length === 0) problems.push('the file has no codes');
   if (problems.length > 0) throw new ImportError(problems);
   return rows.map(({ cells }) => cells[column] ?? '');
-}
-
-/**
- * @param given those of --code
- * @param from a file
- * @throws ImportError listing every problem in the file
- */
-export function codesIn(given: readonly string[] | undefined, from: string | undefined): Reading {
-  const wrong = (...problems: readonly string[]) => ({ unread: { codes: problems } });
-  if (given === undefined && from === undefined)
-    return wrong('say which packs: --code, or --from with a file');
-  const problems = (given ?? []).flatMap((code) => {
-    const why = codeProblem(code);
-    return why === undefined ? [] : [`--code ${why}`];
-  });
-  if (problems.length > 0) return wrong(...problems);
-  const codes = given ?? readCodes(from ?? '');
-  return codes.length > MAX_CODES
-    ? wrong(`${counted(codes.length, 'pack')}: at most ${MAX_CODES} at once (hint: split the file)`)
-    : { members: { codes } };
 }

@@ -1,5 +1,5 @@
 /** Warnings about the order of packs in a file, from which somebody who sees it could learn what they hold. */
-import type { Level } from '../../events/study.ts';
+import type { Level } from '../../../events/study.ts';
 
 interface Row {
   readonly code: string;
