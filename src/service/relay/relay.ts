@@ -12,7 +12,7 @@ import { Findings } from './findings.ts';
 import { isExpired, isFencing } from './kafka.ts';
 import { type RelayLog, recoveryOf, stateOfLog } from './log-state.ts';
 import { publicationOf } from './publication.ts';
-import { Session } from './session.ts';
+import { PublishingSession } from './publishing-session.ts';
 import type { RelaySettings, Topics } from './settings.ts';
 
 export interface RelayParts {
@@ -53,7 +53,7 @@ export class Relay {
   /** Revision of the last record known to be published, by stream. */
   readonly #published = new Map<string, number>();
   readonly #findings: Findings;
-  #session: Session | undefined;
+  #session: PublishingSession | undefined;
   #hadSession = false;
   #recovery = 0;
   #running: Promise<void> | undefined;
@@ -126,12 +126,12 @@ export class Relay {
     return { up, lagRecords: this.#lag(), lagSeconds, published, cutOffsets };
   }
 
-  async #openSession(): Promise<Session> {
+  async #openSession(): Promise<PublishingSession> {
     const { log, ...parts } = this.#parts;
     let wasRefused = false;
     for (let tries = 1; ; tries++)
       try {
-        return await Session.open({
+        return await PublishingSession.open({
           ...parts,
           logId: log.identity.logId,
           relayId: this.#relayId,
@@ -201,7 +201,7 @@ export class Relay {
     });
   }
 
-  async #publish(session: Session, parts: readonly StreamPart[]): Promise<void> {
+  async #publish(session: PublishingSession, parts: readonly StreamPart[]): Promise<void> {
     const { log, settings } = this.#parts;
     const { content } = settings;
     // The next session compares the positions with the recovery, and stops.

@@ -20,7 +20,7 @@ import type { Publication } from './publication.ts';
 import { transactionalIdOf } from './settings.ts';
 import { type CheckedTopics, checkTopics } from './topics.ts';
 
-export class Session {
+export class PublishingSession {
   readonly #parts: SessionParts;
   readonly #producer: Producer;
   readonly #checked: CheckedTopics;
@@ -43,7 +43,7 @@ export class Session {
   }
 
   /** @throws FeedError; DomainError, StoreError of the log */
-  static async open(parts: SessionParts): Promise<Session> {
+  static async open(parts: SessionParts): Promise<PublishingSession> {
     const { settings, topics, logger, logId, findings } = parts;
     const kafka = connectKafka(settings, logger);
     // Two logs never fence each other: their ids differ.
@@ -56,7 +56,7 @@ export class Session {
       ends.begin(topics.positions, checked.positions);
       await producer.connect();
       await checkBeforeTakeover(opening, checked);
-      return new Session(parts, producer, checked, await takeOver(opening), ends);
+      return new PublishingSession(parts, producer, checked, await takeOver(opening), ends);
     } catch (error) {
       await producer.disconnect().catch(() => undefined);
       throw explain(error, settings);
