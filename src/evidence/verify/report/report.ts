@@ -2,7 +2,9 @@
  * The findings of a verification. The report is for auditors: `expected` and `found` can name treatments and states.
  */
 
+import { z } from 'zod';
 import type { Content } from '../../../../events/content.ts';
+import { STATUSES } from '../../../core/model/status.ts';
 
 /** Why a record is not what it should be. */
 export interface Mismatch {
@@ -128,38 +130,42 @@ export interface StreamEvidence {
   readonly uncovered?: { readonly from: number; readonly to: number };
 }
 
+const Numbers = z.record(z.string(), z.int()).optional();
+
 /** What happened in a study besides its allocations. What did not happen is left out. */
-export interface LifeReport {
-  /** After the last record. */
-  readonly state: 'open' | 'paused' | 'closed' | 'importing';
-  /** How many participants came from another system. */
-  readonly imported?: { readonly redrawn: number; readonly unproven: number };
-  /** How many allocations were entered by hand, by cause. */
-  readonly forced?: Readonly<Record<string, number>>;
-  /** How many times the design was amended. */
-  readonly amendments?: number;
-  /** How many times levels of a participant were corrected. */
-  readonly corrected?: number;
-  /** How many times an id was corrected. */
-  readonly idsCorrected?: number;
-  /** How many participants are voided, by cause. */
-  readonly voided?: Readonly<Record<string, number>>;
-  /** How many corrections were recorded while the study was closed, by type of event. */
-  readonly changedAfterClosing?: Readonly<Record<string, number>>;
-  readonly packs?: {
-    /** How many are on the lists. */
-    readonly registered: number;
-    readonly replaced: number;
-    readonly withdrawn: number;
-    /** How many were given out at visits, and how often that was corrected. Absent if none was. */
-    readonly dispensed?: number;
-    readonly corrected?: number;
-  };
-  /** How many codes were broken, by category. */
-  readonly revealed?: Readonly<Record<string, number>>;
-  /** How many times a participant was unblinded without the service, as reported. */
-  readonly unblindingReported?: number;
-}
+export const LifeReport = z.strictObject({
+  state: z.enum(STATUSES).meta({ description: 'After the last sound record' }),
+  imported: z
+    .strictObject({ redrawn: z.int(), unproven: z.int() })
+    .optional()
+    .meta({ description: 'Number of participants that came from another system' }),
+  amendments: z.int().optional().meta({ description: 'Number of amendments of the design' }),
+  corrected: z.int().optional().meta({ description: 'Number of corrections of levels' }),
+  packs: z
+    .strictObject({
+      ...{ registered: z.int(), replaced: z.int(), withdrawn: z.int() },
+      ...{ dispensed: z.int().optional(), corrected: z.int().optional() },
+    })
+    .optional()
+    .meta({
+      description:
+        'How many packs are on the lists, were replaced, and were withdrawn; how many were given out at visits, and how often that was corrected',
+    }),
+  forced: Numbers.meta({ description: 'How many allocations were entered by hand, by cause' }),
+  idsCorrected: z.int().optional(),
+  voided: Numbers.meta({ description: 'Number of participants who are voided, by cause' }),
+  changedAfterClosing: Numbers.meta({
+    description: 'Number of corrections while the study was closed, by type of event',
+  }),
+  revealed: Numbers.meta({
+    description: 'Number of code-breaks by category, without those that did not occur',
+  }),
+  unblindingReported: z
+    .int()
+    .optional()
+    .meta({ description: 'Number of reports that a participant was unblinded outside the service' }),
+});
+export type LifeReport = z.infer<typeof LifeReport>;
 
 export interface StreamReport {
   readonly stream: string;

@@ -1,14 +1,13 @@
 /**
- * The report of a verification as HTTP shows it. It is the report of `urn verify --json`, assembled member by member and
- * checked against its schema.
+ * The report of a verification as HTTP shows it. It is the report of `urn verify --json`, without what its schema does not
+ * name.
  *
  * The report is about one study. From it, a key that is limited to studies must learn nothing about other studies. For `log`
  * and `access` it sees whether they are sound and how they compare with the checkpoint, but not the content of any record.
  */
 import { z } from 'zod';
-import { STATUSES } from '../../../core/model/status.ts';
-import type { Divergence, Report, StreamReport } from '../../../evidence/verify/report/report.ts';
-import { resultJson } from '../request/schemas.ts';
+import { LifeReport, type Report, type StreamReport } from '../../../evidence/verify/report/report.ts';
+import { checked } from '../request/schemas.ts';
 
 const CAUTION =
   'The service has verified itself: this shows damage and mistakes, and proves less than a verification by a program of yours (urn verify on a copy of the log, or the verifier of a bundle), under a key and checkpoints that you have from elsewhere.';
@@ -19,7 +18,7 @@ const Size = z.int().nonnegative();
 const Hash = z.base64();
 const Given = { where: z.string(), size: Size };
 
-const DivergenceResult = z.strictObject({
+const DivergenceResult = z.object({
   revision: Revision,
   id: z.string().optional(),
   type: z.string().optional(),
@@ -37,22 +36,22 @@ const DivergenceResult = z.strictObject({
     .meta({ description: 'Other fields of the same event that differ' }),
 });
 
-const EvidenceResult = z.strictObject({
+const EvidenceResult = z.object({
   matching: z.int().meta({ description: 'Number of given checkpoints that match: 0 or 1' }),
   matchingSize: Size.meta({ description: 'Size of the checkpoint that matches, or 0 if none does' }),
   failing: z.int(),
   failed: z.array(
-    z.strictObject({
+    z.object({
       ...Given,
       because: z.enum(['other-root', 'missing-tail', 'gap']),
       signedRoot: Hash,
       root: Hash.optional(),
     }),
   ),
-  rewritten: z.strictObject({ afterSize: Size, upToSize: Size }).optional(),
-  tailCutOff: z.strictObject({ size: Size, signedSize: Size }).optional(),
+  rewritten: z.object({ afterSize: Size, upToSize: Size }).optional(),
+  tailCutOff: z.object({ size: Size, signedSize: Size }).optional(),
   lost: z.array(
-    z.strictObject({
+    z.object({
       ...Given,
       recovery: z.int(),
       kept: z.int(),
@@ -65,48 +64,13 @@ const EvidenceResult = z.strictObject({
     .meta({ description: 'Revisions that no matching checkpoint covers' }),
 });
 
-const Numbers = z.record(z.string(), z.int()).optional();
-
-const LifeResult = z.strictObject({
-  state: z.enum(STATUSES).meta({ description: 'After the last sound record' }),
-  imported: z
-    .strictObject({ redrawn: z.int(), unproven: z.int() })
-    .optional()
-    .meta({ description: 'Number of participants that came from another system' }),
-  amendments: z.int().optional().meta({ description: 'Number of amendments of the design' }),
-  corrected: z.int().optional().meta({ description: 'Number of corrections of levels' }),
-  packs: z
-    .strictObject({
-      ...{ registered: z.int(), replaced: z.int(), withdrawn: z.int() },
-      ...{ dispensed: z.int().optional(), corrected: z.int().optional() },
-    })
-    .optional()
-    .meta({
-      description:
-        'How many packs are on the lists, were replaced, and were withdrawn; how many were given out at visits, and how often that was corrected',
-    }),
-  forced: Numbers.meta({ description: 'How many allocations were entered by hand, by cause' }),
-  idsCorrected: z.int().optional(),
-  voided: Numbers.meta({ description: 'Number of participants who are voided, by cause' }),
-  changedAfterClosing: Numbers.meta({
-    description: 'Number of corrections while the study was closed, by type of event',
-  }),
-  revealed: Numbers.meta({
-    description: 'Number of code-breaks by category, without those that did not occur',
-  }),
-  unblindingReported: z
-    .int()
-    .optional()
-    .meta({ description: 'Number of reports that a participant was unblinded outside the service' }),
-});
-
-const StreamResult = z.strictObject({
+const StreamResult = z.object({
   stream: z.string(),
   study: z.string().optional().meta({ description: "The study's name" }),
   sound: z.boolean(),
   records: z.int(),
   participants: z.int().optional(),
-  life: LifeResult.optional().meta({
+  life: LifeReport.optional().meta({
     description: 'What happened in the study besides its allocations, as far as its records are sound',
   }),
   root: Hash.optional().meta({ description: 'Merkle root over all records' }),
@@ -119,11 +83,11 @@ const StreamResult = z.strictObject({
     .meta({ description: 'Number of records from the divergence on, which were not decided again' }),
   evidence: EvidenceResult,
   warnings: z.array(
-    z.strictObject({ code: z.string(), count: z.int(), revision: Revision.optional(), text: z.string() }),
+    z.object({ code: z.string(), count: z.int(), revision: Revision.optional(), text: z.string() }),
   ),
 });
 
-export const VerificationResult = z.strictObject({
+export const VerificationResult = z.object({
   caution: z
     .string()
     .meta({ description: 'What the report proves and what it does not', examples: [CAUTION] }),
@@ -141,7 +105,7 @@ export const VerificationResult = z.strictObject({
       publicKey: z.string(),
       laterKeys: z.array(z.string()),
       recoveries: z.array(
-        z.strictObject({
+        z.object({
           recovery: z.int(),
           at: z.string(),
           reason: z
@@ -156,7 +120,7 @@ export const VerificationResult = z.strictObject({
   streams: z.array(StreamResult).meta({ description: '`log`, `access` and the study' }),
   unusedCheckpoints: z
     .array(
-      z.strictObject({
+      z.object({
         ...Given,
         origin: z.string(),
         because: z.enum([
@@ -189,76 +153,32 @@ export interface Shown {
 }
 
 export function verificationJson(report: Report, shown: Shown): string {
-  return resultJson<unknown>(VerificationResult, verificationResult(report, shown));
+  return JSON.stringify(verificationResult(report, shown));
 }
 
+/** The schema lets through what it names, and nothing else. */
 export function verificationResult(
   report: Report,
   { stream, isLimited }: Shown,
-): z.input<typeof VerificationResult> {
-  const { ok, selfConsistentOnly, log, unusedCheckpoints, store, seconds } = report;
-  return {
-    caution: CAUTION,
-    ok,
-    selfConsistentOnly,
-    ...(log && {
-      log: {
-        ...{ id: log.id, name: log.name, publicKey: log.publicKey, laterKeys: [...log.laterKeys] },
-        recoveries: log.recoveries.map(({ recovery, at, reason }) => ({
-          ...{ recovery, at },
-          ...(!isLimited && { reason }),
-        })),
-      },
-    }),
-    streams: report.streams
-      // If the log does not say its id, all of its studies are verified.
-      .filter((one) => ['log', 'access', stream].includes(one.stream))
-      .map((one) => streamResult(one, isLimited)),
-    unusedCheckpoints: unusedCheckpoints.map(({ where, origin, size, because }) => ({
-      ...{ where, origin, size, because },
-    })),
-    ...(store && { store: { problems: [...store.problems], warnings: [...store.warnings] } }),
-    seconds,
-  };
+): z.output<typeof VerificationResult> {
+  const { log } = report;
+  const streams = report.streams
+    // If the log does not say its id, all of its studies are verified.
+    .filter((one) => ['log', 'access', stream].includes(one.stream))
+    .map((one) => (isLimited ? limited(one) : one));
+  const recoveries = log?.recoveries.map(({ reason, ...one }) => (isLimited ? one : { ...one, reason }));
+  return checked(VerificationResult, {
+    ...{ ...report, caution: CAUTION, streams },
+    ...(log && { log: { ...log, recoveries } }),
+  });
 }
 
-function streamResult(report: StreamReport, isLimited: boolean): z.input<typeof StreamResult> {
-  const { stream, study, sound, records, participants, life, root } = report;
-  const { divergence, notReplayed, warnings } = report;
-  const { matching, matchingSize, failing, failed, rewritten, tailCutOff, lost, uncovered } = report.evidence;
-  return {
-    ...{ stream, study, sound, records, participants },
-    ...(life && { life }),
-    root,
-    divergence: divergence && divergenceResult(divergence, stream, isLimited),
-    notReplayed,
-    evidence: {
-      ...{ matching, matchingSize, failing },
-      failed: failed.map(({ where, size, because, signedRoot, root: found }) => ({
-        ...{ where, size, because, signedRoot, root: found },
-      })),
-      ...{ rewritten, tailCutOff },
-      lost: lost.map(({ where, size, recovery, kept, because }) => ({
-        ...{ where, size, recovery, kept, because },
-      })),
-      uncovered,
-    },
-    warnings: warnings.map(({ code, count, revision, text }) => ({ code, count, revision, text })),
-  };
-}
-
-function divergenceResult(
-  divergence: Divergence,
-  stream: string,
-  isLimited: boolean,
-): z.input<typeof DivergenceResult> {
-  const { revision, id, type, participant, field, expected, found, why, alsoDiffer } = divergence;
-  if (isLimited && !stream.startsWith('study-')) return { revision, why: WITHHELD };
+/** Without what tells of other studies. */
+function limited({ divergence, ...report }: StreamReport) {
+  if (!divergence) return report;
+  const { revision, expected: _, found: __, ...named } = divergence;
+  if (!report.stream.startsWith('study-')) return { ...report, divergence: { revision, why: WITHHELD } };
   // These fields hold data of `access`: a key's user, and the studies that it is limited to.
-  const isAboutKey = field === 'actor' || field.startsWith('actor.');
-  return {
-    ...{ revision, id, type, participant, field },
-    ...(!(isLimited && isAboutKey) && { expected, found }),
-    ...{ why, alsoDiffer: [...alsoDiffer] },
-  };
+  const isAboutKey = divergence.field === 'actor' || divergence.field.startsWith('actor.');
+  return { ...report, divergence: isAboutKey ? { revision, ...named } : divergence };
 }
