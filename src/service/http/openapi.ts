@@ -1,5 +1,6 @@
 /** Assembles the OpenAPI 3.1 document from the operations and schemas of the routes. */
 
+import { ExpectedBalance } from '../../statistics/expected/band.ts';
 import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
 import { PackOfVisit } from './request/schemas.ts';
 import { DispensationResult } from './routes/act-routes.ts';
@@ -9,7 +10,6 @@ import { CodeBreaksResult } from './routes/code-breaks.ts';
 import { CodesResult } from './routes/codes.ts';
 import { ConsistencyProofResult } from './routes/consistency-proof.ts';
 import { EnrolmentResult } from './routes/enrolment.ts';
-import { ExpectedBalanceResult } from './routes/expected-balance.ts';
 import { ExplanationResult } from './routes/explanation.ts';
 import { InclusionProofResult } from './routes/inclusion-proof.ts';
 import { StudiesResult } from './routes/list-studies.ts';
@@ -86,7 +86,7 @@ function componentSchemas(): Json {
     ConsistencyProof: jsonSchema(ConsistencyProofResult),
     Explanation: jsonSchema(ExplanationResult),
     Balance: jsonSchema(BalanceResult),
-    ExpectedBalance: jsonSchema(ExpectedBalanceResult),
+    ExpectedBalance: jsonSchema(ExpectedBalance),
     StudyDesign: jsonSchema(StudyDesignResult),
     StudyForm: jsonSchema(StudyFormResult),
     Enrolment: jsonSchema(EnrolmentResult),

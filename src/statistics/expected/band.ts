@@ -3,6 +3,7 @@
  * after each participant. Steps are taken in the order in which they happen. Whether a band takes them one by one or all at
  * once makes no difference, to the bit.
  */
+import { z } from 'zod';
 import { evenPoints } from '../../base/whole-numbers.ts';
 import { ALL } from '../../core/methods/urn/counts.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';
@@ -13,34 +14,49 @@ import { midPercentile, quantiles } from './place.ts';
 import { Range } from './range.ts';
 
 /** For one row of counts; each list has one element per point. */
-export interface ExpectedRange {
-  /** 2.5, 25, 50, 75 and 97.5 % of the replicates' range. */
-  readonly expected: readonly (readonly number[])[];
-  /** The range of the study itself. */
-  readonly actual: readonly number[];
-  /** The share of the replicates with a smaller range, plus half of those with the same. */
-  readonly percentile: readonly number[];
-}
+const ExpectedRange = z.strictObject({
+  expected: z.array(z.array(z.number()).length(5)).meta({
+    description: '2.5, 25, 50, 75 and 97.5 % of the range in the replicates, at each of the points',
+  }),
+  actual: z.array(z.number()).meta({ description: 'The range in the study itself' }),
+  percentile: z.array(z.number().min(0).max(1)).meta({
+    description: 'The share of the replicates with a smaller range, plus half of those with the same',
+  }),
+});
+export type ExpectedRange = z.infer<typeof ExpectedRange>;
 
-export interface ExpectedBalance {
-  /** How many replicates there are. */
-  readonly reps: number;
-  readonly seed: number;
-  /** Numbers of participants. The last is that of the study now. */
-  readonly points: readonly number[];
-  readonly overall: ExpectedRange;
-  /** By factor and level. */
-  readonly levels: ReadonlyMap<string, ReadonlyMap<string, ExpectedRange>>;
-  /** The largest range overall after any participant, and its percentile among those of the replicates. */
-  readonly course: { readonly actual: number; readonly percentile: number };
-}
+export const ExpectedBalance = z
+  .strictObject({
+    reps: z.int().meta({ description: 'How many replicates there are' }),
+    seed: z.int().meta({
+      description:
+        'Replicate r is drawn from PCG64(2^100 + 2^32·seed + r). It is never the seed of the study',
+    }),
+    points: z.array(z.int()).meta({
+      description:
+        'Numbers of participants, at most 200 and evenly spaced. Values at a point are those before the next participant came; the last ones are current',
+    }),
+    overall: ExpectedRange,
+    levels: z.map(z.string(), z.map(z.string(), ExpectedRange)).meta({
+      description:
+        'By factor and level, under their current names; including retired factors and closed levels',
+    }),
+    course: z
+      .strictObject({ actual: z.number(), percentile: z.number() })
+      .meta({ description: 'The largest range overall after any participant' }),
+  })
+  .meta({
+    description:
+      'The range is (R/K)·(max n_k/r_k − min n_k/r_k) of the K open arms, as the urns count them. The band holds for each point by itself: 1 point in 20 outside is no cause for alarm',
+  });
+export type ExpectedBalance = z.infer<typeof ExpectedBalance>;
 
 export const MAX_POINTS = 200;
 
 /** What was found for one row after a participant, and before the next. */
 interface Found {
   readonly after: number;
-  readonly expected: readonly number[];
+  readonly expected: number[];
   readonly actual: number;
   readonly percentile: number;
 }

@@ -1,7 +1,7 @@
 /** The expected band of a study's imbalance, over HTTP and at the command line, from the real service. */
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ExpectedBalanceResult } from '../../../src/service/http/routes/expected-balance.ts';
+import { ExpectedBalance } from '../../../src/statistics/expected/band.ts';
 import { type Answer, ask, clientOf, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
@@ -136,7 +136,7 @@ describe('the expected balance of a study', () => {
     const { results } = await ready(keys.edc);
     const levels = Object.entries<Record<string, Row>>(results.levels);
     const maps = new Map(levels.map(([factor, of]) => [factor, new Map(Object.entries(of))]));
-    expect(ExpectedBalanceResult.parse({ ...results, levels: maps })).toBeTruthy();
+    expect(ExpectedBalance.parse({ ...results, levels: maps })).toBeTruthy();
   });
 
   it('is the same at the command line, from scratch', async () => {

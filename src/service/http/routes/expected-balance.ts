@@ -1,5 +1,4 @@
 /** GET /expected_balance: how far apart the arms of a study are, and how far apart they are in replicates of it. */
-import { z } from 'zod';
 import { counted } from '../../../base/counted.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
@@ -14,41 +13,6 @@ const PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);
 /** A request waits no longer than this for a band. */
 const WAIT_MS = 1500;
 const RETRY_AFTER_SECONDS = '2';
-
-const ExpectedRange = z.strictObject({
-  expected: z.array(z.array(z.number()).length(5)).meta({
-    description: '2.5, 25, 50, 75 and 97.5 % of the range in the replicates, at each of the points',
-  }),
-  actual: z.array(z.number()).meta({ description: 'The range in the study itself' }),
-  percentile: z.array(z.number().min(0).max(1)).meta({
-    description: 'The share of the replicates with a smaller range, plus half of those with the same',
-  }),
-});
-
-export const ExpectedBalanceResult = z
-  .strictObject({
-    reps: z.int().meta({ description: 'How many replicates there are' }),
-    seed: z.int().meta({
-      description:
-        'Replicate r is drawn from PCG64(2^100 + 2^32·seed + r). It is never the seed of the study',
-    }),
-    points: z.array(z.int()).meta({
-      description:
-        'Numbers of participants, at most 200 and evenly spaced. Values at a point are those before the next participant came; the last ones are current',
-    }),
-    overall: ExpectedRange,
-    levels: z.map(z.string(), z.map(z.string(), ExpectedRange)).meta({
-      description:
-        'By factor and level, under their current names; including retired factors and closed levels',
-    }),
-    course: z
-      .strictObject({ actual: z.number(), percentile: z.number() })
-      .meta({ description: 'The largest range overall after any participant' }),
-  })
-  .meta({
-    description:
-      'The range is (R/K)·(max n_k/r_k − min n_k/r_k) of the K open arms, as the urns count them. The band holds for each point by itself: 1 point in 20 outside is no cause for alarm',
-  });
 
 const AT_TWO_POINTS = {
   expected: [
