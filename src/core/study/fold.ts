@@ -17,6 +17,7 @@ import type { Form, ParticipantAct } from '../acts/act.ts';
 import { type Act, actOf } from '../acts/acts.ts';
 import { digestIn } from '../acts/command.ts';
 import { Counts } from '../methods/urn/counts.ts';
+import { kernelOf } from '../methods/urn/kernel.ts';
 import { ForkableMap } from '../model/forkable-map.ts';
 import { FreePacks } from '../model/free-packs.ts';
 import { filledAfter, filledBy } from '../model/limits.ts';
@@ -217,7 +218,8 @@ export function recount(model: Model): void {
 /** Without the slot, which may be withheld, nothing is counted. */
 function count(model: Model, participant: Participant, by: 1 | -1): void {
   const levels = participant.slot < 0 ? undefined : countedLevels(participant, model.design);
-  if (levels) model.counts.add(levelIndexes(model, levels), participant.slot, by);
+  if (levels)
+    kernelOf(model.urnDesign).count(model.counts, levelIndexes(model, levels), participant.slot, by);
 }
 
 function recover(model: Model, { at, data, sections }: PartialEventOf<'StudyRecovered'>): void {

@@ -17,7 +17,7 @@ export class Setting {
     this.layout = new Layout({ slots: design.arms, factors: design.factors }, before?.layout);
   }
 
-  method({ isImported }: DrawStep): Method<Counts> {
+  method(isImported = false): Method<Counts> {
     const { urnDesign, urnDesignOfImports } = this.design;
     return kernelOf(isImported ? urnDesignOfImports : urnDesign);
   }
@@ -69,7 +69,7 @@ export class Replicate {
 
   /** The method, with what the person of a draw is drawn from. Valid until the next call, of whichever replicate. */
   look(step: DrawStep): Method<Counts> {
-    const method = this.#setting.method(step);
+    const method = this.#setting.method(step.isImported);
     method.look(this.counts, step.levels);
     return method;
   }
@@ -82,18 +82,22 @@ export class Replicate {
   /** Gives the person of a draw a slot, and counts them. */
   allocate({ person, levels }: DrawStep, slot: number): void {
     this.#assign(person, slot, this.#setting.design.arms[slot] ?? NOBODY);
-    this.counts.add(levels, slot, 1);
+    this.#count(levels, slot, 1);
   }
 
   #fix({ person, levels, arm, isCounted }: Extract<Step, { kind: 'fixed' }>, slot: number): void {
     this.#assign(person, slot, arm);
-    if (isCounted) this.counts.add(levels, slot, 1);
+    if (isCounted) this.#count(levels, slot, 1);
   }
 
   #move({ person, from, to }: Extract<Step, { kind: 'move' }>): void {
     const slot = this.#slots[person] ?? NOBODY;
-    if (from) this.counts.add(from, slot, -1);
-    if (to) this.counts.add(to, slot, 1);
+    if (from) this.#count(from, slot, -1);
+    if (to) this.#count(to, slot, 1);
+  }
+
+  #count(levels: readonly number[], slot: number, by: 1 | -1): void {
+    this.#setting.method().count(this.counts, levels, slot, by);
   }
 
   #leastFilledSlot(arm: number): number {
