@@ -2,9 +2,11 @@
 import type { Command } from 'commander';
 import type { LogEvent } from '../../events/record.ts';
 import { RecordError } from '../../events/record-error.ts';
+import { toJson } from '../base/json.ts';
 import { studyState } from '../core/study/state.ts';
 import { participantEvents, participants } from '../core/study/views.ts';
-import { type Explanation, explain } from '../evidence/explain/explain.ts';
+import { explain } from '../evidence/explain/explain.ts';
+import type { Explanation } from '../evidence/explain/explanation.ts';
 import { explanationText } from '../evidence/explain/explanation-text.ts';
 import { whyUndrawn } from '../evidence/explain/undrawn.ts';
 import { foldUntil } from '../evidence/history/past.ts';
@@ -49,8 +51,8 @@ async function run(options: Options): Promise<void> {
     try {
       const explanation = await explained(log, options);
       await recordDisclosure(log, { what: 'explanation', study: options.study, participant: options.id });
-      result(options.json ? JSON.stringify(explanation, null, 2) : explanationText(explanation));
-      if (explanation.differences.length === 0) return;
+      result(options.json ? toJson(explanation) : explanationText(explanation));
+      if (explanation.agrees) return;
       note(`urn: the record of ${options.id} does not follow from the history before it`);
     } catch (error) {
       if (!(error instanceof RecordError) || error.fault === 'unknown-type') throw error;

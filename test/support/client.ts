@@ -76,12 +76,21 @@ export function clientOf(url: string, key: string) {
   };
 }
 
-/** `results` of the body with its large integers as bigints, which JSON.parse would round. */
+/** `results` of the body, as `exactJson` reads it. */
 export function exactResults({ text }: Answer): unknown {
+  return exactJson(text).results;
+}
+
+/** A JSON text with its large integers as bigints, which JSON.parse would round. */
+// biome-ignore lint/suspicious/noExplicitAny: the tests know what it is.
+export function exactJson(text: string): any {
   const quoted = text.replace(/([:,[])(-?\d{16,})(?=[,}\]])/g, '$1"bigint $2"');
-  const revive = (_: string, value: unknown) =>
-    typeof value === 'string' && value.startsWith('bigint ') ? BigInt(value.slice(7)) : value;
-  return JSON.parse(quoted, revive).results;
+  const revive = (_: string, value: unknown) => {
+    if (typeof value !== 'string' || !value.startsWith('bigint ')) return value;
+    const exact = BigInt(value.slice(7));
+    return Number.isSafeInteger(Number(exact)) ? Number(exact) : exact;
+  };
+  return JSON.parse(quoted, revive);
 }
 
 /** Writes bytes to the service and returns everything it answers until it closes the connection. */

@@ -12,13 +12,13 @@ export class OldLog {
   readonly study: string;
   /** Verifier keys in their order; each has endorsed the next. */
   readonly keys: readonly string[];
-  // biome-ignore lint/suspicious/noExplicitAny: what `urn explain --json` printed then
+  // biome-ignore lint/suspicious/noExplicitAny: what `urn explain --json` printed then, in the form of today
   readonly explanation: any;
   readonly #folder: string;
 
   constructor(folder: '0.1.0/ordinary' | '0.1.0/every-event' | '0.2.0/every-act' | '0.3.0/visits') {
     this.#folder = join(VECTORS, folder);
-    this.explanation = JSON.parse(this.text('explanation.json'));
+    this.explanation = JSON.parse(this.text('explanation.json'), presentForm);
     this.study = this.explanation.study;
     this.keys = this.text('trusted-keys.txt').trim().split('\n');
   }
@@ -47,4 +47,22 @@ export class OldLog {
     }
     return data;
   }
+}
+
+const PRESENT_NAMES = new Map([
+  ['participantId', 'id'],
+  ['treatment', 'trt'],
+]);
+
+/** Up to 0.3.0, `urn explain --json` had other names than HTTP, and 128-bit integers as strings. */
+function presentForm(name: string, value: unknown): unknown {
+  if (['inc', 'state'].includes(name) && typeof value === 'string') return BigInt(value);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([member, of]) => [presentName(member), of]));
+}
+
+function presentName(name: string): string {
+  return (
+    PRESENT_NAMES.get(name) ?? name.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  );
 }

@@ -1,19 +1,19 @@
 /** Which corrections changed the counts of the urns. */
-import type { Level } from '../../../events/study.ts';
+import { z } from 'zod';
 import { type Design, type Factor, levelNow } from '../../../projections/design.ts';
 import { countedLevels, type Enrolled } from '../../../projections/enrolled.ts';
 import type { ParticipantEvent } from '../../../projections/participant-events.ts';
-import { type ActName, actOf } from '../../core/acts/acts.ts';
+import { actOf } from '../../core/acts/acts.ts';
 
 /** A correction after which the urns count a participant otherwise. */
-export interface CountMove {
-  readonly revision: number;
-  readonly type: ActName;
-  /** As randomized. */
-  readonly participantId: string;
-  /** Levels whose urns it changed, by their present names. */
-  readonly levels: readonly Level[];
-}
+export const CountMove = z.strictObject({
+  revision: z.int(),
+  type: z.string(),
+  id: z.string().meta({ description: 'The corrected participant, by the id as randomized' }),
+  // Those whose urns it changed, by their names at the time of the draw.
+  levels: z.array(z.strictObject({ factor: z.string(), level: z.string() })),
+});
+export type CountMove = z.infer<typeof CountMove>;
 
 /**
  * @param events about participants, in order
@@ -42,7 +42,9 @@ export function countMoves(
         ? []
         : [from, to].flatMap((level) => (level ? [{ factor: factor.name, level }] : []));
     });
-    return levels.length > 0 ? [{ revision: event.revision, type: event.type, participantId, levels }] : [];
+    return levels.length > 0
+      ? [{ revision: event.revision, type: event.type, id: participantId, levels }]
+      : [];
   });
 }
 

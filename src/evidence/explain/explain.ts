@@ -8,83 +8,16 @@
 
 import { canonicalJson, type LogEvent } from '../../../events/record.ts';
 import { RecordError } from '../../../events/record-error.ts';
-import type { BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';
+import type { BgState, ImbalanceMeasure } from '../../../events/study.ts';
 import { levelsByFactor } from '../../../projections/enrolled.ts';
 import type { ParticipantEvent } from '../../../projections/participant-events.ts';
-import { allocationOf, type Urn, type Working, workOut } from '../../core/methods/urn/allocate.ts';
+import { allocationOf, type Working, workOut } from '../../core/methods/urn/allocate.ts';
 import { namedLevels } from '../../core/model/levels.ts';
 import { generatorOf, levelIndexes, type Model } from '../../core/model/model.ts';
-import { type CountMove, countMoves } from './count-moves.ts';
+import { countMoves } from './count-moves.ts';
+import type { Explanation } from './explanation.ts';
 
 export type RandomizedEvent = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
-
-/** Lists are in the order of `treatments` unless stated otherwise. 128-bit integers are decimal strings. */
-export interface Explanation {
-  readonly study: string;
-  readonly participantId: string;
-  /** Revision of the event. */
-  readonly revision: number;
-  /** When the event was written, by its writer's clock. */
-  readonly at: string;
-  readonly user: string;
-  /** The person on whose behalf the user acted, according to the request. */
-  readonly onBehalfOf?: string;
-  /** Number of participants, randomized before this one, whom the urns count. */
-  readonly earlierParticipants: number;
-  readonly D: ImbalanceMeasure;
-  readonly w: number;
-  readonly alpha: number;
-  readonly beta: number;
-  /** The treatment of each slot that could be drawn. Without a ratio each treatment has one. */
-  readonly treatments: readonly string[];
-  /** Index of the drawn slot among all slots of the study. Only with a ratio, which means version 2 of the algorithm. */
-  readonly slot?: number;
-  /** Arms that were closed, so that their slots were left out; absent without. */
-  readonly closed?: readonly string[];
-  /** Revision from which on the urns count participants; absent if they never began anew. */
-  readonly epochBegan?: number;
-  /** The urn of the participant's level of each factor that is not retired, in their order. */
-  readonly urns: readonly ExplainedUrn[];
-  /** Earlier corrections that changed the counts of these urns, in order. */
-  readonly corrections: readonly CountMove[];
-  /** Factors whose urns are most imbalanced, sorted by code point. */
-  readonly candidates: readonly string[];
-  /**
-   * Factors whose urns are exactly as imbalanced as the candidates', but whose imbalance differs in the last bit of a
-   * double, so that they are not candidates: the known hazard described in docs/method.md.
-   */
-  readonly missedByRounding: readonly string[];
-  /** A uniform integer below `below`: the index of the chosen candidate. Undefined when there was only one. */
-  readonly lot: { readonly below: number; readonly result: number } | undefined;
-  readonly selectedFactor: string;
-  /** The uniform is u = uniform53 * 2^-53. */
-  readonly uniform53: number;
-  readonly uniform: number;
-  /** For the selected urn. */
-  readonly probabilities: readonly number[];
-  /** For the selected urn. The first treatment whose sum is above u is assigned. */
-  readonly cumulative: readonly number[];
-  readonly treatment: string;
-  /** The pack that the participant got then. It is taken from the record: no random number chose it. */
-  readonly code?: string;
-  readonly bgStateBefore: BgState;
-  readonly bgStateAfter: BgState;
-  /** Where the record differs; empty when it agrees completely. */
-  readonly differences: readonly Disagreement[];
-}
-
-export interface ExplainedUrn extends Level, Urn {
-  readonly candidate: boolean;
-  readonly selected: boolean;
-}
-
-/** A field in which the record differs. The values are JSON text. */
-export interface Disagreement {
-  /** A member of the event's sections or data, named as in docs/event-log.md. */
-  readonly field: string;
-  readonly recorded: string;
-  readonly recomputed: string;
-}
 
 /**
  * A pure function. It does not change its arguments.
@@ -98,7 +31,7 @@ export function explain(
   event: RandomizedEvent,
   events: readonly ParticipantEvent[] = [],
 ): Explanation {
-  const { design, urnDesign, counts } = before;
+  const { design, urnDesign } = before;
   const { name: study, D, w, alpha, beta, factors } = design;
   const levels = levelsByFactor(event.data.levels, factors);
   const working = worked(before, levels, event);
@@ -107,27 +40,18 @@ export function explain(
   const urns = working.urns.map((urn, i) => ({
     ...(named[i] ?? { factor: '', level: '' }),
     ...urn,
+    counts: [...urn.counts],
     candidate: working.candidates.includes(i),
     selected: working.selected === i,
   }));
-  const first = factors.findIndex(({ isRetired }) => !isRetired);
-  const firstFactor = factors[first]?.levels.flatMap((_, level) => counts.of(first, level)) ?? [];
-  const several = working.candidates.length > 1;
-  const { actor } = event;
-  const onBehalfOf = 'cli' in actor ? undefined : actor.onBehalfOf;
   const { code } = event.data;
+  const differing = differences(event, { levels: named, treatment, ...draw });
   return {
-    study,
-    participantId: event.data.participantId,
-    revision: event.revision,
-    at: event.at,
-    user: actor.user,
-    ...(onBehalfOf !== undefined && { onBehalfOf }),
-    earlierParticipants: firstFactor.reduce((sum, n) => sum + n, 0),
-    ...{ D, w, alpha, beta, treatments: urnDesign.slots },
-    ...(draw.slot !== undefined && { slot: draw.slot }),
-    ...(design.closedTreatments.length > 0 && { closed: design.closedTreatments }),
-    ...(design.epoch > 0 && { epochBegan: design.epochBegan }),
+    ...participantOf(event, study),
+    earlier_participants: countedIn(before),
+    ...(design.epoch > 0 && { epoch_began: design.epochBegan }),
+    ...{ D, w, alpha, beta, treatments: [...urnDesign.slots] },
+    ...(design.closedTreatments.length > 0 && { closed_treatments: [...design.closedTreatments] }),
     urns,
     corrections: countMoves(events, (id) => before.participants.get(id), design).filter((move) =>
       move.levels.some(({ factor, level }) =>
@@ -135,19 +59,40 @@ export function explain(
       ),
     ),
     candidates: draw.candidates,
-    missedByRounding: missedByRounding(D, urns),
-    lot: several ? { below: working.candidates.length, result: working.lot } : undefined,
-    selectedFactor: draw.selectedFactor,
+    missed_by_rounding: missedByRounding(D, urns),
+    ...(draw.candidates.length > 1 && { lot: { below: draw.candidates.length, result: working.lot } }),
+    selected_factor: draw.selectedFactor,
     uniform53: draw.uniform53,
     uniform: draw.uniform53 * 2 ** -53,
-    probabilities: working.probabilities,
-    cumulative: working.cumulative,
-    treatment,
+    probabilities: [...working.probabilities],
+    cumulative: [...working.cumulative],
+    ...(draw.slot !== undefined && { slot: draw.slot }),
+    trt: treatment,
     ...(code !== undefined && { code }),
-    bgStateBefore: draw.bgStateBefore,
-    bgStateAfter: draw.bgStateAfter,
-    differences: differences(event, { levels: named, treatment, ...draw }),
+    bg_state_before: withNumbers(draw.bgStateBefore),
+    bg_state_after: withNumbers(draw.bgStateAfter),
+    agrees: differing.length === 0,
+    differences: differing,
   };
+}
+
+function participantOf({ data, revision, at, actor }: RandomizedEvent, study: string) {
+  const onBehalfOf = 'cli' in actor ? undefined : actor.onBehalfOf;
+  return {
+    ...{ study, id: data.participantId, revision, at, user: actor.user },
+    ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }),
+  };
+}
+
+/** How many participants the urns count: each factor that is not retired counts all of them. */
+function countedIn({ design: { factors }, counts }: Model): number {
+  const first = factors.findIndex(({ isRetired }) => !isRetired);
+  const inFactor = factors[first]?.levels.flatMap((_, level) => counts.of(first, level)) ?? [];
+  return inFactor.reduce((sum, n) => sum + n, 0);
+}
+
+function withNumbers({ state: { inc, state }, ...rest }: BgState): Explanation['bg_state_before'] {
+  return { ...rest, state: { inc: BigInt(inc), state: BigInt(state) } };
 }
 
 function worked(before: Model, levels: readonly string[], event: RandomizedEvent): Working {
@@ -159,7 +104,7 @@ function worked(before: Model, levels: readonly string[], event: RandomizedEvent
   }
 }
 
-function differences(event: RandomizedEvent, recomputed: Readonly<Record<string, unknown>>): Disagreement[] {
+function differences(event: RandomizedEvent, recomputed: Readonly<Record<string, unknown>>) {
   const { allocation, draw } = event.sections;
   const recorded: Readonly<Record<string, unknown>> = {
     levels: event.data.levels,
@@ -176,7 +121,7 @@ function differences(event: RandomizedEvent, recomputed: Readonly<Record<string,
 }
 
 /** The range is a single rounded division, so equal ranges are equal as doubles too. */
-function missedByRounding(D: ImbalanceMeasure, urns: readonly ExplainedUrn[]): string[] {
+function missedByRounding(D: ImbalanceMeasure, urns: Explanation['urns']): string[] {
   const selected = urns.find((urn) => urn.selected);
   if (D === 'range' || !selected) return [];
   return urns

@@ -1,19 +1,18 @@
 /** An explanation as text for readers who know clinical trials, with the steps and terms of docs/method.md. */
-import type { BgState } from '../../../events/study.ts';
 import { counted } from '../../base/counted.ts';
 import { onOneLine } from '../../base/text.ts';
 import { indexAt } from '../../core/methods/urn/draw.ts';
-import type { Explanation } from './explain.ts';
+import type { Explanation } from './explanation.ts';
 
 /** Each double is written with just enough digits to distinguish it from every other double. */
 export function explanationText(explanation: Explanation): string {
-  const { study, at, user, onBehalfOf, revision, earlierParticipants, epochBegan, code } = explanation;
-  const since = epochBegan === undefined ? '' : `, since the urns began anew at revision ${epochBegan}`;
-  const who = onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;
+  const { study, at, user, on_behalf_of, revision, earlier_participants, epoch_began, code } = explanation;
+  const since = epoch_began === undefined ? '' : `, since the urns began anew at revision ${epoch_began}`;
+  const who = on_behalf_of === undefined ? user : `${user}, on behalf of ${on_behalf_of}`;
   const pack = code === undefined ? '' : ` The pack was ${code}, which no random number chose.`;
   const lines = [
     title(explanation),
-    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${people(earlierParticipants)} counted before${since}.${pack}`,
+    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${counted(earlier_participants, 'participant')} counted before${since}.${pack}`,
     ...section('1. Urns: one for the level that this participant has of each factor', urns(explanation)),
     ...section(
       `2. Imbalance d of each urn, by the study's measure (${explanation.D})`,
@@ -29,10 +28,10 @@ export function explanationText(explanation: Explanation): string {
 }
 
 /** If the record differs, the working is not what happened, and the title says so. */
-function title({ participantId, treatment, differences }: Explanation): string {
-  return differences.length === 0
-    ? `Why participant ${participantId} was assigned to ${treatment}`
-    : `THE RECORD OF PARTICIPANT ${participantId} DIFFERS from what is worked out here: ${treatment} (see the end)`;
+function title({ id, trt, agrees }: Explanation): string {
+  return agrees
+    ? `Why participant ${id} was assigned to ${trt}`
+    : `THE RECORD OF PARTICIPANT ${id} DIFFERS from what is worked out here: ${trt} (see the end)`;
 }
 
 function section(heading: string, lines: readonly string[]): string[] {
@@ -40,7 +39,7 @@ function section(heading: string, lines: readonly string[]): string[] {
 }
 
 function urns(explanation: Explanation): string[] {
-  const { w, alpha, beta, slot, closed, urns: all, corrections } = explanation;
+  const { w, alpha, beta, slot, closed_treatments: closed, urns: all, corrections } = explanation;
   const [of, on] = slot === undefined ? ['treatment', 'on'] : ['slot', 'in'];
   const rows = all.flatMap(({ factor, level, counts, balls }) => [
     [`${factor} = ${level}`, 'participants', ...counts.map(String), String(sum(counts))],
@@ -64,10 +63,10 @@ function urns(explanation: Explanation): string[] {
 
 function moves(corrections: Explanation['corrections']): string[] {
   if (corrections.length === 0) return [];
-  const named = corrections.map(({ revision, type, participantId }) => [
+  const named = corrections.map(({ revision, type, id }) => [
     `revision ${revision}`,
     type,
-    `of participant ${participantId}`,
+    `of participant ${id}`,
   ]);
   return [
     '',
@@ -102,20 +101,20 @@ function slotNames({ treatments }: Explanation): string[] {
   });
 }
 
-function candidates({ candidates: names, missedByRounding }: Explanation): string[] {
+function candidates({ candidates: names, missed_by_rounding }: Explanation): string[] {
   const note = [
-    `Note: on paper these are equally imbalanced, too: ${missedByRounding.join(', ')}. Their imbalance differs in the last`,
+    `Note: on paper these are equally imbalanced, too: ${missed_by_rounding.join(', ')}. Their imbalance differs in the last`,
     'digit only, by rounding, so they are not candidates. This is a known property of the method (docs/method.md).',
   ];
   return [`${names.join(', ')}${names.length > 1 ? '  (sorted by name)' : ''}`].concat(
-    missedByRounding.length > 0 ? note : [],
+    missed_by_rounding.length > 0 ? note : [],
   );
 }
 
-function lot({ lot: cast, candidates: names, selectedFactor }: Explanation): string[] {
-  if (!cast) return [`None was cast: ${selectedFactor} is the only candidate.`];
+function lot({ lot: cast, candidates: names, selected_factor }: Explanation): string[] {
+  if (!cast) return [`None was cast: ${selected_factor} is the only candidate.`];
   return [
-    `A lot was cast among the ${cast.below} candidates, as a uniform random whole number from 0 to ${cast.below - 1}: it is ${cast.result}, so ${selectedFactor}.`,
+    `A lot was cast among the ${cast.below} candidates, as a uniform random whole number from 0 to ${cast.below - 1}: it is ${cast.result}, so ${selected_factor}.`,
     ...columns(
       names.map((name, i) => [String(i), name, i === cast.result ? '<- the lot' : '']),
       ['left', 'left', 'left'],
@@ -124,7 +123,7 @@ function lot({ lot: cast, candidates: names, selectedFactor }: Explanation): str
 }
 
 function draw(explanation: Explanation) {
-  const { uniform53, uniform, urns: all, probabilities, cumulative, treatment, slot } = explanation;
+  const { uniform53, uniform, urns: all, probabilities, cumulative, trt, slot } = explanation;
   const balls = all.find(({ selected }) => selected)?.balls ?? [];
   const drawn = indexAt(cumulative, uniform53);
   const rows = slotNames(explanation).map((name, k) => [
@@ -143,12 +142,12 @@ function draw(explanation: Explanation) {
       ['left', 'right', 'left', 'left', 'left', 'left'],
     ),
     '',
-    `Treatment: ${treatment}${slot === undefined ? '' : ` (draw.slot ${slot}, counted from 0 over all slots)`}`,
+    `Treatment: ${trt}${slot === undefined ? '' : ` (draw.slot ${slot}, counted from 0 over all slots)`}`,
   ];
 }
 
-function generator({ bgStateBefore: before, bgStateAfter: after }: Explanation): string[] {
-  const row = (name: string, of: (state: BgState) => unknown) => [
+function generator({ bg_state_before: before, bg_state_after: after }: Explanation): string[] {
+  const row = (name: string, of: (state: typeof before) => unknown) => [
     name,
     String(of(before)),
     String(of(after)),
@@ -165,8 +164,8 @@ function generator({ bgStateBefore: before, bgStateAfter: after }: Explanation):
   );
 }
 
-function comparison({ differences }: Explanation): string[] {
-  if (differences.length === 0)
+function comparison({ agrees, differences }: Explanation): string[] {
+  if (agrees)
     return [
       'All of the above was worked out again from the registered configuration and the records before this one.',
       'The record says the same: levels, candidates, selected urn with its counts and balls, random number, both',
@@ -184,12 +183,8 @@ function comparison({ differences }: Explanation): string[] {
   ];
 }
 
-function selectedUrn({ urns: all, selectedFactor }: Explanation): string {
-  return `${selectedFactor} = ${all.find(({ selected }) => selected)?.level}`;
-}
-
-function people(count: number): string {
-  return counted(count, 'participant');
+function selectedUrn({ urns: all, selected_factor }: Explanation): string {
+  return `${selected_factor} = ${all.find(({ selected }) => selected)?.level}`;
 }
 
 function sum(numbers: readonly number[]): number {

@@ -1,5 +1,6 @@
 /** Assembles the OpenAPI 3.1 document from the operations and schemas of the routes. */
 
+import { Explanation } from '../../evidence/explain/explanation.ts';
 import { ExpectedBalance } from '../../statistics/expected/band.ts';
 import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
 import { PackOfVisit } from './request/schemas.ts';
@@ -10,7 +11,6 @@ import { CodeBreaksResult } from './routes/code-breaks.ts';
 import { CodesResult } from './routes/codes.ts';
 import { ConsistencyProofResult } from './routes/consistency-proof.ts';
 import { EnrolmentResult } from './routes/enrolment.ts';
-import { ExplanationResult } from './routes/explanation.ts';
 import { InclusionProofResult } from './routes/inclusion-proof.ts';
 import { StudiesResult } from './routes/list-studies.ts';
 import { OperationsResult } from './routes/operations.ts';
@@ -84,7 +84,7 @@ function componentSchemas(): Json {
     Session: jsonSchema(SessionResult),
     SessionEnd: jsonSchema(SessionEndResult),
     ConsistencyProof: jsonSchema(ConsistencyProofResult),
-    Explanation: jsonSchema(ExplanationResult),
+    Explanation: jsonSchema(Explanation),
     Balance: jsonSchema(BalanceResult),
     ExpectedBalance: jsonSchema(ExpectedBalance),
     StudyDesign: jsonSchema(StudyDesignResult),

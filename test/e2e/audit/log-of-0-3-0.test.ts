@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bothVerifiers } from '../../support/both-verifiers.ts';
-import { ask } from '../../support/client.ts';
+import { ask, exactJson } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { CONTENTS, OldLog } from '../../support/old-log.ts';
@@ -59,9 +59,9 @@ describe('the log of 0.3.0', () => {
   it('accounts for its packs, and is explained, as it was then', async () => {
     const csv = await commandOk(['codes', 'accountability', '--study', study, '--csv', '--data', copy()]);
     expect(csv.trimEnd()).toBe(old.text('accountability.csv').trimEnd());
-    const { participantId } = old.explanation;
-    const args = ['--study', study, '--id', participantId, '--json', '--data', copy()];
-    expect(JSON.parse(await commandOk(['explain', ...args]))).toMatchObject(old.explanation);
+    const { id } = old.explanation;
+    const args = ['--study', study, '--id', id, '--json', '--data', copy()];
+    expect(exactJson(await commandOk(['explain', ...args]))).toMatchObject(old.explanation);
   });
 
   it('goes on: a request of then is answered again, and packs are given out to those of then', async () => {

@@ -9,7 +9,7 @@ import { ForcedCause } from '../../../events/forced.ts';
 import { Disclosure, RefusalReason } from '../../../events/operations.ts';
 import { ClosingCause } from '../../../events/study-state.ts';
 import type { Report } from '../../../src/evidence/verify/report/report.ts';
-import { type Answer, clientOf, exactResults } from '../../support/client.ts';
+import { type Answer, clientOf, exactJson, exactResults } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { requiredPython } from '../../support/numpy.ts';
@@ -110,8 +110,8 @@ describe.each(LOGS)('a log %s', (_, old) => {
 
   it('is explained as it was then', async () => {
     const { study, explanation } = old;
-    const args = ['--study', study, '--id', explanation.participantId, '--json'];
-    expect(JSON.parse(await commandOk(['explain', '--data', copyOf(old), ...args]))).toMatchObject(
+    const args = ['--study', study, '--id', explanation.id, '--json'];
+    expect(exactJson(await commandOk(['explain', '--data', copyOf(old), ...args]))).toMatchObject(
       explanation,
     );
   });

@@ -106,7 +106,7 @@ describe('the person who uses a shared key', () => {
     const explain = (...args: string[]) =>
       commandOk(['explain', '--study', 'Sleep', '--data', data, ...args]);
     expect(await explain('--id', '1')).toContain(' by edc, on behalf of Dr. <b>Müller</b>, as revision 1 ');
-    expect(JSON.parse(await explain('--id', '1', '--json')).onBehalfOf).toBe('Dr. <b>Müller</b>');
+    expect(JSON.parse(await explain('--id', '1', '--json')).on_behalf_of).toBe('Dr. <b>Müller</b>');
     expect(await explain('--id', '2')).toContain(' by edc, as revision 2 ');
     const { results } = await clientOf(service.url, auditor).explain('Sleep', '1');
     expect(results).toMatchObject({ user: 'edc', on_behalf_of: 'Dr. <b>Müller</b>' });

@@ -181,7 +181,7 @@ describe('a closed arm', () => {
 
   it('is left out of the explanations of later draws', async () => {
     const why = await explained(id);
-    expect(why).toMatchObject({ agrees: true, treatments: ['A', 'B'] });
+    expect(why).toMatchObject({ agrees: true, treatments: ['A', 'B'], closed_treatments: ['C'] });
     for (const { counts: n, balls } of why.urns) expect([n.length, balls.length]).toEqual([2, 2]);
     expect(why.probabilities).toHaveLength(2);
     const text = await commandOk(['explain', '--study', 'Sleep', '--id', id, '--data', data]);
@@ -231,6 +231,7 @@ describe('an added arm', () => {
     const { id } = await enrolled();
     const why = await explained(id);
     expect(why).toMatchObject({ agrees: true, earlier_participants: 0, treatments: ['A', 'B', 'C', 'D'] });
+    expect(why.epoch_began).toBeLessThan(why.revision);
     expect(why.probabilities).toEqual([0.25, 0.25, 0.25, 0.25]);
     expect((await force(newId(), 'D', since)).status).toBe(422);
     expect((await force(newId(), 'D', new Date().toISOString())).status).toBe(200);
@@ -284,6 +285,7 @@ describe('a ratio', () => {
     expect(stored?.record.version).toBe(2);
     const { slot } = JSON.parse(stored?.sealed ?? '').draw;
     expect(['A', 'A', 'B', 'C', 'D', 'D', 'D', 'E'][slot]).toBe(trt);
+    expect(why.slot).toBe(slot);
     expect(JSON.stringify(stored?.record)).not.toContain('slot');
   });
 

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { decodeRecord } from '../../../events/record.ts';
 import { RecordError } from '../../../events/record-error.ts';
+import type { BgState } from '../../../events/study.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import { decide } from '../../../src/core/study/decide.ts';
 import { evolve, type StudyState, studyState } from '../../../src/core/study/state.ts';
-import { type Explanation, explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
+import { explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
+import { Explanation } from '../../../src/evidence/explain/explanation.ts';
 import { compareRationals, exactImbalance } from '../../support/exact.ts';
 import { event, REGISTER, randomize, randomized, registered } from '../../support/facts.ts';
 import { frozenSample } from '../../support/samples.ts';
@@ -44,6 +46,10 @@ function explanations({ configuration, seed, participants }: ReferenceHistory): 
   });
 }
 
+function withNumbers({ state: { inc, state }, ...rest }: BgState) {
+  return { ...rest, state: { inc: BigInt(inc), state: BigInt(state) } };
+}
+
 describe('the explanation of the frozen sample', () => {
   const { before, event: first } = sample();
 
@@ -51,12 +57,12 @@ describe('the explanation of the frozen sample', () => {
     const urn = { counts: [0, 0, 0], balls: [1, 1, 1], imbalance: 0, candidate: true };
     expect(explain(before, first)).toEqual({
       study: 'CHS JCOIN',
-      onBehalfOf: 'Dr. Müller',
-      participantId: '001-0001',
+      on_behalf_of: 'Dr. Müller',
+      id: '001-0001',
       revision: 1,
       at: '2026-02-21T08:15:44.120Z',
       user: 'site-11',
-      earlierParticipants: 0,
+      earlier_participants: 0,
       D: 'chisquare',
       w: 1,
       alpha: 0,
@@ -70,32 +76,33 @@ describe('the explanation of the frozen sample', () => {
       ],
       corrections: [],
       candidates: ['10', '9', 'local_site', 'sex'],
-      missedByRounding: [],
+      missed_by_rounding: [],
       lot: { below: 4, result: 3 },
-      selectedFactor: 'sex',
+      selected_factor: 'sex',
       uniform53: 469233380723001,
       uniform: 469233380723001 / 2 ** 53,
       probabilities: [1 / 3, 1 / 3, 1 / 3],
       cumulative: [1 / 3, 2 / 3, 1],
-      treatment: 'MART',
-      bgStateBefore: {
+      trt: 'MART',
+      bg_state_before: {
         bit_generator: 'PCG64',
         has_uint32: 0,
         state: {
-          inc: '16456292381734637728927264204220755567',
-          state: '46589044076700962482701453278850284970',
+          inc: 16456292381734637728927264204220755567n,
+          state: 46589044076700962482701453278850284970n,
         },
         uinteger: 0,
       },
-      bgStateAfter: {
+      bg_state_after: {
         bit_generator: 'PCG64',
         has_uint32: 1,
         state: {
-          inc: '16456292381734637728927264204220755567',
-          state: '176901181998510727776765893136874373876',
+          inc: 16456292381734637728927264204220755567n,
+          state: 176901181998510727776765893136874373876n,
         },
         uinteger: 615364793,
       },
+      agrees: true,
       differences: [],
     });
   });
@@ -117,25 +124,26 @@ describe('the explanation of the reference implementation’s histories', () => 
       const explained = explanations(history);
       expect(explained).toHaveLength(participants.length);
       explained.forEach((explanation, i) => {
-        const { urns, candidates, lot, uniform53, uniform, cumulative, treatment } = explanation;
+        const { urns, candidates, lot, uniform53, uniform, cumulative, trt } = explanation;
         const expected = participants[i];
-        expect(treatment).toBe(expected?.treatment);
-        expect(explanation.bgStateAfter).toEqual(expected?.bgStateAfter);
+        expect(Explanation.parse(explanation)).toEqual(explanation);
+        expect(trt).toBe(expected?.treatment);
+        expect(explanation.bg_state_after).toEqual(expected && withNumbers(expected.bgStateAfter));
         expect(explanation.differences).toEqual([]);
-        expect(explanation.earlierParticipants).toBe(i);
+        expect(explanation.earlier_participants).toBe(i);
 
         const largest = Math.max(...urns.map(({ imbalance }) => imbalance));
         const most = urns.filter(({ imbalance }) => imbalance === largest).map(({ factor }) => factor);
         expect(candidates.toSorted()).toEqual(most.toSorted());
         expect(urns.filter(({ candidate }) => candidate).map(({ factor }) => factor)).toEqual(most);
         expect(lot?.below ?? 1).toBe(candidates.length);
-        expect(explanation.selectedFactor).toBe(candidates[lot?.result ?? 0]);
+        expect(explanation.selected_factor).toBe(candidates[lot?.result ?? 0]);
         expect(urns.filter(({ selected }) => selected).map(({ factor }) => factor)).toEqual([
-          explanation.selectedFactor,
+          explanation.selected_factor,
         ]);
 
         expect(uniform * 2 ** 53).toBe(uniform53);
-        const arm = configuration.treatments.indexOf(treatment);
+        const arm = configuration.treatments.indexOf(trt);
         expect(cumulative[arm]).toBeGreaterThan(uniform);
         expect(cumulative[arm - 1] ?? 0).toBeLessThanOrEqual(uniform);
         expect(cumulative.at(-1)).toBe(1);
@@ -145,14 +153,14 @@ describe('the explanation of the reference implementation’s histories', () => 
 
   it('points out the known hazard each of the 14 times it occurs', () => {
     const shown = histories.flatMap(explanations);
-    const hit = shown.filter(({ missedByRounding }) => missedByRounding.length > 0);
+    const hit = shown.filter(({ missed_by_rounding }) => missed_by_rounding.length > 0);
     expect(hit).toHaveLength(14);
-    for (const { D, urns, missedByRounding, candidates } of shown) {
+    for (const { D, urns, missed_by_rounding, candidates } of shown) {
       const selected = urns.find((urn) => urn.selected)?.balls ?? [];
       const equal = urns.filter(
         ({ balls }) => compareRationals(exactImbalance(D, balls), exactImbalance(D, selected)) === 0,
       );
-      expect(missedByRounding).toEqual(
+      expect(missed_by_rounding).toEqual(
         equal.map(({ factor }) => factor).filter((factor) => !candidates.includes(factor)),
       );
     }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { decodeRecord } from '../../../events/record.ts';
 import { evolve, studyState } from '../../../src/core/study/state.ts';
-import { type Explanation, explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
+import { explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
+import type { Explanation } from '../../../src/evidence/explain/explanation.ts';
 import { explanationText } from '../../../src/evidence/explain/explanation-text.ts';
 import { frozenSample } from '../../support/samples.ts';
 
@@ -79,7 +80,7 @@ Compared with the record
 
   it('warns at the top of a record that contradicts its history, and gives the details at the end', () => {
     const differences = [{ field: 'treatment', recorded: '"RMC-A"', recomputed: '"MART"' }];
-    const lines = explanationText({ ...sample(), differences }).split('\n');
+    const lines = explanationText({ ...sample(), agrees: false, differences }).split('\n');
     expect(lines[0]).toBe(
       'THE RECORD OF PARTICIPANT 001-0001 DIFFERS from what is worked out here: MART (see the end)',
     );
@@ -96,7 +97,7 @@ Compared with the record
       ...sample(),
       lot: undefined,
       candidates: ['sex'],
-      missedByRounding: ['local_site'],
+      missed_by_rounding: ['local_site'],
     });
     expect(text).toContain('None was cast: sex is the only candidate.');
     expect(text).toContain('on paper these are equally imbalanced, too: local_site.');
