@@ -4,6 +4,7 @@ import { decodeRecord, type LogEvent } from '../../events/record.ts';
 import { DAY_FORM, parseDay } from '../evidence/history/moment.ts';
 import { openForVerification } from '../service/open/open-store.ts';
 import { describeOperation, studyOf } from '../service/operations/describe.ts';
+import { operationOf } from '../service/operations/operation.ts';
 import { OPERATIONS } from '../service/operations/operations.ts';
 import { jsonOption, option, type StoreOptions, storeCommand, UsageError } from './options.ts';
 import { note, result } from './output.ts';
@@ -29,7 +30,9 @@ The log may be in use. Nothing is written, and the signing key is not needed.`;
 
 export function operationsCommand(): Command {
   return storeCommand(OPERATIONS)
-    .description('list refused requests, disclosures of evidence, sign-ins, and the runs of the service')
+    .description(
+      'list refused requests, disclosures of evidence, sign-ins, the runs of the service, and moves of the log',
+    )
     .addOption(option('--study <name>', 'only events that concern this study'))
     .addOption(option('--user <name>', 'only events of this user'))
     .addOption(
@@ -69,8 +72,8 @@ async function run({ study, user, json, ...options }: OperationsOptions): Promis
 }
 
 /** One line per event: a long history need not fit into memory. */
-function asJson({ revision, at, type, actor, data }: LogEvent): string {
-  return JSON.stringify({ revision, at, type, actor, data });
+function asJson(event: LogEvent): string {
+  return JSON.stringify(operationOf(event));
 }
 
 /** @throws UsageError */

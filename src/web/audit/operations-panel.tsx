@@ -1,4 +1,4 @@
-/** Who was refused, who was shown what, who signed in, and when the service ran: newest first. */
+/** Who was refused, who was shown what, who signed in, when the service ran, and where the log moved: newest first. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -21,6 +21,7 @@ const KINDS = {
   shown: ['EvidenceDisclosed'],
   sessions: ['SessionBegan', 'SessionEnded'],
   service: ['ServiceStarted', 'ServiceStopped'],
+  moves: ['LogMoved', 'LogReopened', 'LogArrived'],
 } as const satisfies Record<string, readonly Operation['type'][] | undefined>;
 
 type Kind = keyof typeof KINDS;
@@ -141,7 +142,6 @@ async function page(from: number | undefined, study: string | undefined, signal:
 /** What happened, in words. */
 function What(operation: Operation) {
   const { t } = useTranslation();
-  const { data } = operation;
   switch (operation.type) {
     case 'RequestRefused': {
       const { operation: asked, study, reason, count } = operation.data;
@@ -166,11 +166,15 @@ function What(operation: Operation) {
         </>
       );
     }
-    case 'SessionBegan':
-    case 'SessionEnded':
-      return t(`audit.happened.${operation.type}`);
+    case 'ServiceStarted':
+    case 'ServiceStopped':
+      return t(`audit.happened.${operation.type}`, { version: operation.data.version });
+    case 'LogMoved':
+      return t('audit.happened.LogMoved', { to: operation.data.to });
+    case 'LogArrived':
+      return t('audit.happened.LogArrived', { from: operation.data.from });
     default:
-      return t(`audit.happened.${operation.type}`, { version: 'version' in data ? data.version : '' });
+      return t(`audit.happened.${operation.type}`);
   }
 }
 

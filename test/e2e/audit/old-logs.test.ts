@@ -9,7 +9,7 @@ import { ForcedCause } from '../../../events/forced.ts';
 import { Disclosure, RefusalReason } from '../../../events/operations.ts';
 import { ClosingCause } from '../../../events/study-state.ts';
 import type { Report } from '../../../src/evidence/verify/report/report.ts';
-import { type Answer, clientOf, exactJson, exactResults } from '../../support/client.ts';
+import { type Answer, ask, clientOf, exactJson, exactResults } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { requiredPython } from '../../support/numpy.ts';
@@ -310,6 +310,16 @@ describe('the log of 0.2.0 with every act', () => {
     expect(valuesOf('CodeReplaced', 'cause')).toEqual(new Set(ReplacementCause.options));
     const changes = [...valuesOf('StudyAmended', 'changes')] as { kind: string }[];
     expect(new Set(changes.map(({ kind }) => kind))).toEqual(new Set(KINDS_OF_CHANGE));
+  });
+
+  it('shows its move among the operations, over HTTP as at the command line', async () => {
+    const data = copyOf(everyAct);
+    const lines = (await commandOk(['operations', '--json', '--data', data])).trim().split('\n');
+    const service = await serveHere(data, everyAct.text('studies.yaml'));
+    const { results } = await ask(service.url, '/operations', { key: everyAct.apiKey('auditor') });
+    await service.stop();
+    expect(results.slice(0, lines.length)).toEqual(lines.map((line) => JSON.parse(line)));
+    expect(results.map(({ type }: { type: string }) => type)).toContain('LogArrived');
   });
 
   it('continues in every study, for the keys that it issued', async () => {

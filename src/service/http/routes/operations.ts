@@ -1,15 +1,7 @@
 /** GET /operations: who was refused, who was shown what, who signed in, and when the service ran. Reading this is not itself recorded. */
 import { z } from 'zod';
-import {
-  EvidenceDisclosed,
-  RequestRefused,
-  ServiceStarted,
-  ServiceStopped,
-  SessionBegan,
-  SessionEnded,
-} from '../../../../events/operations.ts';
-import { Actor, type LogEvent } from '../../../../events/record.ts';
 import { studyOf } from '../../operations/describe.ts';
+import { Operation, operationOf } from '../../operations/operation.ts';
 import { OPERATIONS } from '../../operations/operations.ts';
 import { numberParameter, STUDY, URN_NEXT } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
@@ -22,25 +14,7 @@ import { keyHandler, requireScope, studyFor } from '../request/study-request.ts'
 
 const PARAMETERS = new Set(['api_key', 'study', 'from']);
 
-const COMMON = {
-  revision: z.int().nonnegative(),
-  at: z.string().meta({ description: 'When it was written, in ISO 8601 (UTC)' }),
-  actor: Actor.meta({
-    description:
-      'The user of the key. For a start or stop, the user who runs the service. For the command line, `cli`.',
-  }),
-};
-
-export const OperationsResult = z.array(
-  z.discriminatedUnion('type', [
-    z.strictObject({ ...COMMON, type: z.literal('ServiceStarted'), data: ServiceStarted.data }),
-    z.strictObject({ ...COMMON, type: z.literal('ServiceStopped'), data: ServiceStopped.data }),
-    z.strictObject({ ...COMMON, type: z.literal('RequestRefused'), data: RequestRefused.data }),
-    z.strictObject({ ...COMMON, type: z.literal('EvidenceDisclosed'), data: EvidenceDisclosed.data }),
-    z.strictObject({ ...COMMON, type: z.literal('SessionBegan'), data: SessionBegan.data }),
-    z.strictObject({ ...COMMON, type: z.literal('SessionEnded'), data: SessionEnded.data }),
-  ]),
-);
+export const OperationsResult = z.array(Operation);
 
 const EXAMPLE = [
   {
@@ -74,7 +48,7 @@ const EXAMPLE = [
 ];
 
 export const operationsOperation = operation(
-  'List refused requests, disclosures, sign-ins and sign-outs, and starts and stops of the service, in pages, oldest first',
+  'List refused requests, disclosures, sign-ins and sign-outs, starts and stops of the service, and moves of the log, in pages, oldest first',
   'operations',
   ['audit'],
   {
@@ -111,16 +85,12 @@ export function getOperations(services: Services) {
     const revision = services.runner.revision(OPERATIONS);
     const from = numberOf(query, 'from', 0, Math.max(revision, 0), 0);
     const page = await services.history.events(OPERATIONS, from);
-    // A key limited to some studies sees only what concerns them. Starts and stops of the service concern no study.
+    // A key limited to some studies sees only what concerns them. Starts, stops and moves concern no study.
     const only = asked === undefined ? key.studies : [asked];
     const shown = only ? page.filter((event) => only.includes(studyOf(event) ?? '')) : page;
     const next = (page.at(-1)?.revision ?? revision) + 1;
     const headers: Record<string, string> = next <= revision ? { 'Urn-Next': String(next) } : {};
-    return { status: 200, message: SUCCESS, results: operationsJson(shown), revision, headers };
+    const results = resultJson<unknown>(OperationsResult, shown.map(operationOf));
+    return { status: 200, message: SUCCESS, results, revision, headers };
   });
-}
-
-function operationsJson(events: readonly LogEvent[]): string {
-  const shown = events.map(({ revision, at, actor, type, data }) => ({ revision, at, type, actor, data }));
-  return resultJson<unknown>(OperationsResult, shown);
 }
