@@ -10,6 +10,7 @@ import { type HeadCount, headCount } from '../../projections/head-count.ts';
 import type { ParticipantEvents } from '../../projections/participant-events.ts';
 import { describeRecovery } from '../../projections/study-config.ts';
 import type { ActName } from '../core/acts/acts.ts';
+import { designInForce, type LimitInForce, limitsInForce } from '../core/study/design-in-force.ts';
 import { standingInLog } from '../core/study/standing.ts';
 import { type StudyState, studyState } from '../core/study/state.ts';
 import type { Study } from '../core/study/studies.ts';
@@ -103,6 +104,7 @@ function asJson(view: View) {
     counts,
     breaks,
     voided,
+    limits,
     packs,
     at,
     nextAt,
@@ -118,20 +120,11 @@ function asJson(view: View) {
     asOf: lastRevision === undefined ? undefined : { revision: study.revision, at, nextAt, lastRevision },
     ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, imported },
     // As registered, and as it is in force.
-    ...{ configuration, design: designShown(study.design) },
+    ...{ configuration, limits, design: designInForce(study.design) },
     ...brokenCodes(breaks),
     ...(packs && { packs }),
     ...(Object.keys(voided).length > 0 && { voided }),
     ...{ balance: counts, firstCheckpoint, verifierKey },
-  };
-}
-
-/** Nothing of visits and stopped arms in a study without. */
-function designShown({ visits, stoppedTreatments, ...design }: Design) {
-  return {
-    ...design,
-    ...(stoppedTreatments.length > 0 && { stoppedTreatments }),
-    ...(visits.length > 0 && { visits }),
   };
 }
 
@@ -339,6 +332,7 @@ interface Shown {
   readonly heads: HeadCount;
   /** How many are voided, by cause. */
   readonly voided: Readonly<Record<string, number>>;
+  readonly limits: readonly LimitInForce[];
   /** Undefined for a study without packs. */
   readonly packs: PackNumbers | undefined;
   /** The time of the last event that is shown. */
@@ -357,6 +351,7 @@ function present({ runner, studies }: OpenLog, study: Study): Shown {
     breaks: codeBreaksIn(runner.state(participantEvents, stream)),
     heads: headCount(inOrder),
     voided: voidedByCause(inOrder),
+    limits: limitsInForce(study.design, inOrder),
     packs: packNumbers(runner.state(studyState, stream), runner.state(participantEvents, stream)),
     at: runner.lastAt(stream),
     nextAt: undefined,
@@ -379,16 +374,15 @@ async function past({ store, identity }: OpenLog, study: Study, moment: Moment):
     isBeyond(moment),
   );
   const { inOrder } = states.participants;
+  const design = states.designs.at(-1) ?? registeredDesign(registered.configuration);
   return {
-    study: {
-      ...{ stream, revision, registered: states.registered ?? registered },
-      design: states.designs.at(-1) ?? registeredDesign(registered.configuration),
-    },
+    study: { stream, revision, registered: states.registered ?? registered, design },
     designsUntil: states.designs,
     counts: states.balance?.view(),
     breaks: codeBreaksIn(states.participantEvents),
     heads: headCount(inOrder),
     voided: voidedByCause(inOrder),
+    limits: limitsInForce(design, inOrder),
     packs: packNumbers(states.studyState, states.participantEvents),
     at,
     nextAt: next?.at,

@@ -87,7 +87,7 @@ describe('a study with visits', () => {
     expect(shown).toMatch(/^visits +V2, Week 12, Week 24$/m);
     expect(shown).toMatch(/^stopped arm +Placebo$/m);
     expect(JSON.parse(await show('--json')).design).toMatchObject({
-      ...{ visits: ['V2', 'Week 12', 'Week 24'], stoppedTreatments: ['Placebo'] },
+      ...{ visits: ['V2', 'Week 12', 'Week 24'], stopped_treatments: ['Placebo'] },
     });
     expect((await check(next)).stdout).toBe('Sleep: as amended, amendment 1\n');
 

@@ -265,7 +265,10 @@ describe('a ratio', () => {
     const tried = await amend([change], { dry_run: true });
     expect(tried.results.effect).toMatchObject({ counts: 'zero', design: { ratio: change.value } });
     await amended(change);
-    expect((await designOf()).ratio).toEqual(change.value);
+    const design = await designOf();
+    expect(design.ratio).toEqual(change.value);
+    const shown = await commandOk(['studies', 'show', 'Sleep', '--json', '--data', data]);
+    expect(JSON.parse(shown).design).toEqual(design);
     expect((await get('/balance', keys.auditor)).results).toMatchObject({
       ...{ treatments: ['A', 'B', 'C', 'D', 'E'], ratio: change.value },
     });

@@ -88,6 +88,8 @@ it('the design shows how far the limits are reached, but not to a key of one sit
     },
   });
   expect(text).not.toContain('seed');
+  const shown = JSON.parse(await commandOk(['studies', 'show', 'Full', '--json', '--data', data]));
+  expect([shown.limits, shown.design]).toEqual([results.limits, results.design]);
   const { results: atSite } = await show(keys.site);
   expect(atSite.limits).toEqual([{ max: 4 }, { factor: 'site', level: 'x', max: 2 }]);
   for (const name of ['enrolled', 'voided', 'filled']) expect(atSite).not.toHaveProperty(name);

@@ -92,9 +92,6 @@ export function checked<T>(schema: z.ZodType<T>, result: unknown): T {
   throw new Error(`a result does not fit the contract (${paths.join(', ')})`);
 }
 
-/** The version of the trial's protocol. */
-export const ProtocolResult = z.strictObject({ version: z.string(), date: z.string().optional() });
-
 /** Besides `enrolled`, which counts everybody in the list. */
 export const HEADS = {
   voided: z.int().meta({ description: 'How many of them are voided' }),

@@ -8,6 +8,7 @@ import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../.
 import type { FieldProblem, StudyOutcome } from '../../../core/model/outcomes.ts';
 import { amendmentOf, newNameProblems } from '../../../core/study/amendments.ts';
 import type { Amend } from '../../../core/study/commands.ts';
+import { DesignInForce, designInForce } from '../../../core/study/design-in-force.ts';
 import { answerCommand } from '../request/answer-command.ts';
 import { dryRunReply } from '../request/dry-run.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';
@@ -18,7 +19,6 @@ import { reusedReply } from '../request/refused-reply.ts';
 import { resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
-import { DesignResult, designShown } from './study-design.ts';
 
 const Level = { factor: z.string(), level: z.string() };
 const Max = z.int().min(1).max(1_000_000_000);
@@ -121,7 +121,7 @@ const Body = z.strictObject({
 });
 type Body = z.infer<typeof Body>;
 
-const AmendmentResult = z.strictObject({ amendment: z.int(), design: DesignResult });
+const AmendmentResult = z.strictObject({ amendment: z.int(), design: DesignInForce });
 
 const SCOPES = mayOf('StudyAmended').scopes;
 
@@ -155,7 +155,7 @@ export function postAmendment(services: Services) {
       problemOf,
       results: () => {
         const inForce = request.design();
-        return resultJson(AmendmentResult, { amendment: inForce.amendment, design: designShown(inForce) });
+        return resultJson(AmendmentResult, { amendment: inForce.amendment, design: designInForce(inForce) });
       },
     });
     if (reply.status !== 200 || request.body.dry_run !== true) return reply;
@@ -164,7 +164,7 @@ export function postAmendment(services: Services) {
     const isNext = command.amendment === inForce.amendment + 1;
     const after = isNext ? amendedDesign(inForce, amendmentOf(command)) : inForce;
     const effect = after.epoch > inForce.epoch ? 'zero' : 'stays';
-    return dryRunReply(effect, reply.revision, { design: designShown(after) });
+    return dryRunReply(effect, reply.revision, { design: designInForce(after) });
   });
 }
 

@@ -1,5 +1,6 @@
 /** GET /studies: the studies that a key may see, with their state and how many participants they have. */
 import { z } from 'zod';
+import { Protocol } from '../../../../events/text.ts';
 import type { ApiKey } from '../../../../projections/access.ts';
 import { goalOf } from '../../../core/model/limits.ts';
 import { STATUSES } from '../../../core/model/status.ts';
@@ -8,7 +9,7 @@ import { counted, withinLimits } from '../request/matching.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { GoalResult, HEADS, ProtocolResult, resultJson } from '../request/schemas.ts';
+import { GoalResult, HEADS, resultJson } from '../request/schemas.ts';
 import type { Services } from '../request/services.ts';
 import { keyHandler, studiesFor, type VisibleStudy } from '../request/study-request.ts';
 import { SLICE } from '../request/study-view.ts';
@@ -26,7 +27,7 @@ export const StudiesResult = z.array(
     }),
     reason: z.string().optional().meta({ description: 'Why the study is not open' }),
     since: z.string().optional().meta({ description: 'Since when the study is not open' }),
-    protocol: ProtocolResult.optional(),
+    protocol: Protocol.optional(),
     enrolled: z.int().optional().meta({
       description:
         'How many participants the study has; for a key that is limited to some levels, within its limits. Absent if the study cannot be read',

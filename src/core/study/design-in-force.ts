@@ -1,0 +1,120 @@
+/** The design in force with its defaults written out, as `GET /study_design` and `urn studies show --json` show it. */
+import { z } from 'zod';
+import { Protocol } from '../../../events/text.ts';
+import { type Design, type Factor, hasRatio, ratioOf } from '../../../projections/design.ts';
+import { currentLevels } from '../../../projections/enrolled.ts';
+import { headCount } from '../../../projections/head-count.ts';
+import type { Participant } from '../model/participants.ts';
+
+export const LimitInForce = z.strictObject({
+  factor: z.string().optional().meta({ description: 'Absent for the limit of the whole study' }),
+  level: z.string().optional(),
+  max: z.int(),
+  enrolled: z.int().optional().meta({
+    description: 'How many fill a place. Absent for a key that is limited to some levels',
+  }),
+});
+export type LimitInForce = z.infer<typeof LimitInForce>;
+
+export const DesignInForce = z.strictObject({
+  treatments: z.array(z.string()),
+  closed_treatments: z.array(z.string()).meta({ description: 'They take no new participants' }),
+  stopped_treatments: z.array(z.string()).optional().meta({
+    description: 'Those of the closed ones on which nobody gets packs any more; absent: none',
+  }),
+  ratio: z.array(z.int()).optional().meta({
+    description: 'How many slots each of `treatments` has in an urn; absent: one each',
+  }),
+  epoch: z.int().meta({ description: 'How often the urns began anew; 0: never' }),
+  amendment: z.int().meta({ description: 'Number of the last amendment; 0 if there is none' }),
+  factors: z.array(
+    z.strictObject({
+      name: z.string(),
+      retired: z.boolean().meta({
+        description: 'New participants have no level of it, and its urns are never drawn from',
+      }),
+      levels: z.array(
+        z.strictObject({
+          name: z.string(),
+          earlier_names: z.array(z.string()),
+          closed: z.boolean().meta({ description: 'It takes no new participants' }),
+        }),
+      ),
+    }),
+  ),
+  D: z.string(),
+  w: z.int(),
+  alpha: z.int(),
+  beta: z.int(),
+  id_pattern: z.string().optional(),
+  target: z.int().optional(),
+  blinding: z.enum(['open', 'blinded']),
+  policies: z.strictObject({
+    stop_at_limit: z.boolean(),
+    level_counts: z.enum(['as-randomized', 'as-corrected']),
+    void_counts: z.enum(['kept', 'removed']),
+    forced_counts: z.enum(['counted', 'not-counted']),
+  }),
+  protocol: Protocol.optional(),
+  visits: z.array(z.string()).optional().meta({
+    description: 'The visits at which participants get packs; absent: none',
+  }),
+});
+export type DesignInForce = z.infer<typeof DesignInForce>;
+
+/** @param all participants; undefined if the key may not know how many there are */
+export function limitsInForce(
+  { limits: { total, levels = [] } = {}, factors }: Design,
+  all: readonly Participant[] | undefined,
+): LimitInForce[] {
+  const among = (some: readonly Participant[]) => ({ enrolled: headCount(some).filled });
+  const withLevel = (factor: string, level: string) => {
+    const index = factors.findIndex(({ name }) => name === factor);
+    return all && among(all.filter((one) => currentLevels(one)[index] === level));
+  };
+  return [
+    ...(total === undefined ? [] : [{ max: total, ...(all && among(all)) }]),
+    ...levels.map(({ factor, level, max }) => ({ factor, level, max, ...withLevel(factor, level) })),
+  ];
+}
+
+function factorInForce({
+  name,
+  levels,
+  closed,
+  earlierNames,
+  isRetired,
+}: Factor): DesignInForce['factors'][number] {
+  return {
+    name,
+    retired: isRetired,
+    levels: levels.map((level) => ({
+      name: level,
+      earlier_names: earlierNames.filter(({ now }) => now === level).map((earlier) => earlier.name),
+      closed: closed.includes(level),
+    })),
+  };
+}
+
+export function designInForce(inForce: Design): DesignInForce {
+  const { treatments, closedTreatments, stoppedTreatments, epoch, visits } = inForce;
+  const { amendment, D, w, alpha, beta, idPattern, target, blinding, protocol } = inForce;
+  const { stopAtLimit, levelCounts, voidCounts, forcedCounts } = inForce.policies;
+  return {
+    ...{ treatments: [...treatments], closed_treatments: [...closedTreatments], epoch },
+    ...(stoppedTreatments.length > 0 && { stopped_treatments: [...stoppedTreatments] }),
+    ...(hasRatio(inForce) && { ratio: ratioOf(inForce) }),
+    ...{ amendment, D, w, alpha, beta, blinding },
+    factors: inForce.factors.map(factorInForce),
+    ...(idPattern !== undefined && { id_pattern: idPattern }),
+    ...(target !== undefined && { target }),
+    policies: {
+      stop_at_limit: stopAtLimit,
+      level_counts: levelCounts,
+      void_counts: voidCounts,
+      forced_counts: forcedCounts,
+    },
+    ...(protocol && { protocol }),
+    ...(visits.length > 0 && { visits: [...visits] }),
+  };
+}
