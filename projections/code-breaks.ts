@@ -38,6 +38,19 @@ export function codeBreaksIn({ inOrder }: ParticipantEvents): CodeBreak[] {
   return inOrder.filter(isUnblinding).map(codeBreakOf);
 }
 
+/** How many codes were broken, by category, and how often an unblinding outside the service was reported. No arms. */
+export function codeBreakNumbers(breaks: readonly CodeBreak[]) {
+  const revealed: Record<string, number> = {};
+  let unblindingReported = 0;
+  for (const { how } of breaks)
+    if (how.type === 'reported') unblindingReported++;
+    else revealed[how.category] = (revealed[how.category] ?? 0) + 1;
+  return {
+    ...(Object.keys(revealed).length > 0 && { revealed }),
+    ...(unblindingReported > 0 && { unblindingReported }),
+  };
+}
+
 /** A summary in words: how many there are in all, and by category or cause. */
 export function describeNumbers(numbers: Readonly<Record<string, number>>): string {
   const counts = Object.entries(numbers);

@@ -2,26 +2,35 @@
 import { type Command, Option } from 'commander';
 import { type DesignChange, History } from '../../events/amendment.ts';
 import { ratioText } from '../../projections/describe-design.ts';
-import { amendedDesign, changedDesign, type Design, hasRatio } from '../../projections/design.ts';
+import {
+  activeFactors,
+  amendedDesign,
+  changedDesign,
+  type Design,
+  hasRatio,
+} from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import { type KeyLeftBehind, keysLeftBehind } from '../core/access/limited-keys.ts';
+import { describeChange, settingOf } from '../core/configuration/describe-change.ts';
+import { amendmentDoubts, plannedAmendment } from '../core/configuration/planned-amendment.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { Participant } from '../core/model/participants.ts';
 import { historyOf, type Odds, oddsOf } from '../core/study/amendment-odds.ts';
-import { amendmentOf } from '../core/study/amendments.ts';
+import { amendmentOf, newNameProblems } from '../core/study/amendments.ts';
 import type { Amend } from '../core/study/commands.ts';
 import { studyState } from '../core/study/state.ts';
 import type { Study } from '../core/study/studies.ts';
 import { participants } from '../core/study/views.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { oddsJson, oddsTable } from './amendment-odds.ts';
-import { doubts, type Plan, planOf, problemText } from './amendment-plan.ts';
+import { doubtText, lineOf, problemText, protocolProblems } from './amendment-text.ts';
 import {
   APPROVAL_EXAMPLE,
   approvedByOption,
+  type Decision,
   type DecisionOptions,
   decisionOf,
   decisionRows,
@@ -30,7 +39,6 @@ import {
   protocolOption,
 } from './approvals.ts';
 import { mayChange } from './confirm.ts';
-import { describeChange, settingOf } from './design-text.ts';
 import { recordDisclosure } from './disclosed.ts';
 import {
   cliActor,
@@ -43,6 +51,7 @@ import {
   unknownStudy,
 } from './options.ts';
 import { note, result, table } from './output.ts';
+import { readRenamings } from './rename-option.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 import { described, withStudies } from './studies-log.ts';
 
@@ -135,17 +144,17 @@ function listed(value: string, earlier: readonly string[] = []): readonly string
 }
 
 async function amend(name: string, options: Options): Promise<void> {
-  const { reason, rename = [], alias = false, stop = [], history } = options;
   const { studies: fileName = DEFAULT_STUDIES_FILE } = options;
   const decision = decisionOf(options);
   const file = await studyInFile(name, fileName);
   await withStudies(options, async (log) => {
     const study = namedStudy(log.studies, name);
-    const plan = planOf(study, { file, reason, decision, rename, alias, stop, history });
+    const plan = planned(study, file, decision, options);
     const { command, problems } = plan;
     const { changes, protocol } = command;
     if (problems.length === 0 && changes.length === 0 && !protocol) return nothingToAmend(study, options);
-    for (const doubt of doubts(study, log.studies.designs(study.stream), file, changes)) note(doubt);
+    const designs = log.studies.designs(study.stream);
+    for (const doubt of amendmentDoubts(study, designs, file, changes)) note(doubtText(doubt));
     await expectPossible(log, study, file, options, plan);
     const preview = await previewOf(log, study, command);
     const shown = asText(log, study, preview);
@@ -168,6 +177,34 @@ async function studyInFile(name: string, fileName: string): Promise<ConfiguredSt
   const found = studies.find(({ configuration }) => configuration.name === name);
   if (!found) throw new UsageError(`${fileName} has no study ${quote(name)}`);
   return found;
+}
+
+interface Plan {
+  readonly command: Amend;
+  /** What is not possible, in sentences. */
+  readonly problems: readonly string[];
+}
+
+function planned(study: Study, file: ConfiguredStudy, decision: Decision, options: Options): Plan {
+  const { reason, rename = [], alias = false, stop = [], history } = options;
+  const { approvals, protocol } = decision;
+  const { design } = study;
+  const inForce = { factors: activeFactors(design) };
+  const { renamings, problems } = readRenamings(rename, alias, inForce, file.configuration.factors);
+  const { command, unchangeable } = plannedAmendment(study, file, {
+    ...{ user: cliActor().user, askedAt: new Date().toISOString() },
+    ...{ reason, approvals, protocol, history, renamings, stop },
+  });
+  const { changes } = command;
+  return {
+    command,
+    problems: [
+      ...problems,
+      ...protocolProblems(file, protocol),
+      ...unchangeable.map(({ setting, why }) => `${lineOf(file, setting)}: ${why}`),
+      ...newNameProblems(changes).map((problem) => problemText(problem, changes, file)),
+    ],
+  };
 }
 
 /** @throws UsageError listing every problem */

@@ -1,14 +1,15 @@
 /** urn studies register: registers the new studies of a file while the service runs. */
 import { type Command, Option } from 'commander';
 import { quote } from '../base/text.ts';
+import { type FileOutcome, outcomeOf } from '../core/configuration/file-outcome.ts';
 import { type Finding, formatFinding } from '../core/configuration/finding.ts';
 import { refuseNewStudies } from '../core/configuration/new-studies.ts';
 import type { StudiesFile } from '../core/configuration/studies-file.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { mayChange } from './confirm.ts';
-import { type FileOutcome, outcomeOf, outcomeText } from './file-outcomes.ts';
 import { cliActor, jsonOption, type LogOptions, logCommand, option } from './options.ts';
+import { outcomeText } from './outcome-text.ts';
 import { note, result } from './output.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 import { withStudies } from './studies-log.ts';

@@ -2,17 +2,21 @@
 
 import type { Command } from 'commander';
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
-import { type CodeBreak, codeBreaksIn, describeNumbers } from '../../projections/code-breaks.ts';
+import {
+  type CodeBreak,
+  codeBreakNumbers,
+  codeBreaksIn,
+  describeNumbers,
+} from '../../projections/code-breaks.ts';
 import { ratioText, visitsText } from '../../projections/describe-design.ts';
 import { type Design, type Factor, hasRatio, ratioOf, registeredDesign } from '../../projections/design.ts';
 import { voidedByCause } from '../../projections/enrolled.ts';
 import { type HeadCount, headCount } from '../../projections/head-count.ts';
-import type { ParticipantEvents } from '../../projections/participant-events.ts';
 import { describeRecovery } from '../../projections/study-config.ts';
-import type { ActName } from '../core/acts/acts.ts';
 import { designInForce, type LimitInForce, limitsInForce } from '../core/study/design-in-force.ts';
+import { type PackNumbers, packNumbers } from '../core/study/pack-numbers.ts';
 import { standingInLog } from '../core/study/standing.ts';
-import { type StudyState, studyState } from '../core/study/state.ts';
+import { studyState } from '../core/study/state.ts';
 import type { Study } from '../core/study/studies.ts';
 import { balance, designs, participantEvents, participants, studyConfig } from '../core/study/views.ts';
 import {
@@ -121,7 +125,7 @@ function asJson(view: View) {
     ...{ studyId, registeredAt, seedSource, seedWeak, recoveries, halt, imported },
     // As registered, and as it is in force.
     ...{ configuration, limits, design: designInForce(study.design) },
-    ...brokenCodes(breaks),
+    ...codeBreakNumbers(breaks),
     ...(packs && { packs }),
     ...(Object.keys(voided).length > 0 && { voided }),
     ...{ balance: counts, firstCheckpoint, verifierKey },
@@ -176,21 +180,8 @@ function balanceTable(
   ]);
 }
 
-/** How many codes were broken, by category, and how often an unblinding outside the service was reported. No arms. */
-function brokenCodes(breaks: readonly CodeBreak[]) {
-  const revealed: Record<string, number> = {};
-  let unblindingReported = 0;
-  for (const { how } of breaks)
-    if (how.type === 'reported') unblindingReported++;
-    else revealed[how.category] = (revealed[how.category] ?? 0) + 1;
-  return {
-    ...(Object.keys(revealed).length > 0 && { revealed }),
-    ...(unblindingReported > 0 && { unblindingReported }),
-  };
-}
-
 function brokenCodeFacts(breaks: readonly CodeBreak[]): string[][] {
-  const { revealed, unblindingReported } = brokenCodes(breaks);
+  const { revealed, unblindingReported } = codeBreakNumbers(breaks);
   return [
     ...(revealed ? [['codes broken', describeNumbers(revealed)]] : []),
     ...(unblindingReported === undefined ? [] : [['unblinded outside', `${unblindingReported} reported`]]),
@@ -237,32 +228,6 @@ function facts({
     ...designFacts(study.design),
     ...urnFacts(designsUntil),
   ];
-}
-
-interface PackNumbers {
-  readonly registered: number;
-  /** Including those that were replaced since. */
-  readonly given: number;
-  readonly replaced: number;
-  readonly withdrawn: number;
-  /** At visits. Absent if none was. */
-  readonly dispensed?: number;
-  readonly corrected?: number;
-}
-
-/** How many packs there are, saying nothing about arms; undefined in a study without packs. */
-function packNumbers(state: StudyState, { inOrder }: ParticipantEvents): PackNumbers | undefined {
-  if (state.status === 'unregistered' || state.packs.isEmpty()) return undefined;
-  const { packs, given, withdrawn } = state;
-  const numberOf = (name: ActName) => inOrder.filter(({ type }) => type === name).length;
-  const dispensed = numberOf('PackDispensed');
-  return {
-    registered: [...packs.entries()].length,
-    given: [...given.entries()].length,
-    replaced: numberOf('CodeReplaced'),
-    withdrawn: [...withdrawn.entries()].length,
-    ...(dispensed > 0 && { dispensed, corrected: numberOf('DispensationCorrected') }),
-  };
 }
 
 function packsText({

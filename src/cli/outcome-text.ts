@@ -1,0 +1,44 @@
+/** How a study of a file compares with the log, in words. Shared by urn studies check and register. */
+import { protocolText, ratioText, visitsText } from '../../projections/describe-design.ts';
+import { registeredDesign } from '../../projections/design.ts';
+import { counted } from '../base/counted.ts';
+import { quote } from '../base/text.ts';
+import type { FileOutcome } from '../core/configuration/file-outcome.ts';
+import { blindingText, limitRows, policiesText } from './design-text.ts';
+import { table } from './output.ts';
+
+export function outcomeText(of: FileOutcome): string {
+  const lines =
+    of.outcome === 'new' ? ['would be registered as', ...registration(of).split('\n')] : of.differences;
+  const heading = [
+    `${of.study}: ${of.outcome}`,
+    ...(of.amendment === undefined ? [] : [`amendment ${of.amendment}`]),
+  ];
+  return [heading.join(', '), ...lines.map((line) => `  ${line}`)].join('\n');
+}
+
+function registration({ configuration, seedSource, liveByDefault }: FileOutcome): string {
+  const { mode, treatments, factors, D, w, alpha, beta, urnSelection, idPattern, targetEnrollment } =
+    configuration;
+  const { start, protocol, ratio, visits } = configuration;
+  const design = registeredDesign(configuration);
+  const byDefault =
+    ' (the file leaves mode out, so it registers as live; write "mode: test" for a rehearsal)';
+  const names = (list: readonly string[]) => list.map(quote).join(', ');
+  return table([
+    ['mode', `${mode}${liveByDefault ? byDefault : ''}`],
+    ['blinding', blindingText(design)],
+    ...(start === undefined ? [] : [['start', 'paused: urn studies resume opens it']]),
+    ['arms', names(treatments)],
+    ...(ratio ? [['ratio', ratioText(treatments, ratio)]] : []),
+    ...factors.map(({ name, levels }) => [`factor ${quote(name)}`, names(levels)]),
+    ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
+    ['seed', seedSource === 'drawn' ? 'drawn from the operating system' : 'given in the file'],
+    ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
+    ...(targetEnrollment === undefined ? [] : [['target', counted(targetEnrollment, 'participant')]]),
+    ...limitRows(design),
+    ['policies', policiesText(design)],
+    ...(visits ? [['visits', visitsText(visits)]] : []),
+    ...(protocol ? [['protocol', protocolText(protocol)]] : []),
+  ]);
+}
