@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import {
   describeInBrowser,
@@ -20,6 +21,15 @@ import { TRIALS } from '../../support/trials.ts';
 const data = temporaryFolders()();
 const clock = join(data, 'clock');
 const MINUTE = 60_000;
+
+/** The addresses of what a page has asked for from now on and not received. The stream of changes never ends. */
+function requestsUnderWay(page: Page): ReadonlySet<string> {
+  const urls = new Set<string>();
+  page.on('request', (request) => !request.url().includes('/changes?') && urls.add(request.url()));
+  for (const end of ['requestfinished', 'requestfailed'] as const)
+    page.on(end as 'requestfinished', (request) => urls.delete(request.url()));
+  return urls;
+}
 
 describeInBrowser('a session', () => {
   let service: Service;
@@ -132,9 +142,12 @@ describeInBrowser('a session', () => {
     const { page } = person;
     await page.goto(`${service.url}/pages/studies`);
     await signIn(person, keys.site, 'Dr. Example');
+    const unanswered = requestsUnderWay(page);
     await page.getByRole('link', { name: 'Sleep' }).click();
     await page.getByRole('heading', { name: 'Sleep' }).waitFor();
     const other = await page.context().newPage();
+    // The session goes on: an answer that is still on its way would set its cookie again.
+    await expect.poll(() => [...unanswered]).toEqual([]);
     await page.context().clearCookies();
     await other.goto(`${service.url}/pages/studies`);
     await signIn({ ...person, page: other }, keys.ward);
