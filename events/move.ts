@@ -1,6 +1,7 @@
 /**
- * The log is moved to another store: each stream is closed in the source and continues in the target or, if the move is
- * given up, in the source. The protocol is in docs/adr/0011-moving-a-log.md.
+ * The log is moved to another store: `log`, which speaks for every stream, is closed in the source and continues in the target
+ * or, if the move is given up, in the source. The protocol is in docs/adr/0011-moving-a-log.md. Versions up to 0.3.0 closed
+ * every other stream as well.
  */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';

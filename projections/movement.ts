@@ -1,11 +1,11 @@
 /**
- * Where a stream continues after moves of its log. Every fold of a stream must take this into account.
+ * Where a stream continues after moves of its log. Every fold of a stream must take this into account. Only `log` is closed
+ * now, for all streams; versions up to 0.3.0 closed each.
  *
  *   open ── LogMoved ──> closed ── LogReopened | LogArrived ──> open
  *                        closed ── CopyAborted (only in `log`) ──> dead
  *
- * Nothing else may follow LogMoved, and nothing at all may follow CopyAborted. So a process that still writes to a store
- * that the log has left is stopped by its own fold, at the latest when its append conflicts with LogMoved.
+ * Nothing else may follow LogMoved, and nothing at all may follow CopyAborted.
  */
 import { streamKind } from '../events/catalogue.ts';
 import type { MoveFact } from '../events/move.ts';

@@ -2,10 +2,10 @@
 import type { Command } from 'commander';
 import { counted, plural } from '../base/counted.ts';
 import { systemTools } from '../base/tools.ts';
-import { type AbortParts, abortMove } from '../evidence/move/abort-move.ts';
-import { logIdIn } from '../evidence/move/log-stream.ts';
+import { abortMove } from '../evidence/move/abort-move.ts';
 import { MoveError } from '../evidence/move/move-error.ts';
 import { type Moved, moveLog } from '../evidence/move/move-log.ts';
+import { logIdIn, type MoveParts } from '../evidence/move/standing.ts';
 import { PENDING_REVEALS } from '../service/code-break/pending-reveals.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import {
@@ -28,6 +28,7 @@ import {
 } from './options.ts';
 import { note, progress, result, table } from './output.ts';
 import { codeBreaksOf } from './pending-reveals.ts';
+import { expectStopped, stoppedOption } from './stopped.ts';
 
 interface Options extends LogOptions {
   readonly from?: string;
@@ -36,15 +37,17 @@ interface Options extends LogOptions {
   readonly reason?: string;
   readonly abort?: boolean;
   readonly dryRun?: boolean;
+  readonly stopped?: boolean;
   readonly json?: boolean;
 }
 
 const HELP = `
-Copies all records to the other store unchanged: ids, bytes, order and proofs stay. It copies while the service runs. Then
-it closes the log where it is (LogMoved: every service that uses it answers POST with 503 from then on), copies the rest,
-compares every record and every stream's root, and opens the log in the other store (LogArrived). Until then nothing is
-lost if the command ends: run it again to continue, or run it with --abort to give up the move and reopen the log where
-it was.
+Stop every service and command that uses the log first, on every machine: none of them may record anything while it moves.
+
+Copies all records to the other store unchanged: ids, bytes, order and proofs stay. Then it closes the log where it is
+(LogMoved: a service that is started there by mistake takes nothing), compares every record, and opens the log in the other
+store (LogArrived). Nothing is lost if the command ends before that: run it again to continue, or run it with --abort to
+give up the move and reopen the log where it was.
 
 The signing key is not copied. Take it to the services of the other store, with the file last-checkpoints.
 
@@ -54,7 +57,8 @@ Examples:
   urn copy --to sqlite:/srv/urn/urn.sqlite --dry-run
   urn copy --from sqlite:data/urn.sqlite --to sqlite:/srv/urn/urn.sqlite --reason "new server"
   urn copy --from sqlite:data/urn.sqlite --to sqlite:/srv/urn/urn.sqlite --abort
-  urn copy --to esdb://10.0.0.5:2113 --stream-prefix urn --reason "several instances"`;
+  urn copy --to esdb://10.0.0.5:2113 --stream-prefix urn --reason "several instances"
+  urn copy --from esdb://10.0.0.5:2113 --to sqlite:/srv/urn/urn.sqlite --stopped`;
 
 export function copyCommand(): Command {
   return logCommand('copy')
@@ -77,6 +81,7 @@ export function copyCommand(): Command {
     .addOption(option('--reason <text>', 'recorded with the move'))
     .addOption(option('--abort', 'give up a move that has not arrived, and reopen the log where it was'))
     .addOption(option('--dry-run', 'only read and compare both stores, and show what would be copied'))
+    .addOption(stoppedOption())
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(run);
@@ -95,20 +100,13 @@ async function run({ json = false, ...options }: Options): Promise<void> {
   };
   try {
     const parts = await openEnds(ends, options, open);
+    if (abort) return await giveUp(parts, ends, json);
     // The data folder may belong to a different log from the one that --from names.
     const isOwn = options.from === undefined && hasSigningKey(logSettings(options));
-    if (abort) {
-      await giveUp(parts, ends, json);
-      return;
-    }
     const moveWith = async (log?: OpenLog) => {
-      if (log) {
-        await refuseRolledBack(log);
-        await refusePending(log);
-      }
-      const moved = await move(parts, ends, dryRun);
-      report(moved, ends, json);
-      if (moved.move !== undefined && log) await noteWhatIsSigned(log);
+      if (log) await expectComplete(log);
+      report(await move(parts, dryRun), ends, json);
+      if (log && !dryRun) await noteWhatIsSigned(log);
     };
     await (isOwn ? withLog(options, moveWith) : moveWith());
   } catch (error) {
@@ -147,49 +145,51 @@ function noLogIn({ id }: PlainStore): UsageError {
   return new UsageError(`there is no log in ${id} (hint: --from, or --data)`);
 }
 
-/** @throws UsageError when the target holds another log */
+/** @throws UsageError if the source is in use, or the target holds another log */
 async function openEnds(
   { source, target }: Ends,
-  { reason, dryRun }: Options,
+  { reason, dryRun, abort, stopped }: Options,
   open: (store: PlainStore) => Promise<EventStore>,
-): Promise<AbortParts> {
+): Promise<MoveParts> {
+  const inUse = dryRun || abort ? false : source.isInUse();
   const here = await open(source);
   const logId = await logIdIn(here);
   if (logId === undefined) throw noLogIn(source);
+  expectStopped(inUse, 'move it', stopped);
   // A dry run creates nothing.
   const there = dryRun && !target.exists ? emptyStore() : await open(target);
   const foreign = await logIdIn(there);
   if (foreign !== undefined && foreign !== logId)
     throw new UsageError(`${target.id} holds another log (hint: --to a fresh store)`);
-  const actor = cliActor();
-  const tools = systemTools();
-  return { source: here, target: there, logId, from: source.description, reason, actor, tools };
+  const [from, to] = [source.description, target.description];
+  const [actor, tools] = [cliActor(), systemTools()];
+  return { source: here, target: there, logId, from, to, reason, actor, tools };
 }
 
-async function giveUp(parts: AbortParts, { source }: Ends, json: boolean): Promise<void> {
+async function giveUp(parts: MoveParts, { source }: Ends, json: boolean): Promise<void> {
   const { move, reopened } = await abortMove(parts);
   if (json) return result(JSON.stringify({ move, aborted: true, reopened }, null, 2));
-  result(
-    `move ${move} was given up: ${counted(reopened.length, 'stream is', 'streams are')} open again in ${source.id}`,
-  );
+  result(`move ${move} was given up: the log is open in ${source.id}`);
   note(
     'the target still holds what was copied, and no move can arrive there now (hint: remove it, or keep it as it is)',
   );
 }
 
-async function move(parts: AbortParts, { target }: Ends, isDry: boolean): Promise<Moved> {
+async function move(parts: MoveParts, isDry: boolean): Promise<Moved> {
   const shown = progress('records read');
+  let read = 0;
   let isClosed = false;
+  const hooks = {
+    onRead: (records: number) => {
+      read += records;
+      shown.show(read);
+    },
+    onClosed: () => {
+      isClosed = true;
+    },
+  };
   try {
-    const moved = await moveLog({
-      ...parts,
-      to: target.description,
-      onProgress: shown.show,
-      onClosed: () => {
-        isClosed = true;
-      },
-      isDry,
-    });
+    const moved = await moveLog(parts, hooks, isDry);
     shown.end();
     return moved;
   } catch (error) {
@@ -202,9 +202,9 @@ async function move(parts: AbortParts, { target }: Ends, isDry: boolean): Promis
 }
 
 function report(moved: Moved, ends: Ends, json: boolean): void {
-  const { move, streams, copied, closedSeconds } = moved;
+  const { move, streams, copied } = moved;
   const records = streams.reduce((sum, stream) => sum + stream.records, 0);
-  if (json) result(JSON.stringify({ move: move ?? null, streams, records, copied, closedSeconds }, null, 2));
+  if (json) result(JSON.stringify({ move: move ?? null, streams, records, copied }, null, 2));
   else if (move === undefined)
     result(
       `${copied} of ${counted(records, 'record')} would be copied; what the target already holds matches the source`,
@@ -212,35 +212,30 @@ function report(moved: Moved, ends: Ends, json: boolean): void {
   else reportArrival(moved, ends, records);
 }
 
-function reportArrival(
-  { move, streams, copied, closedSeconds }: Moved,
-  { source, target }: Ends,
-  records: number,
-): void {
+function reportArrival({ move, streams, copied }: Moved, { source, target }: Ends, records: number): void {
   result(
     table([['stream', 'records', 'root'], ...streams.map((s) => [s.stream, String(s.records), s.root])]),
   );
   note(
     [
       `move ${move} has arrived: ${counted(records, 'record')} in ${counted(streams.length, 'stream')} ${plural(records, 'is', 'are')} the same in both stores, ${copied} ${plural(copied, 'was', 'were')} copied by this run.`,
-      `Neither store accepted anything for ${closedSeconds.toFixed(1)} s.`,
       `Still to do: take signing-key and last-checkpoints to the services of ${target.id} and start them;`,
-      `stop the services of ${source.id} and keep that store as it is; make a new backup.`,
+      `keep ${source.id} as it is; make a new backup.`,
     ].join('\n'),
   );
 }
 
-/** A log that lacks records it has signed must not be moved as if it were complete. Only its own key can show that. */
-async function refuseRolledBack(log: OpenLog): Promise<void> {
+/**
+ * Refuses a log that lacks records it has signed, which only its own key can show, or a code-break that the data folder holds
+ * for it.
+ * @throws DomainError, UsageError
+ */
+async function expectComplete({ rebuild, gate, codeBreaks }: OpenLog): Promise<void> {
   const shown = progress('records read');
-  await log.rebuild(shown.show);
+  await rebuild(shown.show);
   shown.end();
-  const rolledBack = log.gate.rollback();
+  const rolledBack = gate.rollback();
   if (rolledBack) throw rolledBack;
-}
-
-/** A code-break that is not in the log must not be forgotten in the data folder of a log that has moved. @throws UsageError */
-async function refusePending({ codeBreaks }: OpenLog): Promise<void> {
   const { reveals, damaged } = await codeBreaks.pending();
   const waiting = reveals.length + damaged;
   if (waiting > 0)
@@ -251,7 +246,7 @@ async function refusePending({ codeBreaks }: OpenLog): Promise<void> {
 
 /** Lets a service with this data folder recognize a backup of the source that was made before the move. */
 async function noteWhatIsSigned({ rebuild, ledger, lastCheckpoints }: OpenLog): Promise<void> {
-  // Include the records added since, at least those of the move.
+  // With LogMoved.
   await rebuild();
   const streams = ledger.streams().filter((stream) => ledger.maySign(stream));
   await lastCheckpoints?.keep(streams.map((stream) => ledger.checkpoint(stream)));

@@ -26,6 +26,7 @@ import {
 } from './options.ts';
 import { note, progress, result, table } from './output.ts';
 import { recordPendingReveals } from './pending-reveals.ts';
+import { expectStopped, stoppedOption } from './stopped.ts';
 
 interface Options extends LogOptions {
   readonly reason: string;
@@ -76,21 +77,11 @@ export function recoverCommand(): Command {
         'recover even if records of the stream log itself are lost: you know that the log was not moved to another store',
       ),
     )
-    .addOption(
-      option(
-        '--stopped',
-        'confirm that every service is stopped, where the store cannot tell (EventStoreDB)',
-      ),
-    )
+    .addOption(stoppedOption())
     .addOption(jsonOption())
     .addHelpText('after', HELP)
     .action(run);
 }
-
-const IN_USE =
-  'another process has this log open (hint: stop every service and command that uses it, then recover; --dry-run works while they run)';
-const PERHAPS_IN_USE =
-  'this store cannot tell whether a service still uses the log (hint: stop every service on every machine, then confirm it with --stopped; --dry-run works while they run)';
 
 async function run({ reason, checkpoint = [], ...given }: Options): Promise<void> {
   const { dryRun, unproven, notMoved, stopped, json, ...options } = given;
@@ -99,10 +90,9 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
   const kept = checkpoint.flatMap(checkpointsIn);
   // A service that does not know of the loss would keep drawing between the declaration and the new generators.
   const inUse = dryRun ? false : isLogInUse(logSettings(options));
-  if (inUse) throw new UsageError(IN_USE);
   const shown = progress('records read');
   await withLog(options, async (log) => {
-    if (inUse === undefined && !stopped) throw new UsageError(PERHAPS_IN_USE);
+    expectStopped(inUse, 'recover', stopped);
     await log.rebuild(shown.show);
     shown.end();
     const refusal = log.gate.refusal(LOG_STREAM, 'recover');

@@ -60,10 +60,9 @@ it('a log moves from SQLite to EventStoreDB, on to memory, and back to SQLite', 
 
   for (const [i, [from, source]] of stores.slice(0, -1).entries()) {
     const [to, target] = stores[i + 1] as [string, EventStore];
-    const late = await open(source, logId);
     const parts = { source, target, logId, from, to, actor: OPERATOR, tools: systemTools() };
     const { streams } = await moveLog(parts);
-    await expect(post(late, 'late')).rejects.toMatchObject({ code: 'moved' });
+    await expect(post(await open(source, logId), 'late')).rejects.toMatchObject({ code: 'moved' });
     for (const { stream, records } of streams) {
       const [here, there] = [await bytesOf(source, stream), await bytesOf(target, stream)];
       expect(here).toHaveLength(records);

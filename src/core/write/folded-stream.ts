@@ -34,21 +34,9 @@ export function foldedStream<State>(
   stream: string,
   permission: Permission = 'write',
 ): FoldedStream<State> {
-  return foldedStreamWith(runner, stream, {
-    state: () => runner.state(projection, stream),
-    refusal: () => gate.refusal(stream, permission),
-  });
-}
-
-/** Like `foldedStream`, for a writer that decides against another state, or may write where others may not. */
-export function foldedStreamWith<State>(
-  runner: Runner,
-  stream: string,
-  { state, refusal }: { state(): State; refusal(): Error | undefined },
-): FoldedStream<State> {
   return {
     get state() {
-      return state();
+      return runner.state(projection, stream);
     },
     get revision() {
       return runner.revision(stream);
@@ -57,7 +45,7 @@ export function foldedStreamWith<State>(
       return runner.lastAt(stream);
     },
     get refusal() {
-      return refusal();
+      return gate.refusal(stream, permission);
     },
     catchUp: () => runner.catchUp(stream),
     accept: (events, records) => runner.accept(events, records),

@@ -97,6 +97,8 @@ export interface PlainStore {
   /** For people, and recorded: without credentials. */
   readonly description: string;
   readonly exists: boolean;
+  /** As `isLogInUse`, for a store that exists. Ask before this process opens it. @throws StoreError */
+  isInUse(): boolean | undefined;
   /** Creates the store if there is none. @throws StoreError */
   open(): Promise<EventStore>;
 }
@@ -115,6 +117,7 @@ export function plainStore(settings: StoreSettings): PlainStore {
       id: `sqlite:${exists ? realpathSync(path) : path}`,
       description: `sqlite:${path} on ${hostname()}`,
       exists,
+      isInUse: () => isInUse(path),
       open: async () => new SqliteStore(path),
     };
   }
@@ -124,7 +127,13 @@ export function plainStore(settings: StoreSettings): PlainStore {
       `a log cannot be moved from or to "${withoutPassword(store)}" (hint: sqlite:<file>, or esdb://<host>:2113)`,
     );
   const description = describeEventStoreDb(store, settings);
-  return { id: description, description, exists: true, open: () => openEventStoreDb(store, settings) };
+  return {
+    id: description,
+    description,
+    exists: true,
+    isInUse: () => undefined,
+    open: () => openEventStoreDb(store, settings),
+  };
 }
 
 /** Stands in for a store that must not be created. */

@@ -8,8 +8,7 @@ import { keyringInMemory } from '../../../src/core/ledger/keyring.ts';
 import { studyState } from '../../../src/core/study/state.ts';
 import { participants } from '../../../src/core/study/views.ts';
 import { foldUntil } from '../../../src/evidence/history/past.ts';
-import { Mover } from '../../../src/evidence/move/mover.ts';
-import { Side } from '../../../src/evidence/move/side.ts';
+import { copyRecords } from '../../../src/evidence/move/copy-records.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { OPERATOR, REGISTER, randomize, randomized, registered, STREAM } from '../../support/facts.ts';
 import { FaultyStore, lost } from '../../support/faulty-store.ts';
@@ -120,9 +119,7 @@ describe('the write path', () => {
 it('no log is begun in a store that a log is being copied to', async () => {
   const source = await storeOf(STREAM, [registered()]);
   const target = new MemoryStore();
-  const side = (name: 'source' | 'target', store: MemoryStore) =>
-    new Side({ name, store, logId: LOG_ID, actor: OPERATOR, tools: fixedTools() });
-  await new Mover(side('source', source), side('target', target), () => undefined, false).copy();
+  await copyRecords({ source, target, logId: LOG_ID }, 'append');
   const opening = openIdentity(target, keyringInMemory(), 'trial-log', OPERATOR, fixedTools());
   await expect(opening).rejects.toThrow('a log is being moved here (hint: urn copy has to finish first)');
   for await (const page of target.readAll()) expect(page.map(({ stream }) => stream)).toEqual([STREAM]);

@@ -1,0 +1,103 @@
+/** A log with one study, in memory, and processes that use it and hear of nothing that they do not read. */
+import { encodeRecord, type RecordBytes } from '../../events/record.ts';
+import { access } from '../../projections/access.ts';
+import { logHistory } from '../../projections/log.ts';
+import { Runner } from '../../projections/runner.ts';
+import { DomainError } from '../../src/base/errors.ts';
+import { Keys } from '../../src/core/access/keys.ts';
+import { makeSigningKey } from '../../src/core/ledger/signing-key.ts';
+import { studyState } from '../../src/core/study/state.ts';
+import { Studies } from '../../src/core/study/studies.ts';
+import { design, studyConfig } from '../../src/core/study/views.ts';
+import type { MoveParts } from '../../src/evidence/move/standing.ts';
+import type { EventStore } from '../../src/store/event-store.ts';
+import { CONFIGURATION, LEVELS, OPERATOR, randomize } from './facts.ts';
+import { fixedTools, LOG_ID } from './fixed-tools.ts';
+import { openGate } from './open-gate.ts';
+
+let series = 0;
+const KEY = makeSigningKey('trial-log');
+
+/** Begins a log with a key for `startProcess`. */
+export async function beginLog(store: EventStore): Promise<void> {
+  const tools = fixedTools(++series);
+  const at = tools.now().toISOString();
+  const header = { id: tools.newId(), log: LOG_ID, stream: 'log', revision: 0, at, actor: OPERATOR };
+  const data = { logId: LOG_ID, logName: 'trial-log', publicKey: KEY.publicKey };
+  await store.append('log', -1, [
+    encodeRecord(header, { type: 'LogCreated', data, sections: {} }, tools.newSalt),
+  ]);
+  const { keys } = await startProcess(store);
+  await keys.issue({ user: 'nurse', scopes: ['randomize'] }, OPERATOR);
+}
+
+/** As src/service/open/open-log.ts puts it together, without following the log. `register` and `post` give undefined if the log was moved. */
+export async function startProcess(store: EventStore) {
+  const tools = fixedTools(++series);
+  const runner = new Runner(store, LOG_ID, [logHistory, studyState, access, studyConfig, design]);
+  await runner.rebuild();
+  const parts = { store, logId: LOG_ID, runner, gate: openGate(runner), tools };
+  const studies = new Studies(parts);
+  const keys = new Keys(parts);
+  const stream = studies.streamOf(CONFIGURATION.name);
+  return {
+    keys,
+    runner,
+    register: (name: string = CONFIGURATION.name) =>
+      unlessMoved(studies.register({ ...CONFIGURATION, name }, undefined, OPERATOR)),
+    post: (id: string) => {
+      const [keyId = ''] = runner.state(access, 'access').byId.keys();
+      const actor = { keyId, user: 'nurse', accessRevision: 0 };
+      return unlessMoved(studies.submit(stream, randomize(id, { levels: LEVELS }), actor));
+    },
+  };
+}
+
+async function unlessMoved<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof DomainError && error.code === 'moved') return undefined;
+    throw error;
+  }
+}
+
+export function partsOf(source: EventStore, target: EventStore, from: string, to: string): MoveParts {
+  return { source, target, logId: LOG_ID, actor: OPERATOR, tools: fixedTools(++series), from, to };
+}
+
+/** A store whose user dies just after an append that contains a text. */
+export function dyingAfter(store: EventStore, text: string): EventStore {
+  let isDead = false;
+  return {
+    ...aliveWhile(store, () => {
+      if (isDead) throw new Error('died');
+    }),
+    append: async (stream, revision, records) => {
+      const result = await store.append(stream, revision, records);
+      isDead ||= records.some(({ record }) => Buffer.from(record).includes(`"type":"${text}"`));
+      if (isDead) throw new Error('died');
+      return result;
+    },
+  };
+}
+
+/** @param step called before and after each step at the store; throws if its user has died */
+export function aliveWhile(store: EventStore, step: () => void): EventStore {
+  async function* read<T>(pages: AsyncIterable<T>): AsyncIterable<T> {
+    step();
+    yield* pages;
+  }
+  return {
+    append: async (stream: string, revision: number, records: readonly RecordBytes[]) => {
+      step();
+      const result = await store.append(stream, revision, records);
+      step();
+      return result;
+    },
+    readStream: (stream, from) => read(store.readStream(stream, from)),
+    readAll: (after) => read(store.readAll(after)),
+    subscribe: (after, subscriber) => store.subscribe(after, subscriber),
+    close: () => store.close(),
+  };
+}
