@@ -46,8 +46,6 @@ export interface RunnerHooks {
   onDanger?(stream: string, danger: string | undefined): void;
   /** The store lacks records that were read from it before. @param why a sentence without a full stop */
   onRolledBack?(why: string): void;
-  /** `rebuild` has folded these records. It reads the next page when the promise resolves. */
-  onPage?(records: readonly StoredRecord[]): Promise<void>;
 }
 
 export class Runner {
@@ -85,7 +83,6 @@ export class Runner {
       this.#takeNext(page);
       records += page.length;
       onProgress?.(records);
-      await this.#hooks.onPage?.(page);
       // Let other requests, such as /healthz, in between pages.
       await new Promise(setImmediate);
     }

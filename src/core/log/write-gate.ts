@@ -69,8 +69,6 @@ export class WriteGate implements Gate {
    * @param found the streams that do not extend what was signed
    */
   compared(streams: 'all' | readonly string[], found: readonly Rollback[]): void {
-    // While a log is being moved into this store, the rest of its records have yet to arrive.
-    if (found.length > 0 && this.#runner.movement(LOG_STREAM).status !== 'open') return;
     const known = new Set(this.#rollbacks.map(({ signed }) => signed.stream));
     this.#rollbacks = [...this.#rollbacks, ...found.filter(({ signed }) => !known.has(signed.stream))];
     if (streams === 'all') this.#compared = 'all';
@@ -121,10 +119,7 @@ export class WriteGate implements Gate {
 
   #notCompared(stream: string): DomainError | undefined {
     if (this.#compared === 'all' || this.#compared.has(stream)) return undefined;
-    return (
-      movedError(this.#runner.movement(LOG_STREAM)) ??
-      new DomainError('unavailable', 'the log has not been read completely yet; try again shortly')
-    );
+    return new DomainError('unavailable', 'the log has not been read completely yet; try again shortly');
   }
 }
 

@@ -14,7 +14,7 @@ import type { StudyOutcome } from '../model/outcomes.ts';
 import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer } from '../write/writer.ts';
 import type { Written } from '../write/writer-parts.ts';
-import type { Register, StudyCommand } from './commands.ts';
+import type { StudyCommand } from './commands.ts';
 import { studyDecider, type Tried, tryOut } from './decide.ts';
 import { type Standing, standingOf } from './standing.ts';
 import { type StudyState, studyState } from './state.ts';
@@ -41,9 +41,6 @@ export class Studies {
   readonly #streams = new Map<string, string>();
   /** By stream: whether the studies file of this process differs from the design that is then in force. */
   readonly #differs = new Map<string, () => boolean>();
-
-  /** Registrations that are under way or have failed, by stream. */
-  readonly #registering = new Map<string, Promise<unknown>>();
 
   constructor(parts: LogParts) {
     this.#parts = parts;
@@ -78,10 +75,7 @@ export class Studies {
 
   /**
    * Registers a study unless it is already in the log. Without a seed, draws one of 128 bits.
-   *
-   * It then reads the tail of `log`, before anything else is written to the study. A move to another store closes `log`
-   * first and then lists the streams to close. Without this read, a study missing from that list could continue here.
-   * @throws DomainError as `submit`; StoreError
+   * @throws DomainError as `submit`
    */
   async register(
     configuration: StudyConfiguration,
@@ -96,16 +90,7 @@ export class Studies {
       seed: seed ?? drawnSeed(),
       seedSource: seed === undefined ? 'drawn' : 'configured',
     } as const;
-    const registering = this.#register(stream, command, actor);
-    this.#registering.set(stream, registering);
-    const outcome = await registering;
-    this.#registering.delete(stream);
-    return outcome;
-  }
-
-  async #register(stream: string, command: Register, actor: Actor): Promise<StudyOutcome['type']> {
     const { outcome } = await this.submit(stream, command, actor);
-    await this.#parts.runner.catchUp(LOG_STREAM);
     return outcome.type;
   }
 
@@ -145,8 +130,6 @@ export class Studies {
     const isFirst = command.type === 'register' || command.type === 'recover';
     const awaits = isFirst ? undefined : this.#awaitsRecovery(stream);
     if (awaits) return Promise.reject(awaits);
-    const registering = command.type === 'register' ? undefined : this.#registering.get(stream);
-    if (registering) return registering.then(() => this.submit(stream, command, actor));
     return this.#writer(stream).submit(command, actor);
   }
 

@@ -79,7 +79,7 @@ export interface OpenLog {
 
 export interface LogHooks extends RunnerHooks, WriterHooks, CodeBreakHooks, Pick<Beginning, 'onBegun'> {
   onKeyLost?(error: Error): void;
-  /** The log continues after a move or a recovery: all of it was read, and the write gate is up to date. */
+  /** The log continues after a move or a recovery. */
   onReopened?(): void;
 }
 
@@ -122,7 +122,7 @@ async function openIn(
   const pending = pendingFile === undefined ? undefined : new PendingReveals(pendingFile);
   const codeBreaks = new CodeBreaks({ studies, runner, pending }, hooks);
   const comparison = new Comparison({ store, runner, ledger, gate, lastCheckpoints });
-  const stopFollowing = rebuildWhenReopened(runner, gate, comparison, hooks);
+  const stopFollowing = followReopening(runner, () => hooks.onReopened?.());
   return {
     ...{ store, identity, runner, ledger, gate, verify, lastCheckpoints },
     ...{ keys, studies, codeBreaks, operations },
@@ -178,20 +178,6 @@ async function guardedLog(store: EventStore, identity: LogIdentity, keyring: Key
   await runner.catchUp(LOG_STREAM);
   const key = followSigningKey(runner, identity, keyring, hooks.onKeyLost);
   return { runner, ledger, gate, key };
-}
-
-/** A log that was being moved here could not be compared until all of it had arrived. @returns what ends it */
-function rebuildWhenReopened(
-  runner: Runner,
-  gate: WriteGate,
-  comparison: Comparison,
-  hooks: LogHooks,
-): () => void {
-  const compare = async () => {
-    if (!gate.isCompared) await comparison.rebuild();
-    hooks.onReopened?.();
-  };
-  return followReopening(runner, compare, hooks.onStoreError);
 }
 
 /** The data folder still shows that its store was emptied or replaced. */

@@ -99,18 +99,6 @@ describe('the write gate', () => {
     expect(codes('log')).toEqual(ALL('moved'));
   });
 
-  it('does not treat a log that is still being copied here as a loss, and compares it once it has arrived', () => {
-    const { log, gate, codes } = scene();
-    log.movement = CLOSED;
-    gate.compared('all', [SHORTER]);
-    expect(gate.isCompared).toBe(false);
-    expect(codes()).toEqual(ALL('moved'));
-    log.movement = OPEN;
-    expect(codes()).toEqual(ALL('unavailable'));
-    gate.compared('all', []);
-    expect(codes()).toEqual(ALL(undefined));
-  });
-
   it('blocks writes to a stream that cannot be read, and to every stream if that is log or access', () => {
     const { log, gate, codes } = scene();
     gate.compared('all', []);
