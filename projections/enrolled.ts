@@ -194,3 +194,8 @@ export function fillsPlace({ corrected }: Enrolled): boolean {
   const cause = corrected?.voided?.cause;
   return cause !== 'duplicate' && cause !== 'never-enrolled';
 }
+
+/** Whether somebody who was voided for this cause was there, and once: nobody else gets packs. */
+export function getsPacks(voided: VoidCause | undefined): boolean {
+  return voided !== 'duplicate' && voided !== 'never-enrolled' && voided !== 'entry';
+}

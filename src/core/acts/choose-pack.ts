@@ -1,6 +1,5 @@
 /** Who may get another pack after the enrolment, and which one: the same for a visit and in place of a pack. */
-import type { VoidCause } from '../../../events/corrections.ts';
-import { currentLevels, type Enrolled, furtherPacks } from '../../../projections/enrolled.ts';
+import { currentLevels, furtherPacks, getsPacks } from '../../../projections/enrolled.ts';
 import { counted } from '../../base/counted.ts';
 import { impossible, type StudyOutcome, stale } from '../model/outcomes.ts';
 import { lacksPacks, packFor } from '../model/packs.ts';
@@ -8,18 +7,9 @@ import type { Choice, ParticipantContext } from './act.ts';
 
 type Context = ParticipantContext<unknown>;
 
-/** Of participants who get no more packs. */
-const NO_PATIENTS: ReadonlySet<VoidCause> = new Set(['duplicate', 'never-enrolled', 'entry']);
-
-/** Whether somebody was there, and once: nobody else gets packs. */
-export function isPatient({ corrected }: Enrolled): boolean {
-  const cause = corrected?.voided?.cause;
-  return !cause || !NO_PATIENTS.has(cause);
-}
-
 export function noPatientProblem({ by, participant }: Context): StudyOutcome | undefined {
-  if (isPatient(participant)) return undefined;
   const cause = participant.corrected?.voided?.cause;
+  if (getsPacks(cause)) return undefined;
   return stale(
     `the participant is voided${by.mayRead ? ` (${cause})` : ''} and gets no packs`,
     'participantId',

@@ -1,8 +1,8 @@
 /** The map of packs: which treatment each one holds, whether it is free, and how many are free. It names arms. */
 import type { Level } from '../../../events/study.ts';
 import { levelNow } from '../../../projections/design.ts';
-import { currentLevels, presentPacks } from '../../../projections/enrolled.ts';
-import { isPatient, MARGIN } from '../acts/choose-pack.ts';
+import { currentLevels, getsPacks, presentPacks } from '../../../projections/enrolled.ts';
+import { MARGIN } from '../acts/choose-pack.ts';
 import type { Pack } from '../model/free-packs.ts';
 import type { Model } from '../model/model.ts';
 import { idByPack } from '../model/model.ts';
@@ -104,7 +104,7 @@ function patientsOf(
 ): ReadonlyMap<string, number> {
   const numbers = new Map<string, number>();
   for (const participant of participants.all()) {
-    if (!isPatient(participant)) continue;
+    if (!getsPacks(participant.corrected?.voided?.cause)) continue;
     const levels = currentLevels(participant);
     for (const factor of factors) {
       const level = levels[design.factors.findIndex(({ name }) => name === factor)] ?? '';

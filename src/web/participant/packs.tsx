@@ -1,6 +1,7 @@
 /** The packs that a participant has, in a study where they get more than one. */
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { getsPacks } from '../../../projections/enrolled.ts';
 import { address } from '../parts/place.ts';
 import { type ParticipantRecord, packsOf } from '../parts/record.ts';
 import { ExactTime } from '../parts/when.tsx';
@@ -32,7 +33,7 @@ interface Props {
 export function Packs({ study, id, record }: Props) {
   const { t } = useTranslation();
   const maySupply = useScope('supply');
-  const mayDispense = useScope('randomize', 'supply') && !isNobody(record);
+  const mayDispense = useScope('randomize', 'supply') && getsPacks(record?.['urn.voided']);
   const { declared } = useVisits(study);
   const unused = unusedVisits(declared, record);
   return (
@@ -58,12 +59,6 @@ export function Packs({ study, id, record }: Props) {
       </div>
     </section>
   );
-}
-
-/** Whoever was not there, or was there already, gets no packs. */
-function isNobody(record: ParticipantRecord | undefined): boolean {
-  const voided = record?.['urn.voided'];
-  return voided === 'duplicate' || voided === 'never-enrolled' || voided === 'entry';
 }
 
 function Held({ record }: { record: ParticipantRecord }) {
