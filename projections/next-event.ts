@@ -4,7 +4,7 @@ import { RecordError } from '../events/record-error.ts';
 import { type Movement, movementAfter, outOfPlace } from './movement.ts';
 
 /** How far a stream has been folded. */
-export interface Place {
+export interface StreamPosition {
   /** Revision of the last event; -1 before the first. */
   readonly revision: number;
   readonly movement: Movement;
@@ -17,7 +17,7 @@ export interface Place {
  */
 export function nextEvent(
   logId: string,
-  last: Place,
+  last: StreamPosition,
   { stream, revision }: { readonly stream: string; readonly revision: number },
   decode: () => LogEvent,
 ): { readonly event: LogEvent; readonly movement: Movement } {

@@ -3,14 +3,14 @@
  * same form, the same checks, the same decision.
  */
 import type { Command } from 'commander';
-import { type ActName, type Asked, actOf } from '../core/acts/acts.ts';
+import { type ActName, type ActValues, actOf } from '../core/acts/acts.ts';
 import type { Members, StudyOutcome } from '../core/model/outcomes.ts';
 import { performAct } from '../core/study/perform-act.ts';
-import type { Written } from '../core/write/writer-parts.ts';
+import type { WriteResult } from '../core/write/writer-parts.ts';
 import { askedIn, bodyName, bodyOf } from '../service/http/request/act-form.ts';
 import { checkedBody } from '../service/http/request/body-problems.ts';
 import { dryRun, questionOf, say } from './act-printer.ts';
-import type { ActRow, Asking, Options } from './act-row.ts';
+import type { ActRow, Options, RequestedAct } from './act-row.ts';
 import { mayChange } from './confirm.ts';
 import { withFileProblems } from './file-problems.ts';
 import { caseOption, optionOf, refusalOf, studyOption, withParticipant } from './grounds.ts';
@@ -56,7 +56,7 @@ async function run(name: ActName, row: ActRow, options: Options): Promise<void> 
 }
 
 /** What is asked for, in the form of the act's route. Undefined if there is nothing to do. @throws UsageError naming every problem */
-function askedBy({ name, row, options, log, study }: Asking): Asked | undefined {
+function askedBy({ name, row, options, log, study }: RequestedAct): ActValues | undefined {
   const { members, unread = {}, nothing } = row.read?.({ ...options }, log, study) ?? {};
   const given: Members = { ...options, participantId: options.id, ...members };
   const isGiven = (member: string) => given[member] !== undefined && !(member in unread);
@@ -80,10 +80,10 @@ function ofOption(problem: string): string {
  * @throws UsageError when it is not possible
  */
 async function perform(
-  { name, options, log, study }: Asking,
-  asked: Asked,
+  { name, options, log, study }: RequestedAct,
+  asked: ActValues,
   isDry: boolean,
-): Promise<Written<StudyOutcome> | undefined> {
+): Promise<WriteResult<StudyOutcome> | undefined> {
   const actor = cliActor();
   const by = { user: actor.user, isSupply: true, mayRead: true };
   const { outcome, revision } = await performAct(log, study, { act: name, asked, by, isDry }, actor);

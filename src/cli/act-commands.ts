@@ -10,7 +10,7 @@ import { quote } from '../base/text.ts';
 import type { ActName } from '../core/acts/acts.ts';
 import { changeText } from '../evidence/bundle/act-texts.ts';
 import { actCommand } from './act-command.ts';
-import type { ActRow, Given, Reading } from './act-row.ts';
+import type { ActRow, MembersRead, OptionValues } from './act-row.ts';
 import {
   APPROVAL_EXAMPLE,
   approvedByOption,
@@ -323,12 +323,12 @@ function stateOptions(): Option[] {
   ];
 }
 
-function decisionIn({ approvedBy, protocol }: Given): Reading {
+function decisionIn({ approvedBy, protocol }: OptionValues): MembersRead {
   const { unread, ...members } = readDecision({ approvedBy, protocol } as DecisionOptions);
   return { members, unread };
 }
 
-function unblindingIn({ occurredAt, revealedAt }: Given): Reading {
+function unblindingIn({ occurredAt, revealedAt }: OptionValues): MembersRead {
   const problems: string[] = [];
   const at = instantOption('--occurred-at', String(occurredAt), problems);
   const isRevision = revealedAt === undefined || /^\d{1,15}$/.test(String(revealedAt));

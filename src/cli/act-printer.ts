@@ -4,9 +4,9 @@ import { currentId } from '../../projections/enrolled.ts';
 import { onOneLine } from '../base/text.ts';
 import type { Members, StudyOutcome } from '../core/model/outcomes.ts';
 import { participants } from '../core/study/views.ts';
-import type { Written } from '../core/write/writer-parts.ts';
+import type { WriteResult } from '../core/write/writer-parts.ts';
 import { type ActEvent, actText, changeText } from '../evidence/bundle/act-texts.ts';
-import type { ActRow, Asking } from './act-row.ts';
+import type { ActRow, RequestedAct } from './act-row.ts';
 import { eventAt } from './event-at.ts';
 import { optionOf } from './grounds.ts';
 import { note, result, table } from './output.ts';
@@ -14,9 +14,9 @@ import { described } from './studies-log.ts';
 
 /** What the log says of the act. It is the result of a command that gives something to read. */
 export async function say(
-  asking: Asking,
+  asking: RequestedAct,
   asked: Members,
-  { outcome, revision }: Written<StudyOutcome>,
+  { outcome, revision }: WriteResult<StudyOutcome>,
 ): Promise<void> {
   const { row, options, log, study } = asking;
   if (options.json && row.json)
@@ -29,7 +29,7 @@ export async function say(
   else note(line);
 }
 
-export function questionOf(asking: Asking, asked: Members): string {
+export function questionOf(asking: RequestedAct, asked: Members): string {
   const { row, log, study } = asking;
   const verb = `${row.verb.charAt(0).toUpperCase()}${row.verb.slice(1)}`;
   const { participantId } = asked;
@@ -39,7 +39,7 @@ export function questionOf(asking: Asking, asked: Members): string {
   return `${row.order?.(asked, id) ?? `${verb} ${id}`} in ${where}?`;
 }
 
-export function dryRun(asking: Asking, asked: Members, outcome: StudyOutcome): string {
+export function dryRun(asking: RequestedAct, asked: Members, outcome: StudyOutcome): string {
   const { name, row, log, study } = asking;
   const rows = Object.entries(asked).flatMap(([member, value]) => {
     if (value === undefined) return [];
@@ -54,7 +54,7 @@ export function dryRun(asking: Asking, asked: Members, outcome: StudyOutcome): s
   ])}`;
 }
 
-function bothIds(asking: Asking, id: string): string {
+function bothIds(asking: RequestedAct, id: string): string {
   const { log, study } = asking;
   const now = idInUse(asking, id);
   const { participantId = now } = log.runner.state(participants, study.stream).find(id) ?? {};
@@ -62,7 +62,7 @@ function bothIds(asking: Asking, id: string): string {
 }
 
 /** @param id that the participant has or had */
-function idInUse({ log, study }: Asking, id: string): string {
+function idInUse({ log, study }: RequestedAct, id: string): string {
   const participant = log.runner.state(participants, study.stream).find(id);
   return participant ? currentId(participant) : id;
 }

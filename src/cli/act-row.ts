@@ -7,10 +7,10 @@ import type { OpenLog } from '../service/open/open-log.ts';
 import type { LogOptions } from './options.ts';
 
 /** Options by their names, as commander gives them. */
-export type Given = Readonly<Record<string, unknown>>;
+export type OptionValues = Readonly<Record<string, unknown>>;
 
 /** Members that options give in other words. */
-export interface Reading {
+export interface MembersRead {
   readonly members?: Members;
   /** Members that could not be read, and what is wrong with their options. */
   readonly unread?: Readonly<Record<string, readonly string[]>>;
@@ -27,7 +27,7 @@ export interface ActRow {
   readonly options: readonly Option[];
   readonly help: string;
   /** @throws ImportError */
-  read?(given: Given, log: OpenLog, study: Study): Reading;
+  read?(given: OptionValues, log: OpenLog, study: Study): MembersRead;
   /** In the imperative: what a person is asked to confirm. Default: the verb, and the id in use. */
   order?(asked: Members, id: string): string;
   /** What follows. @param moves whether the urns count otherwise from here on */
@@ -47,7 +47,7 @@ export interface Options extends LogOptions {
 }
 
 /** An act that is asked for at the command line. */
-export interface Asking {
+export interface RequestedAct {
   readonly name: ActName;
   readonly row: ActRow;
   readonly options: Options;

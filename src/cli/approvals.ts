@@ -7,7 +7,7 @@ import { quote } from '../base/text.ts';
 import { UsageError } from './options.ts';
 
 /** What was read, or what is wrong with the text, one sentence per problem. */
-export type Read<T> = { readonly value: T } | { readonly problems: readonly string[] };
+export type Parsed<T> = { readonly value: T } | { readonly problems: readonly string[] };
 
 export const APPROVAL_FORM = 'NAME, ROLE, DATE[, REFERENCE]';
 export const APPROVAL_EXAMPLE = 'Dr. A. Ruiz, sponsor, 2026-09-01';
@@ -84,7 +84,7 @@ function listed(...texts: (string | undefined)[]): string {
 }
 
 /** @param text `NAME, ROLE, DATE[, REFERENCE]`; only the reference may contain commas */
-export function parseApproval(text: string): Read<Approval> {
+export function parseApproval(text: string): Parsed<Approval> {
   const parts = text.split(',').map((part) => part.trim());
   const found = parts.findIndex((part) => DAY.test(part));
   // Even without a date, name and role come first.
@@ -112,7 +112,7 @@ export function parseApproval(text: string): Read<Approval> {
 }
 
 /** @param text `VERSION[,DATE]` */
-export function parseProtocol(text: string): Read<Protocol> {
+export function parseProtocol(text: string): Parsed<Protocol> {
   const [version = '', date, ...more] = text.split(',').map((part) => part.trim());
   const problems = [
     version === '' && 'the version is missing',

@@ -2,14 +2,14 @@
 import { counted } from '../base/counted.ts';
 import { MAX_CODES } from '../core/model/packs.ts';
 import { codeProblem, readCodes } from '../evidence/import/pack-file.ts';
-import type { Reading } from './act-row.ts';
+import type { MembersRead } from './act-row.ts';
 
 /**
  * @param given those of --code
  * @param from a file
  * @throws ImportError listing every problem in the file
  */
-export function codesIn(given: readonly string[] | undefined, from: string | undefined): Reading {
+export function codesIn(given: readonly string[] | undefined, from: string | undefined): MembersRead {
   const wrong = (...problems: readonly string[]) => ({ unread: { codes: problems } });
   if (given === undefined && from === undefined)
     return wrong('say which packs: --code, or --from with a file');

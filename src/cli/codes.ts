@@ -140,14 +140,14 @@ function commandOf({ where, entries }: CodeList, number: number): RegisterPacks 
   return { type: 'register-packs', list: number, where, key: randomBytes(16).toString('hex'), entries };
 }
 
-interface Listed {
+interface RegisteredList {
   readonly list: number;
   readonly where?: RegisterPacks['where'];
   readonly count: number;
   readonly revision?: number;
 }
 
-function listed({ list: number, where, entries }: RegisterPacks): Listed {
+function listed({ list: number, where, entries }: RegisterPacks): RegisteredList {
   return { list: number, ...(where && { where }), count: entries.length };
 }
 
@@ -156,9 +156,9 @@ async function write(
   { stream, registered }: Study,
   commands: readonly RegisterPacks[],
   total: number,
-): Promise<Listed[]> {
+): Promise<RegisteredList[]> {
   const shown = progressOf('packs registered', total);
-  const written: Listed[] = [];
+  const written: RegisteredList[] = [];
   let done = 0;
   try {
     for (const command of commands) {
@@ -190,7 +190,7 @@ function refuse(study: string, outcome: StudyOutcome): void {
 function tell(
   { study, dryRun = false, json }: AddOptions,
   { added, skipped, warnings }: CodeFile,
-  lists: readonly Listed[],
+  lists: readonly RegisteredList[],
   text: string,
 ): void {
   if (json) {
@@ -230,12 +230,12 @@ async function list({ study: name, json, csv, ...options }: ListOptions): Promis
   });
 }
 
-type Shown = Omit<ReturnType<typeof packMap>[number], 'participantId'> & { readonly id?: string };
+type PackRow = Omit<ReturnType<typeof packMap>[number], 'participantId'> & { readonly id?: string };
 
 const COLUMNS = ['code', 'treatment', 'factor', 'level', 'state', 'id'];
 
 /** With a column for visits, if the study ever had any. */
-function cellsOf(rows: readonly Shown[], hasVisits: boolean): string[][] {
+function cellsOf(rows: readonly PackRow[], hasVisits: boolean): string[][] {
   const cells = rows.map(({ code, treatment, where, state, id = '', visit = '' }) => [
     ...[code, treatment, where?.factor ?? '', where?.level ?? '', state, id],
     ...(hasVisits ? [visit] : []),
@@ -243,13 +243,13 @@ function cellsOf(rows: readonly Shown[], hasVisits: boolean): string[][] {
   return [[...COLUMNS, ...(hasVisits ? ['visit'] : [])], ...cells];
 }
 
-function asCsv(rows: readonly Shown[], hasVisits: boolean): string {
+function asCsv(rows: readonly PackRow[], hasVisits: boolean): string {
   return cellsOf(rows, hasVisits)
     .map((cells) => csvLine(cells))
     .join('');
 }
 
-function asText(rows: readonly Shown[], stock: ReturnType<typeof stockOf>, hasVisits: boolean): string {
+function asText(rows: readonly PackRow[], stock: ReturnType<typeof stockOf>, hasVisits: boolean): string {
   const free = stock.map((one) => [
     one.treatment,
     one.where ? `${one.where.factor} = ${one.where.level}` : 'all levels',

@@ -4,7 +4,7 @@ import { counted, plural } from '../base/counted.ts';
 import { systemTools } from '../base/tools.ts';
 import { abortMove } from '../evidence/move/abort-move.ts';
 import { MoveError } from '../evidence/move/move-error.ts';
-import { type Moved, moveLog } from '../evidence/move/move-log.ts';
+import { type MoveResult, moveLog } from '../evidence/move/move-log.ts';
 import { logIdIn, type MoveParts } from '../evidence/move/standing.ts';
 import { PENDING_REVEALS } from '../service/code-break/pending-reveals.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
@@ -175,7 +175,7 @@ async function giveUp(parts: MoveParts, { source }: Ends, json: boolean): Promis
   );
 }
 
-async function move(parts: MoveParts, isDry: boolean): Promise<Moved> {
+async function move(parts: MoveParts, isDry: boolean): Promise<MoveResult> {
   const shown = progress('records read');
   let read = 0;
   let isClosed = false;
@@ -201,7 +201,7 @@ async function move(parts: MoveParts, isDry: boolean): Promise<Moved> {
   }
 }
 
-function report(moved: Moved, ends: Ends, json: boolean): void {
+function report(moved: MoveResult, ends: Ends, json: boolean): void {
   const { move, streams, copied } = moved;
   const records = streams.reduce((sum, stream) => sum + stream.records, 0);
   if (json) result(JSON.stringify({ move: move ?? null, streams, records, copied }, null, 2));
@@ -212,7 +212,11 @@ function report(moved: Moved, ends: Ends, json: boolean): void {
   else reportArrival(moved, ends, records);
 }
 
-function reportArrival({ move, streams, copied }: Moved, { source, target }: Ends, records: number): void {
+function reportArrival(
+  { move, streams, copied }: MoveResult,
+  { source, target }: Ends,
+  records: number,
+): void {
   result(
     table([['stream', 'records', 'root'], ...streams.map((s) => [s.stream, String(s.records), s.root])]),
   );

@@ -10,7 +10,7 @@ import type { Participants } from '../core/model/participants.ts';
 import type { Study } from '../core/study/studies.ts';
 import { participants } from '../core/study/views.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
-import type { Given, Reading } from './act-row.ts';
+import type { MembersRead, OptionValues } from './act-row.ts';
 import type { ParticipantOptions } from './grounds.ts';
 import { unknownParticipant } from './options.ts';
 
@@ -123,7 +123,7 @@ export class EntryReader<O extends EntryOptions = EntryOptions> {
 }
 
 /** The levels to change, each with what it is now, or that all are so already. */
-export function changesIn(given: Given, log: OpenLog, { design, stream }: Study): Reading {
+export function changesIn(given: OptionValues, log: OpenLog, { design, stream }: Study): MembersRead {
   const options = given as unknown as EntryOptions;
   const participant = log.runner.state(participants, stream).find(options.id);
   if (!participant) return { unread: { changes: [unknownParticipant(options.study, options.id).message] } };

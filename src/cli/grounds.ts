@@ -64,7 +64,7 @@ export function groundsOf({ reason, requestedBy }: GroundsOptions): Grounds {
 }
 
 /** What a command is about: a participant, a pack, or packs. */
-interface Asked {
+interface Subject {
   readonly study: string;
   readonly id?: string | undefined;
   readonly code?: string | undefined;
@@ -85,7 +85,7 @@ const FORMS: Readonly<Record<string, string>> = {
 };
 
 /** The error for a command that was refused; undefined if it was not. */
-export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Asked): UsageError | undefined {
+export function refusalOf(outcome: StudyOutcome, { study, id, code = '' }: Subject): UsageError | undefined {
   if (outcome.type === 'no-such-participant')
     return id === undefined ? unknownPack(study, code) : unknownParticipant(study, id);
   if (outcome.type === 'no-code')

@@ -125,16 +125,16 @@ export async function issue(user: string, options: AddOptions): Promise<Issued> 
 }
 
 /** What a grant can refer to in a log. */
-interface Known {
+interface GrantContext {
   readonly users: readonly string[];
   /** In their current form. */
   readonly studies: readonly Design[];
 }
 
-const EMPTY_LOG: Known = { users: [], studies: [] };
+const EMPTY_LOG: GrantContext = { users: [], studies: [] };
 
 /** @param log with its keys folded; the rest is read only if a study matters to the grant */
-async function known(log: OpenLog, { studies, where, scopes }: Grant): Promise<Known> {
+async function known(log: OpenLog, { studies, where, scopes }: Grant): Promise<GrantContext> {
   const users = log.keys.list().map(({ user }) => user);
   const mayUnblind = scopes.includes('read') && scopes.includes('randomize');
   if (!studies && !where && !mayUnblind) return { users, studies: [] };
@@ -145,7 +145,7 @@ async function known(log: OpenLog, { studies, where, scopes }: Grant): Promise<K
 }
 
 /** @throws UsageError; what may be intentional only causes a warning */
-function refuseUnsuitable(grant: Grant, { users, studies }: Known, force = false): void {
+function refuseUnsuitable(grant: Grant, { users, studies }: GrantContext, force = false): void {
   // A user who already has a key may get more, whatever the name.
   const unfit = users.includes(grant.user) ? undefined : lookAlikeProblem(grant.user);
   if (unfit !== undefined) throw new UsageError(`the name of the user ${unfit}`);

@@ -20,11 +20,11 @@ import {
   type StatisticName,
 } from '../statistics/rerandomize/statistic.ts';
 import {
-  type Asked,
   compare,
   type PlannedTest,
   plannedTest,
   TestError,
+  type TestRequest,
 } from '../statistics/rerandomize/test-plan.ts';
 import { foundations, testRows } from '../statistics/rerandomize/test-text.ts';
 import { recordDisclosure } from './disclosed.ts';
@@ -164,7 +164,7 @@ async function testInBundle(
 /** What the options say, as far as that is clear without the study. */
 interface Settings {
   readonly columns: Columns;
-  readonly asked: Asked;
+  readonly asked: TestRequest;
   readonly method: Method;
   readonly seed: number | undefined;
   readonly interim: string | undefined;
@@ -271,7 +271,7 @@ function factsOfOutcomes(
 }
 
 function factsOfTest(
-  { statistic, adjust, alternative = 'two-sided' }: Asked,
+  { statistic, adjust, alternative = 'two-sided' }: TestRequest,
   { arms, value }: PlannedTest,
   found: TestResult,
 ) {

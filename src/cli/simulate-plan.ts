@@ -6,7 +6,7 @@ import { suggest } from '../core/configuration/values.ts';
 import { ComparatorError, readComparator, usualComparators } from '../statistics/assessment/comparator.ts';
 import { among, figureNames, figuresByName } from '../statistics/assessment/names.ts';
 import {
-  type Judged,
+  type JudgedRequirement,
   judge,
   type Requirement,
   RequirementError,
@@ -138,7 +138,7 @@ export function judgedBy(
   requirements: readonly Requirement[],
   plan: SimulationPlan,
   [own]: readonly DesignResult[],
-): Judged[] {
+): JudgedRequirement[] {
   const figures = own ? figuresByName(own, plan) : new Map();
   return asUsageErrors('--require', () => requirements.map((one) => judge(one, figures, plan.design)));
 }

@@ -93,7 +93,7 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   });
 }
 
-interface View extends Shown {
+interface View extends StudyAtMoment {
   readonly counts: BalanceView;
   readonly overview: ReturnType<typeof summary>;
   /** The current revision of the study, if an earlier moment is shown. */
@@ -288,7 +288,7 @@ function momentOf({ revision, at }: ShowOptions): Moment | undefined {
   return { type: 'instant', at: instant };
 }
 
-interface Shown {
+interface StudyAtMoment {
   readonly study: Study;
   /** Every design until then, in order. */
   readonly designsUntil: readonly Design[];
@@ -306,7 +306,7 @@ interface Shown {
   readonly nextAt: string | undefined;
 }
 
-function present({ runner, studies }: OpenLog, study: Study): Shown {
+function present({ runner, studies }: OpenLog, study: Study): StudyAtMoment {
   const { stream } = study;
   const { inOrder } = runner.state(participants, stream);
   return {
@@ -324,7 +324,7 @@ function present({ runner, studies }: OpenLog, study: Study): Shown {
 }
 
 /** @throws UsageError for a moment before the study was registered, or a revision it has not reached */
-async function past({ store, identity }: OpenLog, study: Study, moment: Moment): Promise<Shown> {
+async function past({ store, identity }: OpenLog, study: Study, moment: Moment): Promise<StudyAtMoment> {
   const { stream, revision: last, registered } = study;
   if (moment.type === 'revision' && moment.revision > last)
     throw new UsageError(`--revision ${moment.revision} is beyond the study, which is at revision ${last}`);

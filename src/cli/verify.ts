@@ -116,11 +116,11 @@ async function verify(options: VerifyOptions, command: Command): Promise<void> {
   }
 }
 
-type Given = Omit<Verification, 'source'>;
+type VerificationInput = Omit<Verification, 'source'>;
 
 async function verifiedLog(
   { study, lastCheckpoints, ...options }: VerifyOptions,
-  given: Given,
+  given: VerificationInput,
 ): Promise<Report> {
   // Read before the log: a running service signs what it appends.
   const lastSigned = lastCheckpoints ? lastSignedIn(options.data) : undefined;
@@ -139,7 +139,7 @@ async function verifiedLog(
   }
 }
 
-async function verifiedBundle(file: string, given: Given, command: Command): Promise<Report> {
+async function verifiedBundle(file: string, given: VerificationInput, command: Command): Promise<Report> {
   // Variables of the environment do not count: the machine may have them for its service.
   const other = command.options.find(
     (one) =>

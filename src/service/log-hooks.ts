@@ -3,7 +3,7 @@ import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
 import { StoreError } from '../store/event-store.ts';
-import type { LateRecords, Shown } from './code-break/code-breaks.ts';
+import type { LateRecords, ShownArm } from './code-break/code-breaks.ts';
 import { PENDING_REVEALS, type PendingReveal } from './code-break/pending-reveals.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { LogHooks } from './open/open-log.ts';
@@ -122,7 +122,7 @@ function described({ study, participantId, code, category, shownAt, actor }: Pen
 }
 
 /** Logs what ends with this process. */
-export function logForgotten(logger: Logger, forgotten: readonly Shown[]): void {
+export function logForgotten(logger: Logger, forgotten: readonly ShownArm[]): void {
   for (const shown of forgotten)
     logger.error(
       shown,

@@ -1,12 +1,12 @@
 /** Finds places for the labels of points, so that none covers another, or a point. */
 import type { Size } from './frame.tsx';
 
-export interface Place {
+export interface LabelPlace {
   readonly x: number;
   readonly y: number;
 }
 
-export interface Label extends Place {
+export interface Label extends LabelPlace {
   readonly anchor: 'start' | 'end';
   /** Whether it is so far from its point that a line must join them. */
   readonly isFar: boolean;
@@ -32,7 +32,7 @@ const MAX_LINES = 14;
  * @param obstacles what else they must not cover
  */
 export function placeLabels(
-  points: readonly Place[],
+  points: readonly LabelPlace[],
   texts: readonly string[],
   size: Size,
   obstacles: readonly Box[] = [],
@@ -54,7 +54,7 @@ export function placeLabels(
 }
 
 /** From near to far, those within the plot. */
-function candidates({ x, y }: Place, width: number, size: Size): Label[] {
+function candidates({ x, y }: LabelPlace, width: number, size: Size): Label[] {
   const rises = Array.from({ length: MAX_LINES }, (_, i) => (i % 2 === 0 ? -1 : 1) * Math.ceil(i / 2) * LINE);
   const all = rises.flatMap((rise): Label[] => {
     const isFar = Math.abs(rise) > LINE;

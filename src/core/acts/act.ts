@@ -8,7 +8,7 @@ import type { LevelLimit, Scope } from '../../../events/access.ts';
 import type { EventDefinition, FactOf } from '../../../events/define.ts';
 import type { Design } from '../../../projections/design.ts';
 import type { Enrolled } from '../../../projections/enrolled.ts';
-import type { Repeatable } from '../model/asking.ts';
+import type { Repeatable } from '../model/command-parts.ts';
 import type { Stakes } from '../model/key-limits.ts';
 import { ParticipantId } from '../model/members.ts';
 import type { Model } from '../model/model.ts';
@@ -19,7 +19,7 @@ import { placesOf } from './record-of.ts';
 
 /** The members of a request, beside the study. */
 export type Form = Readonly<Record<string, z.ZodType>>;
-export type AskedIn<A extends Form> = z.infer<z.ZodObject<A>>;
+export type FormValues<A extends Form> = z.infer<z.ZodObject<A>>;
 
 /** Whom an act on a participant is about: by an id that they have or had. */
 export const aboutParticipant = { participantId: ParticipantId };
@@ -77,11 +77,11 @@ interface Common<E extends EventDefinition, A extends Form, C> {
   readonly may: May;
   readonly asks: A;
   /** The request in the words in which it is recorded. Doing it twice changes nothing. */
-  resolve?(asked: AskedIn<A>, model: Model): AskedIn<A>;
+  resolve?(asked: FormValues<A>, model: Model): FormValues<A>;
   /** The members with levels, by the places of the levels, which no renaming changes. */
-  byPlace?(asked: AskedIn<A>, design: Pick<Design, 'factors'>): object;
+  byPlace?(asked: FormValues<A>, design: Pick<Design, 'factors'>): object;
   /** What the request and the design alone show to be wrong, before everything but a repetition. */
-  fits?(asked: AskedIn<A>, model: Model): StudyOutcome | undefined;
+  fits?(asked: FormValues<A>, model: Model): StudyOutcome | undefined;
   /** Whether `fits` checks what nothing checks again, so that an amendment in between must stop the act. */
   readonly isJudgedOnce?: boolean;
   /** Members that the act works out from what is in the clear. */
@@ -105,20 +105,20 @@ export interface Happening<E> {
 }
 
 export interface ParticipantAct<E extends EventDefinition, A extends Form>
-  extends Common<E, A, ParticipantContext<AskedIn<A>>> {
+  extends Common<E, A, ParticipantContext<FormValues<A>>> {
   readonly about: 'participant';
   /** Whether it says that something recorded of the participant was wrong. */
   readonly isCorrection?: boolean;
   /** Whether a repeated request is confirmed only while its participant is within the limits of the key. */
   readonly isConfirmedWithin?: boolean;
   /** Default: before. */
-  limits?(asked: AskedIn<A>): Stakes;
+  limits?(asked: FormValues<A>): Stakes;
   /** The participant afterwards. Pure: all else that changes follows from before and after. Default: the same. */
   apply?<P extends Enrolled>(participant: P, event: Happening<E>, design: Pick<Design, 'factors'>): P;
 }
 
 export interface StudyAct<E extends EventDefinition, A extends Form>
-  extends Common<E, A, StudyContext<AskedIn<A>>> {
+  extends Common<E, A, StudyContext<FormValues<A>>> {
   readonly about: 'study';
   /** The members of the study that it changes. Default: none. */
   apply?(model: Model, event: Happening<E>): Partial<Model>;
@@ -138,12 +138,12 @@ export function studyAct<E extends EventDefinition, A extends Form>(
   return { ...placed(act), about: 'study' };
 }
 
-interface Named extends Pick<Common<EventDefinition, Form, never>, 'writes' | 'asks'> {
+interface MemberNames extends Pick<Common<EventDefinition, Form, never>, 'writes' | 'asks'> {
   readonly brings?: readonly string[];
   readonly chooses?: { readonly members: readonly string[] };
 }
 
-function placed<T extends Named>(act: T): T {
+function placed<T extends MemberNames>(act: T): T {
   const { writes, asks, brings = [], chooses } = act;
   for (const member of [...Object.keys(asks), ...brings, ...(chooses?.members ?? [])])
     if (!placesOf(writes).has(member)) throw new Error(`${writes.type} has no member ${member}`);

@@ -4,7 +4,7 @@ import type { EventDefinition } from '../../../events/define.ts';
 import type { Model } from '../model/model.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
 import { SETTLED, STATUSES } from '../model/status.ts';
-import type { AskedIn, Form, May, ParticipantAct, StudyAct } from './act.ts';
+import type { Form, FormValues, May, ParticipantAct, StudyAct } from './act.ts';
 import { breakCode } from './break-code.ts';
 import { close } from './close.ts';
 import { correctDispensation } from './correct-dispensation.ts';
@@ -38,12 +38,14 @@ const LIST = [
   withdrawPacks,
 ] as const;
 
-type Listed = (typeof LIST)[number];
+type ListedAct = (typeof LIST)[number];
 /** The name of an act: the type of its event. */
-export type ActName = Listed['writes']['type'];
-type Named<N extends ActName> = Extract<Listed, { readonly writes: { readonly type: N } }>;
+export type ActName = ListedAct['writes']['type'];
+type ActNamed<N extends ActName> = Extract<ListedAct, { readonly writes: { readonly type: N } }>;
 /** What is asked for by an act. */
-export type Asked<N extends ActName = ActName> = N extends ActName ? AskedIn<Named<N>['asks']> : never;
+export type ActValues<N extends ActName = ActName> = N extends ActName
+  ? FormValues<ActNamed<N>['asks']>
+  : never;
 
 /** An act of which only the name is known. Its functions take what its own form and event have. */
 export type Act = ParticipantAct<EventDefinition, Form> | StudyAct<EventDefinition, Form>;
@@ -53,7 +55,7 @@ const byName = new Map(LIST.map((act) => [act.writes.type as string, act as unkn
 
 export const ACT_NAMES = LIST.map(({ writes }): ActName => writes.type);
 
-type OnParticipant = Extract<Listed, { readonly about: 'participant' }>;
+type OnParticipant = Extract<ListedAct, { readonly about: 'participant' }>;
 /** The acts on a participant. */
 export const PARTICIPANT_ACTS = LIST.filter((act) => act.about === 'participant').map(
   ({ writes }): OnParticipant['writes']['type'] => writes.type,

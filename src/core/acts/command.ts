@@ -4,14 +4,14 @@ import type { Model } from '../model/model.ts';
 import type { Members } from '../model/outcomes.ts';
 import { digestOf } from '../model/requests.ts';
 import type { By } from './act.ts';
-import type { Act, ActName, Asked } from './acts.ts';
+import type { Act, ActName, ActValues } from './acts.ts';
 import { membersOf } from './record-of.ts';
 
 /** Asks for an act. Its form has been checked. */
 export interface CommandOf<N extends ActName> {
   readonly type: 'act';
   readonly act: N;
-  readonly asked: Asked<N>;
+  readonly asked: ActValues<N>;
   readonly by: By;
   /** Of the enrolling event, if only that participant is meant. */
   readonly randomizedAt?: number | undefined;

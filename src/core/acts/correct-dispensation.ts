@@ -6,7 +6,7 @@ import { Note } from '../model/members.ts';
 import { alreadySo, impossible, type StudyOutcome, stale } from '../model/outcomes.ts';
 import type { Participant } from '../model/participants.ts';
 import { SETTLED } from '../model/status.ts';
-import { type AskedIn, aboutParticipant, type ParticipantContext, participantAct } from './act.ts';
+import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 import { inDeclaredSpelling, undeclaredProblem } from './visits.ts';
 
 const asks = {
@@ -19,8 +19,8 @@ const asks = {
   cause: DispensationCause,
   note: Note,
 };
-type Asked = AskedIn<typeof asks>;
-type Context = ParticipantContext<Asked>;
+type Values = FormValues<typeof asks>;
+type Context = ParticipantContext<Values>;
 
 /** A pack was given out at another visit than recorded, or not to this participant; or it was theirs after all. */
 export const correctDispensation = participantAct({
@@ -30,7 +30,7 @@ export const correctDispensation = participantAct({
   asks,
   // A record leaves out what a request says with null.
   resolve: (asked, { design }) =>
-    ({ ...asked, to: asked.to ? inDeclaredSpelling(asked.to, design) : undefined }) as Asked,
+    ({ ...asked, to: asked.to ? inDeclaredSpelling(asked.to, design) : undefined }) as Values,
   byPlace: ({ to }) => ({ to: to ? foldedVisit(to) : undefined }),
   adds: ({ asked, participant }) => ({ from: given(participant, asked)?.visit }),
   problem: (context) => packProblem(context) ?? visitProblem(context),
@@ -42,7 +42,7 @@ export const correctDispensation = participantAct({
   }),
 });
 
-function given({ dispensed = [] }: Pick<Participant, 'dispensed'>, { code }: Pick<Asked, 'code'>) {
+function given({ dispensed = [] }: Pick<Participant, 'dispensed'>, { code }: Pick<Values, 'code'>) {
   return dispensed.find((pack) => pack.code === code);
 }
 

@@ -6,7 +6,7 @@ import type { Model } from '../model/model.ts';
 import { alreadySo, impossible, type StudyOutcome, unfit } from '../model/outcomes.ts';
 import { newIdProblem, problemsOfId } from '../model/participant-id.ts';
 import { SETTLED } from '../model/status.ts';
-import { type AskedIn, aboutParticipant, type ParticipantContext, participantAct } from './act.ts';
+import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 
 const NewId = z
   .string()
@@ -48,7 +48,7 @@ function idProblem({
   asked: { to },
   model,
   participant,
-}: ParticipantContext<AskedIn<typeof asks>>): StudyOutcome | undefined {
+}: ParticipantContext<FormValues<typeof asks>>): StudyOutcome | undefined {
   if (to === currentId(participant)) return alreadySo('the participant has this id already');
   const holder = model.participants.find(to);
   // Their own former id is free for them.

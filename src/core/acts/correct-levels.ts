@@ -7,7 +7,7 @@ import { Note } from '../model/members.ts';
 import { type FieldProblem, impossible, type StudyOutcome, stale, unfit } from '../model/outcomes.ts';
 import { placeOf } from '../model/requests.ts';
 import { SETTLED } from '../model/status.ts';
-import { type AskedIn, aboutParticipant, type ParticipantContext, participantAct } from './act.ts';
+import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 
 type Factors = Design['factors'];
 
@@ -112,7 +112,7 @@ function changesProblem({
   asked: { changes },
   model,
   participant,
-}: ParticipantContext<AskedIn<typeof asks>>): StudyOutcome | undefined {
+}: ParticipantContext<FormValues<typeof asks>>): StudyOutcome | undefined {
   const { factors } = model.design;
   const current = currentLevels(participant);
   let staleChange: StudyOutcome | undefined;

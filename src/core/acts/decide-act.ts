@@ -78,9 +78,9 @@ function after<P extends Enrolled>(
   return (act.about === 'participant' && act.apply?.(participant, event, design)) || participant;
 }
 
-type Chosen = { readonly members: Members } | { readonly none: StudyOutcome };
+type ChosenMembers = { readonly members: Members } | { readonly none: StudyOutcome };
 
-function chosenBy(act: Act, context: Context, source: Source): Chosen {
+function chosenBy(act: Act, context: Context, source: Source): ChosenMembers {
   const { chooses } = act;
   if (!chooses) return { members: {} };
   if (typeof source !== 'string') {

@@ -4,7 +4,7 @@ import { foldedVisit } from '../../../projections/design.ts';
 import { currentId, presentPacks } from '../../../projections/enrolled.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
 import { SETTLED } from '../model/status.ts';
-import { type AskedIn, aboutParticipant, type ParticipantContext, participantAct } from './act.ts';
+import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 import { choosing, furtherProblem, noPatientProblem } from './choose-pack.ts';
 import { inDeclaredSpelling, undeclaredProblem } from './visits.ts';
 
@@ -12,7 +12,7 @@ const asks = {
   ...aboutParticipant,
   visit: Visit.meta({ description: 'The visit. Others than those of the study need the scope `supply`' }),
 };
-type Context = ParticipantContext<AskedIn<typeof asks>>;
+type Context = ParticipantContext<FormValues<typeof asks>>;
 
 /** The participant gets a pack of their treatment at a visit. */
 export const dispensePack = participantAct({

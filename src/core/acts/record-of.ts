@@ -6,7 +6,7 @@ import type { PartialEvent } from '../../../events/record.ts';
 import type { Members } from '../model/outcomes.ts';
 
 /** `data`, or the name of a sealed section; and the name of the member in it. */
-interface Place {
+interface MemberPlace {
   readonly part: string;
   readonly member: string;
 }
@@ -17,13 +17,13 @@ const REQUEST = 'request';
 /** A section with this member alone is itself the member. */
 const TEXT = 'text';
 
-const known = new WeakMap<EventDefinition, ReadonlyMap<string, Place>>();
+const known = new WeakMap<EventDefinition, ReadonlyMap<string, MemberPlace>>();
 
 /** The place of each member that the event has. @throws Error if two have the same name */
-export function placesOf(event: EventDefinition): ReadonlyMap<string, Place> {
+export function placesOf(event: EventDefinition): ReadonlyMap<string, MemberPlace> {
   const before = known.get(event);
   if (before) return before;
-  const places = new Map<string, Place>();
+  const places = new Map<string, MemberPlace>();
   const add = (name: string, part: string, member: string) => {
     if (places.has(name)) throw new Error(`${event.type} has two members ${name}`);
     places.set(name, { part, member });

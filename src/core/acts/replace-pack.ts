@@ -3,7 +3,7 @@ import { PackCode } from '../../../events/study.ts';
 import { heldCodes, withPack } from '../../../projections/enrolled.ts';
 import { type StudyOutcome, stale } from '../model/outcomes.ts';
 import { SETTLED } from '../model/status.ts';
-import { type AskedIn, aboutParticipant, type ParticipantContext, participantAct } from './act.ts';
+import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 import { choosing, furtherProblem, noPatientProblem } from './choose-pack.ts';
 
 const asks = {
@@ -11,7 +11,7 @@ const asks = {
   code: PackCode.meta({ description: 'A pack that the participant has' }),
   cause: ReplacementCause,
 };
-type Context = ParticipantContext<AskedIn<typeof asks>>;
+type Context = ParticipantContext<FormValues<typeof asks>>;
 
 /** A pack of the participant cannot be used. They get another one of the same treatment. */
 export const replacePack = participantAct({

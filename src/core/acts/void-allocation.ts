@@ -5,7 +5,7 @@ import { Note } from '../model/members.ts';
 import type { Model } from '../model/model.ts';
 import { alreadySo, impossible, type StudyOutcome, stale, unfit } from '../model/outcomes.ts';
 import { SETTLED } from '../model/status.ts';
-import { type AskedIn, aboutParticipant, type ParticipantContext, participantAct } from './act.ts';
+import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 
 const asks = {
   ...aboutParticipant,
@@ -20,7 +20,7 @@ const asks = {
     .meta({ description: 'The id of the participant who is the same person. Only with cause `duplicate`' }),
   note: Note,
 };
-type Context = ParticipantContext<AskedIn<typeof asks>>;
+type Context = ParticipantContext<FormValues<typeof asks>>;
 
 /** The participant was randomized in error. */
 export const voidAllocation = participantAct({

@@ -6,13 +6,13 @@ import { Grounds } from '../model/members.ts';
 import { impossible } from '../model/outcomes.ts';
 import { isFree, MAX_CODES, takePack } from '../model/packs.ts';
 import { SETTLED } from '../model/status.ts';
-import { type AskedIn, type StudyContext, studyAct } from './act.ts';
+import { type FormValues, type StudyContext, studyAct } from './act.ts';
 
 const asks = {
   codes: z.array(PackCode).min(1).max(MAX_CODES).meta({ description: 'Packs that are free' }),
   reason: Grounds,
 };
-type Asked = AskedIn<typeof asks>;
+type Values = FormValues<typeof asks>;
 
 /** Packs that nobody has must not be given out. */
 export const withdrawPacks = studyAct({
@@ -26,7 +26,7 @@ export const withdrawPacks = studyAct({
     // A code that is unknown, not free, or outside the limits of the key: one text for all.
     none: (context) => impossible('codes', `no free pack has the code ${notFree(context).join(', ')}`),
     // Which packs may be withheld.
-    problem: ({ asked: { codes } }: { asked: Partial<Asked> }, { count }) =>
+    problem: ({ asked: { codes } }: { asked: Partial<Values> }, { count }) =>
       codes && codes.length !== count ? impossible('count', 'not the number of the packs') : undefined,
   },
   // Which ones is sealed.
@@ -39,7 +39,7 @@ export const withdrawPacks = studyAct({
   },
 });
 
-function notFree({ asked: { codes }, by, model }: StudyContext<Asked>): string[] {
+function notFree({ asked: { codes }, by, model }: StudyContext<Values>): string[] {
   const isKnown = (code: string) => {
     const pack = model.packs.get(code);
     return pack !== undefined && isFree(model, code) && isPackWithin(by.where, pack, model.design);

@@ -108,9 +108,9 @@ export function presentKey(keys: Keyring, publicKeys: readonly string[]): Signin
   return signingKey;
 }
 
-type Begun = Pick<LogHistory, 'publicKeys'> & { readonly logId: string; readonly logName: string };
+type BegunLog = Pick<LogHistory, 'publicKeys'> & { readonly logId: string; readonly logName: string };
 
-async function readIdentity(store: EventStore): Promise<Begun | undefined> {
+async function readIdentity(store: EventStore): Promise<BegunLog | undefined> {
   let history = logHistory.initial();
   let created: { readonly logId: string; readonly logName: string } | undefined;
   for await (const page of store.readStream('log', 0))
@@ -145,7 +145,7 @@ async function begin(
   actor: Actor,
   { newId, newSalt, now }: Tools,
   { refused, onBegun }: Beginning,
-): Promise<Begun> {
+): Promise<BegunLog> {
   await expectEmpty(store);
   if (refused) throw refused;
   if (!LogCreated.data.shape.logName.safeParse(logName).success)

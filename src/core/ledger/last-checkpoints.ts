@@ -40,13 +40,13 @@ export function describeRollback({ signed: { stream, size }, present }: Rollback
   return `the log is not the one that it was: it signed ${counted(size, 'record')} of ${stream}, which now ${now}`;
 }
 
-type Kept = SignedState & { readonly note: string };
+type KeptState = SignedState & { readonly note: string };
 
 export class LastCheckpoints {
   readonly #file: string;
   readonly #identity: LogIdentity;
   /** The file's contents before the log was read, since other processes go on signing. */
-  readonly #before: readonly Kept[];
+  readonly #before: readonly KeptState[];
 
   /** @throws DomainError `identity` when the file cannot be understood */
   constructor(file: string, identity: LogIdentity) {
@@ -115,7 +115,7 @@ export class LastCheckpoints {
 
   /** Replaces the notes of these streams, unless another process has saved later ones. */
   async keep(checkpoints: readonly SignedCheckpoint[]): Promise<void> {
-    type Note = Pick<Kept, 'recovery' | 'size' | 'note'>;
+    type Note = Pick<KeptState, 'recovery' | 'size' | 'note'>;
     const newest = new Map(this.#read().map((kept) => [kept.stream, kept as Note]));
     for (const one of checkpoints) {
       const before = newest.get(one.stream);
@@ -140,7 +140,7 @@ export class LastCheckpoints {
     }
   }
 
-  #read(): Kept[] {
+  #read(): KeptState[] {
     if (!existsSync(this.#file)) return [];
     const trusted = this.#identity.publicKeys.map((key) => parseVerifierKey(key, 'a key of the log'));
     try {

@@ -8,7 +8,7 @@ import type { ParticipantEvents } from '../../../projections/participant-events.
 import type { RegisteredStudy } from '../../../projections/study-config.ts';
 import { type Counts, NO_LEVEL } from '../methods/urn/counts.ts';
 import type { UrnDesign } from '../methods/urn/kernel.ts';
-import type { Judged } from './asking.ts';
+import type { JudgedByDesign } from './command-parts.ts';
 import type { ForkableMap } from './forkable-map.ts';
 import type { FreePacks, Pack } from './free-packs.ts';
 import type { Steps } from './import-proof.ts';
@@ -138,10 +138,10 @@ export interface Model {
     readonly participantId: string | undefined;
   }[];
   /** What only lists show. A fork has none. */
-  shown?: Shown | undefined;
+  shown?: ListState | undefined;
 }
 
-interface Shown {
+interface ListState {
   readonly events: ParticipantEvents;
   balance: Balance;
 }
@@ -152,7 +152,7 @@ export function idByPack({ given }: Pick<Model, 'given'>, code: string): string 
 }
 
 /** Whether the design has changed since the command was judged by it. */
-export function isAmendedSince({ design }: Pick<Model, 'design'>, { amendment }: Judged): boolean {
+export function isAmendedSince({ design }: Pick<Model, 'design'>, { amendment }: JudgedByDesign): boolean {
   return amendment !== undefined && amendment !== design.amendment;
 }
 

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { canonicalJson } from '../../../events/record.ts';
 import { type Design, levelNow } from '../../../projections/design.ts';
-import type { Repeatable } from './asking.ts';
+import type { Repeatable } from './command-parts.ts';
 import type { Model } from './model.ts';
 import type { Members, StudyOutcome } from './outcomes.ts';
 

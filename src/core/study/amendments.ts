@@ -23,8 +23,8 @@ import { revealsArm, visitProblems } from '../model/visits.ts';
 import type { Amend } from './commands.ts';
 import { ratioProblem, tooManySlots } from './ratio.ts';
 
-type Of<K extends DesignChange['kind']> = Extract<DesignChange, { kind: K }>;
-type LevelChange = Of<'level-added' | 'level-closed' | 'level-reopened' | 'level-renamed'>;
+type ChangeOf<K extends DesignChange['kind']> = Extract<DesignChange, { kind: K }>;
+type LevelChange = ChangeOf<'level-added' | 'level-closed' | 'level-reopened' | 'level-renamed'>;
 
 /** The data of the fact, whether or not it is possible. */
 export function amendmentOf({ amendment, approvals, changes, history, protocol, reason }: Amend): Amendment {
@@ -183,7 +183,7 @@ function activeFactor({ factors }: Design, name: string): Factor | FieldProblem 
 
 function armProblem(
   { treatments, closedTreatments, stoppedTreatments, slots, visits }: Design,
-  change: Of<'arm-closed' | 'arm-reopened' | 'arm-added' | 'arm-stopped'>,
+  change: ChangeOf<'arm-closed' | 'arm-reopened' | 'arm-added' | 'arm-stopped'>,
 ): FieldProblem | undefined {
   const { treatment } = change;
   const isClosed = closedTreatments.includes(treatment);
@@ -224,7 +224,7 @@ function visitsProblem(before: Design, visits: readonly string[], used: Used): F
 }
 
 /** Members that do not change must be left out, so that each change has a single form. */
-function urnProblem(design: Design, { kind: _, ...parameters }: Of<'urn'>): FieldProblem | undefined {
+function urnProblem(design: Design, { kind: _, ...parameters }: ChangeOf<'urn'>): FieldProblem | undefined {
   const given = Object.entries(parameters) as [keyof typeof parameters, unknown][];
   if (given.length === 0) return { field: 'kind', why: 'it says nothing of w, alpha, beta and D' };
   const same = given.find(([name, value]) => design[name] === value);
@@ -272,7 +272,7 @@ function nameTaken(
 
 function isSame(
   design: Design,
-  change: Of<'ratio' | 'visits' | 'limits' | 'id-pattern' | 'target' | 'blinding' | 'policy'>,
+  change: ChangeOf<'ratio' | 'visits' | 'limits' | 'id-pattern' | 'target' | 'blinding' | 'policy'>,
 ): boolean {
   switch (change.kind) {
     case 'visits':

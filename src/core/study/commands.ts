@@ -7,7 +7,7 @@ import type { SignedSize } from '../../../events/log.ts';
 import type { BgState, Level, StudyConfiguration } from '../../../events/study.ts';
 import type { Approval, Protocol } from '../../../events/text.ts';
 import type { ActCommand } from '../acts/command.ts';
-import type { Judged, Repeatable } from '../model/asking.ts';
+import type { JudgedByDesign, Repeatable } from '../model/command-parts.ts';
 
 export interface Register {
   readonly type: 'register';
@@ -22,7 +22,7 @@ export interface Replayed {
   readonly isRecorded?: boolean | undefined;
 }
 
-export interface Randomize extends Repeatable, Judged, Replayed {
+export interface Randomize extends Repeatable, JudgedByDesign, Replayed {
   readonly type: 'randomize';
   readonly participantId: string;
   /** One level per factor, in the order of the design, under their current names. */
@@ -50,7 +50,7 @@ export interface Amend extends Repeatable, Approved {
 }
 
 /** An allocation was made outside the service. */
-export interface Force extends Repeatable, Judged {
+export interface Force extends Repeatable, JudgedByDesign {
   readonly type: 'force';
   readonly participantId: string;
   /** One level per factor, in the order of the design, under their current names. */
@@ -77,7 +77,7 @@ export interface RegisterPacks {
 }
 
 /** The import of another system's history begins. */
-export interface BeginImport extends Judged, Approved {
+export interface BeginImport extends JudgedByDesign, Approved {
   readonly type: 'begin-import';
   readonly import: string;
   readonly source: { readonly format: SourceFormat; readonly rows: number };

@@ -51,12 +51,12 @@ export function packAccountability(state: Model, options = EVERYTHING): Accounte
   return accounted;
 }
 
-type Given = readonly [participant: Participant, how: GivenOut];
+type GivenTo = readonly [participant: Participant, how: GivenOut];
 
 function accountOf(
   state: Model,
   code: string,
-  given: Given | undefined,
+  given: GivenTo | undefined,
   { mayKnowOf }: Options,
 ): AccountedPack {
   if (isFree(state, code)) return { code, state: 'free' };
@@ -74,8 +74,8 @@ function stateOf({ dispensed = [] }: Participant, code: string, { replacedBy }: 
 }
 
 /** All packs that participants have, had, or were said to have got, by code. */
-function givenOut({ participants, shown }: Model): ReadonlyMap<string, Given> {
-  const all = new Map<string, Given>();
+function givenOut({ participants, shown }: Model): ReadonlyMap<string, GivenTo> {
+  const all = new Map<string, GivenTo>();
   for (const participant of participants.all())
     for (const [code, how] of givenTo(participant, shown?.events.byEnrolment.get(participant.revision)))
       all.set(code, [participant, how]);

@@ -2,10 +2,10 @@
 import type { Actor } from '../../../events/record.ts';
 import type { Runner } from '../../../projections/runner.ts';
 import type { By } from '../acts/act.ts';
-import { type ActName, type Asked, actOf } from '../acts/acts.ts';
+import { type ActName, type ActValues, actOf } from '../acts/acts.ts';
 import type { ActCommand } from '../acts/command.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
-import type { Written } from '../write/writer-parts.ts';
+import type { WriteResult } from '../write/writer-parts.ts';
 import type { Tried } from './decide.ts';
 import { studyState } from './state.ts';
 import type { Studies, Study } from './studies.ts';
@@ -13,7 +13,7 @@ import type { Studies, Study } from './studies.ts';
 export interface ActRequest {
   readonly act: ActName;
   /** What this act asks: its form has been checked. */
-  readonly asked: Asked;
+  readonly asked: ActValues;
   readonly by: By;
   /** Whether only to try it: nothing is recorded, and nothing is chosen. */
   readonly isDry: boolean;
@@ -25,7 +25,7 @@ export async function performAct(
   study: Study,
   { act, asked, by, isDry }: ActRequest,
   actor: Actor,
-): Promise<Written<StudyOutcome>> {
+): Promise<WriteResult<StudyOutcome>> {
   const { stream, design, revision } = study;
   const { fits, isJudgedOnce } = actOf(act);
   const amendment = isJudgedOnce ? design.amendment : undefined;

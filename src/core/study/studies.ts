@@ -13,7 +13,7 @@ import { LOG_STREAM } from '../log/log-writer.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
 import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer } from '../write/writer.ts';
-import type { Written } from '../write/writer-parts.ts';
+import type { WriteResult } from '../write/writer-parts.ts';
 import type { StudyCommand } from './commands.ts';
 import { studyDecider, type Tried, tryOut } from './decide.ts';
 import { type Standing, standingOf } from './standing.ts';
@@ -126,7 +126,7 @@ export class Studies {
   }
 
   /** @throws DomainError `overloaded`, `unavailable`, and the refusals of the write gate */
-  submit(stream: string, command: StudyCommand, actor: Actor): Promise<Written<StudyOutcome>> {
+  submit(stream: string, command: StudyCommand, actor: Actor): Promise<WriteResult<StudyOutcome>> {
     const isFirst = command.type === 'register' || command.type === 'recover';
     const awaits = isFirst ? undefined : this.#awaitsRecovery(stream);
     if (awaits) return Promise.reject(awaits);
@@ -138,7 +138,7 @@ export class Studies {
    * up to date, so the tail is read first, unless the outcome cannot change.
    * @throws DomainError as `submit`
    */
-  async tryOut(stream: string, command: Tried): Promise<Written<StudyOutcome>> {
+  async tryOut(stream: string, command: Tried): Promise<WriteResult<StudyOutcome>> {
     const { gate, runner } = this.#parts;
     const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
     if (refusal) throw refusal;

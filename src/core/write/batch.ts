@@ -1,6 +1,6 @@
 /** The commands that one append answers. */
 import type { Actor, LogEvent, RecordBytes } from '../../../events/record.ts';
-import type { Written } from './writer-parts.ts';
+import type { WriteResult } from './writer-parts.ts';
 
 export interface Item<Command, Outcome> {
   readonly command: Command;
@@ -9,8 +9,8 @@ export interface Item<Command, Outcome> {
   readonly deadline: number;
   /** The outcome of each attempt, by event id. */
   readonly attempts: Map<string, Outcome>;
-  landed: Written<Outcome> | undefined;
-  readonly resolve: (written: Written<Outcome>) => void;
+  landed: WriteResult<Outcome> | undefined;
+  readonly resolve: (written: WriteResult<Outcome>) => void;
   readonly reject: (error: Error) => void;
 }
 

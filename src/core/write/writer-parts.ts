@@ -48,7 +48,7 @@ export interface WriterHooks {
   onClockSetBack?(stream: string, before: string, now: string): void;
 }
 
-export interface Written<Outcome> {
+export interface WriteResult<Outcome> {
   readonly outcome: Outcome;
   /** Revision of the fact that the command produced. Without a fact, the revision that the decision is based on. */
   readonly revision: number;

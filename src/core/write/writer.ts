@@ -28,9 +28,9 @@ import type { Decider } from './decider.ts';
 import {
   DEFAULT_LIMITS,
   type FoldedStream,
+  type WriteResult,
   type WriterHooks,
   type WriterLimits,
-  type Written,
 } from './writer-parts.ts';
 
 /** Up to this many waiting commands go into one batch. */
@@ -87,7 +87,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
    * @throws DomainError `overloaded` (not accepted), `unavailable` (it is unknown whether it was written), and the
    *   refusals of the write gate: `halted`, `rolled-back`, `moved`, `endangered`
    */
-  submit(command: Command, actor: Actor): Promise<Written<Outcome>> {
+  submit(command: Command, actor: Actor): Promise<WriteResult<Outcome>> {
     const { refusal } = this.#folded;
     if (refusal) return Promise.reject(refusal);
     if (this.#queue.length >= this.#limits.queue)
@@ -351,7 +351,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     this.#settle(item, () => (known ? item.resolve(known) : item.reject(why)));
   }
 
-  #known(command: Command): Written<Outcome> | undefined {
+  #known(command: Command): WriteResult<Outcome> | undefined {
     const { state, revision } = this.#folded;
     try {
       const { fact, outcome } = this.#decider.decide(this.#decider.fork(state), command);

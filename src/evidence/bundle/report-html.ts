@@ -17,7 +17,7 @@ import { balance, flow, levelCounts } from './report-balance.ts';
 import type { Reported, ReportParticipants } from './report-participants.ts';
 import { enrolmentPicture } from './report-pictures.tsx';
 import { REPORT_STYLE } from './report-style.ts';
-import { type Listed, MAX_LISTED, type StreamSummary, type StudySummary } from './study-summary.ts';
+import { MAX_LISTED, type ReportEntry, type StreamSummary, type StudySummary } from './study-summary.ts';
 
 export interface ReportParts {
   readonly summary: StudySummary;
@@ -321,7 +321,7 @@ function remarkColumns(people: ReportParticipants, factors: StudyConfiguration['
 
 /** @param width the number of columns between time and actor, which one text fills without cells */
 function eventRow(
-  { revision, at, what, by }: Listed,
+  { revision, at, what, by }: ReportEntry,
   width: number,
   cells: readonly string[] | undefined,
 ): string {

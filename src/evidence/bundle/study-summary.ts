@@ -22,7 +22,7 @@ export const MAX_LISTED = 2000;
 /** The most points in the figure of the enrolment. More could not be distinguished on paper. */
 const MAX_POINTS = 400;
 
-export interface Listed {
+export interface ReportEntry {
   readonly revision: number;
   readonly at: string;
   readonly what: string;
@@ -81,7 +81,7 @@ export class StudySummary {
   revealedPacks = 0;
   /** How often an unblinding without the service was reported. */
   unblindingReported = 0;
-  readonly listed: Listed[] = [];
+  readonly listed: ReportEntry[] = [];
   /** A short description of each. */
   readonly recoveries: string[] = [];
   /** Enrolment over time: the number of participants at each instant. */

@@ -11,7 +11,7 @@ import type { Participant } from '../../core/model/participants.ts';
 import { csvLine } from './csv.ts';
 
 /** The participants that the urns count, with the levels they count. */
-export interface Counted {
+export interface CountedParticipant {
   readonly participant: Participant;
   readonly levels: readonly string[];
 }
@@ -21,10 +21,10 @@ export function byCounting(
   participants: readonly Participant[],
   design: Pick<Design, 'epochBegan'>,
 ): {
-  readonly counted: readonly Counted[];
+  readonly counted: readonly CountedParticipant[];
   readonly others: readonly Participant[];
 } {
-  const counted: Counted[] = [];
+  const counted: CountedParticipant[] = [];
   const others: Participant[] = [];
   for (const participant of participants) {
     const levels = countedLevels(participant, design);
@@ -35,7 +35,7 @@ export function byCounting(
 }
 
 /** The file of those who are counted. */
-export function referenceCsv(design: Design, counted: readonly Counted[]): string {
+export function referenceCsv(design: Design, counted: readonly CountedParticipant[]): string {
   let last = Number.NEGATIVE_INFINITY;
   const lines = counted.map(({ participant, levels }) => {
     // Batches share an instant, and clocks are set back. If times are equal, the reference would continue from the earlier
@@ -50,7 +50,7 @@ export function referenceCsv(design: Design, counted: readonly Counted[]): strin
 }
 
 /** The true times of the same rows. */
-export function trueTimes(counted: readonly Counted[]): string {
+export function trueTimes(counted: readonly CountedParticipant[]): string {
   const lines = counted.map(({ participant }) => [
     ...[currentId(participant), String(participant.revision), participant.at],
   ]);
@@ -131,7 +131,7 @@ export function problemsOfReference(
 }
 
 /** What the reference does not know. */
-function designProblems(design: Design, counted: readonly Counted[]): string[] {
+function designProblems(design: Design, counted: readonly CountedParticipant[]): string[] {
   const retired = design.factors.filter(({ isRetired }) => isRetired).map(({ name }) => name);
   const closed = design.closedTreatments.filter((name) =>
     counted.some(({ participant }) => participant.treatment === name),

@@ -5,7 +5,7 @@
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import { RecordError } from '../../../events/record-error.ts';
 import { isMoveEvent, NEVER_MOVED } from '../../../projections/movement.ts';
-import { nextEvent, type Place } from '../../../projections/next-event.ts';
+import { nextEvent, type StreamPosition } from '../../../projections/next-event.ts';
 import { type Projection, projectionOf, type Readable, shownIn } from '../../../projections/projection.ts';
 import type { EventStore, StoredRecord } from '../../store/event-store.ts';
 
@@ -15,16 +15,16 @@ export interface LogSource {
   readonly logId: string;
 }
 
-type Wanted = Readonly<Record<string, Readable<unknown>>>;
-type ShownBy<R> = R extends Readable<infer Shown> ? Shown : never;
+type Readables = Readonly<Record<string, Readable<unknown>>>;
+type StateOf<R> = R extends Readable<infer Shown> ? Shown : never;
 
-export interface Past<P extends Wanted> {
+export interface Past<P extends Readables> {
   /** Revision of the last folded event; -1 if there is none. */
   readonly revision: number;
   /** `at` of that event. */
   readonly at: string | undefined;
   /** By the names given. */
-  readonly states: { readonly [Name in keyof P]: ShownBy<P[Name]> };
+  readonly states: { readonly [Name in keyof P]: StateOf<P[Name]> };
   /** The first event that was not folded; undefined if the stream ends first. */
   readonly next: LogEvent | undefined;
 }
@@ -37,7 +37,7 @@ export interface Past<P extends Wanted> {
  * @param onProgress gets the number of records read so far
  * @throws StoreError; RecordError for a record that is not what it claims to be
  */
-export async function foldUntil<P extends Wanted>(
+export async function foldUntil<P extends Readables>(
   { store, logId }: LogSource,
   stream: string,
   wanted: P,
@@ -52,7 +52,7 @@ export async function foldUntil<P extends Wanted>(
       name,
       shownIn(readable, states.get(projectionOf(readable))),
     ]);
-  let last: Place & { readonly at?: string } = { revision: -1, movement: NEVER_MOVED };
+  let last: StreamPosition & { readonly at?: string } = { revision: -1, movement: NEVER_MOVED };
   const past = (next: LogEvent | undefined): Past<P> => ({
     revision: last.revision,
     at: last.at,

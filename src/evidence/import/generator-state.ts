@@ -15,7 +15,7 @@ const Integer = z
   .string()
   .regex(/^#(0|[1-9]\d{0,38})$/)
   .transform((text) => text.slice(1));
-const Read = z.strictObject({
+const StateInFile = z.strictObject({
   bit_generator: z.literal('PCG64'),
   state: z.strictObject({ state: Integer, inc: Integer }),
   has_uint32: Integer,
@@ -33,7 +33,7 @@ export function readBgState(text: string): BgState | undefined {
   );
   if (json.split(':').length - 1 !== MEMBERS) return undefined;
   try {
-    const { state, has_uint32, uinteger } = Read.parse(JSON.parse(json));
+    const { state, has_uint32, uinteger } = StateInFile.parse(JSON.parse(json));
     return Pcg64.restore({
       bit_generator: 'PCG64',
       has_uint32: Number(has_uint32) as 0 | 1,

@@ -11,7 +11,7 @@ import { IdPattern } from '../../core/model/id-pattern.ts';
 import { problemsOfId } from '../../core/model/participant-id.ts';
 import { readBgState } from './generator-state.ts';
 import { ImportError, type SourceTable } from './source-table.ts';
-import { mapProblems, type Named, setupProblem, type TreatmentMap } from './treatment-map.ts';
+import { type MappedTreatment, mapProblems, setupProblem, type TreatmentMap } from './treatment-map.ts';
 
 export interface HistoryRow {
   /** Number of the row in the file, from 1. */
@@ -130,7 +130,7 @@ class RowReader {
     return id;
   }
 
-  #treatment(name: string, found: string[]): Named {
+  #treatment(name: string, found: string[]): MappedTreatment {
     const { treatments } = this.#design;
     const named = this.#map.get(name) ?? { to: name };
     const { to, slot } = named;

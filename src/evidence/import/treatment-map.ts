@@ -4,14 +4,14 @@ import { counted } from '../../base/counted.ts';
 import { quote } from '../../base/text.ts';
 import { slotsOf } from '../../core/study/force.ts';
 
-export interface Named {
+export interface MappedTreatment {
   readonly to: string;
   /** Index of the slot, if each slot of the arm has a name of its own in the file. */
   readonly slot?: number;
 }
 
 /** By the name in the file, in the order given. */
-export type TreatmentMap = ReadonlyMap<string, Named>;
+export type TreatmentMap = ReadonlyMap<string, MappedTreatment>;
 
 /** Several names of one arm take its slots in the order given. */
 export function treatmentMapOf(
@@ -19,7 +19,7 @@ export function treatmentMapOf(
   design: Pick<Design, 'slots'>,
 ): TreatmentMap {
   const targets = [...pairs.values()];
-  const all = [...pairs].map(([from, to], i): [string, Named] => {
+  const all = [...pairs].map(([from, to], i): [string, MappedTreatment] => {
     const slots = slotsOf(design, to);
     const names = targets.filter((one) => one === to).length;
     const slot = slots[targets.slice(0, i).filter((one) => one === to).length];

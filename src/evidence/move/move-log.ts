@@ -23,7 +23,7 @@ export interface MoveHooks {
   readonly onClosed?: () => void;
 }
 
-export interface Moved {
+export interface MoveResult {
   /** Undefined after a dry run. */
   readonly move: string | undefined;
   /** The source's streams. Roots in base64. */
@@ -37,7 +37,7 @@ export interface Moved {
  * @throws MoveError if the move is not done, saying why; RecordError if the source cannot be read; StoreError if a store
  *   fails: another call continues where this one ended
  */
-export async function moveLog(parts: MoveParts, hooks: MoveHooks = {}, isDry = false): Promise<Moved> {
+export async function moveLog(parts: MoveParts, hooks: MoveHooks = {}, isDry = false): Promise<MoveResult> {
   const { source, target } = parts;
   const standing = await standingOf(parts);
   if (standing.type === 'given-up') throw givenUp();
@@ -88,7 +88,7 @@ async function close(parts: MoveParts): Promise<Exclude<Standing, { type: 'none'
   return close(parts);
 }
 
-function summary(trees: Trees): Moved['streams'] {
+function summary(trees: Trees): MoveResult['streams'] {
   return [...trees].map(([stream, tree]) => ({
     stream,
     records: tree.size,

@@ -11,7 +11,7 @@ import { BrokenStream } from '../../store/event-store.ts';
 import { type Decode, decode } from './decoding.ts';
 import type { Evidence } from './evidence.ts';
 import type { ClaimedIdentity } from './log-identity.ts';
-import type { Reading } from './reading.ts';
+import type { SourceReading } from './reading.ts';
 import { KeyHistory } from './replay/key-history.ts';
 import type { Replay } from './replay/replay.ts';
 import { AccessReplay } from './replay/replay-access.ts';
@@ -29,7 +29,7 @@ import { StreamAudit } from './stream-audit.ts';
 /** What is known before the first stream is audited. */
 export interface AuditPlan {
   readonly source: RecordSource;
-  readonly reading: Reading;
+  readonly reading: SourceReading;
   readonly identity: ClaimedIdentity | undefined;
   /** The keys given as trusted. If empty, any key is accepted. */
   readonly trusted: readonly VerifierKey[];

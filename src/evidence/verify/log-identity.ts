@@ -11,7 +11,7 @@ import { isMoveEvent } from '../../../projections/movement.ts';
 import { isEndorsed, keyOfLog } from '../../core/ledger/endorsement.ts';
 import type { VerifierKey } from '../../core/ledger/verifier-key.ts';
 import { decode } from './decoding.ts';
-import type { Reading } from './reading.ts';
+import type { SourceReading } from './reading.ts';
 import type { RecordSource } from './source.ts';
 import { moveName } from './stream-audit.ts';
 
@@ -27,7 +27,7 @@ export interface ClaimedIdentity extends Created, LogHistory {
 /** Undefined when the log does not begin with LogCreated. */
 export async function readIdentity(
   source: RecordSource,
-  reading: Reading,
+  reading: SourceReading,
 ): Promise<ClaimedIdentity | undefined> {
   let history = logHistory.initial();
   let created: Created | undefined;
@@ -62,7 +62,7 @@ export async function readIdentity(
 /** The contents of StudyRecovered. LogRecovered of the same number says the same unless it is withheld. */
 type RecoveredStudy = RecoveredStream & { readonly recovery: number };
 
-async function recoveredStudies(source: RecordSource, reading: Reading): Promise<RecoveredStudy[]> {
+async function recoveredStudies(source: RecordSource, reading: SourceReading): Promise<RecoveredStudy[]> {
   const decodeStudy = reading.undrawn ?? decode;
   const found: RecoveredStudy[] = [];
   for (const stream of (await source.streams()).filter((name) => streamKind(name) === 'study'))

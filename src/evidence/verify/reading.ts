@@ -8,7 +8,7 @@ import type { LogEvent, PartialEvent } from '../../../events/record.ts';
 import { type Decode, type Decoded, decode, decodePartial } from './decoding.ts';
 
 /** How the records of a source are read. */
-export interface Reading {
+export interface SourceReading {
   /** For all streams that are not studies. */
   readonly others: Decode;
   /** For studies whose draws are withheld and cannot be decided again. Undefined if all sections are included. */
@@ -26,7 +26,7 @@ const STUDY: Readonly<Record<Content, Decode<PartialEvent> | undefined>> = {
 };
 
 /** @param content of a bundle; undefined if the source holds everything that the log holds */
-export function readingOf(content: Content | undefined): Reading {
+export function readingOf(content: Content | undefined): SourceReading {
   if (content === undefined) return { others: decode, undrawn: undefined, hidesRecoveredStudies: false };
   return { others: decodeOther, undrawn: STUDY[content], hidesRecoveredStudies: true };
 }

@@ -102,7 +102,7 @@ function evidenceFor(
   return withLastSigned(given, sortEvidence(noted, [...keys, ...own], identity?.logName, recoveries, use));
 }
 
-type Judged = Pick<Report, 'othersOnly' | 'missingStudyId' | 'lastCheckpoints' | 'store'>;
+type RequestFindings = Pick<Report, 'othersOnly' | 'missingStudyId' | 'lastCheckpoints' | 'store'>;
 
 /** Findings about the requested studies and the checkpoints that the log saved. */
 function judge(
@@ -110,7 +110,7 @@ function judge(
   chosen: readonly string[],
   evidence: Evidence,
   streams: readonly StreamReport[],
-): Judged {
+): RequestFindings {
   const isMissing = studyId !== undefined && !chosen.includes(`study-${studyId}`);
   const others = othersOnly(checkpoints, chosen, evidence);
   return {
@@ -122,7 +122,7 @@ function judge(
   };
 }
 
-function isFailed({ missingStudyId, othersOnly, lastCheckpoints, store }: Judged): boolean {
+function isFailed({ missingStudyId, othersOnly, lastCheckpoints, store }: RequestFindings): boolean {
   return (
     missingStudyId !== undefined ||
     othersOnly !== undefined ||

@@ -91,20 +91,20 @@ export interface CodeBreakParts {
 }
 
 /** Whose arm was shown. */
-export interface Shown {
+export interface ShownArm {
   readonly study: string;
   readonly participant: string;
 }
 
 export interface CodeBreakHooks {
   /** The arm was shown, and this could be recorded nowhere: only this process knows of it. */
-  onUnrecorded?(error: Error, shown: Shown): void;
+  onUnrecorded?(error: Error, shown: ShownArm): void;
   /** The arm was shown, and this waits in the file. */
-  onPending?(error: Error, shown: Shown): void;
+  onPending?(error: Error, shown: ShownArm): void;
 }
 
 /** The parts of a reveal that do not change when it is tried again. */
-interface Asked extends RevealRequest {
+interface RevealAttempt extends RevealRequest {
   readonly reveal: string;
   readonly shownAt?: string;
   /** Set when the participant is known from an earlier attempt: the revision of the enrolling event. */
@@ -140,7 +140,7 @@ export class CodeBreaks {
     }
   }
 
-  async #record(stream: string, { grounds, ...asked }: Asked, actor: Actor): Promise<RevealResult> {
+  async #record(stream: string, { grounds, ...asked }: RevealAttempt, actor: Actor): Promise<RevealResult> {
     const { participantId, code, category, where, idempotencyKey, reveal, shownAt, randomizedAt } = asked;
     const by = { user: actor.user, where, idempotencyKey };
     const more = { brings: { reveal, shownAt }, randomizedAt, askedAt: this.#now().toISOString() };
@@ -158,7 +158,7 @@ export class CodeBreaks {
   /** @throws the given error if the participant is not known here, or the key is limited to others */
   async #revealUnrecorded(
     { stream, design, revision }: Study,
-    asked: Asked,
+    asked: RevealAttempt,
     actor: Actor,
     error: Error,
   ): Promise<RevealResult> {
@@ -315,7 +315,7 @@ export class CodeBreaks {
   }
 
   /** Tries once more. @returns what is recorded nowhere, and will be forgotten with this process */
-  async stop(): Promise<readonly Shown[]> {
+  async stop(): Promise<readonly ShownArm[]> {
     clearInterval(this.#timer);
     await this.#attempt;
     await this.#recordOnlyHere();
@@ -345,7 +345,7 @@ export class CodeBreaks {
   }
 }
 
-function shownIn({ study, participantId, code }: PendingReveal): Shown {
+function shownIn({ study, participantId, code }: PendingReveal): ShownArm {
   return { study, participant: participantId ?? `who has the pack ${code}` };
 }
 

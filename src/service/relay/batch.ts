@@ -91,7 +91,7 @@ function putFirst(lagging: Set<string>, stream: string): void {
   for (const one of [stream, ...others]) lagging.add(one);
 }
 
-interface Wanted {
+interface RecordRange {
   readonly stream: string;
   readonly first: number;
   readonly last: number;
@@ -102,7 +102,7 @@ interface Wanted {
 /** @returns none if the first does not fit into the rest of the batch */
 async function readPart(
   { store, ledger }: LogToRead,
-  { stream, first, last, isFirst }: Wanted,
+  { stream, first, last, isFirst }: RecordRange,
   content: Content,
   room: { records: number; bytes: number },
 ): Promise<StoredRecord[]> {

@@ -7,9 +7,9 @@ import type { Findings } from './findings.ts';
 import type { Producer } from './kafka.ts';
 import { type Ends, lostPositions, type TopicPartition } from './offsets.ts';
 import { claimMessage, contradiction, type FeedPositions, type LogState, markMessage } from './positions.ts';
-import { POSITIONS_PARTITION, Reading } from './reading.ts';
 import type { RelaySettings, Topics } from './settings.ts';
 import { checkTails } from './tails.ts';
+import { POSITIONS_PARTITION, TopicReader } from './topic-reader.ts';
 import { type CheckedTopics, readExtents } from './topics.ts';
 
 export interface SessionParts {
@@ -45,7 +45,7 @@ export async function checkBeforeTakeover(
   const mark = randomUUID();
   await ends.send(producer, positionsOf(topics), [markMessage(mark)]);
   // A dead relay may have left a transaction open, which blocks readers of committed records.
-  const reading = new Reading(kafka, topics, { uncommitted: true });
+  const reading = new TopicReader(kafka, topics, { uncommitted: true });
   const positions = await reading.positions(mark).finally(() => reading.close());
   await refuseContradiction(positions, parts);
   const { lastClaim } = positions;
@@ -66,7 +66,7 @@ export async function takeOver({ kafka, producer, parts, ends }: Opening): Promi
   const claim = claimMessage({ log: logId, relay: relayId, mark });
   await ends.send(transaction, positionsOf(topics), [claim]);
   await transaction.commit();
-  const reading = new Reading(kafka, topics, { uncommitted: false });
+  const reading = new TopicReader(kafka, topics, { uncommitted: false });
   try {
     const positions = await reading.positions(mark);
     await refuseContradiction(positions, parts);

@@ -6,8 +6,8 @@ import type { IHeaders, KafkaMessage } from 'kafkajs';
 import { FeedError } from './feed-error.ts';
 import { type Extents, lostRecords, POSITIONS_LOST, RECREATED } from './offsets.ts';
 import type { FeedPosition, FeedPositions } from './positions.ts';
-import type { Reading, Span } from './reading.ts';
 import type { Topics } from './settings.ts';
+import type { Span, TopicReader } from './topic-reader.ts';
 
 /**
  * @param reading of committed messages
@@ -15,7 +15,7 @@ import type { Topics } from './settings.ts';
  * @throws FeedError `contradiction`; errors of the reading
  */
 export async function checkTails(
-  reading: Pick<Reading, 'records'>,
+  reading: Pick<TopicReader, 'records'>,
   positions: FeedPositions,
   extents: Extents,
   topics: Topics,

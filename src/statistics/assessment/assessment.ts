@@ -2,7 +2,7 @@
 import type { SimulationPlan } from '../simulation/plan.ts';
 import type { DesignResult, Figure } from '../simulation/result.ts';
 import { figuresByName } from './names.ts';
-import type { Judged } from './requirement.ts';
+import type { JudgedRequirement } from './requirement.ts';
 import { warningsOf } from './warnings.ts';
 
 export interface Assessment {
@@ -15,7 +15,7 @@ export interface Assessment {
   /** Figures of the study's own design, those after all participants also without `@n`. */
   readonly own: ReadonlyMap<string, Figure>;
   readonly warnings: readonly string[];
-  readonly judged: readonly Judged[];
+  readonly judged: readonly JudgedRequirement[];
   /** The command line that gives the same. */
   readonly command: string;
 }

@@ -20,7 +20,7 @@ export interface Requirement {
   readonly number: number;
 }
 
-export interface Judged {
+export interface JudgedRequirement {
   readonly requirement: string;
   readonly met: boolean;
   readonly figure: Figure;
@@ -55,7 +55,7 @@ export function judge(
   requirement: Requirement,
   figures: ReadonlyMap<string, Figure>,
   design: SimulatedDesign,
-): Judged {
+): JudgedRequirement {
   const { text, figure: name, operator, number } = requirement;
   const figure = figures.get(name);
   if (!figure) throw new RequirementError(unknownFigure(name, [...figures.keys()], design));
@@ -87,7 +87,7 @@ function named(names: readonly string[], { factors }: SimulatedDesign): string[]
   return [...together].map(([key, ends]) => `${key}${ends.join(' ')}`).toSorted();
 }
 
-export function judgedText({ requirement, met, figure, withinError }: Judged): string {
+export function judgedText({ requirement, met, figure, withinError }: JudgedRequirement): string {
   const { value, low, high } = figure;
   const interval = low < high ? ` [${short(low)}, ${short(high)}]` : '';
   const remark = withinError ? '; the number is within the Monte Carlo error: use more --reps' : '';

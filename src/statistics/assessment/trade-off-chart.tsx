@@ -2,7 +2,7 @@
 import { scaleLinear } from '@visx/scale';
 import { COLOURS } from '../../base/charts/colours.ts';
 import { ChartText, Frame, plot, type Size } from '../../base/charts/frame.tsx';
-import { type Label, type Place, placeLabels } from '../../base/charts/labels.ts';
+import { type Label, type LabelPlace, placeLabels } from '../../base/charts/labels.ts';
 
 export interface DesignPoint {
   readonly name: string;
@@ -71,14 +71,22 @@ export function TradeOffChart(props: TradeOffChartProps) {
       </ChartText>
       {labels.map((label, i) => {
         const point = points[i] as DesignPoint;
-        return <Point key={point.name} point={point} place={places[i] as Place} label={label} />;
+        return <Point key={point.name} point={point} place={places[i] as LabelPlace} label={label} />;
       })}
     </Frame>
   );
 }
 
 /** A design with its name, and a line between them if the name has no room beside it. */
-function Point({ point: { name, isOwn }, place, label }: { point: DesignPoint; place: Place; label: Label }) {
+function Point({
+  point: { name, isOwn },
+  place,
+  label,
+}: {
+  point: DesignPoint;
+  place: LabelPlace;
+  label: Label;
+}) {
   return (
     <g>
       {label.isFar && (

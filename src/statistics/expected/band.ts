@@ -54,14 +54,14 @@ export type ExpectedBalance = z.infer<typeof ExpectedBalance>;
 export const MAX_POINTS = 200;
 
 /** What was found for one row after a participant, and before the next. */
-interface Found {
+interface RowBand {
   readonly after: number;
   readonly expected: number[];
   readonly actual: number;
   readonly percentile: number;
 }
 
-const NOTHING: Found = { after: 0, expected: [0, 0, 0, 0, 0], actual: 0, percentile: 0.5 };
+const NOTHING: RowBand = { after: 0, expected: [0, 0, 0, 0, 0], actual: 0, percentile: 0.5 };
 
 export class Band {
   readonly #reps: number;
@@ -73,7 +73,7 @@ export class Band {
   #range: Range | undefined;
   #participants = 0;
   /** By row, in order, with an entry only where the row changed. */
-  readonly #found: Found[][] = [];
+  readonly #found: RowBand[][] = [];
   readonly #sorted: Float64Array;
   /** The overall range of each replicate now, and the largest before the last participant. */
   readonly #overall: Float64Array;
@@ -161,15 +161,15 @@ export class Band {
     course.push(found);
   }
 
-  #courseOf(row: number): Found[] {
+  #courseOf(row: number): RowBand[] {
     const known = this.#found[row];
     if (known) return known;
-    const begun: Found[] = [];
+    const begun: RowBand[] = [];
     this.#found[row] = begun;
     return begun;
   }
 
-  #latest(row: number): Found {
+  #latest(row: number): RowBand {
     return this.#found[row]?.at(-1) ?? NOTHING;
   }
 

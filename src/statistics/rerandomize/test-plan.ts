@@ -19,7 +19,7 @@ export class TestError extends Error {
   override readonly name = 'TestError';
 }
 
-export interface Asked {
+export interface TestRequest {
   readonly statistic: StatisticName;
   readonly alternative: Alternative | undefined;
   /** Names of factors. */
@@ -42,7 +42,7 @@ export interface PlannedTest {
 const ADJUSTABLE: readonly StatisticName[] = ['mean', 'ranksum', 'F', 'kruskal'];
 
 /** Checks what can be checked without an outcome. @throws TestError */
-export function compare(study: Pick<PastStudy, 'design'>, asked: Asked): number[] {
+export function compare(study: Pick<PastStudy, 'design'>, asked: TestRequest): number[] {
   const { statistic, adjust, alternative = 'two-sided' } = asked;
   const { factors, treatments } = study.design;
   const named = (names: readonly string[]) => names.map((name) => JSON.stringify(name)).join(', ');
@@ -71,7 +71,7 @@ export function compare(study: Pick<PastStudy, 'design'>, asked: Asked): number[
 }
 
 /** @throws TestError */
-export function plannedTest(study: PastStudy, outcomes: readonly Outcome[], asked: Asked): PlannedTest {
+export function plannedTest(study: PastStudy, outcomes: readonly Outcome[], asked: TestRequest): PlannedTest {
   const compared = compare(study, asked);
   const { treatments, factors } = study.design;
   const used = outcomes.filter(({ person }) => compared.includes(study.arms[person] as number));

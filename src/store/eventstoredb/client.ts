@@ -19,7 +19,7 @@ import { appendedRevision, appendRequests, messageOf, readRequest } from './wire
 const MARGIN_MS = 250;
 
 /** The part of a gRPC call that is used here. */
-interface Held {
+interface CancellableCall {
   cancel(): void;
 }
 
@@ -95,7 +95,7 @@ export class LogClient {
 
   /** Follows the log. @returns how to stop; nothing is called after that */
   follow(from: LogPosition | undefined, prefix: string, listener: Listener): () => void {
-    let held: Held | undefined;
+    let held: CancellableCall | undefined;
     let untrack = () => undefined as unknown;
     let isOver = false;
     const stop = () => {
@@ -145,7 +145,7 @@ export class LogClient {
   /** @param begin makes the call on a line */
   async #call<T>(
     timeoutMs: number,
-    begin: (line: Line, deadline: number, ending: Ending<T>) => Held,
+    begin: (line: Line, deadline: number, ending: Ending<T>) => CancellableCall,
   ): Promise<T> {
     const due = performance.now() + timeoutMs;
     const line = await this.#connection.line(timeoutMs);

@@ -32,7 +32,7 @@ export interface Listener {
 }
 
 /** What to read. `from` is inclusive for a read, and exclusive for a subscription. */
-export type Reading =
+export type ReadTarget =
   | { readonly of: 'stream'; readonly stream: string; readonly from: number; readonly count: number }
   /** The last event of a stream, or of all that `$all` shows. */
   | { readonly of: 'last'; readonly stream?: string }
@@ -50,7 +50,7 @@ export interface Answer {
   readonly isWhole: boolean;
 }
 
-export type BoundedReading = Exclude<Reading, { readonly of: 'live' }>;
+export type BoundedReading = Exclude<ReadTarget, { readonly of: 'live' }>;
 
 /**
  * A prefix that all names have. An unfiltered read backwards from the end finds nothing if the last event is one that
@@ -63,7 +63,7 @@ const EVERY_STREAM = '';
 const METADATA = '$$';
 
 /** Prefixes of the names of the streams to read; undefined for a read of one stream. */
-export function prefixesOf(reading: Reading): readonly string[] | undefined {
+export function prefixesOf(reading: ReadTarget): readonly string[] | undefined {
   if (reading.of === 'stream') return undefined;
   if (reading.of !== 'last') return [reading.prefix, METADATA + reading.prefix];
   return reading.stream === undefined ? [EVERY_STREAM] : undefined;

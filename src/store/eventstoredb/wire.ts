@@ -9,7 +9,7 @@ import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { Member } from './discovery.ts';
 import { CallError } from './errors.ts';
 import type { LogEventData } from './event.ts';
-import { type LogPosition, prefixesOf, type Reading, type ServerMessage } from './protocol.ts';
+import { type LogPosition, prefixesOf, type ReadTarget, type ServerMessage } from './protocol.ts';
 
 type AppendRequest = InstanceType<typeof streams.AppendReq>;
 type AppendResponse = InstanceType<typeof streams.AppendResp>;
@@ -54,7 +54,7 @@ export function appendedRevision(response: AppendResponse): number {
   throw new CallError('lost', 'an empty answer');
 }
 
-export function readRequest(reading: Reading): ReadRequest {
+export function readRequest(reading: ReadTarget): ReadRequest {
   const { Options } = streams.ReadReq;
   const options = new Options();
   options.setUuidOption(new Options.UUIDOption().setString(EMPTY));
@@ -108,7 +108,7 @@ export function membersIn(info: InstanceType<typeof gossip.ClusterInfo>): Member
   });
 }
 
-function allFor(reading: Reading): InstanceType<typeof streams.ReadReq.Options.AllOptions> {
+function allFor(reading: ReadTarget): InstanceType<typeof streams.ReadReq.Options.AllOptions> {
   const { AllOptions, Position } = streams.ReadReq.Options;
   const all = new AllOptions();
   if (reading.of === 'last') return all.setEnd(EMPTY);

@@ -70,7 +70,7 @@ export function createDatabase(file: string): void {
 }
 
 /** The parts of a record as they are read: in one buffer, because each buffer costs as much as its whole content. */
-export interface Parts {
+export interface RecordParts {
   /** Leaf, record and sealed part, concatenated. Null if one is NULL, as may be in a table recreated by hand. */
   readonly bytes: Buffer | null;
   readonly leafLength: number;
@@ -80,7 +80,7 @@ export const PARTS = `CAST(leaf || record || sealed AS BLOB) AS bytes,
   length(CAST(leaf AS BLOB)) AS leafLength, length(CAST(record AS BLOB)) AS recordLength`;
 
 /** The parts share the buffer. */
-export function recordBytes({ bytes, leafLength, recordLength }: Parts): RecordBytes {
+export function recordBytes({ bytes, leafLength, recordLength }: RecordParts): RecordBytes {
   const all = bytes ?? Buffer.alloc(0);
   const sealedAt = leafLength + recordLength;
   return {
@@ -91,7 +91,7 @@ export function recordBytes({ bytes, leafLength, recordLength }: Parts): RecordB
 }
 
 /** A record as it is read. */
-export interface Row extends Parts {
+export interface RecordRow extends RecordParts {
   readonly position: number;
   readonly stream: string;
   readonly revision: number;

@@ -84,7 +84,7 @@ function serialize(query: Record<string, unknown>): string {
   return params.toString();
 }
 
-interface Called<D> {
+interface CallResult<D> {
   data?: D | undefined;
   error?: unknown;
   response: Response;
@@ -104,7 +104,7 @@ export interface Answer<T> {
 }
 
 /** @throws ApiProblem, ConnectionLost */
-export async function answer<T>(call: Promise<Called<Envelope<T> | string>>): Promise<Answer<T>> {
+export async function answer<T>(call: Promise<CallResult<Envelope<T> | string>>): Promise<Answer<T>> {
   const { data, response } = await answered(call);
   // The types know that a list may be CSV, but not which header asks for it.
   if (typeof data === 'string') throw new Error('an answer that is not JSON');
@@ -118,17 +118,17 @@ export async function answer<T>(call: Promise<Called<Envelope<T> | string>>): Pr
 }
 
 /** Like `answer`, when only the results matter. */
-export async function results<T>(call: Promise<Called<Envelope<T> | string>>): Promise<T> {
+export async function results<T>(call: Promise<CallResult<Envelope<T> | string>>): Promise<T> {
   return (await answer(call)).results;
 }
 
 /** A file, which is in no envelope: the call has `parseAs: 'blob'`. @throws ApiProblem, ConnectionLost */
-export async function file(call: Promise<Called<Blob>>): Promise<Blob> {
+export async function file(call: Promise<CallResult<Blob>>): Promise<Blob> {
   return (await answered(call)).data;
 }
 
-async function answered<D>(call: Promise<Called<D>>): Promise<{ data: D; response: Response }> {
-  let called: Called<D>;
+async function answered<D>(call: Promise<CallResult<D>>): Promise<{ data: D; response: Response }> {
+  let called: CallResult<D>;
   try {
     called = await call;
   } catch (error) {

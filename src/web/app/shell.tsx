@@ -89,7 +89,7 @@ function SignedIn() {
         <div className="bar">
           <strong className="brand">urn</strong>
           <Navigation />
-          <Who mode={mode} />
+          <SignedInAs mode={mode} />
         </div>
         {mode === 'test' && (
           <p className="test-bar">
@@ -160,7 +160,7 @@ function useGivesOut(study: string | undefined): boolean {
 }
 
 /** @param mode of the study that the page is about */
-function Who({ mode }: { mode: 'test' | 'live' | undefined }) {
+function SignedInAs({ mode }: { mode: 'test' | 'live' | undefined }) {
   const { t } = useTranslation();
   const { user, on_behalf_of: person, scopes, limits } = useSession();
   return (

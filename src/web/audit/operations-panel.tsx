@@ -65,7 +65,7 @@ export function OperationsPanel({ study }: { study: string }) {
             <ExactTime at={operation.at} />
             <span>{operation.actor.user}</span>
             <span>
-              <What {...operation} />
+              <OperationText {...operation} />
             </span>
           </li>
         ))}
@@ -140,7 +140,7 @@ async function page(from: number | undefined, study: string | undefined, signal:
 }
 
 /** What happened, in words. */
-function What(operation: Operation) {
+function OperationText(operation: Operation) {
   const { t } = useTranslation();
   switch (operation.type) {
     case 'RequestRefused': {

@@ -26,7 +26,7 @@ export function VerificationPanel({ study }: { study: string }) {
         </Button>
       </p>
       {isPending && <Running study={study} />}
-      {!isPending && data && <Found report={data} />}
+      {!isPending && data && <VerificationReport report={data} />}
     </section>
   );
 }
@@ -58,7 +58,7 @@ function Running({ study }: { study: string }) {
   );
 }
 
-function Found({ report }: { report: Report }) {
+function VerificationReport({ report }: { report: Report }) {
   const { t } = useTranslation();
   return (
     <div className={`card ${styles['report']}`}>

@@ -43,13 +43,13 @@ export type Proof =
       readonly proof: Hash[];
     };
 
-export type Read =
+export type FileContent =
   | { readonly type: 'checkpoints'; readonly checkpoints: readonly KeptCheckpoint[] }
   | { readonly type: 'proof'; readonly proof: Proof }
   | { readonly type: 'unreadable'; readonly why: string };
 
 /** What a file contains: checkpoints, including receipts, or a proof. */
-export function readFile(bytes: Uint8Array, name: string): Read {
+export function readFile(bytes: Uint8Array, name: string): FileContent {
   const proof = proofIn(bytes);
   if (proof) return { type: 'proof', proof };
   try {

@@ -2,10 +2,10 @@
 import type { KeptCheckpoint } from '../../core/ledger/checkpoint-file.ts';
 import type { KeyParts } from '../../core/ledger/key-text.ts';
 import {
+  type FileContent,
   isBeginning,
   isIncluded,
   type Proof,
-  type Read,
   readFile,
   type Signature,
   signatureOf,
@@ -46,7 +46,7 @@ export interface GivenFile {
 }
 
 export async function examine(files: readonly GivenFile[], key: KeyParts | undefined): Promise<Findings> {
-  const read = files.map((file): [GivenFile, Read] => [file, readFile(file.bytes, file.name)]);
+  const read = files.map((file): [GivenFile, FileContent] => [file, readFile(file.bytes, file.name)]);
   const kept = read.flatMap(([, one]) => (one.type === 'checkpoints' ? one.checkpoints : []));
   const proofs = read.flatMap(([, one]) => (one.type === 'proof' ? [one.proof] : []));
   const unreadable = read.flatMap(([{ name }, one]) =>

@@ -65,7 +65,7 @@ export function Offline() {
           <Button className="button go">{t('offline.choose')}</Button>
         </FileTrigger>
       </DropZone>
-      <div aria-live="polite">{findings && files.length > 0 && <Found {...findings} />}</div>
+      <div aria-live="polite">{findings && files.length > 0 && <CheckFindings {...findings} />}</div>
     </Page>
   );
 }
@@ -108,7 +108,7 @@ async function found(files: readonly GivenFile[], keyText: string) {
   return { findings: await examine(files, key), isKeyWrong: keyText.trim() !== '' && key === undefined };
 }
 
-function Found({ notes, records, unreadable }: Findings) {
+function CheckFindings({ notes, records, unreadable }: Findings) {
   const { t } = useTranslation();
   return (
     <div className="grid">

@@ -12,7 +12,7 @@ import { fileNameOfToday, saveFile } from '../parts/save-file.ts';
 import { ExactTime } from '../parts/when.tsx';
 import { PackTable } from './pack-table.tsx';
 import styles from './packs.module.css';
-import { Asking, type useReading } from './reading.tsx';
+import { AskToRead, type useReading } from './reading.tsx';
 
 export type Account = Schemas['Accountability'];
 type State = Account[number]['state'];
@@ -35,13 +35,13 @@ export function Accounted({ study, reading, map, onPrint }: Props) {
         {t('packs.list.title')}
       </h2>
       {read?.results.length === 0 && <p>{t('packs.noneRegistered')}</p>}
-      {read && read.results.length > 0 && <Found study={study} packs={read.results} map={map} />}
+      {read && read.results.length > 0 && <AccountedPacks study={study} packs={read.results} map={map} />}
       {read && (
         <p className="soft">
           {t('packs.asOf', { revision: read.revision })} <ExactTime at={read.at} />
         </p>
       )}
-      <Asking
+      <AskToRead
         reading={reading}
         button={t(read ? 'packs.again' : 'packs.list.show')}
         more={
@@ -58,16 +58,16 @@ export function Accounted({ study, reading, map, onPrint }: Props) {
         <p className={read ? 'soft' : 'notice'}>
           {t(map ? 'packs.list.disclosesWithMap' : 'packs.list.discloses')}
         </p>
-      </Asking>
+      </AskToRead>
     </section>
   );
 }
 
-interface FoundProps extends Pick<Props, 'study' | 'map'> {
+interface AccountedPacksProps extends Pick<Props, 'study' | 'map'> {
   readonly packs: Account;
 }
 
-function Found({ study, packs, map }: FoundProps) {
+function AccountedPacks({ study, packs, map }: AccountedPacksProps) {
   const { t } = useTranslation();
   const [search, setSearch] = useState('');
   const [state, setState] = useState<State | ''>('');

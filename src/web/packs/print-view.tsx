@@ -8,13 +8,13 @@ import { StudyChips } from '../session/study-chips.tsx';
 import type { Account } from './accounted.tsx';
 import { ByWhom, VisitOf, Why } from './pack-table.tsx';
 import styles from './packs.module.css';
-import type { Read } from './reading.tsx';
+import type { Reading } from './reading.tsx';
 
 const BY_HAND = ['received', 'returned', 'destroyed', 'initials'] as const;
 
 interface Props {
   readonly study: string;
-  readonly account: Read<Account>;
+  readonly account: Reading<Account>;
   readonly onBack: () => void;
 }
 

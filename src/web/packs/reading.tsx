@@ -4,7 +4,7 @@ import { Button } from 'react-aria-components/Button';
 import type { Answer } from '../api/client.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 
-export interface Read<T> {
+export interface Reading<T> {
   readonly results: T;
   readonly revision: number;
   /** When the service answered. */
@@ -13,7 +13,7 @@ export interface Read<T> {
 
 /** @param ask @throws ApiProblem, ConnectionLost */
 export function useReading<T>(ask: () => Promise<Answer<T>>) {
-  const [read, setRead] = useState<Read<T>>();
+  const [read, setRead] = useState<Reading<T>>();
   const [error, setError] = useState<Error>();
   const [isPending, setPending] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -33,7 +33,7 @@ export function useReading<T>(ask: () => Promise<Answer<T>>) {
   return { read, error, isPending, heading, again };
 }
 
-interface AskingProps {
+interface AskToReadProps {
   readonly reading: Pick<ReturnType<typeof useReading>, 'error' | 'isPending' | 'again'>;
   /** What the button says. */
   readonly button: string;
@@ -43,7 +43,7 @@ interface AskingProps {
   readonly more?: ReactNode;
 }
 
-export function Asking({ reading: { error, isPending, again }, button, children, more }: AskingProps) {
+export function AskToRead({ reading: { error, isPending, again }, button, children, more }: AskToReadProps) {
   return (
     <>
       <ProblemNotice error={error} />

@@ -6,7 +6,7 @@ import { factorName } from '../parts/record.ts';
 import { Scroll } from '../parts/scroll.tsx';
 import { ExactTime } from '../parts/when.tsx';
 import styles from './packs.module.css';
-import { Asking, type useReading } from './reading.tsx';
+import { AskToRead, type useReading } from './reading.tsx';
 
 type Codes = Schemas['Codes'];
 
@@ -24,9 +24,9 @@ export function Stock({ reading }: { reading: ReturnType<typeof useReading<Codes
           {t('packs.asOf', { revision: read.revision })} <ExactTime at={read.at} />
         </p>
       )}
-      <Asking reading={reading} button={t(read ? 'packs.again' : 'packs.stock.show')}>
+      <AskToRead reading={reading} button={t(read ? 'packs.again' : 'packs.stock.show')}>
         <p className={read ? 'soft' : 'notice warn'}>{t('packs.stock.discloses')}</p>
-      </Asking>
+      </AskToRead>
     </section>
   );
 }

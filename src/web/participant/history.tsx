@@ -37,7 +37,7 @@ function Item({ entry, withLevels }: { entry: Entry; withLevels: boolean }) {
   const { at, revision, note, requested_by } = entry;
   return (
     <li className={isUnblinding(entry) ? styles['red'] : undefined}>
-      <What entry={entry} withLevels={withLevels} />
+      <EntryText entry={entry} withLevels={withLevels} />
       {note !== undefined && <q className={styles['note']}>{note}</q>}
       <small>
         <When at={at} /> · <By {...entry} />
@@ -56,11 +56,11 @@ export function By({ user, key_id, on_behalf_of }: Pick<Entry, 'user' | 'key_id'
 }
 
 /** What happened, with details in small letters. */
-function What({ entry, withLevels }: { entry: Entry; withLevels: boolean }) {
+function EntryText({ entry, withLevels }: { entry: Entry; withLevels: boolean }) {
   const { t } = useTranslation();
   // The row of an entry takes entries of its type.
   const { title, more } = (WORDS[entry.type] as Words<Entry['type']>)(entry, t, withLevels);
-  return <Said title={title} more={more ?? []} />;
+  return <EntryLine title={title} more={more ?? []} />;
 }
 
 type Words<K extends Entry['type']> = (
@@ -166,7 +166,7 @@ function packText(t: TFunction, code: string | undefined): string[] {
   return code === undefined ? [] : [t('participant.event.withPack', { code })];
 }
 
-function Said({ title, more = [] }: { title: string; more?: readonly ReactNode[] }) {
+function EntryLine({ title, more = [] }: { title: string; more?: readonly ReactNode[] }) {
   return (
     <div>
       <strong>{title}</strong>

@@ -39,7 +39,7 @@ export function Packs({ study, id, record }: Props) {
   return (
     <section className="card">
       <h2>{t('packs.title')}</h2>
-      {record && <Held record={record} />}
+      {record && <HeldPacks record={record} />}
       {mayDispense && !maySupply && declared.length > 0 && unused.length === 0 && (
         <p className="soft">{t('packs.allVisits')}</p>
       )}
@@ -61,7 +61,7 @@ export function Packs({ study, id, record }: Props) {
   );
 }
 
-function Held({ record }: { record: ParticipantRecord }) {
+function HeldPacks({ record }: { record: ParticipantRecord }) {
   const { t } = useTranslation();
   const packs = packsOf(record);
   if (packs.length === 0) return <p className="soft">{t('packs.none')}</p>;

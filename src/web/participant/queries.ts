@@ -5,12 +5,12 @@ import { api, results, type Schemas } from '../api/client.ts';
 import { headersFor } from '../api/unasked.ts';
 import type { ParticipantRecord } from '../parts/record.ts';
 
-type Told = Schemas['ParticipantHistory'][number];
-type Kind = Told['type'];
+type HistoryRecord = Schemas['ParticipantHistory'][number];
+type Kind = HistoryRecord['type'];
 
 /** An entry of the history, with what its kind of record holds in the clear. */
 export type Entry = {
-  [K in Kind]: Omit<Told, 'type' | 'data'> & { readonly type: K; readonly data: DataOf<K> };
+  [K in Kind]: Omit<HistoryRecord, 'type' | 'data'> & { readonly type: K; readonly data: DataOf<K> };
 }[Kind];
 type DataOf<K extends Kind> = Extract<StudyFact, { type: K }>['data'];
 

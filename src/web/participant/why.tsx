@@ -47,13 +47,13 @@ export function Why({ study, id }: { study: string; id: string }) {
           </Button>
         </>
       ) : (
-        <Drawn explanation={explanation} />
+        <ExplainedDraw explanation={explanation} />
       )}
     </>
   );
 }
 
-function Drawn({ explanation }: { explanation: Explanation }) {
+function ExplainedDraw({ explanation }: { explanation: Explanation }) {
   const { t } = useTranslation();
   const { number } = useNumbers();
   const { urns, candidates, lot, uniform, earlier_participants, code, agrees, differences } = explanation;

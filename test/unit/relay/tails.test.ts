@@ -3,8 +3,8 @@ import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { Ends, type Extents, lostPositions } from '../../../src/service/relay/offsets.ts';
 import { type FeedPosition, FeedPositions, positionMessage } from '../../../src/service/relay/positions.ts';
-import type { Reading } from '../../../src/service/relay/reading.ts';
 import { checkTails } from '../../../src/service/relay/tails.ts';
+import type { TopicReader } from '../../../src/service/relay/topic-reader.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 
 const TOPICS = { records: 'feed', positions: 'feed-positions' };
@@ -79,7 +79,7 @@ describe('the end of a partition of the records', () => {
     headers: { ce_logid: Buffer.from(LOG_ID), ce_treesize: Buffer.from('5'), ...more },
   });
   /** What is committed in partition 0. */
-  const readingOf = (committed: readonly KafkaMessage[]): Pick<Reading, 'records'> => ({
+  const readingOf = (committed: readonly KafkaMessage[]): Pick<TopicReader, 'records'> => ({
     records: async (spans, take) => {
       const { from = 0, to = 0 } = spans.get(0) ?? {};
       for (const one of committed) if (+one.offset >= from && +one.offset < to) take(0, one);

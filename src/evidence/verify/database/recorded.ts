@@ -7,7 +7,13 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { StoreError } from '../../../store/event-store.ts';
 import type { Database, Statement } from '../../../store/sqlite/library.ts';
-import { checkDatabase, openForReading, PARTS, type Row, recordBytes } from '../../../store/sqlite/schema.ts';
+import {
+  checkDatabase,
+  openForReading,
+  PARTS,
+  type RecordRow,
+  recordBytes,
+} from '../../../store/sqlite/schema.ts';
 import type { StoreFindings } from '../report/report.ts';
 import type { SourceRecord } from '../source.ts';
 import { isTable, schemaFindings } from './own-schema.ts';
@@ -73,7 +79,7 @@ function mayWrite(path: string): boolean {
 }
 
 /** A record as it is read here. */
-export type RecordedRow = Omit<Row, 'stream'>;
+export type RecordedRow = Omit<RecordRow, 'stream'>;
 
 /** The record of a row. It shares the row's bytes. */
 export function recordOf(stream: string, row: RecordedRow): SourceRecord {
@@ -134,11 +140,11 @@ export class RecordedLog {
   /** The names of all streams, in the order of their first records. Takes one look-up per stream, however long it is. */
   streams(): string[] {
     const at = '+position <= ? ORDER BY stream, revision LIMIT 1';
-    const first = this.#db.prepare<[number], Row>(`SELECT stream, position FROM records WHERE ${at}`);
-    const next = this.#db.prepare<[string, number], Row>(
+    const first = this.#db.prepare<[number], RecordRow>(`SELECT stream, position FROM records WHERE ${at}`);
+    const next = this.#db.prepare<[string, number], RecordRow>(
       `SELECT stream, position FROM records WHERE stream > ? AND ${at}`,
     );
-    const found: Row[] = [];
+    const found: RecordRow[] = [];
     for (let row = first.get(this.#last); row; row = next.get(row.stream, this.#last)) {
       if (typeof row.stream !== 'string') throw changedByHand('the stream of a record is not text');
       found.push(row);

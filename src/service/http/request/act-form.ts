@@ -1,6 +1,6 @@
 /** The JSON body of an act, from what the act asks for: its members in the words of HTTP. */
 import { z } from 'zod';
-import { type ActName, type Asked, actOf } from '../../../core/acts/acts.ts';
+import { type ActName, type ActValues, actOf } from '../../../core/acts/acts.ts';
 import { DryRun, StudyName } from '../../../core/model/members.ts';
 import type { Members } from '../../../core/model/outcomes.ts';
 
@@ -30,8 +30,8 @@ export function bodyOf(
 }
 
 /** What a body asks of the act, which has its form. */
-export function askedIn<N extends ActName>(act: N, body: Members): Asked<N> {
+export function askedIn<N extends ActName>(act: N, body: Members): ActValues<N> {
   const names = Object.keys(actOf(act).asks);
   // The types of the members are in the form.
-  return Object.fromEntries(names.map((name) => [name, body[bodyName(name)]])) as Asked<N>;
+  return Object.fromEntries(names.map((name) => [name, body[bodyName(name)]])) as ActValues<N>;
 }

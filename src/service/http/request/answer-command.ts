@@ -2,7 +2,7 @@
 
 import type { StudyOutcome } from '../../../core/model/outcomes.ts';
 import type { Amend, Force } from '../../../core/study/commands.ts';
-import type { Written } from '../../../core/write/writer-parts.ts';
+import type { WriteResult } from '../../../core/write/writer-parts.ts';
 import type { KeyActor } from '../../operations/recorder.ts';
 import { dryRunReply } from './dry-run.ts';
 import { REPEATED_HEADER, receiptHeader } from './receipt.ts';
@@ -17,11 +17,11 @@ interface Answers {
   results(outcome: StudyOutcome): string;
 }
 
-type Asking = BodyRequest<{ readonly study: string; readonly dry_run?: boolean | undefined }>;
+type CommandRequest = BodyRequest<{ readonly study: string; readonly dry_run?: boolean | undefined }>;
 
 export function answerCommand(
   services: Services,
-  request: Asking,
+  request: CommandRequest,
   command: Amend | Force,
   answers: Answers,
 ): Promise<StudyReply> {
@@ -35,8 +35,8 @@ export function answerCommand(
 /** @param ask only tries it if `isDry` */
 export async function answerAsked(
   { ledger, limits: { posts } }: Services,
-  request: Asking,
-  ask: (isDry: boolean, actor: KeyActor) => Promise<Written<StudyOutcome>>,
+  request: CommandRequest,
+  ask: (isDry: boolean, actor: KeyActor) => Promise<WriteResult<StudyOutcome>>,
   { problemOf, results }: Answers,
 ): Promise<StudyReply> {
   const isDry = request.body.dry_run === true;

@@ -1,7 +1,7 @@
 /** Keeps the last result that was made from the participants of a study. */
 import type { Participants } from '../../../core/model/participants.ts';
 
-interface Kept<T> {
+interface KeptResult<T> {
   readonly name: string;
   readonly revision: number;
   readonly made: Promise<T>;
@@ -12,7 +12,7 @@ interface Kept<T> {
  * is asked for. So everybody who asks meanwhile shares one result, and each study keeps only one.
  */
 export class LastOfStudy<T> {
-  readonly #last = new WeakMap<Participants, Kept<T>>();
+  readonly #last = new WeakMap<Participants, KeptResult<T>>();
 
   /**
    * @param revision of the study at the time of the call

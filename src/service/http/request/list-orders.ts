@@ -5,7 +5,7 @@ import { sortedInSlices } from '../../../base/sorted-in-slices.ts';
 import type { Participant, Participants } from '../../../core/model/participants.ts';
 import type { Lists } from './in-progress.ts';
 import { LastOfStudy } from './last-of-study.ts';
-import { levelsShown, type Shown } from './study-view.ts';
+import { levelsShown, type RecordView } from './study-view.ts';
 
 /** Numbers in ids are compared as numbers. The locale is fixed, so that a list has the same order on every machine. */
 const IDS = new Intl.Collator('en', { numeric: true });
@@ -18,7 +18,11 @@ export const byId: Compare = (a, b) => IDS.compare(currentId(a), currentId(b));
 /**
  * In the order of the configuration. Participants who came after the factor was retired have no level, and come last.
  */
-export function byLevel(index: number, { levels }: Pick<Factor, 'levels'>, which: Shown['levels']): Compare {
+export function byLevel(
+  index: number,
+  { levels }: Pick<Factor, 'levels'>,
+  which: RecordView['levels'],
+): Compare {
   const places = new Map(levels.map((level, place) => [level, place]));
   const place = (one: Participant) => places.get(levelsShown(one, which)[index] ?? '') ?? levels.length;
   return (a, b) => place(a) - place(b);

@@ -58,14 +58,14 @@ export const SHOWN_LEVELS = ['current', 'as_randomized'] as const;
 export type SortedBy = 'time' | 'id' | { readonly factor: number };
 
 /** What a record shows besides the contract's members. */
-export interface Shown {
+export interface RecordView {
   /** Which levels the members `f_<factor>` are. */
   readonly levels: (typeof SHOWN_LEVELS)[number];
   /** Whether the record gives its place in the order of randomization. */
   readonly place: boolean;
 }
 
-const AS_IN_CONTRACT: Shown = { levels: 'current', place: false };
+const AS_IN_CONTRACT: RecordView = { levels: 'current', place: false };
 
 interface Rendering {
   readonly schema: z.ZodType;
@@ -73,7 +73,7 @@ interface Rendering {
   readonly fullSchema: z.ZodType;
   readonly treatment: boolean;
   readonly bgState: boolean;
-  readonly shown: Shown;
+  readonly shown: RecordView;
 }
 
 export class StudyViews {
@@ -277,7 +277,7 @@ export class StudyView {
   }
 
   /** The schema is strict: for scopes that may not see the treatment, a record that holds one fails the check. */
-  #rendering(scopes: readonly Scope[], shown: Shown): Rendering {
+  #rendering(scopes: readonly Scope[], shown: RecordView): Rendering {
     const treatment = scopes.includes('read');
     const bgState = scopes.includes('audit');
     const cacheKey = `${treatment} ${bgState} ${shown.levels} ${shown.place}`;
@@ -312,7 +312,7 @@ export class StudyView {
 }
 
 /** The levels that a record shows and that filters apply to. */
-export function levelsShown(participant: Enrolled, which: Shown['levels']): readonly string[] {
+export function levelsShown(participant: Enrolled, which: RecordView['levels']): readonly string[] {
   return which === 'current' ? currentLevels(participant) : participant.levels;
 }
 

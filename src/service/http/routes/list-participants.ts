@@ -30,8 +30,8 @@ import type { Services } from '../request/services.ts';
 import { type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
 import {
   levelsShown,
+  type RecordView,
   SHOWN_LEVELS,
-  type Shown,
   SLICE,
   type SortedBy,
   type StudyView,
@@ -144,7 +144,7 @@ export const listParticipantsOperation = operation(
 );
 
 /** Adds any problem with the parameter to the list. */
-function shownBy(query: StudyRequest['query'], problems: string[]): Shown {
+function shownBy(query: StudyRequest['query'], problems: string[]): RecordView {
   const value = query.get(VIEW);
   const levels = SHOWN_LEVELS.find((one) => one === value);
   if (value !== undefined && levels === undefined)
@@ -156,11 +156,11 @@ interface ListOptions {
   readonly moment: Moment | undefined;
   readonly page: Page;
   readonly scopes: readonly Scope[];
-  readonly shown: Shown;
+  readonly shown: RecordView;
   readonly isForExcel: boolean;
 }
 
-interface Wanted {
+interface Selection {
   readonly id: string | undefined;
   /** Undefined: all participants are wanted. */
   readonly isWanted: ((participant: Participant) => boolean) | undefined;
@@ -168,7 +168,7 @@ interface Wanted {
 }
 
 /** The study at the moment that is listed. Its parts stay consistent if it grows or is amended meanwhile. */
-interface Listed {
+interface ListedStudy {
   readonly design: Design;
   readonly hasVisits: boolean;
   readonly participants: Participants;
@@ -222,7 +222,11 @@ function mostExamined(services: Services, request: StudyRequest, options: ListOp
   return candidates(participants, options, wanted).length;
 }
 
-async function listedAt(services: Services, request: StudyRequest, { moment }: ListOptions): Promise<Listed> {
+async function listedAt(
+  services: Services,
+  request: StudyRequest,
+  { moment }: ListOptions,
+): Promise<ListedStudy> {
   if (moment) {
     const { states, revision } = await studyAt(services, request, moment, {
       ...{ design, hasVisits, participants },
@@ -246,7 +250,7 @@ function wantedIn(
   view: StudyView,
   inForce: Design,
   { page: { search }, shown }: ListOptions,
-): Wanted {
+): Selection {
   const { id, levels: asked, sortedBy } = view.filter(query);
   const isAnyLevel = asked.every((level) => level === undefined);
   if (isAnyLevel && search === undefined && !key.where) return { id, isWanted: undefined, sortedBy };
@@ -270,9 +274,9 @@ function isNamed(participant: Participant, search: string | undefined): boolean 
 /** All participants, or the one with the id, in the order of the list. It is a copy, so it does not grow. */
 async function inWantedOrder(
   orders: ListOrders,
-  { design: { factors }, participants: all, revision }: Listed,
+  { design: { factors }, participants: all, revision }: ListedStudy,
   { page: { isDescending }, shown }: ListOptions,
-  { id, sortedBy }: Wanted,
+  { id, sortedBy }: Selection,
 ): Promise<readonly Participant[]> {
   if (id !== undefined) {
     const one = all.find(id);
@@ -294,7 +298,7 @@ async function inWantedOrder(
 function candidates(
   participants: Participants,
   { page }: ListOptions,
-  { id, isWanted }: Wanted,
+  { id, isWanted }: Selection,
 ): readonly Participant[] {
   if (id !== undefined) {
     const one = participants.find(id);
@@ -317,7 +321,7 @@ function firstFrom(inOrder: readonly Participant[], revision: number): number {
   return low;
 }
 
-interface Found {
+interface ListPage {
   readonly shown: readonly Participant[];
   /** The revision at which the next page begins. */
   readonly next: number | undefined;
@@ -328,9 +332,9 @@ interface Found {
 async function uncountedPage(
   among: readonly Participant[],
   { page: { limit = among.length } }: ListOptions,
-  { isWanted }: Wanted,
+  { isWanted }: Selection,
   lists: Lists,
-): Promise<Found> {
+): Promise<ListPage> {
   const found = isWanted ? await matching(among, isWanted, limit + 1, lists) : among;
   return { shown: found.slice(0, limit), next: found[limit]?.revision };
 }
@@ -338,9 +342,9 @@ async function uncountedPage(
 async function countedPage(
   among: readonly Participant[],
   { page }: ListOptions,
-  { isWanted }: Wanted,
+  { isWanted }: Selection,
   lists: Lists,
-): Promise<Found> {
+): Promise<ListPage> {
   const found = isWanted ? await matching(among, isWanted, among.length, lists) : among;
   const { offset, limit = found.length, continuesByRevision } = page;
   return {
@@ -354,8 +358,8 @@ function reply(
   { http }: StudyRequest,
   view: StudyView,
   { scopes, shown: levels, isForExcel: forExcel }: ListOptions,
-  { shown, next, total }: Found,
-  listed: Listed,
+  { shown, next, total }: ListPage,
+  listed: ListedStudy,
 ): StudyReply {
   const { hasVisits: withVisits, revision } = listed;
   const common = {

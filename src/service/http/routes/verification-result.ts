@@ -145,21 +145,21 @@ export const VerificationResult = z.object({
   seconds: z.number(),
 });
 
-export interface Shown {
+export interface ReportScope {
   /** The stream of the study. */
   readonly stream: string;
   /** Whether the key is limited to some studies. */
   readonly isLimited: boolean;
 }
 
-export function verificationJson(report: Report, shown: Shown): string {
+export function verificationJson(report: Report, shown: ReportScope): string {
   return JSON.stringify(verificationResult(report, shown));
 }
 
 /** The schema lets through what it names, and nothing else. */
 export function verificationResult(
   report: Report,
-  { stream, isLimited }: Shown,
+  { stream, isLimited }: ReportScope,
 ): z.output<typeof VerificationResult> {
   const { log } = report;
   const streams = report.streams

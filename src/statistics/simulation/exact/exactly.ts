@@ -19,7 +19,7 @@ import { ruleOf, type State, sum } from './rules.ts';
 
 const MAX_STATES = 5_000_000;
 
-interface Named {
+interface NamedRule {
   readonly name: string;
   readonly rule: ComparatorRule;
 }
@@ -48,7 +48,7 @@ export function exactly(plan: SimulationPlan): DesignResult[] {
   return designsOf(plan).map((design) => resultOf(plan, design));
 }
 
-function designsOf({ design, comparators }: SimulationPlan): Named[] {
+function designsOf({ design, comparators }: SimulationPlan): NamedRule[] {
   const { w, alpha, beta, D } = design;
   return [{ name: 'study', rule: { kind: 'urn', w, alpha, beta, D } }, ...comparators];
 }
@@ -109,7 +109,7 @@ function carry(before: Moments, ways: Ways, stepOf: (arm: number) => number): Mo
 
 type SetFigure = (figure: string, value: number) => void;
 
-function resultOf(plan: SimulationPlan, { name, rule }: Named): DesignResult {
+function resultOf(plan: SimulationPlan, { name, rule }: NamedRule): DesignResult {
   const { participants, at, siteFactor } = plan;
   const { ratio } = plan.design;
   const [scale, exactRule] = [new RangeScale(ratio), ruleOf(ratio, rule)];

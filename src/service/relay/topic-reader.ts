@@ -15,7 +15,7 @@ export const POSITIONS_PARTITION = 0;
 const SILENCE_MS = 30_000;
 
 /** What was read of one partition. Messages that this reader may not see are left out. */
-interface Seen {
+interface PartitionMessages {
   readonly topic: string;
   readonly partition: number;
   readonly messages: readonly KafkaMessage[];
@@ -30,11 +30,11 @@ export interface Span {
   readonly to: number;
 }
 
-export class Reading {
+export class TopicReader {
   readonly #topics: Topics;
   readonly #uncommitted: boolean;
   readonly #consumer: Consumer;
-  #take: (seen: Seen) => void = () => undefined;
+  #take: (seen: PartitionMessages) => void = () => undefined;
   #fail: (error: unknown) => void = () => undefined;
 
   /** @param uncommitted whether to read messages of uncommitted transactions too */
@@ -81,7 +81,7 @@ export class Reading {
     const topic = this.#topics.records;
     const left = new Map([...spans].filter(([, { from, to }]) => from < to));
     if (left.size === 0) return;
-    const isAll = ({ partition, messages, next }: Seen) => {
+    const isAll = ({ partition, messages, next }: PartitionMessages) => {
       const span = left.get(partition);
       if (!span) return false;
       for (const message of messages)
@@ -114,7 +114,11 @@ export class Reading {
   }
 
   /** @param isAll whether the topic has been read far enough */
-  async #until(topic: string, isAll: (seen: Seen) => boolean, begin: () => Promise<void>): Promise<void> {
+  async #until(
+    topic: string,
+    isAll: (seen: PartitionMessages) => boolean,
+    begin: () => Promise<void>,
+  ): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let isRead = false;
     const reading = new Promise<void>((resolve, reject) => {

@@ -8,7 +8,7 @@ export interface Repeatable {
 }
 
 /** A command with an id or levels that the submitter has compared with the design. */
-export interface Judged {
+export interface JudgedByDesign {
   /** Number of the last amendment of that design. The command is refused if there has been another since. */
   readonly amendment?: number | undefined;
 }
