@@ -9,7 +9,7 @@ import { performAct } from '../core/study/perform-act.ts';
 import type { WriteResult } from '../core/write/writer-parts.ts';
 import { askedIn, bodyName, bodyOf } from '../service/http/request/act-form.ts';
 import { checkedBody } from '../service/http/request/body-problems.ts';
-import { dryRun, questionOf, say } from './act-printer.ts';
+import { dryRun, printAct, questionOf } from './act-printer.ts';
 import type { ActRow, Options, RequestedAct } from './act-row.ts';
 import { mayChange } from './confirm.ts';
 import { withFileProblems } from './file-problems.ts';
@@ -50,7 +50,7 @@ async function run(name: ActName, row: ActRow, options: Options): Promise<void> 
       const question = questionOf(asking, asked);
       if (!row.isReport && !(await mayChange(study.design, options, question))) return;
       const done = await perform(asking, asked, false);
-      if (done) await say(asking, asked, done);
+      if (done) await printAct(asking, asked, done);
     }),
   );
 }

@@ -50,7 +50,9 @@ const ROWS = {
     verb: 'correct',
     summary: 'correct levels of a participant',
     options: [
-      needed('--level <factor=level>', 'the right level (repeatable: one for each factor)').argParser(listed),
+      needed('--level <factor=level>', 'the right level (repeatable: one for each factor)').argParser(
+        collect,
+      ),
       oneOf('--cause <cause>', 'why the level was wrong', LevelsCause.options),
       noteOption(),
     ],
@@ -197,7 +199,7 @@ Examples:
     verb: 'withdraw',
     summary: 'withdraw packs that nobody has',
     options: [
-      caseOption('--code <code>', 'a pack (repeatable)').argParser(listed),
+      caseOption('--code <code>', 'a pack (repeatable)').argParser(collect),
       new Option('--from <file>', 'CSV with a column code').conflicts('code'),
       sealedReason(),
     ],
@@ -312,7 +314,7 @@ function oneOf(flags: string, description: string, allowed: readonly string[]): 
   return needed(flags, `${description}: ${allowed.join(', ')}`);
 }
 
-function listed(value: string, earlier: readonly string[] = []): readonly string[] {
+function collect(value: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, value];
 }
 

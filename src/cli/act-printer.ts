@@ -10,10 +10,10 @@ import type { ActRow, RequestedAct } from './act-row.ts';
 import { eventAt } from './event-at.ts';
 import { optionOf } from './grounds.ts';
 import { note, result, table } from './output.ts';
-import { described } from './studies-log.ts';
+import { studyText } from './studies-log.ts';
 
 /** What the log says of the act. It is the result of a command that gives something to read. */
-export async function say(
+export async function printAct(
   asking: RequestedAct,
   asked: Members,
   { outcome, revision }: WriteResult<StudyOutcome>,
@@ -33,7 +33,7 @@ export function questionOf(asking: RequestedAct, asked: Members): string {
   const { row, log, study } = asking;
   const verb = `${row.verb.charAt(0).toUpperCase()}${row.verb.slice(1)}`;
   const { participantId } = asked;
-  const where = described(log, study);
+  const where = studyText(log, study);
   if (participantId === undefined && !row.order) return `${verb} ${where}?`;
   const id = idInUse(asking, String(participantId));
   return `${row.order?.(asked, id) ?? `${verb} ${id}`} in ${where}?`;
@@ -44,11 +44,11 @@ export function dryRun(asking: RequestedAct, asked: Members, outcome: StudyOutco
   const rows = Object.entries(asked).flatMap(([member, value]) => {
     if (value === undefined) return [];
     if (member === 'participantId') return [['participant', bothIds(asking, String(value))]];
-    return [[optionOf(member).slice('--'.length), shown(value)]];
+    return [[optionOf(member).slice('--'.length), valueText(value)]];
   });
   return `dry run: nothing was recorded; the record would be\n${table([
     ['event', name],
-    ['study', described(log, study)],
+    ['study', studyText(log, study)],
     ...rows,
     ...effectOf(row, outcome).map((words) => ['effect', words]),
   ])}`;
@@ -70,10 +70,10 @@ function idInUse({ log, study }: RequestedAct, id: string): string {
 /** How many of a list are shown. */
 const SHOWN = 10;
 
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   if (Array.isArray(value)) {
     const more = value.length > SHOWN ? [`and ${value.length - SHOWN} more`] : [];
-    return [...value.slice(0, SHOWN).map(shown), ...more].join('; ');
+    return [...value.slice(0, SHOWN).map(valueText), ...more].join('; ');
   }
   if (typeof value !== 'object' || value === null) return String(value);
   return 'factor' in value ? changeText(value as LevelChange) : Object.values(value).map(String).join(', ');

@@ -74,12 +74,12 @@ export function readDecision({ approvedBy = [], protocol }: DecisionOptions) {
 /** The decision as rows of a table. */
 export function decisionRows({ approvals, protocol }: Decision): string[][] {
   return [
-    ...approvals.map(({ name, role, on, reference }) => ['approved by', listed(name, role, on, reference)]),
-    ...(protocol ? [['protocol', listed(protocol.version, protocol.date)]] : []),
+    ...approvals.map(({ name, role, on, reference }) => ['approved by', joined(name, role, on, reference)]),
+    ...(protocol ? [['protocol', joined(protocol.version, protocol.date)]] : []),
   ];
 }
 
-function listed(...texts: (string | undefined)[]): string {
+function joined(...texts: (string | undefined)[]): string {
   return texts.filter((text) => text !== undefined).join(', ');
 }
 

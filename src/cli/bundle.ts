@@ -61,7 +61,7 @@ async function reportBundle(log: OpenLog, bundle: Bundle, file: string, options:
     );
   const warning = WARNINGS[content];
   if (warning !== undefined) note(`warning: ${warning}`);
-  result(json ? JSON.stringify({ file, content, ...bundle }, null, 2) : described(file, content, bundle));
+  result(json ? JSON.stringify({ file, content, ...bundle }, null, 2) : bundleText(file, content, bundle));
 }
 
 /** The notes of the checkpoints of these streams. The bundle must not reveal the sizes of other streams. */
@@ -80,7 +80,7 @@ function ownCheckpoints(
   return own.map((one) => one.note);
 }
 
-function described(file: string, content: Content, { streams, ...bundle }: Bundle): string {
+function bundleText(file: string, content: Content, { streams, ...bundle }: Bundle): string {
   const sizes = streams.map(
     ({ stream, records, withheld }) =>
       `${stream}: ${counted(records, 'record')}${withheld > 0 ? `, ${withheld} withheld` : ''}`,

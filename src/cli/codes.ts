@@ -27,7 +27,7 @@ import {
   UsageError,
 } from './options.ts';
 import { note, progressOf, result, table } from './output.ts';
-import { described, registeredState, withStudies } from './studies-log.ts';
+import { registeredState, studyText, withStudies } from './studies-log.ts';
 
 interface StudyOptions extends LogOptions {
   readonly study: string;
@@ -124,12 +124,12 @@ async function add(options: AddOptions): Promise<void> {
       return tell(
         options,
         file,
-        commands.map(listed),
+        commands.map(registeredList),
         `would register ${packs(file.added)} of ${name}; nothing was recorded`,
       );
     if (commands.length === 0)
       return tell(options, file, [], `nothing new for ${name}: nothing was recorded`);
-    const question = `Register ${packs(file.added)} in ${described(log, study)}?`;
+    const question = `Register ${packs(file.added)} in ${studyText(log, study)}?`;
     if (!(await mayChange(study.design, options, question))) return;
     const lists = await write(log, study, commands, file.added);
     tell(options, file, lists, `registered ${packs(file.added)} of ${name}`);
@@ -147,7 +147,7 @@ interface RegisteredList {
   readonly revision?: number;
 }
 
-function listed({ list: number, where, entries }: RegisterPacks): RegisteredList {
+function registeredList({ list: number, where, entries }: RegisterPacks): RegisteredList {
   return { list: number, ...(where && { where }), count: entries.length };
 }
 
@@ -164,7 +164,7 @@ async function write(
     for (const command of commands) {
       const { outcome, revision } = await log.studies.submit(stream, command, cliActor());
       refuse(registered.configuration.name, outcome);
-      written.push({ ...listed(command), revision });
+      written.push({ ...registeredList(command), revision });
       done += command.entries.length;
       shown.show(done);
     }

@@ -17,7 +17,7 @@ import { caseOption, refusalOf } from './grounds.ts';
 import { instantOption } from './instant-option.ts';
 import { cliActor, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
-import { described, withStudies } from './studies-log.ts';
+import { studyText, withStudies } from './studies-log.ts';
 
 interface Options extends EntryOptions {
   readonly treatment: string;
@@ -85,7 +85,7 @@ async function run(options: Options): Promise<void> {
     const command = commandOf(options, study, everybody, actor.user);
     const { outcome: tried } = await log.studies.tryOut(study.stream, command);
     const moves = movesOf(tried, options);
-    const where = described(log, study);
+    const where = studyText(log, study);
     if (options.dryRun) return result(dryRun(command, study.design, where, moves));
     const question = `Enter ${command.participantId} in ${where}?`;
     if (study.design.mode === 'live' && !options.yes && !(await isConfirmed(question))) {

@@ -267,10 +267,10 @@ function listed<T>(all: readonly T[], shown: (one: T) => string): string {
 
 function refusal(name: string, { row, outcome }: NonNullable<Rehearsal['refused']>): UsageError {
   const where = row === undefined ? '' : `row ${row}: `;
-  return new UsageError(`nothing more was imported into ${name}: ${where}${why(outcome)}`);
+  return new UsageError(`nothing more was imported into ${name}: ${where}${refusalText(outcome)}`);
 }
 
-function why(outcome: StudyOutcome): string {
+function refusalText(outcome: StudyOutcome): string {
   switch (outcome.type) {
     case 'not-empty':
       return 'the study already has participants';

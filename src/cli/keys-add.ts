@@ -115,7 +115,7 @@ export async function issue(user: string, options: AddOptions): Promise<Issued> 
   const log = existing ?? (await openOrBegin(options));
   try {
     await readKeys(log);
-    if (existing) refuseUnsuitable(grant, await known(log, grant), options.force);
+    if (existing) refuseUnsuitable(grant, await grantContext(log, grant), options.force);
     const issued = await log.keys.issue(grant, cliActor());
     if ('refused' in issued) throw new UsageError(issued.refused);
     return { keyId: issued.keyId, apiKey: issued.apiKey, grant };
@@ -134,7 +134,7 @@ interface GrantContext {
 const EMPTY_LOG: GrantContext = { users: [], studies: [] };
 
 /** @param log with its keys folded; the rest is read only if a study matters to the grant */
-async function known(log: OpenLog, { studies, where, scopes }: Grant): Promise<GrantContext> {
+async function grantContext(log: OpenLog, { studies, where, scopes }: Grant): Promise<GrantContext> {
   const users = log.keys.list().map(({ user }) => user);
   const mayUnblind = scopes.includes('read') && scopes.includes('randomize');
   if (!studies && !where && !mayUnblind) return { users, studies: [] };

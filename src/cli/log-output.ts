@@ -34,9 +34,9 @@ const ELSEWHERE = new Set(['level', 'time', 'msg']);
 
 function line(log: LogDescriptor): string {
   const members = Object.entries(log).filter(([name]) => !ELSEWHERE.has(name));
-  return [log['msg'], ...members.map(([name, value]) => `${name}=${shown(value)}`)].join('  ');
+  return [log['msg'], ...members.map(([name, value]) => `${name}=${valueText(value)}`)].join('  ');
 }
 
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   return typeof value === 'string' && /^[^\s"]+$/.test(value) ? value : JSON.stringify(value);
 }

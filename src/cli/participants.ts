@@ -93,7 +93,7 @@ async function list({ study: name, view, json, ...options }: ListOptions): Promi
     else if (rows.length === 0) note(`nobody has been randomized in ${name}`);
     else {
       const factors = registered.configuration.factors.map((factor) => factor.name);
-      result(listed(rows, factors));
+      result(participantsText(rows, factors));
     }
   });
 }
@@ -122,7 +122,7 @@ function rowOf(participant: Participant, view: ListOptions['view'], revealed: bo
 }
 
 /** A column that would be empty is left out. */
-function listed(rows: readonly Row[], factors: readonly string[]): string {
+function participantsText(rows: readonly Row[], factors: readonly string[]): string {
   const column = (head: string, cell: (row: Row) => string | undefined) =>
     rows.some((row) => cell(row) !== undefined) ? [{ head, cell }] : [];
   const columns = [
@@ -163,7 +163,7 @@ async function history({ study: name, id, json, ...options }: ParticipantOptions
           events.map((event) => {
             const { note: text = '', requestedBy } = notesOf(event);
             const words = [
-              described(event, everybody),
+              eventText(event, everybody),
               ...(requestedBy ? [`(asked for by ${requestedBy})`] : []),
             ];
             return [String(event.revision), event.at, whoIn(event), words.join(' '), text];
@@ -190,7 +190,7 @@ function whoIn({ actor }: HistoryEvent): string {
   return `${user} (${keyId})${onBehalfOf === undefined ? '' : ` on behalf of ${onBehalfOf}`}`;
 }
 
-function described(event: HistoryEvent, everybody: Participants): string {
+function eventText(event: HistoryEvent, everybody: Participants): string {
   switch (event.type) {
     case 'ParticipantImported': {
       const { cause, levels, original, participantId, row } = event.data;

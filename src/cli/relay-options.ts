@@ -50,7 +50,7 @@ export function relaySettings(options: RelayOptions): RelaySettings {
     brokers: brokersOf(options.kafkaBrokers),
     topic,
     content,
-    tls: options.kafkaTls ? { ca: ca === undefined ? undefined : read('--kafka-ca', ca) } : undefined,
+    tls: options.kafkaTls ? { ca: ca === undefined ? undefined : readText('--kafka-ca', ca) } : undefined,
     sasl: saslOf(options),
     createTopics: options.createTopics ?? false,
   };
@@ -73,7 +73,7 @@ function brokersOf(list: string | undefined): string[] {
 function saslOf(options: RelayOptions): RelaySettings['sasl'] {
   const { kafkaUsername: username, kafkaPasswordFile: file, kafkaMechanism: mechanism } = options;
   const given = process.env[PASSWORD];
-  const password = file === undefined ? given : read('--kafka-password-file', file).replace(/\r?\n$/, '');
+  const password = file === undefined ? given : readText('--kafka-password-file', file).replace(/\r?\n$/, '');
   if (username === undefined) {
     if (file !== undefined) throw new UsageError('--kafka-password-file needs --kafka-username');
     return undefined;
@@ -85,7 +85,7 @@ function saslOf(options: RelayOptions): RelaySettings['sasl'] {
   return { mechanism, username, password };
 }
 
-function read(name: string, file: string): string {
+function readText(name: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {

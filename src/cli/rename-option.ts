@@ -56,14 +56,14 @@ function whyNot(text: string, reading: Reading | undefined, factors: Factors, in
       : `the file has no level ${quote(to)} in ${quote(factor)} (hint: write the new name into the file)`;
   }
   const factor = factors.find(({ name }) => text.startsWith(`${name}:`));
-  if (!factor) return `it is not FACTOR:OLD=NEW (factors: ${listed(factors.map(({ name }) => name))})`;
-  return `${quote(factor.name)} has no such level (levels: ${listed(factor.levels)})`;
+  if (!factor) return `it is not FACTOR:OLD=NEW (factors: ${namesText(factors.map(({ name }) => name))})`;
+  return `${quote(factor.name)} has no such level (levels: ${namesText(factor.levels)})`;
 }
 
 function levelsOf(factors: Factors, factor: string): readonly string[] {
   return factors.find(({ name }) => name === factor)?.levels ?? [];
 }
 
-function listed(names: readonly string[]): string {
+function namesText(names: readonly string[]): string {
   return names.map(quote).join(', ');
 }

@@ -53,7 +53,7 @@ import {
 import { note, result, table } from './output.ts';
 import { readRenamings } from './rename-option.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
-import { described, withStudies } from './studies-log.ts';
+import { studyText, withStudies } from './studies-log.ts';
 
 interface Options extends LogOptions, DecisionOptions {
   readonly studies?: string;
@@ -119,12 +119,12 @@ export function amendCommand(): Command {
       new Option(
         '--rename <factor:old=new>',
         'a level that has a new name in the file (repeatable)',
-      ).argParser(listed),
+      ).argParser(collect),
     )
     .addOption(new Option('--alias', 'with --rename: requests may still use the old names'))
     .addOption(
       new Option('--stop <arm>', 'a closed arm on which nobody gets packs any more (repeatable)').argParser(
-        listed,
+        collect,
       ),
     )
     .addOption(
@@ -139,7 +139,7 @@ export function amendCommand(): Command {
     .action(amend);
 }
 
-function listed(value: string, earlier: readonly string[] = []): readonly string[] {
+function collect(value: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, value];
 }
 
@@ -149,7 +149,7 @@ async function amend(name: string, options: Options): Promise<void> {
   const file = await studyInFile(name, fileName);
   await withStudies(options, async (log) => {
     const study = namedStudy(log.studies, name);
-    const plan = planned(study, file, decision, options);
+    const plan = planOf(study, file, decision, options);
     const { command, problems } = plan;
     const { changes, protocol } = command;
     if (problems.length === 0 && changes.length === 0 && !protocol) return nothingToAmend(study, options);
@@ -163,7 +163,7 @@ async function amend(name: string, options: Options): Promise<void> {
       return result(options.json ? asJson(study, preview) : tried);
     }
     note(shown);
-    if (!(await mayChange(study.design, options, `Amend ${described(log, study)}?`))) return;
+    if (!(await mayChange(study.design, options, `Amend ${studyText(log, study)}?`))) return;
     const { outcome, revision } = await log.studies.submit(study.stream, command, cliActor());
     if (outcome.type !== 'amended') throw refusalOf(study, outcome);
     note(`${name} is amended (amendment ${command.amendment}, revision ${revision})`);
@@ -185,7 +185,7 @@ interface Plan {
   readonly problems: readonly string[];
 }
 
-function planned(study: Study, file: ConfiguredStudy, decision: Decision, options: Options): Plan {
+function planOf(study: Study, file: ConfiguredStudy, decision: Decision, options: Options): Plan {
   const { reason, rename = [], alias = false, stop = [], history } = options;
   const { approvals, protocol } = decision;
   const { design } = study;
@@ -267,7 +267,7 @@ function asText(log: OpenLog, study: Study, { command, after, odds, keys }: Prev
   const { amendment, changes, reason } = command;
   const facts = table([
     ['event', 'StudyAmended'],
-    ['study', described(log, study)],
+    ['study', studyText(log, study)],
     ['amendment', String(amendment)],
     ...changes.flatMap((change, i) => {
       const before = changes.slice(0, i).reduce(changedDesign, study.design);

@@ -41,7 +41,7 @@ async function check(options: Options): Promise<void> {
   noteAll('warning', warnings);
   const recorded = await recordedStudies(options);
   const outcomes = studies.map((study) => outcomeOf(study, recorded.get(study.configuration.name), file));
-  noteAll('warning', judged(file, recorded, outcomes));
+  noteAll('warning', warningsOf(file, recorded, outcomes));
   const advice = studies.flatMap((study) =>
     adviceOn(study, recorded.get(study.configuration.name)?.hasPacks ?? false),
   );
@@ -59,7 +59,7 @@ function noteAll(kind: 'warning' | 'advice', findings: readonly Finding[]): void
  * @returns warnings about new studies
  * @throws StudiesFileError naming everything for which urn serve would refuse the file
  */
-function judged(
+function warningsOf(
   { studies, unsound, refusals }: CheckedStudiesFile,
   recorded: ReadonlyMap<string, RecordedWithPacks>,
   outcomes: readonly FileOutcome[],

@@ -64,8 +64,8 @@ async function expected(name: string, options: ExpectedOptions): Promise<void> {
   const seed = options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, MAX_SEED);
   await withStudies(options, async (log) => {
     const study = namedStudy(log.studies, name);
-    const followed = await read(log, study.stream);
-    const balance = worked(
+    const followed = await readStudy(log, study.stream);
+    const balance = expectedBalance(
       followed,
       reps ?? replicatesFor(followed.participants),
       seed ?? defaultSeed(study.registered.studyId),
@@ -80,7 +80,7 @@ async function expected(name: string, options: ExpectedOptions): Promise<void> {
   });
 }
 
-async function read({ store, identity }: OpenLog, stream: string): Promise<FollowedStudy> {
+async function readStudy({ store, identity }: OpenLog, stream: string): Promise<FollowedStudy> {
   const shown = progress('records read');
   const source = { store, logId: identity.logId };
   const { states } = await foldUntil(source, stream, { followed: followedStudy }, () => false, shown.show);
@@ -89,7 +89,7 @@ async function read({ store, identity }: OpenLog, stream: string): Promise<Follo
 }
 
 /** @throws UsageError when a replicate would use the seed of the study */
-function worked(study: FollowedStudy, reps: number, seed: number): ExpectedBalance {
+function expectedBalance(study: FollowedStudy, reps: number, seed: number): ExpectedBalance {
   if (study.sharesSeed(seed, reps))
     throw new UsageError(
       `one of these replicates would use the seed of the study itself (hint: another --seed)`,
@@ -118,19 +118,19 @@ function asText(
     ['replicates', `${reps}, seed ${seed}`],
   ];
   const rows = [...levels].flatMap(([factor, ofFactor]) =>
-    [...ofFactor].map(([level, range]) => [`${factor} = ${level}`, ...now(range)]),
+    [...ofFactor].map(([level, range]) => [`${factor} = ${level}`, ...latestRange(range)]),
   );
   const head = ['range of the arms', 'now', 'expected middle', '95 % band', 'percentile'];
   return [
     table(facts),
-    table([head, ['all', ...now(overall)], ...rows]),
+    table([head, ['all', ...latestRange(overall)], ...rows]),
     `The largest range so far was ${number(course.actual)}: percentile ${percent(course.percentile)} among the replicates.`,
     '1 in 20 levels outside its band is no cause for alarm: a band is where 95 of 100 replicates are, for each level by itself.',
   ].join('\n\n');
 }
 
 /** A row at the last point. */
-function now({ expected: quantiles, actual, percentile }: ExpectedRange): string[] {
+function latestRange({ expected: quantiles, actual, percentile }: ExpectedRange): string[] {
   const [low = 0, , middle = 0, , high = 0] = quantiles.at(-1) ?? [];
   return [
     number(actual.at(-1) ?? 0),

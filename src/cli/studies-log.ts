@@ -35,7 +35,7 @@ export function summary(
 }
 
 /** Against the target count those who fill a place of it, as everywhere. */
-export function enrolled({
+export function enrolledText({
   participants: all,
   filled,
   target,
@@ -46,9 +46,9 @@ export function enrolled({
 }
 
 /** A study in a few words, to be sure that it is the right one. */
-export function described(log: OpenLog, study: Study): string {
+export function studyText(log: OpenLog, study: Study): string {
   const found = summary(log, study);
-  return `${found.name} (${found.mode}, ${enrolled(found)})`;
+  return `${found.name} (${found.mode}, ${enrolledText(found)})`;
 }
 
 /** Everything that decisions depend on, with what is sealed. */

@@ -42,7 +42,14 @@ import {
   unknownStudy,
 } from './options.ts';
 import { result, table } from './output.ts';
-import { enrolled, studiesOption, summary, suspendAsServed, whyClosed, withStudies } from './studies-log.ts';
+import {
+  enrolledText,
+  studiesOption,
+  summary,
+  suspendAsServed,
+  whyClosed,
+  withStudies,
+} from './studies-log.ts';
 
 interface ShowOptions extends LogOptions {
   json?: boolean;
@@ -214,7 +221,7 @@ function facts({
     ...(nextAt === undefined ? [] : [['not shown', `${later} later events, the first of ${nextAt}`]]),
     ['mode', overview.mode],
     ['state', whyClosed(overview) ?? overview.state],
-    ['participants', enrolled(overview)],
+    ['participants', enrolledText(overview)],
     ...(Object.keys(voided).length > 0 ? [['voided', describeNumbers(voided)]] : []),
     ...(imported ? [['imported', `${imported.redrawn} redrawn, ${imported.unproven} unproven`]] : []),
     ...brokenCodeFacts(breaks),

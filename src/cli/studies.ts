@@ -6,7 +6,14 @@ import { note, result, table } from './output.ts';
 import { amendCommand } from './studies-amend.ts';
 import { checkCommand } from './studies-check.ts';
 import { expectedCommand } from './studies-expected.ts';
-import { enrolled, studiesOption, summary, suspendAsServed, whyClosed, withStudies } from './studies-log.ts';
+import {
+  enrolledText,
+  studiesOption,
+  summary,
+  suspendAsServed,
+  whyClosed,
+  withStudies,
+} from './studies-log.ts';
 import { registerCommand } from './studies-register.ts';
 import { showCommand } from './studies-show.ts';
 
@@ -38,6 +45,8 @@ async function list(options: Options & { studies?: string }): Promise<void> {
         'no study is registered (hint: urn studies register --studies FILE registers the studies in FILE)',
       );
     else
-      result(table(rows.map((row) => [row.name, row.mode, row.state, enrolled(row), whyClosed(row) ?? ''])));
+      result(
+        table(rows.map((row) => [row.name, row.mode, row.state, enrolledText(row), whyClosed(row) ?? ''])),
+      );
   });
 }

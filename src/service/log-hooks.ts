@@ -92,10 +92,10 @@ export function logLateRecords(logger: Logger): (late: LateRecords) => void {
   let damagedBefore = 0;
   const late = 'a code-break that could not be recorded when the arm was shown is in the log now';
   return ({ recorded, remembered, left, damaged }) => {
-    for (const reveal of remembered) logger.warn(described(reveal), late);
+    for (const reveal of remembered) logger.warn(logFieldsOf(reveal), late);
     for (const reveal of recorded)
       logger.warn(
-        described(reveal),
+        logFieldsOf(reveal),
         `${late} (hint: it was in ${PENDING_REVEALS}, which is not signed: ask the person named whether it is theirs)`,
       );
     for (const { reveal, why } of left) {
@@ -117,7 +117,7 @@ export function logLateRecords(logger: Logger): (late: LateRecords) => void {
   };
 }
 
-function described({ study, participantId, code, category, shownAt, actor }: PendingReveal) {
+function logFieldsOf({ study, participantId, code, category, shownAt, actor }: PendingReveal) {
   return { study, participant: participantId, code, category, shownAt, user: actor.user };
 }
 

@@ -86,21 +86,21 @@ function limitProblems(where: readonly LevelLimit[], studies: readonly Study[]):
     const known = found.flatMap((one) => one.levels);
     if (known.length === 0) {
       const names = factors.map(({ name }) => name);
-      return [`no study has a factor ${quote(factor)}${didYouMean(factor, names) || listed(names)}`];
+      return [`no study has a factor ${quote(factor)}${didYouMean(factor, names) || choicesHint(names)}`];
     }
     return levels
       .filter((level) => !known.includes(level))
       .map(
         (level) =>
-          `factor ${quote(factor)} has no level ${quote(level)}${calledNow(level, found) || didYouMean(level, known) || listed(known)}`,
+          `factor ${quote(factor)} has no level ${quote(level)}${calledNow(level, found) || didYouMean(level, known) || choicesHint(known)}`,
       );
   });
-  if (problems.length > 0 || studies.some((study) => where.every((limit) => has(study, limit))))
+  if (problems.length > 0 || studies.some((study) => where.every((limit) => hasLevelWithin(study, limit))))
     return problems;
   return [`no single study has ${where.map(({ factor }) => quote(factor)).join(' and ')} with these levels`];
 }
 
-function has({ factors }: Study, { factor, levels }: LevelLimit): boolean {
+function hasLevelWithin({ factors }: Study, { factor, levels }: LevelLimit): boolean {
   const known = factors.find(({ name }) => name === factor);
   return known?.levels.some((level) => levels.includes(level)) ?? false;
 }
@@ -125,7 +125,7 @@ function didYouMean(given: string, choices: readonly string[]): string {
 /** Choices that a message lists. */
 const LISTED = 20;
 
-function listed(choices: readonly string[]): string {
+function choicesHint(choices: readonly string[]): string {
   const different = [...new Set(choices)];
   const more = different.length - LISTED;
   const shown = different.slice(0, LISTED).map(quote).join(', ');

@@ -32,7 +32,7 @@ export const correctDispensation = participantAct({
   resolve: (asked, { design }) =>
     ({ ...asked, to: asked.to ? inDeclaredSpelling(asked.to, design) : undefined }) as Values,
   byPlace: ({ to }) => ({ to: to ? foldedVisit(to) : undefined }),
-  adds: ({ asked, participant }) => ({ from: given(participant, asked)?.visit }),
+  adds: ({ asked, participant }) => ({ from: givenPack(participant, asked)?.visit }),
   problem: (context) => packProblem(context) ?? visitProblem(context),
   apply: (participant, { data: { code, to } }) => ({
     ...participant,
@@ -42,12 +42,12 @@ export const correctDispensation = participantAct({
   }),
 });
 
-function given({ dispensed = [] }: Pick<Participant, 'dispensed'>, { code }: Pick<Values, 'code'>) {
+function givenPack({ dispensed = [] }: Pick<Participant, 'dispensed'>, { code }: Pick<Values, 'code'>) {
   return dispensed.find((pack) => pack.code === code);
 }
 
 function packProblem({ asked, by, participant }: Context): StudyOutcome | undefined {
-  const pack = given(participant, asked);
+  const pack = givenPack(participant, asked);
   if (!pack) {
     const codes = presentPacks(participant).map(({ code, visit }) => `${code} (${visit})`);
     const has = by.mayRead && codes.length > 0 ? `; for visits, they have ${codes.join(', ')}` : '';

@@ -94,7 +94,11 @@ export function configurationDifferences(
     ...ratioDifferences(design, requested),
     ...factorDifferences(was.factors, activeFactors(design), requested.factors),
     ...differ('blinding', design.blinding, requested.blinding),
-    ...differ('limits', shown(statedLimits(design)), shown(limitsInOrder(requested.limits, design))),
+    ...differ(
+      'limits',
+      settingText(statedLimits(design)),
+      settingText(limitsInOrder(requested.limits, design)),
+    ),
     ...POLICY_NAMES.flatMap((name) =>
       differ(
         `policies.${POLICY_KEYS[name]}`,
@@ -102,8 +106,8 @@ export function configurationDifferences(
         String(requested.policies[name]),
       ),
     ),
-    ...differ('visits', listed(design.visits), listed(requested.visits)),
-    ...(protocol ? differ('protocol', shown(design.protocol), shown(protocol)) : []),
+    ...differ('visits', visitsText(design.visits), visitsText(requested.visits)),
+    ...(protocol ? differ('protocol', settingText(design.protocol), settingText(protocol)) : []),
     ...seedDifferences(registered, file.seed),
   ];
 }
@@ -217,12 +221,12 @@ function differ(
 }
 
 /** A setting as JSON, with its members in a fixed order. */
-function shown(setting: unknown): string | undefined {
+function settingText(setting: unknown): string | undefined {
   return setting === undefined ? undefined : canonicalJson(setting);
 }
 
 /** Undefined if there are none. The order matters. */
-function listed(visits: readonly string[]): string | undefined {
+function visitsText(visits: readonly string[]): string | undefined {
   return visits.length > 0 ? list(visits) : undefined;
 }
 

@@ -35,14 +35,14 @@ export function outcomeOf(
   const { name } = configuration;
   return {
     study: name,
-    ...compared(file, recorded),
+    ...comparedWithLog(file, recorded),
     configuration,
     seedSource: seed === undefined ? 'drawn' : 'configured',
     liveByDefault: liveByDefault.includes(name),
   };
 }
 
-function compared(
+function comparedWithLog(
   file: ConfiguredStudy,
   recorded: Recorded | undefined,
 ): Pick<FileOutcome, 'outcome' | 'amendment' | 'differences'> {

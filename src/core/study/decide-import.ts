@@ -9,7 +9,7 @@ import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import type { Decision } from '../write/decider.ts';
 import type { BeginImport, EndImport, ImportCommand, ImportParticipant } from './commands.ts';
-import { placed, slotsOf } from './force.ts';
+import { forcedAllocation, slotsOf } from './force.ts';
 import { beginProblem, endProblem, rowProblem } from './imports.ts';
 
 type ImportFact = Extract<
@@ -121,7 +121,7 @@ function slotsOfRow({ design, imported }: Model, { treatment, slot }: ImportPart
 /** The allocation of a row that was not drawn again. */
 function allocated(state: Model, treatment: string, [slot, ...others]: readonly number[]) {
   const isNamed = slot !== undefined && others.length === 0;
-  return isNamed && hasRatio(state.design) ? { treatment, slot } : placed(state, treatment);
+  return isNamed && hasRatio(state.design) ? { treatment, slot } : forcedAllocation(state, treatment);
 }
 
 /** A row that is already in was written by another process that imports the same file. */

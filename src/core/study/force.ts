@@ -87,12 +87,19 @@ function forcedOf(model: Model, command: Force): ForcedFact {
       participantId,
       ...(replaces !== undefined && { replaces }),
     },
-    sections: { allocation: placed(model, treatment), note: { text: note }, ...requestSection(command) },
+    sections: {
+      allocation: forcedAllocation(model, treatment),
+      note: { text: note },
+      ...requestSection(command),
+    },
   };
 }
 
 /** The treatment, and with a ratio the slot of it with the fewest participants. */
-export function placed({ design, counts }: Model, treatment: string): ForcedFact['sections']['allocation'] {
+export function forcedAllocation(
+  { design, counts }: Model,
+  treatment: string,
+): ForcedFact['sections']['allocation'] {
   if (!hasRatio(design)) return { treatment };
   return { treatment, slot: counts.leastFilled(slotsOf(design, treatment)) };
 }

@@ -90,7 +90,7 @@ export function shownInstant(at: string): string {
   return `${at.replace('T', ' ').slice(0, 19)} UTC`;
 }
 
-export function by(actor: Actor): string {
+export function actorText(actor: Actor): string {
   if ('cli' in actor) return `${actor.user} (command line)`;
   const { user, onBehalfOf } = actor;
   return onBehalfOf === undefined ? user : `${user}, on behalf of ${onBehalfOf}`;

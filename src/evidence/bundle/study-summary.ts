@@ -14,7 +14,14 @@ import type { Model } from '../../core/model/model.ts';
 import type { Participant } from '../../core/model/participants.ts';
 import { fold, modelOf } from '../../core/study/fold.ts';
 import { type ActEvent, actText } from './act-texts.ts';
-import { amendmentText, approvalText, by, groundsTexts, sentence, shownInstant } from './event-texts.ts';
+import {
+  actorText,
+  amendmentText,
+  approvalText,
+  groundsTexts,
+  sentence,
+  shownInstant,
+} from './event-texts.ts';
 import { ReportParticipants } from './report-participants.ts';
 
 /** The most participants, code-breaks, corrections and replacements of packs that are listed one by one. The bundle's records have all of them. */
@@ -386,6 +393,12 @@ export class StudySummary {
   }
 
   #note({ revision, at, actor }: PartialEvent, what: string, enrolled?: string): void {
-    this.listed.push({ revision, at, what, by: by(actor), ...(enrolled !== undefined && { enrolled }) });
+    this.listed.push({
+      revision,
+      at,
+      what,
+      by: actorText(actor),
+      ...(enrolled !== undefined && { enrolled }),
+    });
   }
 }

@@ -34,7 +34,7 @@ export function explain(
   const { design, urnDesign } = before;
   const { name: study, D, w, alpha, beta, factors } = design;
   const levels = levelsByFactor(event.data.levels, factors);
-  const working = worked(before, levels, event);
+  const working = workingOf(before, levels, event);
   const { treatment, draw } = allocationOf(urnDesign, working, generatorOf(before));
   const named = namedLevels(design, levels);
   const urns = working.urns.map((urn, i) => ({
@@ -95,7 +95,7 @@ function withNumbers({ state: { inc, state }, ...rest }: BgState): Explanation['
   return { ...rest, state: { inc: BigInt(inc), state: BigInt(state) } };
 }
 
-function worked(before: Model, levels: readonly string[], event: RandomizedEvent): Working {
+function workingOf(before: Model, levels: readonly string[], event: RandomizedEvent): Working {
   try {
     return workOut(before.urnDesign, before.counts, levelIndexes(before, levels), generatorOf(before));
   } catch (error) {

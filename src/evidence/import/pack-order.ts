@@ -28,12 +28,12 @@ export function orderWarnings(rows: readonly Row[]): string[] {
   return [
     ...(inFile.length > 0
       ? [
-          `${named(inFile)} sorted by arm: anyone who sees the file knows where each arm begins and ends (hint: shuffle the rows)`,
+          `${listNames(inFile)} sorted by arm: anyone who sees the file knows where each arm begins and ends (hint: shuffle the rows)`,
         ]
       : []),
     ...(inOrderOfCodes.length > 0
       ? [
-          `sorted by code, ${named(inOrderOfCodes)} in blocks, one for each arm: anyone who learns what a few packs hold can guess the others (hint: have the codes assigned in random order)`,
+          `sorted by code, ${listNames(inOrderOfCodes)} in blocks, one for each arm: anyone who learns what a few packs hold can guess the others (hint: have the codes assigned in random order)`,
         ]
       : []),
   ];
@@ -45,7 +45,7 @@ function nameOf(where: Level | undefined): string {
 
 const SHOWN = 3;
 
-function named(lists: readonly List[]): string {
+function listNames(lists: readonly List[]): string {
   const names = lists.slice(0, SHOWN).map(({ name }) => name);
   const more = lists.length > SHOWN ? ` and ${lists.length - SHOWN} more` : '';
   return lists.length === 1 ? `the list for ${names} is` : `the lists for ${names.join(', ')}${more} are`;

@@ -100,14 +100,14 @@ class RowReader {
       if (isRetired) return NONE;
       const level = needed(`f_${name}`);
       if (level !== '' && !known.includes(level))
-        found.push(`${name} has no level ${shown(level)} (there are: ${known.map(quote).join(', ')})`);
+        found.push(`${name} has no level ${quotedStart(level)} (there are: ${known.map(quote).join(', ')})`);
       return level;
     });
     const { to: treatment, slot } = this.#treatment(needed('trt'), found);
     const datetime = needed('datetime');
     const instant = microsecondsOf(datetime);
     if (datetime !== '' && instant === undefined)
-      found.push(`${shown(datetime)} is not an instant, such as 2026-11-22 05:38:14.477949`);
+      found.push(`${quotedStart(datetime)} is not an instant, such as 2026-11-22 05:38:14.477949`);
     const user = needed('user');
     const unfit = user === '' ? undefined : freeTextProblem(user, 1);
     if (unfit !== undefined) found.push(`user ${unfit}`);
@@ -121,7 +121,7 @@ class RowReader {
   #id(id: string, row: number, found: string[]): string {
     if (id === '') return id;
     const earlier = this.#rows.get(id);
-    if (earlier !== undefined) found.push(`the id ${shown(id)} is in row ${earlier} too`);
+    if (earlier !== undefined) found.push(`the id ${quotedStart(id)} is in row ${earlier} too`);
     this.#rows.set(id, earlier ?? row);
     found.push(...problemsOfId(id));
     const lookAlike = lookAlikeProblem(id);
@@ -139,7 +139,7 @@ class RowReader {
       const other = this.#names.get(to) ?? { name, slot };
       this.#names.set(to, other);
       if (other.name !== name && (slot === undefined || other.slot === undefined))
-        found.push(`${shown(name)} and ${shown(other.name)} are the same treatment`);
+        found.push(`${quotedStart(name)} and ${quotedStart(other.name)} are the same treatment`);
       return named;
     }
     const eaten = treatments.filter((one) => withoutEaten(one) === name);
@@ -148,7 +148,7 @@ class RowReader {
         `; the reference drops leading letters of names (hint: --treatment-map ${quote(`${name}=${one}`)})`,
     );
     const known = eaten.length > 0 ? '' : ` (there are: ${treatments.map(quote).join(', ')})`;
-    found.push(`there is no treatment ${shown(name)}${hint.join('') || known}`);
+    found.push(`there is no treatment ${quotedStart(name)}${hint.join('') || known}`);
     return named;
   }
 
@@ -161,7 +161,7 @@ class RowReader {
 }
 
 /** A field may hold a whole file, if a quote is missing. */
-function shown(text: string): string {
+function quotedStart(text: string): string {
   return text.length > 60 ? `${quote([...text.slice(0, 60)].slice(0, -1).join(''))}…` : quote(text);
 }
 

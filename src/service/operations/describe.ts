@@ -12,14 +12,14 @@ export function studyOf(event: LogEvent): string | undefined {
 
 /** When, who and what. @throws Error for an event of another stream */
 export function describeOperation(event: LogEvent): string {
-  return onOneLine(`${event.at}  ${who(event.actor)}  ${what(event)}`);
+  return onOneLine(`${event.at}  ${actorText(event.actor)}  ${operationText(event)}`);
 }
 
-function who(actor: Actor): string {
+function actorText(actor: Actor): string {
   return 'cli' in actor ? `${actor.user} (command line)` : `${actor.user} (${actor.keyId})`;
 }
 
-function what(event: LogEvent): string {
+function operationText(event: LogEvent): string {
   switch (event.type) {
     case 'ServiceStarted':
       return `started the service ${ranAs(event)}`;
@@ -28,10 +28,10 @@ function what(event: LogEvent): string {
     case 'RequestRefused': {
       const { operation = 'requests', study, reason } = event.data;
       const of = study === undefined ? '' : ` of ${study}`;
-      return `was refused ${operation}${of}: ${WHY[reason]}${often(event)}`;
+      return `was refused ${operation}${of}: ${WHY[reason]}${timesText(event)}`;
     }
     case 'EvidenceDisclosed':
-      return `was shown ${shown(event)} of ${event.data.study}${often(event)}`;
+      return `was shown ${disclosureText(event)} of ${event.data.study}${timesText(event)}`;
     case 'SessionBegan':
       return `signed in (session ${event.data.sessionId})`;
     case 'SessionEnded':
@@ -72,7 +72,7 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
   several: 'for several reasons, beyond what is recorded one by one',
 };
 
-function shown({ data }: EventOf<'EvidenceDisclosed'>): string {
+function disclosureText({ data }: EventOf<'EvidenceDisclosed'>): string {
   const { what: kind, participant, fromRevision, toRevision, content, sha256, interim } = data;
   const of = participant === undefined ? '' : ` of participant ${participant}`;
   const at = toRevision === undefined ? '' : ` up to revision ${toRevision}`;
@@ -111,7 +111,7 @@ function shown({ data }: EventOf<'EvidenceDisclosed'>): string {
 /** If an event was written when it happened, the beginning of the line already shows the time. */
 const AT_ONCE_MS = 1000;
 
-function often({ at, data }: EventOf<'RequestRefused'> | EventOf<'EvidenceDisclosed'>): string {
+function timesText({ at, data }: EventOf<'RequestRefused'> | EventOf<'EvidenceDisclosed'>): string {
   const { count, firstAt, lastAt } = data;
   if (count > 1) return `; ${count} times, from ${firstAt} to ${lastAt}`;
   return Math.abs(Date.parse(at) - Date.parse(firstAt)) <= AT_ONCE_MS ? '' : `; once, at ${firstAt}`;

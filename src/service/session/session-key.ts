@@ -67,7 +67,7 @@ export function sessionKeyInMemory(): SessionSecret {
 export function sessionKeyInFile(file: string, onProblem: (error: Error) => void): SessionSecret {
   make(file);
   let state = stateOf(file);
-  let keys = read(file);
+  let keys = readKeys(file);
   let lookedAt = performance.now();
   return () => {
     const now = performance.now();
@@ -77,7 +77,7 @@ export function sessionKeyInFile(file: string, onProblem: (error: Error) => void
     if (found === state) return keys;
     state = found;
     try {
-      keys = read(file);
+      keys = readKeys(file);
     } catch (error) {
       onProblem(error as Error);
     }
@@ -114,7 +114,7 @@ function newKey(): string {
   return randomBytes(KEY_BYTES).toString('base64url');
 }
 
-function read(file: string): SessionKeys {
+function readKeys(file: string): SessionKeys {
   refuseKeyOfOthers(file, SESSION_KEY);
   return parseSessionKeys(readFileSync(file, 'utf8'), file);
 }

@@ -5,7 +5,7 @@ import type { Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';
 import { hasRatio } from './describe.ts';
 import { among, figuresByName } from './names.ts';
-import { shown, shownValue } from './shown.ts';
+import { figureText, shownValue } from './shown.ts';
 
 export interface Finding {
   readonly about: string;
@@ -36,7 +36,7 @@ export function findingsOf(assessment: Assessment): Finding[] {
 function sentence(figures: Figures, names: readonly string[], text: (...values: string[]) => string): string {
   const found = names.map((name) => [name, figures.get(name)] as const);
   if (found.some(([, figure]) => figure === undefined)) return '';
-  return text(...found.map(([name, figure]) => shown(name, figure as Figure)));
+  return text(...found.map(([name, figure]) => figureText(name, figure as Figure)));
 }
 
 function armsFound({ own, plan }: Assessment): string[] {
@@ -118,7 +118,7 @@ function guessesFound(own: Figures, hasSite: boolean): string[] {
 function driftFound(own: Figures): string {
   const drift = own.get('drift');
   if (!drift) return '';
-  const much = `If outcomes rise or fall steadily over the trial, the variance that this adds to the difference of the arms is ${shown('drift', drift)} times that under complete randomization`;
+  const much = `If outcomes rise or fall steadily over the trial, the variance that this adds to the difference of the arms is ${figureText('drift', drift)} times that under complete randomization`;
   if (drift.high < 1) return `${much}: the urns remove part of it, not all.`;
   if (drift.low > 1) return `${much}: the urns add to it.`;
   return `${much}: no protection was found.`;

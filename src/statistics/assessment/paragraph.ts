@@ -4,7 +4,7 @@ import type { Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';
 import { algorithmText, armsText, factorsText, numberText, urnText } from './describe.ts';
 import { figuresByName } from './names.ts';
-import { shown } from './shown.ts';
+import { figureText } from './shown.ts';
 
 export function paragraphOf({ plan, designs, own, version, isExact, command }: Assessment): string {
   const { design, participants, reps, seed, study, arrivalsSource } = plan;
@@ -53,7 +53,7 @@ function figuresText(figures: ReadonlyMap<string, Figure>, site: string | undefi
   return parts
     .flatMap(([name, words]) => {
       const figure = figures.get(name);
-      return figure ? [`${words} ${shown(name, figure)}`] : [];
+      return figure ? [`${words} ${figureText(name, figure)}`] : [];
     })
     .join(', ');
 }
@@ -64,7 +64,7 @@ function sentenceOf(
   text: (value: string) => string,
 ): string {
   const figure = figures.get(name);
-  return figure ? text(shown(name, figure)) : '';
+  return figure ? text(figureText(name, figure)) : '';
 }
 
 /** The outcome and its statistic are the trial's own choice. */

@@ -67,11 +67,11 @@ export function judge(
 function unknownFigure(name: string, names: readonly string[], design: SimulatedDesign): string {
   const nearest = nearestTo(name, names);
   const hint = nearest === undefined ? '' : ` (hint: did you mean ${nearest}?)`;
-  return `there is no figure ${quote(name)} of this design${hint}; it has:\n  ${named(names, design).join('\n  ')}`;
+  return `there is no figure ${quote(name)} of this design${hint}; it has:\n  ${figuresText(names, design).join('\n  ')}`;
 }
 
 /** Each level, and each kind of range, has the same figures, so they are named once. */
-function named(names: readonly string[], { factors }: SimulatedDesign): string[] {
+function figuresText(names: readonly string[], { factors }: SimulatedDesign): string[] {
   const first = factors[0];
   const ofFirst = `level.${first?.name}.${first?.levels[0]}.`;
   const all = names.flatMap((one) => {

@@ -18,7 +18,7 @@ export function shownValue(name: string, exact: number): string {
 }
 
 /** `9.24 [9.18, 9.30]`; an exact figure has no interval. */
-export function shown(name: string, { value, low, high }: Figure): string {
+export function figureText(name: string, { value, low, high }: Figure): string {
   if (low === high) return shownValue(name, value);
   const bound = (one: number) => shownValue(name, one).replace(' %', '');
   return `${shownValue(name, value)} [${bound(low)}, ${bound(high)}]`;

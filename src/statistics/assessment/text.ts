@@ -12,7 +12,7 @@ import {
 import { findingsOf } from './findings.ts';
 import { figuresByName } from './names.ts';
 import { judgedText } from './requirement.ts';
-import { MAIN_FIGURES, shown, shownValue } from './shown.ts';
+import { figureText, MAIN_FIGURES, shownValue } from './shown.ts';
 
 /** @param table makes columns of rows */
 export function textOf(
@@ -58,7 +58,7 @@ export function mainTable({ designs, plan }: Assessment): string[][] {
     // Only those after all participants have a name without the number.
     const figures = columns.map((figures) => figures.get(name));
     if (figures.every((figure) => figure === undefined)) return [];
-    const cells = figures.map((figure) => (figure ? shown(name, figure) : ''));
+    const cells = figures.map((figure) => (figure ? figureText(name, figure) : ''));
     return [[words.replace('{n}', String(plan.participants)), ...cells]];
   });
   return [['', ...designs.map(({ name }) => designName(name))], ...rows];
@@ -70,7 +70,7 @@ function courseTable({ designs, plan }: Assessment): string[][] {
     `after ${n}: mean range of the arms, 95 % at most`,
     ...designs.map(({ figures }) => {
       const [mean, p95] = [figures[`overall.range@${n}.mean`], figures[`overall.range@${n}.p95`]];
-      return mean && p95 ? `${shown('.mean', mean)}, ${shownValue('.p95', p95.value)}` : '';
+      return mean && p95 ? `${figureText('.mean', mean)}, ${shownValue('.p95', p95.value)}` : '';
     }),
   ]);
   return [['', ...designs.map(({ name }) => designName(name))], ...rows];

@@ -21,7 +21,7 @@ setPriority(NICENESS);
 const bands = new Map<string, Band>();
 
 process.on('message', (order: BandOrder) => {
-  process.send?.({ reply: done(order) });
+  process.send?.({ reply: carryOut(order) });
 });
 // The service has ended in some way.
 process.on('disconnect', () => process.exit());
@@ -29,7 +29,7 @@ process.on('disconnect', () => process.exit());
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
 
-function done(order: BandOrder): BandReply {
+function carryOut(order: BandOrder): BandReply {
   const { type, key } = order;
   if (type === 'begin') bands.set(key, new Band(order.reps, order.seed));
   else if (type === 'drop') bands.delete(key);

@@ -24,12 +24,12 @@ export function dangerIn(stream: string, metadata: Uint8Array): string | undefin
   const isDeleted = Number(set['$tb']) >= SOFT_DELETED;
   const why = isDeleted
     ? 'was deleted in EventStoreDB, but can still be restored'
-    : `has ${cutting.map((name) => `${name} ${shown(set[name])}`).join(' and ')} in its metadata`;
+    : `has ${cutting.map((name) => `${name} ${valueText(set[name])}`).join(' and ')} in its metadata`;
   return `the stream ${stream} ${why}: the next scavenge removes its records for good (hint: let nobody scavenge, and run as administrator of EventStoreDB: ${commandFor(stream)}; ${RIGHTS})`;
 }
 
 /** The server ignores values that are not numbers. They are cut here, so that nobody can fill the output with them. */
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   return typeof value === 'number' ? String(value) : JSON.stringify(value).slice(0, SHOWN);
 }
 

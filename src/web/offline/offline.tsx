@@ -29,7 +29,7 @@ export function Offline() {
 
   useEffect(() => {
     let isCurrent = true;
-    void found(files, keyText).then((result) => {
+    void findingsIn(files, keyText).then((result) => {
       if (!isCurrent) return;
       setFindings(result.findings);
       setKeyWrong(result.isKeyWrong);
@@ -103,7 +103,7 @@ function KeyField({ text, isWrong, onChange }: KeyFieldProps) {
   );
 }
 
-async function found(files: readonly GivenFile[], keyText: string) {
+async function findingsIn(files: readonly GivenFile[], keyText: string) {
   const key = keyText.trim() === '' ? undefined : await parseKey(keyText);
   return { findings: await examine(files, key), isKeyWrong: keyText.trim() !== '' && key === undefined };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { quoted } from '../../../src/cli/simulate-command-line.ts';
 import { parted } from '../../../src/statistics/assessment/names.ts';
-import { shown } from '../../../src/statistics/assessment/shown.ts';
+import { figureText } from '../../../src/statistics/assessment/shown.ts';
 
 describe('the name of a figure', () => {
   it.each([
@@ -27,7 +27,7 @@ describe('a figure', () => {
     ['certain.90', { value: 1e-7, low: -1e-7, high: 3e-7 }, '< 0.01 % [< 0.01, < 0.01]'],
     ['drift', { value: 1, low: 1, high: 1 }, '1.000'],
   ])('%s is shown in a readable form', (name, figure, text) => {
-    expect(shown(name, figure)).toBe(text);
+    expect(figureText(name, figure)).toBe(text);
   });
 });
 

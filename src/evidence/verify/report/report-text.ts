@@ -125,13 +125,13 @@ function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): strin
   return [
     state,
     ...(imported ? [`imported: ${imported.redrawn} drawn again, ${imported.unproven} unproven`] : []),
-    ...named('entered by hand', forced),
+    ...countsText('entered by hand', forced),
     ...(packs ? [packsLine(packs)] : []),
     ...(amendments > 0 ? [`amendments: ${amendments}`] : []),
     ...(corrected > 0 ? [`levels corrected: ${corrected}`] : []),
     ...(idsCorrected > 0 ? [`ids corrected: ${idsCorrected}`] : []),
-    ...named('voided', voided),
-    ...named('changed after a closing', changedAfterClosing),
+    ...countsText('voided', voided),
+    ...countsText('changed after a closing', changedAfterClosing),
     ...(broken.length > 0 ? [`codes broken: ${broken.join(', ')}`] : []),
     ...(unblindingReported > 0
       ? [`${counted(unblindingReported, 'unblinding')} without the service reported`]
@@ -140,7 +140,7 @@ function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): strin
 }
 
 /** Numbers by what they are of; nothing if there are none. */
-function named(what: string, counts: Readonly<Record<string, number>>): string[] {
+function countsText(what: string, counts: Readonly<Record<string, number>>): string[] {
   const each = Object.entries(counts).map(([of, times]) => `${times} ${of}`);
   return each.length > 0 ? [`${what}: ${each.sort().join(', ')}`] : [];
 }

@@ -19,7 +19,7 @@ export function checkedBody<T>(json: unknown, schema: z.ZodType<T>): { data: T }
   if (parsed.success) return { data: parsed.data };
   return {
     problems: parsed.error.issues.flatMap((issue) => {
-      if (issue.code !== 'unrecognized_keys') return described(issue, json);
+      if (issue.code !== 'unrecognized_keys') return problemText(issue, json);
       const hintFor = hintsAmong(members.get(issue.keys) ?? []);
       return issue.keys.map((key) => unknownMember([...issue.path, key], hintFor(key)));
     }),
@@ -30,7 +30,7 @@ function unknownMember(path: readonly PropertyKey[], hint: string | undefined): 
   return `${placeOf(path)} is not a member of this request${hint === undefined ? '' : ` (hint: ${hint})`}`;
 }
 
-function described({ path, message }: z.core.$ZodIssue, json: unknown): string {
+function problemText({ path, message }: z.core.$ZodIssue, json: unknown): string {
   if (path.length === 0) return `The body: ${message}`;
   return isMissing(json, path)
     ? `${placeOf(path)} is missing${choiceIn(message)}`

@@ -39,7 +39,7 @@ export async function withinLimits(
 }
 
 /** Who of them counts for what. The list must not grow. */
-export async function counted(among: readonly Participant[], lists: Lists): Promise<HeadCount> {
+export async function headCountOf(among: readonly Participant[], lists: Lists): Promise<HeadCount> {
   const counter = new HeadCounter();
   for (let from = 0; from < among.length; from += EXAMINED_AT_ONCE) {
     if (from > 0) await lists.slice(() => undefined);

@@ -54,7 +54,7 @@ export function operation(
   parts: Operation,
 ): Json {
   const { parameters, description, ...answers } = parts;
-  const about = described(summary, operationId, scopes);
+  const about = aboutOperation(summary, operationId, scopes);
   return {
     ...about,
     ...(description !== undefined && { description: `${description} ${about['description']}` }),
@@ -71,7 +71,7 @@ export function bodyOperation(
   { body, bodyExample, result, ...answers }: BodyOperation,
 ): Json {
   return {
-    ...described(summary, operationId, scopes),
+    ...aboutOperation(summary, operationId, scopes),
     parameters: WRITE_HEADERS,
     requestBody: {
       required: true,
@@ -137,7 +137,7 @@ export const WRITE_HEADERS = [
 /** `a`, `b` or `c` */
 const ANY_OF = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
-function described(summary: string, operationId: string, scopes: readonly string[]): Json {
+function aboutOperation(summary: string, operationId: string, scopes: readonly string[]): Json {
   return {
     tags: ['Studies'],
     summary,
@@ -235,7 +235,7 @@ export function jsonSchema(schema: z.ZodType): Json {
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema: described, path }) => {
       const { type } = zodSchema._zod.def;
-      if (zodSchema === PackOfVisit && path.length > 0) becomes(described, ref('PackOfVisit'));
+      if (zodSchema === PackOfVisit && path.length > 0) replaceMembers(described, ref('PackOfVisit'));
       if (type === 'bigint') described.type = 'integer';
       if (zodSchema === BareUint128) {
         delete described.pattern;
@@ -251,7 +251,7 @@ export function jsonSchema(schema: z.ZodType): Json {
   return rest;
 }
 
-function becomes(described: Json, other: Json): void {
+function replaceMembers(described: Json, other: Json): void {
   for (const name of Object.keys(described)) delete described[name];
   Object.assign(described, other);
 }

@@ -80,7 +80,7 @@ export const forceOperation = bodyOperation(
 
 export function postForcedAllocation(services: Services) {
   return bodyHandler(services, Body, SCOPES, async (request) => {
-    const { command, problems } = asked(request);
+    const { command, problems } = forceIn(request);
     const { idempotencyKey } = command;
     if (problems.length > 0 && !(await wasAnswered(services.studies, request.study, idempotencyKey, command)))
       throw new HttpProblem(400, problemList(problems));
@@ -95,7 +95,7 @@ export function postForcedAllocation(services: Services) {
  * What is asked for, and every reason why the study cannot take it.
  * @throws HttpProblem 403
  */
-function asked(request: BodyRequest<Body>): { command: Force; problems: readonly string[] } {
+function forceIn(request: BodyRequest<Body>): { command: Force; problems: readonly string[] } {
   const { accepted, body, design, http, study } = request;
   const inForce = design();
   const { id, treatment, cause, code, replaces, note } = body;

@@ -5,7 +5,7 @@ import type { ApiKey } from '../../../../projections/access.ts';
 import { goalOf } from '../../../core/model/limits.ts';
 import { STATUSES } from '../../../core/model/status.ts';
 import { participants } from '../../../core/study/views.ts';
-import { counted, withinLimits } from '../request/matching.ts';
+import { headCountOf, withinLimits } from '../request/matching.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
@@ -109,7 +109,7 @@ async function shownTo(
     ...{ study: name, mode, state: halt?.state ?? 'open' },
     ...(halt && { reason: halt.reason, since: halt.at }),
     ...(protocol && { protocol }),
-    ...(await counted(known, limits.lists)),
+    ...(await headCountOf(known, limits.lists)),
     ...(target !== undefined && { target }),
     ...(goal && { goal }),
     ...(last && { last_allocation_at: last.at }),

@@ -165,7 +165,7 @@ export function verificationResult(
   const streams = report.streams
     // If the log does not say its id, all of its studies are verified.
     .filter((one) => ['log', 'access', stream].includes(one.stream))
-    .map((one) => (isLimited ? limited(one) : one));
+    .map((one) => (isLimited ? withoutOtherStudies(one) : one));
   const recoveries = log?.recoveries.map(({ reason, ...one }) => (isLimited ? one : { ...one, reason }));
   return checked(VerificationResult, {
     ...{ ...report, caution: CAUTION, streams },
@@ -174,7 +174,7 @@ export function verificationResult(
 }
 
 /** Without what tells of other studies. */
-function limited({ divergence, ...report }: StreamReport) {
+function withoutOtherStudies({ divergence, ...report }: StreamReport) {
   if (!divergence) return report;
   const { revision, expected: _, found: __, ...named } = divergence;
   if (!report.stream.startsWith('study-')) return { ...report, divergence: { revision, why: WITHHELD } };
