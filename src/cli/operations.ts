@@ -30,9 +30,7 @@ The log may be in use. Nothing is written, and the signing key is not needed.`;
 
 export function operationsCommand(): Command {
   return storeCommand(OPERATIONS)
-    .description(
-      'list refused requests, disclosures of evidence, sign-ins, the runs of the service, and moves of the log',
-    )
+    .description('list refused requests, disclosures of evidence, sign-ins, and the runs of the service')
     .addOption(option('--study <name>', 'only events that concern this study'))
     .addOption(option('--user <name>', 'only events of this user'))
     .addOption(

@@ -27,7 +27,7 @@ export const Operation = z.discriminatedUnion('type', [
   z.strictObject({ ...COMMON, type: z.literal('EvidenceDisclosed'), data: EvidenceDisclosed.data }),
   z.strictObject({ ...COMMON, type: z.literal('SessionBegan'), data: SessionBegan.data }),
   z.strictObject({ ...COMMON, type: z.literal('SessionEnded'), data: SessionEnded.data }),
-  // A move of the log is recorded in every stream.
+  // Versions up to 0.3.0 recorded a move of the log in every stream.
   z.strictObject({ ...COMMON, type: z.literal('LogMoved'), data: LogMoved.data }),
   z.strictObject({ ...COMMON, type: z.literal('LogReopened'), data: LogReopened.data }),
   z.strictObject({ ...COMMON, type: z.literal('LogArrived'), data: LogArrived.data }),

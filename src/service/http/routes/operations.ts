@@ -48,7 +48,7 @@ const EXAMPLE = [
 ];
 
 export const operationsOperation = operation(
-  'List refused requests, disclosures, sign-ins and sign-outs, starts and stops of the service, and moves of the log, in pages, oldest first',
+  'List refused requests, disclosures, sign-ins and sign-outs, starts and stops of the service, and moves of the log by versions up to 0.3.0, in pages, oldest first',
   'operations',
   ['audit'],
   {
