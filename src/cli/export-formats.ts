@@ -19,7 +19,7 @@ import {
 import { UsageError } from './options.ts';
 
 /** A study at a revision. */
-export interface Exported {
+export interface ExportedStudy {
   readonly state: Model;
   /** In the order of randomization. */
   readonly participants: readonly Participant[];
@@ -49,7 +49,7 @@ interface Format {
   /** How much the file shows of the study, which also decides its name. */
   contentOf(options: FormatOptions): Content;
   /** @param file name of the file, without its folder */
-  write(exported: Exported, options: FormatOptions, file: string): ExportText;
+  write(exported: ExportedStudy, options: FormatOptions, file: string): ExportText;
 }
 
 export const FORMATS: Readonly<Record<'csv' | 'reference-csv', Format>> = {
@@ -65,7 +65,7 @@ export const FORMATS: Readonly<Record<'csv' | 'reference-csv', Format>> = {
   },
 };
 
-function writeList({ state, participants }: Exported, options: FormatOptions, file: string): ExportText {
+function writeList({ state, participants }: ExportedStudy, options: FormatOptions, file: string): ExportText {
   const { blinded: isBlinded = false, excel: isForExcel = false } = options;
   const { design, hasVisits } = state;
   const columns = columnsOf(design, { isBlinded, isForExcel, hasVisits });
@@ -84,7 +84,7 @@ function writeList({ state, participants }: Exported, options: FormatOptions, fi
 }
 
 /** @throws UsageError listing every reason against it */
-function writeHistory({ state, participants }: Exported, { out }: FormatOptions): ExportText {
+function writeHistory({ state, participants }: ExportedStudy, { out }: FormatOptions): ExportText {
   const { design, counts } = state;
   const bgState = generatorOf(state);
   const { counted: inUrns, others } = byCounting(participants, design);

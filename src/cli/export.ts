@@ -12,7 +12,7 @@ import { isBeyond, parseRevision, REVISION_FORM } from '../evidence/history/mome
 import { foldUntil } from '../evidence/history/past.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { recordDisclosure } from './disclosed.ts';
-import { type Exported, FORMATS } from './export-formats.ts';
+import { type ExportedStudy, FORMATS } from './export-formats.ts';
 import { refuseUnfit, writeNew } from './new-files.ts';
 import { withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
@@ -134,7 +134,7 @@ async function studyAt(
   { store, identity, studies }: OpenLog,
   name: string,
   asked: number | undefined,
-): Promise<Exported> {
+): Promise<ExportedStudy> {
   const shown = progress('records read');
   const { states, revision } = await foldUntil(
     { store, logId: identity.logId },

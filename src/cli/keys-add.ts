@@ -98,14 +98,14 @@ async function add(user: string, options: AddOptions): Promise<void> {
   result(options.json ? JSON.stringify({ keyId, key: apiKey, ...grant }) : apiKey);
 }
 
-interface Issued {
+interface IssuedKey {
   readonly keyId: string;
   readonly apiKey: string;
   readonly grant: Grant;
 }
 
 /** Issues a key, and begins the log if there is none. @throws UsageError for a grant that does not suit the log */
-export async function issue(user: string, options: AddOptions): Promise<Issued> {
+export async function issue(user: string, options: AddOptions): Promise<IssuedKey> {
   const grant = grantOf(user, options);
   const existing = await openExisting(options).catch((error) => {
     if (!(error instanceof NoLogError)) throw error;

@@ -11,7 +11,7 @@ import type { OpenLog } from '../service/open/open-log.ts';
 import { type PastStudy, PastStudyFold } from '../statistics/rerandomize/past-study.ts';
 import { TestError } from '../statistics/rerandomize/test-plan.ts';
 
-export interface Sourced {
+export interface SourcedStudy {
   readonly study: PastStudy;
   /** Revision of the last record. */
   readonly revision: number;
@@ -36,7 +36,7 @@ export async function studyInLog(
   { store, identity, studies, ledger, read }: OpenLog,
   name: string,
   onProgress: (records: number) => void,
-): Promise<Sourced | undefined> {
+): Promise<SourcedStudy | undefined> {
   const stream = studies.streamOf(name);
   const source = { store, logId: identity.logId };
   const { states, revision } = await foldUntil(source, stream, { pastStudy }, () => false, onProgress);
@@ -48,7 +48,7 @@ export async function studyInLog(
 }
 
 /** @throws BundleError; TestError when a record is wrong, or arms are withheld */
-export async function studyInBundle(file: string): Promise<Sourced> {
+export async function studyInBundle(file: string): Promise<SourcedStudy> {
   const files = await BundleFiles.open(file);
   try {
     const source = new BundleSource(files);

@@ -33,7 +33,7 @@ import { caseOption, choice } from './grounds.ts';
 import { withLog } from './open-log.ts';
 import { jsonOption, type LogOptions, logCommand, option, UsageError, unknownStudy } from './options.ts';
 import { progress, progressOf, result, table } from './output.ts';
-import { type Sourced, studyInBundle, studyInLog } from './rerandomize-source.ts';
+import { type SourcedStudy, studyInBundle, studyInLog } from './rerandomize-source.ts';
 import { VERSION } from './version.ts';
 import { wholeNumber } from './whole-number.ts';
 
@@ -222,7 +222,7 @@ function namesOf(option: string, text: string): string[] {
 async function test(
   options: Options,
   settings: Settings,
-  sourced: Sourced,
+  sourced: SourcedStudy,
   record: (sha256: string) => Promise<boolean>,
 ): Promise<void> {
   const { study } = sourced;
@@ -251,7 +251,7 @@ async function test(
   if (!isRecorded) result('Nothing is recorded for a bundle: make a note of what you tested, and why.');
 }
 
-function factsOfSource({ study, revision, root, content }: Sourced, bundle: string | undefined) {
+function factsOfSource({ study, revision, root, content }: SourcedStudy, bundle: string | undefined) {
   const { design, studyId } = study;
   return {
     ...{ version: VERSION, study: design.name, studyId, mode: design.mode, revision, root },
@@ -260,7 +260,7 @@ function factsOfSource({ study, revision, root, content }: Sourced, bundle: stri
 }
 
 function factsOfOutcomes(
-  { study }: Sourced,
+  { study }: SourcedStudy,
   columns: Columns,
   { sha256, excluded }: Outcomes,
   { plan, onOtherArms }: PlannedTest,
@@ -278,14 +278,14 @@ function factsOfTest(
   return { statistic, adjust, alternative, arms, T: value, ...found };
 }
 
-function restsOn({ study }: Sourced, { arms }: PlannedTest): string[] {
+function restsOn({ study }: SourcedStudy, { arms }: PlannedTest): string[] {
   const compared = arms.map(({ name }) => name);
   const others = study.design.treatments.filter((arm) => !compared.includes(arm));
   return foundations(study.numbers, others, compared);
 }
 
 /** @throws UsageError */
-function refuseInterim({ study }: Sourced, interim: string | undefined): void {
+function refuseInterim({ study }: SourcedStudy, interim: string | undefined): void {
   const isOngoing = study.design.mode === 'live' && study.status !== 'closed';
   if (isOngoing && interim === undefined)
     throw new UsageError(
@@ -294,7 +294,7 @@ function refuseInterim({ study }: Sourced, interim: string | undefined): void {
 }
 
 /** @throws UsageError */
-function refuseOwnSeed({ study }: Sourced, seed: number, method: Method): void {
+function refuseOwnSeed({ study }: SourcedStudy, seed: number, method: Method): void {
   if (method.kind === 'exact') return;
   const most = method.kind === 'reps' ? method.reps : DEFAULT_REPS + MAX_REPS;
   if (study.seeds.some((own) => holdsSeed(seed, most, own)))
@@ -304,7 +304,7 @@ function refuseOwnSeed({ study }: Sourced, seed: number, method: Method): void {
 }
 
 /** @throws UsageError, TestError */
-function refuseWeights({ study, content }: Sourced, { asked, method }: Settings): void {
+function refuseWeights({ study, content }: SourcedStudy, { asked, method }: Settings): void {
   // Arms that are not compared keep their participants, so replicates have weights.
   const hasOthers = compare(study, asked).length < study.design.treatments.length;
   if (hasOthers && method.kind === 'half-width')
@@ -315,7 +315,7 @@ function refuseWeights({ study, content }: Sourced, { asked, method }: Settings)
     );
 }
 
-async function outcomesIn(path: string, columns: Columns, { study }: Sourced): Promise<Outcomes> {
+async function outcomesIn(path: string, columns: Columns, { study }: SourcedStudy): Promise<Outcomes> {
   let outcomes: Outcomes | undefined;
   await withFileProblems(`the outcomes in ${path} cannot be used`, async () => {
     outcomes = readOutcomes(path, columns, study);

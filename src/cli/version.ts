@@ -13,21 +13,21 @@ export function versionAndCommit(): string {
 }
 
 /** No command ends for want of it. */
-function readBuilt(): Built {
+function readBuilt(): BuildStamp {
   try {
-    return require('#commit') as Built;
+    return require('#commit') as BuildStamp;
   } catch {
     return {};
   }
 }
 
 /** As the build leaves it. */
-interface Built {
+interface BuildStamp {
   readonly commit?: string;
   readonly changed?: true;
 }
 
-export function builtFrom({ commit, changed }: Built): string {
+export function builtFrom({ commit, changed }: BuildStamp): string {
   if (commit === undefined) return 'commit not known: it was not built in a checkout of git';
   return changed ? `commit ${commit}, with changes that are in no commit` : `commit ${commit}`;
 }

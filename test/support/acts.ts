@@ -3,7 +3,7 @@ import { type ActName, actOf } from '../../src/core/acts/acts.ts';
 import type { ActCommand } from '../../src/core/acts/command.ts';
 import type { Members, StudyOutcome } from '../../src/core/model/outcomes.ts';
 import type { StudyCommand } from '../../src/core/study/commands.ts';
-import { studyDecider, type Tried, tryOut } from '../../src/core/study/decide.ts';
+import { studyDecider, type TriableCommand, tryOut } from '../../src/core/study/decide.ts';
 import type { StudyState } from '../../src/core/study/state.ts';
 
 export interface FlatAct extends Members {
@@ -50,6 +50,6 @@ export const writtenDecider = {
   decide: (state: StudyState, written: Written) => studyDecider.decide(state, asCommand(written)),
 };
 
-export function tryWritten(state: StudyState, written: Tried | FlatAct): StudyOutcome {
+export function tryWritten(state: StudyState, written: TriableCommand | FlatAct): StudyOutcome {
   return tryOut(state, asCommand(written));
 }

@@ -11,14 +11,14 @@ import { type AccessCommand, type AccessOutcome, accessDecider, type Grant } fro
 
 const STREAM = 'access';
 
-export interface Accepted {
+export interface AcceptedKey {
   readonly key: ApiKey;
   /** Revision of `access` at which the key was accepted. */
   readonly accessRevision: number;
 }
 
 /** A key that was issued at some time, valid or not. */
-export interface KnownKey extends Accepted {
+export interface KnownKey extends AcceptedKey {
   readonly standing: 'valid' | 'revoked' | 'expired';
 }
 
@@ -39,7 +39,7 @@ export class Keys {
   }
 
   /** The key, if it is valid now; undefined if it is unknown, revoked or expired. */
-  accept(apiKey: string): Accepted | undefined {
+  accept(apiKey: string): AcceptedKey | undefined {
     const known = this.lookUp(apiKey);
     return known?.standing === 'valid' ? known : undefined;
   }

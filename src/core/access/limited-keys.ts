@@ -6,10 +6,10 @@ import { nearestTo } from '../../base/nearest.ts';
 import { quote } from '../../base/text.ts';
 import type { Grant } from './decide.ts';
 
-type Limited = Pick<Grant, 'studies' | 'where'>;
+type KeyLimits = Pick<Grant, 'studies' | 'where'>;
 type Study = Pick<Design, 'name' | 'factors' | 'blinding'>;
 
-export interface Compared {
+export interface LimitFindings {
   /** Why the key would be useless. */
   readonly problems: readonly string[];
   /** What may be intentional. */
@@ -17,7 +17,7 @@ export interface Compared {
 }
 
 /** @param registered all registered studies; limits to other studies cannot be checked yet */
-export function compareLimits({ studies, where }: Limited, registered: readonly Study[]): Compared {
+export function compareLimits({ studies, where }: KeyLimits, registered: readonly Study[]): LimitFindings {
   const names = registered.map(({ name }) => name);
   const unregistered = (studies ?? [])
     .filter((name) => !names.includes(name))

@@ -24,7 +24,7 @@ export type FormValues<A extends Form> = z.infer<z.ZodObject<A>>;
 /** Whom an act on a participant is about: by an id that they have or had. */
 export const aboutParticipant = { participantId: ParticipantId };
 
-export interface May {
+export interface Permit {
   /** An API key needs one of these scopes. Empty: no key may do it. */
   readonly scopes: readonly Scope[];
   /** Whether somebody at the command line may do it. */
@@ -34,7 +34,7 @@ export interface May {
 }
 
 /** Who asks. */
-export interface By extends Repeatable {
+export interface Requester extends Repeatable {
   /** The limits of the key. A participant outside them does not exist for it. */
   readonly where?: readonly LevelLimit[] | undefined;
   /** Whether they may know which treatment each pack holds. */
@@ -48,7 +48,7 @@ export interface StudyContext<A> {
   readonly model: Model;
   /** In the words in which it is recorded. */
   readonly asked: A;
-  readonly by: By;
+  readonly by: Requester;
   /** Members that the caller gives: recorded, but no part of what is asked for. */
   readonly brings: Members;
   /** When it is asked for, in ISO 8601. Undefined in a replay: a record must show less than a request must fulfil. */
@@ -74,7 +74,7 @@ export interface Choice<C, D> {
 /** What all acts say. @typeParam C what their functions see */
 interface Common<E extends EventDefinition, A extends Form, C> {
   readonly writes: E;
-  readonly may: May;
+  readonly may: Permit;
   readonly asks: A;
   /** The request in the words in which it is recorded. Doing it twice changes nothing. */
   resolve?(asked: FormValues<A>, model: Model): FormValues<A>;

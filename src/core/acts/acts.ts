@@ -4,7 +4,7 @@ import type { EventDefinition } from '../../../events/define.ts';
 import type { Model } from '../model/model.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
 import { SETTLED, STATUSES } from '../model/status.ts';
-import type { Form, FormValues, May, ParticipantAct, StudyAct } from './act.ts';
+import type { Form, FormValues, ParticipantAct, Permit, StudyAct } from './act.ts';
 import { breakCode } from './break-code.ts';
 import { close } from './close.ts';
 import { correctDispensation } from './correct-dispensation.ts';
@@ -69,7 +69,7 @@ export function actOf(type: string): Act | undefined {
 }
 
 /** Of the events that are not described as acts. */
-const OTHERS: Readonly<Record<Exclude<StudyFact['type'], ActName>, May>> = {
+const OTHERS: Readonly<Record<Exclude<StudyFact['type'], ActName>, Permit>> = {
   StudyRegistered: { commandLine: true, scopes: [], in: [] },
   ParticipantRandomized: { commandLine: false, scopes: ['randomize'], in: ['open'] },
   // In a closed study, it has no effect until the study is reopened.
@@ -86,7 +86,7 @@ const OTHERS: Readonly<Record<Exclude<StudyFact['type'], ActName>, May>> = {
 };
 
 /** Who may write an event, and in which state of the study. */
-export function mayOf(type: StudyFact['type']): May {
+export function mayOf(type: StudyFact['type']): Permit {
   // A type that no act has is one of the others.
   return byName.get(type)?.may ?? OTHERS[type as keyof typeof OTHERS];
 }

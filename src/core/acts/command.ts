@@ -3,7 +3,7 @@ import type { PartialEvent } from '../../../events/record.ts';
 import type { Model } from '../model/model.ts';
 import type { Members } from '../model/outcomes.ts';
 import { digestOf } from '../model/requests.ts';
-import type { By } from './act.ts';
+import type { Requester } from './act.ts';
 import type { Act, ActName, ActValues } from './acts.ts';
 import { membersOf } from './record-of.ts';
 
@@ -12,7 +12,7 @@ export interface CommandOf<N extends ActName> {
   readonly type: 'act';
   readonly act: N;
   readonly asked: ActValues<N>;
-  readonly by: By;
+  readonly by: Requester;
   /** Of the enrolling event, if only that participant is meant. */
   readonly randomizedAt?: number | undefined;
   /** Number of the last amendment of the design by which the request was judged, if that matters. */
@@ -30,7 +30,7 @@ export type ActCommand = { readonly [N in ActName]: CommandOf<N> }[ActName];
  * that a wrong one is found as such.
  * @param by what the event does not say of its author
  */
-export function commandIn(act: Act, event: PartialEvent, by: Partial<By> = {}): ActCommand {
+export function commandIn(act: Act, event: PartialEvent, by: Partial<Requester> = {}): ActCommand {
   const members = membersOf(act.writes, event);
   const { request } = event.sections as { readonly request?: { readonly idempotencyKey: string } };
   const command = {

@@ -31,14 +31,14 @@ export function stakeOf(stakes: Stakes = 'before', participant: Enrolled, later:
 type Factors = Pick<Design, 'factors'>;
 
 /** Something that only participants with some level may get. */
-export interface Limited {
+export interface LimitedPack {
   readonly where?: Level | undefined;
 }
 
 /** Whether a key with these limits may act on a pack that nobody has. A pack for all levels is within all limits. */
 export function isPackWithin(
   where: readonly LevelLimit[] | undefined,
-  pack: Limited,
+  pack: LimitedPack,
   { factors }: Factors,
 ): boolean {
   const { where: of } = pack;

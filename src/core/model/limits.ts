@@ -5,13 +5,13 @@ import { currentLevels, type Enrolled, fillsPlace } from '../../../projections/e
 import { limitedLevels } from './key-limits.ts';
 import type { FullLimit } from './outcomes.ts';
 
-type Limited = Pick<Design, 'limits' | 'policies' | 'factors'>;
+type LimitedDesign = Pick<Design, 'limits' | 'policies' | 'factors'>;
 
 /** How many participants each limit counts, in the order of `limitsOf`. Empty if the limits stop nobody. */
-export type Filled = readonly number[];
+export type FilledPlaces = readonly number[];
 
 /** The limits that stop participants, in a fixed order. */
-function limitsOf({ limits, policies }: Limited): readonly FullLimit[] {
+function limitsOf({ limits, policies }: LimitedDesign): readonly FullLimit[] {
   if (!limits || !policies.stopAtLimit) return [];
   const { total, levels = [] } = limits;
   return [
@@ -21,8 +21,8 @@ function limitsOf({ limits, policies }: Limited): readonly FullLimit[] {
 }
 
 /** @param participants all of them */
-export function filledBy(design: Limited, participants: Iterable<Enrolled> = []): Filled {
-  const none: Filled = limitsOf(design).map(() => 0);
+export function filledBy(design: LimitedDesign, participants: Iterable<Enrolled> = []): FilledPlaces {
+  const none: FilledPlaces = limitsOf(design).map(() => 0);
   if (none.length === 0) return none;
   let filled = none;
   for (const participant of participants) filled = filledAfter(filled, design, undefined, participant);
@@ -34,11 +34,11 @@ export function filledBy(design: Limited, participants: Iterable<Enrolled> = [])
  * @param after the same participant after it
  */
 export function filledAfter(
-  filled: Filled,
-  design: Limited,
+  filled: FilledPlaces,
+  design: LimitedDesign,
   before: Enrolled | undefined,
   after: Enrolled,
-): Filled {
+): FilledPlaces {
   if (filled.length === 0) return filled;
   const countedBy = (limit: FullLimit, participant: Enrolled | undefined) =>
     participant && fillsPlace(participant) ? Number(appliesTo(limit, design, currentLevels(participant))) : 0;
@@ -48,14 +48,18 @@ export function filledAfter(
 }
 
 /** The limit that keeps a participant with these levels out; undefined if there is none. */
-export function fullLimit(filled: Filled, design: Limited, levels: readonly string[]): FullLimit | undefined {
+export function fullLimit(
+  filled: FilledPlaces,
+  design: LimitedDesign,
+  levels: readonly string[],
+): FullLimit | undefined {
   if (filled.length === 0) return undefined;
   return limitsOf(design).find(
     (limit, i) => appliesTo(limit, design, levels) && (filled[i] ?? 0) >= limit.max,
   );
 }
 
-function appliesTo({ of }: FullLimit, { factors }: Limited, levels: readonly string[]): boolean {
+function appliesTo({ of }: FullLimit, { factors }: LimitedDesign, levels: readonly string[]): boolean {
   if (!of) return true;
   return levels[factors.findIndex(({ name }) => name === of.factor)] === of.level;
 }

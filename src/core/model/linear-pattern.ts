@@ -206,13 +206,13 @@ class Reader {
   }
 
   /** @returns how often the text of the atom is there, and how often it counts when it is written out: at least once */
-  #quantifier(): Times {
+  #quantifier(): Repetition {
     const times = this.#times();
     if (times) this.#take('?');
     return times ?? { least: 1, most: 1 };
   }
 
-  #times(): Times | undefined {
+  #times(): Repetition | undefined {
     if (this.#take('+')) return { least: 1, most: 1 };
     if (this.#take('*') || this.#take('?')) return { least: 0, most: 1 };
     if (this.#next !== '{') return undefined;
@@ -225,7 +225,7 @@ class Reader {
   }
 }
 
-interface Times {
+interface Repetition {
   readonly least: number;
   readonly most: number;
 }

@@ -12,7 +12,7 @@ import type { JudgedByDesign } from './command-parts.ts';
 import type { ForkableMap } from './forkable-map.ts';
 import type { FreePacks, Pack } from './free-packs.ts';
 import type { Steps } from './import-proof.ts';
-import type { Filled } from './limits.ts';
+import type { FilledPlaces } from './limits.ts';
 import type { Members } from './outcomes.ts';
 import type { Participants } from './participants.ts';
 import type { Status } from './status.ts';
@@ -42,7 +42,7 @@ export interface RowPlace {
 export const NOBODY = '';
 
 /** What was asked with an idempotency key. */
-export interface Answered {
+export interface AnsweredRequest {
   readonly revision: number;
   /** For a randomization, as it was asked for: a later correction changes neither the id nor the levels. */
   readonly enrolled?: Enrolled;
@@ -107,9 +107,9 @@ export interface Model {
   recovery: number;
   readonly participants: Participants;
   /** By `requestKey`. */
-  readonly requests: ForkableMap<string, Answered>;
+  readonly requests: ForkableMap<string, AnsweredRequest>;
   /** How many participants each limit counts. */
-  filled: Filled;
+  filled: FilledPlaces;
   /** Set while a history is imported. */
   importing?: Importing | undefined;
   imported?: Imported | undefined;

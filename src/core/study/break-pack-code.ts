@@ -1,7 +1,7 @@
 /** Breaks the code of a participant, or of a pack alone. Pure, like decide.ts. */
 
 import type { StudyFact } from '../../../events/catalogue.ts';
-import type { By } from '../acts/act.ts';
+import type { Requester } from '../acts/act.ts';
 import { breakCode, recordedAlready } from '../acts/break-code.ts';
 import { askedDigest, type CommandOf } from '../acts/command.ts';
 import { decideAct, type Source } from '../acts/decide-act.ts';
@@ -42,7 +42,7 @@ function isKnown(model: Model, { asked: { code }, by }: Break, source: Source): 
 /** @param more by default, what a dry run brings */
 export function breakCommand(
   asked: Break['asked'],
-  by: By,
+  by: Requester,
   more: Partial<Break> = { brings: { reveal: 'dry run' } },
 ): Break {
   return { type: 'act', act: 'AllocationRevealed', asked, by, ...more };

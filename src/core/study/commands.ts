@@ -18,11 +18,11 @@ export interface Register {
 }
 
 /** A command that replay makes from a record. A record must show less than a request must fulfil. */
-export interface Replayed {
+export interface ReplayedCommand {
   readonly isRecorded?: boolean | undefined;
 }
 
-export interface Randomize extends Repeatable, JudgedByDesign, Replayed {
+export interface Randomize extends Repeatable, JudgedByDesign, ReplayedCommand {
   readonly type: 'randomize';
   readonly participantId: string;
   /** One level per factor, in the order of the design, under their current names. */
@@ -32,12 +32,12 @@ export interface Randomize extends Repeatable, JudgedByDesign, Replayed {
 }
 
 /** A command that somebody approved outside the system. */
-export interface Approved {
+export interface ApprovedCommand {
   /** When it is asked for, in ISO 8601: nobody can have approved it later. Replay leaves it out. */
   readonly askedAt?: string | undefined;
 }
 
-export interface Amend extends Repeatable, Approved {
+export interface Amend extends Repeatable, ApprovedCommand {
   readonly type: 'amend';
   /** The number of this amendment: one more than that of the last. */
   readonly amendment: number;
@@ -77,7 +77,7 @@ export interface RegisterPacks {
 }
 
 /** The import of another system's history begins. */
-export interface BeginImport extends JudgedByDesign, Approved {
+export interface BeginImport extends JudgedByDesign, ApprovedCommand {
   readonly type: 'begin-import';
   readonly import: string;
   readonly source: { readonly format: SourceFormat; readonly rows: number };

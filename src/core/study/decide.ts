@@ -145,10 +145,10 @@ function randomizeRefusal(state: Model, command: Randomize): StudyOutcome | unde
   return isLacking ? { type: 'no-code' } : undefined;
 }
 
-export type Tried = Randomize | RegisterPacks | ClearCommand;
+export type TriableCommand = Randomize | RegisterPacks | ClearCommand;
 
 /** What the outcome of a command would be, without drawing anything or choosing a pack. */
-export function tryOut(state: StudyState, command: Tried): StudyOutcome {
+export function tryOut(state: StudyState, command: TriableCommand): StudyOutcome {
   if (state.status === 'unregistered') return { type: 'not-registered' };
   switch (command.type) {
     case 'randomize': {

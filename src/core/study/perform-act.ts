@@ -1,12 +1,12 @@
 /** Carries out what was asked for, by a program or at the command line: the same checks, the same decision, one answer. */
 import type { Actor } from '../../../events/record.ts';
 import type { Runner } from '../../../projections/runner.ts';
-import type { By } from '../acts/act.ts';
+import type { Requester } from '../acts/act.ts';
 import { type ActName, type ActValues, actOf } from '../acts/acts.ts';
 import type { ActCommand } from '../acts/command.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
 import type { WriteResult } from '../write/writer-parts.ts';
-import type { Tried } from './decide.ts';
+import type { TriableCommand } from './decide.ts';
 import { studyState } from './state.ts';
 import type { Studies, Study } from './studies.ts';
 
@@ -14,7 +14,7 @@ export interface ActRequest {
   readonly act: ActName;
   /** What this act asks: its form has been checked. */
   readonly asked: ActValues;
-  readonly by: By;
+  readonly by: Requester;
   /** Whether only to try it: nothing is recorded, and nothing is chosen. */
   readonly isDry: boolean;
 }
@@ -43,7 +43,7 @@ export async function wasAnswered(
   studies: Studies,
   { stream, design }: Study,
   idempotencyKey: string | undefined,
-  command: Tried,
+  command: TriableCommand,
 ): Promise<boolean> {
   if (idempotencyKey === undefined || design.amendment === 0) return false;
   const { type } = (await studies.tryOut(stream, command)).outcome;

@@ -15,7 +15,7 @@ import { foldedStream, type LogParts } from '../write/folded-stream.ts';
 import { Writer } from '../write/writer.ts';
 import type { WriteResult } from '../write/writer-parts.ts';
 import type { StudyCommand } from './commands.ts';
-import { studyDecider, type Tried, tryOut } from './decide.ts';
+import { studyDecider, type TriableCommand, tryOut } from './decide.ts';
 import { type Standing, standingOf } from './standing.ts';
 import { type StudyState, studyState } from './state.ts';
 import { design, designs, studyConfig } from './views.ts';
@@ -138,7 +138,7 @@ export class Studies {
    * up to date, so the tail is read first, unless the outcome cannot change.
    * @throws DomainError as `submit`
    */
-  async tryOut(stream: string, command: Tried): Promise<WriteResult<StudyOutcome>> {
+  async tryOut(stream: string, command: TriableCommand): Promise<WriteResult<StudyOutcome>> {
     const { gate, runner } = this.#parts;
     const refusal = gate.refusal(stream, 'write') ?? this.#awaitsRecovery(stream);
     if (refusal) throw refusal;

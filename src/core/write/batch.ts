@@ -2,7 +2,7 @@
 import type { Actor, LogEvent, RecordBytes } from '../../../events/record.ts';
 import type { WriteResult } from './writer-parts.ts';
 
-export interface Item<Command, Outcome> {
+export interface BatchItem<Command, Outcome> {
   readonly command: Command;
   readonly actor: Actor;
   /** Monotonic clock, in ms. */
@@ -15,7 +15,7 @@ export interface Item<Command, Outcome> {
 }
 
 interface Answer<Command, Outcome> {
-  readonly item: Item<Command, Outcome>;
+  readonly item: BatchItem<Command, Outcome>;
   readonly answer: () => void;
   /** There is no fact, and what another process has written may change that. */
   readonly mayChange?: boolean;

@@ -22,7 +22,7 @@ import { DomainError } from '../../base/errors.ts';
 import type { Tools } from '../../base/tools.ts';
 import { withinMs } from '../../base/within-ms.ts';
 import { type AppendResult, type EventStore, StoreError } from '../../store/event-store.ts';
-import type { Batch, Item } from './batch.ts';
+import type { Batch, BatchItem } from './batch.ts';
 import { CLOCK_TOLERANCE_MS } from './clock-tolerance.ts';
 import type { Decider } from './decider.ts';
 import {
@@ -54,9 +54,9 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   readonly #tools: Tools;
   readonly #limits: WriterLimits;
   readonly #hooks: WriterHooks;
-  #queue: Item<Command, Outcome>[] = [];
+  #queue: BatchItem<Command, Outcome>[] = [];
   /** Unanswered commands, by the ids of all events attempted for them. */
-  readonly #attempted = new Map<string, Item<Command, Outcome>>();
+  readonly #attempted = new Map<string, BatchItem<Command, Outcome>>();
   #working: Promise<void> | undefined;
   /** Deciding the last batch took as long as it may. */
   #isTurnOver = false;
@@ -127,14 +127,14 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   }
 
   /** What is urgent comes first, and by itself: nothing else may use the reserve. */
-  #nextItems(): Item<Command, Outcome>[] {
+  #nextItems(): BatchItem<Command, Outcome>[] {
     const urgent = this.#queue.filter((item) => this.#isUrgent(item));
     if (urgent.length === 0) return this.#queue.splice(0, this.#batchSize());
     this.#queue = this.#queue.filter((item) => !this.#isUrgent(item));
     return urgent;
   }
 
-  #isUrgent({ command }: Item<Command, Outcome>): boolean {
+  #isUrgent({ command }: BatchItem<Command, Outcome>): boolean {
     return this.#decider.isUrgent?.(command) ?? false;
   }
 
@@ -149,7 +149,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   }
 
   /** Takes a batch all the way to its answers. Returns the commands that did not fit into it. */
-  async #round(items: Item<Command, Outcome>[]): Promise<Item<Command, Outcome>[]> {
+  async #round(items: BatchItem<Command, Outcome>[]): Promise<BatchItem<Command, Outcome>[]> {
     let hasRead = false;
     for (let attempt = 0; ; attempt++) {
       items = this.#dropLate(items);
@@ -185,7 +185,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   }
 
   /** Answers what cannot change. @returns the other commands of the batch */
-  #answerSure({ answers }: Batch<Command, Outcome>): Item<Command, Outcome>[] {
+  #answerSure({ answers }: Batch<Command, Outcome>): BatchItem<Command, Outcome>[] {
     return answers.flatMap(({ item, answer, mayChange }) => {
       if (mayChange) return [item];
       this.#settle(item, answer);
@@ -193,7 +193,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     });
   }
 
-  #decide(items: readonly Item<Command, Outcome>[]): Batch<Command, Outcome> {
+  #decide(items: readonly BatchItem<Command, Outcome>[]): Batch<Command, Outcome> {
     const { revision: expectedRevision, lastAt } = this.#folded;
     const batch: Batch<Command, Outcome> = {
       ...{ expectedRevision, lastAt },
@@ -246,7 +246,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   }
 
   /** Reads the tail. A read may always be repeated, so while the store does not answer there is time until the deadline. */
-  async #catchUp(items: readonly Item<Command, Outcome>[]): Promise<void> {
+  async #catchUp(items: readonly BatchItem<Command, Outcome>[]): Promise<void> {
     const deadline = Math.min(...items.map((item) => item.deadline));
     for (let attempt = 0; ; attempt++) {
       try {
@@ -316,7 +316,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   }
 
   /** Refuses commands whose deadline has passed, unless one of their attempts has landed. */
-  #dropLate(items: readonly Item<Command, Outcome>[]): Item<Command, Outcome>[] {
+  #dropLate(items: readonly BatchItem<Command, Outcome>[]): BatchItem<Command, Outcome>[] {
     const now = performance.now();
     return items.filter((item) => {
       if (item.landed || now < item.deadline) return true;
@@ -345,7 +345,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
   }
 
   /** What this process knows for certain is answered even while the store is down. */
-  #fail(item: Item<Command, Outcome>, why: Error): void {
+  #fail(item: BatchItem<Command, Outcome>, why: Error): void {
     const isDown = why instanceof DomainError && why.code === 'unavailable';
     const known = item.landed ?? (isDown ? this.#known(item.command) : undefined);
     this.#settle(item, () => (known ? item.resolve(known) : item.reject(why)));
@@ -361,7 +361,7 @@ export class Writer<State, Command, F extends Fact, Outcome> {
     }
   }
 
-  #settle(item: Item<Command, Outcome>, answer: () => void): void {
+  #settle(item: BatchItem<Command, Outcome>, answer: () => void): void {
     for (const id of item.attempts.keys()) this.#attempted.delete(id);
     answer();
   }

@@ -14,7 +14,7 @@ import { escapeHtml as e, htmlTable } from '../../base/html/html.ts';
 import type { LogIdentity } from '../../core/ledger/identity.ts';
 import { sentence, shownInstant } from './event-texts.ts';
 import { balance, flow, levelCounts } from './report-balance.ts';
-import type { Reported, ReportParticipants } from './report-participants.ts';
+import type { ReportedParticipant, ReportParticipants } from './report-participants.ts';
 import { enrolmentPicture } from './report-pictures.tsx';
 import { REPORT_STYLE } from './report-style.ts';
 import { MAX_LISTED, type ReportEntry, type StreamSummary, type StudySummary } from './study-summary.ts';
@@ -268,7 +268,7 @@ function* events(
     ...columns.map((column) => column.head),
     'By',
   ];
-  const cellsOf = (participant: Reported) => [
+  const cellsOf = (participant: ReportedParticipant) => [
     currentId(participant),
     ...currentLevels(participant),
     ...(isOpen ? [participant.treatment] : []),
@@ -297,8 +297,9 @@ function* events(
 
 /** What there may be to say of a participant. A column without an entry is left out. */
 function remarkColumns(people: ReportParticipants, factors: StudyConfiguration['factors']) {
-  const voided = ({ corrected }: Reported) => (corrected?.voided ? people.whyVoided(corrected.voided) : '');
-  const corrected = (participant: Reported) => {
+  const voided = ({ corrected }: ReportedParticipant) =>
+    corrected?.voided ? people.whyVoided(corrected.voided) : '';
+  const corrected = (participant: ReportedParticipant) => {
     const { participantId, levels } = participant;
     const now = currentLevels(participant);
     return [
@@ -306,16 +307,16 @@ function remarkColumns(people: ReportParticipants, factors: StudyConfiguration['
       ...levels.flatMap((level, i) => (level === now[i] ? [] : [`${factors[i]?.name ?? ''} was ${level}`])),
     ].join(', ');
   };
-  const forced = ({ forced: entered, occurredAt }: Reported) =>
+  const forced = ({ forced: entered, occurredAt }: ReportedParticipant) =>
     entered && occurredAt !== undefined
       ? sentence(`${entered.cause}, ${shownInstant(occurredAt)}`, !entered.isCounted && 'not counted')
       : '';
   return [
-    { head: 'Pack', cell: ({ pack }: Reported) => pack?.code ?? '' },
+    { head: 'Pack', cell: ({ pack }: ReportedParticipant) => pack?.code ?? '' },
     { head: 'Forced', cell: forced },
     { head: 'Voided', cell: voided },
     { head: 'Corrected', cell: corrected },
-    { head: 'Revealed', cell: ({ revealed }: Reported) => revealed.join(', ') },
+    { head: 'Revealed', cell: ({ revealed }: ReportedParticipant) => revealed.join(', ') },
   ];
 }
 

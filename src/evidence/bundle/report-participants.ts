@@ -7,7 +7,7 @@ import { currentId, voidedByCause } from '../../../projections/enrolled.ts';
 import type { Model } from '../../core/model/model.ts';
 import { type Participant, WITHHELD } from '../../core/model/participants.ts';
 
-export interface Reported extends Participant {
+export interface ReportedParticipant extends Participant {
   /** How somebody learned the treatment: each way once. */
   readonly revealed: readonly string[];
 }
@@ -53,12 +53,12 @@ export class ReportParticipants {
   }
 
   /** @param id as randomized */
-  get(id: string): Reported | undefined {
+  get(id: string): ReportedParticipant | undefined {
     const participant = this.#model.participants.get(id);
     return participant && this.#reported(participant);
   }
 
-  #reported(participant: Participant): Reported {
+  #reported(participant: Participant): ReportedParticipant {
     return { ...participant, revealed: this.#revealed.get(participant.participantId) ?? [] };
   }
 

@@ -6,14 +6,14 @@ import { LOG_STREAM } from '../../core/log/log-writer.ts';
 import { refused } from './move-error.ts';
 import { isAppended, logRecords, type MoveParts, moveIn, recordOf, standingOf } from './standing.ts';
 
-export interface Aborted {
+export interface AbortResult {
   readonly move: string;
   /** Streams of the source that this run has opened again: `log`, or none. */
   readonly reopened: readonly string[];
 }
 
 /** @throws MoveError if there is nothing to give up here, or the move is done; StoreError */
-export async function abortMove(parts: MoveParts): Promise<Aborted> {
+export async function abortMove(parts: MoveParts): Promise<AbortResult> {
   const { source, target, reason } = parts;
   const standing = await standingOf(parts);
   if (standing.type === 'none')

@@ -15,9 +15,9 @@ import type { SourceReading } from './reading.ts';
 import type { RecordSource } from './source.ts';
 import { moveName } from './stream-audit.ts';
 
-type Created = Extract<LogEvent, { type: 'LogCreated' }>['data'];
+type LogCreation = Extract<LogEvent, { type: 'LogCreated' }>['data'];
 
-export interface ClaimedIdentity extends Created, LogHistory {
+export interface ClaimedIdentity extends LogCreation, LogHistory {
   /** The first key and its successors, as long as each was endorsed by its predecessor. */
   readonly keys: readonly VerifierKey[];
   /** By `moveName`. */
@@ -30,7 +30,7 @@ export async function readIdentity(
   reading: SourceReading,
 ): Promise<ClaimedIdentity | undefined> {
   let history = logHistory.initial();
-  let created: Created | undefined;
+  let created: LogCreation | undefined;
   const keys: VerifierKey[] = [];
   const moves = new Set<string>();
   for await (const page of source.read('log'))
@@ -83,7 +83,11 @@ function withRecoveredStudies(history: LogHistory, studies: readonly RecoveredSt
   return { ...history, recoveries };
 }
 
-function nextKey(event: LogEvent, { logName, logId }: Created, last?: VerifierKey): VerifierKey | undefined {
+function nextKey(
+  event: LogEvent,
+  { logName, logId }: LogCreation,
+  last?: VerifierKey,
+): VerifierKey | undefined {
   if (event.type === 'LogCreated') return last ? undefined : keyOfLog(event.data.publicKey, logName);
   if (event.type !== 'SigningKeyRotated' || !last) return undefined;
   const { publicKey, endorsement } = event.data;

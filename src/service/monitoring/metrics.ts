@@ -18,14 +18,14 @@ export interface Metrics {
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Values of the running service, read when /metrics is. */
-export interface Measured {
+export interface ServiceMeasures {
   /** How long ago the projections last showed the whole log. */
   lagSeconds(): number;
   /** How many studies are in each state. */
   studies(): ReadonlyMap<Standing['state'], number>;
 }
 
-export function makeMetrics(measured: Measured): Metrics {
+export function makeMetrics(measured: ServiceMeasures): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectProcessMetrics(registry);
@@ -98,7 +98,7 @@ function makeWriterHooks(registers: Registry[]): WriterHooks {
   };
 }
 
-function registerGauges(registers: Registry[], { lagSeconds, studies }: Measured): void {
+function registerGauges(registers: Registry[], { lagSeconds, studies }: ServiceMeasures): void {
   new Gauge({
     name: 'urn_projection_lag_seconds',
     help: 'Time since the projections were last known to show the whole log; -1 before the first time',

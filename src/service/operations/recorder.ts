@@ -18,20 +18,20 @@ import type { Actor } from '../../../events/record.ts';
 import { BudgetError, DomainError } from '../../base/errors.ts';
 import { Budget } from './budget.ts';
 import type { Operations } from './operations.ts';
-import { type Noted, type Occurred, once, Repetitions } from './repetitions.ts';
+import { type CountedAs, type Occurrence, once, Repetitions } from './repetitions.ts';
 
 /** An actor who used an API key. */
 export type KeyActor = Extract<Actor, { keyId: string }>;
 
 /** The contents of a refusal, without the count. */
-export interface Refused {
+export interface RefusedRequest {
   readonly operation?: string;
   readonly study?: string;
   readonly reason: RefusalReason;
 }
 
 /** The contents of a disclosure, without the count. */
-export interface Disclosed {
+export interface DisclosedEvidence {
   readonly what: Disclosure;
   /** Name of the study. */
   readonly study: string;
@@ -44,8 +44,8 @@ export interface Disclosed {
 }
 
 type Happening =
-  | { readonly type: 'RequestRefused'; readonly actor: KeyActor; readonly details: Refused }
-  | { readonly type: 'EvidenceDisclosed'; readonly actor: KeyActor; readonly details: Disclosed };
+  | { readonly type: 'RequestRefused'; readonly actor: KeyActor; readonly details: RefusedRequest }
+  | { readonly type: 'EvidenceDisclosed'; readonly actor: KeyActor; readonly details: DisclosedEvidence };
 
 export interface RecorderParts {
   readonly operations: Pick<Operations, 'record'>;
@@ -107,7 +107,7 @@ export class Recorder {
   }
 
   /** For a known key. `actor` names the revision of `access` at which it was looked up. */
-  refused(actor: KeyActor, details: Refused): void {
+  refused(actor: KeyActor, details: RefusedRequest): void {
     if (this.#isStopped) return;
     const single = this.#note({ type: 'RequestRefused', actor, details });
     const { is, occurred } =
@@ -119,7 +119,7 @@ export class Recorder {
    * Await this before sending the answer. If it throws, the disclosure must not be made.
    * @throws BudgetError when the key has used up its budget; DomainError when the disclosure cannot be recorded
    */
-  async disclosed(actor: KeyActor, details: Disclosed): Promise<void> {
+  async disclosed(actor: KeyActor, details: DisclosedEvidence): Promise<void> {
     const { is, occurred, ms } = this.#note({ type: 'EvidenceDisclosed', actor, details });
     const { kind } = occurred;
     const budget = this.#budgets.EvidenceDisclosed;
@@ -144,7 +144,7 @@ export class Recorder {
    * Like `disclosed`, but without a budget; each call writes its own event. For answers that must not be withheld from
    * those allowed to see them, such as the answer to an allocation that has just been made.
    */
-  disclosedAlways(actor: KeyActor, details: Disclosed): Promise<void> {
+  disclosedAlways(actor: KeyActor, details: DisclosedEvidence): Promise<void> {
     const what = { type: 'EvidenceDisclosed', actor, details } as const;
     return this.#recordDisclosure({ kind: kindOf(what), what, tally: once(this.#clock.at()) });
   }
@@ -183,7 +183,7 @@ export class Recorder {
     }
   }
 
-  #note(what: Happening): { is: Noted; occurred: Occurred<Happening>; ms: number } {
+  #note(what: Happening): { is: CountedAs; occurred: Occurrence<Happening>; ms: number } {
     const { actor, details, type } = what;
     const ms = this.#clock.ms();
     const occurred = { kind: kindOf(what), what, tally: once(this.#clock.at()) };
@@ -191,7 +191,7 @@ export class Recorder {
     return { is: this.#repetitions.note(occurred, ms, pay), occurred, ms };
   }
 
-  async #recordDisclosure(occurred: Occurred<Happening>): Promise<void> {
+  async #recordDisclosure(occurred: Occurrence<Happening>): Promise<void> {
     const { actor } = occurred.what;
     const fact = factOf(occurred);
     try {
@@ -204,7 +204,7 @@ export class Recorder {
     }
   }
 
-  #write(occurred: Occurred<Happening>): void {
+  #write(occurred: Occurrence<Happening>): void {
     const { operations, onFailure } = this.#parts;
     const { actor } = occurred.what;
     const fact = factOf(occurred);
@@ -231,7 +231,7 @@ function kindOf({ type, actor, details }: Happening): string {
   return JSON.stringify([type, actor.keyId, Object.entries(details).sort()]);
 }
 
-function factOf({ what, tally }: Occurred<Happening>): OperationsFact {
+function factOf({ what, tally }: Occurrence<Happening>): OperationsFact {
   return what.type === 'RequestRefused'
     ? { type: 'RequestRefused', data: { ...what.details, ...tally }, sections: {} }
     : { type: 'EvidenceDisclosed', data: { ...what.details, ...tally }, sections: {} };

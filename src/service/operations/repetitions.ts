@@ -12,7 +12,7 @@ export interface Tally {
 }
 
 /** What is to be written. */
-export interface Occurred<T> {
+export interface Occurrence<T> {
   /** Occurrences of one kind are counted together. */
   readonly kind: string;
   readonly what: T;
@@ -22,7 +22,7 @@ export interface Occurred<T> {
 /**
  * `first`: write it now. `counted`: it is part of a count that is due later. `unpaid`: there will be no event for it.
  */
-export type Noted = 'first' | 'counted' | 'unpaid';
+export type CountedAs = 'first' | 'counted' | 'unpaid';
 
 interface Group<T> {
   readonly what: T;
@@ -41,7 +41,7 @@ export class Repetitions<T> {
   }
 
   /** @param pay pays for one event; called for the first of its kind and the first repetition in each window */
-  note({ kind, what, tally }: Occurred<T>, ms: number, pay: () => boolean): Noted {
+  note({ kind, what, tally }: Occurrence<T>, ms: number, pay: () => boolean): CountedAs {
     const group = this.#groups.get(kind);
     if (!group?.pending && !pay()) return 'unpaid';
     if (!group) {
@@ -53,7 +53,7 @@ export class Repetitions<T> {
   }
 
   /** The counts of all windows that have ended. Kinds without a repetition in their window are forgotten. */
-  due(ms: number): Occurred<T>[] {
+  due(ms: number): Occurrence<T>[] {
     return [...this.#groups].flatMap(([kind, group]) => {
       const { what, pending: tally } = group;
       if (ms - group.since < this.#windowMs(what)) return [];
@@ -68,7 +68,7 @@ export class Repetitions<T> {
   }
 
   /** All counts, even of windows that have not ended. Forgets everything. */
-  all(): Occurred<T>[] {
+  all(): Occurrence<T>[] {
     const sums = [...this.#groups].flatMap(([kind, { what, pending: tally }]) =>
       tally ? [{ kind, what, tally }] : [],
     );
@@ -77,7 +77,7 @@ export class Repetitions<T> {
   }
 
   /** Takes back a count that was handed out but could not be written. It is due again after one window. */
-  giveBack({ kind, what, tally }: Occurred<T>, ms: number): void {
+  giveBack({ kind, what, tally }: Occurrence<T>, ms: number): void {
     const pending = sum(tally, this.#groups.get(kind)?.pending);
     this.#groups.set(kind, { what, since: ms, pending });
   }

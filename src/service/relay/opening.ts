@@ -27,7 +27,7 @@ export interface SessionParts {
 }
 
 /** What a session starts with. */
-export interface Opening {
+export interface SessionStart {
   readonly kafka: Kafka;
   readonly producer: Producer;
   readonly parts: SessionParts;
@@ -36,7 +36,7 @@ export interface Opening {
 
 /** @throws FeedError if this relay must not publish, or was fenced */
 export async function checkBeforeTakeover(
-  { kafka, producer, parts, ends }: Opening,
+  { kafka, producer, parts, ends }: SessionStart,
   checked: CheckedTopics,
 ): Promise<void> {
   const { topics, relayId, logId, isReopening } = parts;
@@ -58,7 +58,7 @@ export async function checkBeforeTakeover(
 }
 
 /** Fences every other relay of this log into this topic, and reads what has been published. */
-export async function takeOver({ kafka, producer, parts, ends }: Opening): Promise<FeedPositions> {
+export async function takeOver({ kafka, producer, parts, ends }: SessionStart): Promise<FeedPositions> {
   const { topics, relayId, logId, findings } = parts;
   // This asks Kafka for the id, which is the fence. If it fails, this producer never sends any of it again.
   const transaction = await producer.transaction();

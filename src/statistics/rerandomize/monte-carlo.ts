@@ -8,7 +8,7 @@ import { fillCumulative, indexAt } from '../../core/methods/urn/draw.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';
 import { Replicate, Setting } from '../replicate/replicate.ts';
 import { baseSeed } from '../replicate/seeds.ts';
-import { type Plan, type Prepared, prepared, Tally } from './plan.ts';
+import { type Plan, type PreparedSteps, prepared, Tally } from './plan.ts';
 import { extremityOf, thresholdOf } from './statistic.ts';
 
 /** Replicates per block. */
@@ -43,7 +43,7 @@ export function added(a: Sums, b: Sums): Sums {
 export class MonteCarlo {
   readonly #plan: Plan;
   readonly #seed: bigint;
-  readonly #steps: Prepared;
+  readonly #steps: PreparedSteps;
   readonly #tally: Tally;
   readonly #threshold: number;
   /** Logarithm of the weight of the study itself. */

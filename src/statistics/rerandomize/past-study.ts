@@ -29,13 +29,13 @@ export interface PastStudy {
   readonly arms: Int8Array;
   /** The seeds of the generator, as far as they are not withheld. */
   readonly seeds: readonly bigint[];
-  readonly numbers: Numbers;
+  readonly numbers: StudyNumbers;
   /** Who has, or had, this id. */
   find(id: string): PastPerson | undefined;
 }
 
 /** What people decided while the study went on. */
-export interface Numbers {
+export interface StudyNumbers {
   readonly participants: number;
   /** Participants whose levels were corrected. */
   readonly corrected: number;

@@ -22,9 +22,9 @@ export interface Plan {
 export type PeopleStep = Exclude<Step, DesignStep>;
 
 /** The steps, with the settings that all replicates share. */
-export type Prepared = readonly (Setting | PeopleStep)[];
+export type PreparedSteps = readonly (Setting | PeopleStep)[];
 
-export function prepared(steps: readonly Step[]): Prepared {
+export function prepared(steps: readonly Step[]): PreparedSteps {
   let setting: Setting | undefined;
   return steps.map((step) => {
     if (step.kind !== 'design') return step;

@@ -1,6 +1,6 @@
 /** The result of a test, in words. */
 import { counted } from '../../base/counted.ts';
-import type { Numbers } from './past-study.ts';
+import type { StudyNumbers } from './past-study.ts';
 import { MAX_REPS, type TestResult } from './run-test.ts';
 import { isOfManyArms, type StatisticName } from './statistic.ts';
 
@@ -26,7 +26,7 @@ interface Described {
 }
 
 /** What is said of a test besides its result. */
-interface About extends Described, Numbers {
+interface About extends Described, StudyNumbers {
   readonly study: string;
   readonly mode: 'live' | 'test';
   readonly revision: number;
@@ -102,7 +102,7 @@ export function resultRows(result: TestResult): string[][] {
 
 /** What the test rests on, sentence by sentence. */
 export function foundations(
-  numbers: Numbers,
+  numbers: StudyNumbers,
   others: readonly string[],
   compared: readonly string[],
 ): string[] {

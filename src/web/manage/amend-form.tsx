@@ -6,7 +6,7 @@ import type { paths } from '../../../dist/api-types/openapi.d.ts';
 import { answer, api } from '../api/client.ts';
 import { Act, idempotent } from '../parts/act.tsx';
 import type { StudyDesign } from '../parts/design-query.ts';
-import { type Filled, Selection, TextLine } from '../parts/fields.tsx';
+import { type FieldValues, Selection, TextLine } from '../parts/fields.tsx';
 import { factorName } from '../parts/record.ts';
 import { useFilled } from './design.tsx';
 import styles from './manage.module.css';
@@ -194,7 +194,7 @@ const levelAt = (place: string | undefined) => {
   return { factor, level };
 };
 
-function changesOf(name: AmendmentName, filled: Filled, inForce: StudyDesign): Change[] {
+function changesOf(name: AmendmentName, filled: FieldValues, inForce: StudyDesign): Change[] {
   const which = filled('which');
   switch (name) {
     case 'add-level':
@@ -222,7 +222,7 @@ function linesIn(text = ''): string[] {
 }
 
 /** Only what differs from what is in force. */
-function limitChanges(filled: Filled, { limits, design }: StudyDesign): Change[] {
+function limitChanges(filled: FieldValues, { limits, design }: StudyDesign): Change[] {
   const number = (name: string) => (filled(name) === undefined ? undefined : Number(filled(name)));
   const total = number('total');
   const target = number('target');

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { answer, api } from '../api/client.ts';
 import { Act, idempotent } from '../parts/act.tsx';
 import type { StudyDesign } from '../parts/design-query.ts';
-import { Choice, type Filled, Selection, TextLine } from '../parts/fields.tsx';
+import { Choice, type FieldValues, Selection, TextLine } from '../parts/fields.tsx';
 import { instantOf, localNow } from '../parts/instant.ts';
 import { factorName } from '../parts/record.ts';
 import { useStudyAct } from './parts.tsx';
@@ -76,7 +76,7 @@ export function ForceForm({ study, design }: { study: string; design: StudyDesig
   );
 }
 
-function bodyOf(filled: Filled, study: string, factors: StudyDesign['design']['factors']) {
+function bodyOf(filled: FieldValues, study: string, factors: StudyDesign['design']['factors']) {
   const replaces = filled('replaces');
   return {
     ...{ study, id: filled('id') ?? '', treatment: filled('treatment') ?? '' },

@@ -1,7 +1,7 @@
 /** What the forms about a study have in common. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { type Filled, TextLine } from '../parts/fields.tsx';
+import { type FieldValues, TextLine } from '../parts/fields.tsx';
 import { address } from '../parts/place.ts';
 import { StudyChips } from '../session/study-chips.tsx';
 import styles from './manage.module.css';
@@ -48,7 +48,7 @@ export function ApprovalFields({ isOptional }: { isOptional: boolean }) {
 }
 
 /** Absent if none of it was filled in. If only some of it was, the service says what is missing. */
-export function approvalsOf(filled: Filled) {
+export function approvalsOf(filled: FieldValues) {
   const [name, role, on, reference] = ['name', 'role', 'on', 'reference'].map((part) =>
     filled(`approval_${part}`),
   );

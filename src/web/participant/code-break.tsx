@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { Trans, useTranslation } from 'react-i18next';
 import { type Answer, ApiProblem, answer, api } from '../api/client.ts';
-import { CheckedForm, Choice, type Filled, TextLine } from '../parts/fields.tsx';
+import { CheckedForm, Choice, type FieldValues, TextLine } from '../parts/fields.tsx';
 import { useIdempotencyKey } from '../parts/idempotency.ts';
 import { Page } from '../parts/page.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';
@@ -16,7 +16,7 @@ import styles from './participant.module.css';
 export type Subject = { readonly id: string } | { readonly code: string };
 
 /** What was shown. It is kept only on the screen. */
-export interface Broken {
+export interface ShownCode {
   readonly subject: Subject;
   /** Absent for a pack that nobody is known to have. */
   readonly id: string | undefined;
@@ -32,7 +32,7 @@ const CATEGORIES = ['emergency', 'safety-report', 'monitoring', 'planned', 'end'
 interface AskProps {
   readonly study: string;
   readonly subject: Subject;
-  readonly onBroken: (broken: Broken) => void;
+  readonly onBroken: (broken: ShownCode) => void;
   readonly onClose: () => void;
 }
 
@@ -51,7 +51,7 @@ export function AskForCode({ study, subject, onBroken, onClose }: AskProps) {
   }, []);
   const who = acting === undefined ? user : t('participant.onBehalf', { user, person: acting });
 
-  const show = async (filled: Filled) => {
+  const show = async (filled: FieldValues) => {
     const body = questionOf(study, subject, filled);
     setPending(true);
     setError(undefined);
@@ -126,7 +126,7 @@ function Grounds() {
   );
 }
 
-function questionOf(study: string, subject: Subject, filled: Filled) {
+function questionOf(study: string, subject: Subject, filled: FieldValues) {
   const requestedBy = filled('requested_by');
   return {
     ...{ study, ...subject, category: filled('category') as (typeof CATEGORIES)[number] },
@@ -140,13 +140,13 @@ function isRefusal(error: Error): boolean {
   return error instanceof ApiProblem && error.status < 500 && error.status !== 429;
 }
 
-function brokenBy(subject: Subject, { results, revision, headers }: Answer<unknown>): Broken {
+function brokenBy(subject: Subject, { results, revision, headers }: Answer<unknown>): ShownCode {
   const [shown] = results as { id?: string; trt?: string }[];
   if (shown?.trt === undefined) throw new Error('a code-break without a treatment');
   return {
     ...{ subject, id: shown.id, arm: shown.trt, revision: revision ?? 0 },
     at: new Date(headers.get('Date') ?? Date.now()).toISOString(),
-    recordedIn: (headers.get('Urn-Recorded') ?? 'none') as Broken['recordedIn'],
+    recordedIn: (headers.get('Urn-Recorded') ?? 'none') as ShownCode['recordedIn'],
     isTest: headers.get('Urn-Mode') === 'test',
   };
 }
@@ -157,7 +157,7 @@ export function BrokenCode({
   onHide,
 }: {
   study: string;
-  broken: Broken;
+  broken: ShownCode;
   onHide: () => void;
 }) {
   const { t } = useTranslation();

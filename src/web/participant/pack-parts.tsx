@@ -1,7 +1,7 @@
 /** What the forms about packs have in common: which pack, which visit, and a number in large letters. */
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { type Filled, type Option, Selection, TextLine } from '../parts/fields.tsx';
+import { type FieldValues, type Option, Selection, TextLine } from '../parts/fields.tsx';
 import type { HeldPack, ParticipantRecord } from '../parts/record.ts';
 import { useScope } from '../session/session.tsx';
 import styles from './participant.module.css';
@@ -82,7 +82,7 @@ export function VisitField({ study, record, label, others = [] }: VisitFieldProp
   );
 }
 
-export function visitIn(filled: Filled): string {
+export function visitIn(filled: FieldValues): string {
   const visit = filled('visit');
   return (visit === undefined || visit === OTHER ? filled('other_visit') : visit) ?? '';
 }

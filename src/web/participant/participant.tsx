@@ -15,7 +15,7 @@ import { factorName, levelsOf, type ParticipantRecord } from '../parts/record.ts
 import { ExactTime } from '../parts/when.tsx';
 import { useScope } from '../session/session.tsx';
 import { StudyChips } from '../session/study-chips.tsx';
-import { AskForCode, type Broken, BrokenCode, type Subject } from './code-break.tsx';
+import { AskForCode, BrokenCode, type ShownCode, type Subject } from './code-break.tsx';
 import { By, ENROLMENTS, History } from './history.tsx';
 import { Packs, usePacksShown } from './packs.tsx';
 import styles from './participant.module.css';
@@ -100,7 +100,7 @@ function CodeBreaking({
 }) {
   const queries = useQueryClient();
   const [asked, setAsked] = useState<Subject>();
-  const [broken, setBroken] = useState<Broken>();
+  const [broken, setBroken] = useState<ShownCode>();
   if (broken) return <BrokenCode study={study} broken={broken} onHide={() => setBroken(undefined)} />;
   return (
     <>

@@ -7,7 +7,7 @@ import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { type Answer, ApiProblem, ConnectionLost } from '../api/client.ts';
-import { CheckedForm, type Filled, type Line } from './fields.tsx';
+import { CheckedForm, type FieldText, type FieldValues } from './fields.tsx';
 import { useIdempotencyKey } from './idempotency.ts';
 import { Page } from './page.tsx';
 import { ProblemNotice } from './problem.tsx';
@@ -34,7 +34,7 @@ interface ActProps<Body extends object> {
   readonly children: ReactNode;
   /** The page to go back to, and its name. */
   readonly back: { readonly to: string; readonly text: string };
-  readonly bodyOf: (filled: Filled) => Body;
+  readonly bodyOf: (filled: FieldValues) => Body;
   /** @throws ApiProblem, ConnectionLost */
   readonly send: (body: Body & { dry_run?: true }, key: string) => Promise<Answer<unknown>>;
   /** What will happen, in words. */
@@ -53,7 +53,12 @@ interface ActProps<Body extends object> {
 
 type Step<Body> =
   | { readonly is: 'form' }
-  | { readonly is: 'review'; readonly body: Body; readonly lines: readonly Line[]; readonly effect: Effect }
+  | {
+      readonly is: 'review';
+      readonly body: Body;
+      readonly lines: readonly FieldText[];
+      readonly effect: Effect;
+    }
   | { readonly is: 'done'; readonly body: Body; readonly answer: Answer<unknown> };
 
 export function Act<Body extends object>(props: ActProps<Body>) {
@@ -63,7 +68,7 @@ export function Act<Body extends object>(props: ActProps<Body>) {
   const keyFor = useIdempotencyKey();
   const [step, setStep] = useState<Step<Body>>({ is: 'form' });
   const { attempt, isPending, error } = useAttempt();
-  const look = (filled: Filled, lines: readonly Line[]) =>
+  const look = (filled: FieldValues, lines: readonly FieldText[]) =>
     attempt(async () => {
       const body = bodyOf(filled);
       const { results } = await send({ ...body, dry_run: true }, keyFor(body));
@@ -185,7 +190,7 @@ function Done({ answer, back, children }: DoneProps) {
 }
 
 /** Shows what was filled in above what will happen. */
-function Review({ lines, children }: { lines: readonly Line[]; children: ReactNode }) {
+function Review({ lines, children }: { lines: readonly FieldText[]; children: ReactNode }) {
   const { t } = useTranslation();
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);

@@ -11,14 +11,14 @@ import { TextField } from 'react-aria-components/TextField';
 import { useTranslation } from 'react-i18next';
 
 /** What was filled in, by the names of the fields; empty ones are undefined. */
-export type Filled = (name: string) => string | undefined;
+export type FieldValues = (name: string) => string | undefined;
 
 /** A filled-in field, in the form that people read. */
-export type Line = readonly [label: string, text: string];
+export type FieldText = readonly [label: string, text: string];
 
 interface CheckedFormProps {
   readonly children: ReactNode;
-  readonly onFilled: (filled: Filled, lines: readonly Line[]) => void;
+  readonly onFilled: (filled: FieldValues, lines: readonly FieldText[]) => void;
   readonly className?: string;
 }
 
@@ -40,7 +40,7 @@ export function CheckedForm({ children, onFilled, className }: CheckedFormProps)
     event.preventDefault();
     setWrong([]);
     const form = new FormData(event.currentTarget);
-    const filled: Filled = (name) => String(form.get(name) ?? '').trim() || undefined;
+    const filled: FieldValues = (name) => String(form.get(name) ?? '').trim() || undefined;
     onFilled(filled, linesOf(event.currentTarget));
   };
   return (
@@ -57,8 +57,8 @@ export function CheckedForm({ children, onFilled, className }: CheckedFormProps)
 
 type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
-function linesOf(form: HTMLFormElement): Line[] {
-  return Array.from(form.elements as unknown as Field[]).flatMap((field): Line[] => {
+function linesOf(form: HTMLFormElement): FieldText[] {
+  return Array.from(form.elements as unknown as Field[]).flatMap((field): FieldText[] => {
     const text = textIn(field);
     return text === '' ? [] : [[labelOf(field), text]];
   });

@@ -5,13 +5,13 @@ import { AllocationReinstated, AllocationVoided } from '../../../events/correcti
 import { defineEvent } from '../../../events/define.ts';
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import { StudyPaused } from '../../../events/study-state.ts';
-import { aboutParticipant, type May, participantAct, studyAct } from '../../../src/core/acts/act.ts';
+import { aboutParticipant, type Permit, participantAct, studyAct } from '../../../src/core/acts/act.ts';
 import { ACT_NAMES, actOf } from '../../../src/core/acts/acts.ts';
 import { factOf, membersOf, placesOf } from '../../../src/core/acts/record-of.ts';
 import { Note } from '../../../src/core/model/members.ts';
 import { frozenSamples } from '../../support/samples.ts';
 
-const may: May = { scopes: ['correct'], commandLine: true, in: ['open'] };
+const may: Permit = { scopes: ['correct'], commandLine: true, in: ['open'] };
 
 /** Every sample of an act, without salts, and with the idempotency key of its request. */
 const samples = frozenSamples().flatMap((sample) => {

@@ -1,12 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Occurred, once, Repetitions } from '../../../src/service/operations/repetitions.ts';
+import { type Occurrence, once, Repetitions } from '../../../src/service/operations/repetitions.ts';
 import { check } from '../../support/property.ts';
 
 const WINDOW = 60_000;
 const START = Date.parse('2026-03-01T09:00:00.000Z');
 const at = (ms: number) => new Date(START + ms).toISOString();
-const occurred = (kind: string, ms: number): Occurred<string> => ({ kind, what: kind, tally: once(at(ms)) });
+const occurred = (kind: string, ms: number): Occurrence<string> => ({
+  kind,
+  what: kind,
+  tally: once(at(ms)),
+});
 
 /** @param events that can be paid for */
 function counting(events = Number.POSITIVE_INFINITY) {
@@ -79,7 +83,7 @@ describe('a repeated operation', () => {
         const { repetitions, note } = counting();
         const written = new Map<string, number>();
         let ms = 0;
-        const write = (sums: readonly Occurred<string>[], fails: boolean) => {
+        const write = (sums: readonly Occurrence<string>[], fails: boolean) => {
           for (const sum of sums)
             if (fails) repetitions.giveBack(sum, ms);
             else written.set(sum.kind, (written.get(sum.kind) ?? 0) + sum.tally.count);

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { catalogue, type StudyFact } from '../../../events/catalogue.ts';
-import type { May } from '../../../src/core/acts/act.ts';
+import type { Permit } from '../../../src/core/acts/act.ts';
 import { ACT_NAMES, mayOf } from '../../../src/core/acts/acts.ts';
 import { STATUSES } from '../../../src/core/model/status.ts';
 
@@ -49,7 +49,7 @@ describe('the table of acts', () => {
   });
 });
 
-function row(type: string, { commandLine, scopes, in: states }: May): string {
+function row(type: string, { commandLine, scopes, in: states }: Permit): string {
   const listed = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ') || '–';
   return `| \`${type}\` | ${commandLine ? 'yes' : 'no'} | ${listed(scopes)} | ${listed(states)} |\n`;
 }

@@ -8,7 +8,7 @@ import type { Scope } from '../../../../events/access.ts';
 import type { Actor, Header, LogEvent } from '../../../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../../../projections/access.ts';
 import type { Design } from '../../../../projections/design.ts';
-import { brokenLimit, isPackWithin, type Limited, type Stake } from '../../../core/model/key-limits.ts';
+import { brokenLimit, isPackWithin, type LimitedPack, type Stake } from '../../../core/model/key-limits.ts';
 import type { Mismatch } from '../report/report.ts';
 import type { Warnings } from '../report/warnings.ts';
 import { mismatch } from './differences.ts';
@@ -36,7 +36,7 @@ export interface KeyUse {
   /** The levels with which the limits of the key are compared. */
   readonly stake: () => Stake;
   /** The packs that nobody has, as far as they are known. The key must be for the levels of each. */
-  readonly packs?: readonly Limited[];
+  readonly packs?: readonly LimitedPack[];
 }
 
 export class KeyHistory {

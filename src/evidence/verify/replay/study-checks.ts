@@ -10,7 +10,7 @@ import { type EnrolmentEvent, isEnrolment, levelsByFactor } from '../../../../pr
 import { counted, plural } from '../../../base/counted.ts';
 import { actOf, mayOf } from '../../../core/acts/acts.ts';
 import { stakeIn as stakeInAct } from '../../../core/acts/decide-act.ts';
-import type { Limited, Stake } from '../../../core/model/key-limits.ts';
+import type { LimitedPack, Stake } from '../../../core/model/key-limits.ts';
 import type { Model } from '../../../core/model/model.ts';
 import type { StudyOutcome } from '../../../core/model/outcomes.ts';
 import type { Status } from '../../../core/model/status.ts';
@@ -172,7 +172,7 @@ export class StudyChecks {
   mismatchOfDecided(
     event: PartialStudyEvent,
     model: Model | undefined,
-    packs: readonly Limited[] = [],
+    packs: readonly LimitedPack[] = [],
   ): Mismatch | undefined {
     return this.#times.early(event) ?? this.#actorMismatch(event, model, packs);
   }
@@ -180,7 +180,7 @@ export class StudyChecks {
   #actorMismatch(
     event: PartialStudyEvent,
     model: Model | undefined,
-    packs: readonly Limited[],
+    packs: readonly LimitedPack[],
   ): Mismatch | undefined {
     const { actor, type } = event;
     const { commandLine, scopes } = mayOf(type);

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
 import { API_KEY } from '../../../core/access/credentials.ts';
-import type { Accepted, Keys, KnownKey } from '../../../core/access/keys.ts';
+import type { AcceptedKey, Keys, KnownKey } from '../../../core/access/keys.ts';
 import { headerValues } from './headers.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';
@@ -68,7 +68,7 @@ export class Authentication {
    * address.
    * @throws HttpProblem 401 without a valid key, 429 after too many failures from the address
    */
-  accept(apiKey: string | undefined, from: Sender): Accepted | Promise<never> {
+  accept(apiKey: string | undefined, from: Sender): AcceptedKey | Promise<never> {
     const accepted = apiKey === undefined ? undefined : this.#keys.accept(apiKey);
     return accepted ?? this.#refuse(apiKey, from);
   }
@@ -78,7 +78,7 @@ export class Authentication {
    * until the key turns out to be valid.
    * @param read the key; it throws HttpProblem if there is none
    */
-  async acceptFrom(from: Sender, read: () => Promise<string>): Promise<Accepted> {
+  async acceptFrom(from: Sender, read: () => Promise<string>): Promise<AcceptedKey> {
     const tooManyFailures = await this.#countFailure(from);
     try {
       const accepted = this.#keys.accept(await read());

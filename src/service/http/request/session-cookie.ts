@@ -1,6 +1,6 @@
 /** The cookie of a session: the credential of people in a browser, as an API key is that of programs. */
 import type { Request, Response } from 'express';
-import type { Accepted, Keys, KnownKey } from '../../../core/access/keys.ts';
+import type { AcceptedKey, Keys, KnownKey } from '../../../core/access/keys.ts';
 import { renewed, type Session } from '../../session/session.ts';
 import type { Sessions } from '../../session/sessions.ts';
 import { CHALLENGE } from './credentials.ts';
@@ -18,7 +18,7 @@ export interface SessionCookieParts {
 /** A session whose key is valid. */
 export interface SignedIn {
   readonly session: Session;
-  readonly accepted: Accepted;
+  readonly accepted: AcceptedKey;
 }
 
 /** The pages ask for these by themselves: that is not an act of a person. */

@@ -8,12 +8,12 @@ import type { StudyConfiguration } from '../../../../events/study.ts';
 import type { ApiKey } from '../../../../projections/access.ts';
 import type { Design } from '../../../../projections/design.ts';
 import { currentLevels } from '../../../../projections/enrolled.ts';
-import type { Accepted } from '../../../core/access/keys.ts';
+import type { AcceptedKey } from '../../../core/access/keys.ts';
 import { isWithin } from '../../../core/model/key-limits.ts';
 import type { Participant, Participants } from '../../../core/model/participants.ts';
 import type { Study } from '../../../core/study/studies.ts';
 import { design, participants } from '../../../core/study/views.ts';
-import type { Disclosed, KeyActor } from '../../operations/recorder.ts';
+import type { DisclosedEvidence, KeyActor } from '../../operations/recorder.ts';
 import type { Session } from '../../session/session.ts';
 import { apiKeyOf } from './credentials.ts';
 import { idempotencyKeyOf, onBehalfOf } from './headers.ts';
@@ -33,7 +33,7 @@ export interface KeyRequest {
   readonly http: Request;
   readonly response: Response;
   readonly query: Query;
-  readonly accepted: Accepted;
+  readonly accepted: AcceptedKey;
   /** Undefined if the key itself was sent. */
   readonly session: Session | undefined;
 }
@@ -58,7 +58,7 @@ export interface KeyReply extends Omit<Reply, 'results'> {
   /** The revision of the study, or of another stream, that the answer shows; undefined if it shows several. */
   readonly revision?: number;
   /** The disclosure to record before the answer is sent. Its study is that of the request. */
-  readonly discloses?: Omit<Disclosed, 'study'> | undefined;
+  readonly discloses?: Omit<DisclosedEvidence, 'study'> | undefined;
   /** The answer must be sent however much the key was shown before: it ignores the key's budget of disclosures. */
   readonly isAlwaysShown?: boolean;
   /** Why the request is refused, when the status alone does not say it. */
@@ -185,7 +185,7 @@ export function actorOf({
   return actorFor(accepted, personActing(http, session));
 }
 
-export function actorFor({ key, accessRevision }: Accepted, onBehalfOf: string | undefined): KeyActor {
+export function actorFor({ key, accessRevision }: AcceptedKey, onBehalfOf: string | undefined): KeyActor {
   const { keyId, user } = key;
   return onBehalfOf === undefined
     ? { accessRevision, keyId, user }
@@ -270,7 +270,7 @@ export function stillAccepted(
 }
 
 /** Notes whose request it is. */
-export function recognize(locals: Locals, { key: { keyId, user }, accessRevision }: Accepted): KeyActor {
+export function recognize(locals: Locals, { key: { keyId, user }, accessRevision }: AcceptedKey): KeyActor {
   const actor = { accessRevision, keyId, user };
   locals.keyId = keyId;
   locals.user = user;
