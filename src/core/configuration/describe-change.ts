@@ -3,7 +3,7 @@ import type { DesignChange } from '../../../events/amendment.ts';
 import { limitTexts, urnText, visitsText } from '../../../projections/describe-design.ts';
 import { counted } from '../../base/counted.ts';
 import { quote } from '../../base/text.ts';
-import { POLICY_KEYS } from './life-settings.ts';
+import { POLICY_KEYS } from './study-settings.ts';
 
 /** The setting of the studies file that a change is about: `limits`, or `factors.sex`. */
 export function settingOf(change: DesignChange): string {

@@ -17,8 +17,8 @@ import {
 import { quote } from '../../base/text.ts';
 import { slotsOf } from '../study/force.ts';
 import { isEqualAllocation } from '../study/ratio.ts';
-import { POLICY_KEYS } from './life-settings.ts';
 import { limitsInOrder, statedLimits } from './stated-limits.ts';
+import { POLICY_KEYS } from './study-settings.ts';
 
 export type RegisteredStudy = {
   readonly configuration: StudyConfiguration;

@@ -10,8 +10,10 @@ export type Finding = {
 /** Why a value cannot be used, and what to do about it. */
 export type Problem = { readonly reason: string; readonly hint: string };
 
-/** Notes a refusal and returns, so that all refusals are reported together. */
-export type Refuse = (line: number, reason: string, hint: string) => void;
+export const hinted = ({ reason, hint }: Problem): string => `${reason} (hint: ${hint})`;
+
+/** Notes a finding and returns, so that all are reported together. */
+export type Note = (line: number, message: string) => void;
 
 /** The finding on one line, in the style of compilers: `file:line: reason (hint: what to do)`. */
 export function formatFinding(finding: Finding): string {
@@ -19,10 +21,13 @@ export function formatFinding(finding: Finding): string {
 }
 
 /** Collects the findings of one file while it is read. */
-export function findingsOf(file: string): { note: Refuse; sorted: () => Finding[] } {
+export function findingsOf(file: string) {
   const findings: Finding[] = [];
   return {
-    note: (line, reason, hint) => findings.push({ file, line, message: `${reason} (hint: ${hint})` }),
+    note: (line: number, message: string): void => {
+      findings.push({ file, line, message });
+    },
+    count: () => findings.length,
     sorted: () => findings.toSorted(byLine),
   };
 }

@@ -5,23 +5,29 @@
 
 import { quote } from '../../base/text.ts';
 import { linearPatternProblem } from '../model/linear-pattern.ts';
+import { ratioProblem } from '../study/ratio.ts';
 import type { RegisteredStudy } from './differences.ts';
-import { type Finding, type Refuse, StudiesFileError } from './finding.ts';
+import { type Finding, hinted, type Note, StudiesFileError } from './finding.ts';
 import { problemsOfNewNames, shortened } from './new-names.ts';
-import { noteNewRatio } from './ratio-setting.ts';
 import type { ConfiguredStudy, ReadStudy } from './study.ts';
 
-export function noteIfNew({ configuration, line, lines }: ReadStudy, note: Refuse): void {
-  const { name, idPattern } = configuration;
-  const study = `study ${quote(shortened(name))}`;
-  for (const { reason, hint } of problemsOfNewNames(configuration)) note(line, `${study}: ${reason}`, hint);
-  noteNewRatio(configuration, lines.get('ratio') ?? line, (at, reason, hint) =>
-    note(at, `${study}: ${reason}`, hint),
-  );
-  const problem = idPattern === undefined ? undefined : linearPatternProblem(idPattern);
-  if (!problem) return;
-  const reason = `${study}: id_pattern ${problem.reason}, which a new study cannot have`;
-  note(lines.get('id_pattern') ?? line, reason, problem.hint);
+export function noteIfNew({ configuration, lineOf }: Omit<ReadStudy, 'isGiven'>, note: Note): void {
+  const { name, idPattern, treatments, ratio } = configuration;
+  const refuse = (setting: string, message: string) =>
+    note(lineOf(setting), `study ${quote(shortened(name))}: ${message}`);
+  for (const problem of problemsOfNewNames(configuration)) refuse('', hinted(problem));
+  const ofRatio = ratio && ratioProblem(treatments, ratio);
+  if (ofRatio !== undefined)
+    refuse(
+      'ratio',
+      `the ratio is not possible: ${ofRatio} (hint: write the smallest whole numbers, with a sum of at most 40)`,
+    );
+  const ofPattern = idPattern === undefined ? undefined : linearPatternProblem(idPattern);
+  if (ofPattern)
+    refuse(
+      'id_pattern',
+      `id_pattern ${ofPattern.reason}, which a new study cannot have (hint: ${ofPattern.hint})`,
+    );
 }
 
 /** What the log makes of the new studies of a file. */

@@ -1,11 +1,12 @@
 import { nearestTo } from '../../base/nearest.ts';
 import { quote } from '../../base/text.ts';
-import { type Finding, findingsOf, type Refuse, StudiesFileError } from './finding.ts';
+import { type Finding, findingsOf, type Note, StudiesFileError } from './finding.ts';
 import { noteIfNew } from './new-studies.ts';
 import { type ConfiguredStudy, type ReadStudy, readStudy, STUDY_KEYS } from './study.ts';
-import { BUILT_IN, readUrnSettings, URN_KEYS } from './urn-settings.ts';
+import { URN } from './study-settings.ts';
+import { type RefuseAt, readMembers } from './value-schemas.ts';
 import { warnAbout } from './warnings.ts';
-import { type Entry, isMissing, readYaml } from './yaml-tree.ts';
+import { type Mapping, readYaml, type Value } from './yaml-values.ts';
 
 export type StudiesFile = {
   /** In the order of the file. */
@@ -27,7 +28,7 @@ export type CheckedStudiesFile = StudiesFile & {
 /** In UTF-16 code units. The file is written by hand. A thousand studies fit. */
 const MAX_FILE_LENGTH = 1_048_576;
 /** `db` belongs to the reference implementation, whose files load unchanged. It is ignored. */
-const TOP_LEVEL_KEYS: readonly string[] = ['db', ...URN_KEYS];
+const TOP_LEVEL_KEYS: readonly string[] = ['db', ...Object.keys(URN)];
 
 /**
  * Reads the text of a studies file (decoded from UTF-8; a byte order mark is allowed). Findings use `fileName` to refer to
@@ -45,26 +46,23 @@ export function parseStudiesFile(text: string, fileName: string): StudiesFile {
 export function checkStudiesFile(text: string, fileName: string): CheckedStudiesFile {
   const refusals = findingsOf(fileName);
   const warnings = findingsOf(fileName);
-  const { sound, unsound } = readStudies(text, refusals.note);
+  const { sound, unsound } = readStudies(text, refusals);
   for (const study of sound) warnAbout(study, warnings.note);
   return {
     studies: sound.map((study) => configured(study, fileName)),
     warnings: warnings.sorted(),
     liveByDefault: sound
-      .filter(({ lines }) => !lines.has('mode'))
+      .filter(({ isGiven }) => !isGiven('mode'))
       .map(({ configuration }) => configuration.name),
     refusals: refusals.sorted(),
     unsound: unsound.map((study) => configured(study, fileName)),
   };
 }
 
-function configured(study: ReadStudy, fileName: string): ConfiguredStudy {
-  const { configuration, levelCounts, seed, line, lines } = study;
-  const ifNew = findingsOf(fileName);
+function configured({ isGiven: _, ...study }: ReadStudy, file: string): ConfiguredStudy {
+  const ifNew = findingsOf(file);
   noteIfNew(study, ifNew.note);
-  const lineOf = (setting: string) => lines.get(setting) ?? lines.get(setting.split('.')[0] ?? '') ?? line;
-  const read = { configuration, levelCounts, seed, file: fileName, lineOf };
-  return { ...read, refusedIfNew: ifNew.sorted() };
+  return { ...study, file, refusedIfNew: ifNew.sorted() };
 }
 
 interface ReadStudies {
@@ -73,69 +71,56 @@ interface ReadStudies {
 }
 const NONE: ReadStudies = { sound: [], unsound: [] };
 
-function readStudies(text: string, refuseInFile: Refuse): ReadStudies {
-  let isRefused = false;
-  const refuse: Refuse = (...problem) => {
-    isRefused = true;
-    refuseInFile(...problem);
-  };
+function readStudies(text: string, { note, count }: ReturnType<typeof findingsOf>): ReadStudies {
   if (text.length > MAX_FILE_LENGTH) {
-    refuse(1, 'the file is longer than a million characters', 'is it the right file?');
+    note(1, 'the file is longer than a million characters (hint: is it the right file?)');
     return NONE;
   }
-  const root = readYaml(text, refuse);
-  if (root === undefined) return NONE;
-  if (isMissing(root)) return refuseEmpty(refuse);
-  if (root.kind !== 'mapping') {
-    refuse(
-      root.line,
-      'the file is not a mapping from names to studies',
-      'write each study as "name:" with its settings indented below',
+  const yaml = readYaml(text, note);
+  if (!yaml) return NONE;
+  const { root, lineOf } = yaml;
+  if (root === null) return refuseEmpty(note);
+  if (!(root instanceof Map)) {
+    note(
+      lineOf([]),
+      'the file is not a mapping from names to studies (hint: write each study as "name:" with its settings indented below)',
     );
     return NONE;
   }
-  const [named, rest] = partition(root.entries, (entry) => entry.value.kind === 'mapping');
-  const defaults = readUrnSettings(rest, BUILT_IN, refuse);
-  for (const entry of rest) if (!TOP_LEVEL_KEYS.includes(entry.key)) refuseTopLevel(entry, refuse);
-  if (named.length === 0 && rest.every(({ key }) => TOP_LEVEL_KEYS.includes(key))) return refuseEmpty(refuse);
+  const refuse: RefuseAt = (path, message) => note(lineOf(path), message);
+  const named = [...root].filter((entry): entry is [string, Mapping] => entry[1] instanceof Map);
+  const rest = new Map([...root].filter(([, value]) => !(value instanceof Map)));
+  const urn = readMembers(rest, URN, refuse);
+  const unknown = [...rest].filter(([key]) => !TOP_LEVEL_KEYS.includes(key));
+  for (const [key, value] of unknown) refuse([key], unknownAtTop(key, value));
+  if (named.length === 0 && unknown.length === 0) return refuseEmpty(note);
   // A problem outside the studies may change the meaning of any of them.
-  const isFileSound = !isRefused;
+  const isFileSound = count() === 0;
   const [sound, unsound]: [ReadStudy[], ReadStudy[]] = [[], []];
-  for (const entry of named) {
-    isRefused = false;
-    const study = readStudy(entry, defaults, refuse);
-    (isFileSound && !isRefused ? sound : unsound).push(study);
+  for (const [name, written] of named) {
+    const before = count();
+    const study = readStudy(name, written, { urn, lineOf }, refuse);
+    (isFileSound && count() === before ? sound : unsound).push(study);
   }
   return { sound, unsound };
 }
 
-function refuseEmpty(refuse: Refuse): ReadStudies {
-  refuse(
+function refuseEmpty(note: Note): ReadStudies {
+  note(
     1,
-    'the file names no study',
-    'add one: its name at the top level, treatments and factors indented below',
+    'the file names no study (hint: add one: its name at the top level, treatments and factors indented below)',
   );
   return NONE;
 }
 
-function refuseTopLevel({ key, line, value }: Entry, refuse: Refuse): void {
+function unknownAtTop(key: string, value: Value): string {
+  if (STUDY_KEYS.includes(key))
+    return `${key} is outside a study (hint: indent it below the name of its study)`;
+  if (value === null)
+    return `${quote(key)} has nothing below it (hint: a study needs its treatments and factors below its name, indented)`;
   const nearest = nearestTo(key, TOP_LEVEL_KEYS);
   const hint = nearest
     ? `did you mean ${nearest}?`
     : `the top level has studies and ${TOP_LEVEL_KEYS.join(', ')}`;
-  if (STUDY_KEYS.includes(key)) {
-    refuse(line, `${key} is outside a study`, 'indent it below the name of its study');
-  } else if (isMissing(value)) {
-    refuse(
-      line,
-      `${quote(key)} has nothing below it`,
-      'a study needs its treatments and factors below its name, indented',
-    );
-  } else {
-    refuse(line, `unknown key ${quote(key)} at the top level`, hint);
-  }
-}
-
-function partition(entries: readonly Entry[], matches: (entry: Entry) => boolean): [Entry[], Entry[]] {
-  return [entries.filter(matches), entries.filter((entry) => !matches(entry))];
+  return `unknown key ${quote(key)} at the top level (hint: ${hint})`;
 }

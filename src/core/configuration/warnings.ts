@@ -4,46 +4,43 @@
 
 import { quote } from '../../base/text.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
-import type { Refuse } from './finding.ts';
+import type { Note } from './finding.ts';
 import { warnAboutNames } from './name-warnings.ts';
 import type { ReadStudy } from './study.ts';
 
 /** Notes every warning about an accepted study. None of them contains the seed. */
-export function warnAbout(study: ReadStudy, note: Refuse): void {
-  const { configuration, seed, lines } = study;
-  const warn: Refuse = (line, reason, hint) =>
-    note(line, `study ${quote(configuration.name)}: ${reason}`, hint);
-  const lineOf = (key: string): number => lines.get(key) ?? study.line;
+export function warnAbout({ configuration, seed, lineOf, isGiven }: ReadStudy, note: Note): void {
+  const warn = (setting: string, message: string) =>
+    note(lineOf(setting), `study ${quote(configuration.name)}: ${message}`);
 
   if (seed !== undefined && isWeakSeed(seed)) {
     warn(
-      lineOf('starting_seed'),
+      'starting_seed',
       'starting_seed is below 2^96: such a seed can be found by search from published allocations (one of 32 bits ' +
         'from a hundred records, in minutes), and every later assignment is then known in advance; the study is ' +
-        'recorded as having a weak seed',
-      'leave starting_seed out of a new study, and the service draws 128 random bits; keep it only to repeat or ' +
-        'continue a study that already used it',
+        'recorded as having a weak seed (hint: leave starting_seed out of a new study, and the service draws 128 ' +
+        'random bits; keep it only to repeat or continue a study that already used it)',
     );
   }
 
   const { w, alpha, beta, treatments, ratio, limits, policies } = configuration;
   if (limits && !policies?.stopAtLimit)
     warn(
-      lineOf('limits'),
-      'the limits are information only: nobody is stopped when one is reached',
-      'write policies: {stop_at_limit: true} to refuse participants beyond them',
+      'limits',
+      'the limits are information only: nobody is stopped when one is reached ' +
+        '(hint: write policies: {stop_at_limit: true} to refuse participants beyond them)',
     );
-  warnAboutNames(configuration, lineOf, warn);
+  warnAboutNames(configuration, warn);
   if (alpha > beta) {
     warn(
-      lineOf('alpha'),
+      'alpha',
       `alpha (${alpha}) is greater than beta (${beta}): each assignment makes the same treatment more likely next ` +
-        'time, which drives the arms apart instead of balancing them',
-      'choose beta greater than alpha; alpha 0 and beta 1 are usual',
+        'time, which drives the arms apart instead of balancing them ' +
+        '(hint: choose beta greater than alpha; alpha 0 and beta 1 are usual)',
     );
   }
 
-  warnAboutRounding(configuration, lineOf, warn);
+  warnAboutRounding(configuration, warn);
 
   const slots = (ratio ?? treatments.map(() => 1)).reduce((sum, share) => sum + share, 0);
   const balls = w * slots + beta * (slots - 1);
@@ -51,11 +48,11 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
   if (20 * w < balls) {
     const [one, all] = ratio ? ['slot', 'slots of the ratio'] : ['arm', 'arms'];
     warn(
-      lines.get('beta') ?? lines.get('w') ?? lineOf('treatments'),
+      ['beta', 'w'].find(isGiven) ?? 'treatments',
       `after one assignment the ${one} just assigned keeps w = ${w} of w*K + beta*(K-1) = ${balls} balls (K = ${slots} ` +
         `${all}, ignoring alpha), fewer than 5 in 100: the next ${one} is nearly certain not to be the same one` +
-        (ratio ? '' : ', and with two arms it can be predicted'),
-      'choose a larger w or a smaller beta',
+        (ratio ? '' : ', and with two arms it can be predicted') +
+        ' (hint: choose a larger w or a smaller beta)',
     );
   }
 }
@@ -66,15 +63,13 @@ export function warnAbout(study: ReadStudy, note: Refuse): void {
  */
 function warnAboutRounding(
   { D, treatments, factors, ratio }: ReadStudy['configuration'],
-  lineOf: (key: string) => number,
-  warn: Refuse,
+  warn: (setting: string, message: string) => void,
 ): void {
   if (D === 'range' || ratio || treatments.length < 3 || factors.length < 2) return;
   warn(
-    lineOf('D'),
+    'D',
     `with ${treatments.length} arms and ${factors.length} factors, D: ${D} does not give the arms exactly equal chances: ` +
       'urns that are equally imbalanced may differ by rounding, which then decides between them instead of the lot, and ' +
-      'favours the same arms each time',
-    `write D: range for a new study; keep ${D} only to repeat or continue a study that already used it`,
+      `favours the same arms each time (hint: write D: range for a new study; keep ${D} only to repeat or continue a study that already used it)`,
   );
 }

@@ -2,7 +2,7 @@
 import { ImbalanceMeasure } from '../../../events/study.ts';
 import { namesIn } from '../../base/names.ts';
 import { quote } from '../../base/text.ts';
-import { suggest } from '../../core/configuration/values.ts';
+import { suggest } from '../../core/configuration/value-schemas.ts';
 import type { Comparator, ComparatorRule, SimulatedDesign } from '../simulation/plan.ts';
 import { comparatorProblem } from '../simulation/rules.ts';
 import { among } from './names.ts';

@@ -1,8 +1,16 @@
 /** The shares of levels for a simulation: YAML, with the factors of the study at the top level, and `opens`. */
+import type { z } from 'zod';
 import { quote } from '../../base/text.ts';
-import { type Finding, findingsOf, type Refuse } from '../../core/configuration/finding.ts';
-import { readCount, suggest } from '../../core/configuration/values.ts';
-import { type Entry, isMissing, readYaml, type Tree } from '../../core/configuration/yaml-tree.ts';
+import { type Finding, findingsOf } from '../../core/configuration/finding.ts';
+import {
+  count,
+  mappingOf,
+  type RefuseAt,
+  readEach,
+  scalar,
+  suggest,
+} from '../../core/configuration/value-schemas.ts';
+import { readYaml, type Value } from '../../core/configuration/yaml-values.ts';
 import type { Arrivals } from './plan.ts';
 
 type Shares = Extract<Arrivals, { kind: 'shares' }>;
@@ -16,33 +24,54 @@ export function parseSharesFile(
   fileName: string,
   factors: Factors,
 ): { readonly shares: Shares } | { readonly findings: readonly Finding[] } {
-  const refusals = findingsOf(fileName);
-  const shares = readShares(readYaml(text, refusals.note), factors, refusals.note);
-  const findings = refusals.sorted();
-  return findings.length > 0 ? { findings } : { shares };
+  const { note, sorted } = findingsOf(fileName);
+  const yaml = readYaml(text, note);
+  const shares = yaml && sharesIn(yaml.root, factors, (path, message) => note(yaml.lineOf(path), message));
+  const findings = sorted();
+  return shares && findings.length === 0 ? { shares } : { findings };
 }
 
-function readShares(root: Tree | undefined, factors: Factors, refuse: Refuse): Shares {
-  const entries = root === undefined ? [] : entriesOf(root, 'the file', refuse);
-  const shares = factors.map(({ levels }) => levels.map(() => 1));
-  const opens: { factor: number; level: number; from: number }[] = [];
-  for (const entry of entries) {
-    if (entry.key !== OPENS) {
-      const factor = factorAt(entry, factors, refuse);
-      if (factor !== undefined) shares[factor] = sharesAt(entry, factors[factor], refuse);
-      continue;
-    }
-    for (const ofFactor of entriesOf(entry.value, OPENS, refuse)) {
-      const factor = factorAt(ofFactor, factors, refuse);
-      if (factor === undefined) continue;
-      for (const one of entriesOf(ofFactor.value, ofFactor.key, refuse)) {
-        const level = levelAt(one, factors[factor], refuse);
-        const from = readCount(one, { min: 1, max: Number.MAX_SAFE_INTEGER }, refuse);
-        if (level !== undefined && from !== undefined) opens.push({ factor, level, from });
-      }
-    }
+function sharesIn(root: Value, factors: Factors, refuse: RefuseAt): Shares | undefined {
+  if (!(root instanceof Map)) {
+    const what = root === null ? 'empty' : 'not a mapping';
+    refuse(
+      [],
+      `the file is ${what} (hint: write {name: number, name: number}, or name: number on lines below)`,
+    );
+    return undefined;
   }
-  refuseNobody(shares, opens, factors, entries, refuse);
+  const names = factors.map(({ name }) => name);
+  const noFactor = (key: string) => `the study has no factor ${quote(key)} (hint: ${suggest(key, names)})`;
+  for (const key of root.keys()) if (key !== OPENS && !names.includes(key)) refuse([key], noFactor(key));
+
+  const levelsOf = (name: string) => factors[names.indexOf(name)]?.levels ?? [];
+  const byLevel =
+    <T>(schemaOf: (level: string) => z.ZodType<T>) =>
+    (name: string) =>
+      mappingOf(name, levelsOf(name), schemaOf, {
+        unknown: (key) =>
+          `factor ${quote(name)} has no level ${quote(key)} (hint: ${suggest(key, levelsOf(name))})`,
+      });
+  const written = readEach(
+    root,
+    names.filter((name) => name !== OPENS),
+    byLevel(shareOf),
+    refuse,
+  );
+  const opening = () => mappingOf(OPENS, names, byLevel(openFrom), { unknown: noFactor });
+  const opens = [...(readEach(root, [OPENS], opening, refuse).get(OPENS) ?? [])].flatMap(([name, levels]) =>
+    [...levels].map(([level, from]) => ({
+      factor: names.indexOf(name),
+      level: levelsOf(name).indexOf(level),
+      from,
+    })),
+  );
+  const shares = factors.map(({ name, levels }) => {
+    const ofFactor = written.get(name);
+    // A level that is left out has the share 0.
+    return levels.map((level) => (ofFactor ? (ofFactor.get(level) ?? 0) : 1));
+  });
+  refuseNobody(shares, opens, factors, refuse);
   return { kind: 'shares', shares, opens };
 }
 
@@ -51,45 +80,30 @@ function refuseNobody(
   shares: Shares['shares'],
   opens: Shares['opens'],
   factors: Factors,
-  entries: readonly Entry[],
-  refuse: Refuse,
+  refuse: RefuseAt,
 ): void {
   shares.forEach((ofFactor, factor) => {
     const { name = '' } = factors[factor] ?? {};
     const isLater = (level: number) =>
       opens.some((one) => one.factor === factor && one.level === level && one.from > 1);
-    const of = (key: string) => entries.find((entry) => entry.key === key)?.line ?? 1;
     if (ofFactor.every((share) => share === 0))
-      refuse(of(name), `all shares of ${quote(name)} are 0`, 'one of its levels needs a share above 0');
+      refuse([name], `all shares of ${quote(name)} are 0 (hint: one of its levels needs a share above 0)`);
     else if (ofFactor.every((share, level) => share === 0 || isLater(level)))
       refuse(
-        of(OPENS),
-        `no level of ${quote(name)} is open for the first participant`,
-        'leave levels that are open from the start out of opens',
+        [OPENS],
+        `no level of ${quote(name)} is open for the first participant (hint: leave levels that are open from the start out of opens)`,
       );
   });
 }
 
-/** A level that is left out has the share 0. */
-function sharesAt(entry: Entry, factor: Factors[number] | undefined, refuse: Refuse): number[] {
-  const shares = (factor?.levels ?? []).map(() => 0);
-  for (const one of entriesOf(entry.value, entry.key, refuse)) {
-    const level = levelAt(one, factor, refuse);
-    const share = shareAt(one, refuse);
-    if (level !== undefined && share !== undefined) shares[level] = share;
-  }
-  return shares;
-}
+const openFrom = (level: string) => count(level, { min: 1, max: Number.MAX_SAFE_INTEGER });
 
-function shareAt({ key, value }: Entry, refuse: Refuse): number | undefined {
-  const share = value.kind === 'text' && value.plain ? parseShare(value.text) : undefined;
-  if (share === undefined)
-    refuse(
-      value.line,
-      `the share of ${quote(key)} is not a number from 0 to 1e15`,
-      'write it as 0.25 or 120',
-    );
-  return share;
+function shareOf(level: string) {
+  const name = `the share of ${quote(level)}`;
+  const error = `${name} is not a number from 0 to 1e15 (hint: write it as 0.25 or 120)`;
+  return scalar(name, error)
+    .transform(({ text, plain }) => (plain ? parseShare(text) : undefined))
+    .refine((share) => share !== undefined, error);
 }
 
 /** Keeps sums of shares finite. */
@@ -99,31 +113,4 @@ const MAX_SHARE = 1e15;
 export function parseShare(text: string): number | undefined {
   const share = /^(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
   return share <= MAX_SHARE ? share : undefined;
-}
-
-function factorAt({ key, line }: Entry, factors: Factors, refuse: Refuse): number | undefined {
-  const names = factors.map(({ name }) => name);
-  const factor = names.indexOf(key);
-  if (factor >= 0) return factor;
-  refuse(line, `the study has no factor ${quote(key)}`, suggest(key, names));
-  return undefined;
-}
-
-function levelAt(
-  { key, line }: Entry,
-  factor: Factors[number] | undefined,
-  refuse: Refuse,
-): number | undefined {
-  const { name = '', levels = [] } = factor ?? {};
-  const level = levels.indexOf(key);
-  if (level >= 0) return level;
-  refuse(line, `factor ${quote(name)} has no level ${quote(key)}`, suggest(key, levels));
-  return undefined;
-}
-
-function entriesOf(tree: Tree, what: string, refuse: Refuse): Entry[] {
-  if (tree.kind === 'mapping') return tree.entries;
-  const why = isMissing(tree) ? 'is empty' : 'is not a mapping';
-  refuse(tree.line, `${what} ${why}`, 'write {name: number, name: number}, or name: number on lines below');
-  return [];
 }
