@@ -1,7 +1,7 @@
 /** The study of the benchmarks: 3 treatments, 4 factors of 3 levels, 81 kinds of participants. */
-import type { StudyConfiguration } from '../events/study.ts';
+import type { UrnConfiguration } from '../events/study.ts';
 
-export const STUDY: StudyConfiguration = {
+export const STUDY: UrnConfiguration = {
   name: 'Benchmark',
   mode: 'test',
   D: 'chisquare',

@@ -32,10 +32,12 @@ import {
 import {
   ParticipantRandomized,
   ParticipantRandomized1,
+  ParticipantRandomized2,
   StudyRecovered,
   StudyRegistered,
   StudyRegistered1,
   StudyRegistered2,
+  StudyRegistered3,
 } from './study.ts';
 import { EARLIER_STATES, STATES } from './study-state.ts';
 
@@ -137,9 +139,11 @@ const DEFINITIONS: readonly EventDefinition[] = [
   ApiKeyRevoked,
   StudyRegistered1,
   StudyRegistered2,
+  StudyRegistered3,
   StudyAmended1,
   CodesRegistered1,
   ParticipantRandomized1,
+  ParticipantRandomized2,
   ...EARLIER_STATES,
   ...STUDY_EVENTS,
   ServiceStarted,
@@ -159,9 +163,11 @@ export const catalogue = new Catalogue(
       'ApiKeyIssued@1',
       'StudyRegistered@1',
       'StudyRegistered@2',
+      'StudyRegistered@3',
       'StudyAmended@1',
       'CodesRegistered@1',
       'ParticipantRandomized@1',
+      'ParticipantRandomized@2',
       'StudyPaused@1',
       'StudyResumed@1',
       'RequestRefused@1',

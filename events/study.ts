@@ -6,7 +6,7 @@
  * Lists are always arrays, never object keys, because keys such as "10" and "9" would be reordered.
  */
 import { z } from 'zod';
-import { defineEvent } from './define.ts';
+import { defineEvent, type FactOf } from './define.ts';
 import { SignedSize } from './log.ts';
 import { request } from './study-state.ts';
 import { Protocol } from './text.ts';
@@ -26,9 +26,19 @@ export type BgState = z.infer<typeof BgState>;
 export const ImbalanceMeasure = z.enum(['range', 'variance', 'chisquare']);
 export type ImbalanceMeasure = z.infer<typeof ImbalanceMeasure>;
 
-const CONFIGURATION = {
+/** Of every study, whatever its method. */
+const STUDY = {
   name: Name,
   mode: z.enum(['test', 'live']),
+  treatments: z.array(Name).min(2),
+  factors: z.array(z.strictObject({ name: Name, levels: z.array(Name).min(1) })).min(1),
+  /** Regular expression (ECMAScript, flag `u`) that a whole participant id must match. */
+  idPattern: z.string().optional(),
+  targetEnrollment: Count.optional(),
+};
+
+/** Of a study with urns, which is one without a `method`. */
+const URN = {
   D: ImbalanceMeasure,
   urnSelection: z.literal('method1'),
   /** Balls per treatment at the start. */
@@ -37,11 +47,6 @@ const CONFIGURATION = {
   alpha: Count,
   /** Balls added for every other treatment. */
   beta: Count,
-  treatments: z.array(Name).min(2),
-  factors: z.array(z.strictObject({ name: Name, levels: z.array(Name).min(1) })).min(1),
-  /** Regular expression (ECMAScript, flag `u`) that a whole participant id must match. */
-  idPattern: z.string().optional(),
-  targetEnrollment: Count.optional(),
 };
 
 /** How many participants a study takes, in all and with one level of a factor. */
@@ -76,9 +81,12 @@ export const Visit = z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._ -]{0,18}[A-Za-z
   error: 'is no name of a visit: 1 to 20 letters, digits, blanks and . _ -, and no blank at the end',
 });
 export const MAX_VISITS = 100;
+/** How many sizes blocks can have. */
+export const MAX_SIZES = 8;
+/** How many places each slot can have in a block. */
+export const MAX_PER_SLOT = 100;
 
-const CONFIGURATION_2 = {
-  ...CONFIGURATION,
+const LIFE = {
   /** Absent: the sites know the arms. */
   blinding: z.literal('blinded').optional(),
   /** Absent: the study is open from its registration on. */
@@ -89,14 +97,26 @@ const CONFIGURATION_2 = {
   ratio: Ratio.optional(),
 };
 
+const VISITS = { visits: z.array(Visit).min(1).max(MAX_VISITS).optional() };
+
+/** What of a method other than the urn everybody may know. Its parameters are sealed. */
+export const Method = z.discriminatedUnion('name', [
+  z.strictObject({ name: z.literal('complete') }),
+  /** `by`: the factors whose levels make a stratum, in the order of the configuration. */
+  z.strictObject({ name: z.literal('blocks'), by: z.array(Name) }),
+]);
+export type Method = z.infer<typeof Method>;
+
+export const UrnConfiguration = z.strictObject({ ...STUDY, ...URN, ...LIFE, ...VISITS });
+export type UrnConfiguration = z.infer<typeof UrnConfiguration>;
 /** A study's configuration as registered: effective values after defaults, in the order of the file. */
-export const StudyConfiguration = z.strictObject({
-  ...CONFIGURATION_2,
-  visits: z.array(Visit).min(1).max(MAX_VISITS).optional(),
-});
+export const StudyConfiguration = z.union([
+  UrnConfiguration,
+  z.strictObject({ ...STUDY, method: Method, ...LIFE, ...VISITS }),
+]);
 export type StudyConfiguration = z.infer<typeof StudyConfiguration>;
 
-const registration = <C extends z.ZodType, V extends z.ZodType>(configuration: C, algorithmVersion: V) =>
+const registration = <C extends z.ZodType, A extends z.ZodType>(configuration: C, algorithm: A) =>
   z.strictObject({
     studyId: z.uuid(),
     configuration,
@@ -104,7 +124,7 @@ const registration = <C extends z.ZodType, V extends z.ZodType>(configuration: C
     seedSource: z.enum(['configured', 'drawn']),
     /** A configured seed below 2^96 can be found by search from published allocations. */
     seedWeak: z.boolean(),
-    algorithm: z.strictObject({ name: z.literal('wei-urn-method1-pcg64'), version: algorithmVersion }),
+    algorithm,
   });
 const generator = {
   stream: 'study',
@@ -112,20 +132,44 @@ const generator = {
   optionalSections: {},
 } as const;
 
+/** How many places each slot has in a block of each size, ascending. */
+const PerSlot = z.int().min(1).max(MAX_PER_SLOT);
+/** What of a method nobody at a site may know. */
+const parameters = { blocks: { perSlot: z.array(PerSlot).min(1).max(MAX_SIZES) } };
+
+const UrnAlgorithm1 = z.strictObject({ name: z.literal('wei-urn-method1-pcg64'), version: z.literal(1) });
+/** Version 2 of the algorithm is that of a study with a ratio. */
+const UrnAlgorithm = z.strictObject({
+  name: z.literal('wei-urn-method1-pcg64'),
+  version: z.union([z.literal(1), z.literal(2)]),
+});
+/** What draws, by method. */
+export const ALGORITHMS = { complete: 'complete-pcg64', blocks: 'permuted-blocks-pcg64' } as const;
+const Algorithm = z.union([
+  UrnAlgorithm,
+  z.strictObject({ name: z.enum(ALGORITHMS), version: z.literal(1) }),
+]);
+export type Algorithm = z.infer<typeof Algorithm>;
+
 export const StudyRegistered1 = defineEvent('StudyRegistered', 1, {
   ...generator,
-  data: registration(z.strictObject(CONFIGURATION), z.literal(1)),
+  data: registration(z.strictObject({ ...STUDY, ...URN }), UrnAlgorithm1),
 });
-/** Version 2 of the algorithm is that of a study with a ratio. */
-const AlgorithmVersion = z.union([z.literal(1), z.literal(2)]);
 export const StudyRegistered2 = defineEvent('StudyRegistered', 2, {
   ...generator,
-  data: registration(z.strictObject(CONFIGURATION_2), AlgorithmVersion),
+  data: registration(z.strictObject({ ...STUDY, ...URN, ...LIFE }), UrnAlgorithm),
 });
-export const StudyRegistered = defineEvent('StudyRegistered', 3, {
+export const StudyRegistered3 = defineEvent('StudyRegistered', 3, {
   ...generator,
-  data: registration(StudyConfiguration, AlgorithmVersion),
+  data: registration(UrnConfiguration, UrnAlgorithm),
 });
+export const StudyRegistered = defineEvent('StudyRegistered', 4, {
+  ...generator,
+  data: registration(StudyConfiguration, Algorithm),
+  optionalSections: parameters,
+});
+/** The sealed sections of a registration that say how its method draws. */
+export type MethodParameters = Pick<FactOf<typeof StudyRegistered>['sections'], keyof typeof parameters>;
 
 export const Level = z.strictObject({ factor: Name, level: Name });
 export type Level = z.infer<typeof Level>;
@@ -151,6 +195,19 @@ const DRAW = {
 
 export const Draw = { ...DRAW, slot: Slot.optional() };
 
+/** Evidence of a draw by another method than the urn, in the order of the slots that could be drawn. */
+const PICK = {
+  bgStateBefore: BgState,
+  bgStateAfter: BgState,
+  /** What each slot's chance is in proportion to. */
+  weights: z.array(Count).min(2),
+  /** The uniform is u = uniform53 * 2^-53. */
+  uniform53: Count,
+  slot: Slot.optional(),
+  /** The stratum's block, counted from 1, and how many places each slot has in it. */
+  block: z.strictObject({ number: z.int().min(1), perSlot: PerSlot }).optional(),
+};
+
 /** What is printed on a pack of medication. */
 export const PackCode = z.string().regex(/^[A-Za-z0-9._/-]{1,64}$/);
 
@@ -164,12 +221,20 @@ export const ParticipantRandomized1 = defineEvent('ParticipantRandomized', 1, {
   /** Present when the request carried an `Idempotency-Key`. */
   optionalSections: request,
 });
-export const ParticipantRandomized = defineEvent('ParticipantRandomized', 2, {
+/** The code is that of the pack that the participant is given, in a study with packs. */
+const WITH_CODE = z.strictObject({ ...RANDOMIZED, code: PackCode.optional() });
+export const ParticipantRandomized2 = defineEvent('ParticipantRandomized', 2, {
   stream: 'study',
-  /** The code is that of the pack that the participant is given, in a study with packs. */
-  data: z.strictObject({ ...RANDOMIZED, code: PackCode.optional() }),
+  data: WITH_CODE,
   optionalSections: request,
   sections: { allocation: ALLOCATION, draw: Draw },
+});
+/** By which section an allocation has, its method shows: `draw` is that of the urn. */
+export const ParticipantRandomized = defineEvent('ParticipantRandomized', 3, {
+  stream: 'study',
+  data: WITH_CODE,
+  optionalSections: { ...request, draw: Draw, pick: PICK },
+  sections: { allocation: ALLOCATION },
 });
 
 /**

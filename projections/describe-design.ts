@@ -1,8 +1,9 @@
 /** The words for parts of a design. */
 import type { DesignChange } from '../events/amendment.ts';
-import type { Limits } from '../events/study.ts';
+import type { Limits, Method } from '../events/study.ts';
 import type { Protocol } from '../events/text.ts';
 import { counted } from '../src/base/counted.ts';
+import type { UrnMethod } from './design.ts';
 
 /** Each limit: the whole study's first. */
 export function limitTexts({ total, levels = [] }: Limits = {}): string[] {
@@ -17,6 +18,17 @@ export function urnText({ w, alpha, beta, D }: Extract<DesignChange, { kind: 'ur
   return Object.entries({ w, alpha, beta, D })
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`]))
     .join(', ');
+}
+
+export function methodText(method: UrnMethod | Method): string {
+  switch (method.name) {
+    case 'urn':
+      return "Wei's urn";
+    case 'complete':
+      return 'complete randomization';
+    case 'blocks':
+      return `permuted blocks ${method.by.length > 0 ? `by ${method.by.join(', ')}` : 'over the whole study'}`;
+  }
 }
 
 /** `2:1 ("A" 2, "B" 1)` */

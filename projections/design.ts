@@ -3,7 +3,7 @@
  * names no participant and no count.
  */
 import type { Amendment, DesignChange } from '../events/amendment.ts';
-import type { Limits, Policies, StudyConfiguration } from '../events/study.ts';
+import type { ImbalanceMeasure, Limits, Method, Policies, StudyConfiguration } from '../events/study.ts';
 import type { Protocol } from '../events/text.ts';
 
 /** Which level the urns count after a correction, if the registration does not say. This default never changes. */
@@ -34,6 +34,16 @@ export interface EarlierName {
   readonly isAlias: boolean;
 }
 
+/** What urns hold, and which is drawn from. */
+export interface UrnMethod {
+  readonly name: 'urn';
+  readonly D: ImbalanceMeasure;
+  readonly urnSelection: 'method1';
+  readonly w: number;
+  readonly alpha: number;
+  readonly beta: number;
+}
+
 export interface Design {
   /** Number of the last amendment; 0 without. */
   readonly amendment: number;
@@ -52,11 +62,8 @@ export interface Design {
   /** Revision from which on the urns count participants: that of the last restart; 0 without. */
   readonly epochBegan: number;
   readonly factors: readonly Factor[];
-  readonly D: StudyConfiguration['D'];
-  readonly urnSelection: StudyConfiguration['urnSelection'];
-  readonly w: number;
-  readonly alpha: number;
-  readonly beta: number;
+  /** As far as everybody may know it. No amendment changes it, but for the balls of urns. */
+  readonly method: UrnMethod | Method;
   readonly idPattern: string | undefined;
   readonly target: number | undefined;
   readonly blinding: 'open' | 'blinded';
@@ -73,7 +80,7 @@ export interface Design {
 }
 
 export function registeredDesign(configuration: StudyConfiguration): Design {
-  const { name, mode, treatments, factors, D, urnSelection, w, alpha, beta } = configuration;
+  const { name, mode, treatments, factors } = configuration;
   const {
     idPattern,
     targetEnrollment,
@@ -92,7 +99,7 @@ export function registeredDesign(configuration: StudyConfiguration): Design {
       epoch: 0,
       epochBegan: 0,
     },
-    ...{ amendment: 0, name, mode, treatments, D, urnSelection, w, alpha, beta },
+    ...{ amendment: 0, name, mode, treatments, method: methodIn(configuration) },
     ...{ idPattern, target: targetEnrollment, blinding: blinding ?? 'open', limits, protocol, visits },
     factors: factors.map((factor) => ({ ...factor, closed: [], earlierNames: [], isRetired: false })),
     policies: {
@@ -102,6 +109,13 @@ export function registeredDesign(configuration: StudyConfiguration): Design {
       forcedCounts: policies.forcedCounts ?? 'counted',
     },
   };
+}
+
+/** The method of a registration: one without `method` has urns. */
+export function methodIn(configuration: StudyConfiguration): Design['method'] {
+  if ('method' in configuration) return configuration.method;
+  const { D, urnSelection, w, alpha, beta } = configuration;
+  return { name: 'urn', D, urnSelection, w, alpha, beta };
 }
 
 /** @param ratio how many slots each treatment has; default: one */
@@ -179,8 +193,10 @@ export function changedDesign(before: Design, change: DesignChange): Design {
     case 'ratio':
       return { ...before, slots: slotsOf(before.treatments, change.value) };
     case 'urn': {
-      const { w = before.w, alpha = before.alpha, beta = before.beta, D = before.D } = change;
-      return { ...before, w, alpha, beta, D };
+      const { method } = before;
+      if (method.name !== 'urn') return before;
+      const { w = method.w, alpha = method.alpha, beta = method.beta, D = method.D } = change;
+      return { ...before, method: { ...method, w, alpha, beta, D } };
     }
     case 'limits':
       return { ...before, limits: change.value };

@@ -1,5 +1,5 @@
 /** A study's configuration as registered, and whether it takes participants. */
-import type { StudyConfiguration } from '../events/study.ts';
+import type { MethodParameters, StudyConfiguration } from '../events/study.ts';
 import { counted, plural } from '../src/base/counted.ts';
 
 export interface StudyRecovery {
@@ -23,6 +23,8 @@ export function describeRecovery({ recovery, at, kept, signed }: StudyRecovery):
 export interface RegisteredStudy {
   readonly studyId: string;
   readonly configuration: StudyConfiguration;
+  /** What of the method nobody at a site may know: it is only for `audit`. */
+  readonly parameters: MethodParameters;
   /** Decimal. Anyone who knows it can compute every assignment, so it is only for `audit`. */
   readonly seed: string;
   readonly seedSource: 'configured' | 'drawn';

@@ -1,5 +1,5 @@
 /** Parts of a design in words, as rows of a table. */
-import { limitTexts } from '../../projections/describe-design.ts';
+import { limitTexts, methodText } from '../../projections/describe-design.ts';
 import type { Design } from '../../projections/design.ts';
 
 export function blindingText({ blinding }: Pick<Design, 'blinding'>): string {
@@ -24,4 +24,10 @@ export function policiesText({ policies }: Pick<Design, 'policies'>): string {
     `void_counts ${voidCounts}`,
     `forced_counts ${forcedCounts}`,
   ].join(', ');
+}
+
+export function methodRow({ method }: Pick<Design, 'method'>): string[] {
+  if (method.name !== 'urn') return ['method', methodText(method)];
+  const { D, w, alpha, beta, urnSelection } = method;
+  return ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`];
 }

@@ -9,6 +9,7 @@ import { freeTextProblem } from '../base/free-text.ts';
 import { quote } from '../base/text.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { ImportParticipant } from '../core/study/commands.ts';
+import { ONLY_CSV } from '../core/study/imports.ts';
 import { type Rehearsal, rehearse } from '../core/study/rehearse-import.ts';
 import type { Study } from '../core/study/studies.ts';
 import { participants } from '../core/study/views.ts';
@@ -102,6 +103,9 @@ async function importHistory(options: Options): Promise<void> {
   await withStudies(options, async (log) => {
     const study = namedStudy(log.studies, name);
     const state = registeredState(log, study);
+    const { format, generator, seedKnown } = options;
+    if (study.design.method.name !== 'urn' && (format !== 'csv' || generator !== 'fresh' || seedKnown))
+      throw new UsageError(`${ONLY_CSV} (hint: --format csv --generator fresh)`);
     if (options.generator === 'continued' && hasRatio(study.design))
       throw new UsageError(
         '--generator continued: the other system has no ratios and would draw differently, so the generator begins anew (hint: leave it out)',

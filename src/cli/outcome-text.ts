@@ -4,7 +4,7 @@ import { registeredDesign } from '../../projections/design.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
 import type { FileOutcome } from '../core/configuration/file-outcome.ts';
-import { blindingText, limitRows, policiesText } from './design-text.ts';
+import { blindingText, limitRows, methodRow, policiesText } from './design-text.ts';
 import { table } from './output.ts';
 
 export function outcomeText(of: FileOutcome): string {
@@ -18,8 +18,7 @@ export function outcomeText(of: FileOutcome): string {
 }
 
 function registration({ configuration, seedSource, liveByDefault }: FileOutcome): string {
-  const { mode, treatments, factors, D, w, alpha, beta, urnSelection, idPattern, targetEnrollment } =
-    configuration;
+  const { mode, treatments, factors, idPattern, targetEnrollment } = configuration;
   const { start, protocol, ratio, visits } = configuration;
   const design = registeredDesign(configuration);
   const byDefault =
@@ -32,7 +31,7 @@ function registration({ configuration, seedSource, liveByDefault }: FileOutcome)
     ['arms', names(treatments)],
     ...(ratio ? [['ratio', ratioText(treatments, ratio)]] : []),
     ...factors.map(({ name, levels }) => [`factor ${quote(name)}`, names(levels)]),
-    ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
+    methodRow(design),
     ['seed', seedSource === 'drawn' ? 'drawn from the operating system' : 'given in the file'],
     ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
     ...(targetEnrollment === undefined ? [] : [['target', counted(targetEnrollment, 'participant')]]),

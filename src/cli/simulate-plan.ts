@@ -48,7 +48,9 @@ export async function planFrom(
   options: SimulateOptions,
 ): Promise<{ readonly plan: SimulationPlan; readonly threads: number | undefined }> {
   const { configuration } = await studyFrom(options);
-  const { name, treatments, factors, ratio, w, alpha, beta, D, targetEnrollment } = configuration;
+  const { name, treatments, factors, ratio, targetEnrollment } = configuration;
+  if ('method' in configuration) throw new UsageError('not yet');
+  const { w, alpha, beta, D } = configuration;
   const design: SimulatedDesign = {
     ...{ treatments, factors, w, alpha, beta, D },
     ratio: ratio ?? treatments.map(() => 1),

@@ -258,7 +258,7 @@ async function previewOf(log: OpenLog, study: Study, command: Amend): Promise<Pr
   const last = runner.revision(stream);
   const odds = oddsOf(state, command, last + 1);
   if (odds) await recordDisclosure(log, { what: 'balance', study: design.name, toRevision: last });
-  const after = amendedDesign(design, amendmentOf(command));
+  const after = amendedDesign(design, amendmentOf(command, design));
   const keys = keysLeftBehind(log.keys.list(), design, after, new Date().toISOString());
   return { command, after, odds, keys };
 }
@@ -273,7 +273,7 @@ function asText(log: OpenLog, study: Study, { command, after, odds, keys }: Prev
       const before = changes.slice(0, i).reduce(changedDesign, study.design);
       return rowsOf(log, study, before, change);
     }),
-    ...(odds ? [['history', historyText(command)]] : []),
+    ...(showsHistory(study, command, odds) ? [['history', historyText(command, study.design)]] : []),
     ['reason', reason],
     ...decisionRows(command),
     ...keys.map((key) => ['key', leftBehind(key)]),
@@ -287,9 +287,10 @@ function asText(log: OpenLog, study: Study, { command, after, odds, keys }: Prev
 function rowsOf(log: OpenLog, study: Study, before: Design, change: DesignChange): string[][] {
   switch (change.kind) {
     case 'urn':
-      return (['w', 'alpha', 'beta', 'D'] as const).flatMap((name) =>
-        change[name] === undefined ? [] : [[name, `${change[name]} (so far ${before[name]})`]],
-      );
+      return (['w', 'alpha', 'beta', 'D'] as const).flatMap((name) => {
+        const soFar = before.method.name === 'urn' ? before.method[name] : undefined;
+        return change[name] === undefined ? [] : [[name, `${change[name]} (so far ${soFar})`]];
+      });
     case 'ratio':
       return [['ratio', ratioText(before.treatments, change.value)]];
     default:
@@ -297,8 +298,13 @@ function rowsOf(log: OpenLog, study: Study, before: Design, change: DesignChange
   }
 }
 
-function historyText(command: Amend): string {
-  const which = historyOf(command);
+/** With urns, only where odds change. */
+function showsHistory({ design }: Pick<Study, 'design'>, command: Amend, odds: Odds | undefined): boolean {
+  return odds !== undefined || (design.method.name !== 'urn' && historyOf(command, design) !== undefined);
+}
+
+function historyText(command: Amend, design: Design): string {
+  const which = historyOf(command, design);
   return command.history === undefined ? `${which} (by default; --history says otherwise)` : `${which}`;
 }
 
@@ -308,18 +314,21 @@ function leftBehind({ keyId, user, limit: { factor, levels } }: KeyLeftBehind): 
 
 function effectOf(command: Amend, after: Design): string {
   const kinds = new Set(command.changes.map(({ kind }) => kind));
-  const isRestart = historyOf(command) === 'restart';
+  const isRestart = historyOf(command, after) === 'restart';
+  const isOfUrns = after.method.name === 'urn';
   const each = hasRatio(after) ? 'slot' : 'arm';
   return [
     isRestart
-      ? 'The urns begin anew: everybody now in the study stays in it, but is no longer counted.'
-      : 'No count in any urn changes.',
-    ...(kinds.has('level-added') ? [`A new level begins with the same odds for every ${each}.`] : []),
+      ? `${isOfUrns ? 'The urns begin' : 'The method begins'} anew: everybody now in the study stays in it, but is no longer counted.`
+      : `No count in ${isOfUrns ? 'any urn' : 'the study'} changes.`,
+    ...(kinds.has('level-added') && isOfUrns
+      ? [`A new level begins with the same odds for every ${each}.`]
+      : []),
     ...(kinds.has('level-renamed') ? ['Keys that are limited to a renamed level keep it.'] : []),
     ...(kinds.has('arm-closed') && !isRestart
       ? ['The counts of a closed arm are set aside, and count again if it is reopened.']
       : []),
-    ...(kinds.has('arm-added') && !isRestart
+    ...(kinds.has('arm-added') && !isRestart && isOfUrns
       ? ['A new arm is drawn more often until it has caught up with the others.']
       : []),
   ].join(' ');
@@ -344,7 +353,7 @@ function asJson({ design }: Study, { command, odds, keys }: Preview, revision?: 
   const { amendment, changes, protocol } = command;
   const shown = {
     ...{ study: design.name, recorded: revision !== undefined, amendment, revision, changes },
-    ...(odds && { history: historyOf(command) }),
+    ...(showsHistory({ design }, command, odds) && { history: historyOf(command, design) }),
     protocol,
     ...(keys.length > 0 && { keysLeftBehind: keys }),
     ...(odds && { nextDraw: oddsJson(odds) }),

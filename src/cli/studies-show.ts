@@ -30,7 +30,7 @@ import {
 import { foldUntil } from '../evidence/history/past.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { decisionRows } from './approvals.ts';
-import { blindingText, limitRows, policiesText } from './design-text.ts';
+import { blindingText, limitRows, methodRow, policiesText } from './design-text.ts';
 import { recordDisclosure } from './disclosed.ts';
 import {
   jsonOption,
@@ -250,11 +250,11 @@ function packsText({
 }
 
 function designFacts(inForce: Design): string[][] {
-  const { amendment, D, w, alpha, beta, urnSelection, idPattern, protocol, visits } = inForce;
+  const { amendment, idPattern, protocol, visits } = inForce;
   return [
     ...(amendment === 0 ? [] : [['amendments', String(amendment)]]),
     ['blinding', blindingText(inForce)],
-    ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`],
+    methodRow(inForce),
     ...(hasRatio(inForce) ? [['ratio', ratioText(inForce.treatments, ratioOf(inForce))]] : []),
     ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
     ...limitRows(inForce),

@@ -476,7 +476,9 @@ function designOf(effective: EffectiveDesign, { decidedByDesign }: Vector): z.in
   };
 }
 
-function urnsOf({ treatments, closedTreatments, slots, epoch, w, alpha, beta, D }: EffectiveDesign) {
+function urnsOf({ treatments, closedTreatments, slots, epoch, method }: EffectiveDesign) {
+  if (method.name !== 'urn') throw new Error('the design has no urns');
+  const { w, alpha, beta, D } = method;
   return {
     treatments: treatments.map((name) => ({ name, closed: closedTreatments.includes(name) })),
     ...{ slots: [...slots], epoch, urn: { w, alpha, beta, D } },

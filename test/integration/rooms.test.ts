@@ -30,10 +30,10 @@ it('the check of rooms accepts the program as it is', () => {
 it('the check of rooms refuses an import from an area above, even a dynamic one or one of types', () => {
   const folder = copyOfProgram();
   const imports = {
-    'src/core/methods/urn/draw.ts': "import '../../../statistics/simulation/simulate.ts';\n",
+    'src/core/methods/draw.ts': "import '../../../statistics/simulation/simulate.ts';\n",
     'src/core/methods/urn/balls.ts':
       "import type { Study } from '../../../statistics/simulation/simulate.ts';\n",
-    'src/core/methods/urn/counts.ts':
+    'src/core/methods/counts.ts':
       "export type { Study } from '../../../statistics/simulation/simulate.ts';\n",
     'src/evidence/verify/source.ts': "export const later = () => import('../../service/open/open-log.ts');\n",
   };
@@ -48,8 +48,8 @@ it('the check of rooms refuses an import from an area above, even a dynamic one 
   ).toEqual([
     '',
     'rooms: src/core/methods/urn/balls.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
-    'rooms: src/core/methods/urn/counts.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
-    'rooms: src/core/methods/urn/draw.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
+    'rooms: src/core/methods/counts.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
+    'rooms: src/core/methods/draw.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
     'rooms: src/evidence/verify/source.ts imports src/service/open/open-log.ts, but service is above evidence',
   ]);
 });

@@ -29,7 +29,7 @@ describe('docs/statistics.md', () => {
   it('has an example that can be simulated, with the same mean', () => {
     const [studies = '', shares = ''] = blocksOf('yaml');
     const { configuration } = parseStudiesFile(studies, 'studies.yaml').studies[0] ?? {};
-    if (!configuration) throw new Error('the document has no study');
+    if (!configuration || 'method' in configuration) throw new Error('the document has no study with urns');
     const { name, treatments, factors, w, alpha, beta, D } = configuration;
     const read = parseSharesFile(shares, 'shares.yaml', factors);
     if (!('shares' in read)) throw new Error(JSON.stringify(read.findings));

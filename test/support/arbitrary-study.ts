@@ -1,6 +1,6 @@
 /** Random studies and participants for property tests. */
 import fc from 'fast-check';
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { UrnConfiguration } from '../../events/study.ts';
 
 /** Characters on both sides of the surrogates: sorting by UTF-16 units would put U+10000 before U+E000. */
 const character = fc.constantFrom(
@@ -33,7 +33,7 @@ const weight = (min: number) =>
   );
 
 /** A study of 2 to 12 treatments and 1 to 20 factors of 1 to 4 levels, as the configuration's schema accepts it. */
-export const study: fc.Arbitrary<StudyConfiguration> = fc.record({
+export const study: fc.Arbitrary<UrnConfiguration> = fc.record({
   name,
   mode: fc.constant('test' as const),
   D: fc.constantFrom('range' as const, 'variance' as const, 'chisquare' as const),
@@ -50,7 +50,7 @@ export const study: fc.Arbitrary<StudyConfiguration> = fc.record({
 });
 
 /** Level indexes of one participant of the study. */
-export function participant(configuration: StudyConfiguration): fc.Arbitrary<number[]> {
+export function participant(configuration: UrnConfiguration): fc.Arbitrary<number[]> {
   return fc.tuple(...configuration.factors.map(({ levels }) => fc.nat(levels.length - 1)));
 }
 
@@ -58,7 +58,7 @@ export function participant(configuration: StudyConfiguration): fc.Arbitrary<num
 export function studyWithParticipants(
   maxLength: number,
   minLength = 0,
-): fc.Arbitrary<{ configuration: StudyConfiguration; participants: number[][] }> {
+): fc.Arbitrary<{ configuration: UrnConfiguration; participants: number[][] }> {
   return study.chain((configuration) =>
     fc
       .array(participant(configuration), { minLength, maxLength })

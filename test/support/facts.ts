@@ -1,10 +1,10 @@
 /** A small study and facts about it, for tests that need some fact and do not care which. */
 import type { Fact, StudyFact } from '../../events/catalogue.ts';
 import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { UrnConfiguration } from '../../events/study.ts';
 import type { Tools } from '../../src/base/tools.ts';
+import { Counts } from '../../src/core/methods/counts.ts';
 import { allocate } from '../../src/core/methods/urn/allocate.ts';
-import { Counts } from '../../src/core/methods/urn/counts.ts';
 import { Pcg64 } from '../../src/core/random/pcg64.ts';
 import type { Randomize, Register } from '../../src/core/study/commands.ts';
 import { fixedTools, LOG_ID } from './fixed-tools.ts';
@@ -17,7 +17,7 @@ export const STUDY_ID = '5a1e0f6c-30f7-5d21-9c3e-6a0f5d2b7c11';
 export const STREAM = `study-${STUDY_ID}`;
 
 /** Its factors are named and ordered so that object keys would reorder them. */
-export const CONFIGURATION: StudyConfiguration = {
+export const CONFIGURATION: UrnConfiguration = {
   name: 'CHS JCOIN',
   mode: 'live',
   D: 'chisquare',

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { DesignChange } from '../../events/amendment.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import { Counts } from '../../src/core/methods/counts.ts';
 import { allocate } from '../../src/core/methods/urn/allocate.ts';
-import { Counts } from '../../src/core/methods/urn/counts.ts';
 import { Pcg64 } from '../../src/core/random/pcg64.ts';
 import type { EndImport, ImportParticipant } from '../../src/core/study/commands.ts';
 import type { Written } from './acts.ts';

@@ -7,11 +7,11 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { decodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import { Counts } from '../../src/core/methods/counts.ts';
 import { allocate } from '../../src/core/methods/urn/allocate.ts';
-import { Counts } from '../../src/core/methods/urn/counts.ts';
 import { Pcg64 } from '../../src/core/random/pcg64.ts';
 import { Database } from '../../src/store/sqlite/library.ts';
-import { urnOf } from './urn-study.ts';
+import { drawIn, urnOf } from './urn-study.ts';
 
 interface Row extends RecordBytes {
   readonly position: number;
@@ -113,7 +113,8 @@ class Replay {
     const where = `${event.stream}/${event.revision}`;
     assert.ok(!this.participants.has(participantId), `${where}: ${participantId} was randomized twice`);
     this.participants.set(participantId, event);
-    const { draw, allocation } = event.sections;
+    const { allocation } = event.sections;
+    const draw = drawIn(event.sections);
     assert.deepEqual(draw.bgStateBefore, this.#bgState, `${where} does not begin where the one before ended`);
     const indexes = this.configuration.factors.map((factor, i) =>
       factor.levels.indexOf(levels[i]?.level ?? ''),

@@ -1,11 +1,12 @@
 /** Studies whose steps are draws alone. */
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { UrnConfiguration } from '../../events/study.ts';
 import { registeredDesign } from '../../projections/design.ts';
+import { methodDesignOf } from '../../src/core/model/method-of.ts';
 import { designStep, type Step } from '../../src/statistics/replicate/steps.ts';
 import type { Plan } from '../../src/statistics/rerandomize/plan.ts';
 import type { Alternative, StatisticName } from '../../src/statistics/rerandomize/statistic.ts';
 
-export function configuration(more: Partial<StudyConfiguration> = {}): StudyConfiguration {
+export function configuration(more: Partial<UrnConfiguration> = {}): UrnConfiguration {
   return {
     ...{ name: 'golden', mode: 'test', D: 'chisquare', urnSelection: 'method1', w: 1, alpha: 0, beta: 1 },
     ...{ treatments: ['A', 'B'], factors: [{ name: 'all', levels: ['x'] }] },
@@ -15,13 +16,14 @@ export function configuration(more: Partial<StudyConfiguration> = {}): StudyConf
 
 /** @param levels of each participant, the names in the order of the factors. @param arms as recorded */
 export function drawn(
-  study: StudyConfiguration,
+  study: UrnConfiguration,
   levels: readonly (readonly string[])[],
   arms: readonly number[],
 ): Step[] {
-  const { factors } = study;
+  const design = registeredDesign(study);
+  const { factors } = design;
   return [
-    designStep(registeredDesign(study), false),
+    designStep({ design, methodDesign: methodDesignOf(design, {}) }, false),
     ...levels.map(
       (names, person): Step => ({
         ...{ kind: 'draw', person, slot: arms[person] ?? -1, isImported: false },

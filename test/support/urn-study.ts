@@ -1,10 +1,21 @@
-/** What the urns see of a study that was never amended. */
+/** Studies with urns. */
 import type { StudyConfiguration } from '../../events/study.ts';
-import { registeredDesign } from '../../projections/design.ts';
-import { urnDesignOf } from '../../src/core/study/urn-design.ts';
+import { type Design, registeredDesign } from '../../projections/design.ts';
+import type { UrnDesign, UrnDraw } from '../../src/core/methods/urn/kernel.ts';
+import { methodDesignOf, urnDesignOf as urnDesignIn } from '../../src/core/model/method-of.ts';
 
-/** For `allocate`, and as the shape of `Counts`. */
+export function urnDesignOf(design: Design): UrnDesign {
+  return urnDesignIn(methodDesignOf(design, {}));
+}
+
+/** Of a study that was never amended: for `allocate`, and as the shape of `Counts`. */
 export function urnOf(configuration: StudyConfiguration) {
   const { factors, slots } = registeredDesign(configuration);
   return { ...urnDesignOf(registeredDesign(configuration)), factors, slots };
+}
+
+/** The evidence of a draw from an urn. */
+export function drawIn({ draw }: { readonly draw?: UrnDraw | undefined }): UrnDraw {
+  if (!draw) throw new Error('nothing was drawn from an urn');
+  return draw;
 }

@@ -1,7 +1,7 @@
 /** The golden vectors of test/vectors, checked and converted. See test/vectors/README.md for where they come from. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { UrnConfiguration } from '../../events/study.ts';
 import { BgState, ImbalanceMeasure } from '../../events/study.ts';
 
 const Decimal = z.string().regex(/^\d+$/).transform(BigInt);
@@ -64,7 +64,7 @@ export const numpyVectors = ['numpy-pcg64.json', 'numpy-pcg64-edges.json'].flatM
 );
 
 export interface ReferenceHistory {
-  readonly configuration: StudyConfiguration;
+  readonly configuration: UrnConfiguration;
   readonly seed: bigint;
   readonly participants: readonly {
     readonly levelIndexes: readonly number[];

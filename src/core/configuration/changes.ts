@@ -71,7 +71,9 @@ function retirements(design: Design, requested: Design): DesignChange[] {
 }
 
 /** Only what is different. */
-function urnChange(design: Design, { w, alpha, beta, D }: Design): DesignChange[] {
+function urnChange({ method: design }: Design, { method }: Design): DesignChange[] {
+  if (design.name !== 'urn' || method.name !== 'urn') return [];
+  const { w, alpha, beta, D } = method;
   const change = {
     ...(w !== design.w && { w }),
     ...(alpha !== design.alpha && { alpha }),

@@ -5,6 +5,7 @@
  */
 import { canonicalJson } from '../../../events/record.ts';
 import type { Policies, StudyConfiguration } from '../../../events/study.ts';
+import { methodText } from '../../../projections/describe-design.ts';
 import {
   activeFactors,
   type Design,
@@ -77,14 +78,11 @@ export function configurationDifferences(
 ): ConfigurationDifference[] {
   const was = registered.configuration;
   const requested = requestedDesign(registered, file);
-  const numbers = ['w', 'alpha', 'beta'] as const;
   const { protocol } = requested;
   return [
     ...differ('mode', was.mode, requested.mode),
     ...differ('start', was.start ?? 'open', file.configuration.start ?? 'open'),
-    ...differ('D', design.D, requested.D),
-    ...differ('urn_selection', design.urnSelection, requested.urnSelection),
-    ...numbers.flatMap((name) => differ(name, String(design[name]), String(requested[name]))),
+    ...methodDifferences(design.method, requested.method),
     ...differ(
       'id_pattern',
       design.idPattern && quote(design.idPattern),
@@ -109,6 +107,17 @@ export function configurationDifferences(
     ...differ('visits', visitsText(design.visits), visitsText(requested.visits)),
     ...(protocol ? differ('protocol', settingText(design.protocol), settingText(protocol)) : []),
     ...seedDifferences(registered, file.seed),
+  ];
+}
+
+function methodDifferences(was: Design['method'], requested: Design['method']): ConfigurationDifference[] {
+  if (was.name !== 'urn' || requested.name !== 'urn')
+    return differ('method', methodText(was), methodText(requested));
+  const numbers = ['w', 'alpha', 'beta'] as const;
+  return [
+    ...differ('D', was.D, requested.D),
+    ...differ('urn_selection', was.urnSelection, requested.urnSelection),
+    ...numbers.flatMap((name) => differ(name, String(was[name]), String(requested[name]))),
   ];
 }
 

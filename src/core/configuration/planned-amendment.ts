@@ -45,7 +45,7 @@ export function plannedAmendment(
     ...{ ...request, type: 'amend', amendment: design.amendment + 1, changes },
     protocol: isSameProtocol(protocol, design.protocol) ? undefined : protocol,
   };
-  const after = amendedDesign(design, amendmentOf(command));
+  const after = amendedDesign(design, amendmentOf(command, design));
   return {
     command,
     unchangeable: configurationDifferences(registered, after, file).map((difference) => ({

@@ -2,6 +2,7 @@
  * Warns of designs that a studies file may contain but should not: predictable ones, or ones that unbalance the arms.
  */
 
+import type { UrnConfiguration } from '../../../events/study.ts';
 import { quote } from '../../base/text.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import type { Note } from './finding.ts';
@@ -23,7 +24,7 @@ export function warnAbout({ configuration, seed, lineOf, isGiven }: ReadStudy, n
     );
   }
 
-  const { w, alpha, beta, treatments, ratio, limits, policies } = configuration;
+  const { treatments, ratio, limits, policies } = configuration;
   if (limits && !policies?.stopAtLimit)
     warn(
       'limits',
@@ -31,6 +32,8 @@ export function warnAbout({ configuration, seed, lineOf, isGiven }: ReadStudy, n
         '(hint: write policies: {stop_at_limit: true} to refuse participants beyond them)',
     );
   warnAboutNames(configuration, warn);
+  if ('method' in configuration) return;
+  const { w, alpha, beta } = configuration;
   if (alpha > beta) {
     warn(
       'alpha',
@@ -62,7 +65,7 @@ export function warnAbout({ configuration, seed, lineOf, isGiven }: ReadStudy, n
  * arms or one factor there is nothing to favour.
  */
 function warnAboutRounding(
-  { D, treatments, factors, ratio }: ReadStudy['configuration'],
+  { D, treatments, factors, ratio }: UrnConfiguration,
   warn: (setting: string, message: string) => void,
 ): void {
   if (D === 'range' || ratio || treatments.length < 3 || factors.length < 2) return;

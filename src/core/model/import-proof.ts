@@ -5,8 +5,8 @@
  */
 import type { UnprovenCause } from '../../../events/import.ts';
 import type { BgState } from '../../../events/study.ts';
-import { type Allocation, allocate } from '../methods/urn/allocate.ts';
-import type { Counts } from '../methods/urn/counts.ts';
+import type { Counts } from '../methods/counts.ts';
+import { allocate, type UrnAllocation } from '../methods/urn/allocate.ts';
 import type { UrnDesign } from '../methods/urn/kernel.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 
@@ -27,7 +27,7 @@ export function stepsAfter([beginning, ...rows]: Steps, step: Step): Steps {
   return [beginning, ...rows.slice(1 - ROWS_BACK), step];
 }
 
-type Proof = { readonly draw: Allocation['draw'] } | { readonly cause: UnprovenCause };
+type Proof = { readonly draw: UrnAllocation['draw'] } | { readonly cause: UnprovenCause };
 
 /**
  * The first draw that gives the row's arm and state: from the newest state, with the counts that went with it, then with
@@ -63,7 +63,7 @@ export function proofOf(
 }
 
 /** The other system has no ratios: it treats slots as arms, in their order, like version 1 of the algorithm. */
-function drawnElsewhere(design: UrnDesign, ...args: Rest): Allocation {
+function drawnElsewhere(design: UrnDesign, ...args: Rest): UrnAllocation {
   if (!design.hasRatio) return allocate(design, ...args);
   const allocation = allocate({ ...design, hasRatio: false }, ...args);
   return { ...allocation, draw: { ...allocation.draw, slot: allocation.slot } };

@@ -6,13 +6,14 @@ import type { Design } from '../../../projections/design.ts';
 import { type Enrolled, NONE } from '../../../projections/enrolled.ts';
 import type { ParticipantEvents } from '../../../projections/participant-events.ts';
 import type { RegisteredStudy } from '../../../projections/study-config.ts';
-import { type Counts, NO_LEVEL } from '../methods/urn/counts.ts';
-import type { UrnDesign } from '../methods/urn/kernel.ts';
+import { type Counts, NO_LEVEL } from '../methods/counts.ts';
+import type { Memory } from '../methods/method.ts';
 import type { JudgedByDesign } from './command-parts.ts';
 import type { ForkableMap } from './forkable-map.ts';
 import type { FreePacks, Pack } from './free-packs.ts';
 import type { Steps } from './import-proof.ts';
 import type { FilledPlaces } from './limits.ts';
+import type { MethodDesign } from './method-of.ts';
 import type { Members } from './outcomes.ts';
 import type { Participants } from './participants.ts';
 import type { Status } from './status.ts';
@@ -84,7 +85,7 @@ export interface Imported {
  * A study, as its events so far leave it. Everything that decisions, lists, reports and replays know of it. Folding an event
  * changes it in place (src/core/study/fold.ts). What is withheld stays unknown.
  */
-export interface Model {
+export interface Model extends Memory {
   status: Status;
   registered: RegisteredStudy;
   /** In force. */
@@ -92,7 +93,7 @@ export interface Model {
   /** Every design that the study has had, in order. The last one is in force. */
   designs: readonly Design[];
   /** What an allocation sees of the design. */
-  urnDesign: UrnDesign;
+  methodDesign: MethodDesign;
   /** The index of each level, per factor. */
   levelIndexes: readonly ReadonlyMap<string, number>[];
   /** The latest instant of all events so far. */
@@ -124,7 +125,6 @@ export interface Model {
   /** Codes that must not be given out. */
   readonly withdrawn: ForkableMap<string, true>;
   readonly free: FreePacks;
-  /** What the urns hold. */
   counts: Counts;
   /** State of the generator at the registration. */
   readonly seedState: BgState | undefined;
@@ -161,11 +161,12 @@ export function isAmendedSince({ design }: Pick<Model, 'design'>, { amendment }:
  * in use.
  */
 export function forkOf(model: Model): Model {
-  const { participants, requests, given, packs, withdrawn, free, counts } = model;
+  const { participants, requests, given, packs, withdrawn, free, counts, blocks } = model;
   return {
     ...model,
     ...{ participants: participants.fork(), requests: requests.fork(), given: given.fork() },
     ...{ packs: packs.fork(), withdrawn: withdrawn.fork(), free: free.fork(), counts: counts.fork() },
+    blocks: blocks.fork(),
     shown: undefined,
   };
 }

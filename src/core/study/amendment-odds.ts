@@ -1,5 +1,6 @@
 /** What an amendment does to the next draws: each arm's probability before and after, by level. */
 import type { DesignChange, History } from '../../../events/amendment.ts';
+import type { Design } from '../../../projections/design.ts';
 import type { Model } from '../model/model.ts';
 import { amendmentOf, defaultHistory } from './amendments.ts';
 import type { Amend } from './commands.ts';
@@ -17,15 +18,17 @@ export interface Odds {
  * @returns undefined if no urn that is drawn from changes
  */
 export function oddsOf(state: Model, command: Amend, revision: number): Odds | undefined {
-  const asked = historyOf(command);
-  if (asked === undefined || !changesOdds(command)) return undefined;
+  const { design } = state;
+  const asked = historyOf(command, design);
+  // Other methods draw from more than the counts of a level, or their chances must stay secret.
+  if (asked === undefined || design.method.name !== 'urn' || !changesOdds(command, asked)) return undefined;
   const histories = isOpenQuestion(command) ? ([asked, 'keep'] as const) : [asked];
   return {
     before: nextDraw(state),
     after: histories.map((history) => {
       const fact = {
         type: 'StudyAmended',
-        data: amendmentOf({ ...command, history }),
+        data: amendmentOf({ ...command, history }, design),
         sections: {},
       } as const;
       return { history, levels: nextDraw(afterUnwritten(fork(state) as Model, fact, revision)) };
@@ -33,18 +36,18 @@ export function oddsOf(state: Model, command: Amend, revision: number): Odds | u
   };
 }
 
-export function historyOf({ history, changes }: Amend): History | undefined {
-  return history ?? defaultHistory(changes);
+export function historyOf({ history, changes }: Amend, design: Pick<Design, 'method'>): History | undefined {
+  return history ?? defaultHistory(changes, design);
 }
 
 /** Adding, closing or renaming a level leaves the urns of the others unchanged, unless all begin anew. */
-function changesOdds(command: Amend): boolean {
+function changesOdds({ changes }: Amend, history: History): boolean {
   const isOfUrns = ({ kind }: DesignChange) =>
     ['arm-closed', 'arm-reopened', 'arm-added'].includes(kind) ||
     kind === 'urn' ||
     kind === 'ratio' ||
     kind === 'factor-retired';
-  return historyOf(command) === 'restart' || command.changes.some(isOfUrns);
+  return history === 'restart' || changes.some(isOfUrns);
 }
 
 /** Both histories are possible with a new arm, and the choice matters. */

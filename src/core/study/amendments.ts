@@ -27,8 +27,11 @@ type ChangeOf<K extends DesignChange['kind']> = Extract<DesignChange, { kind: K 
 type LevelChange = ChangeOf<'level-added' | 'level-closed' | 'level-reopened' | 'level-renamed'>;
 
 /** The data of the fact, whether or not it is possible. */
-export function amendmentOf({ amendment, approvals, changes, history, protocol, reason }: Amend): Amendment {
-  const effective = history ?? defaultHistory(changes);
+export function amendmentOf(
+  { amendment, approvals, changes, history, protocol, reason }: Amend,
+  design: Pick<Design, 'method'>,
+): Amendment {
+  const effective = history ?? defaultHistory(changes, design);
   return {
     amendment,
     approvals: [...approvals],
@@ -39,15 +42,26 @@ export function amendmentOf({ amendment, approvals, changes, history, protocol, 
   };
 }
 
-/** Undefined if no change touches the urns. */
-export function defaultHistory(changes: readonly DesignChange[]): History | undefined {
-  if (!changes.some(touchesUrns)) return undefined;
-  // A new arm must not catch up, and new slots have no counts.
-  return changes.some(({ kind }) => kind === 'arm-added' || kind === 'ratio') ? 'restart' : 'keep';
+/** Undefined if no change touches what the method draws from. */
+export function defaultHistory(
+  changes: readonly DesignChange[],
+  { method }: Pick<Design, 'method'>,
+): History | undefined {
+  if (!changes.some(touchesDraws)) return undefined;
+  return changes.some(({ kind }) => RESTARTING[method.name].includes(kind)) ? 'restart' : 'keep';
 }
 
-/** Whether the change replaces urns, or alters their contents. */
-function touchesUrns({ kind }: DesignChange): boolean {
+type Kind = DesignChange['kind'];
+
+/** With which changes a method begins anew, unless it is said that it goes on. A new arm must not catch up. */
+const RESTARTING: Readonly<Record<Design['method']['name'], readonly Kind[]>> = {
+  urn: ['arm-added', 'ratio'],
+  complete: ['arm-added', 'arm-reopened', 'ratio'],
+  blocks: ['arm-added', 'arm-closed', 'arm-reopened', 'ratio'],
+};
+
+/** Whether the change alters what the method draws from, or what it counts. */
+function touchesDraws({ kind }: DesignChange): boolean {
   return /^(?:level|factor)-|^arm-(?!stopped$)|^urn$|^ratio$/.test(kind);
 }
 
@@ -84,19 +98,26 @@ export function amendmentProblem(
     ...approvalProblems(approvals, askedAt, before.mode, 'a live study can be amended only with an approval'),
     ...protocolProblems(protocol),
     ...changesProblems(before, changes, used),
-    ...historyProblems(changes, history),
+    ...historyProblems(changes, history, before),
   ];
   if (changes.length === 0 && !protocol)
     problems.push({ field: 'changes', why: 'there is nothing to change, and no protocol' });
   return problems.length > 0 ? { type: 'not-amendable', problems } : undefined;
 }
 
-function historyProblems(changes: readonly DesignChange[], history: History | undefined): FieldProblem[] {
-  if (history !== undefined && !changes.some(touchesUrns))
-    return [{ field: 'history', why: 'no change touches the urns (hint: leave it out)' }];
+function historyProblems(
+  changes: readonly DesignChange[],
+  history: History | undefined,
+  { method }: Design,
+): FieldProblem[] {
+  const drawnFrom = method.name === 'urn' ? 'the urns' : 'what is drawn from';
+  if (history !== undefined && !changes.some(touchesDraws))
+    return [{ field: 'history', why: `no change touches ${drawnFrom} (hint: leave it out)` }];
+  if (method.name === 'blocks' && history === 'keep' && defaultHistory(changes, { method }) === 'restart')
+    return [{ field: 'history', why: 'it must be restart: blocks cannot go on with other arms' }];
   const isNewRatio = changes.some(({ kind }) => kind === 'ratio');
   return isNewRatio && history === 'keep'
-    ? [{ field: 'history', why: 'a new ratio makes new slots, so the urns must restart' }]
+    ? [{ field: 'history', why: `a new ratio makes new slots, so ${drawnFrom} must restart` }]
     : [];
 }
 
@@ -143,7 +164,11 @@ function changeProblem(design: Design, change: DesignChange, used: Used): FieldP
   switch (change.kind) {
     case 'factor-retired': {
       const factor = activeFactor(design, change.factor);
-      return 'why' in factor ? factor : undefined;
+      if ('why' in factor) return factor;
+      const { method } = design;
+      return 'by' in method && method.by.includes(factor.name)
+        ? { field: 'factor', why: `${method.name} are within the factor ${factor.name}` }
+        : undefined;
     }
     case 'arm-closed':
     case 'arm-reopened':
@@ -227,7 +252,9 @@ function visitsProblem(before: Design, visits: readonly string[], used: Used): F
 function urnProblem(design: Design, { kind: _, ...parameters }: ChangeOf<'urn'>): FieldProblem | undefined {
   const given = Object.entries(parameters) as [keyof typeof parameters, unknown][];
   if (given.length === 0) return { field: 'kind', why: 'it says nothing of w, alpha, beta and D' };
-  const same = given.find(([name, value]) => design[name] === value);
+  const { method } = design;
+  if (method.name !== 'urn') return { field: 'kind', why: 'the study has no urns' };
+  const same = given.find(([name, value]) => method[name] === value);
   return same && { field: same[0], why: 'it is so already' };
 }
 

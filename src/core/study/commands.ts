@@ -4,7 +4,7 @@ import type { DesignChange, History } from '../../../events/amendment.ts';
 import type { ForcedCause } from '../../../events/forced.ts';
 import type { ImportedGenerator, SourceFormat } from '../../../events/import.ts';
 import type { SignedSize } from '../../../events/log.ts';
-import type { BgState, Level, StudyConfiguration } from '../../../events/study.ts';
+import type { BgState, Level, MethodParameters, StudyConfiguration } from '../../../events/study.ts';
 import type { Approval, Protocol } from '../../../events/text.ts';
 import type { ActCommand } from '../acts/command.ts';
 import type { JudgedByDesign, Repeatable } from '../model/command-parts.ts';
@@ -13,6 +13,8 @@ export interface Register {
   readonly type: 'register';
   readonly studyId: string;
   readonly configuration: StudyConfiguration;
+  /** What of the method nobody at a site may know. */
+  readonly parameters?: MethodParameters;
   readonly seed: bigint;
   readonly seedSource: 'configured' | 'drawn';
 }

@@ -4,6 +4,7 @@ import { hasRatio } from '../../../projections/design.ts';
 import { stateProblem } from '../acts/acts.ts';
 import { isSame, proofOf } from '../model/import-proof.ts';
 import { namedLevels } from '../model/levels.ts';
+import { urnDesignOf } from '../model/method-of.ts';
 import { isAmendedSince, levelIndexes, type Model } from '../model/model.ts';
 import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 import { Pcg64 } from '../random/pcg64.ts';
@@ -71,7 +72,7 @@ function generatorProblem(
 
 function take(state: Model, command: ImportParticipant): ImportDecision {
   const { participantId, levels, original, row, treatment, bgState } = command;
-  const { design, urnDesign, imported } = state;
+  const { design, methodDesign, imported } = state;
   const named = namedLevels(design, levels);
   const common = { import: command.import, levels: named, original, participantId, row };
   const early =
@@ -90,7 +91,7 @@ function take(state: Model, command: ImportParticipant): ImportDecision {
   const isOwn = imported.format === 'reference';
   const proof = !isOwn
     ? ({ cause: 'other-system' } as const)
-    : proofOf(urnDesign, imported.steps, {
+    : proofOf(urnDesignOf(methodDesign), imported.steps, {
         levelIndexes: levelIndexes(state, levels),
         slots,
         after: bgState,

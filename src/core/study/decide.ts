@@ -1,14 +1,16 @@
 /** The decider of a study: command and state in, fact and outcome out. Pure: no clock, no ids, no I/O. */
 
 import type { StudyFact } from '../../../events/catalogue.ts';
+import { ALGORITHMS, type Algorithm, type StudyConfiguration } from '../../../events/study.ts';
 import { levelNow, openTreatments } from '../../../projections/design.ts';
 import { currentLevels, NONE } from '../../../projections/enrolled.ts';
 import { stateProblem } from '../acts/acts.ts';
 import type { ActCommand } from '../acts/command.ts';
 import { decideAct, type Source } from '../acts/decide-act.ts';
-import { allocate } from '../methods/urn/allocate.ts';
+import { allocate } from '../methods/method.ts';
 import { levelRefusal, namedLevels } from '../model/levels.ts';
 import { fullLimit } from '../model/limits.ts';
+import { methodOf } from '../model/method-of.ts';
 import { generatorOf, isAmendedSince, levelIndexes, type Model } from '../model/model.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
 import { lacksPacks, packFor } from '../model/packs.ts';
@@ -63,7 +65,7 @@ export type ClearCommand = Amend | Force | ActCommand;
 
 function amend(model: Model, command: Amend): StudyDecision {
   const type = 'StudyAmended';
-  const data = amendmentOf(command);
+  const data = amendmentOf(command, model.design);
   const problem =
     repeated(model, command, () => digestOf(type, data)) ??
     stateProblem(model, type) ??
@@ -73,7 +75,8 @@ function amend(model: Model, command: Amend): StudyDecision {
   return { fact: { type, data, sections: requestSection(command) }, outcome: { type: 'amended' } };
 }
 
-function register(state: StudyState, { studyId, configuration, seed, seedSource }: Register): StudyDecision {
+function register(state: StudyState, command: Register): StudyDecision {
+  const { studyId, configuration, parameters, seed, seedSource } = command;
   if (state.status !== 'unregistered') return { outcome: { type: 'already-registered' } };
   return {
     fact: {
@@ -83,20 +86,36 @@ function register(state: StudyState, { studyId, configuration, seed, seedSource 
         configuration,
         seedSource,
         seedWeak: isWeakSeed(seed),
-        algorithm: { name: 'wei-urn-method1-pcg64', version: configuration.ratio ? 2 : 1 },
+        algorithm: algorithmOf(configuration),
       },
-      sections: { generator: { seed: String(seed), bgState: Pcg64.fromSeed(seed).snapshot() } },
+      sections: {
+        generator: { seed: String(seed), bgState: Pcg64.fromSeed(seed).snapshot() },
+        ...parameters,
+      },
     },
     outcome: { type: 'registered' },
   };
+}
+
+/** What draws. The versions of the urn's differ in what a ratio does. */
+export function algorithmOf({ ratio, ...configuration }: StudyConfiguration): Algorithm {
+  return 'method' in configuration
+    ? { name: ALGORITHMS[configuration.method.name], version: 1 }
+    : { name: 'wei-urn-method1-pcg64', version: ratio ? 2 : 1 };
 }
 
 function randomize(state: Model, command: Randomize): StudyDecision {
   const refused = randomizeRefusal(state, command);
   if (refused) return { outcome: refused };
   const { participantId, levels } = command;
-  const { design, urnDesign, counts } = state;
-  const { treatment, draw } = allocate(urnDesign, counts, levelIndexes(state, levels), generatorOf(state));
+  const { design } = state;
+  const { slot, evidence } = allocate(
+    methodOf(state.methodDesign),
+    state,
+    levelIndexes(state, levels),
+    generatorOf(state),
+  );
+  const treatment = design.slots[slot] ?? '';
   const named = namedLevels(design, levels);
   const code =
     state.lists === 0 ? undefined : packFor(state, levels, treatment, participantId, command.isRecorded);
@@ -104,7 +123,7 @@ function randomize(state: Model, command: Randomize): StudyDecision {
     fact: {
       type: 'ParticipantRandomized',
       data: code === undefined ? { levels: named, participantId } : { code, levels: named, participantId },
-      sections: { allocation: { treatment }, draw, ...requestSection(command) },
+      sections: { allocation: { treatment }, ...evidence, ...requestSection(command) },
     },
     outcome: { type: 'randomized', participantId },
   };

@@ -5,6 +5,7 @@ import { type Design, type Factor, hasRatio, ratioOf } from '../../../projection
 import { currentLevels } from '../../../projections/enrolled.ts';
 import { headCount } from '../../../projections/head-count.ts';
 import type { Participant } from '../model/participants.ts';
+import { METHOD_IN_FORCE, methodInForce, URN_IN_FORCE } from './method-in-force.ts';
 
 export const LimitInForce = z.strictObject({
   factor: z.string().optional().meta({ description: 'Absent for the limit of the whole study' }),
@@ -42,10 +43,8 @@ export const DesignInForce = z.strictObject({
       ),
     }),
   ),
-  D: z.string(),
-  w: z.int(),
-  alpha: z.int(),
-  beta: z.int(),
+  ...URN_IN_FORCE,
+  ...METHOD_IN_FORCE,
   id_pattern: z.string().optional(),
   target: z.int().optional(),
   blinding: z.enum(['open', 'blinded']),
@@ -98,13 +97,13 @@ function factorInForce({
 
 export function designInForce(inForce: Design): DesignInForce {
   const { treatments, closedTreatments, stoppedTreatments, epoch, visits } = inForce;
-  const { amendment, D, w, alpha, beta, idPattern, target, blinding, protocol } = inForce;
+  const { amendment, idPattern, target, blinding, protocol } = inForce;
   const { stopAtLimit, levelCounts, voidCounts, forcedCounts } = inForce.policies;
   return {
     ...{ treatments: [...treatments], closed_treatments: [...closedTreatments], epoch },
     ...(stoppedTreatments.length > 0 && { stopped_treatments: [...stoppedTreatments] }),
     ...(hasRatio(inForce) && { ratio: ratioOf(inForce) }),
-    ...{ amendment, D, w, alpha, beta, blinding },
+    ...{ amendment, ...methodInForce(inForce), blinding },
     factors: inForce.factors.map(factorInForce),
     ...(idPattern !== undefined && { id_pattern: idPattern }),
     ...(target !== undefined && { target }),

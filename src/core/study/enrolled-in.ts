@@ -4,6 +4,7 @@ import type { Design } from '../../../projections/design.ts';
 import type { EnrolmentEvent } from '../../../projections/enrolled.ts';
 import { isForced, levelsByFactor } from '../../../projections/enrolled.ts';
 import { microsecondsOf } from '../../base/instant.ts';
+import type { Evidence } from '../methods/method.ts';
 import type { Model } from '../model/model.ts';
 import { type Participant, WITHHELD } from '../model/participants.ts';
 
@@ -39,6 +40,14 @@ export function enrolledIn(
   };
 }
 
+/** What the draw left behind, by whichever method; undefined without a draw, or if it is withheld. */
+export function evidenceIn({ sections }: Pick<EnrolmentEvent, 'sections'>): Drawn | undefined {
+  if ('pick' in sections && sections.pick) return sections.pick;
+  return 'draw' in sections ? sections.draw : undefined;
+}
+
+type Drawn = NonNullable<Evidence['draw'] | Evidence['pick']>;
+
 /** By whom and when, as the other system has it. */
 function imported({ at, data, sections }: Extract<EnrolmentEvent, { type: 'ParticipantImported' }>) {
   const { original, row } = data;
@@ -57,7 +66,7 @@ function imported({ at, data, sections }: Extract<EnrolmentEvent, { type: 'Parti
  * @throws RangeError when the treatment is not in the design
  */
 function slotOf({ type, sections }: EnrolmentEvent, { slots }: Pick<Design, 'slots'>): number {
-  const recorded = 'draw' in sections ? sections.draw?.slot : undefined;
+  const recorded = evidenceIn({ sections })?.slot;
   if (recorded !== undefined) return recorded;
   const { allocation } = sections;
   if (type !== 'ParticipantRandomized' && sections.allocation?.slot !== undefined)

@@ -3,7 +3,7 @@ import type { PartialEventOf } from '../../../events/event-of.ts';
 import { Balance } from '../../../projections/balance.ts';
 import { counted } from '../../base/counted.ts';
 import { microsecondsOf } from '../../base/instant.ts';
-import { Counts } from '../methods/urn/counts.ts';
+import { Counts } from '../methods/counts.ts';
 import { stepsAfter } from '../model/import-proof.ts';
 import { filledBy } from '../model/limits.ts';
 import type { Model } from '../model/model.ts';

@@ -3,6 +3,7 @@
 import type { EventDefinition } from '../../../events/define.ts';
 import type { PartialEventOf } from '../../../events/event-of.ts';
 import type { PartialEvent } from '../../../events/record.ts';
+import type { MethodParameters } from '../../../events/study.ts';
 import { Balance } from '../../../projections/balance.ts';
 import { amendedDesign, type Design, registeredDesign, renamingsOf } from '../../../projections/design.ts';
 import {
@@ -16,49 +17,51 @@ import type { ParticipantEvent } from '../../../projections/participant-events.t
 import type { Form, ParticipantAct } from '../acts/act.ts';
 import { type Act, actOf } from '../acts/acts.ts';
 import { digestIn } from '../acts/command.ts';
-import { Counts } from '../methods/urn/counts.ts';
-import { kernelOf } from '../methods/urn/kernel.ts';
+import { Counts } from '../methods/counts.ts';
+import { OpenBlocks } from '../methods/open-blocks.ts';
 import { ForkableMap } from '../model/forkable-map.ts';
 import { FreePacks } from '../model/free-packs.ts';
 import { filledAfter, filledBy } from '../model/limits.ts';
+import { methodDesignOf, methodOf } from '../model/method-of.ts';
 import { levelIndexes, type Model, NOBODY } from '../model/model.ts';
 import { packsOn, takePack } from '../model/packs.ts';
 import { type Participant, Participants, WITHHELD } from '../model/participants.ts';
 import { digestOf, requestKey } from '../model/requests.ts';
 import { closingsAfter } from './closings.ts';
-import { enrolledIn } from './enrolled-in.ts';
+import { enrolledIn, evidenceIn } from './enrolled-in.ts';
 import { beginImport, endImport, takeRow } from './fold-import.ts';
 import { forcedDigest } from './force.ts';
-import { urnDesignOf } from './urn-design.ts';
 
 /** The study that the event registers. */
 export function modelOf({ at, data, sections, revision }: PartialEventOf<'StudyRegistered'>): Model {
   const { configuration, studyId, seedSource, seedWeak } = data;
   const design = registeredDesign(configuration);
-  const bgState = sections.generator?.bgState;
+  const { generator, ...parameters } = sections;
+  const bgState = generator?.bgState;
   const isPaused = configuration.start === 'paused';
   const halt = isPaused ? ({ state: 'paused', reason: 'registered as paused', at } as const) : undefined;
-  const seed = sections.generator?.seed ?? WITHHELD;
+  const seed = generator?.seed ?? WITHHELD;
   return {
     status: isPaused ? 'paused' : 'open',
     registered: {
-      ...{ studyId, configuration, seed, seedSource, seedWeak },
+      ...{ studyId, configuration, parameters, seed, seedSource, seedWeak },
       ...{ registeredAt: at, recoveries: [], halt },
     },
-    ...inForce(design),
+    ...inForce(design, parameters),
     designs: [design],
     ...{ latestAt: at, lastStudyWide: revision, closings: [], recovery: 0, lists: 0, reveals: [] },
     hasVisits: design.visits.length > 0,
     ...{ participants: new Participants(), filled: filledBy(design), counts: new Counts(design) },
+    blocks: new OpenBlocks(),
     ...{ requests: new ForkableMap(), given: new ForkableMap(), packs: new ForkableMap() },
     ...{ withdrawn: new ForkableMap(), free: new FreePacks(), seedState: bgState, bgState },
     shown: { events: { inOrder: [], byEnrolment: new Map() }, balance: new Balance(design) },
   };
 }
 
-function inForce(design: Design) {
+function inForce(design: Design, parameters: MethodParameters) {
   const indexes = design.factors.map(({ levels }) => new Map(levels.map((level, i) => [level, i])));
-  return { design, urnDesign: urnDesignOf(design), levelIndexes: indexes };
+  return { design, methodDesign: methodDesignOf(design, parameters), levelIndexes: indexes };
 }
 
 /** Folds an event of a registered study. */
@@ -116,7 +119,7 @@ function keyOf({ actor, sections }: PartialEvent): string | undefined {
 }
 
 function enrol(model: Model, event: EnrolmentEvent): void {
-  if (event.type === 'ParticipantRandomized') model.bgState = event.sections.draw?.bgStateAfter;
+  if (event.type === 'ParticipantRandomized') model.bgState = evidenceIn(event)?.bgStateAfter;
   const { design, given, participants } = model;
   const participant = enrolledIn(event, model);
   const { participantId, pack } = participant;
@@ -131,6 +134,7 @@ function enrol(model: Model, event: EnrolmentEvent): void {
   if (model.filled.length > 0) model.filled = filledAfter(model.filled, design, replaced, participant);
   // A wrong entry that is replaced is voided, so the urns do not count it.
   count(model, participant, 1);
+  if (event.type === 'ParticipantRandomized') use(model, event, participant);
   if (replaced) model.shown?.balance.remove(replaced);
   model.shown?.balance.add(participant);
   const key = event.type === 'ParticipantRandomized' ? keyOf(event) : undefined;
@@ -195,7 +199,8 @@ function amend(model: Model, { data, revision }: PartialEventOf<'StudyAmended'>)
   const { participants } = model;
   const renamings = renamingsOf(data, model.design);
   const design = amendedDesign(model.design, data, revision);
-  Object.assign(model, inForce(design));
+  if (design.epoch > model.design.epoch) model.blocks.drop();
+  Object.assign(model, inForce(design, model.registered.parameters));
   model.designs = [...model.designs, design];
   if (design.visits.length > 0) model.hasVisits = true;
   participants.rename(renamings);
@@ -218,8 +223,19 @@ export function recount(model: Model): void {
 /** Without the slot, which may be withheld, nothing is counted. */
 function count(model: Model, participant: Participant, by: 1 | -1): void {
   const levels = participant.slot < 0 ? undefined : countedLevels(participant, model.design);
-  if (levels)
-    kernelOf(model.urnDesign).count(model.counts, levelIndexes(model, levels), participant.slot, by);
+  if (levels) model.counts.add(levelIndexes(model, levels), participant.slot, by);
+}
+
+/** What the draw used up, if it is not withheld. */
+function use(
+  model: Model,
+  { sections }: PartialEventOf<'ParticipantRandomized'>,
+  participant: Participant,
+): void {
+  if (!sections.pick || participant.slot < 0) return;
+  const { levels, slot } = participant;
+  const perSlot = sections.pick.block?.perSlot;
+  methodOf(model.methodDesign).use?.(model, levelIndexes(model, levels), slot, perSlot);
 }
 
 function recover(model: Model, { at, data, sections }: PartialEventOf<'StudyRecovered'>): void {

@@ -9,9 +9,13 @@ import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 
 type Data<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>['data'];
 
+/** Why a study with another method takes over no history that could be drawn again. */
+export const ONLY_CSV =
+  'the reference knows the urn alone: this study can take over only a csv, with a fresh generator';
+
 export function beginProblem(
   { design, participants }: Model,
-  { approvals, generator, proof, source }: Data<'HistoryImported'>,
+  { approvals, generator, proof, seedKnown, source }: Data<'HistoryImported'>,
   askedAt?: string,
 ): StudyOutcome | undefined {
   if (!participants.isEmpty()) return { type: 'not-empty' };
@@ -24,6 +28,8 @@ export function beginProblem(
   if (problem) return impossible(problem.field, problem.why);
   if (proof.redrawn + proof.unproven !== source.rows)
     return impossible('proof', 'it is not of all rows of the source');
+  if (design.method.name !== 'urn' && (source.format !== 'csv' || generator !== 'fresh' || seedKnown))
+    return impossible('source.format', ONLY_CSV);
   if (generator === 'continued' && hasRatio(design))
     return impossible(
       'generator',

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { Actor } from '../../../events/record.ts';
-import type { StudyConfiguration } from '../../../events/study.ts';
+import type { MethodParameters, StudyConfiguration } from '../../../events/study.ts';
 import type { Design } from '../../../projections/design.ts';
 import { logHistory, type Recovery } from '../../../projections/log.ts';
 import type { RegisteredStudy } from '../../../projections/study-config.ts';
@@ -81,12 +81,14 @@ export class Studies {
     configuration: StudyConfiguration,
     seed: bigint | undefined,
     actor: Actor,
+    parameters: MethodParameters = {},
   ): Promise<StudyOutcome['type']> {
     const stream = this.streamOf(configuration.name);
     const command = {
       type: 'register',
       studyId: stream.slice('study-'.length),
       configuration,
+      parameters,
       seed: seed ?? drawnSeed(),
       seedSource: seed === undefined ? 'drawn' : 'configured',
     } as const;

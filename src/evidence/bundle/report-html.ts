@@ -6,8 +6,8 @@
 import type { Content } from '../../../events/content.ts';
 import type { Limits, Policies, StudyConfiguration } from '../../../events/study.ts';
 import { describeNumbers } from '../../../projections/code-breaks.ts';
-import { limitTexts, protocolText, visitsText } from '../../../projections/describe-design.ts';
-import { type Design, type Factor, hasRatio, ratioOf } from '../../../projections/design.ts';
+import { limitTexts, methodText, protocolText, visitsText } from '../../../projections/describe-design.ts';
+import { type Design, type Factor, hasRatio, methodIn, ratioOf } from '../../../projections/design.ts';
 import { currentId, currentLevels } from '../../../projections/enrolled.ts';
 import { counted } from '../../base/counted.ts';
 import { escapeHtml as e, htmlTable } from '../../base/html/html.ts';
@@ -109,7 +109,7 @@ function unblinded({ revealed, revealedPacks, unblindingReported }: StudySummary
 }
 
 function configured(configuration: StudyConfiguration, isOpen: boolean): string {
-  const { treatments, D, w, alpha, beta, urnSelection, factors, idPattern, targetEnrollment } = configuration;
+  const { treatments, factors, idPattern, targetEnrollment } = configuration;
   const { ratio, visits = [] } = configuration;
   return `<h2>Configuration as registered</h2>
 ${htmlTable(
@@ -117,9 +117,7 @@ ${htmlTable(
   [
     ['Treatments', isOpen ? treatments.map(e).join(', ') : `${treatments.length}, not named in this report`],
     ...(ratio ? [ratioRow(ratio)] : []),
-    ['Method', "Wei's urn for each factor level; the most imbalanced urn is drawn from, ties by lot"],
-    ['Imbalance measure', D],
-    ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}, selection ${urnSelection}`],
+    ...registeredMethod(methodIn(configuration)),
     ...(targetEnrollment === undefined ? [] : [['Target', String(targetEnrollment)]]),
     ...forItsLife(configuration),
     ...idsLike(idPattern),
@@ -128,6 +126,26 @@ ${htmlTable(
   ],
   'facts',
 )}`;
+}
+
+function registeredMethod(method: Design['method']): string[][] {
+  if (method.name !== 'urn') return [['Method', e(methodText(method))]];
+  const { D, w, alpha, beta, urnSelection } = method;
+  return [
+    ['Method', "Wei's urn for each factor level; the most imbalanced urn is drawn from, ties by lot"],
+    ['Imbalance measure', D],
+    ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}, selection ${urnSelection}`],
+  ];
+}
+
+/** What amendments can change of the method. */
+function urnRows(method: Design['method']): string[][] {
+  if (method.name !== 'urn') return [];
+  const { D, w, alpha, beta } = method;
+  return [
+    ['Imbalance measure', D],
+    ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}`],
+  ];
 }
 
 /** The settings that concern the life of the study after its registration. */
@@ -151,7 +169,7 @@ function ratioRow(ratio: readonly number[]): string[] {
 /** What amendments can change. */
 function inForce({ design, restarts }: ReportParticipants, isOpen: boolean): string {
   const { amendment, target, blinding, limits, policies, idPattern, factors, protocol } = design;
-  const { D, w, alpha, beta, visits } = design;
+  const { visits } = design;
   return `<h2>Design in force</h2>
 <p class="lead">After the last event, with its defaults. The method is as it was registered.</p>
 ${htmlTable(
@@ -161,9 +179,15 @@ ${htmlTable(
     ...(protocol ? [['Protocol', e(protocolText(protocol))]] : []),
     ['Treatments', treatmentsInForce(design, isOpen)],
     ...(hasRatio(design) ? [ratioRow(ratioOf(design))] : []),
-    ['Imbalance measure', D],
-    ['Urn', `w = ${w}, alpha = ${alpha}, beta = ${beta}`],
-    ...(restarts.length > 0 ? [['Urns began anew', `with amendment ${restarts.join(', ')}`]] : []),
+    ...urnRows(design.method),
+    ...(restarts.length > 0
+      ? [
+          [
+            design.method.name === 'urn' ? 'Urns began anew' : 'Method began anew',
+            `with amendment ${restarts.join(', ')}`,
+          ],
+        ]
+      : []),
     ...(target === undefined ? [] : [['Target', String(target)]]),
     blindingRow(blinding),
     ...limitRows(limits, policies),

@@ -2,20 +2,26 @@
  * Explains why a participant got this arm: works out the allocation again, step by step, from the earlier events, and
  * compares it with the record.
  *
- * It uses the same working as the service (src/core/methods/urn/allocate.ts). From the event itself it takes only the participant's
+ * It uses the same methods as the service (src/core/methods). From the event itself it takes only the participant's
  * levels. Everything else in the event is only compared.
  */
 
 import { canonicalJson, type LogEvent } from '../../../events/record.ts';
 import { RecordError } from '../../../events/record-error.ts';
-import type { BgState, ImbalanceMeasure } from '../../../events/study.ts';
+import type { BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';
+import type { Design } from '../../../projections/design.ts';
 import { levelsByFactor } from '../../../projections/enrolled.ts';
 import type { ParticipantEvent } from '../../../projections/participant-events.ts';
-import { allocationOf, type Working, workOut } from '../../core/methods/urn/allocate.ts';
+import type { BlocksDesign } from '../../core/methods/blocks/blocks.ts';
+import { cumulative, probabilities } from '../../core/methods/draw.ts';
+import { allocate, type Evidence } from '../../core/methods/method.ts';
+import { workOut } from '../../core/methods/urn/allocate.ts';
+import type { UrnDesign } from '../../core/methods/urn/kernel.ts';
 import { namedLevels } from '../../core/model/levels.ts';
+import { methodOf } from '../../core/model/method-of.ts';
 import { generatorOf, levelIndexes, type Model } from '../../core/model/model.ts';
 import { countMoves } from './count-moves.ts';
-import type { Explanation } from './explanation.ts';
+import type { Explanation, PickExplanation, UrnExplanation } from './explanation.ts';
 
 export type RandomizedEvent = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 
@@ -31,11 +37,27 @@ export function explain(
   event: RandomizedEvent,
   events: readonly ParticipantEvent[] = [],
 ): Explanation {
-  const { design, urnDesign } = before;
-  const { name: study, D, w, alpha, beta, factors } = design;
-  const levels = levelsByFactor(event.data.levels, factors);
-  const working = workingOf(before, levels, event);
-  const { treatment, draw } = allocationOf(urnDesign, working, generatorOf(before));
+  try {
+    return before.methodDesign.method === 'urn'
+      ? explainUrns(before, before.methodDesign, event, events)
+      : explainPick(before, event);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new RecordError('malformed', `${event.stream}/${event.revision}`, error.message);
+  }
+}
+
+function explainUrns(
+  before: Model,
+  urnDesign: UrnDesign,
+  event: RandomizedEvent,
+  events: readonly ParticipantEvent[],
+): UrnExplanation {
+  const { design } = before;
+  const { D, w, alpha, beta } = urnDesign;
+  const levels = levelsByFactor(event.data.levels, design.factors);
+  const working = workOut(urnDesign, before.counts, levelIndexes(before, levels), generatorOf(before));
+  const { treatment, draw } = working;
   const named = namedLevels(design, levels);
   const urns = working.urns.map((urn, i) => ({
     ...(named[i] ?? { factor: '', level: '' }),
@@ -44,14 +66,12 @@ export function explain(
     candidate: working.candidates.includes(i),
     selected: working.selected === i,
   }));
-  const { code } = event.data;
-  const differing = differences(event, { levels: named, treatment, ...draw });
   return {
-    ...participantOf(event, study),
+    ...participantOf(event, design.name),
     earlier_participants: countedIn(before),
     ...(design.epoch > 0 && { epoch_began: design.epochBegan }),
-    ...{ D, w, alpha, beta, treatments: [...urnDesign.slots] },
-    ...(design.closedTreatments.length > 0 && { closed_treatments: [...design.closedTreatments] }),
+    ...{ D, w, alpha, beta },
+    ...slotsOf(before),
     urns,
     corrections: countMoves(events, (id) => before.participants.get(id), design).filter((move) =>
       move.levels.some(({ factor, level }) =>
@@ -62,15 +82,81 @@ export function explain(
     missed_by_rounding: missedByRounding(D, urns),
     ...(draw.candidates.length > 1 && { lot: { below: draw.candidates.length, result: working.lot } }),
     selected_factor: draw.selectedFactor,
-    uniform53: draw.uniform53,
-    uniform: draw.uniform53 * 2 ** -53,
-    probabilities: [...working.probabilities],
-    cumulative: [...working.cumulative],
-    ...(draw.slot !== undefined && { slot: draw.slot }),
-    trt: treatment,
+    ...numbersOf(draw, working.probabilities, working.cumulative),
+    ...allocationOf(event, treatment, draw, { levels: named, treatment, ...draw }),
+  };
+}
+
+function explainPick(before: Model, event: RandomizedEvent): PickExplanation {
+  const { design, methodDesign } = before;
+  const levels = levelsByFactor(event.data.levels, design.factors);
+  const method = methodOf(methodDesign);
+  const { slot, evidence } = allocate(method, before, levelIndexes(before, levels), generatorOf(before));
+  const { pick } = evidence;
+  if (!pick) throw new Error('a method other than the urn left no evidence of its own');
+  const treatment = design.slots[slot] ?? '';
+  const named = namedLevels(design, levels);
+  const chances = probabilities(pick.weights);
+  return {
+    ...participantOf(event, design.name),
+    method: methodDesign.method,
+    ...slotsOf(before),
+    ...numbersOf(pick, chances, cumulative(chances)),
+    weights: pick.weights,
+    ...(methodDesign.method === 'blocks' &&
+      pick.block && { block: blockOf(methodDesign, pick.block, pick.weights, design, named) }),
+    ...allocationOf(event, treatment, pick, { levels: named, treatment, ...pick }),
+  };
+}
+
+function blockOf(
+  { by, perSlot = [], slots }: BlocksDesign,
+  { number, perSlot: places }: { readonly number: number; readonly perSlot: number },
+  left: readonly number[],
+  { factors }: Design,
+  levels: readonly Level[],
+): PickExplanation['block'] {
+  const names = by.map((factor) => factors[factor]?.name);
+  return {
+    stratum: levels.filter(({ factor }) => names.includes(factor)),
+    number,
+    size: places * slots.length,
+    sizes: perSlot.map((one) => one * slots.length),
+    ...(perSlot.length > 1 && { lot: perSlot.indexOf(places) }),
+    first: left.every((one) => one === places),
+  };
+}
+
+function slotsOf({ design: { closedTreatments }, methodDesign: { slots } }: Model) {
+  return {
+    treatments: [...slots],
+    ...(closedTreatments.length > 0 && { closed_treatments: [...closedTreatments] }),
+  };
+}
+
+type Drawn = NonNullable<Evidence['draw'] | Evidence['pick']>;
+
+function numbersOf({ uniform53, slot }: Drawn, chances: readonly number[], sums: readonly number[]) {
+  return {
+    ...{ uniform53, uniform: uniform53 * 2 ** -53 },
+    ...{ probabilities: [...chances], cumulative: [...sums] },
+    ...(slot !== undefined && { slot }),
+  };
+}
+
+function allocationOf(
+  event: RandomizedEvent,
+  trt: string,
+  { bgStateBefore, bgStateAfter }: Drawn,
+  recomputed: Readonly<Record<string, unknown>>,
+) {
+  const { code } = event.data;
+  const differing = differences(event, recomputed);
+  return {
+    trt,
     ...(code !== undefined && { code }),
-    bg_state_before: withNumbers(draw.bgStateBefore),
-    bg_state_after: withNumbers(draw.bgStateAfter),
+    bg_state_before: withNumbers(bgStateBefore),
+    bg_state_after: withNumbers(bgStateAfter),
     agrees: differing.length === 0,
     differences: differing,
   };
@@ -95,21 +181,12 @@ function withNumbers({ state: { inc, state }, ...rest }: BgState): Explanation['
   return { ...rest, state: { inc: BigInt(inc), state: BigInt(state) } };
 }
 
-function workingOf(before: Model, levels: readonly string[], event: RandomizedEvent): Working {
-  try {
-    return workOut(before.urnDesign, before.counts, levelIndexes(before, levels), generatorOf(before));
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw new RecordError('malformed', `${event.stream}/${event.revision}`, error.message);
-  }
-}
-
 function differences(event: RandomizedEvent, recomputed: Readonly<Record<string, unknown>>) {
-  const { allocation, draw } = event.sections;
+  const { allocation, draw, pick } = event.sections;
   const recorded: Readonly<Record<string, unknown>> = {
     levels: event.data.levels,
     treatment: allocation.treatment,
-    ...draw,
+    ...(pick ?? draw),
   };
   return Object.entries(recomputed)
     .map(([field, value]) => ({
@@ -121,7 +198,7 @@ function differences(event: RandomizedEvent, recomputed: Readonly<Record<string,
 }
 
 /** The range is a single rounded division, so equal ranges are equal as doubles too. */
-function missedByRounding(D: ImbalanceMeasure, urns: Explanation['urns']): string[] {
+function missedByRounding(D: ImbalanceMeasure, urns: UrnExplanation['urns']): string[] {
   const selected = urns.find((urn) => urn.selected);
   if (D === 'range' || !selected) return [];
   return urns

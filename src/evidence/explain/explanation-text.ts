@@ -1,18 +1,33 @@
 /** An explanation as text for readers who know clinical trials, with the steps and terms of docs/method.md. */
 import { counted } from '../../base/counted.ts';
 import { onOneLine } from '../../base/text.ts';
-import { indexAt } from '../../core/methods/urn/draw.ts';
-import type { Explanation } from './explanation.ts';
+import { indexAt } from '../../core/methods/draw.ts';
+import type { Explanation, PickExplanation, UrnExplanation } from './explanation.ts';
 
 /** Each double is written with just enough digits to distinguish it from every other double. */
 export function explanationText(explanation: Explanation): string {
-  const { study, at, user, on_behalf_of, revision, earlier_participants, epoch_began, code } = explanation;
-  const since = epoch_began === undefined ? '' : `, since the urns began anew at revision ${epoch_began}`;
+  const { study, at, user, on_behalf_of, revision, code } = explanation;
   const who = on_behalf_of === undefined ? user : `${user}, on behalf of ${on_behalf_of}`;
   const pack = code === undefined ? '' : ` The pack was ${code}, which no random number chose.`;
+  const counts = 'urns' in explanation ? `; ${countedBefore(explanation)}` : '';
   const lines = [
     title(explanation),
-    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study; ${counted(earlier_participants, 'participant')} counted before${since}.${pack}`,
+    `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study${counts}.${pack}`,
+    ...('urns' in explanation ? urnSteps(explanation) : pickSteps(explanation)),
+    ...section("The generator (numpy's PCG64) before and after", generator(explanation)),
+    ...section('Compared with the record', comparison(explanation)),
+  ];
+  return lines.map((line) => onOneLine(line).trimEnd()).join('\n');
+}
+
+function countedBefore({ earlier_participants, epoch_began }: UrnExplanation): string {
+  const since = epoch_began === undefined ? '' : `, since the urns began anew at revision ${epoch_began}`;
+  return `${counted(earlier_participants, 'participant')} counted before${since}`;
+}
+
+function urnSteps(explanation: UrnExplanation): string[] {
+  const balls = explanation.urns.find(({ selected }) => selected)?.balls ?? [];
+  return [
     ...section('1. Urns: one for the level that this participant has of each factor', urns(explanation)),
     ...section(
       `2. Imbalance d of each urn, by the study's measure (${explanation.D})`,
@@ -20,11 +35,38 @@ export function explanationText(explanation: Explanation): string {
     ),
     ...section('3. Candidates: the urns with exactly the largest imbalance', candidates(explanation)),
     ...section('4. Lot', lot(explanation)),
-    ...section(`5. Draw of a ball from the urn of ${selectedUrn(explanation)}`, draw(explanation)),
-    ...section("The generator (numpy's PCG64) before and after", generator(explanation)),
-    ...section('Compared with the record', comparison(explanation)),
+    ...section(
+      `5. Draw of a ball from the urn of ${selectedUrn(explanation)}`,
+      draw(explanation, 'balls', balls),
+    ),
   ];
-  return lines.map((line) => onOneLine(line).trimEnd()).join('\n');
+}
+
+function pickSteps(explanation: PickExplanation): string[] {
+  const { block, weights, closed_treatments: closed } = explanation;
+  const left = closed ? [`Closed arms are left out: ${closed.join(', ')}.`] : [];
+  if (!block)
+    return section('1. Draw: every slot is equally likely, whoever came before', [
+      ...left,
+      ...draw(explanation, 'weight', weights),
+    ]);
+  return [
+    ...section('1. Block', [...blockLines(block), ...left]),
+    ...section('2. Draw of one of the places that were left', draw(explanation, 'left', weights)),
+  ];
+}
+
+function blockLines({ stratum, number, size, sizes, lot, first }: NonNullable<PickExplanation['block']>) {
+  const where =
+    stratum.length === 0
+      ? 'The whole study is one stratum'
+      : `Stratum ${stratum.map(({ factor, level }) => `${factor} = ${level}`).join(', ')}`;
+  const drawn = first ? 'just now, before the place' : 'at its first place';
+  const byLot =
+    lot === undefined
+      ? ''
+      : ` (of the sizes ${sizes.join(' and ')}, integers(${sizes.length}) gave ${lot} ${drawn})`;
+  return [`${where}, block ${number}, of ${size} places${byLot}.`];
 }
 
 /** If the record differs, the working is not what happened, and the title says so. */
@@ -38,7 +80,7 @@ function section(heading: string, lines: readonly string[]): string[] {
   return ['', heading, ...lines.map((line) => `   ${line}`)];
 }
 
-function urns(explanation: Explanation): string[] {
+function urns(explanation: UrnExplanation): string[] {
   const { w, alpha, beta, slot, closed_treatments: closed, urns: all, corrections } = explanation;
   const [of, on] = slot === undefined ? ['treatment', 'on'] : ['slot', 'in'];
   const rows = all.flatMap(({ factor, level, counts, balls }) => [
@@ -61,7 +103,7 @@ function urns(explanation: Explanation): string[] {
   ];
 }
 
-function moves(corrections: Explanation['corrections']): string[] {
+function moves(corrections: UrnExplanation['corrections']): string[] {
   if (corrections.length === 0) return [];
   const named = corrections.map(({ revision, type, id }) => [
     `revision ${revision}`,
@@ -75,7 +117,7 @@ function moves(corrections: Explanation['corrections']): string[] {
   ];
 }
 
-function imbalances({ urns: all, slot }: Explanation): string[] {
+function imbalances({ urns: all, slot }: UrnExplanation): string[] {
   const rows = columns(
     all.map(({ factor, level, imbalance, candidate }) => [
       `${factor} = ${level}`,
@@ -101,7 +143,7 @@ function slotNames({ treatments }: Explanation): string[] {
   });
 }
 
-function candidates({ candidates: names, missed_by_rounding }: Explanation): string[] {
+function candidates({ candidates: names, missed_by_rounding }: UrnExplanation): string[] {
   const note = [
     `Note: on paper these are equally imbalanced, too: ${missed_by_rounding.join(', ')}. Their imbalance differs in the last`,
     'digit only, by rounding, so they are not candidates. This is a known property of the method (docs/method.md).',
@@ -111,7 +153,7 @@ function candidates({ candidates: names, missed_by_rounding }: Explanation): str
   );
 }
 
-function lot({ lot: cast, candidates: names, selected_factor }: Explanation): string[] {
+function lot({ lot: cast, candidates: names, selected_factor }: UrnExplanation): string[] {
   if (!cast) return [`None was cast: ${selected_factor} is the only candidate.`];
   return [
     `A lot was cast among the ${cast.below} candidates, as a uniform random whole number from 0 to ${cast.below - 1}: it is ${cast.result}, so ${selected_factor}.`,
@@ -122,13 +164,14 @@ function lot({ lot: cast, candidates: names, selected_factor }: Explanation): st
   ];
 }
 
-function draw(explanation: Explanation) {
-  const { uniform53, uniform, urns: all, probabilities, cumulative, trt, slot } = explanation;
-  const balls = all.find(({ selected }) => selected)?.balls ?? [];
+/** @param held what the probabilities are in proportion to */
+function draw(explanation: Explanation, heading: string, held: readonly number[]): string[] {
+  const { uniform53, uniform, probabilities, cumulative, trt, slot } = explanation;
+  const section = 'urns' in explanation ? 'draw' : 'pick';
   const drawn = indexAt(cumulative, uniform53);
   const rows = slotNames(explanation).map((name, k) => [
     name,
-    String(balls[k]),
+    String(held[k]),
     String(probabilities[k]),
     String(k === 0 ? 0 : cumulative[k - 1]),
     String(cumulative[k]),
@@ -138,11 +181,11 @@ function draw(explanation: Explanation) {
     `A uniform random number from 0 to below 1:  u = ${uniform53} x 2^-53 = ${uniform}`,
     '',
     ...columns(
-      [[slot === undefined ? 'treatment' : 'slot', 'balls', 'probability', 'from', 'to below', ''], ...rows],
+      [[slot === undefined ? 'treatment' : 'slot', heading, 'probability', 'from', 'to below', ''], ...rows],
       ['left', 'right', 'left', 'left', 'left', 'left'],
     ),
     '',
-    `Treatment: ${trt}${slot === undefined ? '' : ` (draw.slot ${slot}, counted from 0 over all slots)`}`,
+    `Treatment: ${trt}${slot === undefined ? '' : ` (${section}.slot ${slot}, counted from 0 over all slots)`}`,
   ];
 }
 
@@ -164,11 +207,16 @@ function generator({ bg_state_before: before, bg_state_after: after }: Explanati
   );
 }
 
-function comparison({ agrees, differences }: Explanation): string[] {
+function comparison(explanation: Explanation): string[] {
+  const { agrees, differences } = explanation;
+  const evidence =
+    'urns' in explanation
+      ? 'levels, candidates, selected urn with its counts and balls, random number, both'
+      : `levels, ${'block' in explanation ? 'block, places left' : 'weights'}, random number, both`;
   if (agrees)
     return [
       'All of the above was worked out again from the registered configuration and the records before this one.',
-      'The record says the same: levels, candidates, selected urn with its counts and balls, random number, both',
+      `The record says the same: ${evidence}`,
       'states of the generator, and treatment.',
     ];
   return [
@@ -183,7 +231,7 @@ function comparison({ agrees, differences }: Explanation): string[] {
   ];
 }
 
-function selectedUrn({ urns: all, selected_factor }: Explanation): string {
+function selectedUrn({ urns: all, selected_factor }: UrnExplanation): string {
   return `${selected_factor} = ${all.find(({ selected }) => selected)?.level}`;
 }
 

@@ -3,7 +3,7 @@
  * working by the study's method, and the allocation with its comparison stand apart.
  */
 import { z } from 'zod';
-import { BgState, ImbalanceMeasure } from '../../../events/study.ts';
+import { ALGORITHMS, BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';
 import { CountMove } from './count-moves.ts';
 
 const PARTICIPANT = {
@@ -18,7 +18,30 @@ const PARTICIPANT = {
 const PerSlot = z.array(z.int()).meta({ description: 'In the order of `treatments`' });
 const Doubles = z
   .array(z.number())
-  .meta({ description: 'For the selected urn, in the order of `treatments`' });
+  .meta({ description: 'In the order of `treatments`; with urns, of the selected one' });
+
+/** The slots that a draw could fall on. */
+const SLOTS = {
+  treatments: z.array(z.string()).meta({
+    description:
+      'The arm of each slot that could be drawn: closed arms are left out, and with a ratio an arm is there once for each of its slots',
+  }),
+  closed_treatments: z.array(z.string()).optional().meta({
+    description: 'Arms that were closed, so that their slots are left out; absent: none',
+  }),
+};
+
+/** The number that fell on one of them. */
+const NUMBER = {
+  uniform53: z.int().meta({ description: 'k, where u = k * 2^-53 is the uniform number drawn' }),
+  uniform: z.number().meta({ description: 'u' }),
+  probabilities: Doubles,
+  cumulative: Doubles,
+  slot: z.int().optional().meta({
+    description:
+      'The drawn slot, counted from 0 over all slots of the study, those of closed arms too. Only with a ratio',
+  }),
+};
 
 const URNS = {
   earlier_participants: z.int().meta({ description: 'Participants before this one whom the urns counted' }),
@@ -29,13 +52,7 @@ const URNS = {
   w: z.int(),
   alpha: z.int(),
   beta: z.int(),
-  treatments: z.array(z.string()).meta({
-    description:
-      'The arm of each slot that could be drawn: closed arms are left out, and with a ratio an arm is there once for each of its slots',
-  }),
-  closed_treatments: z.array(z.string()).optional().meta({
-    description: 'Arms that were closed, so that their slots are left out; absent: none',
-  }),
+  ...SLOTS,
   urns: z
     .array(
       z.strictObject({
@@ -68,14 +85,31 @@ const URNS = {
       'A uniform integer: the index of the selected factor among the candidates. Absent if there was only one candidate.',
   }),
   selected_factor: z.string(),
-  uniform53: z.int().meta({ description: 'k, where u = k * 2^-53 is the uniform number drawn' }),
-  uniform: z.number().meta({ description: 'u' }),
-  probabilities: Doubles,
-  cumulative: Doubles,
-  slot: z.int().optional().meta({
+  ...NUMBER,
+};
+
+/** With another method than the urn. */
+const PICK = {
+  method: z.enum(Object.keys(ALGORITHMS)).meta({ description: 'Absent with urns' }),
+  ...SLOTS,
+  ...NUMBER,
+  weights: z.array(z.int()).meta({
     description:
-      'The drawn slot, counted from 0 over all slots of the study, those of closed arms too. Only with a ratio',
+      'What the probabilities are in proportion to, in the order of `treatments`; with blocks, the places left',
   }),
+  block: z
+    .strictObject({
+      stratum: z.array(Level).meta({ description: 'Empty: the whole study is one' }),
+      number: z.int().meta({ description: 'Counted from 1, in its stratum' }),
+      size: z.int().meta({ description: 'How many places it had when it began' }),
+      sizes: z.array(z.int()).meta({ description: 'Those that a block can have' }),
+      lot: z.int().optional().meta({
+        description:
+          'A uniform integer below the number of sizes: which of them it was. It was drawn before the place of the first participant in the block; absent if there is one size',
+      }),
+      first: z.boolean().meta({ description: 'Whether the block began with this participant' }),
+    })
+    .optional(),
 };
 
 /** Bare numbers as JSON (src/base/json.ts). */
@@ -101,5 +135,9 @@ const ALLOCATION = {
     .meta({ description: 'Fields in which the record differs, with the values as JSON text' }),
 };
 
-export const Explanation = z.strictObject({ ...PARTICIPANT, ...URNS, ...ALLOCATION });
+export const UrnExplanation = z.strictObject({ ...PARTICIPANT, ...URNS, ...ALLOCATION });
+export type UrnExplanation = z.infer<typeof UrnExplanation>;
+export const PickExplanation = z.strictObject({ ...PARTICIPANT, ...PICK, ...ALLOCATION });
+export type PickExplanation = z.infer<typeof PickExplanation>;
+export const Explanation = z.union([UrnExplanation, PickExplanation]);
 export type Explanation = z.infer<typeof Explanation>;

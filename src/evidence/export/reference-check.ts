@@ -1,9 +1,9 @@
 /** Reads a history back as an import does, and compares how it would continue with how the study continues. */
 import type { BgState } from '../../../events/study.ts';
 import type { Design } from '../../../projections/design.ts';
+import { Counts } from '../../core/methods/counts.ts';
 import { allocate } from '../../core/methods/urn/allocate.ts';
-import { Counts } from '../../core/methods/urn/counts.ts';
-import { urnDesignOf } from '../../core/study/urn-design.ts';
+import { methodDesignOf, urnDesignOf } from '../../core/model/method-of.ts';
 import { readHistory } from '../import/read-history.ts';
 import { csvTable } from '../import/source-file.ts';
 
@@ -50,7 +50,7 @@ export function readReference(design: Design, csv: string): Drawing {
 
 /** Arm and state of each, one after the other. */
 function drawMore(design: Design, { counts, bgState }: Drawing): string[] {
-  const urnDesign = urnDesignOf(design);
+  const urnDesign = urnDesignOf(methodDesignOf(design, {}));
   const more = counts.fork();
   let state = bgState;
   return Array.from({ length: DRAWN_MORE }, (_, n) => {

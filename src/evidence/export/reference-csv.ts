@@ -137,6 +137,9 @@ function designProblems(design: Design, counted: readonly CountedParticipant[]):
     counted.some(({ participant }) => participant.treatment === name),
   );
   return [
+    ...(design.method.name === 'urn'
+      ? []
+      : ['the reference knows the urn alone, and the study has another method']),
     ...(hasRatio(design) ? ['the study has a ratio, which the reference does not know'] : []),
     ...retired.map(
       (name) => `the factor ${JSON.stringify(name)} is retired, and the reference draws by every factor`,

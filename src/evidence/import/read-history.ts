@@ -172,8 +172,8 @@ function withoutEaten(name: string): string {
 
 /** The reference keeps the design beside the history. It must be the one registered here. */
 function settingsProblems({ settings }: SourceTable, design: Design, map: TreatmentMap): string[] {
-  if (!settings) return [];
-  const { w, alpha, beta, D, urnSelection } = design;
+  if (!settings || design.method.name !== 'urn') return [];
+  const { w, alpha, beta, D, urnSelection } = design.method;
   const factors = activeFactors(design);
   const ours: readonly (readonly [string, unknown])[] = [
     ['w', w],

@@ -1,6 +1,7 @@
 /** A plan in words: its design, its participants, and the names of comparators. */
+import { ALGORITHMS } from '../../../events/study.ts';
 import { ratioText } from '../../../projections/describe-design.ts';
-import type { SimulatedDesign, SimulationPlan } from '../simulation/plan.ts';
+import { ownDesign, type SimulatedDesign, type SimulationPlan } from '../simulation/plan.ts';
 
 /** Three arms, 2:1:1 */
 export function armsText({ treatments, ratio }: SimulatedDesign): string {
@@ -9,6 +10,22 @@ export function armsText({ treatments, ratio }: SimulatedDesign): string {
 
 export function hasRatio({ ratio }: Pick<SimulatedDesign, 'ratio'>): boolean {
   return ratio.some((share) => share !== 1);
+}
+
+/** The study's own method, without what nobody at a site may know. */
+export function methodText(design: SimulatedDesign): string {
+  const { rule, within } = ownDesign(design);
+  if (rule.kind === 'complete') return 'complete randomization';
+  if (rule.kind !== 'block') return "Wei's urn";
+  const names = within.map((factor) => design.factors[factor]?.name);
+  return `permuted blocks ${names.length > 0 ? `within ${names.join(', ')}` : 'over the whole study'}`;
+}
+
+/** What the method is set to, for those who know it all. */
+export function settingsText(design: SimulatedDesign): string {
+  const { rule } = ownDesign(design);
+  if (rule.kind === 'block') return `${methodText(design)}, of the sizes ${rule.sizes.join(', ')}`;
+  return rule.kind === 'urn' ? urnText(design) : methodText(design);
 }
 
 export function urnText({ w, alpha, beta, D }: SimulatedDesign): string {
@@ -21,6 +38,9 @@ export function factorsText({ factors }: SimulatedDesign): string {
 
 /** With a ratio, the kernel computes imbalance differently: see docs/method.md. */
 export function algorithmText(design: SimulatedDesign): string {
+  const { kind } = ownDesign(design).rule;
+  if (kind === 'complete') return `${ALGORITHMS.complete}, version 1`;
+  if (kind === 'block') return `${ALGORITHMS.blocks}, version 1`;
   return `wei-urn-method1-pcg64, version ${hasRatio(design) ? 2 : 1}`;
 }
 

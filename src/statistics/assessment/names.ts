@@ -42,7 +42,7 @@ const OF_A_RANGE = ['mean', 'p05', 'p25', 'p50', 'p75', 'p95', 'ge5', 'ge10'] as
 /** The names that the study's own design will have; those after all participants also without `@n`. */
 export function figureNames(plan: SimulationPlan): string[] {
   const { design, at, participants } = plan;
-  const factors = design.factors.map(({ name }) => name);
+  const factors = design.own ? [] : design.factors.map(({ name }) => name);
   const all = [
     ...rangeNames(plan).flatMap((range) => OF_A_RANGE.map((what) => `${range}.${what}`)),
     ...(design.treatments.length === 2 ? at.map((n) => `difference.sd@${n}`) : []),

@@ -1,8 +1,9 @@
 /** The paragraph for a protocol or a statistical analysis plan. */
 import { counted, plural } from '../../base/counted.ts';
+import type { SimulationPlan } from '../simulation/plan.ts';
 import type { Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';
-import { algorithmText, armsText, factorsText, numberText, urnText } from './describe.ts';
+import { algorithmText, armsText, factorsText, methodText, numberText, urnText } from './describe.ts';
 import { figuresByName } from './names.ts';
 import { figureText } from './shown.ts';
 
@@ -12,8 +13,8 @@ export function paragraphOf({ plan, designs, own, version, isExact, command }: A
     ? `computed exactly for ${counted(participants, 'participant')}`
     : `assessed by ${numberText(reps)} simulated ${plural(reps, 'trial')} of ${counted(participants, 'participant')} (seed ${seed})`;
   const sentences = [
-    `Participants of ${study} are allocated by Wei's urn (urn ${version}, algorithm ${algorithmText(design)}): each level of each factor has an urn; the arm is drawn from the most imbalanced urn of the participant's levels, with ties broken by lot.`,
-    `Arms: ${armsText(design)}. Factors: ${factorsText(design)}. Settings: ${urnText(design)}.`,
+    `Participants of ${study} are allocated by ${methodText(design)} (urn ${version}, algorithm ${algorithmText(design)})${detail(plan)}.`,
+    `Arms: ${armsText(design)}. Factors: ${factorsText(design)}.${design.own ? '' : ` Settings: ${urnText(design)}.`}`,
     `The design was ${how}; the levels of participants came from ${arrivalsSource}.`,
     outcomes(own, participants, siteName(plan)),
     sentenceOf(
@@ -29,6 +30,13 @@ export function paragraphOf({ plan, designs, own, version, isExact, command }: A
     `To reproduce these figures: ${command}`,
   ];
   return sentences.filter((one) => one !== '').join(' ');
+}
+
+/** Block sizes have no place in a document that sites read. */
+function detail({ design: { own } }: SimulationPlan): string {
+  if (!own)
+    return ": each level of each factor has an urn; the arm is drawn from the most imbalanced urn of the participant's levels, with ties broken by lot";
+  return own.rule.kind === 'block' ? '; the sizes of the blocks are kept apart from this document' : '';
 }
 
 function siteName({ design, siteFactor }: Assessment['plan']): string | undefined {

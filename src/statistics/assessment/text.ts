@@ -7,7 +7,7 @@ import {
   factorsText,
   numberText,
   replicatesText,
-  urnText,
+  settingsText,
 } from './describe.ts';
 import { findingsOf } from './findings.ts';
 import { figuresByName } from './names.ts';
@@ -43,7 +43,7 @@ export function settingsOf(assessment: Assessment): { readonly name: string; rea
     { name: 'study', value: plan.study },
     { name: 'arms', value: armsText(design) },
     { name: 'factors', value: factorsText(design) },
-    { name: 'urn', value: urnText(design) },
+    { name: design.own ? 'method' : 'urn', value: settingsText(design) },
     { name: 'participants', value: `${numberText(plan.participants)}, levels from ${plan.arrivalsSource}` },
     ...(siteFactor === undefined ? [] : [{ name: 'site', value: design.factors[siteFactor]?.name ?? '' }]),
     { name: 'trials', value: replicatesText(assessment) },

@@ -33,7 +33,7 @@ export class FollowedStudy {
       return;
     }
     const { model } = this.#steps;
-    this.#new = model ? [designStep(model.design, false)] : [];
+    this.#new = model ? [designStep(model, false)] : [];
     this.#beginsAnew = true;
   }
 

@@ -1,8 +1,9 @@
 /** One run of a study: the same people, levels and decisions, and other random numbers. */
 
-import type { Method } from '../../core/methods/method.ts';
-import { Counts, Layout } from '../../core/methods/urn/counts.ts';
-import { kernelOf } from '../../core/methods/urn/kernel.ts';
+import { Counts, Layout } from '../../core/methods/counts.ts';
+import type { Memory, Method } from '../../core/methods/method.ts';
+import { OpenBlocks } from '../../core/methods/open-blocks.ts';
+import { methodOf } from '../../core/model/method-of.ts';
 import type { Pcg64 } from '../../core/random/pcg64.ts';
 import type { DesignStep, DrawStep, Step } from './steps.ts';
 
@@ -17,19 +18,19 @@ export class Setting {
     this.layout = new Layout({ slots: design.arms, factors: design.factors }, before?.layout);
   }
 
-  method(isImported = false): Method<Counts> {
-    const { urnDesign, urnDesignOfImports } = this.design;
-    return kernelOf(isImported ? urnDesignOfImports : urnDesign);
+  method(isImported = false): Method {
+    const { methodDesign, methodDesignOfImports } = this.design;
+    return methodOf(isImported ? methodDesignOfImports : methodDesign);
   }
 }
 
 const NOBODY = -1;
 
-export class Replicate {
+export class Replicate implements Memory {
   readonly #generator: Pcg64;
   #setting: Setting;
-  /** What the method remembers. */
   readonly counts: Counts;
+  readonly blocks = new OpenBlocks();
   /** Of each person. */
   #slots: Int8Array = new Int8Array(64).fill(NOBODY);
   #arms: Int8Array = new Int8Array(64).fill(NOBODY);
@@ -50,7 +51,9 @@ export class Replicate {
   amend(setting: Setting): void {
     this.#setting = setting;
     this.counts.extend(setting.layout);
-    if (setting.design.restarts) this.counts.clear();
+    if (!setting.design.restarts) return;
+    this.counts.clear();
+    this.blocks.drop();
   }
 
   /** Runs any other step, with a new draw where the service drew. */
@@ -68,36 +71,33 @@ export class Replicate {
   }
 
   /** The method, with what the person of a draw is drawn from. Valid until the next call, of whichever replicate. */
-  look(step: DrawStep): Method<Counts> {
+  look(step: DrawStep): Method {
     const method = this.#setting.method(step.isImported);
-    method.look(this.counts, step.levels);
+    method.look(this, step.levels);
     return method;
   }
 
-  /** @returns the drawn slot, as an index in all slots of the design */
+  /** A block keeps the size that it had: that was drawn independently of arms. @returns the drawn slot, as an index in all slots of the design */
   draw(step: DrawStep): number {
-    return this.look(step).draw(this.#generator);
+    return this.look(step).draw(this.#generator, step.perSlot);
   }
 
   /** Gives the person of a draw a slot, and counts them. */
-  allocate({ person, levels }: DrawStep, slot: number): void {
+  allocate({ person, levels, perSlot, isImported }: DrawStep, slot: number): void {
     this.#assign(person, slot, this.#setting.design.arms[slot] ?? NOBODY);
-    this.#count(levels, slot, 1);
+    this.counts.add(levels, slot, 1);
+    this.#setting.method(isImported).use?.(this, levels, slot, perSlot);
   }
 
   #fix({ person, levels, arm, isCounted }: Extract<Step, { kind: 'fixed' }>, slot: number): void {
     this.#assign(person, slot, arm);
-    if (isCounted) this.#count(levels, slot, 1);
+    if (isCounted) this.counts.add(levels, slot, 1);
   }
 
   #move({ person, from, to }: Extract<Step, { kind: 'move' }>): void {
     const slot = this.#slots[person] ?? NOBODY;
-    if (from) this.#count(from, slot, -1);
-    if (to) this.#count(to, slot, 1);
-  }
-
-  #count(levels: readonly number[], slot: number, by: 1 | -1): void {
-    this.#setting.method().count(this.counts, levels, slot, by);
+    if (from) this.counts.add(from, slot, -1);
+    if (to) this.counts.add(to, slot, 1);
   }
 
   #leastFilledSlot(arm: number): number {

@@ -3,12 +3,11 @@
  * what was corrected, voided and amended. A replicate runs these steps again with other random numbers (replicate.ts).
  */
 import type { PartialEvent } from '../../../events/record.ts';
-import { type Design, hasRatio, openTreatments } from '../../../projections/design.ts';
+import { type Design, openTreatments } from '../../../projections/design.ts';
 import { countedLevels, type EnrolmentEvent, isEnrolment } from '../../../projections/enrolled.ts';
-import type { UrnDesign } from '../../core/methods/urn/kernel.ts';
+import type { MethodDesign } from '../../core/model/method-of.ts';
 import { forkOf, type Model } from '../../core/model/model.ts';
 import { fold, modelOf } from '../../core/study/fold.ts';
-import { urnDesignOf } from '../../core/study/urn-design.ts';
 
 /**
  * Numbers alone, so that steps can be sent to another process. Levels are indexes, one per factor in the order of the
@@ -41,9 +40,9 @@ export type Step =
 /** The design in force from here on. The first step is always one of these. */
 export interface DesignStep {
   readonly kind: 'design';
-  readonly urnDesign: UrnDesign;
-  /** As version 1 of the algorithm draws, by which imported allocations are repeated. */
-  readonly urnDesignOfImports: UrnDesign;
+  readonly methodDesign: MethodDesign;
+  /** As version 1 of the urn's algorithm draws, by which imported allocations are repeated. */
+  readonly methodDesignOfImports: MethodDesign;
   /** All there ever were, closed ones and retired ones too. Later designs may have more at the ends. */
   readonly treatments: readonly string[];
   readonly factors: readonly { readonly name: string; readonly levels: readonly string[] }[];
@@ -60,6 +59,8 @@ export interface DrawStep {
   readonly levels: readonly number[];
   /** As recorded; -1 if it is withheld. */
   readonly slot: number;
+  /** Of the block from which the place was drawn, as recorded: how many places each slot had. Only with blocks. */
+  readonly perSlot?: number | undefined;
   readonly isImported: boolean;
 }
 
@@ -93,7 +94,7 @@ export class StudySteps {
     const model = this.#model;
     if (event.type === 'StudyRegistered') {
       this.#model = forkOf(modelOf(event));
-      return [designStep(this.#model.design, false)];
+      return [designStep(this.#model, false)];
     }
     if (!model) throw new Error(`${event.type} comes before StudyRegistered`);
     const { design } = model;
@@ -108,7 +109,7 @@ export class StudySteps {
       const to = indexes(countedLevels(after, model.design), model.design);
       return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ kind: 'move', person, from, to }];
     }
-    if (event.type === 'StudyAmended') return [designStep(model.design, model.design.epoch !== design.epoch)];
+    if (event.type === 'StudyAmended') return [designStep(model, model.design.epoch !== design.epoch)];
     if (event.type === 'HistoryImportEnded' && 'aborted' in event.data) {
       this.#persons = new Map();
       this.#count = 0;
@@ -127,8 +128,9 @@ export class StudySteps {
     const levels = indexes(participant.levels, design) ?? [];
     const { slot } = participant;
     const isImported = event.type === 'ParticipantImported';
-    if (event.type === 'ParticipantRandomized' || (isImported && event.data.redrawn))
-      return { kind: 'draw', person, levels, slot, isImported };
+    if (event.type === 'ParticipantRandomized')
+      return { kind: 'draw', person, levels, slot, perSlot: event.sections.pick?.block?.perSlot, isImported };
+    if (isImported && event.data.redrawn) return { kind: 'draw', person, levels, slot, isImported };
     const treatment = event.sections.allocation?.treatment;
     const arm = design.treatments.indexOf(treatment ?? '');
     const isCounted = participant.forced?.isCounted !== false;
@@ -137,14 +139,16 @@ export class StudySteps {
 }
 
 /** The step by which a design comes into force. */
-export function designStep(design: Design, restarts: boolean): DesignStep {
+export function designStep(
+  { design, methodDesign }: Pick<Model, 'design' | 'methodDesign'>,
+  restarts: boolean,
+): DesignStep {
   const { treatments, factors, slots } = design;
-  const urnDesign = urnDesignOf(design);
   const arm = (treatment: string) => treatments.indexOf(treatment);
   return {
     kind: 'design',
-    urnDesign,
-    urnDesignOfImports: hasRatio(design) ? { ...urnDesign, hasRatio: false } : urnDesign,
+    methodDesign,
+    methodDesignOfImports: methodDesign.hasRatio ? { ...methodDesign, hasRatio: false } : methodDesign,
     treatments,
     factors: factors.map(({ name, levels }) => ({ name, levels })),
     arms: slots.map(arm),

@@ -4,7 +4,7 @@
  * Replicates are summed in blocks, and blocks are added in order, so that any number of threads gives the same numbers.
  */
 
-import { fillCumulative, indexAt } from '../../core/methods/urn/draw.ts';
+import { fillCumulative, indexAt } from '../../core/methods/draw.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';
 import { Replicate, Setting } from '../replicate/replicate.ts';
 import { baseSeed } from '../replicate/seeds.ts';

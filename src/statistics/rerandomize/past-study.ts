@@ -67,7 +67,7 @@ export class PastStudyFold {
     if (!model) return;
     this.#hadRatio ||= hasRatio(model.design);
     if (after === 'emptied') {
-      this.#steps = [designStep(model.design, false)];
+      this.#steps = [designStep(model, false)];
       this.#arms = [];
       this.#redrawn = 0;
       this.#unproven = 0;

@@ -1,6 +1,6 @@
 /** The levels of simulated participants. They come from a generator of their own, so every design sees the same ones. */
 
-import { fillCumulative, fillProbabilities, indexAt } from '../../core/methods/urn/draw.ts';
+import { fillCumulative, fillProbabilities, indexAt } from '../../core/methods/draw.ts';
 import type { Pcg64 } from '../../core/random/pcg64.ts';
 import type { Arrivals } from './plan.ts';
 

@@ -2,7 +2,7 @@
 import { Pcg64 } from '../../core/random/pcg64.ts';
 import { type LevelSource, levelSource } from './arrivals.ts';
 import { Covariates } from './covariates.ts';
-import type { Comparator, SimulatedDesign, SimulationPlan } from './plan.ts';
+import { type Comparator, ownDesign, type SimulatedDesign, type SimulationPlan } from './plan.ts';
 import type { DesignResult } from './result.ts';
 import type { Participants, Rule } from './rule.ts';
 import { ruleOf } from './rules.ts';
@@ -18,8 +18,7 @@ const LEVELS_SEED = 1n << 127n;
 
 /** The study's own design, described like a comparator, and then the comparators. */
 function designs({ design, comparators }: SimulationPlan): readonly Comparator[] {
-  const { w, alpha, beta, D } = design;
-  return [{ name: 'study', rule: { kind: 'urn', w, alpha, beta, D }, within: [] }, ...comparators];
+  return [ownDesign(design), ...comparators];
 }
 
 /** Indexes of the factors among whose urns a design draws; none if there is no choice. */

@@ -11,6 +11,8 @@ export interface SimulatedDesign {
   readonly alpha: number;
   readonly beta: number;
   readonly D: ImbalanceMeasure;
+  /** The study's own method; absent: urns as above. */
+  readonly own?: Pick<Comparator, 'rule' | 'within'> | undefined;
 }
 
 /** Another design on the same participants. */
@@ -20,6 +22,11 @@ export interface Comparator {
   readonly rule: ComparatorRule;
   /** Indexes of the factors that it uses; none if it uses none. An urn and minimization use all unless some are named. */
   readonly within: readonly number[];
+}
+
+/** The study's own design, described like a comparator. */
+export function ownDesign({ own, w, alpha, beta, D }: SimulatedDesign): Comparator {
+  return { name: 'study', ...(own ?? { rule: { kind: 'urn', w, alpha, beta, D }, within: [] }) };
 }
 
 export type ComparatorRule =

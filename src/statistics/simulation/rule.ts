@@ -1,6 +1,6 @@
 /** A design as a simulation runs it. */
 
-import { fillCumulative, indexAt } from '../../core/methods/urn/draw.ts';
+import { fillCumulative, indexAt } from '../../core/methods/draw.ts';
 import type { Pcg64 } from '../../core/random/pcg64.ts';
 
 export interface Rule {

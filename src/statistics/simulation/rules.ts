@@ -1,10 +1,10 @@
 /** The rule of each design, and which designs fit a study. */
 import { MAX_WEIGHT } from '../../../events/amendment.ts';
-import { Blocks, biasedCoin, bigStick, Complete, TwoArms } from './by-stratum.ts';
+import { biasedCoin, bigStick, TwoArms } from './by-stratum.ts';
+import { blocks, complete, urns } from './method-rule.ts';
 import { Minimization } from './minimization.ts';
 import type { Comparator, SimulatedDesign } from './plan.ts';
 import type { Participants, Rule } from './rule.ts';
-import { Urns } from './urns.ts';
 
 export function ruleOf(
   { rule, within }: Comparator,
@@ -13,11 +13,11 @@ export function ruleOf(
 ): Rule {
   switch (rule.kind) {
     case 'urn':
-      return new Urns(rule, ratio, participants, within);
+      return urns(rule, ratio, participants, within);
     case 'complete':
-      return new Complete(ratio);
+      return complete(ratio, participants);
     case 'block':
-      return new Blocks(rule.sizes, ratio, participants, within);
+      return blocks(rule.sizes, ratio, participants, within);
     case 'minimization':
       return new Minimization(rule.p, ratio.length, participants, within);
     case 'efron':

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Counts } from '../../../src/core/methods/counts.ts';
 import { allocate } from '../../../src/core/methods/urn/allocate.ts';
-import { Counts } from '../../../src/core/methods/urn/counts.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { clientOf, exactResults } from '../../support/client.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';

@@ -229,10 +229,13 @@ describe('any file that amendments can follow', () => {
     let now = design;
     for (const [i, wanted] of files.entries()) {
       const changes = changesTo(wanted, registered, now, []);
-      const fact = amendmentOf({
-        ...{ type: 'amend', user: 'u', amendment: i + 1, changes, reason: 'x', approvals: [] },
-        protocol: { version: String(i) },
-      });
+      const fact = amendmentOf(
+        {
+          ...{ type: 'amend', user: 'u', amendment: i + 1, changes, reason: 'x', approvals: [] },
+          protocol: { version: String(i) },
+        },
+        now,
+      );
       const problem = amendmentProblem(now, fact);
       if (problem && isPossible(problem)) continue;
       expect(problem).toBeUndefined();

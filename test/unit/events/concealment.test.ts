@@ -7,6 +7,7 @@ import { randomizedFact, sections } from '../../support/arbitrary-facts.ts';
 import { NURSE, registered, STREAM } from '../../support/facts.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 import { check } from '../../support/property.ts';
+import { drawIn } from '../../support/urn-study.ts';
 
 const HEADER: Header = {
   id: fixedId(1),
@@ -26,7 +27,8 @@ describe('the record of an allocation', () => {
   it('contains neither treatment nor state nor draw, nor the names of those fields', () => {
     check(
       fc.property(randomizedFact, (fact) => {
-        const { allocation, draw, request } = fact.sections;
+        const { allocation, request } = fact.sections;
+        const draw = drawIn(fact.sections);
         const told = clear(encodeRecord(HEADER, fact, newSalt).record);
         const secrets = [
           allocation.treatment,

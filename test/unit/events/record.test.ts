@@ -29,6 +29,7 @@ import {
 } from '../../support/facts.ts';
 import { fixedId, fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { check } from '../../support/property.ts';
+import { drawIn } from '../../support/urn-study.ts';
 
 const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
@@ -447,9 +448,9 @@ describe('the message of a RecordError', () => {
     ...LEVELS,
     '001-0001',
     'visit-7',
-    ...Object.values(randomized().sections.draw.bgStateBefore.state),
-    randomized().sections.draw.bgStateAfter.state.state,
-    String(randomized().sections.draw.uniform53),
+    ...Object.values(drawIn(randomized().sections).bgStateBefore.state),
+    drawIn(randomized().sections).bgStateAfter.state.state,
+    String(drawIn(randomized().sections).uniform53),
   ];
 
   it('names the stream and the revision', () => {

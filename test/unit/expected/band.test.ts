@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
+import { Counts } from '../../../src/core/methods/counts.ts';
 import { allocate } from '../../../src/core/methods/urn/allocate.ts';
-import { Counts } from '../../../src/core/methods/urn/counts.ts';
-import type { UrnDesign } from '../../../src/core/methods/urn/kernel.ts';
+import { type MethodDesign, urnDesignOf } from '../../../src/core/model/method-of.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import type { Force } from '../../../src/core/study/commands.ts';
 import { Band, MAX_POINTS } from '../../../src/statistics/expected/band.ts';
@@ -32,12 +32,13 @@ function designStep(
 ): DesignStep {
   const treatments = [...new Set(arms)].map((arm) => 'ABCD'[arm] ?? '');
   const hasRatio = arms.length > treatments.length;
-  const urnDesign: UrnDesign = {
+  const methodDesign: MethodDesign = {
+    method: 'urn',
     ...{ slots: arms.map((arm) => treatments[arm] ?? ''), factors, D: 'range', w: 1, alpha: 0, beta: 1 },
     hasRatio,
   };
   return {
-    ...{ kind: 'design', urnDesign, urnDesignOfImports: urnDesign, treatments, factors, arms },
+    ...{ kind: 'design', methodDesign, methodDesignOfImports: methodDesign, treatments, factors, arms },
     ...{ openArms: treatments.map((_, arm) => arm), restarts: false, ...more },
   };
 }
@@ -55,7 +56,8 @@ function bandOf(steps: readonly Step[], reps = 50, seed = 3) {
 describe('the expected band', () => {
   /** An independent program: it allocates as the write path does, and follows every definition to the letter. */
   function written(design: DesignStep, people: readonly DrawStep[], reps: number, seed: number) {
-    const { urnDesign, arms, treatments } = design;
+    const { methodDesign, arms, treatments } = design;
+    const urnDesign = urnDesignOf(methodDesign);
     const ratio = treatments.map((_, k) => arms.filter((arm) => arm === k).length);
     const rangeOf = (slots: readonly number[]) => {
       const perShare = ratio.map((r, k) => slots.filter((slot) => arms[slot] === k).length / r);

@@ -6,10 +6,11 @@ import type { Model } from '../../../src/core/model/model.ts';
 import { decide } from '../../../src/core/study/decide.ts';
 import { evolve, type StudyState, studyState } from '../../../src/core/study/state.ts';
 import { explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
-import { Explanation } from '../../../src/evidence/explain/explanation.ts';
+import { Explanation, UrnExplanation } from '../../../src/evidence/explain/explanation.ts';
 import { compareRationals, exactImbalance } from '../../support/exact.ts';
 import { event, REGISTER, randomize, randomized, registered } from '../../support/facts.ts';
 import { frozenSample } from '../../support/samples.ts';
+import { drawIn } from '../../support/urn-study.ts';
 import { type ReferenceHistory, referenceHistories } from '../../support/vectors.ts';
 
 function isRegistered(state: StudyState): asserts state is Model {
@@ -25,7 +26,7 @@ function sample(): { before: Model; event: RandomizedEvent } {
 }
 
 /** Every participant of a history, decided again, with what is explained of it before it is folded in. */
-function explanations({ configuration, seed, participants }: ReferenceHistory): Explanation[] {
+function explanations({ configuration, seed, participants }: ReferenceHistory): UrnExplanation[] {
   let state = studyState.initial();
   const take = (command: Parameters<typeof decide>[1], revision: number) => {
     const { fact } = decide(state, command);
@@ -34,7 +35,7 @@ function explanations({ configuration, seed, participants }: ReferenceHistory): 
     const before = state;
     const explained =
       happened.type === 'ParticipantRandomized' && before.status !== 'unregistered'
-        ? [explain(before, happened)]
+        ? [UrnExplanation.parse(explain(before, happened))]
         : [];
     state = evolve(state, happened);
     return explained;
@@ -169,7 +170,8 @@ describe('the explanation of the reference implementation’s histories', () => 
 
 describe('the explanation of a record that contradicts its history', () => {
   const { before, event: first } = sample();
-  const { draw, allocation } = first.sections;
+  const { allocation } = first.sections;
+  const draw = drawIn(first.sections);
   const withDraw = (changed: Partial<typeof draw>): RandomizedEvent => ({
     ...first,
     sections: { ...first.sections, draw: { ...draw, ...changed } },

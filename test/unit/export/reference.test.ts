@@ -5,7 +5,6 @@ import type { BgState } from '../../../events/study.ts';
 import { type Design, registeredDesign } from '../../../projections/design.ts';
 import { allocate } from '../../../src/core/methods/urn/allocate.ts';
 import type { Participant } from '../../../src/core/model/participants.ts';
-import { urnDesignOf } from '../../../src/core/study/urn-design.ts';
 import { checkReference, readReference } from '../../../src/evidence/export/reference-check.ts';
 import {
   byCounting,
@@ -17,6 +16,7 @@ import {
 } from '../../../src/evidence/export/reference-csv.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { REFERENCE_EXPORT, referenceNext, referenceStudy } from '../../support/reference.ts';
+import { urnDesignOf } from '../../support/urn-study.ts';
 
 const STUDY = registeredDesign(referenceStudy());
 const [HEAD = [], ...ROWS] = parseCsv(REFERENCE_EXPORT);

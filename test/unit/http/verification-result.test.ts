@@ -110,6 +110,8 @@ describe('any key', () => {
     const warnings = [{ code: 'weak-seed', count: 1, revision: 0, text: 'weak' }] as const;
     const life: Required<LifeReport> = {
       state: 'closed',
+      method: 'blocks',
+      certain: 3,
       ...{ imported: { redrawn: 3, unproven: 1 }, forced: { outage: 2 } },
       packs: { registered: 40, replaced: 1, withdrawn: 2 },
       ...{ amendments: 2, corrected: 4, idsCorrected: 1 },

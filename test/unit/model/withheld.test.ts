@@ -55,9 +55,10 @@ function inClear({ pack, ...participant }: Participant): Participant {
 
 /** All that the part in the clear determines. */
 function clearPart(model: Model) {
-  const { status, design, designs, urnDesign, closings, closedAt, filled, latestAt, lastStudyWide } = model;
+  const { status, design, designs, methodDesign, closings, closedAt, filled, latestAt, lastStudyWide } =
+    model;
   return {
-    ...{ status, design, designs, urnDesign, closings, closedAt, filled, latestAt, lastStudyWide },
+    ...{ status, design, designs, methodDesign, closings, closedAt, filled, latestAt, lastStudyWide },
     ...{ lists: model.lists, recovery: model.recovery, reveals: model.reveals, importing: model.importing },
     given: new Map(model.given.entries()),
     registered: { ...model.registered, seed: '' },

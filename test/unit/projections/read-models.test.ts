@@ -20,6 +20,7 @@ import {
   STUDY_ID,
 } from '../../support/facts.ts';
 import { folded } from '../../support/folded.ts';
+import { drawIn } from '../../support/urn-study.ts';
 
 /** When `event` says that the fact of a revision was written. */
 const AT = '2026-03-01T09:00:00.000Z';
@@ -67,7 +68,7 @@ describe('participants', () => {
         slot: CONFIGURATION.treatments.indexOf(fact.sections.allocation.treatment),
         at: AT,
         user: 'nurse',
-        bgStateAfter: fact.sections.draw.bgStateAfter,
+        bgStateAfter: drawIn(fact.sections).bgStateAfter,
         revision: 1,
         sequence: 1,
       },

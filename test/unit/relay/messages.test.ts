@@ -11,6 +11,7 @@ import { randomizedFact } from '../../support/arbitrary-facts.ts';
 import { NURSE, OPERATOR, randomized, STREAM, stored } from '../../support/facts.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 import { check } from '../../support/property.ts';
+import { drawIn } from '../../support/urn-study.ts';
 
 const HEADER: Header = {
   id: fixedId(1),
@@ -41,7 +42,8 @@ describe('a record in the feed', () => {
         const record = encodeRecord(HEADER, fact, newSalt);
         const message = recordMessage(record, 'blinded');
         expect(Buffer.compare(message.value, record.record)).toBe(0);
-        const { allocation, draw } = fact.sections;
+        const { allocation } = fact.sections;
+        const draw = drawIn(fact.sections);
         const headers = JSON.stringify(message.headers);
         for (const secret of [allocation.treatment, `${draw.uniform53}`, draw.bgStateAfter.state.state])
           if (secret.length > 3) expect(headers).not.toContain(secret);
@@ -57,7 +59,7 @@ describe('a record in the feed', () => {
     ['full', true],
   ] as const)('with content %s, tells the slot of a study with a ratio: %s', (content, tells) => {
     const fact = randomized();
-    const withSlot = { ...fact, sections: { ...fact.sections, draw: { ...fact.sections.draw, slot: 2 } } };
+    const withSlot = { ...fact, sections: { ...fact.sections, draw: { ...drawIn(fact.sections), slot: 2 } } };
     const { value, headers } = recordMessage(stored(withSlot, 3), content);
     expect(JSON.parse(value.toString())).toMatchObject(
       content === 'blinded' ? { version: 2 } : { record: { version: 2 } },

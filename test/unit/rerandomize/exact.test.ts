@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { StudyConfiguration } from '../../../events/study.ts';
+import type { UrnConfiguration } from '../../../events/study.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { ExactError, exactP } from '../../../src/statistics/rerandomize/exact.ts';
 import { MonteCarlo } from '../../../src/statistics/rerandomize/monte-carlo.ts';
@@ -13,7 +13,7 @@ function byHand(
     study,
     arms,
     extreme,
-  }: { study: StudyConfiguration; arms: number; extreme(allocated: readonly number[]): boolean },
+  }: { study: UrnConfiguration; arms: number; extreme(allocated: readonly number[]): boolean },
   n: number,
 ): number {
   const go = (allocated: readonly number[], probability: number): number => {

@@ -3,7 +3,7 @@
  * requires: 2,000 trials of 999 replicates, which takes a minute.
  */
 import { describe, expect, it } from 'vitest';
-import type { StudyConfiguration } from '../../../events/study.ts';
+import type { UrnConfiguration } from '../../../events/study.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { Replicate, Setting } from '../../../src/statistics/replicate/replicate.ts';
 import { MonteCarlo } from '../../../src/statistics/rerandomize/monte-carlo.ts';
@@ -15,7 +15,7 @@ const [TRIALS, REPS] = FULL ? [2000, 999] : [300, 199];
 const LEVEL = 0.05;
 
 /** The arms of a trial whose participants have these levels. */
-function armsOf(study: StudyConfiguration, levels: readonly (readonly string[])[], seed: bigint): number[] {
+function armsOf(study: UrnConfiguration, levels: readonly (readonly string[])[], seed: bigint): number[] {
   const [design, ...steps] = drawn(study, levels, []);
   if (design?.kind !== 'design') throw new Error('a study begins with its design');
   const replicate = new Replicate(Pcg64.fromSeed(seed), new Setting(design));
@@ -34,7 +34,7 @@ function normal(generator: Pcg64): number {
  * @param outcomeOf takes the place in the sequence
  */
 function shareRejected(
-  study: StudyConfiguration,
+  study: UrnConfiguration,
   levels: readonly (readonly string[])[],
   outcomeOf: (i: number) => number,
 ): { share: number; error: number } {

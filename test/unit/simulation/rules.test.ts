@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { Counts } from '../../../src/core/methods/counts.ts';
+import { probabilities } from '../../../src/core/methods/draw.ts';
 import { workOut } from '../../../src/core/methods/urn/allocate.ts';
-import { Counts } from '../../../src/core/methods/urn/counts.ts';
-import { probabilities } from '../../../src/core/methods/urn/draw.ts';
 import { boundedInteger } from '../../../src/core/random/bounded.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import type { Comparator, ComparatorRule } from '../../../src/statistics/simulation/plan.ts';
@@ -77,7 +77,7 @@ describe('the urns of a simulation', () => {
     let lots = 0;
     for (const { levels, arm, chances } of steps) {
       const seen = used.map((factor) => levels[factor] ?? 0);
-      const { candidates, urns, slot, bgStateAfter } = workOut(design, counts, seen, state);
+      const { candidates, urns, slot, draw } = workOut(design, counts, seen, state);
       expect(arm).toBe(arms[slot]);
       // Before the lot: the mean over the urns that may be drawn from.
       const shares = candidates.map((factor) => probabilities(urns[factor]?.balls ?? []));
@@ -86,7 +86,7 @@ describe('the urns of a simulation', () => {
       expect(chances).toEqual(ratio.map((_, k) => expect.closeTo(chance(k), 12)));
       if (candidates.length > 1) lots++;
       counts.add(seen, slot);
-      state = bgStateAfter;
+      state = draw.bgStateAfter;
     }
     expect(lots).toBeGreaterThan(1);
   });

@@ -4,10 +4,9 @@ import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
 import { hasRatio, ratioOf, registeredDesign } from '../../../projections/design.ts';
 import { countedLevels } from '../../../projections/enrolled.ts';
+import { Counts } from '../../../src/core/methods/counts.ts';
 import { allocate, workOut } from '../../../src/core/methods/urn/allocate.ts';
-import { Counts } from '../../../src/core/methods/urn/counts.ts';
 import type { Amend } from '../../../src/core/study/commands.ts';
-import { urnDesignOf } from '../../../src/core/study/urn-design.ts';
 import type { FlatAct } from '../../support/acts.ts';
 import {
   added,
@@ -28,6 +27,7 @@ import {
 import { CONFIGURATION, LEVELS } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
+import { drawIn, urnDesignOf } from '../../support/urn-study.ts';
 
 /** With twelve participants. */
 function begun(more = {}): TrialRun {
@@ -39,7 +39,7 @@ function begun(more = {}): TrialRun {
 const drawOf = (trial: TrialRun) => {
   const fact = trial.facts.at(-1);
   if (fact?.type !== 'ParticipantRandomized') throw new Error('nobody was randomized');
-  return { ...fact.sections.draw, treatment: fact.sections.allocation.treatment };
+  return { ...drawIn(fact.sections), treatment: fact.sections.allocation.treatment };
 };
 
 /** The only problem of a refused amendment. */

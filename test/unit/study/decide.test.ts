@@ -20,6 +20,7 @@ import {
 } from '../../support/facts.ts';
 import { sentences } from '../../support/given.ts';
 import { check } from '../../support/property.ts';
+import { drawIn } from '../../support/urn-study.ts';
 import { referenceHistories } from '../../support/vectors.ts';
 
 const given = sentences(writtenDecider, studyState.initial);
@@ -130,7 +131,7 @@ describe('a new participant', () => {
       },
       sections: {
         draw: {
-          bgStateBefore: first.sections.draw.bgStateAfter,
+          bgStateBefore: drawIn(first.sections).bgStateAfter,
           counts: CONFIGURATION.treatments.map((treatment) =>
             treatment === first.sections.allocation.treatment ? 1 : 0,
           ),
@@ -341,7 +342,7 @@ describe('the histories of the reference implementation', () => {
       const allocations = facts.flatMap((fact) =>
         fact.type === 'ParticipantRandomized' ? [fact.sections] : [],
       );
-      expect(allocations.map(({ allocation, draw }) => [allocation.treatment, draw.bgStateAfter])).toEqual(
+      expect(allocations.map(({ allocation, draw }) => [allocation.treatment, draw?.bgStateAfter])).toEqual(
         participants.map(({ treatment, bgStateAfter }) => [treatment, bgStateAfter]),
       );
     },

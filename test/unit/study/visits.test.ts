@@ -1,9 +1,10 @@
 /** Visits and stopped arms as settings of a study: what is registered and amended, and what is refused. */
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
-import { declaredVisit } from '../../../projections/design.ts';
+import { declaredVisit, registeredDesign } from '../../../projections/design.ts';
 import { amendmentOf } from '../../../src/core/study/amendments.ts';
 import type { Amend, RegisterPacks } from '../../../src/core/study/commands.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
 const APPROVED = { approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }] };
@@ -170,7 +171,10 @@ describe('a stopped arm', () => {
     expect(trial.ask(amend([arm('arm-stopped')], 2))).toEqual({ type: 'amended' });
     expect(trial.last('StudyAmended')).not.toHaveProperty('history');
     expect(trial.counts()).toEqual(before);
-    expect(amendmentOf(amend([arm('arm-stopped'), arm('arm-closed', 'MART')])).history).toBe('keep');
+    expect(
+      amendmentOf(amend([arm('arm-stopped'), arm('arm-closed', 'MART')]), registeredDesign(CONFIGURATION))
+        .history,
+    ).toBe('keep');
   });
 });
 

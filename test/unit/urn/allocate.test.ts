@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { FactOf } from '../../../events/define.ts';
-import type { ParticipantRandomized, StudyConfiguration } from '../../../events/study.ts';
-import { type Allocation, allocate } from '../../../src/core/methods/urn/allocate.ts';
+import type { ParticipantRandomized2, UrnConfiguration } from '../../../events/study.ts';
+import { Counts } from '../../../src/core/methods/counts.ts';
+import { allocate, type UrnAllocation } from '../../../src/core/methods/urn/allocate.ts';
 import { balls } from '../../../src/core/methods/urn/balls.ts';
-import { Counts } from '../../../src/core/methods/urn/counts.ts';
 import { type BgState, Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { seed, studyWithParticipants } from '../../support/arbitrary-study.ts';
 import { compareRationals, exactImbalance } from '../../support/exact.ts';
@@ -14,10 +14,10 @@ import { referenceHistories } from '../../support/vectors.ts';
 
 /** Every allocation of a study in order, each with the counts before it. */
 function* allocateAll(
-  configuration: StudyConfiguration,
+  configuration: UrnConfiguration,
   firstState: BgState,
   participants: Iterable<readonly number[]>,
-): Generator<{ levelIndexes: readonly number[]; counts: Counts; allocation: Allocation }> {
+): Generator<{ levelIndexes: readonly number[]; counts: Counts; allocation: UrnAllocation }> {
   const counts = new Counts(urnOf(configuration));
   let state = firstState;
   for (const levelIndexes of participants) {
@@ -96,9 +96,9 @@ describe('the histories of the reference implementation', () => {
 
 describe('allocate', () => {
   it('returns the evidence that the event records', () => {
-    type Draw = FactOf<typeof ParticipantRandomized>['sections']['draw'];
-    expectTypeOf<Allocation['draw']>().toExtend<Draw>();
-    expectTypeOf<keyof Allocation['draw']>().toEqualTypeOf<keyof Draw>();
+    type Draw = FactOf<typeof ParticipantRandomized2>['sections']['draw'];
+    expectTypeOf<UrnAllocation['draw']>().toExtend<Draw>();
+    expectTypeOf<keyof UrnAllocation['draw']>().toEqualTypeOf<keyof Draw>();
   });
 
   it('returns evidence from which the draw can be repeated', () => {
@@ -176,7 +176,7 @@ describe('allocate', () => {
 
   it('lists all factors, sorted by code point, before the first assignment', () => {
     const names = ['\u{10000}', '\uffee', 'b', 'a'];
-    const configuration: StudyConfiguration = {
+    const configuration: UrnConfiguration = {
       name: 'study',
       mode: 'test',
       D: 'chisquare',
@@ -198,7 +198,7 @@ describe('allocate', () => {
 
   it('keeps the treatments balanced at every level over a long study', () => {
     // Each allocation adds ten balls for every other treatment, and urns start with one: the arms of a level stay close.
-    const configuration: StudyConfiguration = {
+    const configuration: UrnConfiguration = {
       name: 'study',
       mode: 'test',
       D: 'range',

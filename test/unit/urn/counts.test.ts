@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { StudyConfiguration } from '../../../events/study.ts';
-import { Counts } from '../../../src/core/methods/urn/counts.ts';
+import type { UrnConfiguration } from '../../../events/study.ts';
+import { Counts } from '../../../src/core/methods/counts.ts';
 import { participant, study } from '../../support/arbitrary-study.ts';
 import { check } from '../../support/property.ts';
 import { urnOf } from '../../support/urn-study.ts';
@@ -14,7 +14,7 @@ const shape = {
   ],
 };
 
-function table(counts: Counts, { factors }: Pick<StudyConfiguration, 'factors'>): number[][][] {
+function table(counts: Counts, { factors }: Pick<UrnConfiguration, 'factors'>): number[][][] {
   return factors.map(({ levels }, factor) => levels.map((_, level) => [...counts.of(factor, level)]));
 }
 
@@ -69,7 +69,7 @@ describe('Counts', () => {
   });
 
   it('isolates every fork, and forks of forks, as if each were the only one counting', () => {
-    const step = (configuration: StudyConfiguration) =>
+    const step = (configuration: UrnConfiguration) =>
       fc.record({
         fork: fc.boolean(),
         on: fc.nat(),

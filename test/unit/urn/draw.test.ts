@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cumulative, indexAt, probabilities } from '../../../src/core/methods/urn/draw.ts';
+import { cumulative, indexAt, probabilities } from '../../../src/core/methods/draw.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { urn } from '../../support/arbitrary-study.ts';
 import { check } from '../../support/property.ts';

@@ -1,12 +1,13 @@
 /** Exact checks of what a ratio promises: every path of slots through the service's urns, weighted by rational numbers. */
 import { describe, expect, it } from 'vitest';
+import type { UrnConfiguration } from '../../../events/study.ts';
 import { registeredDesign } from '../../../projections/design.ts';
+import { Counts } from '../../../src/core/methods/counts.ts';
 import { workOut } from '../../../src/core/methods/urn/allocate.ts';
-import { Counts } from '../../../src/core/methods/urn/counts.ts';
 import type { UrnDesign } from '../../../src/core/methods/urn/kernel.ts';
-import { urnDesignOf } from '../../../src/core/study/urn-design.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
+import { urnDesignOf } from '../../support/urn-study.ts';
 
 class Rational {
   readonly #over: bigint;
@@ -48,13 +49,18 @@ const { bgState } = new TrialRun();
 type Design = ReturnType<typeof registeredDesign>;
 
 /** Slots A, A, B, unless another ratio is given. */
-function designOf(more: Partial<Design> = {}, ratio = [2, 1]): Design {
-  const design = registeredDesign({
+function designOf({
+  D = 'variance',
+  ratio = [2, 1],
+}: {
+  D?: UrnConfiguration['D'];
+  ratio?: number[];
+} = {}): Design {
+  return registeredDesign({
     ...CONFIGURATION,
-    ...{ D: 'variance', w: 1, alpha: 0, beta: 1, ratio, treatments: ratio.map((_, arm) => `T${arm}`) },
+    ...{ D, w: 1, alpha: 0, beta: 1, ratio, treatments: ratio.map((_, arm) => `T${arm}`) },
     factors: ['x', 'y'].map((name) => ({ name, levels: ['1', '2'] })),
   });
-  return { ...design, ...more };
 }
 
 /** All paths of slots for participants with these levels, each with its probability. */
@@ -119,7 +125,7 @@ describe('a ratio', () => {
     [1, 1, 2],
   ])('is met by the expected numbers in one urn, for up to five participants of %s : %s', (...given) => {
     const ratio = given.filter((slots) => slots !== undefined);
-    const design = designOf({}, ratio);
+    const design = designOf({ ratio });
     const slots = ratio.reduce((a, b) => a + b, 0);
     const most = slots > 4 ? 4 : 5;
     for (let people = 1; people <= most; people++) {

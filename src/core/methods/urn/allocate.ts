@@ -3,29 +3,14 @@
  * itself is in kernel.ts.
  */
 import { type BgState, Pcg64 } from '../../random/pcg64.ts';
-import type { Counts } from './counts.ts';
-import { kernelOf, type UrnDesign } from './kernel.ts';
+import type { Counts } from '../counts.ts';
+import { kernelOf, type UrnDesign, type UrnDraw } from './kernel.ts';
 
-export interface Allocation {
+export interface UrnAllocation {
   /** Index of the slot in the counts. */
   readonly slot: number;
   readonly treatment: string;
-  /** The evidence. The members are in the order in which they are recorded. */
-  readonly draw: {
-    /** b_k of the selected urn, in the order of the slots that can be drawn. */
-    readonly balls: number[];
-    readonly bgStateAfter: BgState;
-    readonly bgStateBefore: BgState;
-    /** Names of the factors whose urns were most imbalanced, sorted by code point. */
-    readonly candidates: string[];
-    /** n_k of the selected urn before this participant, in the same order. */
-    readonly counts: number[];
-    readonly selectedFactor: string;
-    /** Only if the study has a ratio. */
-    readonly slot?: number;
-    /** The uniform is u = uniform53 * 2^-53. */
-    readonly uniform53: number;
-  };
+  readonly draw: UrnDraw;
 }
 
 /** The urn of one of the participant's levels, and how far it is from holding equally many balls for every slot. */
@@ -57,7 +42,8 @@ export interface Working {
   /** Index of the first slot whose cdf_k is above u, among all slots of the study. */
   readonly slot: number;
   readonly treatment: string;
-  readonly bgStateAfter: BgState;
+  /** What of all this is recorded. */
+  readonly draw: UrnDraw;
 }
 
 /**
@@ -77,7 +63,7 @@ export function workOut(
 ): Working {
   const { factors, slots } = design;
   const kernel = kernelOf(design);
-  kernel.look(counts, levelIndexes);
+  kernel.look({ counts }, levelIndexes);
   const generator = Pcg64.restore(bgStateBefore);
   const slot = kernel.draw(generator);
   const urnOf = (_: unknown, factor: number): Urn => {
@@ -98,7 +84,7 @@ export function workOut(
     cumulative: listOf(kernel.cumulative),
     slot,
     treatment: at(slots, kernel.drawn),
-    bgStateAfter: generator.snapshot(),
+    ...kernel.evidence(bgStateBefore, generator.snapshot()),
   };
 }
 
@@ -113,37 +99,15 @@ export function rowSeen(
   return places ? places.slots.map((slot) => at(row, slot)) : row;
 }
 
-/**
- * Allocates a participant, and returns those results of `workOut` that are recorded. The caller adds the participant to
- * `counts`. Parameters and errors are those of `workOut`.
- */
+/** The results of `workOut` that are recorded. Parameters and errors are the same. */
 export function allocate(
   design: UrnDesign,
   counts: Counts,
   levelIndexes: readonly number[],
   bgStateBefore: BgState,
-): Allocation {
-  return allocationOf(design, workOut(design, counts, levelIndexes, bgStateBefore), bgStateBefore);
-}
-
-/** The treatment and the evidence to record, from the working. */
-export function allocationOf(
-  { factors, hasRatio }: UrnDesign,
-  working: Working,
-  bgStateBefore: BgState,
-): Allocation {
-  const urn = at(working.urns, working.selected);
-  const { slot, treatment } = working;
-  const draw = {
-    balls: urn.balls,
-    bgStateAfter: working.bgStateAfter,
-    bgStateBefore,
-    candidates: working.candidates.map((factor) => at(factors, factor).name),
-    counts: [...urn.counts],
-    selectedFactor: at(factors, working.selected).name,
-    uniform53: working.uniform53,
-  };
-  return { slot, treatment, draw: hasRatio ? { ...draw, slot } : draw };
+): UrnAllocation {
+  const { slot, treatment, draw } = workOut(design, counts, levelIndexes, bgStateBefore);
+  return { slot, treatment, draw };
 }
 
 /** Faster than spreading a typed array. */

@@ -5,27 +5,20 @@
  * Sources: Wei 1978 for the urn; the reference implementation for method 1 (draw from the participant's most imbalanced
  * urn, break ties by lot) and for the order of the two draws (the lot first).
  */
-import type { ImbalanceMeasure } from '../../../../events/study.ts';
+import type { BgState, ImbalanceMeasure } from '../../../../events/study.ts';
 import { boundedInteger } from '../../random/bounded.ts';
 import type { Pcg64 } from '../../random/pcg64.ts';
-import type { Method } from '../method.ts';
+import { fillCumulative, fillProbabilities, indexAt } from '../draw.ts';
+import type { Evidence, Memory, Method, OpenSlots } from '../method.ts';
 import { fillBalls, type UrnWeights } from './balls.ts';
-import type { Counts } from './counts.ts';
-import { fillCumulative, fillProbabilities, indexAt } from './draw.ts';
 import { imbalance } from './imbalance.ts';
 import { byCodePoint, largest } from './selection.ts';
 
-/** What of a study's design an allocation sees. */
-export interface UrnDesign extends UrnWeights {
-  /** The treatment of each slot that can be drawn. Unless the study has a ratio, each treatment has one. */
-  readonly slots: readonly string[];
+/** What of a study's design an allocation sees. With a ratio, the imbalance does not depend on the order of the slots. */
+export interface UrnDesign extends OpenSlots, UrnWeights {
   /** Those whose urns can be drawn from. */
   readonly factors: readonly { readonly name: string }[];
   readonly D: ImbalanceMeasure;
-  /** The indexes, in the counts, of the slots and factors above. Absent: they are all that there are. */
-  readonly places?: { readonly slots: readonly number[]; readonly factors: readonly number[] } | undefined;
-  /** Then the slot is recorded, and the imbalance does not depend on the order of the slots: version 2 of the algorithm. */
-  readonly hasRatio: boolean;
 }
 
 /**
@@ -33,7 +26,7 @@ export interface UrnDesign extends UrnWeights {
  * next participant. Indexes are those of the design's factors and slots, unless stated otherwise; an array over both has the
  * slots of the first factor, then of the second, and so on.
  */
-export class Kernel implements Method<Counts> {
+export class Kernel implements Method {
   readonly #design: UrnDesign;
   /** Index, in the counts, of each factor. */
   readonly #factors: Int32Array;
@@ -89,7 +82,7 @@ export class Kernel implements Method<Counts> {
    * @throws RangeError when an index is out of range, the counts belong to another design, or an urn would be empty, or hold
    *   more than 2^53 - 1 balls
    */
-  look(counts: Counts, levels: ArrayLike<number>): void {
+  look({ counts }: Pick<Memory, 'counts'>, levels: ArrayLike<number>): void {
     const { layout } = counts;
     if (levels.length !== layout.rows.length)
       throw new RangeError(`${levels.length} levels given for ${layout.rows.length} factors`);
@@ -147,10 +140,25 @@ export class Kernel implements Method<Counts> {
     return this.slots[this.drawn] as number;
   }
 
-  count(counts: Counts, levels: ArrayLike<number>, slot: number, by: 1 | -1): void {
-    counts.add(levels, slot, by);
+  evidence(bgStateBefore: BgState, bgStateAfter: BgState): { readonly draw: UrnDraw } {
+    const { factors, hasRatio } = this.#design;
+    const name = (factor: number) => factors[factor]?.name ?? '';
+    const [start, end] = [this.selected * this.slots.length, (this.selected + 1) * this.slots.length];
+    const draw = {
+      balls: [...this.balls.subarray(start, end)],
+      bgStateAfter,
+      bgStateBefore,
+      candidates: [...this.candidates.subarray(0, this.candidateCount)].map(name),
+      counts: [...this.counts.subarray(start, end)],
+      selectedFactor: name(this.selected),
+      uniform53: this.uniform53,
+    };
+    return { draw: hasRatio ? { ...draw, slot: this.slots[this.drawn] as number } : draw };
   }
 }
+
+/** The evidence, in the order in which its members are recorded. */
+export type UrnDraw = NonNullable<Evidence['draw']>;
 
 const kernels = new WeakMap<UrnDesign, Kernel>();
 

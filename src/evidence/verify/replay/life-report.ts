@@ -1,5 +1,6 @@
 /** Counts what happened in a study after its allocations, for the report. */
 import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
+import type { Method } from '../../../../events/study.ts';
 import { declaredVisit } from '../../../../projections/design.ts';
 import { type ActName, actOf, isCorrection } from '../../../core/acts/acts.ts';
 import type { Model } from '../../../core/model/model.ts';
@@ -9,6 +10,8 @@ import type { Warnings } from '../report/warnings.ts';
 
 /** Of a participant, to whom it always belongs. */
 type Correction = Extract<PartialEventOf<ActName>, { readonly data: { readonly participantId: string } }>;
+
+type Pick = NonNullable<PartialEventOf<'ParticipantRandomized'>['sections']['pick']>;
 
 /** An allocation that is entered later than this is pointed out. */
 const LATE_MS = 7 * 24 * 3600 * 1000;
@@ -29,6 +32,10 @@ export class LifeTally {
   readonly #imported = { redrawn: 0, unproven: 0 };
   readonly #afterClosing: Record<string, number> = {};
   #isClosed = false;
+  /** Undefined for the urn. */
+  #method: Method['name'] | undefined;
+  /** Undefined until a draw by such a method was seen. */
+  #certain: number | undefined;
 
   constructor(warnings: Warnings) {
     this.#warnings = warnings;
@@ -41,6 +48,12 @@ export class LifeTally {
       return;
     }
     switch (event.type) {
+      case 'StudyRegistered':
+        if ('method' in event.data.configuration) this.#method = event.data.configuration.method.name;
+        break;
+      case 'ParticipantRandomized':
+        if (event.sections.pick && model) this.#takePick(event.sections.pick, model);
+        break;
       case 'StudyClosed':
       case 'StudyReopened':
         this.#isClosed = event.type === 'StudyClosed';
@@ -103,6 +116,8 @@ export class LifeTally {
     const { UnblindingReported: reported, ...revealed } = this.#revealed;
     return {
       state,
+      ...(this.#method !== undefined && { method: this.#method }),
+      ...(this.#certain !== undefined && { certain: this.#certain }),
       ...(this.#imported.redrawn + this.#imported.unproven > 0 && { imported: { ...this.#imported } }),
       ...(this.#amendments > 0 && { amendments: this.#amendments }),
       ...(this.#packs.registered > 0 && { packs: this.#packsReport() }),
@@ -114,6 +129,12 @@ export class LifeTally {
       ...(Object.keys(revealed).length > 0 && { revealed }),
       ...(reported !== undefined && { unblindingReported: reported }),
     };
+  }
+
+  /** Whether only one arm could be drawn. */
+  #takePick({ weights }: Pick, { methodDesign: { slots } }: Model): void {
+    const possible = new Set(slots.filter((_, slot) => (weights[slot] ?? 0) > 0));
+    this.#certain = (this.#certain ?? 0) + Number(possible.size === 1);
   }
 
   #packsReport() {

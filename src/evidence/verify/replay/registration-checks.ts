@@ -6,17 +6,16 @@ import { defaultLevelCounts } from '../../../../projections/design.ts';
 import { isDay } from '../../../base/day.ts';
 import { visitProblems } from '../../../core/model/visits.ts';
 import { limitsProblem } from '../../../core/study/amendments.ts';
+import { algorithmOf } from '../../../core/study/decide.ts';
 import { isEqualAllocation, ratioProblem } from '../../../core/study/ratio.ts';
 import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';
 
 /** The name of a study determines its id, and the id its stream. Names listed twice would be ambiguous. */
-export function registrationMismatch({
-  data,
-  log,
-  stream,
-  sections,
-}: Extract<PartialEvent, { type: 'StudyRegistered' }>): Mismatch | undefined {
+export function registrationMismatch(
+  { data, log, stream, sections }: Extract<PartialEvent, { type: 'StudyRegistered' }>,
+  sectionNames: readonly string[],
+): Mismatch | undefined {
   const { studyId, configuration, seedSource } = data;
   const expected = v5(configuration.name, log);
   if (studyId !== expected)
@@ -25,27 +24,66 @@ export function registrationMismatch({
     return mismatch('stream', `study-${expected}`, stream, "not that of the study's name");
   if (seedSource === 'drawn' && sections.generator && !has128Bits(sections.generator))
     return mismatch('data.seedSource', 'configured', seedSource, 'a seed that is drawn has 128 bits');
-  return configurationMismatch(configuration) ?? ratioMismatch(data);
+  return (
+    configurationMismatch(configuration) ??
+    ratioMismatch(data) ??
+    methodMismatch(configuration) ??
+    parametersMismatch(configuration, sections.blocks, sectionNames)
+  );
 }
 
 /** Equal allocation is left out, and has version 1 of the algorithm. */
 function ratioMismatch({
-  configuration: { treatments, ratio },
+  configuration,
   algorithm,
 }: Extract<PartialEvent, { type: 'StudyRegistered' }>['data']): Mismatch | undefined {
+  const { treatments, ratio } = configuration;
   const where = 'data.configuration.ratio';
   const why = ratio && ratioProblem(treatments, ratio);
   if (why !== undefined) return mismatch(where, 'a ratio of this study', ratio, why);
   if (ratio && isEqualAllocation(ratio)) return mismatch(where, undefined, ratio, 'the default is left out');
-  const version = ratio ? 2 : 1;
-  return algorithm.version === version
+  const expected = algorithmOf(configuration);
+  if (algorithm.name !== expected.name)
+    return mismatch('data.algorithm.name', expected.name, algorithm.name, 'not that of the method');
+  return algorithm.version === expected.version
     ? undefined
     : mismatch(
         'data.algorithm.version',
-        version,
+        expected.version,
         algorithm.version,
-        'only a study with a ratio has version 2',
+        'only a study with urns and a ratio has version 2',
       );
+}
+
+/** A stratum is made of levels of the study's factors, named once each and in their order. */
+function methodMismatch(configuration: StudyConfiguration): Mismatch | undefined {
+  if (!('method' in configuration) || !('by' in configuration.method)) return undefined;
+  const { by } = configuration.method;
+  const inOrder = configuration.factors.map(({ name }) => name).filter((name) => by.includes(name));
+  if (by.join('\0') === inOrder.join('\0')) return undefined;
+  const why = 'not factors of this study, once each and in their order';
+  return mismatch('data.configuration.method.by', inOrder, by, why);
+}
+
+/** A method has its own parameters and no others, in one form. @param sections names of all, also of those withheld */
+function parametersMismatch(
+  configuration: StudyConfiguration,
+  blocks: { readonly perSlot: readonly number[] } | undefined,
+  sections: readonly string[],
+): Mismatch | undefined {
+  const hasBlocks = 'method' in configuration && configuration.method.name === 'blocks';
+  if (sections.includes('blocks') !== hasBlocks)
+    return mismatch(
+      'seals.blocks',
+      hasBlocks,
+      !hasBlocks,
+      'permuted blocks have sizes, and no other method has',
+    );
+  if (!blocks) return undefined;
+  const ascending = [...new Set(blocks.perSlot)].sort((a, b) => a - b);
+  return ascending.join() === blocks.perSlot.join()
+    ? undefined
+    : mismatch('blocks.perSlot', ascending, blocks.perSlot, 'not different sizes, in ascending order');
 }
 
 /** A number below 2^128, in decimal. */

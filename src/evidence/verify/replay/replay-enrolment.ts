@@ -160,9 +160,11 @@ function enrolmentRefusal(
 
 /** The draw, which is withheld, names its slot if and only if there is a ratio. */
 function versionMismatch({ design, lists }: Model, version: number): Mismatch | undefined {
-  const expected = hasRatio(design) || lists > 0 ? 2 : 1;
+  const ofUrn = hasRatio(design) || lists > 0 ? 2 : 1;
+  const expected = design.method.name === 'urn' ? ofUrn : 3;
   if (version === expected) return undefined;
-  return mismatch('version', expected, version, 'only a ratio or packs need version 2');
+  const why = 'only a ratio or packs need version 2, and another method than the urn version 3';
+  return mismatch('version', expected, version, why);
 }
 
 /** In a study with packs, everybody gets a pack that nobody had before. */

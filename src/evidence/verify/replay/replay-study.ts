@@ -28,12 +28,17 @@ type Factors = Design['factors'];
 const REPORTING_ORDER = [
   'data.',
   'draw.bgStateBefore',
+  'pick.bgStateBefore',
   'draw.candidates',
   'draw.selectedFactor',
   'draw.counts',
   'draw.balls',
   'draw.uniform53',
   'draw.slot',
+  'pick.block',
+  'pick.weights',
+  'pick.uniform53',
+  'pick.slot',
   'allocation.',
 ];
 
@@ -107,8 +112,10 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
   switch (event.type) {
     case 'StudyRegistered': {
       const { studyId, configuration, seedSource } = event.data;
-      const seed = BigInt(event.sections.generator.seed);
-      return { type: 'register', studyId, configuration, seed, seedSource };
+      const { generator, blocks } = event.sections;
+      const seed = BigInt(generator.seed);
+      const parameters = { ...(blocks && { blocks: { perSlot: blocks.perSlot } }) };
+      return { type: 'register', studyId, configuration, parameters, seed, seedSource };
     }
     case 'ParticipantRandomized':
       return randomizeCommandOf(event, factors);
@@ -197,7 +204,7 @@ function differenceMismatches(differences: readonly FieldDifference[]): Mismatch
   const first = sorted[0]?.field ?? '';
   return asMismatches(
     sorted,
-    first.startsWith('draw.bgStateBefore')
+    /^(?:draw|pick)\.bgStateBefore/.test(first)
       ? 'it does not begin with the state after the previous event: this event or an earlier one was changed, removed or inserted'
       : 'deciding it again from the configuration and the earlier participants gives something else',
   );

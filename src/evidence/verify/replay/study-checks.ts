@@ -5,6 +5,7 @@
 
 import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
 import { canonicalJson, type PartialEvent } from '../../../../events/record.ts';
+import { methodText } from '../../../../projections/describe-design.ts';
 import { activeFactors, amendedDesign, type Design } from '../../../../projections/design.ts';
 import { type EnrolmentEvent, isEnrolment, levelsByFactor } from '../../../../projections/enrolled.ts';
 import { counted, plural } from '../../../base/counted.ts';
@@ -148,13 +149,14 @@ export class StudyChecks {
   ): Mismatch | undefined {
     if (event.type === 'StudyRegistered') {
       this.#name ??= event.data.configuration.name;
-      return registrationMismatch(event);
+      return registrationMismatch(event, sections);
     }
     const recovered = recoveryMismatch(event, this.#recoveredAt.get(event.revision));
     if (recovered) return recovered;
     if (isEnrolment(event))
       return (
         this.#participantMismatch(event.data, model) ??
+        drawMismatch(event, sections, model) ??
         this.#imports.mismatch(event, sections) ??
         this.#times.future(event)
       );
@@ -313,6 +315,19 @@ function stakeIn(
   return participant && act?.about === 'participant'
     ? stakeInAct(act, event, participant, { factors })
     : { need: 'all', of: [[]] };
+}
+
+/** The name of the section with the evidence of a draw tells the method, even where it is withheld. */
+function drawMismatch(
+  { type }: EnrolmentEvent,
+  sections: readonly string[],
+  model: Model | undefined,
+): Mismatch | undefined {
+  if (type !== 'ParticipantRandomized' || !model) return undefined;
+  const { method } = model.design;
+  const [own, other] = method.name === 'urn' ? ['draw', 'pick'] : ['pick', 'draw'];
+  if (sections.includes(own) && !sections.includes(other)) return undefined;
+  return mismatch('seals', own, sections, `not the evidence of ${methodText(method)}`);
 }
 
 /** A fresh generator is drawn like that of a recovery. */

@@ -115,7 +115,7 @@ function packsLine(packs: NonNullable<LifeReport['packs']>): string {
 
 function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): string {
   const { corrected = 0, idsCorrected = 0, voided = {}, changedAfterClosing = {}, revealed = {} } = life;
-  const { amendments = 0, imported, packs, forced = {} } = life;
+  const { amendments = 0, imported, packs, forced = {}, method, certain = 0 } = life;
   const { emergency = 0, ...others } = revealed;
   const other = Object.values(others).reduce((sum, times) => sum + times, 0);
   const broken = [
@@ -124,6 +124,8 @@ function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): strin
   ];
   return [
     state,
+    ...(method === undefined ? [] : [`method: ${method}`]),
+    ...(certain > 0 ? [`certain: ${counted(certain, 'draw')} with one possible arm`] : []),
     ...(imported ? [`imported: ${imported.redrawn} drawn again, ${imported.unproven} unproven`] : []),
     ...countsText('entered by hand', forced),
     ...(packs ? [packsLine(packs)] : []),

@@ -135,6 +135,11 @@ const Numbers = z.record(z.string(), z.int()).optional();
 /** What happened in a study besides its allocations. What did not happen is left out. */
 export const LifeReport = z.strictObject({
   state: z.enum(STATUSES).meta({ description: 'After the last sound record' }),
+  method: z.string().optional().meta({ description: 'The method of allocation; absent: the urn' }),
+  certain: z.int().optional().meta({
+    description:
+      'Draws in which only one arm was possible. Absent for the urn, and where the draws are withheld',
+  }),
   imported: z
     .strictObject({ redrawn: z.int(), unproven: z.int() })
     .optional()

@@ -162,7 +162,7 @@ export function postAmendment(services: Services) {
     const inForce = request.design();
     // A request that is repeated has been applied already.
     const isNext = command.amendment === inForce.amendment + 1;
-    const after = isNext ? amendedDesign(inForce, amendmentOf(command)) : inForce;
+    const after = isNext ? amendedDesign(inForce, amendmentOf(command, inForce)) : inForce;
     const effect = after.epoch > inForce.epoch ? 'zero' : 'stays';
     return dryRunReply(effect, reply.revision, { design: designInForce(after) });
   });

@@ -1,8 +1,11 @@
 /** GET /study_config: the configuration of a study. */
 import { z } from 'zod';
 import type { Scope } from '../../../../events/access.ts';
+import type { MethodParameters } from '../../../../events/study.ts';
 import { activeFactors, type Design, openLevels } from '../../../../projections/design.ts';
+import type { RegisteredStudy } from '../../../../projections/study-config.ts';
 import { toJson } from '../../../base/json.ts';
+import { METHOD_IN_FORCE, methodInForce, URN_IN_FORCE } from '../../../core/study/method-in-force.ts';
 import { design, studyConfig } from '../../../core/study/views.ts';
 import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
@@ -20,15 +23,20 @@ export const StudyConfigurationResult = z.strictObject({
     .map(z.string(), z.array(z.string()))
     .meta({ description: 'The levels of each factor that take participants, by its name' }),
   treatments: z.array(z.string()),
-  D: z.enum(['range', 'variance', 'chisquare']).meta({ description: 'The imbalance measure' }),
-  alpha: z.int().meta({ description: 'Balls added for the assigned treatment' }),
-  beta: z.int().meta({ description: 'Balls added for every other treatment' }),
-  w: z.int().meta({ description: 'Balls per treatment at the start' }),
+  D: URN_IN_FORCE.D,
+  alpha: URN_IN_FORCE.alpha,
+  beta: URN_IN_FORCE.beta,
+  w: URN_IN_FORCE.w,
   starting_seed: z
     .bigint()
     .optional()
     .meta({ description: 'Only shown to a key with the scope `audit`, because it reveals every assignment' }),
-  urn_selection: z.literal('method1'),
+  urn_selection: z.literal('method1').optional(),
+  ...METHOD_IN_FORCE,
+  method_parameters: z
+    .strictObject({ sizes: z.array(z.int()).optional() })
+    .optional()
+    .meta({ description: 'How the method draws. Only shown to a key with the scope `audit`' }),
 });
 
 const EXAMPLE = {
@@ -63,13 +71,13 @@ export function getStudyConfig(services: Services) {
     const { scopes } = accepted.key;
     const discloses = scopes.includes('audit') ? ({ what: 'seed' } as const) : undefined;
     if (!moment) {
-      const results = configurationJson(request.design(), study.registered.seed, scopes);
+      const results = configurationJson(request.design(), study.registered, scopes);
       return { status: 200, message: SUCCESS, results, revision: study.revision, discloses };
     }
     const { states, revision } = await studyAt(services, request, moment, { design, studyConfig });
     if (!states.design || !states.studyConfig)
       throw new Error('a moment of a study that is before its registration');
-    const results = configurationJson(states.design, states.studyConfig.seed, scopes);
+    const results = configurationJson(states.design, states.studyConfig, scopes);
     return { status: 200, message: SUCCESS, results, revision, discloses };
   });
 }
@@ -78,17 +86,29 @@ export function getStudyConfig(services: Services) {
  * JSON of the configuration in force, with the levels that take participants. Only the scope `audit` may see
  * `starting_seed`.
  */
-function configurationJson(inForce: Design, seed: string, scopes: readonly Scope[]): string {
-  const { treatments, D, alpha, beta, w, urnSelection } = inForce;
+function configurationJson(
+  inForce: Design,
+  { seed, parameters }: RegisteredStudy,
+  scopes: readonly Scope[],
+): string {
+  const { treatments, method } = inForce;
+  const isAudit = scopes.includes('audit');
   const result = {
     factors: new Map(activeFactors(inForce).map((factor) => [factor.name, openLevels(factor)])),
     treatments,
-    D,
-    alpha,
-    beta,
-    w,
-    starting_seed: scopes.includes('audit') ? BigInt(seed) : undefined,
-    urn_selection: urnSelection,
+    ...methodInForce(inForce),
+    starting_seed: isAudit ? BigInt(seed) : undefined,
+    ...(method.name === 'urn' && { urn_selection: method.urnSelection }),
+    ...(isAudit && { method_parameters: parametersShown(inForce, parameters) }),
   };
   return toJson(checked(StudyConfigurationResult, result));
+}
+
+/** Under their names in the studies file; undefined for a method without. */
+function parametersShown(
+  { slots, closedTreatments }: Design,
+  { blocks }: MethodParameters,
+): { sizes: number[] } | undefined {
+  const open = slots.filter((slot) => !closedTreatments.includes(slot));
+  return blocks && { sizes: blocks.perSlot.map((places) => places * open.length) };
 }

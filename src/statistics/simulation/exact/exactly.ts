@@ -7,7 +7,7 @@
  * largest range over the course (course.ts).
  */
 import { counted } from '../../../base/counted.ts';
-import type { ComparatorRule, SimulationPlan } from '../plan.ts';
+import { type ComparatorRule, ownDesign, type SimulationPlan } from '../plan.ts';
 import { coursePoints, RangeScale } from '../quantities.ts';
 import type { CoursePoint, DesignResult, Figure } from '../result.ts';
 import { Allocations } from './allocations.ts';
@@ -49,8 +49,7 @@ export function exactly(plan: SimulationPlan): DesignResult[] {
 }
 
 function designsOf({ design, comparators }: SimulationPlan): NamedRule[] {
-  const { w, alpha, beta, D } = design;
-  return [{ name: 'study', rule: { kind: 'urn', w, alpha, beta, D } }, ...comparators];
+  return [ownDesign(design), ...comparators];
 }
 
 /** An upper bound for the number of states of all steps together. Infinite if there are too many to number. */

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { ImbalanceMeasure } from '../../../../events/study.ts';
-import { Counts } from '../../../../src/core/methods/urn/counts.ts';
+import { Counts } from '../../../../src/core/methods/counts.ts';
 import { Kernel } from '../../../../src/core/methods/urn/kernel.ts';
 import { Pcg64 } from '../../../../src/core/random/pcg64.ts';
 
@@ -51,7 +51,7 @@ class Tree {
     const counts = new Counts({ slots: { length: this.#slots }, factors: this.#factors });
     for (const [participant, slot] of drawn.entries())
       counts.add(levels[participant] as readonly number[], slot);
-    this.#kernel.look(counts, levels[drawn.length] as readonly number[]);
+    this.#kernel.look({ counts }, levels[drawn.length] as readonly number[]);
     return [...this.#kernel.chances];
   }
 }
@@ -166,7 +166,7 @@ describe('the seventh participant, with 13 factors of 3 levels and three arms', 
       const counts = new Counts(shape);
       for (let participant = 1; participant <= 7; participant++) {
         const own = names.map(() => Math.floor(levels * generator.nextUniform53() * 2 ** -53));
-        kernel.look(counts, own);
+        kernel.look({ counts }, own);
         if (participant < 7) counts.add(own, kernel.draw(generator));
       }
       for (const [slot, p] of kernel.chances.entries()) {

@@ -1,0 +1,31 @@
+/** What everybody may know of a study's method, as `GET /study_config`, `GET /study_design` and the command line show it. */
+import { z } from 'zod';
+import { ALGORITHMS, ImbalanceMeasure } from '../../../events/study.ts';
+import type { Design } from '../../../projections/design.ts';
+
+/** Of a study with urns. */
+export const URN_IN_FORCE = {
+  D: ImbalanceMeasure.optional().meta({
+    description:
+      'The imbalance measure of the urns. It and `w`, `alpha`, `beta` are absent with another method',
+  }),
+  w: z.int().optional().meta({ description: 'Balls per treatment at the start' }),
+  alpha: z.int().optional().meta({ description: 'Balls added for the assigned treatment' }),
+  beta: z.int().optional().meta({ description: 'Balls added for every other treatment' }),
+};
+
+/** Of a study with another method. */
+export const METHOD_IN_FORCE = {
+  method: z.enum(Object.keys(ALGORITHMS)).optional().meta({
+    description: 'The method of allocation; absent: the urn',
+  }),
+  by: z.array(z.string()).optional().meta({
+    description: 'The factors whose levels make a stratum; absent with a method without strata',
+  }),
+};
+
+export function methodInForce({ method }: Pick<Design, 'method'>) {
+  if (method.name !== 'urn') return { method: method.name, ...('by' in method && { by: method.by }) };
+  const { D, w, alpha, beta } = method;
+  return { D, w, alpha, beta };
+}
