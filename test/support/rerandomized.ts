@@ -1,5 +1,5 @@
 /** Studies whose steps are draws alone. */
-import type { UrnConfiguration } from '../../events/study.ts';
+import type { StudyConfiguration, UrnConfiguration } from '../../events/study.ts';
 import { registeredDesign } from '../../projections/design.ts';
 import { methodDesignOf } from '../../src/core/model/method-of.ts';
 import { designStep, type Step } from '../../src/statistics/replicate/steps.ts';
@@ -16,17 +16,22 @@ export function configuration(more: Partial<UrnConfiguration> = {}): UrnConfigur
 
 /** @param levels of each participant, the names in the order of the factors. @param arms as recorded */
 export function drawn(
-  study: UrnConfiguration,
+  study: StudyConfiguration,
   levels: readonly (readonly string[])[],
   arms: readonly number[],
+  perSlot: readonly number[] = [],
 ): Step[] {
   const design = registeredDesign(study);
   const { factors } = design;
   return [
-    designStep({ design, methodDesign: methodDesignOf(design, {}) }, false),
+    designStep(
+      { design, methodDesign: methodDesignOf(design, { blocks: { perSlot: [...new Set(perSlot)] } }) },
+      false,
+    ),
     ...levels.map(
       (names, person): Step => ({
         ...{ kind: 'draw', person, slot: arms[person] ?? -1, isImported: false },
+        ...(perSlot.length > 0 && { perSlot: perSlot[person] }),
         levels: names.map((name, factor) => factors[factor]?.levels.indexOf(name) ?? -1),
       }),
     ),
@@ -71,4 +76,14 @@ export const G2 = {
   levels: 'F1 M1 F2 M3 F3 F1 M2 M2 F2 M1 F3 M3'.split(' ').map((pair) => [...pair]),
   arms: [0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 0, 1],
   outcomes: [12, 7, 15, 9, 11, 14, 6, 8, 13, 5, 16, 10],
+};
+
+const { D: _, urnSelection: __, w: ___, alpha: ____, beta: _____, ...commonOfG2 } = G2.study;
+
+/** Blocks of 4 and 6 by site: a block of 4 at site 1, of 6 at the others. */
+export const G3 = {
+  ...G2,
+  study: { ...commonOfG2, method: { name: 'blocks', by: ['site'] } } satisfies StudyConfiguration,
+  arms: [1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 1, 0],
+  perSlot: G2.levels.map(([, site]) => (site === '1' ? 2 : 3)),
 };

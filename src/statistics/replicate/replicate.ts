@@ -30,7 +30,7 @@ export class Replicate implements Memory {
   readonly #generator: Pcg64;
   #setting: Setting;
   readonly counts: Counts;
-  readonly blocks = new OpenBlocks();
+  blocks = new OpenBlocks();
   /** Of each person. */
   #slots: Int8Array = new Int8Array(64).fill(NOBODY);
   #arms: Int8Array = new Int8Array(64).fill(NOBODY);

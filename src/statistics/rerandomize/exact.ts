@@ -1,9 +1,12 @@
 /**
  * The exact p-value: every way in which the study could have gone, with its probability. Participants come in a fixed
- * order, so this moves forward one participant at a time. All it keeps of the past is the counts that later draws see, and
+ * order, so this moves forward one participant at a time. All it keeps of the past is the counts or the places in blocks that
+ * later draws see, and
  * for each arm the number of participants with an outcome and the sum of their scores. Equal states are merged.
  */
 import { counted } from '../../base/counted.ts';
+import { stratumOf } from '../../core/methods/blocks/blocks.ts';
+import { OpenBlocks } from '../../core/methods/open-blocks.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';
 import { Replicate, Setting } from '../replicate/replicate.ts';
 import { type PeopleStep, type Plan, Tally } from './plan.ts';
@@ -45,10 +48,11 @@ export function exactP(
   return tree.result();
 }
 
-/** One possible state of the counts. */
+/** One possible state of what later draws see. */
 interface Branch {
-  /** The counts of the cells that later draws see. */
+  /** The counts of the cells that they see. */
   readonly counts: readonly number[];
+  readonly blocks: OpenBlocks;
   /** For all arms but the last: the numbers of participants with an outcome, then the sums of their scores. */
   readonly states: States;
 }
@@ -68,6 +72,8 @@ class Tree {
   readonly #scale: Scale;
   /** All arms but the last, whose numbers and sums follow from the others. */
   readonly #arms: number;
+  /** For each stratum of permuted blocks: the last step that draws from its blocks. */
+  readonly #lastDrawn: ReadonlyMap<string, number>;
   /** The cells that distinguish the branches. */
   #cells: readonly number[] = [];
   #branches: readonly Branch[];
@@ -86,16 +92,18 @@ class Tree {
     const scoreAt = (i: number) => Math.round((statistic.scores[i] as number) * by);
     this.#scores = new Map([...analysed].map((person, i) => [person, scoreAt(i)]));
     this.#lastSeen = lastSeen(people, setting);
+    this.#lastDrawn = lastDrawn(people, setting);
     this.#arms = compared.length - 1;
     const states = new States(2 * this.#arms);
     states.add(new Float64Array(2 * this.#arms), 1);
-    this.#branches = [{ counts: [], states }];
+    this.#branches = [{ counts: [], blocks: new OpenBlocks(), states }];
   }
 
   /** Advances by one step. @throws ExactError when there are too many states */
   grow(index: number): void {
     const step = this.#people[index] as PeopleStep;
     const { counts } = this.#replicate;
+    const strata = [...this.#lastDrawn].flatMap(([stratum, last]) => (last > index ? [stratum] : []));
     const cells = [...this.#lastSeen.keys()].filter((cell) => (this.#lastSeen[cell] as number) > index);
     const next = new Map<string, Branch>();
     const before = new Int32Array(this.#lastSeen.length);
@@ -104,13 +112,16 @@ class Tree {
       this.#cells.forEach((cell, i) => {
         before[cell] = branch.counts[i] as number;
       });
-      for (const { slot, chance } of this.#ways(step, before)) {
+      for (const { slot, chance } of this.#ways(step, branch, before)) {
         counts.set(before);
+        this.#replicate.blocks = branch.blocks.fork();
         if (step.kind === 'draw') this.#replicate.allocate(step, slot);
         else this.#replicate.take(step);
         const after = cells.map((cell) => counts.cells[cell] as number);
-        const key = after.join();
-        const found = next.get(key) ?? { counts: after, states: new States(2 * this.#arms) };
+        const { blocks } = this.#replicate;
+        const left = strata.map((stratum) => blocks.latest(stratum)?.left.join());
+        const key = `${after.join()};${left.join(';')}`;
+        const found = next.get(key) ?? { counts: after, blocks, states: new States(2 * this.#arms) };
         next.set(key, found);
         size -= found.states.size;
         found.states.addAll(branch.states, this.#shift(step.person), chance);
@@ -138,9 +149,10 @@ class Tree {
   }
 
   /** The slots that a person can get, with their probabilities. Someone on another arm keeps the recorded slot. */
-  #ways(step: PeopleStep, before: Int32Array): { slot: number; chance: number }[] {
+  #ways(step: PeopleStep, { blocks }: Branch, before: Int32Array): { slot: number; chance: number }[] {
     if (step.kind !== 'draw') return [{ slot: -1, chance: 1 }];
     this.#replicate.counts.set(before);
+    this.#replicate.blocks = blocks;
     const { slots, chances } = this.#replicate.look(step);
     this.#tally.keepPossible(chances, slots, step, this.#setting);
     return [...chances].flatMap((chance, i) => (chance > 0 ? [{ slot: slots[i] as number, chance }] : []));
@@ -202,13 +214,26 @@ function lastSeen(people: readonly PeopleStep[], { layout, design }: Setting): I
     if (row !== undefined) seen.fill(index, row * layout.stride, (row + 1) * layout.stride);
   };
   const hasSlots = design.arms.length > design.treatments.length;
+  const isByCounts = design.methodDesign.method === 'urn';
   people.forEach((step, index) => {
-    if (step.kind === 'draw')
+    if (step.kind === 'draw' && isByCounts)
       for (const [factor, level] of step.levels.entries()) see(layout.rows[factor]?.[level], index);
     // If an arm has several slots, the counts of everybody decide which one is used.
     else if (step.kind === 'fixed' && hasSlots) see(0, index);
   });
   return seen;
+}
+
+function lastDrawn(
+  people: readonly PeopleStep[],
+  { design: { methodDesign } }: Setting,
+): Map<string, number> {
+  const drawn = new Map<string, number>();
+  if (methodDesign.method !== 'blocks') return drawn;
+  people.forEach((step, index) => {
+    if (step.kind === 'draw') drawn.set(stratumOf(methodDesign, step.levels), index);
+  });
+  return drawn;
 }
 
 interface Scale {

@@ -380,7 +380,7 @@ describe('a stored record whose leaf matches is still refused:', () => {
       (record) => record.replace('"ParticipantRandomized"', '"ParticipantTeleported"'),
       'unknown-type',
     ],
-    ['a version that nobody knows', (record) => record.replace('"version":1', '"version":3'), 'unknown-type'],
+    ['a version that nobody knows', (record) => record.replace('"version":1', '"version":4'), 'unknown-type'],
     ['another revision', (record) => record.replace('"revision":1', '"revision":2'), 'misplaced'],
     ['another stream', (record) => record.replace(STREAM, 'access'), 'misplaced'],
     ['a seal missing', (record) => record.replace(/,"request":"[^"]*"/, ''), 'seal-mismatch'],
@@ -558,7 +558,7 @@ describe('a fact that two versions could say', () => {
   });
 
   it.each(cases)('is refused in a version that nobody knows: %s', (_, fact, actor, stream) => {
-    expect(faultOf(() => decodeRecord(inVersion(3, fact, actor, stream)))).toBe('unknown-type');
+    expect(faultOf(() => decodeRecord(inVersion(5, fact, actor, stream)))).toBe('unknown-type');
   });
 
   it('follows from the seals, where the sections are withheld', () => {

@@ -27,7 +27,9 @@ describe('permuted blocks', () => {
   it('of 4 and 6 in two strata are those of the worked sample', () => {
     const blocks = new PermutedBlocks({ slots: ['A', 'B'], hasRatio: false, by: [0], perSlot: [2, 3] });
     const { picks, state } = drawn(blocks, 2026n, [0, 1, 0, 0, 1, 1, 0, 1, 0, 0, 1, 0]);
-    expect(picks.map(({ block, weights, uniform53, slot }) => [block, weights, uniform53, 'AB'[slot]])).toEqual([
+    expect(
+      picks.map(({ block, weights, uniform53, slot }) => [block, weights, uniform53, 'AB'[slot]]),
+    ).toEqual([
       [{ number: 1, perSlot: 3 }, [3, 3], 5763825389328489, 'B'],
       [{ number: 1, perSlot: 2 }, [2, 2], 4208779594543614, 'A'],
       [{ number: 1, perSlot: 3 }, [3, 2], 3337172071648755, 'A'],

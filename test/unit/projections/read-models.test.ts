@@ -127,6 +127,7 @@ describe('the configuration', () => {
     expect(fold(studyConfig, [registered()])).toEqual({
       studyId: STUDY_ID,
       configuration: CONFIGURATION,
+      parameters: {},
       seed: String(SEED),
       seedSource: 'drawn',
       seedWeak: false,

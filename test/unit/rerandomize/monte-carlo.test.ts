@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { added, BLOCK, MonteCarlo, NOTHING } from '../../../src/statistics/rerandomize/monte-carlo.ts';
-import { configuration, drawn, G1, G2, planOf } from '../../support/rerandomized.ts';
+import { configuration, drawn, G1, G2, G3, planOf } from '../../support/rerandomized.ts';
 
 const REPS = 9999;
 
@@ -8,10 +8,15 @@ describe('the golden examples', () => {
   it.each([
     ['G1', G1, 2327],
     ['G2', G2, 4875],
-  ] as const)('%s has as many extreme replicates as numpy', (_, { study, levels, arms, outcomes }, b) => {
-    const test = new MonteCarlo(planOf(drawn(study, levels, arms), arms, outcomes), 0);
-    expect(test.block(0, REPS)).toMatchObject({ extreme: b, weights: REPS });
-  });
+    ['G3', G3, 5728],
+  ] as const)(
+    '%s has as many extreme replicates as numpy',
+    (_, { study, levels, arms, outcomes, ...more }, b) => {
+      const perSlot = 'perSlot' in more ? more.perSlot : [];
+      const test = new MonteCarlo(planOf(drawn(study, levels, arms, perSlot), arms, outcomes), 0);
+      expect(test.block(0, REPS)).toMatchObject({ extreme: b, weights: REPS });
+    },
+  );
 });
 
 describe('replicates', () => {

@@ -11,8 +11,6 @@ import type { Warnings } from '../report/warnings.ts';
 /** Of a participant, to whom it always belongs. */
 type Correction = Extract<PartialEventOf<ActName>, { readonly data: { readonly participantId: string } }>;
 
-type Pick = NonNullable<PartialEventOf<'ParticipantRandomized'>['sections']['pick']>;
-
 /** An allocation that is entered later than this is pointed out. */
 const LATE_MS = 7 * 24 * 3600 * 1000;
 
@@ -47,13 +45,8 @@ export class LifeTally {
       if (model) this.#takeCorrection(event as Correction, model);
       return;
     }
+    this.#takeMethod(event, model);
     switch (event.type) {
-      case 'StudyRegistered':
-        if ('method' in event.data.configuration) this.#method = event.data.configuration.method.name;
-        break;
-      case 'ParticipantRandomized':
-        if (event.sections.pick && model) this.#takePick(event.sections.pick, model);
-        break;
       case 'StudyClosed':
       case 'StudyReopened':
         this.#isClosed = event.type === 'StudyClosed';
@@ -131,9 +124,12 @@ export class LifeTally {
     };
   }
 
-  /** Whether only one arm could be drawn. */
-  #takePick({ weights }: Pick, { methodDesign: { slots } }: Model): void {
-    const possible = new Set(slots.filter((_, slot) => (weights[slot] ?? 0) > 0));
+  #takeMethod(event: PartialStudyEvent, model: Model | undefined): void {
+    if (event.type === 'StudyRegistered' && 'method' in event.data.configuration)
+      this.#method = event.data.configuration.method.name;
+    if (event.type !== 'ParticipantRandomized' || !event.sections.pick || !model) return;
+    const { weights } = event.sections.pick;
+    const possible = new Set(model.methodDesign.slots.filter((_, slot) => (weights[slot] ?? 0) > 0));
     this.#certain = (this.#certain ?? 0) + Number(possible.size === 1);
   }
 
