@@ -83,6 +83,8 @@ export const Visit = z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._ -]{0,18}[A-Za-z
 export const MAX_VISITS = 100;
 /** How many sizes blocks can have. */
 export const MAX_SIZES = 8;
+/** The largest weight that minimization can give a factor. */
+export const MAX_FACTOR_WEIGHT = 100;
 /** How many places each slot can have in a block. */
 export const MAX_PER_SLOT = 100;
 
@@ -104,6 +106,7 @@ export const Method = z.discriminatedUnion('name', [
   z.strictObject({ name: z.literal('complete') }),
   /** `by`: the factors whose levels make a stratum, in the order of the configuration. */
   z.strictObject({ name: z.literal('blocks'), by: z.array(Name) }),
+  z.strictObject({ name: z.literal('minimization') }),
 ]);
 export type Method = z.infer<typeof Method>;
 
@@ -134,8 +137,20 @@ const generator = {
 
 /** How many places each slot has in a block of each size, ascending. */
 const PerSlot = z.int().min(1).max(MAX_PER_SLOT);
+const MINIMIZATION = {
+  measure: z.enum(['range', 'variance']),
+  /** 1000 p, where p is the chance of the best slot. */
+  pThousandths: z.int().min(550).max(950),
+  /** One per factor, in the order of the configuration, without a common divisor. Absent: they are equal. */
+  weights: z.array(z.int().min(1).max(MAX_FACTOR_WEIGHT)).min(1).optional(),
+};
+export type MinimizationParameters = z.infer<z.ZodObject<typeof MINIMIZATION>>;
+
 /** What of a method nobody at a site may know. */
-const parameters = { blocks: { perSlot: z.array(PerSlot).min(1).max(MAX_SIZES) } };
+const parameters = {
+  blocks: { perSlot: z.array(PerSlot).min(1).max(MAX_SIZES) },
+  minimization: MINIMIZATION,
+};
 
 const UrnAlgorithm1 = z.strictObject({ name: z.literal('wei-urn-method1-pcg64'), version: z.literal(1) });
 /** Version 2 of the algorithm is that of a study with a ratio. */
@@ -144,7 +159,11 @@ const UrnAlgorithm = z.strictObject({
   version: z.union([z.literal(1), z.literal(2)]),
 });
 /** What draws, by method. */
-export const ALGORITHMS = { complete: 'complete-pcg64', blocks: 'permuted-blocks-pcg64' } as const;
+export const ALGORITHMS = {
+  complete: 'complete-pcg64',
+  blocks: 'permuted-blocks-pcg64',
+  minimization: 'minimization-pcg64',
+} as const;
 const Algorithm = z.union([
   UrnAlgorithm,
   z.strictObject({ name: z.enum(ALGORITHMS), version: z.literal(1) }),
@@ -206,6 +225,10 @@ const PICK = {
   slot: Slot.optional(),
   /** The stratum's block, counted from 1, and how many places each slot has in it. */
   block: z.strictObject({ number: z.int().min(1), perSlot: PerSlot }).optional(),
+  /** With minimization: n of the participant's level of each factor that is not retired, by slot. */
+  counts: z.array(z.array(Count).min(2)).min(1).optional(),
+  /** With minimization: how far out of balance each slot would leave these levels. */
+  scores: z.array(Count).min(2).optional(),
 };
 
 /** What is printed on a pack of medication. */

@@ -26,6 +26,8 @@ export function methodText(method: UrnMethod | Method): string {
       return "Wei's urn";
     case 'complete':
       return 'complete randomization';
+    case 'minimization':
+      return 'minimization';
     case 'blocks':
       return `permuted blocks ${method.by.length > 0 ? `by ${method.by.join(', ')}` : 'over the whole study'}`;
   }

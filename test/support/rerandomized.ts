@@ -1,5 +1,5 @@
 /** Studies whose steps are draws alone. */
-import type { StudyConfiguration, UrnConfiguration } from '../../events/study.ts';
+import type { MinimizationParameters, StudyConfiguration, UrnConfiguration } from '../../events/study.ts';
 import { registeredDesign } from '../../projections/design.ts';
 import { methodDesignOf } from '../../src/core/model/method-of.ts';
 import { designStep, type Step } from '../../src/statistics/replicate/steps.ts';
@@ -19,13 +19,19 @@ export function drawn(
   study: StudyConfiguration,
   levels: readonly (readonly string[])[],
   arms: readonly number[],
-  perSlot: readonly number[] = [],
+  { perSlot = [], minimization }: { perSlot?: readonly number[]; minimization?: MinimizationParameters } = {},
 ): Step[] {
   const design = registeredDesign(study);
   const { factors } = design;
   return [
     designStep(
-      { design, methodDesign: methodDesignOf(design, { blocks: { perSlot: [...new Set(perSlot)] } }) },
+      {
+        design,
+        methodDesign: methodDesignOf(design, {
+          blocks: { perSlot: [...new Set(perSlot)] },
+          ...(minimization && { minimization }),
+        }),
+      },
       false,
     ),
     ...levels.map(
@@ -86,4 +92,11 @@ export const G3 = {
   study: { ...commonOfG2, method: { name: 'blocks', by: ['site'] } } satisfies StudyConfiguration,
   arms: [1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 1, 0],
   perSlot: G2.levels.map(([, site]) => (site === '1' ? 2 : 3)),
+};
+
+export const G4 = {
+  ...G2,
+  study: { ...commonOfG2, method: { name: 'minimization' } } satisfies StudyConfiguration,
+  arms: [1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0],
+  minimization: { measure: 'range', pThousandths: 800 } as const,
 };

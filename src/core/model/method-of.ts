@@ -4,13 +4,15 @@ import { type Design, hasRatio } from '../../../projections/design.ts';
 import { type BlocksDesign, PermutedBlocks } from '../methods/blocks/blocks.ts';
 import { Complete } from '../methods/complete/complete.ts';
 import type { Method, OpenSlots } from '../methods/method.ts';
-import { kernelOf, type UrnDesign } from '../methods/urn/kernel.ts';
+import { Minimization, type MinimizationDesign } from '../methods/minimization/minimization.ts';
+import { Kernel, kernelOf, type UrnDesign } from '../methods/urn/kernel.ts';
 
 /** Plain data, so that it can be sent to another thread. */
 export type MethodDesign =
   | ({ readonly method: 'urn' } & UrnDesign)
   | ({ readonly method: 'complete' } & OpenSlots)
-  | ({ readonly method: 'blocks' } & BlocksDesign);
+  | ({ readonly method: 'blocks' } & BlocksDesign)
+  | ({ readonly method: 'minimization' } & MinimizationDesign);
 
 /** @param parameters the sealed ones; those that are withheld are absent, and then nothing can be drawn */
 export function methodDesignOf(design: Design, parameters: MethodParameters): MethodDesign {
@@ -24,6 +26,8 @@ export function methodDesignOf(design: Design, parameters: MethodParameters): Me
     }
     case 'complete':
       return { method: 'complete', ...open };
+    case 'minimization':
+      return { method: 'minimization', factors, parameters: parameters.minimization, ...open };
     case 'blocks': {
       const by = method.by.map((name) => factors.findIndex((factor) => factor.name === name));
       return { method: 'blocks', by, perSlot: parameters.blocks?.perSlot, ...open };
@@ -53,9 +57,22 @@ export function methodOf(design: MethodDesign): Method {
   if (design.method === 'urn') return kernelOf(design);
   const known = methods.get(design);
   if (known) return known;
-  const made = design.method === 'complete' ? new Complete(design) : new PermutedBlocks(design);
+  const made = newMethod(design);
   methods.set(design, made);
   return made;
+}
+
+function newMethod(design: MethodDesign): Method {
+  switch (design.method) {
+    case 'urn':
+      return new Kernel(design);
+    case 'complete':
+      return new Complete(design);
+    case 'blocks':
+      return new PermutedBlocks(design);
+    case 'minimization':
+      return new Minimization(design);
+  }
 }
 
 /** What only a study with urns has. @throws Error if the study has another method */

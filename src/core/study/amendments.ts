@@ -58,6 +58,7 @@ const RESTARTING: Readonly<Record<Design['method']['name'], readonly Kind[]>> = 
   urn: ['arm-added', 'ratio'],
   complete: ['arm-added', 'arm-reopened', 'ratio'],
   blocks: ['arm-added', 'arm-closed', 'arm-reopened', 'ratio'],
+  minimization: ['arm-added', 'arm-reopened', 'ratio'],
 };
 
 /** Whether the change alters what the method draws from, or what it counts. */

@@ -15,6 +15,7 @@ import type { ParticipantEvent } from '../../../projections/participant-events.t
 import type { BlocksDesign } from '../../core/methods/blocks/blocks.ts';
 import { cumulative, probabilities } from '../../core/methods/draw.ts';
 import { allocate, type Evidence } from '../../core/methods/method.ts';
+import type { MinimizationDesign } from '../../core/methods/minimization/minimization.ts';
 import { workOut } from '../../core/methods/urn/allocate.ts';
 import type { UrnDesign } from '../../core/methods/urn/kernel.ts';
 import { namedLevels } from '../../core/model/levels.ts';
@@ -105,6 +106,9 @@ function explainPick(before: Model, event: RandomizedEvent): PickExplanation {
     weights: pick.weights,
     ...(methodDesign.method === 'blocks' &&
       pick.block && { block: blockOf(methodDesign, pick.block, pick.weights, design, named) }),
+    ...(methodDesign.method === 'minimization' && {
+      minimization: minimizationOf(methodDesign, pick, design, named),
+    }),
     ...allocationOf(event, treatment, pick, { levels: named, treatment, ...pick }),
   };
 }
@@ -124,6 +128,28 @@ function blockOf(
     sizes: perSlot.map((one) => one * slots.length),
     ...(perSlot.length > 1 && { lot: perSlot.indexOf(places) }),
     first: left.every((one) => one === places),
+  };
+}
+
+function minimizationOf(
+  { parameters }: MinimizationDesign,
+  { counts = [], scores = [] }: NonNullable<Evidence['pick']>,
+  { factors }: Design,
+  levels: readonly Level[],
+): PickExplanation['minimization'] {
+  if (!parameters) throw new Error('the parameters of the minimization are withheld');
+  const { measure, pThousandths, weights } = parameters;
+  const weightOf = (name: string) => weights?.[factors.findIndex((factor) => factor.name === name)] ?? 1;
+  const least = Math.min(...scores);
+  return {
+    ...{ measure, p: pThousandths / 1000 },
+    levels: levels.map((level, i) => ({
+      ...level,
+      weight: weightOf(level.factor),
+      counts: [...(counts[i] ?? [])],
+    })),
+    scores: [...scores],
+    best: scores.filter((score) => score === least).length,
   };
 }
 

@@ -43,8 +43,20 @@ function urnSteps(explanation: UrnExplanation): string[] {
 }
 
 function pickSteps(explanation: PickExplanation): string[] {
-  const { block, weights, closed_treatments: closed } = explanation;
+  const { block, minimization, weights, closed_treatments: closed } = explanation;
   const left = closed ? [`Closed arms are left out: ${closed.join(', ')}.`] : [];
+  if (minimization)
+    return [
+      ...section(`1. Counts of earlier participants with this participant's levels`, [
+        ...left,
+        ...countLines(explanation, minimization),
+      ]),
+      ...section(
+        `2. Scores, by ${minimization.measure}: the least is the best`,
+        scoreLines(explanation, minimization),
+      ),
+      ...section('3. Draw', draw(explanation, 'weight', weights)),
+    ];
   if (!block)
     return section('1. Draw: every slot is equally likely, whoever came before', [
       ...left,
@@ -53,6 +65,41 @@ function pickSteps(explanation: PickExplanation): string[] {
   return [
     ...section('1. Block', [...blockLines(block), ...left]),
     ...section('2. Draw of one of the places that were left', draw(explanation, 'left', weights)),
+  ];
+}
+
+type Minimized = NonNullable<PickExplanation['minimization']>;
+
+function countLines(explanation: PickExplanation, { levels }: Minimized): string[] {
+  const weighs = levels.some(({ weight }) => weight > 1);
+  const rows = levels.map(({ factor, level, weight, counts }) => [
+    `${factor} = ${level}`,
+    ...(weighs ? [String(weight)] : []),
+    ...counts.map(String),
+  ]);
+  return columns([['', ...(weighs ? ['weight'] : []), ...slotNames(explanation)], ...rows], ['left']);
+}
+
+function scoreLines(explanation: PickExplanation, { measure, p, scores, best }: Minimized): string[] {
+  const named = slotNames(explanation);
+  const least = Math.min(...scores);
+  const of =
+    measure === 'range'
+      ? 'the largest less the smallest count of each level, with the participant in that slot'
+      : 'the counts of each level in that slot';
+  const share =
+    best === 1
+      ? `It has the probability ${p}, and all others share the rest equally.`
+      : `${best} are best alike: one of them, at random, has the probability ${p}, and all others share the rest equally. Below is the mean over that choice.`;
+  return [
+    `The sum of ${of}, each times the weight of its factor.`,
+    '',
+    ...columns(
+      named.map((name, k) => [name, String(scores[k]), scores[k] === least ? '<- best' : '']),
+      ['left'],
+    ),
+    '',
+    share,
   ];
 }
 

@@ -110,6 +110,21 @@ const PICK = {
       first: z.boolean().meta({ description: 'Whether the block began with this participant' }),
     })
     .optional(),
+  minimization: z
+    .strictObject({
+      measure: z.enum(['range', 'variance']),
+      p: z.number().meta({ description: 'The chance of the best slot' }),
+      levels: z.array(Level.extend({ weight: z.int(), counts: PerSlot })).meta({
+        description:
+          "For each factor that was not retired, the participant's level, how much the factor weighs, and how many participants of that level were counted in each slot before this one",
+      }),
+      scores: z.array(z.int()).meta({
+        description:
+          'How far out of balance these levels would be with the participant in each slot: the least is the best',
+      }),
+      best: z.int().meta({ description: 'How many slots have the least score. They share its chance' }),
+    })
+    .optional(),
 };
 
 /** Bare numbers as JSON (src/base/json.ts). */

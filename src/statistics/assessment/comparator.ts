@@ -15,7 +15,7 @@ const FORMS: Readonly<Record<Kind, string>> = {
   urn: 'urn:w=5,alpha=0,beta=1,D=range (anything left out is as in the study)',
   complete: 'complete',
   block: 'block:4, or block:4+6 for blocks of both sizes by lot',
-  minimization: 'minimization:0.8',
+  minimization: 'minimization:0.8, or minimization:0.8,variance',
   efron: 'efron:0.667',
   bigstick: 'bigstick:4',
 };
@@ -42,7 +42,7 @@ export function readComparator(text: string, design: SimulatedDesign): Comparato
 
 /**
  * What a design is usually compared with: complete randomization, blocks within sites if there is a factor for sites, and
- * minimization, unless there is a ratio.
+ * minimization.
  */
 export function usualComparators(
   { ratio, factors }: SimulatedDesign,
@@ -53,7 +53,7 @@ export function usualComparators(
   return [
     'complete',
     ...(site === undefined ? [] : [`block:${2 * sum}@${placeText(site)}`]),
-    ...(ratio.every((one) => one === 1) ? ['minimization:0.8'] : []),
+    'minimization:0.8',
   ];
 }
 
@@ -73,6 +73,10 @@ function ruleFrom(
   if (kind === 'block') {
     if (numbers === undefined || !/^\d+(\+\d+)*$/.test(numbers)) return undefined;
     return { kind, sizes: numbers.split('+').map(Number) };
+  }
+  if (kind === 'minimization') {
+    const [, p, measure] = /^(\d+(?:\.\d*)?|\.\d+)(,variance)?$/.exec(numbers ?? '') ?? [];
+    return p === undefined ? undefined : { kind, p: Number(p), measure: measure ? 'variance' : 'range' };
   }
   if (kind === 'bigstick') return /^\d+$/.test(numbers ?? '') ? { kind, limit: Number(numbers) } : undefined;
   return /^(\d+(\.\d*)?|\.\d+)$/.test(numbers ?? '') ? { kind, p: Number(numbers) } : undefined;

@@ -16,6 +16,7 @@ export function hasRatio({ ratio }: Pick<SimulatedDesign, 'ratio'>): boolean {
 export function methodText(design: SimulatedDesign): string {
   const { rule, within } = ownDesign(design);
   if (rule.kind === 'complete') return 'complete randomization';
+  if (rule.kind === 'minimization') return 'minimization';
   if (rule.kind !== 'block') return "Wei's urn";
   const names = within.map((factor) => design.factors[factor]?.name);
   return `permuted blocks ${names.length > 0 ? `within ${names.join(', ')}` : 'over the whole study'}`;
@@ -25,6 +26,12 @@ export function methodText(design: SimulatedDesign): string {
 export function settingsText(design: SimulatedDesign): string {
   const { rule } = ownDesign(design);
   if (rule.kind === 'block') return `${methodText(design)}, of the sizes ${rule.sizes.join(', ')}`;
+  if (rule.kind === 'minimization') {
+    const { p, measure = 'range', weights } = rule;
+    const weighed =
+      weights && `, weights ${weights.map((weight, i) => `${design.factors[i]?.name} ${weight}`).join(', ')}`;
+    return `minimization, p = ${p}, by ${measure}${weighed ?? ''}`;
+  }
   return rule.kind === 'urn' ? urnText(design) : methodText(design);
 }
 
@@ -41,6 +48,7 @@ export function algorithmText(design: SimulatedDesign): string {
   const { kind } = ownDesign(design).rule;
   if (kind === 'complete') return `${ALGORITHMS.complete}, version 1`;
   if (kind === 'block') return `${ALGORITHMS.blocks}, version 1`;
+  if (kind === 'minimization') return `${ALGORITHMS.minimization}, version 1`;
   return `wei-urn-method1-pcg64, version ${hasRatio(design) ? 2 : 1}`;
 }
 

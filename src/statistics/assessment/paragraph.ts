@@ -36,7 +36,8 @@ export function paragraphOf({ plan, designs, own, version, isExact, command }: A
 function detail({ design: { own } }: SimulationPlan): string {
   if (!own)
     return ": each level of each factor has an urn; the arm is drawn from the most imbalanced urn of the participant's levels, with ties broken by lot";
-  return own.rule.kind === 'block' ? '; the sizes of the blocks are kept apart from this document' : '';
+  if (own.rule.kind === 'block') return '; the sizes of the blocks are kept apart from this document';
+  return own.rule.kind === 'minimization' ? '; its parameters are kept apart from this document' : '';
 }
 
 function siteName({ design, siteFactor }: Assessment['plan']): string | undefined {

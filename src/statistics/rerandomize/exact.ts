@@ -214,7 +214,7 @@ function lastSeen(people: readonly PeopleStep[], { layout, design }: Setting): I
     if (row !== undefined) seen.fill(index, row * layout.stride, (row + 1) * layout.stride);
   };
   const hasSlots = design.arms.length > design.treatments.length;
-  const isByCounts = design.methodDesign.method === 'urn';
+  const isByCounts = ['urn', 'minimization'].includes(design.methodDesign.method);
   people.forEach((step, index) => {
     if (step.kind === 'draw' && isByCounts)
       for (const [factor, level] of step.levels.entries()) see(layout.rows[factor]?.[level], index);

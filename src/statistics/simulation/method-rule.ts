@@ -4,9 +4,11 @@ import { PermutedBlocks } from '../../core/methods/blocks/blocks.ts';
 import { Complete } from '../../core/methods/complete/complete.ts';
 import { Counts } from '../../core/methods/counts.ts';
 import type { Memory, Method } from '../../core/methods/method.ts';
+import { Minimization } from '../../core/methods/minimization/minimization.ts';
 import { OpenBlocks } from '../../core/methods/open-blocks.ts';
 import { Kernel } from '../../core/methods/urn/kernel.ts';
 import type { Pcg64 } from '../../core/random/pcg64.ts';
+import type { MinimizationRule } from './plan.ts';
 import type { Participants, Rule } from './rule.ts';
 
 export interface UrnRule {
@@ -108,6 +110,24 @@ export function blocks(
   const open = openSlots(ratio);
   const perSlot = sizes.map((size) => size / open.slots.length);
   return new MethodRule(new PermutedBlocks({ ...open, by: within, perSlot }), ratio, participants);
+}
+
+/** @param within indexes of the factors that are balanced; none: all factors */
+export function minimization(
+  { p, measure = 'range', weights }: MinimizationRule,
+  ratio: readonly number[],
+  participants: Participants,
+  within: readonly number[],
+): Rule {
+  const { factors } = participants;
+  const open = openSlots(ratio);
+  const used = within.length > 0 ? within : [...factors.keys()];
+  const parameters = {
+    ...{ measure, pThousandths: Math.round(1000 * p) },
+    ...(weights && { weights: [...weights] }),
+  };
+  const places = { slots: [...open.slots.keys()], factors: used };
+  return new MethodRule(new Minimization({ ...open, factors, parameters, places }), ratio, participants);
 }
 
 function factorAt<T>(factors: readonly T[], index: number): T {

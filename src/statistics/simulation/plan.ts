@@ -1,5 +1,5 @@
 /** What is simulated. A plan can be passed to a thread. */
-import type { ImbalanceMeasure } from '../../../events/study.ts';
+import type { ImbalanceMeasure, MinimizationParameters } from '../../../events/study.ts';
 
 /** What a design's allocation sees, and the names for reports. */
 export interface SimulatedDesign {
@@ -29,6 +29,16 @@ export function ownDesign({ own, w, alpha, beta, D }: SimulatedDesign): Comparat
   return { name: 'study', ...(own ?? { rule: { kind: 'urn', w, alpha, beta, D }, within: [] }) };
 }
 
+export interface MinimizationRule {
+  readonly kind: 'minimization';
+  /** At most three decimals. */
+  readonly p: number;
+  /** Default: `range`. */
+  readonly measure?: MinimizationParameters['measure'] | undefined;
+  /** One per factor; absent: equal. */
+  readonly weights?: readonly number[] | undefined;
+}
+
 export type ComparatorRule =
   | {
       readonly kind: 'urn';
@@ -40,7 +50,7 @@ export type ComparatorRule =
   | { readonly kind: 'complete' }
   /** Each block has one of the sizes, by lot. */
   | { readonly kind: 'block'; readonly sizes: readonly number[] }
-  | { readonly kind: 'minimization'; readonly p: number }
+  | MinimizationRule
   | { readonly kind: 'efron'; readonly p: number }
   /** `limit`: the largest difference of the two arms. */
   | { readonly kind: 'bigstick'; readonly limit: number };

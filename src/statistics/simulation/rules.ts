@@ -1,8 +1,7 @@
 /** The rule of each design, and which designs fit a study. */
 import { MAX_WEIGHT } from '../../../events/amendment.ts';
 import { biasedCoin, bigStick, TwoArms } from './by-stratum.ts';
-import { blocks, complete, urns } from './method-rule.ts';
-import { Minimization } from './minimization.ts';
+import { blocks, complete, minimization, urns } from './method-rule.ts';
 import type { Comparator, SimulatedDesign } from './plan.ts';
 import type { Participants, Rule } from './rule.ts';
 
@@ -19,7 +18,7 @@ export function ruleOf(
     case 'block':
       return blocks(rule.sizes, ratio, participants, within);
     case 'minimization':
-      return new Minimization(rule.p, ratio.length, participants, within);
+      return minimization(rule, ratio, participants, within);
     case 'efron':
       return new TwoArms(biasedCoin(rule.p), participants, within);
     case 'bigstick':
@@ -38,7 +37,7 @@ export function comparatorProblem(
   if (within.some((factor) => factors[factor] === undefined)) return 'the study has no such factor';
   const isForTwo = rule.kind === 'efron' || rule.kind === 'bigstick';
   if (isForTwo && ratio.length !== 2) return `it is for two arms, and the study has ${ratio.length}`;
-  if ((isForTwo || rule.kind === 'minimization') && hasRatio) return 'it is not for a study with a ratio';
+  if (isForTwo && hasRatio) return 'it is not for a study with a ratio';
   switch (rule.kind) {
     case 'urn':
       return (
@@ -51,7 +50,8 @@ export function comparatorProblem(
     case 'block':
       return blockProblem(rule.sizes, sum, hasRatio);
     case 'minimization':
-      return chanceProblem(rule.p, 1 / ratio.length, `1/${ratio.length} (the share of an arm)`);
+      if (!Number.isInteger(Math.round(rule.p * 1e9) / 1e6)) return 'p has at most three decimals';
+      return chanceProblem(rule.p, 1 / sum, `1/${sum} (the share of ${hasRatio ? 'a slot' : 'an arm'})`);
     case 'efron':
       return chanceProblem(rule.p, 0.5, '0.5');
     case 'bigstick':

@@ -5,7 +5,7 @@ import { ExactError, exactP } from '../../../src/statistics/rerandomize/exact.ts
 import { MonteCarlo } from '../../../src/statistics/rerandomize/monte-carlo.ts';
 import type { Plan } from '../../../src/statistics/rerandomize/plan.ts';
 import type { StatisticName } from '../../../src/statistics/rerandomize/statistic.ts';
-import { configuration, drawn, G1, G2, G3, planOf } from '../../support/rerandomized.ts';
+import { configuration, drawn, G1, G2, G3, G4, planOf } from '../../support/rerandomized.ts';
 
 /** p from the whole tree, path by path, with nothing merged. One factor with one level. */
 function byHand(
@@ -33,9 +33,9 @@ describe('the exact p-value', () => {
     ['G1', G1, 0.232913],
     ['G2', G2, 0.484078],
     ['G3', G3, 43 / 75],
+    ['G4', G4, 0.782149],
   ] as const)('%s', (_, { study, levels, arms, outcomes, ...more }, p) => {
-    const perSlot = 'perSlot' in more ? more.perSlot : [];
-    expect(exactP(planOf(drawn(study, levels, arms, perSlot), arms, outcomes)).p).toBeCloseTo(p, 6);
+    expect(exactP(planOf(drawn(study, levels, arms, more), arms, outcomes)).p).toBeCloseTo(p, 6);
   });
 
   it('agrees with the whole tree, with people without outcomes and an arm that can be empty', () => {

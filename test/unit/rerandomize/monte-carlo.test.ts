@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { added, BLOCK, MonteCarlo, NOTHING } from '../../../src/statistics/rerandomize/monte-carlo.ts';
-import { configuration, drawn, G1, G2, G3, planOf } from '../../support/rerandomized.ts';
+import { configuration, drawn, G1, G2, G3, G4, planOf } from '../../support/rerandomized.ts';
 
 const REPS = 9999;
 
@@ -9,11 +9,11 @@ describe('the golden examples', () => {
     ['G1', G1, 2327],
     ['G2', G2, 4875],
     ['G3', G3, 5728],
+    ['G4', G4, 7720],
   ] as const)(
     '%s has as many extreme replicates as numpy',
     (_, { study, levels, arms, outcomes, ...more }, b) => {
-      const perSlot = 'perSlot' in more ? more.perSlot : [];
-      const test = new MonteCarlo(planOf(drawn(study, levels, arms, perSlot), arms, outcomes), 0);
+      const test = new MonteCarlo(planOf(drawn(study, levels, arms, more), arms, outcomes), 0);
       expect(test.block(0, REPS)).toMatchObject({ extreme: b, weights: REPS });
     },
   );

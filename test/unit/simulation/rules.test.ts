@@ -227,7 +227,8 @@ describe('what fits a study', () => {
     [unequal, comparator({ kind: 'block', sizes: [3, 6] })],
     [unequal, comparator({ kind: 'complete' })],
     [unequal, comparator({ ...urn, w: 5 }, [1])],
-    [three, comparator({ kind: 'minimization', p: 1 / 3 })],
+    [three, comparator({ kind: 'minimization', p: 0.334 })],
+    [unequal, comparator({ kind: 'minimization', p: 0.8, measure: 'variance' })],
     [three, comparator({ kind: 'minimization', p: 1 })],
   ] as const)('%#: %j', (study, one) => {
     expect(comparatorProblem(one, study)).toBeUndefined();
@@ -237,7 +238,8 @@ describe('what fits a study', () => {
     [three, comparator({ kind: 'efron', p: 0.7 }), 'it is for two arms, and the study has 3'],
     [three, comparator({ kind: 'bigstick', limit: 3 }), 'it is for two arms, and the study has 3'],
     [unequal, comparator({ kind: 'efron', p: 0.7 }), 'it is not for a study with a ratio'],
-    [unequal, comparator({ kind: 'minimization', p: 0.8 }), 'it is not for a study with a ratio'],
+    [three, comparator({ kind: 'minimization', p: 1 / 3 }), 'p has at most three decimals'],
+    [unequal, comparator({ kind: 'minimization', p: 0.3 }), 'p must be from 1/3 (the share of a slot) to 1'],
     [two, comparator({ kind: 'efron', p: 0.49 }), 'p must be from 0.5 to 1'],
     [two, comparator({ kind: 'efron', p: Number.NaN }), 'p must be from 0.5 to 1'],
     [three, comparator({ kind: 'minimization', p: 0.3 }), 'p must be from 1/3 (the share of an arm) to 1'],

@@ -1,9 +1,14 @@
 /** Checks what a registration says, which the service checks when it reads its studies file. */
 import { v5 } from 'uuid';
 import type { PartialEvent } from '../../../../events/record.ts';
-import type { StudyConfiguration } from '../../../../events/study.ts';
+import type {
+  MethodParameters,
+  MinimizationParameters,
+  StudyConfiguration,
+} from '../../../../events/study.ts';
 import { defaultLevelCounts } from '../../../../projections/design.ts';
 import { isDay } from '../../../base/day.ts';
+import { greatestCommonDivisor } from '../../../base/whole-numbers.ts';
 import { visitProblems } from '../../../core/model/visits.ts';
 import { limitsProblem } from '../../../core/study/amendments.ts';
 import { algorithmOf } from '../../../core/study/decide.ts';
@@ -28,7 +33,7 @@ export function registrationMismatch(
     configurationMismatch(configuration) ??
     ratioMismatch(data) ??
     methodMismatch(configuration) ??
-    parametersMismatch(configuration, sections.blocks, sectionNames)
+    parametersMismatch(configuration, sections, sectionNames)
   );
 }
 
@@ -65,25 +70,39 @@ function methodMismatch(configuration: StudyConfiguration): Mismatch | undefined
   return mismatch('data.configuration.method.by', inOrder, by, why);
 }
 
-/** A method has its own parameters and no others, in one form. @param sections names of all, also of those withheld */
+/** A method has its own parameters and no others, in one form. @param names of all sections, also of those withheld */
 function parametersMismatch(
   configuration: StudyConfiguration,
-  blocks: { readonly perSlot: readonly number[] } | undefined,
-  sections: readonly string[],
+  { blocks, minimization }: MethodParameters,
+  names: readonly string[],
 ): Mismatch | undefined {
-  const hasBlocks = 'method' in configuration && configuration.method.name === 'blocks';
-  if (sections.includes('blocks') !== hasBlocks)
-    return mismatch(
-      'seals.blocks',
-      hasBlocks,
-      !hasBlocks,
-      'permuted blocks have sizes, and no other method has',
-    );
-  if (!blocks) return undefined;
-  const ascending = [...new Set(blocks.perSlot)].sort((a, b) => a - b);
-  return ascending.join() === blocks.perSlot.join()
-    ? undefined
-    : mismatch('blocks.perSlot', ascending, blocks.perSlot, 'not different sizes, in ascending order');
+  const method = 'method' in configuration ? configuration.method.name : 'urn';
+  for (const name of ['blocks', 'minimization'] as const)
+    if (names.includes(name) !== (method === name))
+      return mismatch(`seals.${name}`, method === name, method !== name, 'not the parameters of the method');
+  return (
+    (blocks && sizesMismatch(blocks.perSlot)) ??
+    (minimization && weightsMismatch(minimization, configuration))
+  );
+}
+
+function sizesMismatch(perSlot: readonly number[]): Mismatch | undefined {
+  const ascending = [...new Set(perSlot)].sort((a, b) => a - b);
+  if (ascending.join() === perSlot.join()) return undefined;
+  return mismatch('blocks.perSlot', ascending, perSlot, 'not different sizes, in ascending order');
+}
+
+/** Equal weights are left out. */
+function weightsMismatch(
+  { weights }: MinimizationParameters,
+  { factors }: StudyConfiguration,
+): Mismatch | undefined {
+  if (!weights) return undefined;
+  const isEqual = weights.every((weight) => weight === weights[0]);
+  if (weights.length === factors.length && !isEqual && weights.reduce(greatestCommonDivisor) === 1)
+    return undefined;
+  const why = 'not one weight per factor, different and without a common divisor';
+  return mismatch('minimization.weights', `${factors.length} weights`, weights, why);
 }
 
 /** A number below 2^128, in decimal. */

@@ -6,6 +6,7 @@
 import type { StudyFact } from '../../../../events/catalogue.ts';
 import type { EventOf, PartialEventOf } from '../../../../events/event-of.ts';
 import type { LogEvent } from '../../../../events/record.ts';
+import type { MinimizationParameters } from '../../../../events/study.ts';
 import type { Design } from '../../../../projections/design.ts';
 import { levelsByFactor } from '../../../../projections/enrolled.ts';
 import { actOf } from '../../../core/acts/acts.ts';
@@ -36,6 +37,8 @@ const REPORTING_ORDER = [
   'draw.uniform53',
   'draw.slot',
   'pick.block',
+  'pick.counts',
+  'pick.scores',
   'pick.weights',
   'pick.uniform53',
   'pick.slot',
@@ -112,9 +115,12 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
   switch (event.type) {
     case 'StudyRegistered': {
       const { studyId, configuration, seedSource } = event.data;
-      const { generator, blocks } = event.sections;
+      const { generator, blocks, minimization } = event.sections;
       const seed = BigInt(generator.seed);
-      const parameters = { ...(blocks && { blocks: { perSlot: blocks.perSlot } }) };
+      const parameters = {
+        ...(blocks && { blocks: { perSlot: blocks.perSlot } }),
+        ...(minimization && { minimization: unsalted(minimization) }),
+      };
       return { type: 'register', studyId, configuration, parameters, seed, seedSource };
     }
     case 'ParticipantRandomized':
@@ -137,6 +143,10 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
     default:
       return commandIn(actOf(event.type), event, { isSupply });
   }
+}
+
+function unsalted({ measure, pThousandths, weights }: MinimizationParameters): MinimizationParameters {
+  return { measure, pThousandths, ...(weights && { weights }) };
 }
 
 export function amendCommandOf({ data, sections, actor }: PartialEventOf<'StudyAmended'>): Amend {

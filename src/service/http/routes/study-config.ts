@@ -1,11 +1,16 @@
 /** GET /study_config: the configuration of a study. */
 import { z } from 'zod';
 import type { Scope } from '../../../../events/access.ts';
-import type { MethodParameters } from '../../../../events/study.ts';
 import { activeFactors, type Design, openLevels } from '../../../../projections/design.ts';
 import type { RegisteredStudy } from '../../../../projections/study-config.ts';
 import { toJson } from '../../../base/json.ts';
-import { METHOD_IN_FORCE, methodInForce, URN_IN_FORCE } from '../../../core/study/method-in-force.ts';
+import {
+  METHOD_IN_FORCE,
+  MethodParametersResult,
+  methodInForce,
+  methodParameters,
+  URN_IN_FORCE,
+} from '../../../core/study/method-in-force.ts';
 import { design, studyConfig } from '../../../core/study/views.ts';
 import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
@@ -33,10 +38,9 @@ export const StudyConfigurationResult = z.strictObject({
     .meta({ description: 'Only shown to a key with the scope `audit`, because it reveals every assignment' }),
   urn_selection: z.literal('method1').optional(),
   ...METHOD_IN_FORCE,
-  method_parameters: z
-    .strictObject({ sizes: z.array(z.int()).optional() })
-    .optional()
-    .meta({ description: 'How the method draws. Only shown to a key with the scope `audit`' }),
+  method_parameters: MethodParametersResult.optional().meta({
+    description: 'How the method draws. Only shown to a key with the scope `audit`',
+  }),
 });
 
 const EXAMPLE = {
@@ -99,16 +103,7 @@ function configurationJson(
     ...methodInForce(inForce),
     starting_seed: isAudit ? BigInt(seed) : undefined,
     ...(method.name === 'urn' && { urn_selection: method.urnSelection }),
-    ...(isAudit && { method_parameters: parametersShown(inForce, parameters) }),
+    ...(isAudit && { method_parameters: methodParameters(inForce, parameters) }),
   };
   return toJson(checked(StudyConfigurationResult, result));
-}
-
-/** Under their names in the studies file; undefined for a method without. */
-function parametersShown(
-  { slots, closedTreatments }: Design,
-  { blocks }: MethodParameters,
-): { sizes: number[] } | undefined {
-  const open = slots.filter((slot) => !closedTreatments.includes(slot));
-  return blocks && { sizes: blocks.perSlot.map((places) => places * open.length) };
 }

@@ -29,12 +29,15 @@ export function exactProblem(plan: SimulationPlan): string | undefined {
   const { factors, ratio } = plan.design;
   if (factors.length !== 1 || factors[0]?.levels.length !== 1)
     return 'exact figures are for a study of one factor with one level';
-  for (const { name, rule } of designsOf(plan))
+  for (const { name, rule } of designsOf(plan)) {
+    if (rule.kind === 'minimization' && ratio.some((share) => share > 1))
+      return `exact figures of ${name} are for a study without a ratio`;
     if (statesOf(rule, ratio, plan.participants) > MAX_STATES)
       return (
         `exact figures of ${name} need more than ${MAX_STATES.toLocaleString('en')} states, with ` +
         `${counted(plan.participants, 'participant')} and ${counted(ratio.length, 'arm')}`
       );
+  }
   return undefined;
 }
 

@@ -2,7 +2,7 @@
  * The chances of each arm under each design, for one factor with one level. Written from the definitions, and separate from
  * the code that simulates and allocates, because the exact figures check that code.
  */
-import type { ComparatorRule } from '../plan.ts';
+import type { ComparatorRule, MinimizationRule } from '../plan.ts';
 
 /** What the next allocation depends on. */
 export interface State {
@@ -43,7 +43,7 @@ function chancesOf(
     case 'complete':
       return shares(ratio);
     case 'minimization':
-      return minimization(rule.p, counts);
+      return minimization(rule, counts);
     case 'efron':
       return towardsSmaller(counts, rule.p);
     case 'bigstick': {
@@ -81,12 +81,13 @@ function towardsSmaller([a = 0, b = 0]: readonly number[], p: number): number[] 
 }
 
 /**
- * Pocock & Simon 1975 with the range of one factor's level: of the F arms that would leave the least range, one at
+ * Pocock & Simon 1975 with the range or the variance of one factor's level: of the F arms that would leave the least of it, one at
  * random has the probability p, and all other arms share the rest equally.
  */
-function minimization(p: number, counts: readonly number[]): number[] {
+function minimization({ p, measure }: MinimizationRule, counts: readonly number[]): number[] {
   const arms = counts.length;
   const ranges = counts.map((_, arm) => {
+    if (measure === 'variance') return counts[arm] as number;
     const after = counts.map((count, k) => (k === arm ? count + 1 : count));
     return Math.max(...after) - Math.min(...after);
   });

@@ -1,0 +1,109 @@
+/**
+ * Minimization: the slot that would leave the participant's levels least out of balance is the likeliest.
+ *
+ * Source: S. J. Pocock and R. Simon, "Sequential Treatment Assignment with Balancing for Prognostic Factors in the
+ * Controlled Clinical Trial", Biometrics 31(1), 1975. By `variance`, scores order slots as D. R. Taves' sums of marginal
+ * totals do (Clinical Pharmacology and Therapeutics 15(5), 1974).
+ */
+import type { BgState, MinimizationParameters } from '../../../../events/study.ts';
+import type { Pcg64 } from '../../random/pcg64.ts';
+import type { Evidence, Memory, Method, OpenSlots } from '../method.ts';
+import { WeightedDraw } from '../weighted-draw.ts';
+
+export interface MinimizationDesign extends OpenSlots {
+  /** Of all factors, or only of those in `places`. */
+  readonly factors: { readonly length: number };
+  /** `weights`: one per factor of the study, retired ones too. Undefined: it is withheld, and nothing can be drawn. */
+  readonly parameters: MinimizationParameters | undefined;
+}
+
+/** p of the best slot is recorded in thousandths, so that everything but the last division is in whole numbers. */
+const THOUSAND = 1000;
+
+export class Minimization implements Method {
+  readonly chances: Float64Array;
+  readonly #design: MinimizationDesign;
+  /** Index of each factor that is balanced, in all factors of the study. */
+  readonly #factors: Int32Array;
+  readonly #slot: WeightedDraw;
+  /** n of the participant's level of each factor, by slot. */
+  readonly #counts: Int32Array[];
+  /** Of each slot; the least is the best. */
+  readonly #scores: Float64Array;
+
+  constructor(design: MinimizationDesign) {
+    const slots = design.slots.length;
+    this.#design = design;
+    this.#factors = Int32Array.from(design.places?.factors ?? Array(design.factors.length).keys());
+    this.#slot = new WeightedDraw(design);
+    this.#counts = Array.from(this.#factors, () => new Int32Array(slots));
+    this.#scores = new Float64Array(slots);
+    this.chances = new Float64Array(slots);
+  }
+
+  get slots(): Int32Array {
+    return this.#slot.slots;
+  }
+
+  /** @throws RangeError when an index is out of range, or the parameters are withheld */
+  look({ counts }: Pick<Memory, 'counts'>, levels: ArrayLike<number>): void {
+    const { parameters } = this.#design;
+    if (!parameters) throw new RangeError('the parameters of the minimization are withheld');
+    this.#scores.fill(0);
+    this.#factors.forEach((factor, i) => {
+      const row = counts.of(factor, levels[factor] as number);
+      const own = this.#counts[i] as Int32Array;
+      this.slots.forEach((slot, k) => {
+        own[k] = row[slot] as number;
+      });
+      this.#addScores(own, parameters.weights?.[factor] ?? 1, parameters.measure);
+    });
+    this.#fillWeights(parameters.pThousandths);
+  }
+
+  /** Variances differ between slots as their counts do, up to what is the same for all. */
+  #addScores(own: Int32Array, weight: number, measure: MinimizationParameters['measure']): void {
+    own.forEach((n, k) => {
+      const score = measure === 'range' ? rangeWith(own, k) : n;
+      this.#scores[k] = (this.#scores[k] as number) + weight * score;
+    });
+  }
+
+  /**
+   * Of the F best slots one, at random, has p, and all others share the rest equally. These are the means over that choice,
+   * times F (K - 1).
+   */
+  #fillWeights(p: number): void {
+    const { weights } = this.#slot;
+    const K = weights.length;
+    const least = Math.min(...this.#scores);
+    const F = this.#scores.filter((score) => score === least).length;
+    const best = p * (K - 1) + (F - 1) * (THOUSAND - p);
+    const other = F * (THOUSAND - p);
+    const total = THOUSAND * F * (K - 1);
+    this.#scores.forEach((score, k) => {
+      weights[k] = score === least ? best : other;
+      this.chances[k] = (weights[k] as number) / total;
+    });
+  }
+
+  draw(generator: Pcg64): number {
+    return this.#slot.draw(generator);
+  }
+
+  evidence(before: BgState, after: BgState): Evidence {
+    const [counts, scores] = [this.#counts.map((row) => [...row]), [...this.#scores]];
+    return { pick: { ...this.#slot.evidence(before, after), counts, scores } };
+  }
+}
+
+/** max - min of the counts, if the participant were in slot k. */
+function rangeWith(counts: Int32Array, k: number): number {
+  let [most, least] = [0, Number.POSITIVE_INFINITY];
+  counts.forEach((n, slot) => {
+    const after = slot === k ? n + 1 : n;
+    most = Math.max(most, after);
+    least = Math.min(least, after);
+  });
+  return most - least;
+}
