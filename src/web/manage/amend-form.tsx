@@ -72,7 +72,7 @@ export function AmendForm({ study, name, isLive, inForce }: AmendProps) {
       tell={({ changes }, { counts }) => (
         <>
           {changes.map(changeText)}
-          <p>{t(counts === 'zero' ? 'manage.effect.beginAnew' : 'manage.effect.keep')}</p>
+          <p>{t(`manage.effect.${historyKey(inForce, counts)}`)}</p>
           <p>{t('manage.effect.amendment', { number: amendment })}</p>
         </>
       )}
@@ -85,6 +85,12 @@ export function AmendForm({ study, name, isLive, inForce }: AmendProps) {
       <ApprovalFields isOptional={!isLive} />
     </Act>
   );
+}
+
+/** What becomes of the counts. */
+function historyKey({ design: { method } }: StudyDesign, counts: string | undefined) {
+  if (method === undefined) return counts === 'zero' ? 'beginAnew' : 'keep';
+  return counts === 'zero' ? 'methodAnew' : 'methodKeeps';
 }
 
 function OwnFields({ name, inForce }: Pick<AmendProps, 'name' | 'inForce'>) {
@@ -257,7 +263,7 @@ function same(one: readonly Limit[], other: readonly Limit[]): boolean {
 }
 
 /** What a change means, with the numbers that this key may know. */
-function useChangeText(study: string, { filled: all }: StudyDesign) {
+function useChangeText(study: string, { filled: all, design: { method } }: StudyDesign) {
   const { t } = useTranslation();
   const enrolledWith = useFilled(study);
   return (change: Change) => {
@@ -281,7 +287,13 @@ function useChangeText(study: string, { filled: all }: StudyDesign) {
       case 'arm-closed':
         return <p key={change.kind}>{t('manage.effect.armClosed', { arm: change.treatment })}</p>;
       case 'arm-reopened':
-        return <p key={change.kind}>{t('manage.effect.armReopened', { arm: change.treatment })}</p>;
+        return (
+          <p key={change.kind}>
+            {t(method === undefined ? 'manage.effect.armReopened' : 'manage.effect.armReopenedAnew', {
+              arm: change.treatment,
+            })}
+          </p>
+        );
       case 'arm-stopped':
         return <p key={change.kind}>{t('manage.effect.armStopped', { arm: change.treatment })}</p>;
       case 'visits':

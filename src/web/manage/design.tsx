@@ -24,6 +24,10 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
         </small>
       </div>
       <dl className="terms">
+        <dt>{t('manage.method')}</dt>
+        <dd>
+          {t(`manage.methods.${methodKey(design)}`, { by: design.by?.map(factorName).join(', ') ?? '' })}
+        </dd>
         <dt>{t('manage.treatments')}</dt>
         <dd className={styles['arms']}>
           {design.treatments.map((arm) => (
@@ -63,6 +67,12 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
       {voided > 0 && <p className="soft">{t('manage.whoCounts', { enrolled, voided })}</p>}
     </>
   );
+}
+
+/** The word for the method. */
+function methodKey({ method, by = [] }: StudyDesign['design']) {
+  if (method === undefined) return 'urn';
+  return method === 'blocks' && by.length === 0 ? 'centralBlocks' : method;
 }
 
 /** Each level: whether it takes participants, how many it has, and its limit. */

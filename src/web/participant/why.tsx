@@ -13,6 +13,8 @@ import { useLanguage } from '../words/index.ts';
 import styles from './participant.module.css';
 
 type Explanation = Schemas['Explanation'];
+type UrnExplanation = Extract<Explanation, { urns: unknown }>;
+type PickExplanation = Exclude<Explanation, UrnExplanation>;
 
 /** Fetched only on demand, and never again by itself, because each reading is recorded as a disclosure. */
 export function Why({ study, id }: { study: string; id: string }) {
@@ -55,15 +57,127 @@ export function Why({ study, id }: { study: string; id: string }) {
 
 function ExplainedDraw({ explanation }: { explanation: Explanation }) {
   const { t } = useTranslation();
+  const { agrees, differences, code } = explanation;
+  return (
+    <>
+      {!agrees && <Differences of={differences} />}
+      {'urns' in explanation ? <UrnsDrawn explanation={explanation} /> : <Picked explanation={explanation} />}
+      {code !== undefined && <p>{t('participant.why.pack', { code })}</p>}
+      {agrees && <p className={`soft ${styles['after']}`}>{t('participant.why.agrees')}</p>}
+    </>
+  );
+}
+
+/** The number that was drawn, and the arm that it falls on. */
+function Fall({ explanation }: { explanation: Explanation }) {
   const { number } = useNumbers();
-  const { urns, candidates, lot, uniform, earlier_participants, code, agrees, differences } = explanation;
   const { arm, from, to } = drawnSlot(explanation);
+  return (
+    <Trans
+      i18nKey="participant.why.drawn"
+      values={{ number: number(explanation.uniform), arm, from: number(from), to: number(to) }}
+      components={{ b: <strong /> }}
+    />
+  );
+}
+
+/** By another method than the urn. */
+function Picked({ explanation }: { explanation: PickExplanation }) {
+  const { t } = useTranslation();
+  const { block, minimization } = explanation;
+  return (
+    <>
+      <p>
+        {block && <BlockText block={block} />}
+        {minimization && t('participant.why.minimization', { p: minimization.p, count: minimization.best })}
+        {!block && !minimization && t('participant.why.complete')} <Fall explanation={explanation} />
+      </p>
+      <h3 className={styles['heading'] ?? ''}>{t('participant.why.line')}</h3>
+      <Line explanation={explanation} />
+      {minimization && (
+        <>
+          <h3 className={styles['heading'] ?? ''}>{t('participant.why.counts')}</h3>
+          <Scores treatments={explanation.treatments} minimization={minimization} />
+        </>
+      )}
+    </>
+  );
+}
+
+function BlockText({ block }: { block: NonNullable<PickExplanation['block']> }) {
+  const { t } = useTranslation();
+  const { stratum, number, size, sizes } = block;
+  const where = stratum.length > 0 ? stratum.map(nameOf).join(', ') : t('participant.why.wholeStudy');
+  return (
+    <>
+      {t('participant.why.block', { number, where, count: size })}{' '}
+      {sizes.length > 1 && t('participant.why.sizes', { sizes: sizes.join(', ') })}
+    </>
+  );
+}
+
+interface ScoresProps {
+  readonly treatments: readonly string[];
+  readonly minimization: NonNullable<PickExplanation['minimization']>;
+}
+
+/** How many had each of the participant's levels, by slot, and the score that follows. */
+function Scores({ treatments, minimization: { levels, scores, measure } }: ScoresProps) {
+  const { t } = useTranslation();
+  const least = Math.min(...scores);
+  return (
+    <div className="scroll">
+      <table className={styles['rows']}>
+        <thead>
+          <tr>
+            <td />
+            {treatments.map((arm, i) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: an arm can have several slots.
+              <th key={i} className="number">
+                <Swatch colour={colourOf(treatments, i)} />
+                {arm}
+              </th>
+            ))}
+            <th className="number">{t('participant.why.weight')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {levels.map((level) => (
+            <tr key={level.factor}>
+              <th scope="row">{nameOf(level)}</th>
+              {level.counts.map((count, i) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: in the order of the slots.
+                <td key={i} className="number">
+                  {count}
+                </td>
+              ))}
+              <td className="number">{level.weight}</td>
+            </tr>
+          ))}
+          <tr>
+            <th scope="row">{t('participant.why.score', { measure })}</th>
+            {scores.map((score, i) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: in the order of the slots.
+              <td key={i} className="number">
+                {score === least ? <strong>{score}</strong> : score}
+              </td>
+            ))}
+            <td />
+          </tr>
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function UrnsDrawn({ explanation }: { explanation: UrnExplanation }) {
+  const { t } = useTranslation();
+  const { urns, candidates, lot, earlier_participants } = explanation;
   const urn = urns.find(({ selected }) => selected);
   const chosen = urn ? nameOf(urn) : factorName(explanation.selected_factor);
   const bold = { b: <strong /> };
   return (
     <>
-      {!agrees && <Differences of={differences} />}
       <p>
         {lot === undefined ? (
           <Trans
@@ -84,26 +198,14 @@ function ExplainedDraw({ explanation }: { explanation: Explanation }) {
             components={bold}
           />
         )}{' '}
-        <Trans
-          i18nKey="participant.why.drawn"
-          values={{
-            number: number(uniform),
-            arm,
-            from: number(from),
-            to: number(to),
-          }}
-          components={bold}
-        />{' '}
-        {t('participant.why.counted', { count: earlier_participants })}
+        <Fall explanation={explanation} /> {t('participant.why.counted', { count: earlier_participants })}
         {explanation.missed_by_rounding.length > 0 &&
           ` ${t('participant.why.rounding', { factors: explanation.missed_by_rounding.map(factorName).join(', ') })}`}
-        {code !== undefined && ` ${t('participant.why.pack', { code })}`}
       </p>
       <h3 className={styles['heading'] ?? ''}>{t('participant.why.line')}</h3>
       <Line explanation={explanation} />
       <h3 className={styles['heading'] ?? ''}>{t('participant.why.urns')}</h3>
       <Urns explanation={explanation} />
-      {agrees && <p className={`soft ${styles['after']}`}>{t('participant.why.agrees')}</p>}
     </>
   );
 }
@@ -202,7 +304,7 @@ function Slots({ explanation }: { explanation: Explanation }) {
   );
 }
 
-function Urns({ explanation: { urns, treatments, D } }: { explanation: Explanation }) {
+function Urns({ explanation: { urns, treatments, D } }: { explanation: UrnExplanation }) {
   const { t } = useTranslation();
   const { number } = useNumbers();
   const fullest = Math.max(...urns.map(({ balls }) => sum(balls)));
@@ -251,7 +353,7 @@ function Urns({ explanation: { urns, treatments, D } }: { explanation: Explanati
 }
 
 interface BallsProps {
-  readonly urn: Explanation['urns'][number];
+  readonly urn: UrnExplanation['urns'][number];
   readonly treatments: readonly string[];
   /** The number of balls in the urn that has most. */
   readonly fullest: number;

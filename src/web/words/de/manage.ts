@@ -65,12 +65,24 @@ export const manage = {
     beginAnew:
       'Die Urnen beginnen neu: Wer jetzt in der Studie ist, bleibt darin und wird nicht mehr gezählt.',
     keep: 'Keine Zählung einer Urne ändert sich.',
+    methodAnew:
+      'Das Verfahren beginnt neu: Wer jetzt in der Studie ist, bleibt darin und wird nicht mehr gezählt.',
+    methodKeeps: 'Keine Zählung ändert sich.',
+    armReopenedAnew: '{{arm}} kann wieder gezogen werden.',
     force: '{{id}} wird mit der Behandlung {{treatment}} eingetragen. Nichts wird gezogen.',
     forceMoves: 'Spätere Zuteilungen zählen diesen Teilnehmer.',
     forceStays: 'Spätere Zuteilungen zählen diesen Teilnehmer nicht, wie es die Studie vorsieht.',
     withdraw_one: '{{count}} Packung wird zurückgezogen und niemandem mehr gegeben.',
     withdraw_other: '{{count}} Packungen werden zurückgezogen und niemandem mehr gegeben.',
     withdrawSeen: 'Welche Packungen und warum, bleibt versiegelt; wie viele, nicht.',
+  },
+  method: 'Verfahren',
+  methods: {
+    urn: 'Urne nach Wei',
+    complete: 'einfache Randomisierung',
+    blocks: 'permutierte Blöcke nach {{by}}',
+    centralBlocks: 'permutierte Blöcke über die ganze Studie',
+    minimization: 'Minimierung',
   },
   cause: 'Ursache',
   closing: {

@@ -133,6 +133,19 @@ export const participant = {
     drawn: 'Gezogen wurde die Zahl <b>{{number}}</b>. Sie fällt auf <b>{{arm}}</b>, von {{from}} bis {{to}}.',
     counted_one: 'Die Urnen zählten {{count}} früheren Teilnehmer.',
     counted_other: 'Die Urnen zählten {{count}} frühere Teilnehmer.',
+    complete: 'Jeder Platz war gleich wahrscheinlich, wer auch vorher kam.',
+    block_one: 'Block {{number}} von {{where}}, mit {{count}} Platz.',
+    block_other:
+      'Block {{number}} von {{where}}, mit {{count}} Plätzen. Jeder noch freie Platz ist gleich wahrscheinlich.',
+    sizes: 'Seine Größe wurde bei seinem Beginn gezogen, aus {{sizes}}.',
+    wholeStudy: 'der ganzen Studie',
+    minimization_one:
+      'Der Platz mit der kleinsten Punktzahl hat die Wahrscheinlichkeit {{p}}; die anderen teilen sich den Rest.',
+    minimization_other:
+      '{{count}} Plätze haben die kleinste Punktzahl: Einer von ihnen, nach Zufall, hat die Wahrscheinlichkeit {{p}}, und die anderen teilen sich den Rest.',
+    counts: 'Frühere Teilnehmer mit denselben Ausprägungen',
+    weight: 'Gewicht',
+    score: 'Punktzahl ({{measure}})',
     rounding: 'Genau so weit entfernt, nur durch Rundung verschieden: {{factors}}.',
     urns: 'Die Urnen vor diesem Teilnehmer',
     urn: 'Urne',

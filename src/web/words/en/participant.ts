@@ -134,6 +134,18 @@ export const participant = {
       'The number drawn was <b>{{number}}</b>. It falls on <b>{{arm}}</b>, which covers {{from}} to {{to}}.',
     counted_one: 'The urns counted {{count}} earlier participant.',
     counted_other: 'The urns counted {{count}} earlier participants.',
+    complete: 'Every slot was equally likely, whoever came before.',
+    block_one: 'Block {{number}} of {{where}}, of {{count}} place.',
+    block_other:
+      'Block {{number}} of {{where}}, of {{count}} places. Each place that is left is equally likely.',
+    sizes: 'Its size was drawn when it began, from {{sizes}}.',
+    wholeStudy: 'the whole study',
+    minimization_one: 'The slot with the least score has the probability {{p}}; the others share the rest.',
+    minimization_other:
+      '{{count}} slots have the least score: one of them, at random, has the probability {{p}}, and the others share the rest.',
+    counts: 'Earlier participants with the same levels',
+    weight: 'Weight',
+    score: 'Score ({{measure}})',
     rounding: 'Exactly as unbalanced, but different by rounding: {{factors}}.',
     urns: 'The urns before this participant',
     urn: 'Urn',
