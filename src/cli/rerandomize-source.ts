@@ -70,6 +70,11 @@ export async function studyInBundle(file: string): Promise<SourcedStudy> {
       }
     const study = fold.result();
     if (!study) throw new TestError(`${file} holds no study`);
+    const { name } = study.design.method;
+    if (content === 'open' && name !== 'urn' && name !== 'complete')
+      throw new TestError(
+        `${file} cannot be used: content open has no parameters of the method (hint: urn bundle --content full)`,
+      );
     return { study, revision: tree.size - 1, root: tree.root().toString('base64'), content };
   } finally {
     await files.close();

@@ -50,12 +50,14 @@ import {
   whyClosed,
   withStudies,
 } from './studies-log.ts';
+import { showSealed } from './studies-show-sealed.ts';
 
 interface ShowOptions extends LogOptions {
   json?: boolean;
   studies?: string;
   revision?: string;
   at?: string;
+  sealed?: boolean;
 }
 
 export function showCommand(): Command {
@@ -71,6 +73,12 @@ export function showCommand(): Command {
         'as it was at the end of this day, or at this instant in UTC (2027-06-30 or 2027-06-30T12:00:00Z): up to the first later event',
       ),
     )
+    .addOption(
+      option(
+        '--sealed',
+        "instead, for the statistician's sealed file: the seed, and what of the method nobody at a site may know; showing it is recorded",
+      ).conflicts(['revision', 'at']),
+    )
     .addOption(studiesOption())
     .addOption(jsonOption())
     .action(show);
@@ -80,6 +88,10 @@ async function show(name: string, options: ShowOptions): Promise<void> {
   const moment = momentOf(options);
   await withStudies(options, async (log) => {
     const now = namedStudy(log.studies, name);
+    if (options.sealed) {
+      await showSealed(log, now, options.json === true);
+      return;
+    }
     await suspendAsServed(log, options.studies);
     const shown = moment ? await past(log, now, moment) : present(log, now);
     const { study, counts } = shown;
