@@ -112,11 +112,10 @@ export type Method = z.infer<typeof Method>;
 
 export const UrnConfiguration = z.strictObject({ ...STUDY, ...URN, ...LIFE, ...VISITS });
 export type UrnConfiguration = z.infer<typeof UrnConfiguration>;
+const MethodConfiguration = z.strictObject({ ...STUDY, method: Method, ...LIFE, ...VISITS });
+export type MethodConfiguration = z.infer<typeof MethodConfiguration>;
 /** A study's configuration as registered: effective values after defaults, in the order of the file. */
-export const StudyConfiguration = z.union([
-  UrnConfiguration,
-  z.strictObject({ ...STUDY, method: Method, ...LIFE, ...VISITS }),
-]);
+export const StudyConfiguration = z.union([UrnConfiguration, MethodConfiguration]);
 export type StudyConfiguration = z.infer<typeof StudyConfiguration>;
 
 const registration = <C extends z.ZodType, A extends z.ZodType>(configuration: C, algorithm: A) =>

@@ -47,13 +47,13 @@ const MAX_THREADS = 1024;
 export async function planFrom(
   options: SimulateOptions,
 ): Promise<{ readonly plan: SimulationPlan; readonly threads: number | undefined }> {
-  const { configuration } = await studyFrom(options);
+  const study = await studyFrom(options);
+  const { configuration, urn } = study;
   const { name, treatments, factors, ratio, targetEnrollment } = configuration;
-  if ('method' in configuration) throw new UsageError('not yet');
-  const { w, alpha, beta, D } = configuration;
   const design: SimulatedDesign = {
-    ...{ treatments, factors, w, alpha, beta, D },
+    ...{ treatments, factors, ...urn },
     ratio: ratio ?? treatments.map(() => 1),
+    own: ownMethod(study),
   };
   const participants = options.participants ?? targetEnrollment?.toString();
   if (participants === undefined)
@@ -71,6 +71,22 @@ export async function planFrom(
   const { arrivals, source } = await arrivalsFrom(options, design);
   const plan = { study: name, design, arrivals, arrivalsSource: source, comparators, siteFactor };
   return { plan: { ...plan, participants: size, reps, seed, at }, threads };
+}
+
+/** Undefined for the urn. */
+function ownMethod({ configuration, parameters = {} }: ConfiguredStudy): SimulatedDesign['own'] {
+  if (!('method' in configuration)) return undefined;
+  const { method, factors, treatments, ratio } = configuration;
+  const { blocks, minimization } = parameters;
+  const slots = ratio?.reduce((sum, share) => sum + share, 0) ?? treatments.length;
+  if (method.name === 'blocks' && blocks) {
+    const within = method.by.map((name) => factors.findIndex((factor) => factor.name === name));
+    const sizes = blocks.perSlot.map((places) => places * slots);
+    return { rule: { kind: 'block', sizes }, within };
+  }
+  if (method.name !== 'minimization' || !minimization) return { rule: { kind: 'complete' }, within: [] };
+  const { measure, pThousandths, weights } = minimization;
+  return { rule: { kind: 'minimization', p: pThousandths / 1000, measure, weights }, within: [] };
 }
 
 async function studyFrom({ studies: file, study: name }: SimulateOptions): Promise<ConfiguredStudy> {

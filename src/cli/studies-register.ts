@@ -109,8 +109,8 @@ async function isWanted(outcomes: readonly FileOutcome[], { yes = false }: Optio
 
 async function registeredIn(log: OpenLog, file: ConfiguredStudy, all: StudiesFile): Promise<Outcome> {
   const { studies, ledger } = log;
-  const { configuration, seed } = file;
-  const done = await studies.register(configuration, seed, cliActor());
+  const { configuration, parameters, seed } = file;
+  const done = await studies.register(configuration, seed, cliActor(), parameters);
   const outcome = comparedIn(log, file, all);
   const study = studies.find(configuration.name);
   // Another process was faster, perhaps with another design.

@@ -42,7 +42,9 @@ export async function showSealed(log: OpenLog, study: Study, isJson: boolean): P
   note('whoever knows this can work out every allocation in advance: keep it where no site can read it');
 }
 
-function valueText(value: number | string | undefined | readonly number[] | ReadonlyMap<string, number>): string {
+function valueText(
+  value: number | string | undefined | readonly number[] | ReadonlyMap<string, number>,
+): string {
   if (value instanceof Map) return [...value].map(([factor, weight]) => `${factor} ${weight}`).join(', ');
   return Array.isArray(value) ? value.join(', ') : String(value);
 }

@@ -75,14 +75,14 @@ async function registerStudies(
   // Registered studies come first: they must be compared with the file even if the log was moved and takes no new ones.
   const isNew = ({ configuration }: ConfiguredStudy) => studies.isNew(configuration.name);
   for (const wanted of configured.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)))) {
-    const { configuration, seed } = wanted;
+    const { configuration, parameters, seed } = wanted;
     const { name } = configuration;
     // This was reported when the study was read, and must not affect the other studies.
     const stream = studies.streamOf(name);
     if (runner.halted(stream) || (!studies.find(name) && gate.danger(stream))) continue;
     const outcome = studies.find(name)
       ? 'already-registered'
-      : await studies.register(configuration, seed, actor);
+      : await studies.register(configuration, seed, actor, parameters);
     const study = studies.find(name);
     if (!study) throw new Error('a study that was registered is not in the projection');
     if (outcome === 'registered') {

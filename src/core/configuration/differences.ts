@@ -4,7 +4,7 @@
  * continues: it was amended, and the file is not up to date.
  */
 import { canonicalJson } from '../../../events/record.ts';
-import type { Policies, StudyConfiguration } from '../../../events/study.ts';
+import type { MethodParameters, Policies, StudyConfiguration } from '../../../events/study.ts';
 import { methodText } from '../../../projections/describe-design.ts';
 import {
   activeFactors,
@@ -16,6 +16,7 @@ import {
   registeredDesign,
 } from '../../../projections/design.ts';
 import { quote } from '../../base/text.ts';
+import { greatestCommonDivisor } from '../../base/whole-numbers.ts';
 import { slotsOf } from '../study/force.ts';
 import { isEqualAllocation } from '../study/ratio.ts';
 import { limitsInOrder, statedLimits } from './stated-limits.ts';
@@ -23,6 +24,7 @@ import { POLICY_KEYS } from './study-settings.ts';
 
 export type RegisteredStudy = {
   readonly configuration: StudyConfiguration;
+  readonly parameters?: MethodParameters;
   /** Decimal digits, as in the log. */
   readonly seed: string;
   readonly seedSource: 'configured' | 'drawn';
@@ -30,6 +32,8 @@ export type RegisteredStudy = {
 
 export type StudyInFile = {
   readonly configuration: StudyConfiguration;
+  /** What of the method nobody at a site may know; absent: nothing. */
+  readonly parameters?: MethodParameters;
   /** `level_counts` as written, even if it is the default; undefined if it is left out. */
   readonly levelCounts: Policies['levelCounts'];
   readonly seed: bigint | undefined;
@@ -83,6 +87,7 @@ export function configurationDifferences(
     ...differ('mode', was.mode, requested.mode),
     ...differ('start', was.start ?? 'open', file.configuration.start ?? 'open'),
     ...methodDifferences(design.method, requested.method),
+    ...parameterDifferences(registered, design, file),
     ...differ(
       'id_pattern',
       design.idPattern && quote(design.idPattern),
@@ -119,6 +124,28 @@ function methodDifferences(was: Design['method'], requested: Design['method']): 
     ...differ('urn_selection', was.urnSelection, requested.urnSelection),
     ...numbers.flatMap((name) => differ(name, String(was[name]), String(requested[name]))),
   ];
+}
+
+/** Named without their values: differences are printed by the service. */
+function parameterDifferences(
+  registered: RegisteredStudy,
+  { factors }: Design,
+  { parameters: requested = {} }: StudyInFile,
+): ConfigurationDifference[] {
+  const { minimization, ...was } = registered.parameters ?? {};
+  const { weights, ...others } = minimization ?? {};
+  const active = reduced(weights?.filter((_, factor) => factors[factor]?.isRetired !== true));
+  const inForce = minimization ? { minimization: { ...others, ...(active && { weights: active }) } } : was;
+  return canonicalJson(inForce) === canonicalJson(requested)
+    ? []
+    : [{ what: 'method', inForce: 'other parameters', file: 'these parameters' }];
+}
+
+/** Weights without a common divisor; undefined if they are equal. */
+function reduced(weights: readonly number[] = []): number[] | undefined {
+  const divisor = weights.reduce(greatestCommonDivisor, 0);
+  const least = weights.map((weight) => weight / divisor);
+  return least.every((weight) => weight === 1) ? undefined : least;
 }
 
 /** What the file asks for, as a design. */

@@ -1,17 +1,20 @@
 /** One study of the studies file. */
-import type { Policies, StudyConfiguration } from '../../../events/study.ts';
+import type { Method, Policies, StudyConfiguration, UrnConfiguration } from '../../../events/study.ts';
 import { defaultLevelCounts } from '../../../projections/design.ts';
 import { nameProblem } from '../../base/names.ts';
 import { quote } from '../../base/text.ts';
 import { dependentSettings } from './dependent-settings.ts';
 import type { StudyInFile } from './differences.ts';
 import { type Finding, hinted } from './finding.ts';
-import { DEFAULTS, SETTINGS, type URN } from './study-settings.ts';
+import { type MethodSetting, methodSetting } from './method-setting.ts';
+import { DEFAULTS, SETTINGS, URN } from './study-settings.ts';
 import { type Members, type RefuseAt, readMembers, suggest } from './value-schemas.ts';
 import type { Mapping, YamlValues } from './yaml-values.ts';
 
 /** A study as read from the file, with its effective values, after defaults. */
 export type ReadStudy = StudyInFile & {
+  /** What its urns would be, if it had any: for comparison. */
+  readonly urn: Pick<UrnConfiguration, 'D' | 'w' | 'alpha' | 'beta'>;
   /** The line, from 1, of a setting (`w`, `factors`) or of a factor (`factors.sex`); of the study's name if it has none. */
   readonly lineOf: (setting: string) => number;
   /** Whether the file says it, for the study or, of the urn, for all studies. */
@@ -33,6 +36,7 @@ export interface TopLevel {
 export const STUDY_KEYS: readonly string[] = [
   ...Object.keys(SETTINGS),
   ...Object.keys(dependentSettings([], [], null)),
+  'method',
 ];
 
 /** Reads the study called `name`. Settings that are refused are missing in the result. */
@@ -49,8 +53,11 @@ export function readStudy(name: string, written: Mapping, top: TopLevel, refuseI
   const own = readMembers(written, SETTINGS, refuse);
   const dependent = dependentSettings(own.treatments, own.factors, written.get('ratio'));
   const settings = { ...top.urn, ...own, ...readMembers(written, dependent, refuse) };
+  const { method, parameters } = readMethod(written, settings, refuse);
   return {
-    configuration: configurationOf(name, settings),
+    configuration: configurationOf(name, settings, method),
+    parameters,
+    urn: urnOf({ ...DEFAULTS, ...top.urn, ...own }),
     levelCounts: settings.policies?.level_counts,
     seed: settings.starting_seed,
     lineOf: (setting) => {
@@ -63,11 +70,32 @@ export function readStudy(name: string, written: Mapping, top: TopLevel, refuseI
 
 type Settings = Members<typeof SETTINGS> & Members<ReturnType<typeof dependentSettings>>;
 
-function configurationOf(name: string, settings: Settings): StudyConfiguration {
-  const { mode, D, urn_selection: urnSelection, w, alpha, beta } = { ...DEFAULTS, ...settings };
-  const { treatments = [], factors = [] } = settings;
+/** Read after the treatments, their ratio and the factors, which it is about. */
+function readMethod(written: Mapping, settings: Settings, refuse: RefuseAt): MethodSetting {
+  const { treatments = [], factors = [], ratio } = settings;
+  const slots = ratio?.reduce((sum, share) => sum + share, 0) ?? treatments.length;
+  const { method: read } = readMembers(written, { method: methodSetting({ factors, slots }) }, refuse);
+  if (!read?.method) return { method: undefined, parameters: {} };
+  for (const key of Object.keys(URN))
+    if (written.has(key))
+      refuse(
+        [key],
+        `${key} belongs to the urn, and this study has ${METHOD_NAMES[read.method.name]} (hint: leave it out)`,
+      );
+  return read;
+}
+
+const METHOD_NAMES: Readonly<Record<Method['name'], string>> = {
+  complete: 'complete randomization',
+  blocks: 'blocks',
+  minimization: 'minimization',
+};
+
+function configurationOf(name: string, settings: Settings, method: Method | undefined): StudyConfiguration {
+  const { mode = DEFAULTS.mode, treatments = [], factors = [] } = settings;
   return {
-    ...{ name, mode, D, urnSelection, w, alpha, beta, treatments, factors },
+    ...{ name, mode, treatments, factors },
+    ...(method ? { method } : urnOf({ ...DEFAULTS, ...settings })),
     ...stated({
       idPattern: settings.id_pattern,
       targetEnrollment: settings.target_enrollment,
@@ -80,6 +108,10 @@ function configurationOf(name: string, settings: Settings): StudyConfiguration {
       visits: settings.visits,
     }),
   };
+}
+
+function urnOf({ D, urn_selection, w, alpha, beta }: Required<Members<typeof URN>>) {
+  return { D, urnSelection: urn_selection, w, alpha, beta };
 }
 
 /** Those that differ from the default; undefined if none does. */

@@ -6,11 +6,12 @@ import type { UrnConfiguration } from '../../../events/study.ts';
 import { quote } from '../../base/text.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import type { Note } from './finding.ts';
+import { warnAboutMethod } from './method-warnings.ts';
 import { warnAboutNames } from './name-warnings.ts';
 import type { ReadStudy } from './study.ts';
 
 /** Notes every warning about an accepted study. None of them contains the seed. */
-export function warnAbout({ configuration, seed, lineOf, isGiven }: ReadStudy, note: Note): void {
+export function warnAbout({ configuration, parameters, seed, lineOf, isGiven }: ReadStudy, note: Note): void {
   const warn = (setting: string, message: string) =>
     note(lineOf(setting), `study ${quote(configuration.name)}: ${message}`);
 
@@ -32,7 +33,10 @@ export function warnAbout({ configuration, seed, lineOf, isGiven }: ReadStudy, n
         '(hint: write policies: {stop_at_limit: true} to refuse participants beyond them)',
     );
   warnAboutNames(configuration, warn);
-  if ('method' in configuration) return;
+  if ('method' in configuration) {
+    warnAboutMethod(configuration, parameters ?? {}, warn);
+    return;
+  }
   const { w, alpha, beta } = configuration;
   if (alpha > beta) {
     warn(

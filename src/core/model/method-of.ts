@@ -14,6 +14,14 @@ export type MethodDesign =
   | ({ readonly method: 'blocks' } & BlocksDesign)
   | ({ readonly method: 'minimization' } & MinimizationDesign);
 
+/** Of a registration's sections, without their salts. */
+export function parametersIn({ blocks, minimization }: MethodParameters): MethodParameters {
+  if (blocks) return { blocks: { perSlot: blocks.perSlot } };
+  if (!minimization) return {};
+  const { measure, pThousandths, weights } = minimization;
+  return { minimization: { measure, pThousandths, ...(weights && { weights }) } };
+}
+
 /** @param parameters the sealed ones; those that are withheld are absent, and then nothing can be drawn */
 export function methodDesignOf(design: Design, parameters: MethodParameters): MethodDesign {
   const { method, factors } = design;

@@ -22,7 +22,7 @@ import { OpenBlocks } from '../methods/open-blocks.ts';
 import { ForkableMap } from '../model/forkable-map.ts';
 import { FreePacks } from '../model/free-packs.ts';
 import { filledAfter, filledBy } from '../model/limits.ts';
-import { methodDesignOf, methodOf } from '../model/method-of.ts';
+import { methodDesignOf, methodOf, parametersIn } from '../model/method-of.ts';
 import { levelIndexes, type Model, NOBODY } from '../model/model.ts';
 import { packsOn, takePack } from '../model/packs.ts';
 import { type Participant, Participants, WITHHELD } from '../model/participants.ts';
@@ -36,7 +36,8 @@ import { forcedDigest } from './force.ts';
 export function modelOf({ at, data, sections, revision }: PartialEventOf<'StudyRegistered'>): Model {
   const { configuration, studyId, seedSource, seedWeak } = data;
   const design = registeredDesign(configuration);
-  const { generator, ...parameters } = sections;
+  const { generator } = sections;
+  const parameters = parametersIn(sections);
   const bgState = generator?.bgState;
   const isPaused = configuration.start === 'paused';
   const halt = isPaused ? ({ state: 'paused', reason: 'registered as paused', at } as const) : undefined;

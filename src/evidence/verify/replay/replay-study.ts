@@ -6,12 +6,12 @@
 import type { StudyFact } from '../../../../events/catalogue.ts';
 import type { EventOf, PartialEventOf } from '../../../../events/event-of.ts';
 import type { LogEvent } from '../../../../events/record.ts';
-import type { MinimizationParameters } from '../../../../events/study.ts';
 import type { Design } from '../../../../projections/design.ts';
 import { levelsByFactor } from '../../../../projections/enrolled.ts';
 import { actOf } from '../../../core/acts/acts.ts';
 import { commandIn } from '../../../core/acts/command.ts';
 import type { Pack } from '../../../core/model/free-packs.ts';
+import { parametersIn } from '../../../core/model/method-of.ts';
 import type { Model } from '../../../core/model/model.ts';
 import type { Status } from '../../../core/model/status.ts';
 import type { Amend, StudyCommand } from '../../../core/study/commands.ts';
@@ -115,12 +115,8 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
   switch (event.type) {
     case 'StudyRegistered': {
       const { studyId, configuration, seedSource } = event.data;
-      const { generator, blocks, minimization } = event.sections;
-      const seed = BigInt(generator.seed);
-      const parameters = {
-        ...(blocks && { blocks: { perSlot: blocks.perSlot } }),
-        ...(minimization && { minimization: unsalted(minimization) }),
-      };
+      const seed = BigInt(event.sections.generator.seed);
+      const parameters = parametersIn(event.sections);
       return { type: 'register', studyId, configuration, parameters, seed, seedSource };
     }
     case 'ParticipantRandomized':
@@ -143,10 +139,6 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
     default:
       return commandIn(actOf(event.type), event, { isSupply });
   }
-}
-
-function unsalted({ measure, pThousandths, weights }: MinimizationParameters): MinimizationParameters {
-  return { measure, pThousandths, ...(weights && { weights }) };
 }
 
 export function amendCommandOf({ data, sections, actor }: PartialEventOf<'StudyAmended'>): Amend {
