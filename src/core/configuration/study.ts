@@ -9,7 +9,7 @@ import { type Finding, hinted } from './finding.ts';
 import { type MethodSetting, methodSetting } from './method-setting.ts';
 import { DEFAULTS, SETTINGS, URN } from './study-settings.ts';
 import { type Members, type RefuseAt, readMembers, suggest } from './value-schemas.ts';
-import type { Mapping, YamlValues } from './yaml-values.ts';
+import { type Mapping, Scalar, type YamlValues } from './yaml-values.ts';
 
 /** A study as read from the file, with its effective values, after defaults. */
 export type ReadStudy = StudyInFile & {
@@ -75,17 +75,17 @@ function readMethod(written: Mapping, settings: Settings, refuse: RefuseAt): Met
   const { treatments = [], factors = [], ratio } = settings;
   const slots = ratio?.reduce((sum, share) => sum + share, 0) ?? treatments.length;
   const { method: read } = readMembers(written, { method: methodSetting({ factors, slots }) }, refuse);
-  if (!read?.method) return { method: undefined, parameters: {} };
+  const given = written.get('method');
+  const name = given instanceof Map ? given.get('name') : undefined;
+  const words =
+    name instanceof Scalar && Object.hasOwn(METHOD_NAMES, name.text) ? METHOD_NAMES[name.text] : undefined;
   for (const key of Object.keys(URN))
-    if (written.has(key))
-      refuse(
-        [key],
-        `${key} belongs to the urn, and this study has ${METHOD_NAMES[read.method.name]} (hint: leave it out)`,
-      );
-  return read;
+    if (words !== undefined && written.has(key))
+      refuse([key], `${key} belongs to the urn, and this study has ${words} (hint: leave it out)`);
+  return read ?? { method: undefined, parameters: {} };
 }
 
-const METHOD_NAMES: Readonly<Record<Method['name'], string>> = {
+const METHOD_NAMES: Readonly<Record<string, string>> = {
   complete: 'complete randomization',
   blocks: 'blocks',
   minimization: 'minimization',
