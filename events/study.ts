@@ -102,7 +102,7 @@ const LIFE = {
 const VISITS = { visits: z.array(Visit).min(1).max(MAX_VISITS).optional() };
 
 /** What of a method other than the urn everybody may know. Its parameters are sealed. */
-export const Method = z.discriminatedUnion('name', [
+export const Method = z.union([
   z.strictObject({ name: z.literal('complete') }),
   /** `by`: the factors whose levels make a stratum, in the order of the configuration. */
   z.strictObject({ name: z.literal('blocks'), by: z.array(Name) }),

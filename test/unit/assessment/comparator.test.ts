@@ -31,8 +31,9 @@ describe('a comparator', () => {
     ['block:2@site,sex', { kind: 'block', sizes: [2] }, [1, 0]],
     ['block:2@"age, ""old"""', { kind: 'block', sizes: [2] }, [2]],
     ['block:2@sex,"age, ""old""",site', { kind: 'block', sizes: [2] }, [0, 2, 1]],
-    ['minimization:0.8', { kind: 'minimization', p: 0.8 }, [0, 1, 2]],
-    ['minimization:1@site', { kind: 'minimization', p: 1 }, [1]],
+    ['minimization:0.8', { kind: 'minimization', p: 0.8, measure: 'range' }, [0, 1, 2]],
+    ['minimization:1@site', { kind: 'minimization', p: 1, measure: 'range' }, [1]],
+    ['minimization:.75,variance', { kind: 'minimization', p: 0.75, measure: 'variance' }, [0, 1, 2]],
     ['efron:.667', { kind: 'efron', p: 0.667 }, []],
     ['bigstick:3@site', { kind: 'bigstick', limit: 3 }, [1]],
     ['urn', { kind: 'urn', w: 2, alpha: 0, beta: 3, D: 'chisquare' }, [0, 1, 2]],
@@ -70,7 +71,8 @@ describe('a comparator', () => {
   });
 
   it('must fit the arms and the ratio', () => {
-    expect(problem('minimization:0.8', { ratio: [2, 1] })).toMatch(/ratio/);
+    expect(problem('minimization:0.8125')).toMatch(/three decimals/);
+    expect(read('minimization:0.4', { ratio: [2, 1] }).rule).toMatchObject({ p: 0.4 });
     expect(read('block:3', { ratio: [2, 1] }).rule).toEqual({ kind: 'block', sizes: [3] });
     expect(problem('efron:0.7', { treatments: ['A', 'B', 'C'], ratio: [1, 1, 1] })).toMatch(/two arms/);
   });
@@ -80,7 +82,11 @@ describe('the usual comparators', () => {
   it('are those of complete randomization, blocks within sites and minimization that fit the study', () => {
     expect(usualComparators(DESIGN, undefined)).toEqual(['complete', 'minimization:0.8']);
     expect(usualComparators(DESIGN, 1)).toEqual(['complete', 'block:4@site', 'minimization:0.8']);
-    expect(usualComparators({ ...DESIGN, ratio: [2, 1] }, 2)).toEqual(['complete', 'block:6@"age, ""old"""']);
+    expect(usualComparators({ ...DESIGN, ratio: [2, 1] }, 2)).toEqual([
+      'complete',
+      'block:6@"age, ""old"""',
+      'minimization:0.8',
+    ]);
   });
 
   it('can be read', () => {
