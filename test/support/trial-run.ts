@@ -1,7 +1,7 @@
 /** A study without a store: commands go in, and what is written is folded as the service does it. */
 import { expect } from 'vitest';
 import type { StudyFact } from '../../events/catalogue.ts';
-import type { BgState, StudyConfiguration } from '../../events/study.ts';
+import type { BgState, MethodParameters, StudyConfiguration } from '../../events/study.ts';
 import type { BalanceView } from '../../projections/balance.ts';
 import { generatorOf, type Model } from '../../src/core/model/model.ts';
 import type { StudyOutcome } from '../../src/core/model/outcomes.ts';
@@ -19,8 +19,14 @@ export class TrialRun {
   state: StudyState = studyState.initial();
   facts: StudyFact[] = [];
 
-  constructor(more: Partial<StudyConfiguration> = {}, seed = REGISTER.seed) {
-    this.ask({ ...REGISTER, seed, configuration: { ...CONFIGURATION, ...more } });
+  /** @param more of a study without urns, its whole configuration */
+  constructor(
+    more: Partial<StudyConfiguration> = {},
+    seed = REGISTER.seed,
+    parameters: MethodParameters = {},
+  ) {
+    const configuration = 'method' in more ? (more as StudyConfiguration) : { ...CONFIGURATION, ...more };
+    this.ask({ ...REGISTER, seed, configuration, parameters });
   }
 
   ask(command: Written): StudyOutcome {
