@@ -1,11 +1,12 @@
 /** Measures the pure part of a randomization: deciding, folding in the fact, and making its record. No store, no HTTP. */
 import type { Actor, LogEvent } from '../events/record.ts';
 import { encodeRecord } from '../events/record.ts';
+import type { MethodParameters, StudyConfiguration } from '../events/study.ts';
 import { systemTools } from '../src/base/tools.ts';
 import { studyDecider } from '../src/core/study/decide.ts';
 import type { StudyState } from '../src/core/study/state.ts';
 import { type Figure, median, pairedRatio } from './figures.ts';
-import { randomLevels, STUDY } from './study.ts';
+import { MANY_FACTORS, METHODS, manyLevels, randomLevels, STUDY } from './study.ts';
 
 export interface DecidingPlan {
   /** Numbers of earlier participants, ascending. */
@@ -59,7 +60,25 @@ export function measureDeciding({ sizes, rounds, allocations }: DecidingPlan): F
     },
     ...each('decide, fold and make the record', recorded),
     growth('decide, fold and make the record', recorded),
+    ...methodFigures({ sizes, rounds, allocations }),
   ];
+}
+
+/** Each method against the urn, with as many factors as large trials have. */
+function methodFigures({ rounds, allocations }: DecidingPlan): Figure[] {
+  const states = METHODS.map(({ configuration, parameters }) => registeredState(configuration, parameters));
+  const times = METHODS.map((): number[] => []);
+  for (let round = 0; round <= rounds; round++)
+    states.forEach((state, i) => {
+      const micros = time(state, allocations, true, manyLevels);
+      if (round > 0) times[i]?.push(micros);
+    });
+  return METHODS.slice(1).map(({ name }, i) => ({
+    name: `decide, fold and make the record, ${MANY_FACTORS.length} factors: ${name} / the urn`,
+    value: pairedRatio(times[i + 1] ?? [], times[0] ?? []),
+    unit: '',
+    target: { relation: 'below', value: 1 },
+  }));
 }
 
 /** For each size, the state after that many participants. */
@@ -72,21 +91,27 @@ function statesOf(sizes: readonly number[]): StudyState[] {
 }
 
 /** The study, without participants. */
-export function registeredState(): StudyState {
+export function registeredState(
+  configuration: StudyConfiguration = STUDY,
+  parameters: MethodParameters = {},
+): StudyState {
   const { fact } = studyDecider.decide(
     { status: 'unregistered' },
-    { type: 'register', studyId: LOG_ID, configuration: STUDY, seed: 1n << 100n, seedSource: 'configured' },
+    {
+      ...{ type: 'register', studyId: LOG_ID, configuration, parameters },
+      ...{ seed: 1n << 100n, seedSource: 'configured' },
+    },
   );
   if (!fact) throw new Error('the study was not registered');
   return studyDecider.evolve({ status: 'unregistered' }, eventOf(fact, 0));
 }
 
 /** Microseconds per allocation. */
-function time(base: StudyState, allocations: number, withRecord: boolean): number {
+function time(base: StudyState, allocations: number, withRecord: boolean, levels = randomLevels): number {
   const started = performance.now();
   for (let done = 0; done < allocations; done += BATCH) {
     let state = studyDecider.fork(base);
-    for (let i = 0; i < BATCH; i++) state = allocateOne(state, `new-${done + i}`, i + 1, withRecord);
+    for (let i = 0; i < BATCH; i++) state = allocateOne(state, `new-${done + i}`, i + 1, withRecord, levels);
   }
   return ((performance.now() - started) * 1000) / allocations;
 }
@@ -96,8 +121,9 @@ export function allocateOne(
   participantId: string,
   revision: number,
   withRecord: boolean,
+  levels = randomLevels,
 ): StudyState {
-  const command = { type: 'randomize', participantId, levels: randomLevels(), user: 'bench' } as const;
+  const command = { type: 'randomize', participantId, levels: levels(), user: 'bench' } as const;
   const { fact } = studyDecider.decide(state, command);
   if (!fact) throw new Error('a new participant was not randomized');
   const event = eventOf(fact, revision);

@@ -1,5 +1,5 @@
 /** The study of the benchmarks: 3 treatments, 4 factors of 3 levels, 81 kinds of participants. */
-import type { UrnConfiguration } from '../events/study.ts';
+import type { MethodParameters, StudyConfiguration, UrnConfiguration } from '../events/study.ts';
 
 export const STUDY: UrnConfiguration = {
   name: 'Benchmark',
@@ -27,6 +27,40 @@ export const PARTICIPANTS: readonly (readonly string[])[] = STUDY.factors.reduce
 export function randomLevels(): readonly string[] {
   return PARTICIPANTS[Math.floor(Math.random() * PARTICIPANTS.length)] ?? [];
 }
+
+export const MANY_FACTORS = Array.from({ length: 13 }, (_, i) => ({
+  name: `factor ${i + 1}`,
+  levels: ['low', 'middle', 'high'],
+}));
+
+export function manyLevels(): readonly string[] {
+  return MANY_FACTORS.map(({ levels }) => levels[Math.floor(Math.random() * levels.length)] ?? '');
+}
+
+interface OfMethod {
+  readonly name: string;
+  readonly configuration: StudyConfiguration;
+  readonly parameters: MethodParameters;
+}
+
+const { D: _D, urnSelection: _urnSelection, w: _w, alpha: _alpha, beta: _beta, ...WITHOUT_URN } = STUDY;
+const otherwise = { ...WITHOUT_URN, factors: MANY_FACTORS };
+
+/** A study of each method. The first is the urn. */
+export const METHODS: readonly OfMethod[] = [
+  { name: 'the urn', configuration: { ...STUDY, factors: MANY_FACTORS }, parameters: {} },
+  {
+    name: 'blocks',
+    configuration: { ...otherwise, method: { name: 'blocks', by: ['factor 1', 'factor 2'] } },
+    parameters: { blocks: { perSlot: [2, 3, 4] } },
+  },
+  {
+    name: 'minimization',
+    configuration: { ...otherwise, method: { name: 'minimization' } },
+    parameters: { minimization: { measure: 'range', pThousandths: 800 } },
+  },
+  { name: 'complete', configuration: { ...otherwise, method: { name: 'complete' } }, parameters: {} },
+];
 
 /** A record as in the answer to a POST, for the routes that answer a constant. */
 export const CONSTANT_RECORD = {
