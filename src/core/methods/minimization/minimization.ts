@@ -49,24 +49,24 @@ export class Minimization implements Method {
   look({ counts }: Pick<Memory, 'counts'>, levels: ArrayLike<number>): void {
     const { parameters } = this.#design;
     if (!parameters) throw new RangeError('the parameters of the minimization are withheld');
+    const { layout, cells } = counts;
     this.#scores.fill(0);
-    this.#factors.forEach((factor, i) => {
-      const row = counts.of(factor, levels[factor] as number);
+    for (let i = 0; i < this.#factors.length; i++) {
+      const factor = this.#factors[i] as number;
+      const row = layout.row(factor, levels[factor] as number) * layout.stride;
       const own = this.#counts[i] as Int32Array;
-      this.slots.forEach((slot, k) => {
-        own[k] = row[slot] as number;
-      });
+      for (let k = 0; k < own.length; k++) own[k] = cells[row + (this.slots[k] as number)] as number;
       this.#addScores(own, parameters.weights?.[factor] ?? 1, parameters.measure);
-    });
+    }
     this.#fillWeights(parameters.pThousandths);
   }
 
   /** Variances differ between slots as their counts do, up to what is the same for all. */
   #addScores(own: Int32Array, weight: number, measure: MinimizationParameters['measure']): void {
-    own.forEach((n, k) => {
-      const score = measure === 'range' ? rangeWith(own, k) : n;
+    for (let k = 0; k < own.length; k++) {
+      const score = measure === 'range' ? rangeWith(own, k) : (own[k] as number);
       this.#scores[k] = (this.#scores[k] as number) + weight * score;
-    });
+    }
   }
 
   /**
@@ -76,15 +76,15 @@ export class Minimization implements Method {
   #fillWeights(p: number): void {
     const { weights } = this.#slot;
     const K = weights.length;
-    const least = Math.min(...this.#scores);
-    const F = this.#scores.filter((score) => score === least).length;
+    const least = this.#scores.reduce((one, other) => Math.min(one, other));
+    const F = this.#scores.reduce((number, score) => number + Number(score === least), 0);
     const best = p * (K - 1) + (F - 1) * (THOUSAND - p);
     const other = F * (THOUSAND - p);
     const total = THOUSAND * F * (K - 1);
-    this.#scores.forEach((score, k) => {
-      weights[k] = score === least ? best : other;
+    for (let k = 0; k < K; k++) {
+      weights[k] = this.#scores[k] === least ? best : other;
       this.chances[k] = (weights[k] as number) / total;
-    });
+    }
   }
 
   draw(generator: Pcg64): number {
@@ -92,7 +92,7 @@ export class Minimization implements Method {
   }
 
   evidence(before: BgState, after: BgState): Evidence {
-    const [counts, scores] = [this.#counts.map((row) => [...row]), [...this.#scores]];
+    const [counts, scores] = [this.#counts.map((row) => Array.from(row)), Array.from(this.#scores)];
     return { pick: { ...this.#slot.evidence(before, after), counts, scores } };
   }
 }
@@ -100,10 +100,10 @@ export class Minimization implements Method {
 /** max - min of the counts, if the participant were in slot k. */
 function rangeWith(counts: Int32Array, k: number): number {
   let [most, least] = [0, Number.POSITIVE_INFINITY];
-  counts.forEach((n, slot) => {
-    const after = slot === k ? n + 1 : n;
-    most = Math.max(most, after);
-    least = Math.min(least, after);
-  });
+  for (let slot = 0; slot < counts.length; slot++) {
+    const after = (counts[slot] as number) + (slot === k ? 1 : 0);
+    if (after > most) most = after;
+    if (after < least) least = after;
+  }
   return most - least;
 }
