@@ -6,42 +6,13 @@ import { Counts } from '../../../src/core/methods/counts.ts';
 import { workOut } from '../../../src/core/methods/urn/allocate.ts';
 import type { UrnDesign } from '../../../src/core/methods/urn/kernel.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
+import { Fraction, sum } from '../../support/fraction.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 import { urnDesignOf } from '../../support/urn-study.ts';
 
-class Rational {
-  readonly #over: bigint;
-  readonly #under: bigint;
-
-  constructor(over: bigint | number, under: bigint | number) {
-    const [a, b] = [BigInt(over), BigInt(under)];
-    const divisor = greatestDivisor(a < 0n ? -a : a, b);
-    this.#over = a / divisor;
-    this.#under = b / divisor;
-  }
-
-  plus(other: Rational): Rational {
-    return new Rational(this.#over * other.#under + other.#over * this.#under, this.#under * other.#under);
-  }
-
-  times(other: Rational): Rational {
-    return new Rational(this.#over * other.#over, this.#under * other.#under);
-  }
-
-  toString(): string {
-    return `${this.#over}/${this.#under}`;
-  }
-}
-
-function greatestDivisor(a: bigint, b: bigint): bigint {
-  return b === 0n ? a : greatestDivisor(b, a % b);
-}
-
-const sum = (terms: readonly Rational[]) => terms.reduce((a, b) => a.plus(b), new Rational(0, 1));
-
 interface Path {
   readonly slots: readonly number[];
-  readonly weight: Rational;
+  readonly weight: Fraction;
 }
 
 const { bgState } = new TrialRun();
@@ -65,7 +36,7 @@ function designOf({
 
 /** All paths of slots for participants with these levels, each with its probability. */
 function paths(design: Design, people: readonly (readonly number[])[], seen = urnDesignOf(design)): Path[] {
-  let all: Path[] = [{ slots: [], weight: new Rational(1, 1) }];
+  let all: Path[] = [{ slots: [], weight: new Fraction(1, 1) }];
   for (const levels of people)
     all = all.flatMap((path) => {
       const counts = new Counts(design);
@@ -81,14 +52,14 @@ function paths(design: Design, people: readonly (readonly number[])[], seen = ur
 }
 
 /** The probability of each slot, from the lot and the balls in the urn that the lot chooses. */
-function next(design: UrnDesign, counts: Counts, levels: readonly number[]): Rational[] {
+function next(design: UrnDesign, counts: Counts, levels: readonly number[]): Fraction[] {
   const { urns, candidates } = workOut(design, counts, levels, bgState);
   return design.slots.map((_, slot) =>
     sum(
       candidates.map((candidate) => {
         const { balls = [] } = urns[candidate] ?? {};
         const all = balls.reduce((a, b) => a + b, 0);
-        return new Rational(balls[slot] ?? 0, all * candidates.length);
+        return new Fraction(balls[slot] ?? 0, all * candidates.length);
       }),
     ),
   );
@@ -134,8 +105,8 @@ describe('a ratio', () => {
         Array.from({ length: people }, () => [0, 0]),
       );
       for (const [arm, own] of ratio.entries()) {
-        const expected = sum(all.map((path) => path.weight.times(new Rational(taken(design, path, arm), 1))));
-        expect(`${expected}`).toBe(`${new Rational(people * own, slots)}`);
+        const expected = sum(all.map((path) => path.weight.times(new Fraction(taken(design, path, arm), 1))));
+        expect(`${expected}`).toBe(`${new Fraction(people * own, slots)}`);
       }
     }
   });
@@ -149,9 +120,9 @@ describe('a ratio', () => {
       design,
       Array.from({ length: people }, () => [0, 0]),
     );
-    const mean = new Rational(-2 * people, 3);
+    const mean = new Fraction(-2 * people, 3);
     const squares = all.map((path) => {
-      const off = new Rational(taken(design, path, 0), 1).plus(mean);
+      const off = new Fraction(taken(design, path, 0), 1).plus(mean);
       return path.weight.times(off).times(off);
     });
     expect(`${sum(squares)}`).toBe(variance);
