@@ -572,6 +572,7 @@ COUNT = Kind("an integer, 0 or more", lambda value: is_integer(value) and value 
 POSITIVE = Kind("an integer, 1 or more", lambda value: is_integer(value) and value >= 1)
 RATIO = Kind("an integer, 1 to 20", lambda value: is_integer(value) and 1 <= value <= 20)
 MANY = Kind("an integer, 2 to 20", lambda value: is_integer(value) and 2 <= value <= 20)
+PER_SLOT = Kind("an integer, 1 to 100", lambda value: is_integer(value) and 1 <= value <= 100)
 WEIGHT = Kind("0 to a million", lambda value: is_integer(value) and 0 <= value <= 1000000)
 FIRST_WEIGHT = Kind("1 to a million", lambda value: is_integer(value) and 1 <= value <= 1000000)
 UINT32 = Kind("an integer of 32 bits", lambda value: is_integer(value) and 0 <= value < 2**32)
@@ -656,6 +657,18 @@ CONFIGURATION_2 = {
     "ratio?": ListOf(2, RATIO),
 }
 CONFIGURATION_3 = {**CONFIGURATION_2, "visits?": ListOf(1, VISIT)}
+OF_URNS = ("D", "urnSelection", "w", "alpha", "beta")
+METHOD = Either(
+    [
+        {"name": one_of("complete")},
+        {"name": one_of("blocks"), "by": ListOf(0, NAME)},
+    ]
+)
+OF_METHOD = {
+    **{name: each for name, each in CONFIGURATION_3.items() if name not in OF_URNS},
+    "method": METHOD,
+}
+CONFIGURATION_4 = Either([CONFIGURATION_3, OF_METHOD])
 POLICY = {"kind": one_of("policy")}
 CHANGE = Either(
     [
@@ -702,6 +715,17 @@ REGISTRATION_2 = {
     "algorithm": {"name": one_of("wei-urn-method1-pcg64"), "version": one_of(1, 2)},
 }
 REGISTRATION_3 = {**REGISTRATION_2, "configuration": CONFIGURATION_3}
+# What draws, by method.
+ALGORITHMS = {
+    "urn": "wei-urn-method1-pcg64",
+    "complete": "complete-pcg64",
+    "blocks": "permuted-blocks-pcg64",
+}
+REGISTRATION_4 = {
+    **REGISTRATION_3,
+    "configuration": CONFIGURATION_4,
+    "algorithm": {"name": one_of(*ALGORITHMS.values()), "version": one_of(1, 2)},
+}
 SCOPES = ("blinded", "read", "randomize", "audit")
 GRANT = {
     "keyId": NAME,
@@ -728,6 +752,14 @@ DRAW = {
     "uniform53": COUNT,
 }
 DRAW_2 = {**DRAW, "slot?": COUNT}
+PICK = {
+    "bgStateBefore": STATE,
+    "bgStateAfter": STATE,
+    "weights": ListOf(2, COUNT),
+    "uniform53": COUNT,
+    "slot?": COUNT,
+    "block?": {"number": POSITIVE, "perSlot": PER_SLOT},
+}
 RANDOMIZED = {"participantId": NAME, "levels": ListOf(1, LEVEL)}
 ALLOCATION = {"treatment": NAME, "slot?": COUNT}
 PARTICIPANT = {"participantId": NAME, "randomizedAt": COUNT}  # and its record of enrolment
@@ -768,12 +800,23 @@ EVENTS = {
     "StudyRegistered@1": Event(REGISTRATION, {"generator": {"seed": DIGITS, "bgState": STATE}}),
     "StudyRegistered@2": Event(REGISTRATION_2, {"generator": {"seed": DIGITS, "bgState": STATE}}),
     "StudyRegistered@3": Event(REGISTRATION_3, {"generator": {"seed": DIGITS, "bgState": STATE}}),
+    "StudyRegistered@4": Event(
+        REGISTRATION_4,
+        {
+            "generator": {"seed": DIGITS, "bgState": STATE},
+            "blocks?": {"perSlot": ListOf(1, PER_SLOT)},
+        },
+    ),
     "ParticipantRandomized@1": Event(
         RANDOMIZED, {"allocation": {"treatment": NAME}, "draw": DRAW, **REQUEST}
     ),
     "ParticipantRandomized@2": Event(
         {**RANDOMIZED, "code?": PACK_CODE},
         {"allocation": {"treatment": NAME}, "draw": DRAW_2, **REQUEST},
+    ),
+    "ParticipantRandomized@3": Event(
+        {**RANDOMIZED, "code?": PACK_CODE},
+        {"allocation": {"treatment": NAME}, "draw?": DRAW_2, "pick?": PICK, **REQUEST},
     ),
     "StudyPaused@1": Event({"reason": NAME}, {}, by_people=True),
     "StudyPaused@2": Event({"reason": NAME}, REQUEST),
@@ -1268,6 +1311,14 @@ class Pack(NamedTuple):
     key: bytes  # of the list
 
 
+class Block(NamedTuple):
+    """The latest block of a stratum."""
+
+    number: int  # in the stratum, from 1
+    per_slot: int  # places that each slot had at the beginning
+    left: List[int]  # places of each open slot; none: the next participant begins another block
+
+
 # By factor and level, in the order of the design: participants by slot.
 Counts = Dict[str, Dict[str, List[int]]]
 
@@ -1357,6 +1408,12 @@ class History:
     acting_keys: Set[str] = field(default_factory=set)
     configuration: Optional[Json] = None  # as registered
     design: Optional[Design] = None
+    method: str = "urn"
+    # Permuted blocks: the factors whose levels make a stratum, the places of each slot in a block of
+    # each size (empty if they are withheld), and by stratum, as indexes of levels, the latest block.
+    by: List[str] = field(default_factory=list)
+    per_slot: List[int] = field(default_factory=list)
+    blocks: Dict[Tuple[int, ...], Block] = field(default_factory=dict)
     registered_at: int = 0  # milliseconds since 1970
     latest_at: str = ""  # of all its records
     closed_at: int = 0  # when it was last closed
@@ -1408,6 +1465,7 @@ class History:
     generator: Any = None  # numpy.random.Generator; None: its states are withheld
     registered_state: Optional[Json] = None  # of the generator
     drawn: int = 0
+    certain: int = 0  # of these, by another method than the urn: with one possible arm
     # By stream and kind: the revision and text of the first, and how many there are.
     warnings: Dict[Tuple[str, str], Tuple[str, int]] = field(default_factory=dict)
 
@@ -1830,8 +1888,7 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
         check_ratio("data.configuration.ratio", configuration["ratio"], arms)
         is_equal = set(configuration["ratio"]) == {1}
         expect_that("data.configuration.ratio: left out if all arms are equal", not is_equal)
-    version = 2 if "ratio" in configuration else 1
-    expect("data.algorithm.version", version, data["algorithm"]["version"])
+    take_method(history, record, sections)
     history.registered_at = milliseconds(record["at"])
     history.configuration = configuration
     history.design = registered_design(configuration, levels)
@@ -1844,6 +1901,25 @@ def take_registration(history: History, record: Json, sections: Json) -> None:
         expect("data.seedWeak", is_weak, data["seedWeak"])
 
 
+def take_method(history: History, record: Json, sections: Json) -> None:
+    """What draws. A method has its own parameters, which are sealed, and no others."""
+    configuration = record["data"]["configuration"]
+    method = configuration.get("method", {"name": "urn"})
+    history.method, history.by = method["name"], method.get("by", [])
+    version = 2 if history.method == "urn" and "ratio" in configuration else 1
+    algorithm = {"name": ALGORITHMS[history.method], "version": version}
+    expect("data.algorithm", algorithm, record["data"]["algorithm"])
+    factors = [factor["name"] for factor in configuration["factors"]]
+    in_order = [factor for factor in factors if factor in history.by]
+    expect("data.configuration.method.by: in the order of the factors", in_order, history.by)
+    has_blocks = history.method == "blocks"
+    expect("seals.blocks: there, since it has blocks", has_blocks, "blocks" in record["seals"])
+    if "blocks" in sections:
+        history.per_slot = sizes = sections["blocks"]["perSlot"]
+        expect("blocks.perSlot: each once, ascending", sorted(set(sizes)), sizes)
+        expect_that("blocks.perSlot: at most 8", len(sizes) <= 8)
+
+
 def no_counts(design: Design) -> Counts:
     size = len(design.slots)
     return {factor: {each: [0] * size for each in of} for factor, of in design.levels.items()}
@@ -1853,7 +1929,7 @@ def registered_design(configuration: Json, levels: Dict[str, List[str]]) -> Desi
     """With its defaults written out."""
     arms = configuration["treatments"]
     settings = {
-        **{name: configuration[name] for name in URN},
+        **{name: configuration.get(name) for name in URN},
         "limits": configuration.get("limits"),
         "id-pattern": configuration.get("idPattern"),
         "target": configuration.get("targetEnrollment"),
@@ -1938,8 +2014,10 @@ def take_participant(history: History, record: Json, sections: Json) -> None:
     check_open(history, levels)
     check_room(history, levels)
     # With a ratio, the draw names its slot. With packs, the participant gets one.
-    is_needed = history.design.has_ratio() or history.lists > 0
-    expect("version", 2 if is_needed else 1, record["version"])
+    of_urn = 2 if history.design.has_ratio() or history.lists > 0 else 1
+    expect("version", of_urn if history.method == "urn" else 3, record["version"])
+    evidence = ["draw"] if history.method == "urn" else ["pick"]
+    expect("seals, of a draw", evidence, sorted({"draw", "pick"} & set(record["seals"])))
     slot = -1
     if history.content == "full":
         slot = check_draw(history, levels, sections)
@@ -2504,7 +2582,7 @@ def take_amendment(history: History, record: Json) -> None:
     check_approved(history, record)
     is_amendment = changes != [] or "protocol" in data
     expect_that("data.changes: at least one, or else a protocol", is_amendment)
-    check_history(data)
+    check_history(history, data)
     for place, change in enumerate(changes):
         kind, what = change["kind"], f"data.changes[{place}]"
         if kind.startswith("level-"):
@@ -2513,6 +2591,8 @@ def take_amendment(history: History, record: Json) -> None:
             change_arm(history, what, change)
         elif kind == "factor-retired":
             check_active(history, what, change["factor"])
+            is_of_stratum = change["factor"] in history.by
+            expect_that(f"{what}.factor: not one within which blocks are", not is_of_stratum)
             history.design.retired.add(change["factor"])
         else:
             change_setting(history, what, change)
@@ -2520,19 +2600,25 @@ def take_amendment(history: History, record: Json) -> None:
     history.design.amendment += 1
     if data.get("history") == "restart":
         history.design.epoch_began = record["revision"]
+        for stratum, block in history.blocks.items():
+            history.blocks[stratum] = block._replace(left=[])
     if any(change["kind"] == "level-renamed" for change in changes):
         rename_levels_of_participants(history)
     count_anew(history)
     warn_of_approvals(history, record)
 
 
-def check_history(data: Json) -> None:
-    """What the urns count from here on: everybody as before, or only those who come later."""
+def check_history(history: History, data: Json) -> None:
+    """What the urns count from here on: everybody as before, or only those who come later. Open
+    blocks go on, or are dropped."""
     kinds = [change["kind"] for change in data["changes"]]
     touches_urns = any(re.match("level-|arm-(?!stopped)|factor-|urn|ratio", kind) for kind in kinds)
     possible: List[Optional[str]] = ["keep", "restart"] if touches_urns else [None]
+    has_other_arms = not {"arm-added", "arm-closed", "arm-reopened"}.isdisjoint(kinds)
     if "ratio" in kinds:
         possible = ["restart"]  # nobody has one of the new slots
+    elif history.method == "blocks" and has_other_arms:
+        possible = ["restart"]  # they have places for the arms that were open
     expect_that(f"data.history: one of {possible}", data.get("history") in possible)
 
 
@@ -2569,6 +2655,7 @@ def count_anew(history: History) -> None:
 def change_setting(history: History, what: str, change: Json) -> None:
     design, kind = history.design, change["kind"]
     if kind == "urn":
+        expect_that(f"{what}.kind: of a study with urns", history.method == "urn")
         values = {name: value for name, value in change.items() if name != "kind"}
         expect_that(f"{what}.kind: of at least one number or measure", values != {})
     elif kind == "ratio":
@@ -2794,7 +2881,7 @@ def warn_of_correction(history: History, record: Json) -> None:
     kind, data = record["type"], record["data"]
     if kind == "AllocationVoided":
         history.warn(record, "voided", f"an allocation was voided: {data['cause']}")
-        if data["counts"] == "removed":
+        if data["counts"] == "removed" and history.method == "urn":
             history.warn(
                 record,
                 "counts removed",
@@ -2872,11 +2959,53 @@ def restored_generator(state: Json) -> Any:
 
 
 class Draw(NamedTuple):
-    evidence: Json  # as the section `draw` holds it
+    evidence: Json  # as the section `draw` or `pick` holds it
     slot: int
 
 
-def draw_again(
+def draw_place(generator: Any, weights: List[int]) -> Tuple[int, int]:
+    """As numpy's own `choice`: the first place whose cumulative probability is above a uniform
+    number. Returns it, and that number as a multiple of 2^-53."""
+    uniform = generator.random()
+    total = sum(weights)
+    sums = [
+        add_up([weight / total for weight in weights[: last + 1]]) for last in range(len(weights))
+    ]
+    place = next(k for k, bound in enumerate(sums) if bound / sums[-1] > uniform)
+    return place, int(uniform * 2**53)
+
+
+def draw_again(history: History, levels: Dict[str, str]) -> Draw:
+    """Draws a participant's slot by another method than the urn; the generator moves on."""
+    design, generator = history.design, history.generator
+    state_before = generator_state(generator)
+    slots = design.open_slots()
+    weights, block = [1] * len(slots), None
+    if history.method == "blocks":
+        stratum = tuple(design.levels[factor].index(levels[factor]) for factor in history.by)
+        block = history.blocks.get(stratum, Block(0, 0, []))
+        if sum(block.left) == 0:
+            # Another one, of a size by lot. Of one size, this draws nothing.
+            per_slot = history.per_slot[int(generator.integers(len(history.per_slot)))]
+            block = Block(block.number + 1, per_slot, [per_slot] * len(slots))
+        weights = block.left
+    place, uniform53 = draw_place(generator, weights)
+    if block is not None:
+        left = [places - (each == place) for each, places in enumerate(weights)]
+        history.blocks[stratum] = block._replace(left=left)
+
+    evidence = {
+        "bgStateBefore": state_before,
+        "block": {"number": block.number, "perSlot": block.per_slot} if block else None,
+        "weights": weights,
+        "uniform53": uniform53,
+        "slot": slots[place] if design.has_ratio() else None,
+        "bgStateAfter": generator_state(generator),
+    }
+    return Draw(evidence, slots[place])
+
+
+def draw_from_urn(
     design: Design, counts: Counts, levels: Dict[str, str], generator: Any, is_other: bool = False
 ) -> Draw:
     """Draws a participant's slot. `counts` is only read; the generator moves on. Another system had
@@ -2905,13 +3034,10 @@ def draw_again(
     # 4. If several are, one of them by lot.
     place = int(generator.integers(len(candidates))) if len(candidates) > 1 else 0
     selected = candidates[place]
-    # 5. A ball from it: the first slot whose cumulative probability is above a uniform number.
+    # 5. A ball from it.
     balls = urns[selected]
-    uniform = generator.random()
-    sums = [
-        add_up([number / sum(balls) for number in balls[: last + 1]]) for last in range(len(balls))
-    ]
-    drawn = slots[next(k for k, bound in enumerate(sums) if bound / sums[-1] > uniform)]
+    drawn_place, uniform53 = draw_place(generator, balls)
+    drawn = slots[drawn_place]
 
     evidence = {
         "bgStateBefore": state_before,
@@ -2919,7 +3045,7 @@ def draw_again(
         "selectedFactor": selected,
         "balls": balls,
         "counts": rows[selected],
-        "uniform53": int(uniform * 2**53),
+        "uniform53": uniform53,
         "slot": drawn if design.has_ratio() else None,
         "bgStateAfter": generator_state(generator),
     }
@@ -2928,17 +3054,28 @@ def draw_again(
 
 def check_draw(history: History, levels: Dict[str, str], sections: Json) -> int:
     """Draws the participant's slot again."""
-    draw = draw_again(history.design, history.counts, levels, history.generator)
-    expect_evidence(draw, sections)
+    if history.method == "urn":
+        draw = draw_from_urn(history.design, history.counts, levels, history.generator)
+        expect_evidence("draw", draw, sections)
+    else:
+        draw = draw_again(history, levels)
+        expect_evidence("pick", draw, sections)
+        history.certain += is_certain(history.design, draw)
     arm = history.design.slots[draw.slot]
     expect("allocation.treatment", arm, sections["allocation"]["treatment"])
     history.drawn += 1
     return draw.slot
 
 
-def expect_evidence(draw: Draw, sections: Json) -> None:
+def is_certain(design: Design, draw: Draw) -> bool:
+    """Whether one arm alone was possible."""
+    weights = zip(design.open_slots(), draw.evidence["weights"])
+    return len({design.slots[slot] for slot, weight in weights if weight > 0}) == 1
+
+
+def expect_evidence(section: str, draw: Draw, sections: Json) -> None:
     for name, value in draw.evidence.items():
-        expect(f"draw.{name}", value, sections["draw"].get(name))
+        expect(f"{section}.{name}", value, sections[section].get(name))
 
 
 # ---- The import of a history (docs/event-log.md) ------------------------------------------------
@@ -2962,6 +3099,9 @@ def begin_import(history: History, record: Json, sections: Json) -> None:
     design = history.design
     may_continue = is_fresh or not design.has_ratio()
     expect_that("data.generator: fresh, since the other system knew no ratio", may_continue)
+    is_csv = data["source"]["format"] == "csv" and is_fresh and "seedKnown" not in data
+    may_take = is_csv or history.method == "urn"
+    expect_that("data.source: csv, with a fresh generator, since the study has no urns", may_take)
     for each in treatment_map:
         if "slot" in each:
             is_slot = design.has_ratio() and each["slot"] in design.slots_of(each["to"])
@@ -3123,7 +3263,7 @@ def check_row_drawn_again(
     draw, cause = find_draw(history, levels, slots, state)
     expect("data.cause", cause, record["data"].get("cause"))
     if draw is not None:
-        expect_evidence(draw, sections)
+        expect_evidence("draw", draw, sections)
 
 
 def find_draw(
@@ -3144,7 +3284,7 @@ def find_draw(
             cause = "differs"
         for step in steps[place:]:
             generator = restored_generator(steps[place].bg_state)
-            draw = draw_again(history.design, step.counts, levels, generator, is_other=True)
+            draw = draw_from_urn(history.design, step.counts, levels, generator, is_other=True)
             if draw.evidence["bgStateAfter"] != state:
                 continue
             if draw.slot in slots:
@@ -3378,6 +3518,11 @@ def describe_life(history: History) -> str:
     """What happened in the study besides its allocations."""
     broken, voided = list_counts(history.codes_broken), list_counts(history.voided)
     parts = [f"The study is {history.state}"]
+    if history.method != "urn":
+        parts.append(f"method: {history.method}")
+    if history.certain:
+        plural = "" if history.certain == 1 else "s"
+        parts.append(f"certain: {history.certain} draw{plural} with one possible arm")
     if history.redrawn + history.unproven:
         imported = f"{history.redrawn} drawn again, {history.unproven} unproven"
         parts.append(f"imported: {imported}")

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Scope } from '../../events/access.ts';
 import { CONTENTS, type Content } from '../../events/content.ts';
 import type { Actor } from '../../events/record.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { MethodParameters, StudyConfiguration } from '../../events/study.ts';
 import type { Model } from '../../src/core/model/model.ts';
 import { studyState } from '../../src/core/study/state.ts';
 import { writeBundle } from '../../src/evidence/bundle/bundle.ts';
@@ -57,6 +57,8 @@ type Issue = (user: string, scopes: Scope[], levels?: string[]) => Promise<Actor
 type Submit = (actor: Actor, command: Written) => Promise<void>;
 /** The study as it is now. */
 type State = () => Model;
+/** Gives the study a new generator, as after a loss of nothing that is known. */
+type Recover = () => Promise<void>;
 
 /**
  * A study in a log in memory.
@@ -64,14 +66,20 @@ type State = () => Model;
  */
 export async function bundledStudy<User extends string>(
   folder: string,
-  { configuration, seed }: { configuration: StudyConfiguration; seed?: bigint },
-  live: (issue: Issue, submit: Submit, state: State) => Promise<Readonly<Record<User, Actor>>>,
+  study: { configuration: StudyConfiguration; seed?: bigint; parameters?: MethodParameters },
+  live: (
+    issue: Issue,
+    submit: Submit,
+    state: State,
+    recover: Recover,
+  ) => Promise<Readonly<Record<User, Actor>>>,
 ): Promise<BundledStudy<User>> {
   const log = await openLog({ data: folder, store: 'memory:' }, OPERATOR);
   try {
     await log.rebuild();
     const { studies, store, identity, gate, keys } = log;
-    await studies.register(configuration, seed, OPERATOR);
+    const { configuration, seed, parameters } = study;
+    await studies.register(configuration, seed, OPERATOR, parameters);
     const stream = studies.streamOf(configuration.name);
     const issue: Issue = async (user, scopes, levels) => {
       const where = levels && [{ factor: SITE?.name ?? '', levels }];
@@ -87,7 +95,10 @@ export async function bundledStudy<User extends string>(
       if (log.runner.revision(stream) === before) throw new Error(`${name}: ${outcome.type}`);
     };
     const state: State = () => log.runner.state(studyState, stream) as Model;
-    const actors = await live(issue, submit, state);
+    const recover: Recover = async () => {
+      await log.recover(log.findLoss([]), 'the disk was lost', OPERATOR);
+    };
+    const actors = await live(issue, submit, state, recover);
     const files = {} as Record<Content, string>;
     for (const content of CONTENTS) {
       files[content] = join(folder, `${content}.zip`);

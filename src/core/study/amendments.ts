@@ -56,7 +56,7 @@ type Kind = DesignChange['kind'];
 /** With which changes a method begins anew, unless it is said that it goes on. A new arm must not catch up. */
 const RESTARTING: Readonly<Record<Design['method']['name'], readonly Kind[]>> = {
   urn: ['arm-added', 'ratio'],
-  complete: ['arm-added', 'arm-reopened', 'ratio'],
+  complete: ['arm-added', 'ratio'],
   blocks: ['arm-added', 'arm-closed', 'arm-reopened', 'ratio'],
   minimization: ['arm-added', 'arm-reopened', 'ratio'],
 };

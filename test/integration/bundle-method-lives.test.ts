@@ -1,0 +1,329 @@
+/**
+ * Studies with complete randomization and with permuted blocks: both verifiers accept any life of them, and find at the same place
+ * what somebody altered who also corrected seals, leaves and references.
+ */
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { CONTENTS } from '../../events/content.ts';
+import { BundleFiles } from '../e2e/audit/bundle-file.ts';
+import {
+  alteredBundles,
+  type Change,
+  changed,
+  configured,
+  data,
+  doubled,
+  type Findings,
+  gone,
+  inEach,
+  inFull,
+  type Json,
+  moved,
+  version,
+  without,
+} from '../support/altered-bundles.ts';
+import { DUPAGE, SEX, SITE } from '../support/amended-log.ts';
+import { closed, ratio, reopened, retired, urn } from '../support/arms-log.ts';
+import { type Choices, choicesOf } from '../support/choices.ts';
+import { CONFIGURATION } from '../support/facts.ts';
+import {
+  BLOCKS_AT,
+  COMPLETE_AT,
+  type MethodLog,
+  type MethodStudy,
+  makeBlocksLog,
+  makeCompleteLog,
+  makeMethodLife,
+  makeUrnLog,
+  studyOf,
+  withoutLot,
+} from '../support/method-lives.ts';
+import { requiredPython } from '../support/numpy.ts';
+import { sample } from '../support/property.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+
+const found = requiredPython('numpy, cryptography');
+const python = found ?? '';
+const newFolder = temporaryFolders();
+const THIRD = CONFIGURATION.treatments[2] ?? '';
+
+const sealed = (revision: number, change: (sections: Json) => void) =>
+  changed(revision, (_, sections) => change(sections));
+const picked = (revision: number, change: (pick: Json) => void) =>
+  sealed(revision, ({ pick }) => change(pick));
+const registered = (change: (data: Json) => void) => changed(0, (record) => change(record.data));
+const sizes = (...perSlot: number[]) => sealed(0, ({ blocks }) => Object.assign(blocks, { perSlot }));
+const onArm = (revision: number, treatment: string) =>
+  sealed(revision, ({ allocation }) => Object.assign(allocation, { treatment }));
+const changes = (revision: number, ...list: readonly object[]) => data(revision, { changes: list });
+
+/** With the section under another name, or another one beside it. */
+const renamed = (revision: number, from: string, to: string, isKept = false) =>
+  changed(revision, (record, sections) => {
+    const { salt, ...rest } = sections[from];
+    record.seals[to] = '';
+    sections[to] = {
+      ...rest,
+      salt: isKept ? `${salt}`.replace(/^./, (one) => (one === '0' ? '1' : '0')) : salt,
+    };
+    if (isKept) return;
+    delete record.seals[from];
+    delete sections[from];
+  });
+const dropped = (revision: number, name: string) =>
+  changed(revision, (record, sections) => {
+    delete record.seals[name];
+    delete sections[name];
+  });
+/** As an urn has it, in the form of its section. */
+const drawn = (revision: number, isKept = false): Change => {
+  const rename = renamed(revision, 'pick', 'draw', isKept);
+  return (rows) =>
+    sealed(revision, ({ draw }) => {
+      const { weights, block: _, ...rest } = draw;
+      for (const name of Object.keys(draw)) delete draw[name];
+      Object.assign(draw, {
+        ...rest,
+        balls: weights,
+        counts: weights,
+        candidates: [SEX],
+        selectedFactor: SEX,
+      });
+    })(rename(rows));
+};
+const withSizes = changed(0, (record, sections) => {
+  record.seals.blocks = '';
+  sections.blocks = { perSlot: [1], salt: 'ab'.repeat(16) };
+});
+const withMethod = (method: object) => configured({ method });
+
+describe.skipIf(found === undefined)('both verifiers of a study', () => {
+  const bundles = alteredBundles(python, newFolder);
+  let blocks: MethodLog;
+  let complete: MethodLog;
+  let urns: MethodLog;
+
+  beforeAll(async () => {
+    [blocks, complete, urns] = [
+      await makeBlocksLog(newFolder()),
+      await makeCompleteLog(newFolder()),
+      await makeUrnLog(newFolder()),
+    ];
+  });
+
+  it.each(CONTENTS)(
+    'accept one with blocks, and one with complete randomization, content %s',
+    async (content) => {
+      const [one, other] = [
+        await bundles.verifyBoth(blocks.files[content]),
+        await bundles.verifyBoth(complete.files[content]),
+      ];
+      expect([one.code, other.code], one.stdout + other.stdout).toEqual([0, 0]);
+      expect(one.stdout).toContain('  The study is open; method: blocks; ');
+      expect(other.stdout).toContain(
+        '  The study is open; method: complete; imported: 0 drawn again, 2 unproven; ',
+      );
+    },
+  );
+
+  const at = BLOCKS_AT;
+  it.each<[string, Change, Findings]>([
+    ['a weight', picked(at['004'], (pick) => pick.weights[0]++), inFull(at['004'])],
+    ['one weight fewer', picked(at['001'], (pick) => pick.weights.pop()), inFull(at['001'])],
+    ['a uniform number', picked(at['004'], (pick) => pick.uniform53--), inFull(at['004'])],
+    ['the number of a block', picked(at['007'], ({ block }) => block.number--), inFull(at['007'])],
+    ['its size', picked(at['002'], ({ block }) => block.perSlot++), inFull(at['002'])],
+    ['no block', picked(at['001'], (pick) => delete pick.block), inFull(at['001'])],
+    [
+      'a slot without a ratio',
+      picked(at['001'], (pick) => Object.assign(pick, { slot: 0 })),
+      inFull(at['001']),
+    ],
+    ['no slot', picked(at['009'], (pick) => delete pick.slot), inFull(at['009'])],
+    ['another slot', picked(at['009'], (pick) => Object.assign(pick, { slot: 9 })), inFull(at['009'])],
+    ['a lot left out', picked(at['001'], withoutLot), inFull(at['001'])],
+    ['a closed arm', onArm(at['007'], THIRD), { full: at['007'], open: at['007'], blinded: 'ok' }],
+    ['two records, swapped', moved(at['001']), inFull(at['001'])],
+    // What blinded eyes see is how many records the recovery kept.
+    [
+      'one of them, gone',
+      gone(at['002']),
+      { full: at['003'] - 1, open: at.recovered - 1, blinded: at.recovered - 1 },
+    ],
+    ['one of them, twice', doubled(at['001']), at['001'] + 1],
+    ['`draw` for `pick`', drawn(at['001']), at['001']],
+    ['both', drawn(at['001'], true), at['001']],
+    ['neither', dropped(at['001'], 'pick'), at['001']],
+    ['version 2', version(at['001'], 2), at['001']],
+    ['version 4', version(at['001'], 4), at['001']],
+    ['version 2 with a draw', (rows) => version(at['001'], 2)(drawn(at['001'])(rows)), at['001']],
+    // No draw tells: nothing else takes or moves a place.
+    ['no forced entry', gone(at.forced), at.recovered - 1],
+    ['no correction', gone(at.corrected), at.recovered - 1],
+    ['a level that stays open', gone(at.closed), at.reopened - 1],
+    ['no recovery', gone(at.recovered), inFull(at.recovered)],
+    ['other sizes', sizes(1, 4), inFull(at['001'])],
+    ['sizes in another order', sizes(3, 2), inFull(at.registered)],
+    ['a size twice', sizes(2, 2), inFull(at.registered)],
+    ['nine sizes', sizes(1, 2, 3, 4, 5, 6, 7, 8, 9), inFull(at.registered)],
+    ['no sizes', sizes(), inFull(at.registered)],
+    ['a size of no places', sizes(0, 2), inFull(at.registered)],
+    ['a size of 101 places', sizes(2, 101), inFull(at.registered)],
+    ['blocks without sizes', dropped(at.registered, 'blocks'), at.registered],
+    ['version 3 of the registration', version(at.registered, 3), at.registered],
+    [
+      'no method',
+      (rows) => registered(({ configuration }) => delete configuration.method)(rows),
+      at.registered,
+    ],
+    [
+      'another algorithm',
+      registered(({ algorithm }) => Object.assign(algorithm, { name: 'complete-pcg64' })),
+      at.registered,
+    ],
+    [
+      'an unknown algorithm',
+      registered(({ algorithm }) => Object.assign(algorithm, { name: 'x' })),
+      at.registered,
+    ],
+    [
+      'version 2 of the algorithm',
+      registered(({ algorithm }) => Object.assign(algorithm, { version: 2 })),
+      at.registered,
+    ],
+    ['blocks that are kept with other arms', data(at.armClosed, { history: 'keep' }), at.armClosed],
+    ['no history', without(at.armClosed, 'history'), at.armClosed],
+    ['blocks that are dropped', data(at.closed, { history: 'restart' }), inFull(at['005'])],
+    ['blocks that are kept with a ratio', data(at.ratio, { history: 'keep' }), at.ratio],
+    ['a reopened arm, kept', (rows) => changes(at.closed, closed(THIRD), reopened(THIRD))(rows), at.closed],
+    ['another ratio', changes(at.ratio, ratio(3, 1, 1), reopened(THIRD)), inFull(at['009'])],
+    ['an urn, amended', changes(at.closed, urn({ w: 2 })), at.closed],
+    ['a factor within which blocks are, retired', changes(at.closed, retired(SITE)), at.closed],
+  ])('find what was altered in blocks: %s', async (_, altering, expected) => {
+    expect(await bundles.findings(blocks, altering)).toEqual(inEach(expected));
+  });
+
+  it.each<[string, object, Findings]>([
+    ['over the whole study', { name: 'blocks', by: [] }, inFull(BLOCKS_AT['003'])],
+    ['by another factor', { name: 'blocks', by: [SEX] }, inFull(BLOCKS_AT['002'])],
+    ['by both', { name: 'blocks', by: [SEX, SITE] }, inFull(BLOCKS_AT['002'])],
+    ['by both in another order', { name: 'blocks', by: [SITE, SEX] }, 0],
+    ['by no factor of the study', { name: 'blocks', by: ['x'] }, 0],
+    ['by one twice', { name: 'blocks', by: [SITE, SITE] }, 0],
+    ['without by', { name: 'blocks' }, 0],
+    ['of another method', { name: 'complete' }, 0],
+    ['of an unknown method', { name: 'list', by: [] }, 0],
+    ['of urns', { name: 'urn' }, 0],
+  ])('find another method: %s', async (_, method, expected) => {
+    expect(await bundles.findings(blocks, ...withMethod(method))).toEqual(inEach(expected));
+  });
+
+  const of = COMPLETE_AT;
+  it.each<[string, Change, Findings]>([
+    ['a weight', picked(of.n1, (pick) => pick.weights[0]++), inFull(of.n1)],
+    ['a uniform number', picked(of.n1, (pick) => pick.uniform53--), inFull(of.n1)],
+    [
+      'a block',
+      picked(of.n1, (pick) => Object.assign(pick, { block: { number: 1, perSlot: 1 } })),
+      inFull(of.n1),
+    ],
+    ['counts', picked(of.n1, (pick) => Object.assign(pick, { counts: [] })), inFull(of.n1)],
+    ['no slot', picked(of.n3, (pick) => delete pick.slot), inFull(of.n3)],
+    ['no open arm', onArm(of.n2, THIRD), { full: of.n2, open: of.n2, blinded: 'ok' }],
+    ['no pack', without(of.n1, 'code'), of.n1],
+    ['another pack', data(of.n1, { code: 'P-0' }), inFull(of.n1)],
+    ['sizes', withSizes, of.registered],
+    ['the history kept with a closed arm', data(of.armClosed, { history: 'restart' }), 'ok'],
+    ['the history kept with a ratio', data(of.ratio, { history: 'keep' }), of.ratio],
+    ['an import of the reference', data(of.begun, { source: { format: 'reference', rows: 2 } }), of.begun],
+    ['with its generator', data(of.begun, { generator: 'continued' }), of.begun],
+    ['with a known seed', data(of.begun, { seedKnown: true }), of.begun],
+    [
+      'settings of urns',
+      registered(({ configuration }) => Object.assign(configuration, { w: 1 })),
+      of.registered,
+    ],
+    [
+      'a version of its algorithm',
+      registered(({ algorithm }) => Object.assign(algorithm, { version: 2 })),
+      of.registered,
+    ],
+  ])('find what was altered in complete randomization: %s', async (_, altering, expected) => {
+    expect(await bundles.findings(complete, altering)).toEqual(inEach(expected));
+  });
+
+  it.each<[string, Change, Findings]>([
+    ['version 4 of its registration', version(0, 4), 0],
+    ['sizes', (rows) => version(0, 4)(withSizes(rows)), 0],
+    [
+      'another algorithm',
+      (rows) =>
+        version(
+          0,
+          4,
+        )(registered(({ algorithm }) => Object.assign(algorithm, { name: 'complete-pcg64' }))(rows)),
+      0,
+    ],
+    ['version 3 of a draw', version(1, 3), 1],
+  ])('find in an urn what belongs to another method: %s', async (_, altering, expected) => {
+    expect(await bundles.findings(urns, altering)).toEqual(inEach(expected));
+  });
+
+  const LIVES: readonly [string, MethodStudy][] = [
+    ['complete', studyOf({ name: 'complete' })],
+    ['complete, with a ratio', studyOf({ name: 'complete' }, undefined, { ratio: [2, 1, 1] })],
+    ['blocks of one size', studyOf({ name: 'blocks', by: [] }, [1])],
+    ['blocks of two sizes', studyOf({ name: 'blocks', by: [SITE] }, [1, 2])],
+    [
+      'blocks of three sizes, with a ratio',
+      studyOf({ name: 'blocks', by: [SEX, SITE] }, [1, 2, 3], { ratio: [2, 1, 1] }),
+    ],
+  ];
+  const seeds = sample(fc.nat(), LIVES.length);
+
+  it.each(LIVES.map(([name, study], n) => [name, study, seeds[n] ?? 0] as const))(
+    'say the same of any life: %s',
+    async (_, study, seed) => {
+      const life = await makeMethodLife(newFolder(), study, seed);
+      const text = [];
+      for (const content of CONTENTS) {
+        const { code, stdout, own } = await bundles.verifyBoth(life.files[content]);
+        expect(code, stdout).toBe(0);
+        text.push(stdout, own.text);
+      }
+      // Both count the draws with one possible arm, where they are shown.
+      const certain = text.map((one) => /; certain: ([^;]*);/.exec(one)?.[1]);
+      expect(certain).toEqual([certain[1], certain[0], undefined, undefined, undefined, undefined]);
+      const choices = choicesOf(seed);
+      const rows = BundleFiles.unpack(python, life.files.full).rows(life.stream);
+      const draws = rows.flatMap(({ record, revision }) =>
+        `${record}`.includes('"ParticipantRandomized"') ? [revision] : [],
+      );
+      for (let i = 0; i < 6; i++) {
+        const revision = choices.pick(draws);
+        const [name, altering] = anyChange(revision, choices);
+        const findings = await bundles.findings(life, altering).catch((error: Error) => {
+          throw new Error(`${name} at revision ${revision}: ${error.message}`);
+        });
+        // Whoever sees more finds no less, and no later.
+        const order = findings.map((one) => (one === 'ok' ? Number.POSITIVE_INFINITY : Number(one)));
+        expect(order, name).toEqual(order.toSorted((a, b) => a - b));
+        if (name !== 'its place') expect(findings[0], name).toBe(revision);
+      }
+    },
+  );
+});
+
+/** What somebody could alter in a draw. */
+function anyChange(revision: number, choices: Choices): [string, Change] {
+  return choices.pick<[string, Change]>([
+    ['weights', picked(revision, ({ weights }) => weights[choices.between(0, weights.length - 1)]++)],
+    ['uniform53', picked(revision, (pick) => pick.uniform53++)],
+    ['slot', picked(revision, (pick) => Object.assign(pick, { slot: (pick.slot ?? -1) + 1 }))],
+    ['block', picked(revision, (pick) => Object.assign(pick, { block: { number: 99, perSlot: 1 } }))],
+    ['treatment', onArm(revision, `${choices.pick(['x', DUPAGE])}`)],
+    ['version', version(revision, choices.pick([1, 2, 4]))],
+    ['section', drawn(revision)],
+    ['its place', gone(revision)],
+  ]);
+}
