@@ -3,7 +3,7 @@
 
     make-life-histories.py | diff - life-histories.json
 
-Written from docs/event-log.md, docs/method.md and docs/verifying.md. It shares no code with the service or with the
+Written from docs/event-log.md, docs/methods.md and docs/verifying.md. It shares no code with the service or with the
 verifier of bundles; random numbers are numpy's. Seeds, salts, ids and times come from SHA-256 of a label, so every run makes the
 same bytes. README.md describes the file.
 """

@@ -1,4 +1,4 @@
-/** An explanation as text for readers who know clinical trials, with the steps and terms of docs/method.md. */
+/** An explanation as text for readers who know clinical trials, with the steps and terms of docs/methods.md. */
 import { counted } from '../../base/counted.ts';
 import { onOneLine } from '../../base/text.ts';
 import { indexAt } from '../../core/methods/draw.ts';
@@ -193,7 +193,7 @@ function slotNames({ treatments }: Explanation): string[] {
 function candidates({ candidates: names, missed_by_rounding }: UrnExplanation): string[] {
   const note = [
     `Note: on paper these are equally imbalanced, too: ${missed_by_rounding.join(', ')}. Their imbalance differs in the last`,
-    'digit only, by rounding, so they are not candidates. This is a known property of the method (docs/method.md).',
+    'digit only, by rounding, so they are not candidates. This is a known property of the method (docs/methods.md).',
   ];
   return [`${names.join(', ')}${names.length > 1 ? '  (sorted by name)' : ''}`].concat(
     missed_by_rounding.length > 0 ? note : [],

@@ -75,7 +75,7 @@ const URNS = {
   candidates: z
     .array(z.string())
     .meta({ description: 'The factors with the largest imbalance, sorted by code point' }),
-  // The known hazard described in docs/method.md.
+  // The known hazard described in docs/methods.md.
   missed_by_rounding: z.array(z.string()).meta({
     description:
       'Factors that are exactly as imbalanced as the candidates, but differ from them by rounding in floating point',

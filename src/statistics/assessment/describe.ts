@@ -43,7 +43,7 @@ export function factorsText({ factors }: SimulatedDesign): string {
   return factors.map(({ name, levels }) => `${name} (${levels.join(', ')})`).join('; ');
 }
 
-/** With a ratio, the kernel computes imbalance differently: see docs/method.md. */
+/** With a ratio, the kernel computes imbalance differently: see docs/methods.md. */
 export function algorithmText(design: SimulatedDesign): string {
   const { kind } = ownDesign(design).rule;
   if (kind === 'complete') return `${ALGORITHMS.complete}, version 1`;

@@ -8,7 +8,7 @@
  * Known hazard: two urns whose variance or chisquare is equal as a rational number, say with the balls 2, 2, 1 and
  * 1, 2, 2, may differ in the last bit as doubles. Then the lot that method 1 describes is not cast between them. Instead,
  * the urn that rounded up is drawn from: the same one each time, so that three or more arms do not have exactly equal
- * chances (docs/method.md). This was seen in about 0.3 % of allocations; 14 are among the 2,100 in
+ * chances (docs/methods.md). This was seen in about 0.3 % of allocations; 14 are among the 2,100 in
  * test/vectors/reference-histories.json. The reference implementation does the same, and its studies could not be
  * replayed otherwise. The range, a single rounded division, is not affected.
  */

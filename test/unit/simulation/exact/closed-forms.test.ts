@@ -144,7 +144,7 @@ describe('three arms', () => {
   });
 });
 
-it('one urn with the ratio 2:1 has the variances given in docs/method.md', () => {
+it('one urn with the ratio 2:1 has the variances given in docs/methods.md', () => {
   for (const [n, variance] of [
     [3, 10 / 21],
     [6, 32 / 39],
