@@ -1,9 +1,15 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { currentId, NONE } from '../../../projections/enrolled.ts';
-import { SORTED_AT_ONCE } from '../../../src/base/sorted-in-slices.ts';
-import { type Participant, Participants } from '../../../src/core/model/participants.ts';
+import type { Participant } from '../../../src/core/model/participants.ts';
 import { InProgress } from '../../../src/service/http/request/in-progress.ts';
-import { byId, byLevel, ListOrders } from '../../../src/service/http/request/list-orders.ts';
+import {
+  byId,
+  byLevel,
+  SORTED_AT_ONCE,
+  sortedInTurns,
+} from '../../../src/service/http/request/list-orders.ts';
+import { check } from '../../support/property.ts';
 
 let sequence = 0;
 
@@ -62,40 +68,65 @@ describe('byLevel', () => {
   });
 });
 
-describe('ListOrders', () => {
-  function scene(ids = ['3', '1', '2']) {
-    const orders = new ListOrders(new InProgress().lists);
-    const state = new Participants();
-    for (const id of ids) state.add(participant(id));
-    const counted = { compared: 0 };
-    const compare = (a: Participant, b: Participant) => {
-      counted.compared++;
-      return byId(a, b);
-    };
-    const sorted = async (revision: number, name = 'id') =>
-      idsOf(await orders.sorted(state, revision, name, compare));
-    return { state, counted, sorted };
-  }
+describe('sortedInTurns', () => {
+  const { lists } = new InProgress();
+  const sizes = [0, 1, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 3 * SORTED_AT_ONCE, 5 * SORTED_AT_ONCE + 7];
 
-  it('sort once for all who ask before the study changes', async () => {
-    const { sorted, counted } = scene();
-    expect(await Promise.all([sorted(3), sorted(3)])).toEqual([
-      ['1', '2', '3'],
-      ['1', '2', '3'],
-    ]);
-    const { compared } = counted;
-    await sorted(3);
-    expect(counted.compared).toBe(compared);
-    await sorted(3, 'other');
-    expect(counted.compared).toBeGreaterThan(compared);
+  it.each(sizes)(
+    'sorts %i participants as toSorted does, and keeps the order of equal ones',
+    async (size) => {
+      const one = participant('1');
+      await check(
+        fc.asyncProperty(
+          fc.integer({ min: 1, max: 1e6 }),
+          fc.integer({ min: 1, max: 50 }),
+          async (by, kinds) => {
+            const list = Array.from({ length: size }, (_, i) => ({
+              ...one,
+              sequence: (i * by) % kinds,
+              revision: i,
+            }));
+            const compare = (a: Participant, b: Participant) => a.sequence - b.sequence;
+            const revisions = (sorted: readonly Participant[]) => sorted.map(({ revision }) => revision);
+            expect(revisions(await sortedInTurns(list, compare, lists))).toEqual(
+              revisions(list.toSorted(compare)),
+            );
+          },
+        ),
+        { numRuns: 5 },
+      );
+    },
+  );
+
+  it('does not change the given list, nor follow it when it grows', async () => {
+    const list = ['3', '1', '2'].map((id) => participant(id));
+    const sorting = sortedInTurns(list, byId, lists);
+    list.push(participant('0'));
+    expect(idsOf(await sorting)).toEqual(['1', '2', '3']);
+    expect(idsOf(list)).toEqual(['3', '1', '2', '0']);
   });
 
-  it('follow the study when it grows, and not while they sort', async () => {
-    const ids = Array.from({ length: SORTED_AT_ONCE + 1 }, (_, n) => String(n + 1));
-    const { state, sorted } = scene(ids);
-    const before = sorted(3);
-    state.add(participant('0'));
-    expect(await before).toEqual(ids);
-    expect(await sorted(4)).toEqual(['0', ...ids]);
+  it('compares in each turn no more often than it takes to sort one run', async () => {
+    const size = 8 * SORTED_AT_ONCE;
+    const list = Array.from({ length: size }, (_, i) => ({
+      ...participant('1'),
+      sequence: (i * 7919) % size,
+    }));
+    const perTurn: number[] = [];
+    let compared = 0;
+    const counting = (a: Participant, b: Participant) => {
+      compared++;
+      return a.sequence - b.sequence;
+    };
+    const slice = async <R>(work: () => R) => {
+      compared = 0;
+      const result = work();
+      perTurn.push(compared);
+      return result;
+    };
+    await sortedInTurns(list, counting, { slice });
+    // 8 runs, then as many parts of the merged list, each through three levels.
+    expect(perTurn).toHaveLength(8 + 8);
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(SORTED_AT_ONCE * Math.log2(SORTED_AT_ONCE));
   });
 });

@@ -19,7 +19,7 @@ import {
 } from '../request/documented-parameters.ts';
 import { scopesShown, statesIn } from '../request/generator-states.ts';
 import type { Lists } from '../request/in-progress.ts';
-import { byId, byLevel, ListOrders } from '../request/list-orders.ts';
+import { byId, byLevel, sortedInTurns } from '../request/list-orders.ts';
 import { matching } from '../request/matching.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation } from '../request/operation.ts';
@@ -177,7 +177,6 @@ interface ListedStudy {
 
 export function listParticipants(services: Services) {
   const { lists } = services.limits;
-  const orders = new ListOrders(lists);
   return studyHandler(services, ['read', 'blinded'], async (request) => {
     const options = optionsOf(request);
     // A list that is rendered in one slice delays nobody.
@@ -189,7 +188,7 @@ export function listParticipants(services: Services) {
     const view = services.views.of(listed.design);
     const wanted = wantedIn(request, view, listed.design, options);
     const found = options.page.isCounted
-      ? await countedPage(await inWantedOrder(orders, listed, options, wanted), options, wanted, lists)
+      ? await countedPage(await inWantedOrder(listed, options, wanted, lists), options, wanted, lists)
       : await uncountedPage(candidates(listed.participants, options, wanted), options, wanted, lists);
     return reply(request, view, options, found, listed);
   });
@@ -273,10 +272,10 @@ function isNamed(participant: Participant, search: string | undefined): boolean 
 
 /** All participants, or the one with the id, in the order of the list. It is a copy, so it does not grow. */
 async function inWantedOrder(
-  orders: ListOrders,
-  { design: { factors }, participants: all, revision }: ListedStudy,
+  { design: { factors }, participants: all }: ListedStudy,
   { page: { isDescending }, shown }: ListOptions,
   { id, sortedBy }: Selection,
+  lists: Lists,
 ): Promise<readonly Participant[]> {
   if (id !== undefined) {
     const one = all.find(id);
@@ -284,12 +283,12 @@ async function inWantedOrder(
   }
   let ordered: readonly Participant[];
   if (sortedBy === 'time') ordered = all.inOrder.slice();
-  else if (sortedBy === 'id') ordered = await orders.sorted(all, revision, 'id', byId);
   else {
-    const { factor } = sortedBy;
-    const { levels = [] } = factors[factor] ?? {};
-    const name = `level ${factor} ${shown.levels}`;
-    ordered = await orders.sorted(all, revision, name, byLevel(factor, { levels }, shown.levels));
+    const compare =
+      sortedBy === 'id'
+        ? byId
+        : byLevel(sortedBy.factor, factors[sortedBy.factor] ?? { levels: [] }, shown.levels);
+    ordered = await sortedInTurns(all.inOrder, compare, lists);
   }
   return isDescending ? ordered.toReversed() : ordered;
 }
