@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Design, registeredDesign } from '../../../projections/design.ts';
+import { withinLimits } from '../../../src/core/model/key-limits.ts';
 import type { Participant } from '../../../src/core/model/participants.ts';
 import { evenlySpaced, MAX_POINTS, tallied } from '../../../src/service/http/request/enrolment-tally.ts';
-import { InProgress } from '../../../src/service/http/request/in-progress.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 
@@ -12,7 +12,6 @@ const [sex, site] = CONFIGURATION.factors;
 const [A = '', B = ''] = CONFIGURATION.treatments;
 const [male = '', female = ''] = sex?.levels ?? [];
 const [cook = '', dupage = ''] = site?.levels ?? [];
-const { lists } = new InProgress();
 
 function participant(sequence: number, treatment: string, levels: string[], more: Partial<Participant> = {}) {
   return {
@@ -43,8 +42,8 @@ const LIST: readonly Participant[] = [
 const on = (counts: Readonly<Record<string, number>>) => DESIGN.treatments.map((name) => counts[name] ?? 0);
 
 describe('tallied', () => {
-  it('counts everybody over time, by treatment and by current level', async () => {
-    const tally = await tallied(DESIGN, LIST, undefined, lists);
+  it('counts everybody over time, by treatment and by current level', () => {
+    const tally = tallied(DESIGN, LIST);
     expect(tally).toMatchObject({
       treatments: DESIGN.treatments,
       ...{ enrolled: 3, voided: 1, filled: 2 },
@@ -79,19 +78,20 @@ describe('tallied', () => {
     expect(tally.levels.map(({ factor, level }) => [factor, level])).toEqual(names);
   });
 
-  it('counts only those within the limits of the key', async () => {
-    const of = (level: string) => [{ factor: site?.name ?? '', levels: [level] }];
-    const atCook = await tallied(DESIGN, LIST, of(cook), lists);
+  it('counts only those within the limits of the key', () => {
+    const at = (level: string) => {
+      const where = [{ factor: site?.name ?? '', levels: [level] }];
+      return tallied(DESIGN, withinLimits(LIST, where, DESIGN));
+    };
+    const atCook = at(cook);
     expect(atCook).toMatchObject({ enrolled: 2, byTreatment: on({ [A]: 1, [B]: 1 }) });
     expect(atCook.points.map(({ enrolled }) => enrolled)).toEqual([1, 2]);
-    expect(await tallied(DESIGN, LIST, of(dupage), lists)).toMatchObject({ enrolled: 0, points: [] });
+    expect(at(dupage)).toMatchObject({ enrolled: 0, points: [] });
   });
 
-  it('counts a long list in several turns, and does not grow with it', async () => {
+  it('counts a long list', () => {
     const long = Array.from({ length: 6001 }, (_, i) => participant(i + 1, i % 2 ? A : B, [male, cook]));
-    const counting = tallied(DESIGN, long, undefined, lists);
-    long.push(participant(6002, A, [male, cook]));
-    const { enrolled, points, levels } = await counting;
+    const { enrolled, points, levels } = tallied(DESIGN, long);
     const all = { enrolled: 6001, voided: 0, filled: 6001 };
     expect([enrolled, points.length, points.at(-1)]).toEqual([
       ...[
@@ -104,8 +104,8 @@ describe('tallied', () => {
     expect(levels[0]).toMatchObject({ enrolled: 6001 });
   });
 
-  it('refuses a treatment that the design does not have', async () => {
-    await expect(tallied(DESIGN, [participant(1, 'none', [male, cook])], undefined, lists)).rejects.toThrow(
+  it('refuses a treatment that the design does not have', () => {
+    expect(() => tallied(DESIGN, [participant(1, 'none', [male, cook])])).toThrow(
       'a treatment that the design does not have',
     );
   });

@@ -1,11 +1,8 @@
 /** How a study has grown: counts of participants over time, by level and by treatment, for charts. */
-import type { LevelLimit } from '../../../../events/access.ts';
 import type { Design } from '../../../../projections/design.ts';
 import { currentLevels, type Enrolled } from '../../../../projections/enrolled.ts';
 import { type HeadCount, HeadCounter } from '../../../../projections/head-count.ts';
 import type { Participant } from '../../../core/model/participants.ts';
-import type { Lists } from './in-progress.ts';
-import { EXAMINED_AT_ONCE, withinLimits } from './matching.ts';
 
 /** A chart shows no more than this many points. */
 export const MAX_POINTS = 200;
@@ -24,21 +21,11 @@ export interface EnrolmentTally extends Count {
   readonly levels: readonly (Count & { readonly factor: string; readonly level: string })[];
 }
 
-/** Voided participants are counted, since the list shows them. @param where limits of the key that asks */
-export async function tallied(
-  inForce: Design,
-  inOrder: readonly Participant[],
-  where: readonly LevelLimit[] | undefined,
-  lists: Lists,
-): Promise<EnrolmentTally> {
-  const known = await withinLimits(inOrder, where, inForce, lists);
+/** Voided participants are counted, since the list shows them. @param known those of whom the key may know */
+export function tallied(inForce: Design, known: readonly Participant[]): EnrolmentTally {
   const points = new Set(evenlySpaced(known.length, MAX_POINTS));
   const tally = new Tally(inForce);
-  for (let from = 0; from < known.length; from += EXAMINED_AT_ONCE) {
-    if (from > 0) await lists.slice(() => undefined);
-    for (const [i, participant] of known.slice(from, from + EXAMINED_AT_ONCE).entries())
-      tally.add(participant, points.has(from + i));
-  }
+  for (const [i, participant] of known.entries()) tally.add(participant, points.has(i));
   return tally.result();
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ApiKey } from '../../../../projections/access.ts';
 import type { Design } from '../../../../projections/design.ts';
 import { toJson } from '../../../base/json.ts';
-import { isLevelWithin } from '../../../core/model/key-limits.ts';
+import { isLevelWithin, withinLimits } from '../../../core/model/key-limits.ts';
 import { goalOf } from '../../../core/model/limits.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { type Count, type EnrolmentTally, MAX_POINTS, tallied } from '../request/enrolment-tally.ts';
@@ -135,9 +135,11 @@ export function getEnrolment(services: Services) {
     const inForce = request.design();
     const revision = services.runner.revision(study.stream);
     const name = where ? JSON.stringify(where) : 'all';
-    const tally = await tallies.of(participants, revision, name, () =>
-      tallied(inForce, participants.inOrder, where, lists),
-    );
+    const tally = await tallies.of(participants, revision, name, () => {
+      // A copy, because the study may grow before the turn comes.
+      const all = participants.inOrder.slice();
+      return lists.slice(() => tallied(inForce, withinLimits(all, where, inForce)));
+    });
     return {
       status: 200,
       message: SUCCESS,

@@ -20,7 +20,6 @@ import {
 import { scopesShown, statesIn } from '../request/generator-states.ts';
 import type { Lists } from '../request/in-progress.ts';
 import { byId, byLevel, sortedInTurns } from '../request/list-orders.ts';
-import { matching } from '../request/matching.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation } from '../request/operation.ts';
 import { type Page, pageOf, searchForm } from '../request/page.ts';
@@ -334,7 +333,7 @@ async function uncountedPage(
   { isWanted }: Selection,
   lists: Lists,
 ): Promise<ListPage> {
-  const found = isWanted ? await matching(among, isWanted, limit + 1, lists) : among;
+  const found = isWanted ? await lists.slice(() => among.filter(isWanted)) : among;
   return { shown: found.slice(0, limit), next: found[limit]?.revision };
 }
 
@@ -344,7 +343,7 @@ async function countedPage(
   { isWanted }: Selection,
   lists: Lists,
 ): Promise<ListPage> {
-  const found = isWanted ? await matching(among, isWanted, among.length, lists) : among;
+  const found = isWanted ? await lists.slice(() => among.filter(isWanted)) : among;
   const { offset, limit = found.length, continuesByRevision } = page;
   return {
     shown: found.slice(offset, offset + limit),

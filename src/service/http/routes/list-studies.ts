@@ -2,10 +2,11 @@
 import { z } from 'zod';
 import { Protocol } from '../../../../events/text.ts';
 import type { ApiKey } from '../../../../projections/access.ts';
+import { headCount } from '../../../../projections/head-count.ts';
+import { withinLimits } from '../../../core/model/key-limits.ts';
 import { goalOf } from '../../../core/model/limits.ts';
 import { STATUSES } from '../../../core/model/status.ts';
 import { participants } from '../../../core/study/views.ts';
-import { headCountOf, withinLimits } from '../request/matching.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
@@ -76,9 +77,9 @@ export function listStudies(services: Services) {
     refuseProblems(unknownParameters(query, PARAMETERS, 'studies'));
     const { key } = accepted;
     if (key.where && longest(services, key) > SLICE) await services.limits.lists.begin(key.keyId, response);
-    // All begin at once, so each shows one moment of its study.
-    const visible = studiesFor(services, key);
-    const shown = await Promise.all(visible.map((one) => shownTo(key, one, services)));
+    const shown = await services.limits.lists.slice(() =>
+      studiesFor(services, key).map((one) => shownTo(key, one, services)),
+    );
     return { status: 200, message: SUCCESS, results: resultJson(StudiesResult, shown) };
   });
 }
@@ -91,25 +92,21 @@ function longest(services: Services, key: ApiKey): number {
   return Math.max(0, ...sizes);
 }
 
-async function shownTo(
-  { where }: ApiKey,
-  { name, mode, study }: VisibleStudy,
-  { runner, limits }: Services,
-): Promise<StudyShown> {
+function shownTo({ where }: ApiKey, { name, mode, study }: VisibleStudy, { runner }: Services): StudyShown {
   if (!study) return { study: name, ...(mode && { mode }), state: 'unreadable' };
   const { stream, registered, design } = study;
   const { halt } = registered;
   const { target, protocol } = design;
   const { inOrder } = runner.state(participants, stream);
   // When participants beyond the limits were randomized is not shown either.
-  const known = await withinLimits(inOrder, where, design, limits.lists);
+  const known = withinLimits(inOrder, where, design);
   const last = known.at(-1);
   const goal = goalOf(design, where);
   return {
     ...{ study: name, mode, state: halt?.state ?? 'open' },
     ...(halt && { reason: halt.reason, since: halt.at }),
     ...(protocol && { protocol }),
-    ...(await headCountOf(known, limits.lists)),
+    ...headCount(known),
     ...(target !== undefined && { target }),
     ...(goal && { goal }),
     ...(last && { last_allocation_at: last.at }),
