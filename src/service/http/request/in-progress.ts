@@ -4,12 +4,11 @@
  */
 import type { ServerResponse } from 'node:http';
 import { DomainError } from '../../../base/errors.ts';
+import { withinMs } from '../../../base/within-ms.ts';
 import { tooMany } from './problem.ts';
 
 /** How many requests of one key to write may wait for the log. */
 const MAX_POSTS = 512;
-/** How many lists are rendered at a time, for all keys together. */
-const MAX_LISTS_RENDERED = 2;
 /** How many lists of one key may wait for the one in progress, and for how long. */
 const MAX_LISTS_WAITING = 8;
 const LIST_WAIT_MS = 30_000;
@@ -44,14 +43,12 @@ class Posts {
 
 /**
  * A key has one list in progress at a time, from its first participant to its last byte. So a client that does not read
- * delays only those who share its key. Two of the lists in progress are rendered at a time, and everything else gets a turn
- * after each slice.
+ * delays only those who share its key. All lists together are rendered slice by slice, one in each turn of the event loop.
  */
 export class Lists {
-  /** For each key with a list in progress: functions that start the lists waiting for it, in order. */
-  readonly #waiting = new Map<string, (() => void)[]>();
-  #rendered = 0;
-  readonly #waitingSlices: (() => void)[] = [];
+  /** For each key that ever asked for a list: its lists in progress and waiting. Each promise is kept when the list has ended. */
+  readonly #ofKey = new Map<string, Set<Promise<void>>>();
+  #nextTurn: Promise<unknown> = Promise.resolve();
   #past = 0;
 
   /**
@@ -61,12 +58,19 @@ export class Lists {
    */
   async begin(keyId: string, response: ServerResponse): Promise<void> {
     if (response.destroyed) throw disconnected();
-    const waiting = this.#waiting.get(keyId);
-    if (!waiting) {
-      this.#waiting.set(keyId, []);
-      this.#hold(keyId, response);
-    } else if (waiting.length < MAX_LISTS_WAITING) await this.#wait(keyId, waiting, response);
-    else throw tooManyLists();
+    const lists = this.#ofKey.get(keyId) ?? new Set();
+    if (lists.size > MAX_LISTS_WAITING) throw tooManyLists();
+    this.#ofKey.set(keyId, lists);
+    const earlier = Promise.all(lists);
+    const ended = new Promise<void>((resolve) => {
+      response.once('close', () => {
+        lists.delete(ended);
+        resolve();
+      });
+    });
+    lists.add(ended);
+    await withinMs(LIST_WAIT_MS, Promise.race([earlier, ended]), tooManyLists);
+    if (response.destroyed) throw disconnected();
   }
 
   /**
@@ -83,50 +87,11 @@ export class Lists {
     });
   }
 
-  /** Renders a slice of a list as soon as one of the turns is free. */
-  async slice<T>(render: () => T): Promise<T> {
-    if (this.#rendered < MAX_LISTS_RENDERED) this.#rendered++;
-    else await new Promise<void>((resolve) => this.#waitingSlices.push(resolve));
-    // The turn ends only after everything else has had one, so nothing waits longer than for a slice.
-    setImmediate(() => this.#nextSlice());
-    return render();
-  }
-
-  #nextSlice(): void {
-    const next = this.#waitingSlices.shift();
-    if (next) next();
-    else this.#rendered--;
-  }
-
-  #hold(keyId: string, response: ServerResponse): void {
-    response.once('close', () => {
-      const next = this.#waiting.get(keyId)?.shift();
-      if (next) next();
-      else this.#waiting.delete(keyId);
-    });
-  }
-
-  #wait(keyId: string, waiting: (() => void)[], response: ServerResponse): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const stop = () => {
-        clearTimeout(timer);
-        response.off('close', leave);
-      };
-      const begin = () => {
-        stop();
-        this.#hold(keyId, response);
-        resolve();
-      };
-      const giveUp = (why: Error) => {
-        stop();
-        waiting.splice(waiting.indexOf(begin), 1);
-        reject(why);
-      };
-      const leave = () => giveUp(disconnected());
-      const timer = setTimeout(() => giveUp(tooManyLists()), LIST_WAIT_MS);
-      response.once('close', leave);
-      waiting.push(begin);
-    });
+  /** Renders a slice of a list when its turn has come. */
+  slice<T>(render: () => T): Promise<T> {
+    const turn = this.#nextTurn;
+    this.#nextTurn = turn.then(() => new Promise(setImmediate));
+    return turn.then(render);
   }
 }
 
