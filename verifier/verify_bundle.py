@@ -19,7 +19,7 @@ unless the bundle is.
 """
 
 # The parts of this program follow the documents: the bundle (docs/bundle.md), the records, events
-# and checkpoints (docs/event-log.md), the draw (docs/method.md).
+# and checkpoints (docs/event-log.md), the draw (docs/methods.md).
 
 import argparse
 import array
@@ -662,6 +662,7 @@ METHOD = Either(
     [
         {"name": one_of("complete")},
         {"name": one_of("blocks"), "by": ListOf(0, NAME)},
+        {"name": one_of("minimization")},
     ]
 )
 OF_METHOD = {
@@ -720,6 +721,12 @@ ALGORITHMS = {
     "urn": "wei-urn-method1-pcg64",
     "complete": "complete-pcg64",
     "blocks": "permuted-blocks-pcg64",
+    "minimization": "minimization-pcg64",
+}
+MINIMIZATION = {
+    "measure": one_of("range", "variance"),
+    "pThousandths": Kind("550 to 950", lambda value: is_integer(value) and 550 <= value <= 950),
+    "weights?": ListOf(1, PER_SLOT),
 }
 REGISTRATION_4 = {
     **REGISTRATION_3,
@@ -759,6 +766,8 @@ PICK = {
     "uniform53": COUNT,
     "slot?": COUNT,
     "block?": {"number": POSITIVE, "perSlot": PER_SLOT},
+    "counts?": ListOf(1, ListOf(2, COUNT)),
+    "scores?": ListOf(2, COUNT),
 }
 RANDOMIZED = {"participantId": NAME, "levels": ListOf(1, LEVEL)}
 ALLOCATION = {"treatment": NAME, "slot?": COUNT}
@@ -805,6 +814,7 @@ EVENTS = {
         {
             "generator": {"seed": DIGITS, "bgState": STATE},
             "blocks?": {"perSlot": ListOf(1, PER_SLOT)},
+            "minimization?": MINIMIZATION,
         },
     ),
     "ParticipantRandomized@1": Event(
@@ -1414,6 +1424,8 @@ class History:
     by: List[str] = field(default_factory=list)
     per_slot: List[int] = field(default_factory=list)
     blocks: Dict[Tuple[int, ...], Block] = field(default_factory=dict)
+    # Minimization: its parameters, unless they are withheld, with a weight for each factor.
+    minimization: Json = field(default_factory=dict)
     registered_at: int = 0  # milliseconds since 1970
     latest_at: str = ""  # of all its records
     closed_at: int = 0  # when it was last closed
@@ -1918,6 +1930,19 @@ def take_method(history: History, record: Json, sections: Json) -> None:
         history.per_slot = sizes = sections["blocks"]["perSlot"]
         expect("blocks.perSlot: each once, ascending", sorted(set(sizes)), sizes)
         expect_that("blocks.perSlot: at most 8", len(sizes) <= 8)
+    is_minimized = history.method == "minimization"
+    is_there = "minimization" in record["seals"]
+    expect("seals.minimization: there, since it minimizes", is_minimized, is_there)
+    if "minimization" in sections:
+        weights = sections["minimization"].get("weights")
+        if weights is not None:
+            expect("minimization.weights: one for each factor", len(factors), len(weights))
+            expect_that("minimization.weights: left out if equal", len(set(weights)) > 1)
+            expect("minimization.weights: their common divisor", 1, functools.reduce(math.gcd, weights))
+        history.minimization = {
+            **sections["minimization"],
+            "weights": dict(zip(factors, weights or [1] * len(factors))),
+        }
 
 
 def no_counts(design: Design) -> Counts:
@@ -2881,7 +2906,7 @@ def warn_of_correction(history: History, record: Json) -> None:
     kind, data = record["type"], record["data"]
     if kind == "AllocationVoided":
         history.warn(record, "voided", f"an allocation was voided: {data['cause']}")
-        if data["counts"] == "removed" and history.method == "urn":
+        if data["counts"] == "removed" and history.method in ("urn", "minimization"):
             history.warn(
                 record,
                 "counts removed",
@@ -2903,7 +2928,7 @@ def warn_of_correction(history: History, record: Json) -> None:
         )
 
 
-# ---- The method (docs/method.md) ----------------------------------------------------------------
+# ---- The method (docs/methods.md) ----------------------------------------------------------------
 
 
 def add_up(terms: List[float]) -> float:
@@ -2980,7 +3005,7 @@ def draw_again(history: History, levels: Dict[str, str]) -> Draw:
     design, generator = history.design, history.generator
     state_before = generator_state(generator)
     slots = design.open_slots()
-    weights, block = [1] * len(slots), None
+    weights, block, more = [1] * len(slots), None, {}
     if history.method == "blocks":
         stratum = tuple(design.levels[factor].index(levels[factor]) for factor in history.by)
         block = history.blocks.get(stratum, Block(0, 0, []))
@@ -2989,6 +3014,8 @@ def draw_again(history: History, levels: Dict[str, str]) -> Draw:
             per_slot = history.per_slot[int(generator.integers(len(history.per_slot)))]
             block = Block(block.number + 1, per_slot, [per_slot] * len(slots))
         weights = block.left
+    if history.method == "minimization":
+        weights, more = minimize(history, levels)
     place, uniform53 = draw_place(generator, weights)
     if block is not None:
         left = [places - (each == place) for each, places in enumerate(weights)]
@@ -3001,8 +3028,33 @@ def draw_again(history: History, levels: Dict[str, str]) -> Draw:
         "uniform53": uniform53,
         "slot": slots[place] if design.has_ratio() else None,
         "bgStateAfter": generator_state(generator),
+        "counts": more.get("counts"),
+        "scores": more.get("scores"),
     }
     return Draw(evidence, slots[place])
+
+
+def minimize(history: History, levels: Dict[str, str]) -> Tuple[List[int], Json]:
+    """The weight of each open slot, and the counts and scores that it follows from."""
+    design, parameters = history.design, history.minimization
+    slots, rows, scores = design.open_slots(), [], []
+    for factor in design.active_factors():
+        counts = history.counts[factor][levels[factor]]
+        rows.append([counts[slot] for slot in slots])
+    weights = [parameters["weights"][factor] for factor in design.active_factors()]
+    for slot in range(len(slots)):
+        score = 0
+        for weight, row in zip(weights, rows):
+            after = [count + (each == slot) for each, count in enumerate(row)]
+            by_range = max(after) - min(after)
+            score += weight * (by_range if parameters["measure"] == "range" else row[slot])
+        scores.append(score)
+    # One of the best slots, at random, has p, and all others share the rest: the mean over that.
+    p, best = parameters["pThousandths"], scores.count(min(scores))
+    of_best = p * (len(slots) - 1) + (best - 1) * (1000 - p)
+    of_others = best * (1000 - p)
+    chances = [of_best if score == min(scores) else of_others for score in scores]
+    return chances, {"counts": rows, "scores": scores}
 
 
 def draw_from_urn(

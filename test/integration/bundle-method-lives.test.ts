@@ -1,5 +1,5 @@
 /**
- * Studies with complete randomization and with permuted blocks: both verifiers accept any life of them, and find at the same place
+ * Studies with complete randomization, permuted blocks and minimization: both verifiers accept any life of them, and find at the same place
  * what somebody altered who also corrected seals, leaves and references.
  */
 import fc from 'fast-check';
@@ -31,10 +31,13 @@ import {
   COMPLETE_AT,
   type MethodLog,
   type MethodStudy,
+  MINIMIZED_AT,
   makeBlocksLog,
   makeCompleteLog,
   makeMethodLife,
+  makeMinimizationLog,
   makeUrnLog,
+  minimizing,
   studyOf,
   withoutLot,
 } from '../support/method-lives.ts';
@@ -101,12 +104,14 @@ describe.skipIf(found === undefined)('both verifiers of a study', () => {
   const bundles = alteredBundles(python, newFolder);
   let blocks: MethodLog;
   let complete: MethodLog;
+  let minimized: MethodLog;
   let urns: MethodLog;
 
   beforeAll(async () => {
-    [blocks, complete, urns] = [
+    [blocks, complete, minimized, urns] = [
       await makeBlocksLog(newFolder()),
       await makeCompleteLog(newFolder()),
+      await makeMinimizationLog(newFolder()),
       await makeUrnLog(newFolder()),
     ];
   });
@@ -252,6 +257,41 @@ describe.skipIf(found === undefined)('both verifiers of a study', () => {
     expect(await bundles.findings(complete, altering)).toEqual(inEach(expected));
   });
 
+  const by = MINIMIZED_AT;
+  const parameters = (change: object) => sealed(0, ({ minimization }) => Object.assign(minimization, change));
+  it('accept one with minimization, in every content', async () => {
+    for (const content of CONTENTS) {
+      const { code, stdout } = await bundles.verifyBoth(minimized.files[content]);
+      expect(code, stdout).toBe(0);
+      expect(stdout).toContain('; method: minimization');
+    }
+  });
+
+  it.each<[string, Change, Findings]>([
+    ['a weight', picked(by['002'], (pick) => pick.weights[0]++), inFull(by['002'])],
+    ['a score', picked(by['003'], (pick) => pick.scores[1]++), inFull(by['003'])],
+    ['a count', picked(by['004'], (pick) => pick.counts[1][0]++), inFull(by['004'])],
+    ['no counts', picked(by['004'], (pick) => delete pick.counts), inFull(by['004'])],
+    [
+      'a block',
+      picked(by['001'], (pick) => Object.assign(pick, { block: { number: 1, perSlot: 1 } })),
+      inFull(by['001']),
+    ],
+    ['p', parameters({ pThousandths: 801 }), inFull(by['002'])],
+    ['a p that nobody can have', parameters({ pThousandths: 500 }), inFull(0)],
+    ['the measure', parameters({ measure: 'variance' }), inFull(by['001'])],
+    ['weights', parameters({ weights: [2, 1] }), inFull(by['002'])],
+    ['weights with a divisor', parameters({ weights: [2, 4] }), inFull(0)],
+    ['equal weights', parameters({ weights: [1, 1] }), inFull(0)],
+    ['a weight too few', parameters({ weights: [3] }), inFull(0)],
+    ['no parameters', dropped(0, 'minimization'), 0],
+    ['sizes, too', withSizes, 0],
+    ['an arm that goes on', data(by.reopened, { history: 'keep' }), inFull(by['006'])],
+    ['an urn', changes(by.reopened, urn({ w: 2 })), by.reopened],
+  ])('find what was altered in minimization: %s', async (_, altering, expected) => {
+    expect(await bundles.findings(minimized, altering)).toEqual(inEach(expected));
+  });
+
   it.each<[string, Change, Findings]>([
     ['version 4 of its registration', version(0, 4), 0],
     ['sizes', (rows) => version(0, 4)(withSizes(rows)), 0],
@@ -277,6 +317,11 @@ describe.skipIf(found === undefined)('both verifiers of a study', () => {
     [
       'blocks of three sizes, with a ratio',
       studyOf({ name: 'blocks', by: [SEX, SITE] }, [1, 2, 3], { ratio: [2, 1, 1] }),
+    ],
+    ['minimization', minimizing({ measure: 'range', pThousandths: 667 })],
+    [
+      'minimization with weights and a ratio',
+      minimizing({ measure: 'variance', pThousandths: 900, weights: [3, 2] }, { ratio: [2, 1, 1] }),
     ],
   ];
   const seeds = sample(fc.nat(), LIVES.length);

@@ -1,6 +1,11 @@
 /** Studies that draw otherwise than from urns, as bundles of each content. */
 import type { DesignChange } from '../../events/amendment.ts';
-import type { Method, MethodParameters, StudyConfiguration } from '../../events/study.ts';
+import type {
+  Method,
+  MethodParameters,
+  MinimizationParameters,
+  StudyConfiguration,
+} from '../../events/study.ts';
 import { openTreatments } from '../../projections/design.ts';
 import { Pcg64 } from '../../src/core/random/pcg64.ts';
 import type { ImportParticipant } from '../../src/core/study/commands.ts';
@@ -28,6 +33,13 @@ export function studyOf(
 ): MethodStudy {
   const configuration = { ...WITHOUT_URNS, ...more, method } as StudyConfiguration;
   return { configuration, ...(perSlot && { parameters: { blocks: { perSlot: [...perSlot] } } }) };
+}
+
+export function minimizing(
+  minimization: MinimizationParameters,
+  more: Partial<StudyConfiguration> = {},
+): MethodStudy {
+  return { ...studyOf({ name: 'minimization' }, undefined, more), parameters: { minimization } };
 }
 
 const enrol = (participantId: string, ...levels: string[]): Written => ({
@@ -135,6 +147,20 @@ export const makeCompleteLog = (folder: string): Promise<MethodLog> =>
     ]),
     ...[PACKS, enrol('n1', MALE, COOK), amend(1, [closed(C)]), enrol('n2', FEMALE, DUPAGE)],
     ...[amend(2, [ratio(2, 1, 1)]), enrol('n3', FEMALE, COOK)],
+  ]);
+
+/** Where each event of a study with minimization is. */
+export const MINIMIZED_AT = {
+  ...{ registered: 0, '001': 1, '002': 2, forced: 3, '003': 4, corrected: 5, '004': 6 },
+  ...{ armClosed: 7, '005': 8, reopened: 9, '006': 10, '007': 11 },
+} as const;
+
+export const makeMinimizationLog = (folder: string): Promise<MethodLog> =>
+  methodLog(folder, minimizing({ measure: 'range', pThousandths: 800, weights: [1, 2] }), () => [
+    ...[enrol('001', MALE, COOK), enrol('002', FEMALE, COOK), force('F1', A, FEMALE, COOK)],
+    ...[enrol('003', MALE, DUPAGE), correct('001', SITE, COOK, DUPAGE), enrol('004', FEMALE, COOK)],
+    ...[amend(1, [closed(C)]), enrol('005', MALE, COOK), amend(2, [reopened(C)])],
+    ...[enrol('006', MALE, DUPAGE), enrol('007', MALE, COOK)],
   ]);
 
 /** An urn, for what belongs to the other methods alone. */
