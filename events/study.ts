@@ -26,10 +26,8 @@ export type BgState = z.infer<typeof BgState>;
 export const ImbalanceMeasure = z.enum(['range', 'variance', 'chisquare']);
 export type ImbalanceMeasure = z.infer<typeof ImbalanceMeasure>;
 
-/** Of every study, whatever its method. */
-const STUDY = {
-  name: Name,
-  mode: z.enum(['test', 'live']),
+const NAMED = { name: Name, mode: z.enum(['test', 'live']) };
+const DESIGN = {
   treatments: z.array(Name).min(2),
   factors: z.array(z.strictObject({ name: Name, levels: z.array(Name).min(1) })).min(1),
   /** Regular expression (ECMAScript, flag `u`) that a whole participant id must match. */
@@ -48,6 +46,8 @@ const URN = {
   /** Balls added for every other treatment. */
   beta: Count,
 };
+
+const CONFIGURATION = { ...NAMED, ...URN, ...DESIGN };
 
 /** How many participants a study takes, in all and with one level of a factor. */
 export const Limits = z.strictObject({
@@ -110,9 +110,9 @@ export const Method = z.union([
 ]);
 export type Method = z.infer<typeof Method>;
 
-export const UrnConfiguration = z.strictObject({ ...STUDY, ...URN, ...LIFE, ...VISITS });
+export const UrnConfiguration = z.strictObject({ ...CONFIGURATION, ...LIFE, ...VISITS });
 export type UrnConfiguration = z.infer<typeof UrnConfiguration>;
-const MethodConfiguration = z.strictObject({ ...STUDY, method: Method, ...LIFE, ...VISITS });
+const MethodConfiguration = z.strictObject({ ...NAMED, method: Method, ...DESIGN, ...LIFE, ...VISITS });
 export type MethodConfiguration = z.infer<typeof MethodConfiguration>;
 /** A study's configuration as registered: effective values after defaults, in the order of the file. */
 export const StudyConfiguration = z.union([UrnConfiguration, MethodConfiguration]);
@@ -171,11 +171,11 @@ export type Algorithm = z.infer<typeof Algorithm>;
 
 export const StudyRegistered1 = defineEvent('StudyRegistered', 1, {
   ...generator,
-  data: registration(z.strictObject({ ...STUDY, ...URN }), UrnAlgorithm1),
+  data: registration(z.strictObject(CONFIGURATION), UrnAlgorithm1),
 });
 export const StudyRegistered2 = defineEvent('StudyRegistered', 2, {
   ...generator,
-  data: registration(z.strictObject({ ...STUDY, ...URN, ...LIFE }), UrnAlgorithm),
+  data: registration(z.strictObject({ ...CONFIGURATION, ...LIFE }), UrnAlgorithm),
 });
 export const StudyRegistered3 = defineEvent('StudyRegistered', 3, {
   ...generator,

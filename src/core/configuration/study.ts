@@ -94,8 +94,9 @@ const METHOD_NAMES: Readonly<Record<string, string>> = {
 function configurationOf(name: string, settings: Settings, method: Method | undefined): StudyConfiguration {
   const { mode = DEFAULTS.mode, treatments = [], factors = [] } = settings;
   return {
-    ...{ name, mode, treatments, factors },
+    ...{ name, mode },
     ...(method ? { method } : urnOf({ ...DEFAULTS, ...settings })),
+    ...{ treatments, factors },
     ...stated({
       idPattern: settings.id_pattern,
       targetEnrollment: settings.target_enrollment,
