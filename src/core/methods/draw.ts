@@ -60,3 +60,10 @@ export function indexAt(cdf: ArrayLike<number>, uniform53: number): number {
   for (let i = 0; i < cdf.length; i++) if ((cdf[i] as number) > u) return i;
   throw new RangeError('cumulative probabilities must end at 1');
 }
+
+/** Part of a typed array as a list, faster than by spreading it. */
+export function listOf(array: ArrayLike<number>, start = 0, end = array.length): number[] {
+  const list: number[] = [];
+  for (let i = start; i < end; i++) list.push(array[i] as number);
+  return list;
+}

@@ -1,7 +1,7 @@
 /** The one draw of every method but the urn: a slot in proportion to its weight, with one double. */
 import type { BgState } from '../../../events/study.ts';
 import type { Pcg64 } from '../random/pcg64.ts';
-import { fillCumulative, fillProbabilities, indexAt } from './draw.ts';
+import { fillCumulative, fillProbabilities, indexAt, listOf } from './draw.ts';
 import type { Evidence, OpenSlots } from './method.ts';
 
 export class WeightedDraw {
@@ -37,7 +37,7 @@ export class WeightedDraw {
     return {
       ...{ bgStateAfter, bgStateBefore },
       ...(this.#hasRatio && { slot: slots[drawn] as number }),
-      ...{ uniform53: this.#uniform53, weights: [...weights] },
+      ...{ uniform53: this.#uniform53, weights: listOf(weights) },
     };
   }
 }

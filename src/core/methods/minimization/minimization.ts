@@ -7,6 +7,7 @@
  */
 import type { BgState, MinimizationParameters } from '../../../../events/study.ts';
 import type { Pcg64 } from '../../random/pcg64.ts';
+import { listOf } from '../draw.ts';
 import type { Evidence, Memory, Method, OpenSlots } from '../method.ts';
 import { WeightedDraw } from '../weighted-draw.ts';
 
@@ -92,7 +93,7 @@ export class Minimization implements Method {
   }
 
   evidence(before: BgState, after: BgState): Evidence {
-    const [counts, scores] = [this.#counts.map((row) => Array.from(row)), Array.from(this.#scores)];
+    const [counts, scores] = [this.#counts.map((row) => listOf(row)), listOf(this.#scores)];
     return { pick: { ...this.#slot.evidence(before, after), counts, scores } };
   }
 }

@@ -4,6 +4,7 @@
  */
 import { type BgState, Pcg64 } from '../../random/pcg64.ts';
 import type { Counts } from '../counts.ts';
+import { listOf } from '../draw.ts';
 import { kernelOf, type UrnDesign, type UrnDraw } from './kernel.ts';
 
 export interface UrnAllocation {
@@ -108,13 +109,6 @@ export function allocate(
 ): UrnAllocation {
   const { slot, treatment, draw } = workOut(design, counts, levelIndexes, bgStateBefore);
   return { slot, treatment, draw };
-}
-
-/** Faster than spreading a typed array. */
-function listOf(array: ArrayLike<number>, start = 0, end = array.length): number[] {
-  const list: number[] = [];
-  for (let i = start; i < end; i++) list.push(array[i] as number);
-  return list;
 }
 
 /** An element that must exist. An index out of range is a bug in this file. */

@@ -8,7 +8,7 @@
 import type { BgState, ImbalanceMeasure } from '../../../../events/study.ts';
 import { boundedInteger } from '../../random/bounded.ts';
 import type { Pcg64 } from '../../random/pcg64.ts';
-import { fillCumulative, fillProbabilities, indexAt } from '../draw.ts';
+import { fillCumulative, fillProbabilities, indexAt, listOf } from '../draw.ts';
 import type { Evidence, Memory, Method, OpenSlots } from '../method.ts';
 import { fillBalls, type UrnWeights } from './balls.ts';
 import { imbalance } from './imbalance.ts';
@@ -145,11 +145,11 @@ export class Kernel implements Method {
     const name = (factor: number) => factors[factor]?.name ?? '';
     const [start, end] = [this.selected * this.slots.length, (this.selected + 1) * this.slots.length];
     const draw = {
-      balls: [...this.balls.subarray(start, end)],
+      balls: listOf(this.balls, start, end),
       bgStateAfter,
       bgStateBefore,
-      candidates: [...this.candidates.subarray(0, this.candidateCount)].map(name),
-      counts: [...this.counts.subarray(start, end)],
+      candidates: listOf(this.candidates, 0, this.candidateCount).map(name),
+      counts: listOf(this.counts, start, end),
       selectedFactor: name(this.selected),
       uniform53: this.uniform53,
     };
