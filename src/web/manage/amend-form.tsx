@@ -90,7 +90,8 @@ export function AmendForm({ study, name, isLive, inForce }: AmendProps) {
 /** What becomes of the counts. */
 function historyKey({ design: { method } }: StudyDesign, counts: string | undefined) {
   if (method === undefined) return counts === 'zero' ? 'beginAnew' : 'keep';
-  return counts === 'zero' ? 'methodAnew' : 'methodKeeps';
+  if (counts !== 'zero') return 'methodKeeps';
+  return method === 'blocks' ? 'blocksAnew' : 'methodAnew';
 }
 
 function OwnFields({ name, inForce }: Pick<AmendProps, 'name' | 'inForce'>) {

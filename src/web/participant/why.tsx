@@ -9,6 +9,7 @@ import { api, results, type Schemas } from '../api/client.ts';
 import { Chip } from '../parts/chip.tsx';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName } from '../parts/record.ts';
+import { Scroll } from '../parts/scroll.tsx';
 import { useLanguage } from '../words/index.ts';
 import styles from './participant.module.css';
 
@@ -84,12 +85,17 @@ function Fall({ explanation }: { explanation: Explanation }) {
 /** By another method than the urn. */
 function Picked({ explanation }: { explanation: PickExplanation }) {
   const { t } = useTranslation();
-  const { block, minimization } = explanation;
+  const { language } = useLanguage();
+  const { block, minimization, treatments, weights } = explanation;
   return (
     <>
       <p>
-        {block && <BlockText block={block} />}
-        {minimization && t('participant.why.minimization', { p: minimization.p, count: minimization.best })}
+        {block && <BlockText block={block} left={leftText(treatments, weights)} />}
+        {minimization &&
+          t('participant.why.minimization', {
+            p: minimization.p.toLocaleString(language),
+            count: minimization.best,
+          })}
         {!block && !minimization && t('participant.why.complete')} <Fall explanation={explanation} />
       </p>
       <h3 className={styles['heading'] ?? ''}>{t('participant.why.line')}</h3>
@@ -104,16 +110,29 @@ function Picked({ explanation }: { explanation: PickExplanation }) {
   );
 }
 
-function BlockText({ block }: { block: NonNullable<PickExplanation['block']> }) {
+interface BlockTextProps {
+  readonly block: NonNullable<PickExplanation['block']>;
+  /** The places of each arm. */
+  readonly left: string;
+}
+
+function BlockText({ block, left }: BlockTextProps) {
   const { t } = useTranslation();
   const { stratum, number, size, sizes } = block;
   const where = stratum.length > 0 ? stratum.map(nameOf).join(', ') : t('participant.why.wholeStudy');
   return (
     <>
       {t('participant.why.block', { number, where, count: size })}{' '}
-      {sizes.length > 1 && t('participant.why.sizes', { sizes: sizes.join(', ') })}
+      {sizes.length > 1 && t('participant.why.sizes', { sizes: sizes.join(', ') })}{' '}
+      {t('participant.why.left', { left })}
     </>
   );
+}
+
+/** Places by arm, whose slots may be several. */
+function leftText(treatments: readonly string[], places: readonly number[]): string {
+  const of = (arm: string) => sum(places.filter((_, i) => treatments[i] === arm));
+  return [...new Set(treatments)].map((arm) => `${arm} ${of(arm)}`).join(', ');
 }
 
 interface ScoresProps {
@@ -125,12 +144,14 @@ interface ScoresProps {
 function Scores({ treatments, minimization: { levels, scores, measure } }: ScoresProps) {
   const { t } = useTranslation();
   const least = Math.min(...scores);
+  const weighs = levels.some(({ weight }) => weight > 1);
   return (
-    <div className="scroll">
+    <Scroll label={t('participant.why.counts')}>
       <table className={styles['rows']}>
         <thead>
           <tr>
             <td />
+            {weighs && <th className="number">{t('participant.why.weight')}</th>}
             {treatments.map((arm, i) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: an arm can have several slots.
               <th key={i} className="number">
@@ -138,35 +159,34 @@ function Scores({ treatments, minimization: { levels, scores, measure } }: Score
                 {arm}
               </th>
             ))}
-            <th className="number">{t('participant.why.weight')}</th>
           </tr>
         </thead>
         <tbody>
           {levels.map((level) => (
             <tr key={level.factor}>
               <th scope="row">{nameOf(level)}</th>
+              {weighs && <td className="number">{level.weight}</td>}
               {level.counts.map((count, i) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: in the order of the slots.
                 <td key={i} className="number">
                   {count}
                 </td>
               ))}
-              <td className="number">{level.weight}</td>
             </tr>
           ))}
           <tr>
             <th scope="row">{t('participant.why.score', { measure })}</th>
+            {weighs && <td />}
             {scores.map((score, i) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: in the order of the slots.
               <td key={i} className="number">
                 {score === least ? <strong>{score}</strong> : score}
               </td>
             ))}
-            <td />
           </tr>
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 
@@ -273,7 +293,7 @@ function Slots({ explanation }: { explanation: Explanation }) {
   const { treatments, probabilities, cumulative } = explanation;
   const { slot } = drawnSlot(explanation);
   return (
-    <div className="scroll">
+    <Scroll label={t('participant.why.line')}>
       <table className={styles['rows']}>
         <thead>
           <tr>
@@ -300,7 +320,7 @@ function Slots({ explanation }: { explanation: Explanation }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 
@@ -309,7 +329,7 @@ function Urns({ explanation: { urns, treatments, D } }: { explanation: UrnExplan
   const { number } = useNumbers();
   const fullest = Math.max(...urns.map(({ balls }) => sum(balls)));
   return (
-    <div className="scroll">
+    <Scroll label={t('participant.why.urns')}>
       <table className={styles['rows']}>
         <thead>
           <tr>
@@ -348,7 +368,7 @@ function Urns({ explanation: { urns, treatments, D } }: { explanation: UrnExplan
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

@@ -67,6 +67,8 @@ export const manage = {
     keep: 'Keine Zählung einer Urne ändert sich.',
     methodAnew:
       'Das Verfahren beginnt neu: Wer jetzt in der Studie ist, bleibt darin und wird nicht mehr gezählt.',
+    blocksAnew:
+      'Alle offenen Blöcke enden, und neue beginnen. Wer jetzt in der Studie ist, bleibt darin, wird aber im Gleichgewicht nicht mehr gezählt.',
     methodKeeps: 'Keine Zählung ändert sich.',
     armReopenedAnew: '{{arm}} kann wieder gezogen werden.',
     force: '{{id}} wird mit der Behandlung {{treatment}} eingetragen. Nichts wird gezogen.',

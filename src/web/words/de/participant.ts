@@ -133,16 +133,16 @@ export const participant = {
     drawn: 'Gezogen wurde die Zahl <b>{{number}}</b>. Sie fällt auf <b>{{arm}}</b>, von {{from}} bis {{to}}.',
     counted_one: 'Die Urnen zählten {{count}} früheren Teilnehmer.',
     counted_other: 'Die Urnen zählten {{count}} frühere Teilnehmer.',
-    complete: 'Jeder Platz war gleich wahrscheinlich, wer auch vorher kam.',
-    block_one: 'Block {{number}} von {{where}}, mit {{count}} Platz.',
-    block_other:
-      'Block {{number}} von {{where}}, mit {{count}} Plätzen. Jeder noch freie Platz ist gleich wahrscheinlich.',
+    complete: 'Jede Ziehung hat dieselben Wahrscheinlichkeiten, wer auch vorher kam.',
+    block_one: 'Block {{number}} von {{where}} hat {{count}} Platz.',
+    block_other: 'Block {{number}} von {{where}} hat {{count}} Plätze.',
     sizes: 'Seine Größe wurde bei seinem Beginn gezogen, aus {{sizes}}.',
+    left: 'Noch frei: {{left}}; jeder dieser Plätze ist gleich wahrscheinlich.',
     wholeStudy: 'der ganzen Studie',
     minimization_one:
-      'Der Platz mit der kleinsten Punktzahl hat die Wahrscheinlichkeit {{p}}; die anderen teilen sich den Rest.',
+      'Die kleinste Punktzahl hat die Wahrscheinlichkeit {{p}}; die anderen teilen sich den Rest zu gleichen Teilen.',
     minimization_other:
-      '{{count}} Plätze haben die kleinste Punktzahl: Einer von ihnen, nach Zufall, hat die Wahrscheinlichkeit {{p}}, und die anderen teilen sich den Rest.',
+      'Die kleinste Punktzahl gibt es {{count}}-mal: Eine davon, nach Zufall, hat die Wahrscheinlichkeit {{p}}, und alle anderen teilen sich den Rest zu gleichen Teilen. Unten steht das Mittel über diese Wahl.',
     counts: 'Frühere Teilnehmer mit denselben Ausprägungen',
     weight: 'Gewicht',
     score: 'Punktzahl ({{measure}})',

@@ -64,6 +64,8 @@ export const manage = {
     beginAnew: 'The urns begin anew: everybody now in the study stays in it, but is no longer counted.',
     keep: 'No count in any urn changes.',
     methodAnew: 'The method begins anew: everybody now in the study stays in it, but is no longer counted.',
+    blocksAnew:
+      'All open blocks end, and new ones begin. Everybody now in the study stays in it, but is no longer counted in the balance.',
     methodKeeps: 'No count changes.',
     armReopenedAnew: '{{arm}} can be drawn again.',
     force: '{{id}} is entered with the treatment {{treatment}}. Nothing is drawn.',

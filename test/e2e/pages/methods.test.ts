@@ -1,0 +1,163 @@
+/** What the pages show of a study that does not draw from urns: its method, why an arm was drawn, what an amendment does. */
+import type { BrowserContextOptions } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeInBrowser, expectAccessible, type Person, signIn, sitDown } from '../../support/browser.ts';
+import { clientOf } from '../../support/client.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true } as const;
+
+const data = temporaryFolders()();
+const STUDIES = `
+Blocks:
+  mode: test
+  starting_seed: 2026
+  treatments: [A, B]
+  factors: { local_site: ["1", "2"] }
+  method: { name: blocks, by: [local_site], sizes: [4, 6] }
+
+Central:
+  mode: test
+  starting_seed: 2026
+  treatments: [A, B, C]
+  ratio: [2, 1, 1]
+  factors: { sex: [F, M] }
+  method: { name: blocks, by: [], sizes: [8] }
+
+Minimized:
+  mode: test
+  starting_seed: 2033
+  treatments: [A, B, C]
+  factors: { sex: [F, M], local_site: ["1", "2", "3"], stage: [x, y] }
+  method: { name: minimization, measure: variance, weights: { sex: 1, local_site: 3, stage: 1 } }
+
+Complete:
+  mode: test
+  starting_seed: 2026
+  treatments: [A, B]
+  factors: { sex: [F, M] }
+  method: { name: complete }
+`;
+let service: ServiceHere;
+let keys: Record<'edc' | 'auditor' | 'manager', string>;
+
+const address = (page: string, parameters: Record<string, string>) =>
+  `${service.url}/pages/${page}#${new URLSearchParams(parameters)}`;
+
+/** Somebody who has signed in at a page. */
+async function open(key: string, url: string, options: BrowserContextOptions = {}): Promise<Person> {
+  const person = await sitDown(options);
+  await person.page.goto(url);
+  await signIn(person, key);
+  return person;
+}
+
+interface Words {
+  readonly show: string;
+  readonly shown: string;
+}
+const ENGLISH: Words = { show: 'Show why this arm', shown: 'The number drawn was' };
+const GERMAN: Words = { show: 'Zeigen, warum diese Behandlung', shown: 'Gezogen wurde die Zahl' };
+
+/** Shows why somebody got their arm. @returns what it says, with cells of tables side by side */
+async function why({ page }: Person, study: string, id: string, { show, shown } = ENGLISH): Promise<string> {
+  await page.goto(address('participant', { study, id }));
+  await page.getByRole('button', { name: show }).click();
+  await page.getByText(shown).waitFor();
+  return page.locator('main').innerText();
+}
+describeInBrowser('a study without urns', () => {
+  beforeAll(async () => {
+    keys = await issueKeys(data, {
+      edc: ['edc', '--scope', 'randomize,read'],
+      auditor: ['auditor', '--scope', 'read,audit'],
+      manager: ['manager', '--scope', 'blinded,manage'],
+    });
+    service = await serveHere(data, STUDIES);
+    const { randomize } = clientOf(service.url, keys.edc);
+    const enrol = async (study: string, all: readonly Readonly<Record<string, string>>[]) => {
+      for (const [i, levels] of all.entries())
+        expect((await randomize(study, `p${i + 1}`, levels)).status).toBe(200);
+    };
+    // The worked sample of permuted blocks, and the first ones of that of minimization.
+    await enrol(
+      'Blocks',
+      [...'121122121'].map((local_site) => ({ local_site })),
+    );
+    await enrol('Central', [{ sex: 'F' }, { sex: 'F' }]);
+    const patients = 'F3x M1y M2y F1y'.split(' ').map(([sex = '', local_site = '', stage = '']) => ({
+      ...{ sex, local_site, stage },
+    }));
+    await enrol('Minimized', patients);
+    await enrol('Complete', [{ sex: 'F' }]);
+  });
+  afterAll(() => service?.stop());
+
+  it('says why an arm was drawn', async () => {
+    const auditor = await open(keys.auditor, address('studies', {}));
+    const last = await why(auditor, 'Blocks', 'p9');
+    expect(last).toContain(
+      'Block 1 of Local site = 1 has 6 places. Its size was drawn when it began, from 4, 6.',
+    );
+    expect(last).toContain('Places left: A 0, B 2, each equally likely.');
+    const withRatio = await why(auditor, 'Central', 'p1');
+    expect(withRatio).toContain('Block 1 of the whole study has 8 places. Places left: A 4, B 2, C 2,');
+    expect(withRatio).not.toContain('Its size');
+    const tied = await why(auditor, 'Minimized', 'p2');
+    expect(tied).toContain(
+      'The least score occurs 3 times: one of them, at random, has the probability 0.8,',
+    );
+    const weighted = await why(auditor, 'Minimized', 'p4');
+    expect(weighted).toMatch(/Local site = 1\s+3\s+/);
+    expect(weighted).toContain('Score (variance)');
+    expect(await why(auditor, 'Complete', 'p1')).toContain('Every draw has the same probabilities');
+    expect(auditor.complaints).toEqual([]);
+  });
+
+  it('says so in German and on a telephone, where tables can be scrolled by keyboard', async () => {
+    const auditor = await open(keys.auditor, address('studies', {}), PHONE);
+    await auditor.page
+      .getByRole('button', { name: 'Deutsch' })
+      .or(auditor.page.getByRole('link', { name: 'Deutsch' }))
+      .click();
+    const text = await why(auditor, 'Minimized', 'p4', GERMAN);
+    expect(text).toContain('hat die Wahrscheinlichkeit 0,8');
+    await expectAccessible(auditor.page);
+    expect(await why(auditor, 'Blocks', 'p9', GERMAN)).toContain('Noch frei: A 0, B 2;');
+    await expectAccessible(auditor.page);
+    expect(auditor.complaints).toEqual([]);
+  });
+
+  it('shows its method to who manages it, and what closing and reopening an arm does, without a size', async () => {
+    const manager = await open(keys.manager, address('manage', { study: 'Central' }));
+    const { page } = manager;
+    await page.getByText('permuted blocks over the whole study').waitFor();
+    const amend = async (act: string, treatment: string, study = 'Central') => {
+      await page.goto(address('manage', { study, act }));
+      await page.getByLabel('Which treatment?').selectOption(treatment);
+      await page.getByLabel('Reason').fill('protocol 2');
+      await page.getByRole('button', { name: 'See what will happen' }).click();
+      const said = (await page.locator('.notice').textContent()) ?? '';
+      await page.getByRole('button', { name: 'Amend the study' }).click();
+      await page.getByRole('link', { name: 'Back to' }).waitFor();
+      return said;
+    };
+    expect(await amend('close-arm', 'C')).toContain('All open blocks end, and new ones begin.');
+    expect(await amend('reopen-arm', 'C')).toContain('C can be drawn again.All open blocks end');
+    expect(await amend('close-arm', 'C', 'Minimized')).toContain('No count changes.');
+    expect(await amend('reopen-arm', 'C', 'Minimized')).toContain('The method begins anew');
+    for (const [study, method] of [
+      ['Blocks', 'permuted blocks by Local site'],
+      ['Minimized', 'minimization'],
+      ['Complete', 'complete randomization'],
+    ] as const) {
+      await page.goto(address('manage', { study }));
+      await page.getByText(method, { exact: true }).waitFor();
+    }
+    for (const { body } of await manager.received())
+      expect(body).not.toMatch(/method_parameters|perSlot|"sizes"/);
+    expect(manager.complaints).toEqual([]);
+  });
+});
