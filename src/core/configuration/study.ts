@@ -54,10 +54,11 @@ export function readStudy(name: string, written: Mapping, top: TopLevel, refuseI
   const dependent = dependentSettings(own.treatments, own.factors, written.get('ratio'));
   const settings = { ...top.urn, ...own, ...readMembers(written, dependent, refuse) };
   const { method, parameters } = readMethod(written, settings, refuse);
+  const { D, w, alpha, beta } = { ...DEFAULTS, ...settings };
   return {
     configuration: configurationOf(name, settings, method),
     parameters,
-    urn: urnOf({ ...DEFAULTS, ...top.urn, ...own }),
+    urn: { D, w, alpha, beta },
     levelCounts: settings.policies?.level_counts,
     seed: settings.starting_seed,
     lineOf: (setting) => {
