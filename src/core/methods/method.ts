@@ -28,6 +28,8 @@ export type Evidence = Pick<FactOf<typeof ParticipantRandomized>['sections'], 'd
 
 /** Works on arrays that are used again for each participant. It changes the memory in `use` alone. */
 export interface Method {
+  /** Whether `look` reads the counts: then a correction can steer later draws. */
+  readonly drawsFromCounts: boolean;
   /** The index of each slot that can be drawn, in all slots of the study. */
   readonly slots: ArrayLike<number>;
   /** p of each of these for the participant that `look` saw, before anything is drawn. */

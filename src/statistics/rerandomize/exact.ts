@@ -208,15 +208,16 @@ function sumOf(values: Iterable<number>): number {
 }
 
 /** The last step, counted from 0, that sees each cell. -1: none does. */
-function lastSeen(people: readonly PeopleStep[], { layout, design }: Setting): Int32Array {
+function lastSeen(people: readonly PeopleStep[], setting: Setting): Int32Array {
+  const { layout, design } = setting;
   const seen = new Int32Array(layout.rowCount * layout.stride).fill(-1);
   const see = (row: number | undefined, index: number) => {
     if (row !== undefined) seen.fill(index, row * layout.stride, (row + 1) * layout.stride);
   };
   const hasSlots = design.arms.length > design.treatments.length;
-  const isByCounts = ['urn', 'minimization'].includes(design.methodDesign.method);
+  const { drawsFromCounts } = setting.method();
   people.forEach((step, index) => {
-    if (step.kind === 'draw' && isByCounts)
+    if (step.kind === 'draw' && drawsFromCounts)
       for (const [factor, level] of step.levels.entries()) see(layout.rows[factor]?.[level], index);
     // If an arm has several slots, the counts of everybody decide which one is used.
     else if (step.kind === 'fixed' && hasSlots) see(0, index);

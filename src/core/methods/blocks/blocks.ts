@@ -20,6 +20,7 @@ export interface BlocksDesign extends OpenSlots {
 }
 
 export class PermutedBlocks implements Method {
+  readonly drawsFromCounts = false;
   readonly chances: Float64Array;
   readonly #design: BlocksDesign;
   readonly #slot: WeightedDraw;

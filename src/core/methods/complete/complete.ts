@@ -5,6 +5,7 @@ import type { Evidence, Method, OpenSlots } from '../method.ts';
 import { WeightedDraw } from '../weighted-draw.ts';
 
 export class Complete implements Method {
+  readonly drawsFromCounts = false;
   readonly chances: Float64Array;
   readonly #slot: WeightedDraw;
 

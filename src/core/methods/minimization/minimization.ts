@@ -22,6 +22,7 @@ export interface MinimizationDesign extends OpenSlots {
 const THOUSAND = 1000;
 
 export class Minimization implements Method {
+  readonly drawsFromCounts = true;
   readonly chances: Float64Array;
   readonly #design: MinimizationDesign;
   /** Index of each factor that is balanced, in all factors of the study. */

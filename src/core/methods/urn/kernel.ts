@@ -27,6 +27,7 @@ export interface UrnDesign extends OpenSlots, UrnWeights {
  * slots of the first factor, then of the second, and so on.
  */
 export class Kernel implements Method {
+  readonly drawsFromCounts = true;
   readonly #design: UrnDesign;
   /** Index, in the counts, of each factor. */
   readonly #factors: Int32Array;

@@ -1,8 +1,9 @@
 /** Counts what happened in a study after its allocations, for the report. */
 import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
 import type { Method } from '../../../../events/study.ts';
-import { type Design, declaredVisit } from '../../../../projections/design.ts';
+import { declaredVisit } from '../../../../projections/design.ts';
 import { type ActName, actOf, isCorrection } from '../../../core/acts/acts.ts';
+import { methodOf } from '../../../core/model/method-of.ts';
 import type { Model } from '../../../core/model/model.ts';
 import type { Status } from '../../../core/model/status.ts';
 import type { LifeReport } from '../report/report.ts';
@@ -10,9 +11,6 @@ import type { Warnings } from '../report/warnings.ts';
 
 /** Of a participant, to whom it always belongs. */
 type Correction = Extract<PartialEventOf<ActName>, { readonly data: { readonly participantId: string } }>;
-
-/** The methods whose draws a correction can steer. */
-const DRAWS_FROM_COUNTS: readonly Design['method']['name'][] = ['urn', 'minimization'];
 
 /** An allocation that is entered later than this is pointed out. */
 const LATE_MS = 7 * 24 * 3600 * 1000;
@@ -183,7 +181,7 @@ export class LifeTally {
       );
   }
 
-  #takeCorrection(event: Correction, { design, participants }: Model): void {
+  #takeCorrection(event: Correction, { design, methodDesign, participants }: Model): void {
     const { data, revision, type } = event;
     if (type === 'LevelsCorrected') this.#levelsCorrected++;
     if (type === 'ParticipantIdCorrected') this.#idsCorrected++;
@@ -196,7 +194,7 @@ export class LifeTally {
     if (voided && !was) {
       add(this.#voided, voided.cause, 1);
       this.#warnings.add('voided', `an allocation was voided: ${voided.cause}`, revision);
-      if (voided.isRemoved && DRAWS_FROM_COUNTS.includes(design.method.name))
+      if (voided.isRemoved && methodOf(methodDesign).drawsFromCounts)
         this.#warnings.add(
           'counts-removed',
           'the urns no longer count a participant who was voided, so a voiding steers the allocations after it',
