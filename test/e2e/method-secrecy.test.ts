@@ -1,0 +1,257 @@
+/**
+ * Sizes of blocks, p, weights and what was drawn from are searched for in everything that is said to who may not know them.
+ * The numbers tell: no stream here has as many records, and nothing else is as large.
+ */
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { RecordBytes } from '../../events/record.ts';
+import { recordMessage } from '../../src/service/relay/messages.ts';
+import { Database } from '../../src/store/sqlite/library.ts';
+import { describeInBrowser, signIn, sitDown } from '../support/browser.ts';
+import { ask } from '../support/client.ts';
+import { commandOk } from '../support/command.ts';
+import { requiredPython } from '../support/numpy.ts';
+import { postJson } from '../support/post-json.ts';
+import { issueKeys, type Service, serve } from '../support/service.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+import { BundleFiles } from './audit/bundle-file.ts';
+
+const newFolder = temporaryFolders();
+const data = newFolder();
+const python = requiredPython('numpy, cryptography') ?? '';
+
+const STUDIES = `
+Blocks:
+  mode: test
+  blinding: blinded
+  treatments: [Left, Right]
+  factors: { sex: [F, M], ward: [a, b] }
+  method: { name: blocks, by: [ward], sizes: [34, 38] }
+
+Minimized:
+  mode: test
+  blinding: blinded
+  treatments: [Left, Right]
+  factors: { sex: [F, M], ward: [a, b] }
+  method: { name: minimization, p: 0.617, measure: variance, weights: { sex: 67, ward: 97 } }
+`;
+/** With other telling numbers, so that both studies take no participants. */
+const CHANGED = STUDIES.replace('34, 38', '46, 58').replace('0.617', '0.723');
+const NAMES = ['Blocks', 'Minimized'] as const;
+
+/** Sizes, places of a slot, sizes with a ratio of 2:1; thousandths of p and 1 - p; weights; and those of the other file. */
+const NUMBERS = [
+  ...'34 38 17 19 51 57 617 383 0.617 0.383 67 97'.split(' '),
+  ...'46 58 723 0.723'.split(' '),
+];
+const MEMBERS = [
+  ...['method_parameters', 'perSlot', 'pThousandths', 'uniform53', 'bgState', 'scores'],
+  ...['"sizes"', '"weights"', '"measure"', '"lot"'],
+];
+/** Times, and what counts bytes, milliseconds or processes, are whatever they are. */
+const NOISE = new RegExp(
+  [
+    String.raw`\d{1,2} [A-Z][a-z]+ \d{4}`,
+    String.raw`"(?:pid|time|ms|level|bytes|port|(?:ce_)?revision)": *"?[\d.]+"?`,
+    String.raw`\d+(?:\.\d+)? ?(?:ms|MiB|seconds)\b`,
+    String.raw`<(?:style|svg)[\s\S]*?</(?:style|svg)>`,
+  ].join('|'),
+  'g',
+);
+/** As numbers on their own: not a part of a time, a hash or a name. */
+const NUMBER = new RegExp(
+  String.raw`(?<![\w.+/=-]|\d:)(?:${NUMBERS.map((text) => text.replace('.', '[.,]')).join('|')})(?![\w+/=-]|[.:]\d)`,
+  'g',
+);
+
+function found(texts: readonly string[]): string[] {
+  const all = texts.flatMap((text) => [
+    ...(text.replaceAll(NOISE, '').match(NUMBER) ?? []),
+    ...MEMBERS.filter((member) => text.includes(member)),
+  ]);
+  return [...new Set(all)];
+}
+
+const GRANTS = {
+  reader: ['reader', '--scope', 'read,randomize'],
+  blinded: ['monitor', '--scope', 'blinded,randomize'],
+  manager: ['manager', '--scope', 'blinded,manage,correct'],
+  enterer: ['enterer', '--scope', 'force'],
+  auditor: ['auditor', '--scope', 'read,audit'],
+} as const;
+type Name = keyof typeof GRANTS;
+let keys: Record<Name, string>;
+
+const said: Record<Name, string[]> = { reader: [], blinded: [], manager: [], enterer: [], auditor: [] };
+const logs: string[] = [];
+const metrics: string[] = [];
+const statuses = new Set<number>();
+
+const PATHS = [
+  ...['/studies', '/study_config', '/study_design', '/study_form', '/study_participants', '/enrolment'],
+  ...['/balance', '/expected_balance', '/explanation', '/participant_history', '/records', '/verification'],
+  ...['/checkpoint', '/inclusion_proof', '/code_breaks', '/operations'],
+];
+const LEVELS = { sex: 'F', ward: 'a' };
+
+/** Every kind of request with one key; what is recorded is little. */
+async function everyRequest(service: Service, name: Name, study: string, id: string): Promise<void> {
+  const keep = ({ text, status }: { text: string; status: number }) => {
+    said[name].push(text);
+    statuses.add(status);
+  };
+  const post = async (path: string, body: object) =>
+    keep(await postJson(service.url, path, keys[name], { study, dry_run: true, ...body }));
+  for (const parameters of [{ 'urn.dry_run': 'true' }, {}])
+    keep(
+      await ask(service.url, '/study_participants', {
+        method: 'POST',
+        key: keys[name],
+        parameters: { study, id, ...LEVELS, ...parameters },
+      }),
+    );
+  for (const path of PATHS)
+    for (const more of [{}, { id: 'pa' }])
+      keep(await ask(service.url, path, { key: keys[name], parameters: { study, ...more } }));
+  for (const change of [
+    { kind: 'ratio', value: [2, 1] },
+    { kind: 'urn', w: 2 },
+    { kind: 'factor-retired', factor: 'ward' },
+    { kind: 'level-added', factor: 'ward', level: 'c' },
+  ])
+    await post('/amendments', { amendment: 1, changes: [change], reason: 'x' });
+  const changes = [{ factor: 'sex', from: 'F', to: 'M' }];
+  await post('/level_corrections', { id: 'pa', changes, cause: 'entry', note: 'x' });
+  const occurred_at = new Date().toISOString();
+  await post('/forced_allocations', {
+    ...{ id: 'q', levels: LEVELS, treatment: 'Left', occurred_at, cause: 'outage', note: 'x' },
+  });
+}
+
+async function started(studies: string, use: (service: Service) => Promise<void>): Promise<void> {
+  const service = await serve({ data, studies, args: ['--log-level', 'trace'], env: { DEBUG: '*' } });
+  try {
+    await use(service);
+    // Without the numbers that it counts.
+    const text = await (await fetch(`${service.url}/metrics`)).text();
+    metrics.push(text.replaceAll(/ \S+$/gm, ''));
+  } finally {
+    await service.stop();
+    logs.push(service.output.stdout, service.output.stderr);
+  }
+}
+
+async function onPages(service: Service): Promise<string[]> {
+  const person = await sitDown();
+  const { page } = person;
+  const texts: string[] = [];
+  await page.goto(`${service.url}/pages/studies`);
+  await signIn(person, keys.manager);
+  for (const study of NAMES)
+    for (const name of ['study', 'participant', 'manage']) {
+      await page.goto(`${service.url}/pages/${name}#${new URLSearchParams({ study, id: 'pa' })}`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.waitForLoadState('networkidle');
+      texts.push((await page.locator('body').textContent()) ?? '');
+    }
+  const answers = (await person.received()).filter(({ body }) => body.startsWith('{'));
+  return [...texts, ...answers.map(({ body }) => body)];
+}
+
+/** All records, as a store has them. */
+function records(): (RecordBytes & { readonly stream: string })[] {
+  const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
+  try {
+    return db
+      .prepare<[], RecordBytes & { stream: string }>('SELECT stream, record, sealed, leaf FROM records')
+      .all();
+  } finally {
+    db.close();
+  }
+}
+
+beforeAll(async () => {
+  keys = await issueKeys(data, GRANTS);
+  await started(STUDIES, async (service) => {
+    for (const study of NAMES) {
+      for (const id of ['pa', 'pb', 'pc'])
+        await ask(service.url, '/study_participants', {
+          method: 'POST',
+          key: keys.reader,
+          parameters: { study, id, ...LEVELS },
+        });
+      for (const name of Object.keys(GRANTS) as Name[]) await everyRequest(service, name, study, `p-${name}`);
+    }
+  });
+  await started(CHANGED, async (service) => {
+    for (const study of NAMES) {
+      await everyRequest(service, 'blinded', study, 'pd');
+      await everyRequest(service, 'reader', study, 'pe');
+    }
+  });
+});
+
+describe('no size, p, weight, or anything that was drawn from is in', () => {
+  it('any answer to a key without audit, of whose answers the search finds all', () => {
+    expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 403, 422, 503]));
+    expect(found(said.auditor)).toEqual(
+      expect.arrayContaining(['34', '38', '0.617', '67', '97', 'method_parameters', '"weights"', 'bgState']),
+    );
+    for (const name of ['reader', 'blinded', 'manager', 'enterer'] as const) {
+      expect(said[name].length).toBeGreaterThan(40);
+      expect(found(said[name]), name).toEqual([]);
+    }
+  });
+
+  it('any line of the log, or metric', () => {
+    expect(logs.join('')).toMatch(/method/);
+    expect(found(logs)).toEqual([]);
+    expect(found(metrics)).toEqual([]);
+  });
+
+  it.each(['blinded', 'open'] as const)('a message of a feed with content %s', (content) => {
+    const texts = (of: 'blinded' | 'open' | 'full') =>
+      records().map((record) => {
+        const { value, headers } = recordMessage(record, of);
+        return `${value.toString()} ${JSON.stringify(headers)}`;
+      });
+    expect(found(texts(content))).toEqual([]);
+    expect(found(texts('full'))).toEqual(
+      expect.arrayContaining(['perSlot', 'pThousandths', '617', '17', '19']),
+    );
+  });
+
+  it.skipIf(python === '').each(['blinded', 'open'])(
+    'a bundle with content %s, or its report',
+    async (content) => {
+      for (const study of NAMES) {
+        const file = join(newFolder(), 'study.zip');
+        await commandOk(['bundle', '--study', study, '--content', content, '--out', file, '--data', data]);
+        const texts = [...BundleFiles.unpack(python, file).files]
+          .filter(([name]) => name !== 'verify_bundle.py')
+          .map(([, bytes]) => bytes.toString());
+        expect(texts.join('')).toContain('ParticipantRandomized');
+        expect(found(texts)).toEqual([]);
+      }
+    },
+  );
+
+  it('what a command prints, unless it is asked for what is sealed', async () => {
+    for (const study of NAMES) {
+      const shown = await commandOk(['studies', 'show', study, '--data', data]);
+      const listed = await commandOk(['studies', 'show', study, '--json', '--data', data]);
+      const verified = await commandOk(['verify', '--study', study, '--data', data]);
+      expect(found([shown, listed, verified])).toEqual([]);
+    }
+  });
+});
+
+describeInBrowser('a page that a data manager opens', () => {
+  it('has none of it, nor has what it fetches', async () => {
+    await started(STUDIES, async (service) => {
+      const texts = await onPages(service);
+      expect(texts.join('')).toContain('permuted blocks by Ward');
+      expect(found(texts)).toEqual([]);
+    });
+  });
+});
