@@ -1,4 +1,7 @@
-/** Who besides the owner may access a log's files. Its key signs for it, and its database holds every arm. */
+/**
+ * Who besides the owner may access a log's files. Its key signs for it, its database holds every arm, and the studies file
+ * what the methods keep secret.
+ */
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DomainError } from './errors.ts';
@@ -72,6 +75,13 @@ export function permissionWarnings(
       `everybody on this machine may put another database in the place of ${database} (its folder has mode ${octal(placeMode)}; hint: chmod o-w ${quoted(place)})`,
     );
   return warnings;
+}
+
+/** Whoever can read sizes of blocks, or p, guesses better. */
+export function studiesFileWarning(file: string): string | undefined {
+  const mode = modeOf(file);
+  if ((mode & OTHERS) === 0) return undefined;
+  return `everybody on this machine may read what the methods of the studies in ${file} keep secret (mode ${octal(mode)}; hint: chmod o= ${quoted(file)})`;
 }
 
 /** 0 if the path does not exist. */

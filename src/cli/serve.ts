@@ -1,8 +1,9 @@
 /** urn serve: runs the service. */
 import { appendFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { permissionWarnings } from '../base/permissions.ts';
+import { permissionWarnings, studiesFileWarning } from '../base/permissions.ts';
 import { formatFinding } from '../core/configuration/finding.ts';
+import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import { LOG_LEVELS, type Logger, writtenLines } from '../service/monitoring/logger.ts';
 import { filesOf, isInMemory, sessionKeyFile } from '../service/open/store-location.ts';
 import type { Service, ServiceSettings } from '../service/start-service.ts';
@@ -162,7 +163,7 @@ async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
 }
 
 /** What may be intentional, but exposes the log or the keys. */
-function risks(options: ServeOptions, { tls, trustProxy }: ServiceSettings): string[] {
+function risks(options: ServeOptions, { tls, trustProxy, studies }: ServiceSettings): string[] {
   const { data, sessionKey, allowGroupKey } = options;
   const warnings = isInMemory(options)
     ? []
@@ -170,6 +171,10 @@ function risks(options: ServeOptions, { tls, trustProxy }: ServiceSettings): str
         { ...filesOf(logSettings(options)), sessionKeyFile: sessionKeyFile(data, sessionKey) },
         allowGroupKey,
       );
+  const keepsSecrets = ({ parameters = {} }: ConfiguredStudy) => Object.keys(parameters).length > 0;
+  const file = studies.find(keepsSecrets)?.file;
+  const readable = file === undefined ? undefined : studiesFileWarning(file);
+  if (readable !== undefined) warnings.push(readable);
   if (!isLoopback(options.host) && !tls && trustProxy === undefined)
     warnings.push(
       'listening beyond this machine without TLS: keys and allocations can be read in transit (hint: --tls-cert and --tls-key, or a TLS proxy in front with --trust-proxy)',

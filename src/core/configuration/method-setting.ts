@@ -54,7 +54,7 @@ export const methodSetting = (of: Of) =>
       const text = named instanceof Scalar ? named.text : '';
       const name = NAMES.find((one) => one === text);
       if (name === undefined) {
-        const problem = given.has('name') ? `there is no method ${quote(text)}` : 'it has no name';
+        const problem = text === '' ? 'it has no name' : `there is no method ${quote(text)}`;
         refuse(given.has('name') ? ['name'] : [], `${problem} (hint: ${suggest(text, NAMES)})`);
         return { method: undefined, parameters: {} };
       }
@@ -122,11 +122,8 @@ const strata = (factors: Factors) =>
       const known = factors.map(({ name }) => name);
       const by = items.map((item) => (item instanceof Scalar ? item.text : ''));
       for (const [i, name] of by.entries()) {
-        if (!known.includes(name))
-          issuesIn(context)(
-            [i],
-            `by: the study has no factor ${quote(name)} (hint: ${suggest(name, known)})`,
-          );
+        const problem = name === '' ? 'a factor has no name' : `the study has no factor ${quote(name)}`;
+        if (!known.includes(name)) issuesIn(context)([i], `by: ${problem} (hint: ${suggest(name, known)})`);
         else if (by.indexOf(name) < i)
           issuesIn(context)([i], `by: the factor ${quote(name)} is there twice (hint: remove one)`);
       }

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { permissionWarnings, refuseKeyOfOthers } from '../../../src/base/permissions.ts';
+import { permissionWarnings, refuseKeyOfOthers, studiesFileWarning } from '../../../src/base/permissions.ts';
 import { SIGNING_KEY } from '../../../src/core/ledger/keyring.ts';
 import { filesOf } from '../../../src/service/open/store-location.ts';
 import { command, commandOk } from '../../support/command.ts';
@@ -114,6 +114,25 @@ describe('permissions wider than the owner cause a warning with the command that
       expect.stringMatching(/^the group of the session key .* \(mode 0640; hint: chmod 600 /),
     ]);
     expect(permissionWarnings(files, true)).toEqual([]);
+  });
+
+  it('a studies file that everybody may read, if its methods keep something secret', async () => {
+    const file = join(newFolder(), 'studies.yaml');
+    writeFileSync(file, '', { mode: 0o640 });
+    expect(studiesFileWarning(file)).toBeUndefined();
+    const own = newFolder();
+    const study = 'Sleep: { mode: test, treatments: [A, B], factors: { sex: [F, M] }';
+    const logOf = async (method: string) => {
+      writeFileSync(file, `${study}, method: ${method} }\n`);
+      chmodSync(file, 0o644);
+      const service = await serve({ data: own, args: ['--studies', file] });
+      await service.stop();
+      return service.output.stderr;
+    };
+    expect(await logOf('{ name: minimization, p: 0.7 }')).toContain(
+      `keep secret (mode 0644; hint: chmod o= ${file})`,
+    );
+    expect(await logOf('{ name: urn }')).not.toContain('keep secret');
   });
 
   it('a folder of a database elsewhere, where anyone can replace it', () => {

@@ -71,6 +71,8 @@ describe('a method', () => {
     [{ method: 'blocks' }, ['method is not a mapping']],
     [{ method: { name: 'block' } }, ['method: there is no method "block"']],
     [{ method: { by: [] } }, ['method: it has no name']],
+    [{ method: { name: ['blocks'] } }, ['method: it has no name']],
+    [{ method: { name: 'blocks', by: [['sex']], sizes: [6] } }, ['method: by: a factor has no name']],
     [{ method: { name: 'complete', p: 0.8 } }, ['method: complete has no "p"']],
     [{ method: { name: 'blocks', sizes: [6] } }, ['method: blocks needs by']],
     [{ method: { name: 'blocks', by: [] } }, ['method: blocks needs sizes']],
