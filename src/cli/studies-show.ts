@@ -160,8 +160,11 @@ function asText(view: View): string {
     `participants by treatment${divided}\n${balanceTable(study.design, counts, ratio, voided)}`,
   ];
   if (urnsDiffer(counts)) {
-    const why = study.design.epoch > 0 ? 'since they began anew' : 'after corrections';
-    parts.push(`as the urns count them, ${why}${divided}\n${balanceTable(study.design, counted, ratio)}`);
+    const { epoch, method } = study.design;
+    const [as, they] =
+      method.name === 'urn' ? ['as the urns count them', 'they'] : ['as counted', 'the method'];
+    const why = epoch > 0 ? `since ${they} began anew` : 'after corrections';
+    parts.push(`${as}, ${why}${divided}\n${balanceTable(study.design, counted, ratio)}`);
   }
   if (firstCheckpoint !== undefined)
     parts.push(
@@ -280,11 +283,11 @@ function designFacts(inForce: Design): string[][] {
   ];
 }
 
-/** When the urns began anew. */
+/** When the urns, or another method, began anew. */
 function urnFacts(all: readonly Design[]): string[][] {
   const restarts = all.filter(({ epoch }, i) => epoch > (all[i - 1]?.epoch ?? 0));
-  return restarts.map(({ amendment, epochBegan }) => [
-    'urns',
+  return restarts.map(({ amendment, epochBegan, method }) => [
+    method.name === 'urn' ? 'urns' : 'method',
     `began anew at amendment ${amendment} (revision ${epochBegan})`,
   ]);
 }

@@ -5,15 +5,21 @@ import type { Approval, Protocol } from '../../../events/text.ts';
 import { limitTexts, protocolText, urnText, visitsText } from '../../../projections/describe-design.ts';
 import { counted } from '../../base/counted.ts';
 
-/** @param namesArms whether arms are called by their names */
+interface Words {
+  /** Whether arms are called by their names. */
+  readonly namesArms: boolean;
+  /** Whether the study's method is the urn. */
+  readonly hasUrns: boolean;
+}
+
 export function amendmentText(
   { amendment, approvals, changes, history, protocol, reason }: Amendment,
-  namesArms: boolean,
+  { namesArms, hasUrns }: Words,
 ): string {
   return sentence(
     `amendment ${amendment}: ${reason}`,
     ...changes.map((change) => changeText(change, namesArms)),
-    history === 'restart' && 'the urns begin anew',
+    history === 'restart' && (hasUrns ? 'the urns begin anew' : 'the method begins anew'),
     protocol && protocolFromHere(protocol),
     ...approvals.map(approvalText),
   );

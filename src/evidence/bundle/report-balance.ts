@@ -83,7 +83,7 @@ ${inTheUrns(people, everybody, ['', 'all'], (label, numbers) => [label, ...numbe
 
 /** Nothing while the urns count everybody at their current levels. */
 function inTheUrns(
-  { restarts }: ReportParticipants,
+  { design, restarts }: ReportParticipants,
   view: BalanceView,
   head: readonly string[],
   row: (label: string, numbers: Tally['totals']) => (string | number)[],
@@ -94,8 +94,21 @@ function inTheUrns(
   const rows = factors.flatMap(({ factor, levels }) =>
     levels.map(({ level, counts }) => row(`${e(factor)}: ${e(level)}`, counts)),
   );
-  return `<h3>As the urns count</h3>
-<p class="lead">${restarts.length > 0 ? `The urns began anew with amendment ${restarts.at(-1)}: they count nobody who was randomized before. ` : ''}The study's policies decide whether a correction moves the counts of the urns, which later allocations follow, and whether the urns count allocations that were entered by hand.</p>
+  const restart = restarts.at(-1);
+  const [heading, anew, policies] =
+    design.method.name === 'urn'
+      ? [
+          'As the urns count',
+          `The urns began anew with amendment ${restart}: they count nobody who was randomized before. `,
+          "The study's policies decide whether a correction moves the counts of the urns, which later allocations follow, and whether the urns count allocations that were entered by hand.",
+        ]
+      : [
+          'As counted',
+          `The method began anew with amendment ${restart}: nobody who was randomized before is counted. `,
+          "The study's policies decide whether a correction moves these counts, and whether allocations that were entered by hand are counted.",
+        ];
+  return `<h3>${heading}</h3>
+<p class="lead">${restart === undefined ? '' : anew}${policies}</p>
 ${htmlTable(head, [row('All that are counted', totals), ...(ratio ? perSlot(totals, ratio) : []), ...rows], 'counts')}`;
 }
 

@@ -4,6 +4,7 @@
  */
 import type { PartialEvent } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
+import { methodIn } from '../../../projections/design.ts';
 import { countsMoved, currentId, type EnrolmentEvent } from '../../../projections/enrolled.ts';
 import { isMoveEvent } from '../../../projections/movement.ts';
 import { describeRecovery, type Halt } from '../../../projections/study-config.ts';
@@ -109,6 +110,10 @@ export class StudySummary {
     this.#namesArms = namesArms;
   }
 
+  get #hasUrns(): boolean {
+    return this.configuration === undefined || methodIn(this.configuration).name === 'urn';
+  }
+
   get participants(): number {
     return this.people?.count ?? 0;
   }
@@ -154,7 +159,7 @@ export class StudySummary {
         break;
       case 'StudyAmended':
         if (event.data.history === 'restart') this.people?.restarts.push(event.data.amendment);
-        this.#note(event, amendmentText(event.data, this.#namesArms));
+        this.#note(event, amendmentText(event.data, { namesArms: this.#namesArms, hasUrns: this.#hasUrns }));
         break;
       case 'CodesRegistered':
       case 'CodeReplaced':
@@ -236,7 +241,7 @@ export class StudySummary {
       event.at,
       sentence(
         `allocated outside the service at ${shownInstant(occurredAt)}, and entered by hand (${cause})`,
-        !counted && 'the urns do not count it',
+        !counted && (this.#hasUrns ? 'the urns do not count it' : 'it is not counted'),
         replaces !== undefined && `it replaces the wrong entry at revision ${replaces}`,
         event.sections.note && `note: ${event.sections.note.text}`,
       ),
@@ -298,7 +303,8 @@ export class StudySummary {
     const counts = countsMoved(before, after, this.people.design) ? 'moved' : 'stayed';
     const text = 'note' in event.sections ? event.sections.note?.text : undefined;
     const details = [
-      currentId(before) === currentId(after) && `the counts of the urns ${counts}`,
+      currentId(before) === currentId(after) &&
+        `the counts ${this.#hasUrns ? 'of the urns' : 'of participants'} ${counts}`,
       text !== undefined && `note: ${text}`,
     ];
     this.#note(event, this.#text(event, ...details));

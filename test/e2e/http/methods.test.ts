@@ -1,5 +1,5 @@
 /** Complete randomization, permuted blocks and minimization, from enrolment to a bundle, as everybody sees them. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, ask, clientOf, exactJson, exactResults } from '../../support/client.ts';
@@ -379,6 +379,7 @@ describe('amendments', () => {
     const closed = { kind: 'arm-closed', treatment: 'C' };
     const tried = await amend('Amended', [closed], { dry_run: true });
     expect(tried.results.effect).toMatchObject({ counts: 'zero', design: { closed_treatments: ['C'] } });
+    expect(tried.message).toMatch(/and the method would begin anew$/);
     expect(tried.text).not.toMatch(/probabilit|odds|sizes|weights/);
     expect((await amend('Amended', [closed])).status).toBe(200);
     await enrolled('Amended', 'a3', at('1'));
@@ -400,6 +401,31 @@ describe('amendments', () => {
     expect((await amend('Amended', [{ kind: 'factor-retired', factor: 'sex' }])).status).toBe(200);
     await enrolled('Amended', 'a5', { site: '1' });
     expect((await explained('Amended', 'a5')).block).toMatchObject({ number: 3, first: false });
+  });
+
+  it('and corrections are told without urns, which the study does not have', async () => {
+    const correct = (dry_run: boolean) =>
+      postJson(service.url, '/level_corrections', keys.manager, {
+        ...{ study: 'Minimized', id: 'p1', cause: 'entry', note: 'typo', dry_run },
+        changes: [{ factor: 'sex', from: 'F', to: 'M' }],
+      });
+    const tried = await correct(true);
+    expect((await correct(false)).status).toBe(200);
+    expect(tried.message).toMatch(/and the counts of participants would change$/);
+    const shown = await urn('studies', 'show', 'Amended');
+    expect(shown).toMatch(/\nmethod +began anew at amendment 1 /);
+    expect(shown).toContain('as counted, since the method began anew');
+    const reports = await Promise.all(
+      ['Amended', 'Minimized', 'Blocks'].map(async (study) => {
+        const file = join(newFolder(), 'report.html');
+        await urn('report', '--study', study, '--content', 'open', '--out', file);
+        return readFileSync(file, 'utf8').replace(/<style>.*?<\/style>/s, '');
+      }),
+    );
+    expect(reports[0]).toContain('the method begins anew');
+    expect(reports[0]).toContain('The method began anew with amendment 2');
+    expect(reports[1]).toContain('the counts of participants moved');
+    for (const text of [tried.message, shown, ...reports]) expect(text).not.toMatch(/\burns\b/i);
   });
 
   it('of a file say that method and parameters are fixed at registration', async () => {
@@ -521,8 +547,14 @@ describe('a studies file with other parameters', () => {
         expect(answer.status, answer.message).toBe(503);
         expect(answer.text).not.toMatch(/34|38|617|sizes/);
       }
-      expect(other.output.stderr).toMatch(/method/);
-      expect(other.output.stderr).not.toMatch(/\b(34|38)\b|617|4, 6/);
+      const lines = other.output.stderr.trim().split('\n');
+      const errors = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
+      expect(errors.map(({ study, differences }) => [study, differences[0]])).toEqual(
+        ['Blocks', 'Minimized'].map((study) => [
+          ...[study, 'method differs (in force: other parameters; file: these parameters)'],
+        ]),
+      );
+      expect(JSON.stringify(errors.map(({ differences }) => differences))).not.toMatch(/\d/);
     } finally {
       await other.stop();
       service = await serveHere(data, STUDIES);

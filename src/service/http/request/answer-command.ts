@@ -46,7 +46,8 @@ export async function answerAsked(
   const { outcome, revision } = await ask(isDry, actor).finally(() => posts.leave(keyId));
   const problem = problemOf(outcome, revision);
   if (problem) return problem;
-  if (isDry) return dryRunReply('moves' in outcome && outcome.moves ? 'moves' : 'stays', revision);
+  if (isDry)
+    return dryRunReply('moves' in outcome && outcome.moves ? 'moves' : 'stays', revision, request.design());
   const receipt = receiptHeader(ledger, request.study.stream, revision);
   const headers = outcome.type === 'done-before' ? { ...receipt, ...REPEATED_HEADER } : receipt;
   return { status: 200, message: SUCCESS, results: results(outcome), revision, headers };

@@ -1,8 +1,9 @@
 /** Trying out what a request would do. */
 
+import type { Design } from '../../../../projections/design.ts';
 import type { StudyReply } from './study-request.ts';
 
-/** What a command would do to the counts of the urns. */
+/** What a command would do to what the method counts. */
 export type CountsEffect = 'moves' | 'stays' | 'zero';
 
 /** `results` of a dry run, for the OpenAPI document. */
@@ -19,7 +20,8 @@ export const DRY_RUN_RESULT = {
         counts: {
           type: 'string',
           enum: ['moves', 'stays', 'zero'],
-          description: 'What happens to the urns; the message says it in words',
+          description:
+            'What happens to the urns, or to the counts of another method; the message says it in words',
         },
         design: { type: 'object', description: 'For an amendment: the design that would be in force' },
       },
@@ -29,18 +31,29 @@ export const DRY_RUN_RESULT = {
 
 export const DRY_RUN_HEADER = { 'Urn-Dry-Run': 'true' } as const;
 
-const IN_WORDS: Readonly<Record<CountsEffect, string>> = {
+const OF_URNS: Readonly<Record<CountsEffect, string>> = {
   moves: 'the urns would count differently from then on',
   stays: 'the urns would go on counting as they do',
   zero: 'the urns would begin anew',
+};
+const OF_OTHERS: typeof OF_URNS = {
+  moves: 'the counts of participants would change',
+  stays: 'the counts of participants would stay as they are',
+  zero: 'the method would begin anew',
 };
 
 /**
  * The answer to a dry run that found nothing wrong. It says nothing about what would be drawn.
  * @param more members of `effect`
  */
-export function dryRunReply(counts: CountsEffect, revision: number, more: object = {}): StudyReply {
+export function dryRunReply(
+  counts: CountsEffect,
+  revision: number,
+  { method }: Pick<Design, 'method'>,
+  more: object = {},
+): StudyReply {
   const results = JSON.stringify({ effect: { counts, ...more } });
-  const message = `Nothing was recorded: this is a dry run. The request would be accepted, and ${IN_WORDS[counts]}`;
+  const inWords = method.name === 'urn' ? OF_URNS : OF_OTHERS;
+  const message = `Nothing was recorded: this is a dry run. The request would be accepted, and ${inWords[counts]}`;
   return { status: 200, message, results, revision, headers: DRY_RUN_HEADER };
 }

@@ -164,7 +164,7 @@ export function postAmendment(services: Services) {
     const isNext = command.amendment === inForce.amendment + 1;
     const after = isNext ? amendedDesign(inForce, amendmentOf(command, inForce)) : inForce;
     const effect = after.epoch > inForce.epoch ? 'zero' : 'stays';
-    return dryRunReply(effect, reply.revision, { design: designInForce(after) });
+    return dryRunReply(effect, reply.revision, after, { design: designInForce(after) });
   });
 }
 

@@ -91,7 +91,7 @@ export function postCodeBreak(services: Services) {
     const by = { user, where, idempotencyKey: idempotencyKeyOf(http) };
     if (body['dry_run'] === true) {
       const { outcome, revision } = await studies.tryOut(study.stream, breakCommand(asked, by));
-      return actRefusal(outcome, revision, '[]') ?? dryRunReply('stays', revision);
+      return actRefusal(outcome, revision, '[]') ?? dryRunReply('stays', revision, request.design());
     }
     const revealed = await services.codeBreaks.reveal(
       study,

@@ -105,7 +105,7 @@ export function randomizeParticipant(services: Services) {
       const { outcome, revision } = await services.studies.tryOut(study.stream, command);
       if (outcome.type === 'amended-meanwhile') return randomize(request);
       return outcome.type === 'randomized'
-        ? dryRunReply('moves', revision)
+        ? dryRunReply('moves', revision, inForce)
         : {
             ...answer(request, shownScopes, services.ledger, outcome, revision),
             // Not even the record of a participant who exists already: a dry run names no arm.
