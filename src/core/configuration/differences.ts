@@ -87,7 +87,7 @@ export function configurationDifferences(
     ...differ('mode', was.mode, requested.mode),
     ...differ('start', was.start ?? 'open', file.configuration.start ?? 'open'),
     ...methodDifferences(design.method, requested.method),
-    ...parameterDifferences(registered, design, file),
+    ...(design.method.name === requested.method.name ? parameterDifferences(registered, design, file) : []),
     ...differ(
       'id_pattern',
       design.idPattern && quote(design.idPattern),

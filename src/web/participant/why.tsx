@@ -151,7 +151,6 @@ function Scores({ treatments, minimization: { levels, scores, measure } }: Score
         <thead>
           <tr>
             <td />
-            {weighs && <th className="number">{t('participant.why.weight')}</th>}
             {treatments.map((arm, i) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: an arm can have several slots.
               <th key={i} className="number">
@@ -164,8 +163,10 @@ function Scores({ treatments, minimization: { levels, scores, measure } }: Score
         <tbody>
           {levels.map((level) => (
             <tr key={level.factor}>
-              <th scope="row">{nameOf(level)}</th>
-              {weighs && <td className="number">{level.weight}</td>}
+              <th scope="row">
+                {nameOf(level)}
+                {weighs && <small className="soft"> · {t('participant.why.weight', level)}</small>}
+              </th>
               {level.counts.map((count, i) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: in the order of the slots.
                 <td key={i} className="number">
@@ -176,7 +177,6 @@ function Scores({ treatments, minimization: { levels, scores, measure } }: Score
           ))}
           <tr>
             <th scope="row">{t('participant.why.score', { measure })}</th>
-            {weighs && <td />}
             {scores.map((score, i) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: in the order of the slots.
               <td key={i} className="number">

@@ -110,7 +110,7 @@ describeInBrowser('a study without urns', () => {
       'The least score occurs 3 times: one of them, at random, has the probability 0.8,',
     );
     const weighted = await why(auditor, 'Minimized', 'p4');
-    expect(weighted).toMatch(/Local site = 1\s+3\s+/);
+    expect(weighted).toContain('Local site = 1 · weight 3');
     expect(weighted).toContain('Score (variance)');
     expect(await why(auditor, 'Complete', 'p1')).toContain('Every draw has the same probabilities');
     expect(auditor.complaints).toEqual([]);

@@ -144,7 +144,7 @@ export const participant = {
     minimization_other:
       'Die kleinste Punktzahl gibt es {{count}}-mal: Eine davon, nach Zufall, hat die Wahrscheinlichkeit {{p}}, und alle anderen teilen sich den Rest zu gleichen Teilen. Unten steht das Mittel über diese Wahl.',
     counts: 'Frühere Teilnehmer mit denselben Ausprägungen',
-    weight: 'Gewicht',
+    weight: 'Gewicht {{weight}}',
     score: 'Punktzahl ({{measure}})',
     rounding: 'Genau so weit entfernt, nur durch Rundung verschieden: {{factors}}.',
     urns: 'Die Urnen vor diesem Teilnehmer',

@@ -144,7 +144,7 @@ export const participant = {
     minimization_other:
       'The least score occurs {{count}} times: one of them, at random, has the probability {{p}}, and all others share the rest equally. Below is the mean over that choice.',
     counts: 'Earlier participants with the same levels',
-    weight: 'Weight',
+    weight: 'weight {{weight}}',
     score: 'Score ({{measure}})',
     rounding: 'Exactly as unbalanced, but different by rounding: {{factors}}.',
     urns: 'The urns before this participant',
