@@ -285,7 +285,6 @@ function examine(
     .find(
       (one) =>
         mayAuthor(one, record.actor) &&
-        mayHave(one, record.seals) &&
         conforms(one, record, sealed, isIncluded) &&
         Object.keys(record.seals).every(
           (name) => isIncluded?.(name) !== false || shapeOf(one, name) === shapeOf(definition, name),
@@ -306,14 +305,14 @@ function shapeOf({ sections }: EventDefinition, name: string): unknown {
 
 /** Whether a record could have been written in this version, as far as its sections are included. */
 function conforms(
-  { parseData, parseSealed, parsePartial, sections }: EventDefinition,
+  definition: EventDefinition,
   { data, seals }: z.infer<typeof RecordSchema>,
   sealed: unknown,
   isIncluded: unknown,
 ): boolean {
-  const isSealedOf = (isIncluded ? parsePartial : parseSealed)(sealed).success;
-  const hasSections = Object.keys(seals).every((name) => sections.some((section) => section.name === name));
-  return isSealedOf && hasSections && parseData(data).success;
+  const { parseData, parseSealed, parsePartial } = definition;
+  const parse = isIncluded ? parsePartial : parseSealed;
+  return mayHave(definition, seals) && parse(sealed).success && parseData(data).success;
 }
 
 /** @param type that of the record: V8 compares a name that the program contains faster than one that was parsed */
