@@ -1,6 +1,7 @@
 /** Who may do what: API keys, issued and revoked. Stream `access`. Only the SHA-256 of a key is stored. */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
+import { Sha256 } from './text.ts';
 
 const SCOPES = ['blinded', 'read', 'randomize', 'audit'] as const;
 /**
@@ -37,7 +38,7 @@ const issued = <S extends z.ZodType>(scope: S) =>
   });
 const credential = {
   stream: 'access',
-  sections: { credential: { sha256: z.string().regex(/^[0-9a-f]{64}$/) } },
+  sections: { credential: { sha256: Sha256 } },
   optionalSections: {},
 } as const;
 

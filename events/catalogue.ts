@@ -16,6 +16,7 @@ import type { EventDefinition, FactOf, StreamKind } from './define.ts';
 import { DISPENSING } from './dispensing.ts';
 import { AllocationForced } from './forced.ts';
 import { HistoryImportEnded, HistoryImported, ParticipantImported } from './import.ts';
+import { LISTS } from './lists.ts';
 import { LogCreated, type LogFact, LogRecovered, SigningKeyRotated } from './log.ts';
 import { CopyAborted, LogArrived, LogMoved, LogReopened, type MoveFact } from './move.ts';
 import {
@@ -24,6 +25,7 @@ import {
   type OperationsFact,
   RequestRefused,
   RequestRefused1,
+  RequestRefused2,
   ServiceStarted,
   ServiceStopped,
   SessionBegan,
@@ -52,6 +54,7 @@ const STUDY_EVENTS = [
   ...CODES,
   ...DISPENSING,
   ...CODE_BREAKS,
+  ...LISTS,
   HistoryImported,
   ParticipantImported,
   HistoryImportEnded,
@@ -149,6 +152,7 @@ const DEFINITIONS: readonly EventDefinition[] = [
   ServiceStarted,
   ServiceStopped,
   RequestRefused1,
+  RequestRefused2,
   RequestRefused,
   EvidenceDisclosed1,
   EvidenceDisclosed,
@@ -171,6 +175,7 @@ export const catalogue = new Catalogue(
       'StudyPaused@1',
       'StudyResumed@1',
       'RequestRefused@1',
+      'RequestRefused@2',
       'EvidenceDisclosed@1',
     ].map((version) => [version, unchanged]),
   ),

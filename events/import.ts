@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { defineEvent } from './define.ts';
 import { BgState, Draw, Level, Slot } from './study.ts';
-import { Approval } from './text.ts';
+import { Approval, Sha256 } from './text.ts';
 
 const Name = z.string().min(1);
 const Count = z.int().nonnegative();
@@ -35,7 +35,7 @@ export const HistoryImported = defineEvent('HistoryImported', 1, {
   sections: {
     /** A digest of a file that names arms finds them by trial, when everything else is known. */
     source: {
-      sha256: z.string().regex(/^[0-9a-f]{64}$/),
+      sha256: Sha256,
       treatmentMap: z
         /** The slot, of a treatment for which the file has several names. */
         .array(z.strictObject({ from: Name, to: Name, slot: Slot.optional() }))

@@ -7,13 +7,11 @@
  */
 import { z } from 'zod';
 import { defineEvent, type FactOf } from './define.ts';
-import { FreeText } from './text.ts';
+import { FreeText, Sha256 } from './text.ts';
 
 const Name = z.string().min(1);
 const Instant = z.iso.datetime({ precision: 3 });
 const Revision = z.int().nonnegative();
-/** In lower-case hex. */
-const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const inTheClear = { stream: 'operations', sections: {}, optionalSections: {} } as const;
 
 /** How often something happened, and when, by the clock of the process that counted. */
@@ -40,7 +38,7 @@ const REASONS = [
   'failed', // an unexpected error
   'several', // any of these, of any operation and study, beyond the budget for single events
 ] as const;
-export const RefusalReason = z.enum([
+const LIFE_REASONS = [
   ...REASONS,
   'closed', // the study is closed
   'level-closed', // a level of the participant takes no more
@@ -48,6 +46,10 @@ export const RefusalReason = z.enum([
   'importing', // a history is being imported into the study
   'no-code', // a treatment has no pack left
   'stale', // what was to be corrected is not, or no longer, as the request says
+] as const;
+export const RefusalReason = z.enum([
+  ...LIFE_REASONS,
+  'no-entry', // the list of the study has no entry that the participant could be given
 ]);
 export type RefusalReason = z.infer<typeof RefusalReason>;
 
@@ -65,7 +67,11 @@ export const RequestRefused1 = defineEvent('RequestRefused', 1, {
   ...inTheClear,
   data: refused(z.enum(REASONS)),
 });
-export const RequestRefused = defineEvent('RequestRefused', 2, {
+export const RequestRefused2 = defineEvent('RequestRefused', 2, {
+  ...inTheClear,
+  data: refused(z.enum(LIFE_REASONS)),
+});
+export const RequestRefused = defineEvent('RequestRefused', 3, {
   ...inTheClear,
   data: refused(RefusalReason),
 });

@@ -107,6 +107,8 @@ export const Method = z.union([
   /** `by`: the factors whose levels make a stratum, in the order of the configuration. */
   z.strictObject({ name: z.literal('blocks'), by: z.array(Name) }),
   z.strictObject({ name: z.literal('minimization') }),
+  /** Of allocations that were made elsewhere, in strata like those of blocks. */
+  z.strictObject({ name: z.literal('list'), by: z.array(Name) }),
 ]);
 export type Method = z.infer<typeof Method>;
 
@@ -157,11 +159,12 @@ const UrnAlgorithm = z.strictObject({
   name: z.literal('wei-urn-method1-pcg64'),
   version: z.union([z.literal(1), z.literal(2)]),
 });
-/** What draws, by method. */
+/** What draws, by method. A list is followed, and nothing is drawn. */
 export const ALGORITHMS = {
   complete: 'complete-pcg64',
   blocks: 'permuted-blocks-pcg64',
   minimization: 'minimization-pcg64',
+  list: 'list',
 } as const;
 const Algorithm = z.union([
   UrnAlgorithm,
@@ -230,6 +233,9 @@ const PICK = {
   scores: z.array(Count).min(2).optional(),
 };
 
+/** The entry of a list that was used, both counted from 1. */
+const ENTRY = { list: z.int().min(1), entry: z.int().min(1) };
+
 /** What is printed on a pack of medication. */
 export const PackCode = z.string().regex(/^[A-Za-z0-9._/-]{1,64}$/);
 
@@ -251,11 +257,11 @@ export const ParticipantRandomized2 = defineEvent('ParticipantRandomized', 2, {
   optionalSections: request,
   sections: { allocation: ALLOCATION, draw: Draw },
 });
-/** By which section an allocation has, its method shows: `draw` is that of the urn. */
+/** By which section an allocation has, its method shows: `draw` is that of the urn, `entry` that of a list. */
 export const ParticipantRandomized = defineEvent('ParticipantRandomized', 3, {
   stream: 'study',
   data: WITH_CODE,
-  optionalSections: { ...request, draw: Draw, pick: PICK },
+  optionalSections: { ...request, draw: Draw, pick: PICK, entry: ENTRY },
   sections: { allocation: ALLOCATION },
 });
 
