@@ -29,8 +29,14 @@ export function methodText(method: UrnMethod | Method): string {
     case 'minimization':
       return 'minimization';
     case 'blocks':
-      return `permuted blocks ${method.by.length > 0 ? `by ${method.by.join(', ')}` : 'over the whole study'}`;
+      return `permuted blocks ${strataText(method)}`;
+    case 'list':
+      return `a list made elsewhere, ${strataText(method)}`;
   }
+}
+
+function strataText({ by }: { readonly by: readonly string[] }): string {
+  return by.length > 0 ? `by ${by.join(', ')}` : 'over the whole study';
 }
 
 /** `2:1 ("A" 2, "B" 1)` */

@@ -78,6 +78,8 @@ const OTHERS: Readonly<Record<Exclude<StudyFact['type'], ActName>, Permit>> = {
   AllocationForced: { commandLine: true, scopes: ['force'], in: SETTLED },
   // A pack is ordered before the study opens.
   CodesRegistered: { commandLine: true, scopes: [], in: SETTLED },
+  ListRegistered: { commandLine: true, scopes: [], in: SETTLED },
+  EntriesSkipped: { commandLine: true, scopes: [], in: SETTLED },
   HistoryImported: { commandLine: true, scopes: [], in: ['open', 'paused'] },
   ParticipantImported: { commandLine: true, scopes: [], in: ['importing'] },
   HistoryImportEnded: { commandLine: true, scopes: [], in: ['importing'] },

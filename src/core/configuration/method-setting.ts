@@ -41,7 +41,7 @@ interface Of {
   readonly slots: number;
 }
 
-const NAMES = ['urn', 'blocks', 'minimization', 'complete'] as const;
+const NAMES = ['urn', 'blocks', 'minimization', 'complete', 'list'] as const;
 type Name = (typeof NAMES)[number];
 
 const EXAMPLE = '{name: blocks, by: [local_site], sizes: [4, 6]}';
@@ -72,13 +72,18 @@ function read(name: Name, given: Mapping, of: Of, refuse: RefuseAt): MethodSetti
         `${name} has no ${quote(key)} (hint: ${keys.length > 0 ? suggest(key, keys) : 'leave it out'})`,
       );
   for (const [key, hint] of Object.entries(REQUIRED))
-    if (keys.includes(key) && !given.has(key)) refuse([], `${name} needs ${key} (hint: ${hint})`);
+    if (keys.includes(key) && !given.has(key))
+      refuse([], `${name} needs ${key} (hint: ${hint}${key === 'by' ? WHOLE[name] : ''})`);
   const found = readEach(given, keys, (key) => members[key] as z.ZodType, refuse);
   switch (name) {
     case 'urn':
       return { method: undefined, parameters: {} };
     case 'complete':
       return { method: { name }, parameters: {} };
+    case 'list': {
+      const { by = [] } = Object.fromEntries(found) as { by?: string[] };
+      return { method: { name, by }, parameters: {} };
+    }
     case 'blocks': {
       const { by = [], sizes = [] } = Object.fromEntries(found) as { by?: string[]; sizes?: number[] };
       return { method: { name, by }, parameters: { blocks: { perSlot: sizes } } };
@@ -98,9 +103,11 @@ interface Minimized {
   readonly weights?: number[];
 }
 
-const REQUIRED = {
-  by: 'by: [local_site], or by: [] for blocks over the whole study',
-  sizes: 'sizes: [4, 6]',
+const REQUIRED = { by: 'by: [local_site], or by: [] for ', sizes: 'sizes: [4, 6]' };
+/** What `by: []` makes. */
+const WHOLE: Readonly<Partial<Record<Name, string>>> = {
+  blocks: 'blocks over the whole study',
+  list: 'one list over the whole study',
 };
 
 function membersOf(name: Name, { factors, slots }: Of): Readonly<Record<string, z.ZodType>> {
@@ -108,6 +115,8 @@ function membersOf(name: Name, { factors, slots }: Of): Readonly<Record<string, 
     case 'urn':
     case 'complete':
       return {};
+    case 'list':
+      return { by: strata(factors) };
     case 'blocks':
       return { by: strata(factors), sizes: sizes(slots) };
     case 'minimization':

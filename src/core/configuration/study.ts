@@ -83,6 +83,9 @@ function readMethod(written: Mapping, settings: Settings, refuse: RefuseAt): Met
   for (const key of Object.keys(URN))
     if (words !== undefined && written.has(key))
       refuse([key], `${key} belongs to the urn, and this study has ${words} (hint: leave it out)`);
+  if (read?.method?.name === 'list')
+    for (const [key, why] of Object.entries(NOT_WITH_A_LIST))
+      if (written.has(key)) refuse([key], `${key}: ${why} (hint: leave it out)`);
   return read ?? { method: undefined, parameters: {} };
 }
 
@@ -90,6 +93,12 @@ const METHOD_NAMES: Readonly<Record<string, string>> = {
   complete: 'complete randomization',
   blocks: 'blocks',
   minimization: 'minimization',
+  list: 'a list',
+};
+
+const NOT_WITH_A_LIST = {
+  ratio: 'a list holds its own ratio',
+  starting_seed: 'from a list nothing is drawn',
 };
 
 function configurationOf(name: string, settings: Settings, method: Method | undefined): StudyConfiguration {

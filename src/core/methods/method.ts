@@ -3,6 +3,7 @@ import type { FactOf } from '../../../events/define.ts';
 import type { BgState, ParticipantRandomized } from '../../../events/study.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import type { Counts } from './counts.ts';
+import type { ListEntries } from './list-entries.ts';
 import type { OpenBlocks } from './open-blocks.ts';
 
 /** The slots of a design that can be drawn. */
@@ -21,10 +22,12 @@ export interface Memory {
   readonly counts: Counts;
   /** Of permuted blocks; empty for any other method. */
   readonly blocks: OpenBlocks;
+  /** Of lists that were made elsewhere. A replicate has none: only who made a list could make another. */
+  readonly entries?: ListEntries;
 }
 
-/** The sealed section of a record with which anyone can repeat the draw. */
-export type Evidence = Pick<FactOf<typeof ParticipantRandomized>['sections'], 'draw' | 'pick'>;
+/** The sealed section of a record with which anyone can repeat the allocation. */
+export type Evidence = Pick<FactOf<typeof ParticipantRandomized>['sections'], 'draw' | 'pick' | 'entry'>;
 
 /** Works on arrays that are used again for each participant. It changes the memory in `use` alone. */
 export interface Method {
@@ -34,6 +37,11 @@ export interface Method {
   readonly slots: ArrayLike<number>;
   /** p of each of these for the participant that `look` saw, before anything is drawn. */
   readonly chances: Float64Array;
+  /**
+   * Whether nobody with these levels can be allocated at present. Absent: it never runs out.
+   * @param levels as for `look`
+   */
+  isSpent?(memory: Memory, levels: ArrayLike<number>): boolean;
   /**
    * Works out what the next participant is drawn from.
    * @param levels the participant's level of each factor of the study, by index

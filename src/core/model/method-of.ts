@@ -3,6 +3,7 @@ import type { MethodParameters } from '../../../events/study.ts';
 import { type Design, hasRatio } from '../../../projections/design.ts';
 import { type BlocksDesign, PermutedBlocks } from '../methods/blocks/blocks.ts';
 import { Complete } from '../methods/complete/complete.ts';
+import { FollowedList, type ListDesign } from '../methods/list/list.ts';
 import type { Method, OpenSlots } from '../methods/method.ts';
 import { Minimization, type MinimizationDesign } from '../methods/minimization/minimization.ts';
 import { Kernel, kernelOf, type UrnDesign } from '../methods/urn/kernel.ts';
@@ -12,6 +13,7 @@ export type MethodDesign =
   | ({ readonly method: 'urn' } & UrnDesign)
   | ({ readonly method: 'complete' } & OpenSlots)
   | ({ readonly method: 'blocks' } & BlocksDesign)
+  | ({ readonly method: 'list' } & ListDesign)
   | ({ readonly method: 'minimization' } & MinimizationDesign);
 
 /** Of a registration's sections, without their salts. */
@@ -26,6 +28,8 @@ export function parametersIn({ blocks, minimization }: MethodParameters): Method
 export function methodDesignOf(design: Design, parameters: MethodParameters): MethodDesign {
   const { method, factors } = design;
   const open = openSlotsOf(design);
+  const placesOf = (names: readonly string[]) =>
+    names.map((name) => factors.findIndex((factor) => factor.name === name));
   switch (method.name) {
     case 'urn': {
       const { w, alpha, beta, D } = method;
@@ -36,10 +40,10 @@ export function methodDesignOf(design: Design, parameters: MethodParameters): Me
       return { method: 'complete', ...open };
     case 'minimization':
       return { method: 'minimization', factors, parameters: parameters.minimization, ...open };
-    case 'blocks': {
-      const by = method.by.map((name) => factors.findIndex((factor) => factor.name === name));
-      return { method: 'blocks', by, perSlot: parameters.blocks?.perSlot, ...open };
-    }
+    case 'blocks':
+      return { method: 'blocks', by: placesOf(method.by), perSlot: parameters.blocks?.perSlot, ...open };
+    case 'list':
+      return { method: 'list', by: placesOf(method.by), ...open };
   }
 }
 
@@ -80,6 +84,8 @@ function newMethod(design: MethodDesign): Method {
       return new PermutedBlocks(design);
     case 'minimization':
       return new Minimization(design);
+    case 'list':
+      return new FollowedList(design);
   }
 }
 

@@ -7,6 +7,7 @@ import { type Enrolled, NONE } from '../../../projections/enrolled.ts';
 import type { ParticipantEvents } from '../../../projections/participant-events.ts';
 import type { RegisteredStudy } from '../../../projections/study-config.ts';
 import { type Counts, NO_LEVEL } from '../methods/counts.ts';
+import type { ListEntries } from '../methods/list-entries.ts';
 import type { Memory } from '../methods/method.ts';
 import type { JudgedByDesign } from './command-parts.ts';
 import type { ForkableMap } from './forkable-map.ts';
@@ -114,6 +115,7 @@ export interface Model extends Memory {
   /** Set while a history is imported. */
   importing?: Importing | undefined;
   imported?: Imported | undefined;
+  readonly entries: ListEntries;
   /** How many lists of packs there are. */
   lists: number;
   /** Whether it ever declared a visit, or gave out a pack at one. Without, nothing shows that there can be visits. */
@@ -161,12 +163,12 @@ export function isAmendedSince({ design }: Pick<Model, 'design'>, { amendment }:
  * in use.
  */
 export function forkOf(model: Model): Model {
-  const { participants, requests, given, packs, withdrawn, free, counts, blocks } = model;
+  const { participants, requests, given, packs, withdrawn, free, counts, blocks, entries } = model;
   return {
     ...model,
     ...{ participants: participants.fork(), requests: requests.fork(), given: given.fork() },
     ...{ packs: packs.fork(), withdrawn: withdrawn.fork(), free: free.fork(), counts: counts.fork() },
-    blocks: blocks.fork(),
+    ...{ blocks: blocks.fork(), entries: entries.fork() },
     shown: undefined,
   };
 }

@@ -35,9 +35,11 @@ export type StudyOutcome =
   | { readonly type: 'import-begun' | 'import-ended' | 'import-aborted' | 'not-importing' }
   /** The study has participants. */
   | { readonly type: 'not-empty' }
-  | { readonly type: 'codes-registered' }
+  | { readonly type: 'codes-registered' | 'list-registered' | 'entries-skipped' }
   /** A treatment has too few packs left for the participant. The answer never says which one. */
   | { readonly type: 'no-code' }
+  /** The list has no entry that the participant could be given. The answer never says why. */
+  | { readonly type: 'no-entry' }
   /** The study is as asked for already. */
   | { readonly type: 'already'; readonly why: string }
   /** What the command wants to change is not, or no longer, as it says. `field` is a path in the fact. `isSo`: it is so already. */

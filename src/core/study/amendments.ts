@@ -59,12 +59,21 @@ const RESTARTING: Readonly<Record<Design['method']['name'], readonly Kind[]>> = 
   complete: ['arm-added', 'ratio'],
   blocks: ['arm-added', 'arm-closed', 'arm-reopened', 'ratio'],
   minimization: ['arm-added', 'arm-reopened', 'ratio'],
+  list: ['arm-added', 'arm-closed', 'arm-reopened', 'ratio'],
+};
+
+/** Methods that cannot go on where they begin anew by default. */
+const NEVER_KEPT: Readonly<Partial<Record<Design['method']['name'], string>>> = {
+  blocks: 'blocks cannot go on with other arms',
+  list: 'a list cannot go on with other arms',
 };
 
 /** Whether the change alters what the method draws from, or what it counts. */
 function touchesDraws({ kind }: DesignChange): boolean {
   return /^(?:level|factor)-|^arm-(?!stopped$)|^urn$|^ratio$/.test(kind);
 }
+
+const OWN_RATIO = 'a list holds its own ratio';
 
 /** Somebody else amended the study since the changes were written. */
 export function staleAmendment(
@@ -114,8 +123,9 @@ function historyProblems(
   const drawnFrom = method.name === 'urn' ? 'the urns' : 'what is drawn from';
   if (history !== undefined && !changes.some(touchesDraws))
     return [{ field: 'history', why: `no change touches ${drawnFrom} (hint: leave it out)` }];
-  if (method.name === 'blocks' && history === 'keep' && defaultHistory(changes, { method }) === 'restart')
-    return [{ field: 'history', why: 'it must be restart: blocks cannot go on with other arms' }];
+  const why = NEVER_KEPT[method.name];
+  if (why && history === 'keep' && defaultHistory(changes, { method }) === 'restart')
+    return [{ field: 'history', why: `it must be restart: ${why}` }];
   const isNewRatio = changes.some(({ kind }) => kind === 'ratio');
   return isNewRatio && history === 'keep'
     ? [{ field: 'history', why: `a new ratio makes new slots, so ${drawnFrom} must restart` }]
@@ -167,9 +177,9 @@ function changeProblem(design: Design, change: DesignChange, used: Used): FieldP
       const factor = activeFactor(design, change.factor);
       if ('why' in factor) return factor;
       const { method } = design;
-      return 'by' in method && method.by.includes(factor.name)
-        ? { field: 'factor', why: `${method.name} are within the factor ${factor.name}` }
-        : undefined;
+      if (!('by' in method) || !method.by.includes(factor.name)) return undefined;
+      const are = method.name === 'list' ? 'the list is' : 'blocks are';
+      return { field: 'factor', why: `${are} within the factor ${factor.name}` };
     }
     case 'arm-closed':
     case 'arm-reopened':
@@ -184,7 +194,7 @@ function changeProblem(design: Design, change: DesignChange, used: Used): FieldP
     case 'urn':
       return urnProblem(design, change);
     case 'ratio': {
-      const why = ratioProblem(design.treatments, change.value);
+      const why = design.method.name === 'list' ? OWN_RATIO : ratioProblem(design.treatments, change.value);
       if (why !== undefined) return { field: 'value', why };
       break;
     }
@@ -208,7 +218,7 @@ function activeFactor({ factors }: Design, name: string): Factor | FieldProblem 
 }
 
 function armProblem(
-  { treatments, closedTreatments, stoppedTreatments, slots, visits }: Design,
+  { method, treatments, closedTreatments, stoppedTreatments, slots, visits }: Design,
   change: ChangeOf<'arm-closed' | 'arm-reopened' | 'arm-added' | 'arm-stopped'>,
 ): FieldProblem | undefined {
   const { treatment } = change;
@@ -220,7 +230,7 @@ function armProblem(
     const visit = visits.find((one) => revealsArm(one, [treatment]));
     if (visit !== undefined) return { field, why: `the visit ${quote(visit)} is, or contains, this name` };
     const { ratio = 1 } = change;
-    const why = tooManySlots(slots.length + ratio);
+    const why = method.name === 'list' && ratio > 1 ? OWN_RATIO : tooManySlots(slots.length + ratio);
     return why === undefined ? undefined : { field: 'ratio', why };
   }
   if (!treatments.includes(treatment)) return { field, why: 'the study has no such treatment' };

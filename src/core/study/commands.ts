@@ -78,6 +78,30 @@ export interface RegisterPacks {
   readonly entries: readonly { readonly code: string; readonly treatment: string }[];
 }
 
+/** A list of allocations that was made elsewhere, or a part of it. */
+export interface RegisterList extends ApprovedCommand {
+  readonly type: 'register-list';
+  /** Number of the list within the study. */
+  readonly list: number;
+  readonly approvals: readonly Approval[];
+  /** Digest of the file, and its row of the first entry, from 1. */
+  readonly file: string;
+  readonly first: number;
+  /** In the order of use. Levels under their current names, in the order of the factors that make a stratum. */
+  readonly entries: readonly {
+    readonly levels?: readonly string[] | undefined;
+    readonly treatment: string;
+  }[];
+}
+
+/** Entries that somebody has whom the log does not know are passed over. */
+export interface SkipEntries {
+  readonly type: 'skip-entries';
+  readonly reason: string;
+  /** Empty: none were used. */
+  readonly skipped: readonly { readonly levels?: readonly string[] | undefined; readonly count: number }[];
+}
+
 /** The import of another system's history begins. */
 export interface BeginImport extends JudgedByDesign, ApprovedCommand {
   readonly type: 'begin-import';
@@ -139,6 +163,8 @@ export type StudyCommand =
   | Recover
   | ImportCommand
   | RegisterPacks
+  | RegisterList
+  | SkipEntries
   | Amend
   | Force
   | ActCommand;

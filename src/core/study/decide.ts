@@ -20,9 +20,20 @@ import { isWeakSeed } from '../random/weak-seed.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 import { amendmentOf, amendmentProblem, staleAmendment, usedVisits } from './amendments.ts';
 import { decideBreak } from './break-pack-code.ts';
-import type { Amend, Force, Randomize, Recover, Register, RegisterPacks, StudyCommand } from './commands.ts';
+import type {
+  Amend,
+  Force,
+  Randomize,
+  Recover,
+  Register,
+  RegisterList,
+  RegisterPacks,
+  SkipEntries,
+  StudyCommand,
+} from './commands.ts';
 import { decideImport } from './decide-import.ts';
 import { decideForce } from './force.ts';
+import { registerList, skipEntries } from './lists.ts';
 import { registerPacks } from './register-packs.ts';
 import { evolve, fork, type StudyState } from './state.ts';
 
@@ -42,6 +53,10 @@ export function decide(state: StudyState, command: StudyCommand): StudyDecision 
       return decideImport(state, command);
     case 'register-packs':
       return registerPacks(state, command);
+    case 'register-list':
+      return registerList(state, command);
+    case 'skip-entries':
+      return skipEntries(state, command);
     default:
       return decideInClear(state, command, 'choose');
   }
@@ -159,12 +174,14 @@ function randomizeRefusal(state: Model, command: Randomize): StudyOutcome | unde
   if (closed) return closed;
   const limit = fullLimit(state.filled, state.design, levels);
   if (limit) return { type: 'full', limit };
+  const isSpent = methodOf(state.methodDesign).isSpent?.(state, levelIndexes(state, levels)) ?? false;
+  if (isSpent) return { type: 'no-entry' };
   // Nothing is drawn unless every arm that could be drawn has a pack, so that nobody can fish for another arm.
   const isLacking = state.lists > 0 && lacksPacks(state, levels, openTreatments(state.design));
   return isLacking ? { type: 'no-code' } : undefined;
 }
 
-export type TriableCommand = Randomize | RegisterPacks | ClearCommand;
+export type TriableCommand = Randomize | RegisterPacks | RegisterList | SkipEntries | ClearCommand;
 
 /** What the outcome of a command would be, without drawing anything or choosing a pack. */
 export function tryOut(state: StudyState, command: TriableCommand): StudyOutcome {
@@ -176,6 +193,10 @@ export function tryOut(state: StudyState, command: TriableCommand): StudyOutcome
     }
     case 'register-packs':
       return registerPacks(state, command).outcome;
+    case 'register-list':
+      return registerList(state, command).outcome;
+    case 'skip-entries':
+      return skipEntries(state, command).outcome;
     default:
       return decideInClear(state, command, 'try').outcome;
   }

@@ -84,5 +84,9 @@ export function endImport(model: Model, { data }: PartialEventOf<'HistoryImportE
     model.filled = filledBy(design);
     model.counts = new Counts(design);
     if (shown) shown.balance = new Balance(design);
-  } else if (imported && !importing?.isRecovered) model.bgState = imported.generator;
+    return;
+  }
+  // The other system may have used entries of the list.
+  model.entries.isSkipOwed = true;
+  if (imported && !importing?.isRecovered) model.bgState = imported.generator;
 }

@@ -18,6 +18,7 @@ import type { Form, ParticipantAct } from '../acts/act.ts';
 import { type Act, actOf } from '../acts/acts.ts';
 import { digestIn } from '../acts/command.ts';
 import { Counts } from '../methods/counts.ts';
+import { ListEntries } from '../methods/list-entries.ts';
 import { OpenBlocks } from '../methods/open-blocks.ts';
 import { ForkableMap } from '../model/forkable-map.ts';
 import { FreePacks } from '../model/free-packs.ts';
@@ -30,6 +31,7 @@ import { digestOf, requestKey } from '../model/requests.ts';
 import { closingsAfter } from './closings.ts';
 import { enrolledIn, evidenceIn } from './enrolled-in.ts';
 import { beginImport, endImport, takeRow } from './fold-import.ts';
+import { addEntries, skipEntries } from './fold-lists.ts';
 import { forcedDigest } from './force.ts';
 
 /** The study that the event registers. */
@@ -53,7 +55,7 @@ export function modelOf({ at, data, sections, revision }: PartialEventOf<'StudyR
     ...{ latestAt: at, lastStudyWide: revision, closings: [], recovery: 0, lists: 0, reveals: [] },
     hasVisits: design.visits.length > 0,
     ...{ participants: new Participants(), filled: filledBy(design), counts: new Counts(design) },
-    blocks: new OpenBlocks(),
+    ...{ blocks: new OpenBlocks(), entries: new ListEntries() },
     ...{ requests: new ForkableMap(), given: new ForkableMap(), packs: new ForkableMap() },
     ...{ withdrawn: new ForkableMap(), free: new FreePacks(), seedState: bgState, bgState },
     shown: { events: { inOrder: [], byEnrolment: new Map() }, balance: new Balance(design) },
@@ -86,6 +88,12 @@ function foldOther(model: Model, event: Exclude<PartialEvent, EnrolmentEvent>): 
     case 'CodesRegistered':
       model.lists = event.data.list;
       if (event.sections.codes) packsOn(model, event.data.where, event.sections.codes);
+      break;
+    case 'ListRegistered':
+      addEntries(model, event);
+      break;
+    case 'EntriesSkipped':
+      skipEntries(model, event);
       break;
     case 'HistoryImported':
       beginImport(model, event);
@@ -120,7 +128,8 @@ function keyOf({ actor, sections }: PartialEvent): string | undefined {
 }
 
 function enrol(model: Model, event: EnrolmentEvent): void {
-  if (event.type === 'ParticipantRandomized') model.bgState = evidenceIn(event)?.bgStateAfter;
+  const isListed = model.methodDesign.method === 'list';
+  if (event.type === 'ParticipantRandomized' && !isListed) model.bgState = evidenceIn(event)?.bgStateAfter;
   const { design, given, participants } = model;
   const participant = enrolledIn(event, model);
   const { participantId, pack } = participant;
@@ -200,7 +209,10 @@ function amend(model: Model, { data, revision }: PartialEventOf<'StudyAmended'>)
   const { participants } = model;
   const renamings = renamingsOf(data, model.design);
   const design = amendedDesign(model.design, data, revision);
-  if (design.epoch > model.design.epoch) model.blocks.drop();
+  if (design.epoch > model.design.epoch) {
+    model.blocks.drop();
+    model.entries.drop();
+  }
   Object.assign(model, inForce(design, model.registered.parameters));
   model.designs = [...model.designs, design];
   if (design.visits.length > 0) model.hasVisits = true;
@@ -227,15 +239,16 @@ function count(model: Model, participant: Participant, by: 1 | -1): void {
   if (levels) model.counts.add(levelIndexes(model, levels), participant.slot, by);
 }
 
-/** What the draw used up, if it is not withheld. */
+/** What the allocation used up, as far as it is not withheld. */
 function use(
   model: Model,
   { sections }: PartialEventOf<'ParticipantRandomized'>,
   participant: Participant,
 ): void {
-  if (!sections.pick || participant.slot < 0) return;
   const { levels, slot } = participant;
-  const perSlot = sections.pick.block?.perSlot;
+  const isKnown = model.methodDesign.method === 'list' || (sections.pick && slot >= 0);
+  if (!isKnown) return;
+  const perSlot = sections.pick?.block?.perSlot;
   methodOf(model.methodDesign).use?.(model, levelIndexes(model, levels), slot, perSlot);
 }
 
@@ -246,5 +259,7 @@ function recover(model: Model, { at, data, sections }: PartialEventOf<'StudyReco
   model.recovery = recovery;
   model.registered = { ...registered, recoveries: [...registered.recoveries, recovered] };
   model.bgState = sections.generator?.bgState;
+  // Sites may know of participants whom the log lost.
+  model.entries.isSkipOwed = true;
   if (model.importing) model.importing = { ...model.importing, isRecovered: true };
 }

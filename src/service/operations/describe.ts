@@ -60,6 +60,7 @@ const WHY: Readonly<Record<RefusalReason, string>> = {
   'level-closed': 'a level of the participant is closed',
   full: 'the study has reached a limit',
   'no-code': 'a treatment has no pack left',
+  'no-entry': 'the list has no entry that the participant could be given',
   importing: 'a history is being imported',
   stale: 'what was to be corrected is not as the request says',
   suspended: 'the studies file differs from the design in force',

@@ -1,12 +1,13 @@
 /** Exact distributions of every method: all ways in which slots can be drawn, weighted by rational numbers. */
 import { describe, expect, it } from 'vitest';
 import type { MinimizationParameters } from '../../../events/study.ts';
-import { PermutedBlocks, stratumOf } from '../../../src/core/methods/blocks/blocks.ts';
+import { PermutedBlocks } from '../../../src/core/methods/blocks/blocks.ts';
 import { Complete } from '../../../src/core/methods/complete/complete.ts';
 import { Counts } from '../../../src/core/methods/counts.ts';
 import type { Memory, Method, OpenSlots } from '../../../src/core/methods/method.ts';
 import { Minimization } from '../../../src/core/methods/minimization/minimization.ts';
 import { isOpen, OpenBlocks } from '../../../src/core/methods/open-blocks.ts';
+import { stratumOf } from '../../../src/core/methods/stratum.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { Fraction, sum } from '../../support/fraction.ts';
 

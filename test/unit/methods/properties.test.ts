@@ -2,12 +2,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { BgState } from '../../../events/study.ts';
-import { PermutedBlocks, stratumOf } from '../../../src/core/methods/blocks/blocks.ts';
+import { PermutedBlocks } from '../../../src/core/methods/blocks/blocks.ts';
 import { Complete } from '../../../src/core/methods/complete/complete.ts';
 import { Counts } from '../../../src/core/methods/counts.ts';
 import { allocate, type Memory, type Method, type OpenSlots } from '../../../src/core/methods/method.ts';
 import { Minimization } from '../../../src/core/methods/minimization/minimization.ts';
 import { isOpen, OpenBlocks } from '../../../src/core/methods/open-blocks.ts';
+import { stratumOf } from '../../../src/core/methods/stratum.ts';
 import { boundedInteger } from '../../../src/core/random/bounded.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { seed } from '../../support/arbitrary-study.ts';

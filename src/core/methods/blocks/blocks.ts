@@ -10,11 +10,10 @@ import { boundedInteger } from '../../random/bounded.ts';
 import type { Pcg64 } from '../../random/pcg64.ts';
 import type { Evidence, Memory, Method, OpenSlots } from '../method.ts';
 import { type Block, isOpen } from '../open-blocks.ts';
+import { type Stratified, stratumOf } from '../stratum.ts';
 import { WeightedDraw } from '../weighted-draw.ts';
 
-export interface BlocksDesign extends OpenSlots {
-  /** Indexes of the factors whose levels make a stratum. None: the study is one. */
-  readonly by: readonly number[];
+export interface BlocksDesign extends OpenSlots, Stratified {
   /** How many places each slot has in a block of each size. Undefined: it is withheld, and nothing can be drawn. */
   readonly perSlot: readonly number[] | undefined;
 }
@@ -97,9 +96,4 @@ export class PermutedBlocks implements Method {
 
 function numberAfter(block: Block | undefined): number {
   return (block?.number ?? 0) + 1;
-}
-
-/** The name of a participant's stratum: by indexes, which no renaming changes. */
-export function stratumOf({ by }: Pick<BlocksDesign, 'by'>, levels: ArrayLike<number>): string {
-  return by.map((factor) => levels[factor]).join();
 }

@@ -57,6 +57,14 @@ export class LifeTally {
         this.#amendments++;
         if (event.data.approvals.length > 0) this.#warnOfApproval(event.revision);
         break;
+      case 'ListRegistered':
+        this.#warnings.add(
+          'list-origin-unknown',
+          'nothing in the log shows how the list was made: only that it was followed',
+          event.revision,
+        );
+        if (event.data.approvals.length > 0) this.#warnOfApproval(event.revision);
+        break;
       case 'CodesRegistered':
         this.#packs.registered += event.data.count;
         break;

@@ -14,7 +14,8 @@ import { commandIn } from '../../../core/acts/command.ts';
 import { membersOf } from '../../../core/acts/record-of.ts';
 import { levelRefusal } from '../../../core/model/levels.ts';
 import { fullLimit } from '../../../core/model/limits.ts';
-import { forkOf, type Model } from '../../../core/model/model.ts';
+import { methodOf } from '../../../core/model/method-of.ts';
+import { forkOf, levelIndexes, type Model } from '../../../core/model/model.ts';
 import type { StudyOutcome } from '../../../core/model/outcomes.ts';
 import { listProblem } from '../../../core/model/packs.ts';
 import type { Status } from '../../../core/model/status.ts';
@@ -22,6 +23,7 @@ import { decideInClear } from '../../../core/study/decide.ts';
 import { fold, modelOf } from '../../../core/study/fold.ts';
 import { forcedProblem, slotsOf, treatmentProblem } from '../../../core/study/force.ts';
 import { beginProblem, endProblem, rowProblem } from '../../../core/study/imports.ts';
+import { registrationProblem, skipProblem } from '../../../core/study/lists.ts';
 import type { Decision } from '../../../core/write/decider.ts';
 import type { Mismatch } from '../report/report.ts';
 import { dataDifferences, mismatch } from './differences.ts';
@@ -108,6 +110,10 @@ function mismatchesOf(
       return problemsOf(event.type, model, endProblem(model, event.data));
     case 'CodesRegistered':
       return problemsOf(event.type, model, listProblem(model, event.data));
+    case 'ListRegistered':
+      return problemsOf(event.type, model, registrationProblem(model, event.data));
+    case 'EntriesSkipped':
+      return problemsOf(event.type, model, skipProblem(model, event.data));
     case 'StudyRecovered':
       return model.recovery >= event.data.recovery ? refused({ type: 'already-recovered' }) : [];
     case 'StudyAmended':
@@ -155,7 +161,9 @@ function enrolmentRefusal(
   const closed = levelRefusal(model.design, levels, 'level-closed');
   if (closed) return closed;
   const limit = fullLimit(model.filled, model.design, levels);
-  return limit && { type: 'full', limit };
+  if (limit) return { type: 'full', limit };
+  const isSpent = methodOf(model.methodDesign).isSpent?.(model, levelIndexes(model, levels)) ?? false;
+  return isSpent ? { type: 'no-entry' } : undefined;
 }
 
 /** The draw, which is withheld, names its slot if and only if there is a ratio. */

@@ -42,6 +42,7 @@ const REPORTING_ORDER = [
   'pick.weights',
   'pick.uniform53',
   'pick.slot',
+  'entry.',
   'allocation.',
 ];
 
@@ -128,6 +129,10 @@ function commandOf(event: StudyEvent, state: StudyState, isSupply: boolean): Stu
       const { key, entries } = event.sections.codes;
       return { type: 'register-packs', list, where, key, entries };
     }
+    case 'ListRegistered':
+      return { type: 'register-list', ...event.data, ...event.sections.list };
+    case 'EntriesSkipped':
+      return { type: 'skip-entries', ...event.data };
     case 'HistoryImported':
     case 'ParticipantImported':
     case 'HistoryImportEnded':

@@ -37,6 +37,7 @@ const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
   'no-such-participant': 'no participant with that id, and no pack with that code, is known before it',
   'dispensed-already': 'the participant has a pack for this visit',
   'no-code': 'a treatment has no pack left for the participant',
+  'no-entry': 'the list has no entry for the participant, or entries are to be skipped first',
   'not-importing': 'no import is under way',
   'not-empty': 'the study has participants already',
   duplicate: 'a participant with that id is randomized already',
@@ -62,15 +63,16 @@ const SECTIONS = new Map([
   ['codes', 'withdrawn'],
 ]);
 
+/** The path of a member named by a decider. */
+function pathOf(type: PartialStudyEvent['type'], field: string): string {
+  const inList = type === 'ListRegistered' && /^(?:entries|first)\b/.test(field);
+  return `${inList ? 'list' : (SECTIONS.get(field) ?? 'data')}.${field}`;
+}
+
 /** The mismatch of an event that the decider would have refused. */
 export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
   if (outcome.type === 'impossible')
-    return mismatch(
-      `${SECTIONS.get(outcome.field) ?? 'data'}.${outcome.field}`,
-      'what is possible in this study',
-      undefined,
-      outcome.why,
-    );
+    return mismatch(pathOf(type, outcome.field), 'what is possible in this study', undefined, outcome.why);
   if (outcome.type === 'not-amendable' || outcome.type === 'unfit') {
     const [problem] = outcome.problems;
     return mismatch(
@@ -83,7 +85,7 @@ export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome
   if (outcome.type === 'already') return mismatch('type', undefined, type, outcome.why);
   if (outcome.type === 'stale')
     return mismatch(
-      outcome.field === undefined ? 'type' : `data.${outcome.field}`,
+      outcome.field === undefined ? 'type' : pathOf(type, outcome.field),
       'what was so before',
       undefined,
       outcome.why,
@@ -325,8 +327,9 @@ function drawMismatch(
 ): Mismatch | undefined {
   if (type !== 'ParticipantRandomized' || !model) return undefined;
   const { method } = model.design;
-  const [own, other] = method.name === 'urn' ? ['draw', 'pick'] : ['pick', 'draw'];
-  if (sections.includes(own) && !sections.includes(other)) return undefined;
+  const own = method.name === 'urn' ? 'draw' : method.name === 'list' ? 'entry' : 'pick';
+  const evidence = sections.filter((name) => name === 'draw' || name === 'pick' || name === 'entry');
+  if (evidence.join() === own) return undefined;
   return mismatch('seals', own, sections, `not the evidence of ${methodText(method)}`);
 }
 

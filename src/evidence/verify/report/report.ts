@@ -48,6 +48,7 @@ export type WarningCode =
   | 'revealed-in-emergency'
   | 'recorded-late'
   | 'imported-unproven'
+  | 'list-origin-unknown'
   | 'generator-known-elsewhere'
   | 'voided'
   | 'forced'

@@ -77,6 +77,16 @@ export function noCodeReply(revision: number): StudyReply {
   };
 }
 
+/** The same text whether there is no list, it is used up, or entries are to be skipped first. */
+export function noEntryReply(revision: number): StudyReply {
+  return {
+    ...CONFLICT,
+    message: 'Nobody with these levels can be randomized now: ask whoever runs the randomization',
+    revision,
+    refused: 'no-entry',
+  };
+}
+
 export function closedReply(
   { factor, level }: { readonly factor: string; readonly level: string },
   revision: number,

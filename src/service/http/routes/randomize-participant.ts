@@ -30,6 +30,7 @@ import {
   closedReply,
   fullReply,
   noCodeReply,
+  noEntryReply,
   outsideLimits,
   refusedReply,
   reusedReply,
@@ -270,6 +271,8 @@ function answer(
       return fullReply(outcome.limit, revision);
     case 'no-code':
       return noCodeReply(revision);
+    case 'no-entry':
+      return noEntryReply(revision);
     default:
       throw new Error(`unexpected outcome ${outcome.type}`);
   }

@@ -1,0 +1,47 @@
+/** A list of allocations that was made elsewhere: each participant gets the next entry of their stratum. Nothing is drawn. */
+import type { Entry } from '../list-entries.ts';
+import type { Evidence, Memory, Method, OpenSlots } from '../method.ts';
+import { type Stratified, stratumOf } from '../stratum.ts';
+
+export type ListDesign = OpenSlots & Stratified;
+
+export class FollowedList implements Method {
+  readonly drawsFromCounts = false;
+  readonly slots: Int32Array;
+  /** One for the arm of the next entry; zeros if there is none. */
+  readonly chances: Float64Array;
+  readonly #design: ListDesign;
+  #next: Entry | undefined;
+
+  constructor(design: ListDesign) {
+    const { slots, places } = design;
+    this.slots = Int32Array.from(places?.slots ?? slots.keys());
+    this.chances = new Float64Array(slots.length);
+    this.#design = design;
+  }
+
+  isSpent({ entries }: Memory, levels: ArrayLike<number>): boolean {
+    return entries?.isSpent(stratumOf(this.#design, levels)) ?? true;
+  }
+
+  look({ entries }: Memory, levels: ArrayLike<number>): void {
+    this.#next = entries?.next(stratumOf(this.#design, levels));
+    this.chances.fill(0);
+    if (this.#next) this.chances[this.slots.indexOf(this.#next.slot)] = 1;
+  }
+
+  /** @throws RangeError when there is no entry left */
+  draw(): number {
+    if (!this.#next) throw new RangeError('the list has no entry left');
+    return this.#next.slot;
+  }
+
+  evidence(): Evidence {
+    const { list = 0, entry = 0 } = this.#next ?? {};
+    return { entry: { list, entry } };
+  }
+
+  use({ entries }: Memory, levels: ArrayLike<number>): void {
+    entries?.use(stratumOf(this.#design, levels));
+  }
+}

@@ -1,0 +1,112 @@
+/** Lists of allocations that were made elsewhere: registers their entries, and passes over those that are used already. */
+import type { StudyFact } from '../../../events/catalogue.ts';
+import { canonicalJson } from '../../../events/record.ts';
+import { openTreatments } from '../../../projections/design.ts';
+import { counted } from '../../base/counted.ts';
+import { stateProblem } from '../acts/acts.ts';
+import { approvalProblems } from '../model/approvals.ts';
+import type { Model } from '../model/model.ts';
+import { firstOf, impossible, type StudyOutcome, stale } from '../model/outcomes.ts';
+import type { Decision } from '../write/decider.ts';
+import type { RegisterList, SkipEntries } from './commands.ts';
+import { stratumNamed } from './fold-lists.ts';
+
+type FactOf<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
+type DecisionOf<T extends StudyFact['type']> = Decision<FactOf<T>, StudyOutcome>;
+
+/** How many entries one record may hold, and how many bytes they may take. */
+export const MAX_ENTRIES = 4000;
+export const MAX_ENTRY_BYTES = 200_000;
+
+export function registerList(
+  state: Model,
+  { approvals, askedAt, entries, file, first, list }: RegisterList,
+): DecisionOf<'ListRegistered'> {
+  const fact: FactOf<'ListRegistered'> = {
+    type: 'ListRegistered',
+    data: { approvals: [...approvals], count: entries.length, list },
+    sections: { list: { entries: entries.map(withLevels), file, first } },
+  };
+  const problem =
+    stateProblem(state, fact.type) ??
+    registrationProblem(state, fact.data, askedAt) ??
+    contentsProblem(state, fact.sections.list);
+  return problem ? { outcome: problem } : { fact, outcome: { type: 'list-registered' } };
+}
+
+/** A copy, without levels if there are none. */
+function withLevels<T extends { readonly levels?: readonly string[] | undefined }>({ levels, ...rest }: T) {
+  return { ...(levels && { levels: [...levels] }), ...rest };
+}
+
+/** Why the list is not possible, as far as the clear part shows. */
+export function registrationProblem(
+  { design, entries, methodDesign }: Model,
+  { approvals, count, list }: FactOf<'ListRegistered'>['data'],
+  askedAt?: string,
+): StudyOutcome | undefined {
+  if (methodDesign.method !== 'list') return NO_LIST;
+  if (list !== entries.lists + 1) return stale(`the next list is number ${entries.lists + 1}`, 'list');
+  if (count > MAX_ENTRIES) return impossible('count', `a list has at most ${MAX_ENTRIES} entries`);
+  return firstOf(
+    approvalProblems(
+      approvals,
+      askedAt,
+      design.mode,
+      'a list can be registered in a live study only with an approval',
+    ),
+  );
+}
+
+const NO_LIST = impossible('type', 'the study follows no list');
+
+function contentsProblem(
+  model: Model,
+  { entries, file, first }: FactOf<'ListRegistered'>['sections']['list'],
+): StudyOutcome | undefined {
+  if (Buffer.byteLength(canonicalJson(entries)) > MAX_ENTRY_BYTES)
+    return impossible('entries', `a list takes at most ${MAX_ENTRY_BYTES} bytes`);
+  const rows = model.entries.rowsOf(file);
+  if (first !== rows + 1) return stale(`${counted(rows, 'row')} of the file are in`, 'first');
+  const open = openTreatments(model.design);
+  for (const [i, { levels, treatment }] of entries.entries()) {
+    if (!open.includes(treatment)) return impossible(`entries[${i}].treatment`, 'it is no open arm');
+    if (stratumNamed(model, levels) === undefined)
+      return impossible(`entries[${i}].levels`, 'the study has no such stratum');
+  }
+  return undefined;
+}
+
+export function skipEntries(state: Model, { reason, skipped }: SkipEntries): DecisionOf<'EntriesSkipped'> {
+  const type = 'EntriesSkipped';
+  const data = { reason, skipped: skipped.map(withLevels) };
+  const problem = stateProblem(state, type) ?? skipProblem(state, data);
+  return problem
+    ? { outcome: problem }
+    : { fact: { type, data, sections: {} }, outcome: { type: 'entries-skipped' } };
+}
+
+/** Why entries cannot be passed over. How many are left shows only where they are not withheld. */
+export function skipProblem(
+  model: Model,
+  { skipped }: FactOf<'EntriesSkipped'>['data'],
+): StudyOutcome | undefined {
+  const { entries, methodDesign } = model;
+  if (methodDesign.method !== 'list') return NO_LIST;
+  if (!entries.isSkipOwed)
+    return stale('no entries are to be skipped: nothing was recovered or imported since the last skip');
+  const seen = new Set<string>();
+  for (const [i, { count, levels }] of skipped.entries()) {
+    const stratum = stratumNamed(model, levels);
+    if (stratum === undefined) return impossible(`skipped[${i}].levels`, 'the study has no such stratum');
+    if (seen.has(stratum)) return impossible(`skipped[${i}].levels`, 'the stratum is there twice');
+    const left = entries.left(stratum) ?? count;
+    if (count > left)
+      return impossible(
+        `skipped[${i}].count`,
+        `${counted(left, 'entry', 'entries')} of the stratum are left`,
+      );
+    seen.add(stratum);
+  }
+  return undefined;
+}

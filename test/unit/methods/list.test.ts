@@ -1,0 +1,260 @@
+/** Lists that were made elsewhere: the worked sample, and what later events do to the entries. */
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { DesignChange } from '../../../events/amendment.ts';
+import { encodeRecord } from '../../../events/record.ts';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import type { Written } from '../../support/acts.ts';
+import { amend } from '../../support/arbitrary-life.ts';
+import { beginImport, IMPORT } from '../../support/import-facts.ts';
+import { TrialRun } from '../../support/trial-run.ts';
+
+const CSV = 'treatment,local_site\nA,11\nB,30\nB,11\nA,11\nA,30\nB,11\n';
+const FILE = createHash('sha256').update(CSV).digest('hex');
+const ENTRIES = [
+  ['A', '11'],
+  ['B', '30'],
+  ['B', '11'],
+  ['A', '11'],
+  ['A', '30'],
+  ['B', '11'],
+].map(([treatment = '', site = '']) => ({ levels: [site], treatment }));
+
+const CONFIGURATION: StudyConfiguration = {
+  name: 'Listed',
+  mode: 'test',
+  method: { name: 'list', by: ['local_site'] },
+  treatments: ['A', 'B'],
+  factors: [
+    { name: 'sex', levels: ['F', 'M'] },
+    { name: 'local_site', levels: ['11', '30'] },
+  ],
+};
+
+const listOf = (entries: readonly { readonly levels?: string[]; readonly treatment: string }[], more = {}) =>
+  ({ type: 'register-list', list: 1, approvals: [], file: FILE, first: 1, entries, ...more }) as Written;
+
+const skip = (skipped: readonly { readonly levels?: string[]; readonly count: number }[]) =>
+  ({ type: 'skip-entries', reason: 'paper envelopes', skipped }) as Written;
+
+function listed(entries = ENTRIES) {
+  const trial = new TrialRun(CONFIGURATION);
+  expect(trial.ask(listOf(entries))).toEqual({ type: 'list-registered' });
+  return trial;
+}
+
+let participants = 0;
+/** @returns the arm and the entry of a new participant, or why there is none */
+function next(trial: TrialRun, site: string): string {
+  const { type } = trial.enrol(String(participants++), ['F', site]);
+  const fact = trial.facts.at(-1);
+  if (type !== 'randomized' || fact?.type !== 'ParticipantRandomized') return type;
+  const { allocation, entry } = fact.sections;
+  expect(Object.keys(fact.sections).sort()).toEqual(['allocation', 'entry']);
+  return `${allocation.treatment} ${entry?.list}.${entry?.entry}`;
+}
+
+describe('the worked sample', () => {
+  it('has this seal', () => {
+    const { facts } = listed();
+    const fact = facts[1];
+    if (fact?.type !== 'ListRegistered') throw new Error('no list');
+    const header = {
+      ...{ id: '00000000-0000-4000-8000-000000000001', log: '00000000-0000-4000-8000-000000000002' },
+      ...{ stream: 'study-x', revision: 1, at: '2027-02-01T00:00:00.000Z' },
+      actor: { cli: true as const, user: 'ode' },
+    };
+    const { record, sealed } = encodeRecord(header, fact, () => '000102030405060708090a0b0c0d0e0f');
+    expect(FILE).toBe('af0a14b6c8b8d6b1f30cb7181b0617ff3c445552c881403169f136f10f023681');
+    expect(Buffer.from(sealed).length - '{"list":}'.length).toBe(343);
+    expect(JSON.parse(Buffer.from(record).toString()).seals).toEqual({
+      list: 'b196f74480ff8eb6f74a1531155c4865b7b75d768747269aa03f0b32d2a8b343',
+    });
+  });
+
+  it('gives these entries, and draws nothing', () => {
+    const trial = listed();
+    const { bgState } = trial;
+    expect(['30', '11', '11', '30', '30'].map((site) => next(trial, site))).toEqual([
+      'B 1.2',
+      'A 1.1',
+      'B 1.3',
+      'A 1.5',
+      'no-entry',
+    ]);
+    expect(trial.bgState).toEqual(bgState);
+  });
+});
+
+it('without a list nobody is randomized', () => {
+  expect(next(new TrialRun(CONFIGURATION), '11')).toBe('no-entry');
+});
+
+it('a second list follows the first, stratum by stratum', () => {
+  const trial = listed(ENTRIES.slice(0, 2));
+  expect(trial.ask(listOf(ENTRIES.slice(2), { list: 2, first: 3 })).type).toBe('list-registered');
+  expect(['11', '11', '30', '30'].map((site) => next(trial, site))).toEqual([
+    'A 1.1',
+    'B 2.1',
+    'B 1.2',
+    'A 2.3',
+  ]);
+});
+
+describe('a list is refused', () => {
+  it.each([
+    ['with a number that is not the next', { list: 2 }, { type: 'stale', field: 'list' }],
+    ['if rows of the file are left out', { first: 2 }, { type: 'stale', field: 'first' }],
+    [
+      'with an unknown arm',
+      { entries: [{ levels: ['11'], treatment: 'C' }] },
+      { field: 'entries[0].treatment' },
+    ],
+    [
+      'with an unknown level',
+      { entries: [{ levels: ['12'], treatment: 'A' }] },
+      { field: 'entries[0].levels' },
+    ],
+    ['without levels', { entries: [{ treatment: 'A' }] }, { field: 'entries[0].levels' }],
+    [
+      'with too many entries',
+      { entries: Array.from({ length: 4001 }, () => ENTRIES[0]) },
+      { field: 'count', why: 'a list has at most 4000 entries' },
+    ],
+  ])('%s', (_name, more, refused) => {
+    const trial = new TrialRun(CONFIGURATION);
+    expect(trial.ask(listOf(ENTRIES, more))).toMatchObject({ type: 'impossible', ...refused });
+  });
+
+  it('in a live study without an approval', () => {
+    const trial = new TrialRun({ ...CONFIGURATION, mode: 'live' });
+    expect(trial.ask(listOf(ENTRIES))).toMatchObject({ type: 'impossible', field: 'approvals' });
+  });
+
+  it('in a study that draws', () => {
+    expect(new TrialRun().ask(listOf(ENTRIES))).toMatchObject({ why: 'the study follows no list' });
+  });
+});
+
+describe('amendments', () => {
+  it('of the arms void the entries so far, and numbers go on', () => {
+    const trial = listed();
+    next(trial, '11');
+    trial.ask(amend([{ kind: 'arm-added', treatment: 'C' }], 1));
+    expect(next(trial, '11')).toBe('no-entry');
+    const more = [...ENTRIES, { levels: ['11'], treatment: 'C' }];
+    expect(trial.ask(listOf(more, { list: 2 })).type).toBe('list-registered');
+    expect(next(trial, '11')).toBe('A 2.1');
+  });
+
+  it.each(['arm-closed', 'arm-reopened', 'arm-added'] as const)('cannot keep the list: %s', (kind) => {
+    const three = new TrialRun({ ...CONFIGURATION, treatments: ['A', 'B', 'C'] });
+    if (kind === 'arm-reopened') three.ask(amend([{ kind: 'arm-closed', treatment: 'C' }], 1));
+    const number = kind === 'arm-reopened' ? 2 : 1;
+    const treatment = kind === 'arm-added' ? 'D' : 'C';
+    expect(three.ask(amend([{ kind, treatment }], number, { history: 'keep' }))).toMatchObject({
+      problems: [{ field: 'history', why: 'it must be restart: a list cannot go on with other arms' }],
+    });
+  });
+
+  it('keep the entries of a level that is renamed, and give a new one none', () => {
+    const trial = listed();
+    next(trial, '30');
+    trial.ask(amend([{ kind: 'level-renamed', factor: 'local_site', level: '30', to: '31' }], 1));
+    trial.ask(amend([{ kind: 'level-added', factor: 'local_site', level: '40' }], 2));
+    expect([next(trial, '31'), next(trial, '40')]).toEqual(['A 1.5', 'no-entry']);
+  });
+
+  it.each<[DesignChange, string]>([
+    [{ kind: 'ratio', value: [2, 1] }, 'a list holds its own ratio'],
+    [{ kind: 'arm-added', treatment: 'C', ratio: 2 }, 'a list holds its own ratio'],
+    [{ kind: 'factor-retired', factor: 'local_site' }, 'the list is within the factor local_site'],
+    [{ kind: 'urn', w: 2 }, 'the study has no urns'],
+  ])('are refused: %o', (change, why) => {
+    expect(listed().ask(amend([change], 1))).toMatchObject({ problems: [{ why }] });
+  });
+});
+
+describe('a skip', () => {
+  const recovered = () => {
+    const trial = listed();
+    next(trial, '11');
+    trial.ask({ type: 'recover', recovery: 1, kept: 3, seed: 1n << 100n });
+    return trial;
+  };
+
+  it('is owed behind a recovery, and passes over what others have', () => {
+    const trial = recovered();
+    expect([next(trial, '11'), next(trial, '30')]).toEqual(['no-entry', 'no-entry']);
+    expect(trial.ask(skip([{ levels: ['11'], count: 2 }]))).toEqual({ type: 'entries-skipped' });
+    expect([next(trial, '11'), next(trial, '30'), next(trial, '11')]).toEqual(['B 1.6', 'B 1.2', 'no-entry']);
+  });
+
+  it('may say that none were used', () => {
+    const trial = recovered();
+    expect(trial.ask(skip([]))).toEqual({ type: 'entries-skipped' });
+    expect(next(trial, '11')).toBe('B 1.3');
+  });
+
+  it.each([
+    [[{ levels: ['11'], count: 4 }], '3 entries of the stratum are left'],
+    [[{ levels: ['12'], count: 1 }], 'the study has no such stratum'],
+    [[{ count: 1 }], 'the study has no such stratum'],
+    [
+      [
+        { levels: ['11'], count: 1 },
+        { levels: ['11'], count: 1 },
+      ],
+      'the stratum is there twice',
+    ],
+  ])('is refused: %o', (skipped, why) => {
+    expect(recovered().ask(skip(skipped))).toMatchObject({ type: 'impossible', why });
+  });
+
+  it('is refused if none is owed, and once only', () => {
+    const trial = recovered();
+    expect(listed().ask(skip([]))).toMatchObject({ type: 'stale' });
+    trial.ask(skip([]));
+    expect(trial.ask(skip([]))).toMatchObject({ type: 'stale' });
+  });
+
+  it.each([
+    [{ type: 'end-import', import: IMPORT } as const, 'no-entry'],
+    [{ type: 'end-import', import: IMPORT, abortedBecause: 'no' } as const, 'A 1.1'],
+  ])('is owed behind an import, but for one that was given up: %o', (ended, then) => {
+    const trial = listed();
+    const source = { format: 'csv', rows: 1 } as const;
+    const proof = { redrawn: 0, unproven: 1 };
+    const row = { type: 'import-participant', import: IMPORT, row: 1, participantId: 'old' } as const;
+    const original = { datetime: '2026-01-01 00:00:00.000000', user: 'other' };
+    expect(
+      trial.all([
+        beginImport([], { source, proof, seedKnown: undefined }),
+        { ...row, levels: ['F', '11'], treatment: 'A', original },
+        ended,
+      ]),
+    ).toEqual(['import-begun', 'imported', 'abortedBecause' in ended ? 'import-aborted' : 'import-ended']);
+    expect(next(trial, '11')).toBe(then);
+  });
+});
+
+it('corrections, voids and forced allocations neither use an entry nor free one', () => {
+  const trial = listed();
+  trial.enrol('x', ['F', '11']);
+  const noted = { user: 'nurse', note: 'source record' };
+  const cause = 'other';
+  trial.ask({
+    ...{ ...noted, type: 'force', participantId: 'f', levels: ['F', '11'], treatment: 'A', cause },
+    occurredAt: '2026-01-01T00:00:00.000Z',
+  });
+  const changes = [{ factor: 'local_site', from: '11', to: '30' }];
+  trial.ask({ ...noted, act: 'LevelsCorrected', participantId: 'x', cause: 'transcription', changes });
+  trial.ask({
+    ...noted,
+    act: 'AllocationVoided',
+    participantId: 'x',
+    cause: 'entry-error',
+    analysis: 'exclude',
+  });
+  expect([next(trial, '11'), next(trial, '30')]).toEqual(['B 1.3', 'B 1.2']);
+});
