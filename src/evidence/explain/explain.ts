@@ -14,15 +14,17 @@ import { levelsByFactor } from '../../../projections/enrolled.ts';
 import type { ParticipantEvent } from '../../../projections/participant-events.ts';
 import type { BlocksDesign } from '../../core/methods/blocks/blocks.ts';
 import { cumulative, probabilities } from '../../core/methods/draw.ts';
+import type { ListDesign } from '../../core/methods/list/list.ts';
 import { allocate, type Evidence } from '../../core/methods/method.ts';
 import type { MinimizationDesign } from '../../core/methods/minimization/minimization.ts';
+import type { Stratified } from '../../core/methods/stratum.ts';
 import { workOut } from '../../core/methods/urn/allocate.ts';
 import type { UrnDesign } from '../../core/methods/urn/kernel.ts';
 import { namedLevels } from '../../core/model/levels.ts';
 import { methodOf } from '../../core/model/method-of.ts';
 import { generatorOf, levelIndexes, type Model } from '../../core/model/model.ts';
 import { countMoves } from './count-moves.ts';
-import type { Explanation, PickExplanation, UrnExplanation } from './explanation.ts';
+import type { Explanation, ListExplanation, PickExplanation, UrnExplanation } from './explanation.ts';
 
 export type RandomizedEvent = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 
@@ -39,9 +41,14 @@ export function explain(
   events: readonly ParticipantEvent[] = [],
 ): Explanation {
   try {
-    return before.methodDesign.method === 'urn'
-      ? explainUrns(before, before.methodDesign, event, events)
-      : explainPick(before, event);
+    switch (before.methodDesign.method) {
+      case 'urn':
+        return explainUrns(before, before.methodDesign, event, events);
+      case 'list':
+        return explainEntry(before, before.methodDesign, event);
+      default:
+        return explainPick(before, before.methodDesign, event);
+    }
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new RecordError('malformed', `${event.stream}/${event.revision}`, error.message);
@@ -88,8 +95,27 @@ function explainUrns(
   };
 }
 
-function explainPick(before: Model, event: RandomizedEvent): PickExplanation {
-  const { design, methodDesign } = before;
+function explainEntry(before: Model, listDesign: ListDesign, event: RandomizedEvent): ListExplanation {
+  const { design } = before;
+  const levels = levelsByFactor(event.data.levels, design.factors);
+  const method = methodOf(before.methodDesign);
+  const { slot, evidence } = allocate(method, before, levelIndexes(before, levels), generatorOf(before));
+  const { entry } = evidence;
+  if (!entry) throw new Error('a list left no evidence of its own');
+  const treatment = design.slots[slot] ?? '';
+  const named = namedLevels(design, levels);
+  return {
+    ...participantOf(event, design.name),
+    method: 'list',
+    ...slotsOf(before),
+    entry: { ...entry, stratum: stratumIn(listDesign, design, named) },
+    ...resultOf(event, treatment),
+    ...comparisonOf(event, { levels: named, treatment, ...entry }),
+  };
+}
+
+function explainPick(before: Model, methodDesign: PickDesign, event: RandomizedEvent): PickExplanation {
+  const { design } = before;
   const levels = levelsByFactor(event.data.levels, design.factors);
   const method = methodOf(methodDesign);
   const { slot, evidence } = allocate(method, before, levelIndexes(before, levels), generatorOf(before));
@@ -113,16 +139,23 @@ function explainPick(before: Model, event: RandomizedEvent): PickExplanation {
   };
 }
 
+type PickDesign = Exclude<Model['methodDesign'], { readonly method: 'urn' | 'list' }>;
+
+/** The levels that make the participant's stratum. */
+function stratumIn({ by }: Stratified, { factors }: Design, levels: readonly Level[]): Level[] {
+  const names = by.map((factor) => factors[factor]?.name);
+  return levels.filter(({ factor }) => names.includes(factor));
+}
+
 function blockOf(
   { by, perSlot = [], slots }: BlocksDesign,
   { number, perSlot: places }: { readonly number: number; readonly perSlot: number },
   left: readonly number[],
-  { factors }: Design,
+  design: Design,
   levels: readonly Level[],
 ): PickExplanation['block'] {
-  const names = by.map((factor) => factors[factor]?.name);
   return {
-    stratum: levels.filter(({ factor }) => names.includes(factor)),
+    stratum: stratumIn({ by }, design, levels),
     number,
     size: places * slots.length,
     sizes: perSlot.map((one) => one * slots.length),
@@ -174,18 +207,26 @@ function allocationOf(
   event: RandomizedEvent,
   trt: string,
   { bgStateBefore, bgStateAfter }: Drawn,
-  recomputed: Readonly<Record<string, unknown>>,
+  recomputed: Recomputed,
 ) {
-  const { code } = event.data;
-  const differing = differences(event, recomputed);
   return {
-    trt,
-    ...(code !== undefined && { code }),
+    ...resultOf(event, trt),
     bg_state_before: withNumbers(bgStateBefore),
     bg_state_after: withNumbers(bgStateAfter),
-    agrees: differing.length === 0,
-    differences: differing,
+    ...comparisonOf(event, recomputed),
   };
+}
+
+function resultOf({ data: { code } }: RandomizedEvent, trt: string) {
+  return { trt, ...(code !== undefined && { code }) };
+}
+
+/** Fields of the record, by name. */
+type Recomputed = Readonly<Record<string, unknown>>;
+
+function comparisonOf(event: RandomizedEvent, recomputed: Recomputed) {
+  const differing = differences(event, recomputed);
+  return { agrees: differing.length === 0, differences: differing };
 }
 
 function participantOf({ data, revision, at, actor }: RandomizedEvent, study: string) {
@@ -203,16 +244,16 @@ function countedIn({ design: { factors }, counts }: Model): number {
   return inFactor.reduce((sum, n) => sum + n, 0);
 }
 
-function withNumbers({ state: { inc, state }, ...rest }: BgState): Explanation['bg_state_before'] {
+function withNumbers({ state: { inc, state }, ...rest }: BgState): UrnExplanation['bg_state_before'] {
   return { ...rest, state: { inc: BigInt(inc), state: BigInt(state) } };
 }
 
-function differences(event: RandomizedEvent, recomputed: Readonly<Record<string, unknown>>) {
-  const { allocation, draw, pick } = event.sections;
-  const recorded: Readonly<Record<string, unknown>> = {
+function differences(event: RandomizedEvent, recomputed: Recomputed) {
+  const { allocation, draw, pick, entry } = event.sections;
+  const recorded: Recomputed = {
     levels: event.data.levels,
     treatment: allocation.treatment,
-    ...(pick ?? draw),
+    ...(entry ?? pick ?? draw),
   };
   return Object.entries(recomputed)
     .map(([field, value]) => ({

@@ -1,8 +1,11 @@
 /** An explanation as text for readers who know clinical trials, with the steps and terms of docs/methods.md. */
+import type { Level } from '../../../events/study.ts';
 import { counted } from '../../base/counted.ts';
 import { onOneLine } from '../../base/text.ts';
 import { indexAt } from '../../core/methods/draw.ts';
-import type { Explanation, PickExplanation, UrnExplanation } from './explanation.ts';
+import type { Explanation, ListExplanation, PickExplanation, UrnExplanation } from './explanation.ts';
+
+type DrawnExplanation = UrnExplanation | PickExplanation;
 
 /** Each double is written with just enough digits to distinguish it from every other double. */
 export function explanationText(explanation: Explanation): string {
@@ -13,8 +16,7 @@ export function explanationText(explanation: Explanation): string {
   const lines = [
     title(explanation),
     `Study ${study}. Randomized ${at} by ${who}, as revision ${revision} of the study${counts}.${pack}`,
-    ...('urns' in explanation ? urnSteps(explanation) : pickSteps(explanation)),
-    ...section("The generator (numpy's PCG64) before and after", generator(explanation)),
+    ...('entry' in explanation ? entryStep(explanation) : drawnSteps(explanation)),
     ...section('Compared with the record', comparison(explanation)),
   ];
   return lines.map((line) => onOneLine(line).trimEnd()).join('\n');
@@ -23,6 +25,26 @@ export function explanationText(explanation: Explanation): string {
 function countedBefore({ earlier_participants, epoch_began }: UrnExplanation): string {
   const since = epoch_began === undefined ? '' : `, since the urns began anew at revision ${epoch_began}`;
   return `${counted(earlier_participants, 'participant')} counted before${since}`;
+}
+
+function drawnSteps(explanation: DrawnExplanation): string[] {
+  return [
+    ...('urns' in explanation ? urnSteps(explanation) : pickSteps(explanation)),
+    ...section("The generator (numpy's PCG64) before and after", generator(explanation)),
+  ];
+}
+
+function entryStep({ entry: { list, entry, stratum }, trt }: ListExplanation): string[] {
+  const of = stratum.length === 0 ? 'the whole study' : stratumText(stratum);
+  return section('1. Entry of the list', [
+    `Entry ${entry} of list ${list}: the first unused of ${of}; nothing was drawn.`,
+    '',
+    `Treatment: ${trt}`,
+  ]);
+}
+
+function stratumText(stratum: readonly Level[]): string {
+  return stratum.map(({ factor, level }) => `${factor} = ${level}`).join(', ');
 }
 
 function urnSteps(explanation: UrnExplanation): string[] {
@@ -104,10 +126,7 @@ function scoreLines(explanation: PickExplanation, { measure, p, scores, best }: 
 }
 
 function blockLines({ stratum, number, size, sizes, lot, first }: NonNullable<PickExplanation['block']>) {
-  const where =
-    stratum.length === 0
-      ? 'The whole study is one stratum'
-      : `Stratum ${stratum.map(({ factor, level }) => `${factor} = ${level}`).join(', ')}`;
+  const where = stratum.length === 0 ? 'The whole study is one stratum' : `Stratum ${stratumText(stratum)}`;
   const drawn = first ? 'just now, before the place' : 'at its first place';
   const byLot =
     lot === undefined
@@ -183,7 +202,7 @@ function imbalances({ urns: all, slot }: UrnExplanation): string[] {
 }
 
 /** An arm with several slots is named with the number of each. */
-function slotNames({ treatments }: Explanation): string[] {
+function slotNames({ treatments }: DrawnExplanation): string[] {
   return treatments.map((name, k) => {
     if (treatments.indexOf(name) === treatments.lastIndexOf(name)) return name;
     return `${name} (slot ${treatments.slice(0, k + 1).filter((one) => one === name).length})`;
@@ -212,7 +231,7 @@ function lot({ lot: cast, candidates: names, selected_factor }: UrnExplanation):
 }
 
 /** @param held what the probabilities are in proportion to */
-function draw(explanation: Explanation, heading: string, held: readonly number[]): string[] {
+function draw(explanation: DrawnExplanation, heading: string, held: readonly number[]): string[] {
   const { uniform53, uniform, probabilities, cumulative, trt, slot } = explanation;
   const section = 'urns' in explanation ? 'draw' : 'pick';
   const drawn = indexAt(cumulative, uniform53);
@@ -236,7 +255,7 @@ function draw(explanation: Explanation, heading: string, held: readonly number[]
   ];
 }
 
-function generator({ bg_state_before: before, bg_state_after: after }: Explanation): string[] {
+function generator({ bg_state_before: before, bg_state_after: after }: DrawnExplanation): string[] {
   const row = (name: string, of: (state: typeof before) => unknown) => [
     name,
     String(of(before)),
@@ -256,6 +275,11 @@ function generator({ bg_state_before: before, bg_state_after: after }: Explanati
 
 function comparison(explanation: Explanation): string[] {
   const { agrees, differences } = explanation;
+  if (agrees && 'entry' in explanation)
+    return [
+      'The entry was looked up again from the lists and the records before this one.',
+      'The record says the same: levels, entry and treatment.',
+    ];
   const evidence =
     'urns' in explanation
       ? 'levels, candidates, selected urn with its counts and balls, random number, both'

@@ -3,7 +3,7 @@
  * working by the study's method, and the allocation with its comparison stand apart.
  */
 import { z } from 'zod';
-import { ALGORITHMS, BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';
+import { BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';
 import { CountMove } from './count-moves.ts';
 
 const PARTICIPANT = {
@@ -90,7 +90,7 @@ const URNS = {
 
 /** With another method than the urn. */
 const PICK = {
-  method: z.enum(Object.keys(ALGORITHMS)).meta({ description: 'Absent with urns' }),
+  method: z.enum(['complete', 'blocks', 'minimization']).meta({ description: 'Absent with urns' }),
   ...SLOTS,
   ...NUMBER,
   weights: z.array(z.int()).meta({
@@ -127,17 +127,31 @@ const PICK = {
     .optional(),
 };
 
+/** With a list that was made elsewhere. */
+const LISTED = {
+  method: z.literal('list'),
+  ...SLOTS,
+  entry: z.strictObject({
+    list: z.int().meta({ description: 'Number of the list in the study, from 1' }),
+    entry: z.int().meta({ description: 'Its place in the list, from 1' }),
+    stratum: z.array(Level).meta({ description: 'Empty: the whole study is one' }),
+  }),
+};
+
 /** Bare numbers as JSON (src/base/json.ts). */
 const Uint128 = z.bigint();
 const GeneratorState = BgState.extend({ state: z.strictObject({ inc: Uint128, state: Uint128 }) });
 
-const ALLOCATION = {
-  trt: z.string().meta({ description: 'The first treatment whose cumulative probability is greater than u' }),
+const RESULT = {
+  trt: z.string().meta({
+    description: 'The first treatment whose cumulative probability is greater than u, or that of the entry',
+  }),
   code: z.string().optional().meta({
     description: 'The pack that the participant got at the time, as recorded: no random number chose it',
   }),
-  bg_state_before: GeneratorState.meta({ description: "The generator's state before the lot and the draw" }),
-  bg_state_after: GeneratorState.meta({ description: "The generator's state after the draw" }),
+};
+
+const COMPARISON = {
   agrees: z.boolean().meta({ description: 'Whether the record agrees with this explanation' }),
   differences: z
     .array(
@@ -150,9 +164,28 @@ const ALLOCATION = {
     .meta({ description: 'Fields in which the record differs, with the values as JSON text' }),
 };
 
-export const UrnExplanation = z.strictObject({ ...PARTICIPANT, ...URNS, ...ALLOCATION });
+const GENERATOR = {
+  bg_state_before: GeneratorState.meta({ description: "The generator's state before the lot and the draw" }),
+  bg_state_after: GeneratorState.meta({ description: "The generator's state after the draw" }),
+};
+
+export const UrnExplanation = z.strictObject({
+  ...PARTICIPANT,
+  ...URNS,
+  ...RESULT,
+  ...GENERATOR,
+  ...COMPARISON,
+});
 export type UrnExplanation = z.infer<typeof UrnExplanation>;
-export const PickExplanation = z.strictObject({ ...PARTICIPANT, ...PICK, ...ALLOCATION });
+export const PickExplanation = z.strictObject({
+  ...PARTICIPANT,
+  ...PICK,
+  ...RESULT,
+  ...GENERATOR,
+  ...COMPARISON,
+});
 export type PickExplanation = z.infer<typeof PickExplanation>;
-export const Explanation = z.union([UrnExplanation, PickExplanation]);
+export const ListExplanation = z.strictObject({ ...PARTICIPANT, ...LISTED, ...RESULT, ...COMPARISON });
+export type ListExplanation = z.infer<typeof ListExplanation>;
+export const Explanation = z.union([UrnExplanation, PickExplanation, ListExplanation]);
 export type Explanation = z.infer<typeof Explanation>;
