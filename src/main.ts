@@ -68,6 +68,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
     const { codesCommand } = await import('./cli/codes.ts');
     return group('codes', 'packs of medication', codesCommand());
   },
+  lists: async () => {
+    const { listsCommand } = await import('./cli/lists.ts');
+    return group('lists', 'lists of allocations that were made elsewhere', listsCommand());
+  },
   reveal: async () => (await import('./cli/reveal.ts')).revealCommand(),
   'code-breaks': async () => {
     const { codeBreaksCommand } = await import('./cli/code-breaks.ts');

@@ -7,6 +7,7 @@ import { counted } from '../base/counted.ts';
 import { formulaProblem } from '../base/formula.ts';
 import { freeTextProblem } from '../base/free-text.ts';
 import { quote } from '../base/text.ts';
+import type { Model } from '../core/model/model.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { ImportParticipant } from '../core/study/commands.ts';
 import { ONLY_CSV } from '../core/study/imports.ts';
@@ -214,6 +215,27 @@ async function write(
   note(
     `${counted(rows.length, 'participant was', 'participants were')} imported into ${name} (revision ${revision})`,
   );
+  const used = usedEntries(registeredState(log, study), rows);
+  if (used !== undefined)
+    note(
+      `nobody is randomized until urn lists skip says which entries of the list these participants have (hint: if all were allocated from it: ${used})`,
+    );
+}
+
+/** Of a study with a list: what to say if each row has used an entry. */
+function usedEntries(
+  { design, methodDesign }: Model,
+  rows: readonly ImportParticipant[],
+): string | undefined {
+  if (methodDesign.method !== 'list') return undefined;
+  const numbers = new Map<string, number>();
+  for (const { levels } of rows) {
+    const stratum = methodDesign.by.map((at) => `${design.factors[at]?.name}=${levels[at]}`).join(',');
+    numbers.set(stratum, (numbers.get(stratum) ?? 0) + 1);
+  }
+  return [...numbers]
+    .map(([stratum, number]) => `--used ${quote([stratum, number].filter((part) => part !== '').join(':'))}`)
+    .join(' ');
 }
 
 /** Whether another process that imports the same file was faster. */

@@ -119,6 +119,7 @@ async function run({ reason, checkpoint = [], ...given }: Options): Promise<void
         'their closing or pause was lost; keep the receipts (urn verify reports those of lost records as DECLARED LOSS);',
         'archive new checkpoints.',
         ...(hasPacks(log) ? [LOST_PACKS] : []),
+        ...lostEntries(log, streams),
       ].join('\n'),
     );
   });
@@ -131,6 +132,19 @@ function hasPacks({ runner, studies }: OpenLog): boolean {
   return studies.list().some(({ stream }) => {
     const state = runner.state(studyState, stream);
     return state.status !== 'unregistered' && !state.packs.isEmpty();
+  });
+}
+
+/** A line for each study with a list. */
+function lostEntries({ studies }: OpenLog, streams: readonly RecoveredStream[]): string[] {
+  return studies.list().flatMap(({ stream, design }) => {
+    if (design.method.name !== 'list') return [];
+    const { kept = 0, signed } = streams.find((one) => one.stream === stream) ?? {};
+    const lost =
+      signed && signed.size > kept ? `at least ${counted(signed.size - kept, 'record')}` : 'no known record';
+    return [
+      `${design.name} follows a list, and ${lost} of it ${signed && signed.size === kept + 1 ? 'is' : 'are'} lost: nobody is randomized until urn lists skip says which entries were used.`,
+    ];
   });
 }
 

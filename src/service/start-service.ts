@@ -29,6 +29,7 @@ import {
   logPendingFailed,
   logUnrecorded,
 } from './log-hooks.ts';
+import { warnOfLowLists } from './low-lists.ts';
 import type { Logger } from './monitoring/logger.ts';
 import { type Metrics, makeMetrics } from './monitoring/metrics.ts';
 import { type LogSettings, type OpenLog, openLog } from './open/open-log.ts';
@@ -201,6 +202,7 @@ class StartingService {
       log.runner.follow();
       await this.#prepareStudies();
       logAfterAmendments(log, settings.studies, logger);
+      warnOfLowLists(log, settings.studies, logger);
       await this.#recorder.start();
       await feed.start(log, actor, metrics.registry);
     } catch (error) {

@@ -21,7 +21,7 @@ export class ListEntries {
   /** Whether participants may have used entries that the log does not know of. */
   isSkipOwed = false;
   readonly #strata: Map<string, StratumEntries>;
-  /** By the digest of a file: how many of its rows are in. */
+  /** By the digest of each file that was ever read: how many of its rows are in. */
   readonly #rows: Map<string, number>;
   /** How many are not used, over all strata. It is known even where the entries are withheld. */
   #left = 0;
@@ -35,6 +35,10 @@ export class ListEntries {
   /** By the name of the stratum. Without those that were dropped. */
   get strata(): ReadonlyMap<string, StratumEntries> {
     return this.#strata;
+  }
+
+  knows(file: string): boolean {
+    return this.#rows.has(file);
   }
 
   rowsOf(file: string): number {
@@ -94,7 +98,7 @@ export class ListEntries {
   /** Voids all entries. The numbers of the lists go on. */
   drop(): void {
     this.#strata.clear();
-    this.#rows.clear();
+    for (const file of this.#rows.keys()) this.#rows.set(file, 0);
     this.#left = 0;
     this.#isWithheld = false;
   }

@@ -14,7 +14,10 @@ export function stratumNamed(
 
 export function addEntries(model: Model, { data, sections }: PartialEventOf<'ListRegistered'>): void {
   const { list } = sections;
-  if (!list) return model.entries.addWithheld(data.count);
+  if (!list) {
+    model.entries.addWithheld(data.count);
+    return;
+  }
   const { slots } = model.design;
   model.entries.add(
     list.file,

@@ -12,7 +12,7 @@ import type { RegisterPacks } from '../../core/study/commands.ts';
 import { whereNow } from '../../core/study/pack-map.ts';
 import { MAX_BYTES } from '../../core/study/register-packs.ts';
 import { bytesOf, type CsvRow, csvRows } from './csv-file.ts';
-import { orderWarnings } from './pack-order.ts';
+import { orderWarnings } from './order-of-arms.ts';
 import { ImportError } from './source-table.ts';
 
 type Entry = RegisterPacks['entries'][number];

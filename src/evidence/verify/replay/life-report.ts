@@ -58,12 +58,7 @@ export class LifeTally {
         if (event.data.approvals.length > 0) this.#warnOfApproval(event.revision);
         break;
       case 'ListRegistered':
-        this.#warnings.add(
-          'list-origin-unknown',
-          'nothing in the log shows how the list was made: only that it was followed',
-          event.revision,
-        );
-        if (event.data.approvals.length > 0) this.#warnOfApproval(event.revision);
+        this.#takeList(event);
         break;
       case 'CodesRegistered':
         this.#packs.registered += event.data.count;
@@ -140,6 +135,15 @@ export class LifeTally {
     const { weights } = event.sections.pick;
     const possible = new Set(model.methodDesign.slots.filter((_, slot) => (weights[slot] ?? 0) > 0));
     this.#certain = (this.#certain ?? 0) + Number(possible.size === 1);
+  }
+
+  #takeList({ data, revision }: PartialEventOf<'ListRegistered'>): void {
+    this.#warnings.add(
+      'list-origin-unknown',
+      'nothing in the log shows how the list was made: only that it was followed',
+      revision,
+    );
+    if (data.approvals.length > 0) this.#warnOfApproval(revision);
   }
 
   #packsReport() {

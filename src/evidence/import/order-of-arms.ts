@@ -1,16 +1,19 @@
-/** Warnings about the order of packs in a file, from which somebody who sees it could learn what they hold. */
+/** Warnings about the order of the rows in a file, from which somebody who sees it could learn which arm they are of. */
 import type { Level } from '../../../events/study.ts';
 
-interface Row {
-  readonly code: string;
+interface Armed {
   readonly treatment: string;
+}
+
+interface Row extends Armed {
+  readonly code: string;
   readonly where: Level | undefined;
 }
 
-/** The rows of one level. */
-interface List {
+/** The rows of one level, in an order. */
+interface List<R extends Armed = Row> {
   readonly name: string;
-  readonly rows: readonly Row[];
+  readonly rows: readonly R[];
 }
 
 export function orderWarnings(rows: readonly Row[]): string[] {
@@ -45,7 +48,7 @@ function nameOf(where: Level | undefined): string {
 
 const SHOWN = 3;
 
-function listNames(lists: readonly List[]): string {
+export function listNames(lists: readonly List<Armed>[]): string {
   const names = lists.slice(0, SHOWN).map(({ name }) => name);
   const more = lists.length > SHOWN ? ` and ${lists.length - SHOWN} more` : '';
   return lists.length === 1 ? `the list for ${names} is` : `the lists for ${names.join(', ')}${more} are`;
@@ -55,7 +58,7 @@ function listNames(lists: readonly List[]): string {
 const RARE = 1 / 8;
 
 /** The lists in which each arm's packs stand together, unless chance does that to one, or to so many, of such lists. */
-function inBlocks(lists: readonly List[]): readonly List[] {
+export function inBlocks(lists: readonly List<Armed>[]): readonly List<Armed>[] {
   const chances = new Map(lists.map((list) => [list, chanceOfBlocks([...armsOf(list.rows).values()])]));
   const found = lists.filter(({ rows }) => {
     const arms = armsOf(rows).size;
@@ -68,7 +71,7 @@ function inBlocks(lists: readonly List[]): readonly List[] {
 }
 
 /** How many packs each arm has. */
-function armsOf(rows: readonly Row[]): ReadonlyMap<string, number> {
+function armsOf(rows: readonly Armed[]): ReadonlyMap<string, number> {
   const numbers = new Map<string, number>();
   for (const { treatment } of rows) numbers.set(treatment, (numbers.get(treatment) ?? 0) + 1);
   return numbers;
@@ -76,10 +79,27 @@ function armsOf(rows: readonly Row[]): ReadonlyMap<string, number> {
 
 /** How likely shuffled packs stand in one block for each arm: there are that many orders of the arms and within each arm. */
 function chanceOfBlocks(numbers: readonly number[]): number {
-  if (numbers.length < 2) return 0;
+  return numbers.length < 2 ? 0 : Math.exp(logFactorial(numbers.length) - logOrders(numbers));
+}
+
+/** The logarithm of the number of orders that packs can have, of which each arm has so many. */
+function logOrders(numbers: readonly number[]): number {
   const all = numbers.reduce((sum, number) => sum + number, 0);
-  const within = numbers.reduce((sum, number) => sum + logFactorial(number), 0);
-  return Math.exp(logFactorial(numbers.length) + within - logFactorial(all));
+  return numbers.reduce((sum, number) => sum - logFactorial(number), logFactorial(all));
+}
+
+/** Lists whose arms are in the same order, unless chance easily makes two of so many alike. */
+export function alike(lists: readonly List<Armed>[]): readonly List<Armed>[] {
+  const byOrder = new Map<string, List<Armed>[]>();
+  for (const list of lists) {
+    const order = JSON.stringify(list.rows.map(({ treatment }) => treatment));
+    byOrder.set(order, [...(byOrder.get(order) ?? []), list]);
+  }
+  const pairs = (lists.length * (lists.length - 1)) / 2;
+  return [...byOrder.values()].flatMap((same) => {
+    const orders = Math.exp(logOrders([...armsOf(same[0]?.rows ?? []).values()]));
+    return same.length > 1 && pairs / orders < RARE ? same : [];
+  });
 }
 
 function logFactorial(n: number): number {

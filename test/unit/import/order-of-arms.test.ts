@@ -1,6 +1,6 @@
 /** What the order of packs in a file gives away. */
 import { describe, expect, it } from 'vitest';
-import { orderWarnings } from '../../../src/evidence/import/pack-order.ts';
+import { orderWarnings } from '../../../src/evidence/import/order-of-arms.ts';
 
 /** Arms in the order of the file. Codes have no order of their own unless `isByCode`. */
 function rows(arms: string, level?: string, isByCode = false) {
