@@ -3,6 +3,8 @@ import type { Level } from '../../events/study.ts';
 import type { Model } from '../core/model/model.ts';
 
 export interface ListStratum {
+  /** As the lists name it: by indexes. */
+  readonly name: string;
   /** In the order of the factors that make it; none: the whole study is one. */
   readonly levels: readonly Level[];
   /** `local_site=11`, `sex=F,local_site=11`, or nothing for the whole study. */
@@ -21,7 +23,7 @@ export function strataOf({ design, entries, methodDesign }: Model): ListStratum[
       return { factor: factor?.name ?? '', level: factor?.levels[indexes[i] ?? -1] ?? '' };
     });
     const text = levels.map(({ factor, level }) => `${factor}=${level}`).join(',');
-    return { indexes, levels, text, used, left: listed.length - used };
+    return { name, indexes, levels, text, used, left: listed.length - used };
   });
   return strata
     .sort(

@@ -122,5 +122,5 @@ function tell(
     revision === undefined ? '' : `revision ${revision}`,
   ]);
   note(`${dryRun ? 'dry run: ' : ''}${text}`);
-  if (rows.length > 0) note(table([...rows, ['  file', `SHA-256 ${sha256}`]]));
+  if (rows.length > 0) note(`${table(rows)}\n  of the file with the SHA-256 ${sha256}`);
 }

@@ -2,17 +2,21 @@
 import { methodText } from '../../projections/describe-design.ts';
 import { describeRecovery } from '../../projections/study-config.ts';
 import { toJson } from '../base/json.ts';
+import type { Model } from '../core/model/model.ts';
 import { methodParameters } from '../core/study/method-in-force.ts';
 import type { Study } from '../core/study/studies.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { recordDisclosure } from './disclosed.ts';
+import { strataOf } from './list-strata.ts';
 import { note, result, table } from './output.ts';
+import { registeredState } from './studies-log.ts';
 
 export async function showSealed(log: OpenLog, study: Study, isJson: boolean): Promise<void> {
   const { design, registered } = study;
   const { parameters, seed, seedSource, recoveries, studyId } = registered;
   await recordDisclosure(log, { what: 'seed', study: design.name });
   const of = methodParameters(design, parameters);
+  const listed = entriesOf(registeredState(log, study));
   if (isJson) {
     const method =
       'by' in design.method
@@ -23,6 +27,7 @@ export async function showSealed(log: OpenLog, study: Study, isJson: boolean): P
       study_id: studyId,
       ...method,
       method_parameters: of,
+      ...(listed.length > 0 && { entries: listed.map(({ text: _, ...entry }) => entry) }),
       starting_seed: BigInt(seed),
       seed_source: seedSource,
     };
@@ -39,7 +44,29 @@ export async function showSealed(log: OpenLog, study: Study, isJson: boolean): P
       ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
     ]),
   );
+  if (listed.length > 0)
+    result(
+      `\n${table([
+        ['list', 'entry', 'stratum', 'treatment', ''],
+        ...listed.map(({ list, entry, text, treatment, used }) => [
+          ...[String(list), String(entry), text === '' ? 'the whole study' : text, treatment],
+          used ? 'used' : '',
+        ]),
+      ])}`,
+    );
   note('whoever knows this can work out every allocation in advance: keep it where no site can read it');
+}
+
+/** The entries that are not void, as they stand on their lists. */
+function entriesOf(state: Model) {
+  const { slots } = state.design;
+  return strataOf(state)
+    .flatMap(({ name, levels, text, used }) =>
+      (state.entries.strata.get(name)?.entries ?? []).map(({ list, entry, slot }, i) => {
+        return { list, entry, levels, text, treatment: slots[slot] ?? '', used: i < used };
+      }),
+    )
+    .sort((a, b) => a.list - b.list || a.entry - b.entry);
 }
 
 function valueText(
