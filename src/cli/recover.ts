@@ -140,10 +140,9 @@ function lostEntries({ studies }: OpenLog, streams: readonly RecoveredStream[]):
   return studies.list().flatMap(({ stream, design }) => {
     if (design.method.name !== 'list') return [];
     const { kept = 0, signed } = streams.find((one) => one.stream === stream) ?? {};
-    const lost =
-      signed && signed.size > kept ? `at least ${counted(signed.size - kept, 'record')}` : 'no known record';
+    const lost = signed && signed.size > kept ? `at least ${signed.size - kept}` : 'none';
     return [
-      `${design.name} follows a list, and ${lost} of it ${signed && signed.size === kept + 1 ? 'is' : 'are'} lost: nobody is randomized until urn lists skip says which entries were used.`,
+      `${design.name} follows a list: nobody is randomized until urn lists skip says which entries were used (records known to be lost: ${lost}).`,
     ];
   });
 }

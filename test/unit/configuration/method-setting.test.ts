@@ -39,6 +39,7 @@ describe('a method', () => {
       { blocks: { perSlot: [1, 2, 3] } },
     ],
     [{ name: 'blocks', by: [], sizes: [6] }, { name: 'blocks', by: [] }, { blocks: { perSlot: [2] } }],
+    [{ name: 'list', by: ['site', 'sex'] }, { name: 'list', by: ['sex', 'site'] }, {}],
     [
       { name: 'minimization' },
       { name: 'minimization' },
@@ -76,6 +77,15 @@ describe('a method', () => {
     [{ method: { name: 'complete', p: 0.8 } }, ['method: complete has no "p"']],
     [{ method: { name: 'blocks', sizes: [6] } }, ['method: blocks needs by']],
     [{ method: { name: 'blocks', by: [] } }, ['method: blocks needs sizes']],
+    [{ method: { name: 'list', sizes: [6] } }, ['method: list has no "sizes"', 'method: list needs by']],
+    [
+      { w: 1, ratio: [2, 1, 1], starting_seed: 7, method: { name: 'list', by: ['site'] } },
+      [
+        'w belongs to the urn, and this study has a list',
+        'ratio: a list holds its own ratio',
+        'starting_seed: from a list nothing is drawn',
+      ],
+    ],
     [
       { w: 3, D: 'range', method: { name: 'blocks', by: ['seks', 'sex', 'sex'], sizes: [5, 6, 6, 0] } },
       [

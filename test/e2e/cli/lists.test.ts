@@ -1,0 +1,325 @@
+/** urn lists, and what else the command line says about lists that were made elsewhere. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import { DomainError } from '../../../src/base/errors.ts';
+import { Studies } from '../../../src/core/study/studies.ts';
+import { openLog } from '../../../src/service/open/open-log.ts';
+import { command, commandOk } from '../../support/command.ts';
+import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+const STUDY: StudyConfiguration = {
+  name: 'Listed',
+  mode: 'test',
+  method: { name: 'list', by: ['local_site'] },
+  treatments: ['A', 'B'],
+  factors: [
+    { name: 'sex', levels: ['F', 'M'] },
+    { name: 'local_site', levels: ['11', '30'] },
+  ],
+};
+const SAMPLE = 'treatment,local_site\nA,11\nB,30\nB,11\nA,11\nA,30\nB,11\n';
+const APPROVED = ['--approved-by', 'Dr. K. Ode, statistician, 2026-02-01'];
+
+/** A data folder with these studies. */
+async function begun(...studies: readonly Partial<StudyConfiguration>[]): Promise<string> {
+  const data = newFolder();
+  const log = await openLog({ data }, OPERATOR);
+  await log.rebuild();
+  for (const more of studies.length > 0 ? studies : [{}])
+    await log.studies.register(
+      'D' in more ? CONFIGURATION : ({ ...STUDY, ...more } as StudyConfiguration),
+      undefined,
+      OPERATOR,
+    );
+  await log.close();
+  return data;
+}
+
+const commandsOn = (data: string, study = 'Listed') => {
+  const lists = (verb: string, ...args: string[]) =>
+    command(['lists', verb, '--study', study, '--data', data, ...args]);
+  const add = (text: string, ...args: string[]) => {
+    const file = join(newFolder(), 'list.csv');
+    writeFileSync(file, text);
+    return lists('add', '--from', file, ...args);
+  };
+  const status = async () => {
+    const { stdout } = await lists('status', '--json');
+    const { strata, ...rest } = JSON.parse(stdout);
+    const numbers = strata.map(
+      ({ levels, used, left }: { levels: { level: string }[]; used: number; left: number }) =>
+        `${levels.map(({ level }) => level).join(' ')}: ${used}, ${left}`,
+    );
+    return { ...rest, strata: numbers };
+  };
+  return { lists, add, status };
+};
+
+const recordsOf = (data: string, type: string) =>
+  storedLog(data).flatMap(({ record, sealed }) =>
+    record.type === type ? [{ data: record.data, sections: JSON.parse(sealed ?? '{}') }] : [],
+  );
+
+afterEach(() => vi.restoreAllMocks());
+
+describe('urn lists add', () => {
+  it('registers a file, tells first what it would do, and does it once', async () => {
+    const data = await begun();
+    const { add, status } = commandsOn(data);
+    expect((await add(SAMPLE, '--dry-run')).stderr).toMatch(/^dry run: would register 6 entries of Listed/m);
+    expect(recordsOf(data, 'ListRegistered')).toEqual([]);
+    expect((await add(SAMPLE)).stderr).toMatch(/registered 6 entries of Listed\n {2}list 1 {2}rows 1 to 6/);
+    expect((await add(SAMPLE)).stderr).toContain('nothing new for Listed: nothing was recorded');
+    expect(await status()).toEqual({
+      ...{ study: 'Listed', lists: 1, skip_owed: false },
+      strata: ['11: 0, 4', '30: 0, 2'],
+    });
+    const [{ data: clear, sections }] = recordsOf(data, 'ListRegistered') as [
+      ReturnType<typeof recordsOf>[number],
+    ];
+    expect(clear).toEqual({ approvals: [], count: 6, list: 1 });
+    expect(sections.list).toMatchObject({
+      file: 'af0a14b6c8b8d6b1f30cb7181b0617ff3c445552c881403169f136f10f023681',
+      first: 1,
+    });
+  });
+
+  it('continues the list with a further file', async () => {
+    const { add, lists } = commandsOn(await begun());
+    await add(SAMPLE);
+    expect((await add('local_site,treatment\n30,A\n30,B\n')).code).toBe(0);
+    expect((await lists('status')).stdout).toBe(
+      'stratum        used  left\nlocal_site=11  0     4\nlocal_site=30  0     4\n',
+    );
+  });
+
+  it('cuts a long file into lists, and goes on where it was interrupted', async () => {
+    const data = await begun();
+    const { add, status } = commandsOn(data);
+    const rows = Array.from({ length: 9001 }, (_, i) => `${'AB'[((i * i) % 7) % 2]},${i % 3 ? '11' : '30'}`);
+    const text = `${['treatment,local_site', ...rows].join('\r\n')}\r\n`;
+    const { submit } = Studies.prototype;
+    let calls = 0;
+    const spy = vi.spyOn(Studies.prototype, 'submit').mockImplementation(function (this: Studies, ...args) {
+      calls++;
+      return calls === 2
+        ? Promise.reject(new DomainError('unavailable', 'no disk'))
+        : submit.apply(this, args);
+    });
+    const interrupted = await add(text);
+    spy.mockRestore();
+    expect(interrupted.stderr).toContain('4000 of 9001 entries were registered');
+    expect(interrupted.code).toBe(2);
+    const { stderr } = await add(text);
+    expect(stderr).toContain('4000 entries of the file: registered already');
+    expect(recordsOf(data, 'ListRegistered').map(({ sections }) => sections.list.first)).toEqual([
+      1, 4001, 8001,
+    ]);
+    expect((await status()).strata).toEqual(['11: 0, 6000', '30: 0, 3001']);
+  });
+
+  it('names every problem of a file, by line', async () => {
+    const data = await begun();
+    const { add } = commandsOn(data);
+    const { code, stderr } = await add('treatment,local_site\na,11\nA,12\nC,9,\nA,30\n');
+    expect(code).toBe(2);
+    expect(stderr.replaceAll(/\S*list\.csv/g, 'list.csv')).toBe(
+      [
+        'urn: nothing was registered:',
+        '     list.csv, line 2: there is no open arm "a" (hint: A)',
+        '     list.csv, line 3: local_site has no level "12" (allowed: "11", "30")',
+        '     list.csv, line 4: 3 fields instead of 2',
+        '     no entry is of the arm "B", which is open\n',
+      ].join('\n'),
+    );
+    expect(recordsOf(data, 'ListRegistered')).toEqual([]);
+  });
+
+  it.each([
+    [
+      'treatment,site,block\nA,11,1\nB,11,1\n',
+      [],
+      /there is no column "local_site".*\n.*"site", "block": no columns/,
+    ],
+    ['treatment,local_site,block\nA,11,1\nB,11,1\n', [], /"block": no column .* \(hint: --ignore block\)/],
+    ['treatment,local_site\nA,11\n', ['--ignore', 'block'], /--ignore block: there is no such column/],
+    ['treatment,local_site\nA,11\n', ['--ignore', 'treatment'], /--ignore treatment: the list needs/],
+    ['treatment,local_site,local_site\nA,11,11\n', [], /the column "local_site" is there 2 times/],
+    ['treatment,local_site\n', [], /the file has no entries/],
+  ])('refuses other columns than those of the strata: %j', async (text, args, said) => {
+    const { code, stderr } = await commandsOn(await begun()).add(text, ...args);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(said);
+  });
+
+  it('passes over columns that are to be ignored', async () => {
+    const { add } = commandsOn(await begun());
+    const { code } = await add(
+      'block,treatment,size,local_site\n1,A,2,11\n1,B,2,11\n',
+      '--ignore',
+      'block,size',
+    );
+    expect(code).toBe(0);
+  });
+
+  it('warns of a list that looks wrong', async () => {
+    const data = await begun({
+      targetEnrollment: 100,
+      limits: { levels: [{ factor: 'local_site', level: '11', max: 20 }] },
+      factors: [
+        { name: 'sex', levels: ['F', 'M'] },
+        { name: 'local_site', levels: ['11', '30', '40', '50'] },
+      ],
+    });
+    const rows = ['11', '30'].flatMap((site) => [...'ABBABAABBABA'].map((arm) => `${arm},${site}`));
+    const sorted = [...'AAAAAABBBBBB'].map((arm) => `${arm},40`);
+    const { stderr } = await commandsOn(data).add(['treatment,local_site', ...rows, ...sorted].join('\n'));
+    expect(stderr).toContain('warning: the list for local_site = 40 is sorted by arm');
+    expect(stderr).toContain('warning: the lists for local_site = 11, local_site = 30 are in the same order');
+    expect(stderr).toContain(
+      'warning: 36 entries for a target of 100 participants: at least 120 are advisable',
+    );
+    expect(stderr).toContain('warning: 12 entries for a limit of 20 participants with local_site = 11');
+    expect(stderr).toContain('warning: no entry is for local_site = 50, which is open');
+    expect(stderr.match(/warning/g)).toHaveLength(5);
+  });
+
+  it('wants an approval for a live study, and no file that the other mode knows', async () => {
+    const data = await begun({ mode: 'live' }, { name: 'Rehearsal' });
+    const { add } = commandsOn(data);
+    expect(await add(SAMPLE)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        '--approved-by: a list can be registered in a live study only with an approval',
+      ),
+    });
+    expect((await add(SAMPLE, '--dry-run')).stderr).toContain(
+      'the study is live: the list needs --approved-by',
+    );
+    expect((await add(SAMPLE, ...APPROVED)).code).toBe(0);
+    const rehearsed = await commandsOn(data, 'Rehearsal').add(SAMPLE);
+    expect(rehearsed.code).toBe(2);
+    expect(rehearsed.stderr).toContain(
+      'the live study "Listed" has this file, and a test would show its arms',
+    );
+  });
+
+  it('is for studies with a list', async () => {
+    const { code, stderr } = await commandsOn(await begun(CONFIGURATION), CONFIGURATION.name).add(SAMPLE);
+    expect(code).toBe(2);
+    expect(stderr).toContain('follows no list: it draws its allocations itself');
+  });
+});
+
+describe('urn lists skip', () => {
+  /** A study whose log was recovered. */
+  async function recovered(more: Partial<StudyConfiguration> = {}, text = SAMPLE) {
+    const data = await begun(more);
+    const commands = commandsOn(data);
+    await commands.add(text);
+    const { stderr } = await command(['recover', '--unproven', '--reason', 'disk', '--data', data]);
+    return { ...commands, data, said: stderr };
+  }
+
+  it('is owed after a recovery, which says so, and passes over entries', async () => {
+    const { lists, said, status, data } = await recovered();
+    expect(said).toContain('Listed follows a list: nobody is randomized until urn lists skip says');
+    expect((await lists('status')).stderr).toContain('nobody is randomized until');
+    const reason = ['--reason', 'lists of the sites'];
+    const used = ['--used', 'local_site = 11:2', '--used', 'local_site=30:1', ...reason];
+    expect((await lists('skip', ...used, '--dry-run')).stderr).toContain('would skip 3 entries of 2 strata');
+    expect(recordsOf(data, 'EntriesSkipped')).toEqual([]);
+    expect((await lists('skip', ...used)).stderr).toContain('3 entries of 2 strata were skipped in Listed');
+    expect(await status()).toMatchObject({ skip_owed: false, strata: ['11: 2, 2', '30: 1, 1'] });
+    expect(recordsOf(data, 'EntriesSkipped')[0]?.data).toEqual({
+      reason: 'lists of the sites',
+      skipped: [
+        { levels: ['11'], count: 2 },
+        { levels: ['30'], count: 1 },
+      ],
+    });
+    expect(await lists('skip', '--none', ...reason)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('no entries are to be skipped'),
+    });
+  });
+
+  it('may say that there were none', async () => {
+    const { lists, data } = await recovered();
+    expect((await lists('skip', '--none', '--reason', 'x', '--json')).stdout).toContain('"skipped": []');
+    expect(recordsOf(data, 'EntriesSkipped')).toHaveLength(1);
+  });
+
+  it.each([
+    [['--reason', 'x'], /say which entries were used: --used for each stratum, or --none/],
+    [['--used', 'local_site=11', '--reason', 'x'], /no number of at least 1 at the end/],
+    [
+      ['--used', 'local_site=12:1', '--reason', 'x'],
+      /no stratum "local_site=12" has entries \(hint: local_site=11;/,
+    ],
+    [['--used', 'local_site=11:5', '--reason', 'x'], /4 entries of the stratum are left/],
+    [['--used', 'local_site=11:1', '--used', 'local_site=11:1', '--reason', 'x'], /there twice/],
+    [['--none', '--reason', ' '], /--reason/],
+    [['--none', '--used', 'local_site=11:1', '--reason', 'x'], /cannot be used with/],
+  ])('is refused: %j', async (args, said) => {
+    const { lists, data } = await recovered();
+    const { code, stderr } = await lists('skip', ...args);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(said);
+    expect(recordsOf(data, 'EntriesSkipped')).toEqual([]);
+  });
+
+  it.each([
+    [[], 'treatment\nA\nB\nB\n', ['--used', '2'], [': 2, 1']],
+    [
+      ['sex', 'local_site'],
+      'treatment,sex,local_site\nA,M,11\nB,M,11\nA,F,30\nB,F,11\n',
+      ['--used', 'sex=M,local_site=11:2'],
+      ['F 11: 0, 1', 'F 30: 0, 1', 'M 11: 2, 0'],
+    ],
+  ])('names strata of any number of factors: %j', async (by, text, args, strata) => {
+    const { lists, status } = await recovered({ method: { name: 'list', by } }, text);
+    expect((await lists('skip', ...args, '--reason', 'x')).code).toBe(0);
+    expect((await status()).strata).toEqual(strata);
+  });
+
+  it('is owed after an import, which says what to skip if its rows have used the list', async () => {
+    const data = await begun();
+    const { add, lists } = commandsOn(data);
+    await add(SAMPLE);
+    const file = join(newFolder(), 'history.csv');
+    const row = (id: string, site: string) => `${id},F,${site},A,2026-01-01 00:00:0${id}.000000,other`;
+    writeFileSync(
+      file,
+      `id,f_sex,f_local_site,trt,datetime,user\n${[row('1', '11'), row('2', '11'), row('3', '30')].join('\n')}\n`,
+    );
+    const { stderr } = await command([
+      ...['import', '--study', 'Listed', '--from', file, '--format', 'csv', '--data', data],
+    ]);
+    expect(stderr).toContain(
+      'if all were allocated from it: --used "local_site=11:2" --used "local_site=30:1"',
+    );
+    expect(
+      (await lists('skip', '--used', 'local_site=11:2', '--used', 'local_site=30:1', '--reason', 'x')).code,
+    ).toBe(0);
+  });
+});
+
+it('the statistician’s sealed file has the entries, and that is recorded', async () => {
+  const data = await begun();
+  await commandsOn(data).add(SAMPLE);
+  const show = (...args: string[]) =>
+    commandOk(['studies', 'show', 'Listed', '--sealed', '--data', data, ...args]);
+  expect(await show()).toContain('1     2      local_site=30  B');
+  const { entries } = JSON.parse(await show('--json'));
+  expect(entries).toHaveLength(6);
+  expect(entries[1]).toEqual({
+    ...{ list: 1, entry: 2, levels: [{ factor: 'local_site', level: '30' }], treatment: 'B', used: false },
+  });
+  expect(await commandOk(['operations', '--data', data])).toMatch(/was shown the seed of Listed/);
+});
