@@ -94,6 +94,11 @@ function historyKey({ design: { method } }: StudyDesign, counts: string | undefi
   return method === 'blocks' ? 'blocksAnew' : 'methodAnew';
 }
 
+/** Whether the method keeps arms in balance. */
+function balances(method: StudyDesign['design']['method']): boolean {
+  return method === undefined || method === 'blocks' || method === 'minimization';
+}
+
 function OwnFields({ name, inForce }: Pick<AmendProps, 'name' | 'inForce'>) {
   const { t } = useTranslation();
   const { factors, visits = [] } = inForce.design;
@@ -286,7 +291,12 @@ function useChangeText(study: string, { filled: all, design: { method } }: Study
       case 'level-reopened':
         return <p key={change.kind}>{t('manage.effect.levelReopened', { level: change.level })}</p>;
       case 'arm-closed':
-        return <p key={change.kind}>{t('manage.effect.armClosed', { arm: change.treatment })}</p>;
+        return (
+          <p key={change.kind}>
+            {t('manage.effect.armClosed', { arm: change.treatment })}
+            {balances(method) && ` ${t('manage.effect.othersBalanced')}`}
+          </p>
+        );
       case 'arm-reopened':
         return (
           <p key={change.kind}>

@@ -36,7 +36,7 @@ Minimized:
 Complete:
   mode: test
   starting_seed: 2026
-  treatments: [A, B]
+  treatments: [A, B, C]
   factors: { sex: [F, M] }
   method: { name: complete }
 `;
@@ -146,7 +146,9 @@ describeInBrowser('a study without urns', () => {
     };
     expect(await amend('close-arm', 'C')).toContain('All open blocks end, and new ones begin.');
     expect(await amend('reopen-arm', 'C')).toContain('C can be drawn again.All open blocks end');
-    expect(await amend('close-arm', 'C', 'Minimized')).toContain('No count changes.');
+    const minimized = await amend('close-arm', 'C', 'Minimized');
+    expect(minimized).toContain('The other treatments are balanced among themselves.No count changes.');
+    expect(await amend('close-arm', 'C', 'Complete')).not.toContain('balanced');
     expect(await amend('reopen-arm', 'C', 'Minimized')).toContain('The method begins anew');
     for (const [study, method] of [
       ['Blocks', 'permuted blocks by Local site'],

@@ -46,7 +46,8 @@ export const manage = {
       'Kein neuer Teilnehmer bekommt {{level}}. Die {{count}} Teilnehmer, die sie haben, behalten sie und zählen weiter.',
     levelReopened: '{{level}} nimmt wieder Teilnehmer auf. Ihr Gleichgewicht geht weiter, wie es stand.',
     armClosed:
-      'Niemand Neues bekommt {{arm}}. Wer sie hat, behält sie und wird wie bisher geführt, berichtigt und entblindet. Die übrigen Behandlungen werden untereinander im Gleichgewicht gehalten.',
+      'Niemand Neues bekommt {{arm}}. Wer sie hat, behält sie und wird wie bisher geführt, berichtigt und entblindet.',
+    othersBalanced: 'Die übrigen Behandlungen werden untereinander im Gleichgewicht gehalten.',
     armReopened: '{{arm}} kann wieder gezogen werden. Ihre früheren Teilnehmer zählen wieder.',
     armStopped:
       'Niemand mit {{arm}} bekommt noch eine Packung, weder bei einer Visite noch als Ersatz, bis die Behandlung wieder geöffnet wird.',

@@ -45,7 +45,8 @@ export const manage = {
       'No new participant gets {{level}}. The {{count}} participants who have it keep it and stay counted.',
     levelReopened: '{{level}} takes participants again. Its balance continues from where it was.',
     armClosed:
-      'Nobody new gets {{arm}}. Those who have it keep it, and are listed, corrected and unblinded as before. The other treatments are balanced among themselves.',
+      'Nobody new gets {{arm}}. Those who have it keep it, and are listed, corrected and unblinded as before.',
+    othersBalanced: 'The other treatments are balanced among themselves.',
     armReopened: '{{arm}} can be drawn again. Its earlier participants count again.',
     armStopped:
       'Nobody on {{arm}} gets a pack any more, at a visit or as a replacement, until the treatment is reopened.',
