@@ -1,5 +1,8 @@
-/** The setting `method` of a study: how its participants are allocated. Without it, or with `{name: urn}`, from urns. */
-import type { z } from 'zod';
+/**
+ * The setting `method` of a study: how its participants are allocated. Without it, or with `{name: urn}`, from urns.
+ * The service prints why it refuses a file, so no message shows a size, p, measure or weight.
+ */
+import { z } from 'zod';
 import {
   MAX_FACTOR_WEIGHT,
   MAX_PER_SLOT,
@@ -11,9 +14,9 @@ import {
 } from '../../../events/study.ts';
 import { quote } from '../../base/text.ts';
 import { greatestCommonDivisor } from '../../base/whole-numbers.ts';
+import { URN } from './study-settings.ts';
 import {
   anyMapping,
-  choice,
   count,
   issuesIn,
   last,
@@ -67,10 +70,7 @@ function read(name: Name, given: Mapping, of: Of, refuse: RefuseAt): MethodSetti
   const keys = Object.keys(members);
   for (const key of given.keys())
     if (key !== 'name' && !keys.includes(key))
-      refuse(
-        [key],
-        `${name} has no ${quote(key)} (hint: ${keys.length > 0 ? suggest(key, keys) : 'leave it out'})`,
-      );
+      refuse([key], `${name} has no ${quote(key)} (hint: ${hintFor(key, name, keys)})`);
   for (const [key, hint] of Object.entries(REQUIRED))
     if (keys.includes(key) && !given.has(key))
       refuse([], `${name} needs ${key} (hint: ${hint}${key === 'by' ? WHOLE[name] : ''})`);
@@ -97,6 +97,11 @@ function read(name: Name, given: Mapping, of: Of, refuse: RefuseAt): MethodSetti
   }
 }
 
+function hintFor(key: string, name: Name, keys: readonly string[]): string {
+  if (name === 'urn' && Object.hasOwn(URN, key)) return `write ${key} beside method, not in it`;
+  return keys.length > 0 ? suggest(key, keys) : 'leave it out';
+}
+
 interface Minimized {
   readonly p?: number;
   readonly measure?: MinimizationParameters['measure'];
@@ -120,7 +125,7 @@ function membersOf(name: Name, { factors, slots }: Of): Readonly<Record<string, 
     case 'blocks':
       return { by: strata(factors), sizes: sizes(slots) };
     case 'minimization':
-      return { p: chance, measure: choice('measure', ['range', 'variance']), weights: weights(factors) };
+      return { p: chance, measure: measure, weights: weights(factors) };
   }
 }
 
@@ -157,10 +162,13 @@ const sizes = (slots: number) =>
         if (data % slots !== 0)
           issuesIn(context)(
             [i],
-            `sizes: ${data} is not a multiple of ${slots}, the number of slots (hint: ${slots}, ${2 * slots}, ${3 * slots})`,
+            `sizes: item ${i + 1} is not a multiple of ${slots}, the number of slots (hint: ${slots}, ${2 * slots}, ${3 * slots})`,
           );
         else if (read.indexOf(data) < i)
-          issuesIn(context)([i], `sizes: ${data} is there twice (hint: each size is equally likely)`);
+          issuesIn(context)(
+            [i],
+            `sizes: item ${i + 1} is the same as item ${read.indexOf(data) + 1} (hint: each size is equally likely)`,
+          );
       }
       return read.map((size = 0) => size / slots).sort((a, b) => a - b);
     });
@@ -172,6 +180,12 @@ const chance = scalar('p', NO_CHANCE)
   .refine(({ text, plain }) => plain && /^0?\.\d{1,3}$/.test(text), last(NO_CHANCE))
   .transform(({ text }) => Math.round(1000 * Number(text)))
   .refine((p) => p >= 550 && p <= 950, NO_CHANCE);
+
+const NO_MEASURE = 'measure must be range or variance (hint: range)';
+
+const measure = scalar('measure', NO_MEASURE)
+  .transform(({ text }) => text)
+  .pipe(z.enum(['range', 'variance'], NO_MEASURE));
 
 const NO_WEIGHTS = `weights must be whole numbers from 1 to ${MAX_FACTOR_WEIGHT} for all factors, without a common divisor (hint: leave equal ones out)`;
 

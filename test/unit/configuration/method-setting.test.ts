@@ -91,8 +91,8 @@ describe('a method', () => {
       [
         'method: by: the study has no factor "seks"',
         'method: by: the factor "sex" is there twice',
-        'method: sizes: 5 is not a multiple of 3, the number of slots',
-        'method: sizes: 6 is there twice',
+        'method: sizes: item 1 is not a multiple of 3, the number of slots',
+        'method: sizes: item 3 is the same as item 2',
         'method: sizes: a size is below 1',
         'w belongs to the urn, and this study has blocks',
         'D belongs to the urn, and this study has blocks',
@@ -103,6 +103,10 @@ describe('a method', () => {
       { method: { name: 'minimization', p } },
       ['method: p must be from 0.55 to 0.95, with at most three decimals'],
     ]),
+    [
+      { method: { name: 'minimization', measure: 'varianze' } },
+      ['method: measure must be range or variance'],
+    ],
     [
       { method: { name: 'minimization', weights: { sex: 2, site: 4, stage: 2 } } },
       ['method: weights must be whole numbers from 1 to 100 for all factors, without a common divisor'],
@@ -118,6 +122,15 @@ describe('a method', () => {
   ])('%j is refused, with all that is wrong', (more, expected) => {
     expect(refusals(more).toSorted()).toEqual(expected.toSorted());
   });
+});
+
+it.each([
+  ['urn', 'w', 'write w beside method, not in it'],
+  ['urn', 'sizes', 'leave it out'],
+  ['blocks', 'bye', 'did you mean by?'],
+])('a method %s with %s is told where it belongs', (name, key, hint) => {
+  const [refusal] = checkStudiesFile(study({ method: { name, [key]: 2 } }), 'studies.yaml').refusals;
+  expect(refusal?.message).toContain(`(hint: ${hint})`);
 });
 
 describe('a method that sites could predict', () => {
