@@ -281,10 +281,10 @@ Example:
     summary: 'let a closed study take participants again',
     options: [...stateOptions(), approvedByOption(), protocolOption()],
     read: decisionIn,
-    effect: () => 'it takes participants again, with the urns as they were',
+    effect: () => 'it takes participants again, and allocates as before',
     help: `${STATE}
-A live study needs at least one approval: who decided it outside this system. It is recorded as you state it. The urns
-continue as they were.
+A live study needs at least one approval: who decided it outside this system. It is recorded as you state it. Allocation
+goes on as before.
 
 Example:
   urn studies reopen "CHS JCOIN" --reason "target raised" --approved-by "Dr. A. Ruiz, sponsor, 2026-09-20, Amendment 3" \\

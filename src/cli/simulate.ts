@@ -18,7 +18,7 @@ import { DEFAULT_STUDIES_FILE } from './studies-file.ts';
 import { VERSION } from './version.ts';
 
 const HELP = `
-Runs the service's own allocation many times on simulated participants, from empty urns, and reports how far apart the arms
+Runs the service's own allocation many times on simulated participants, from the first one on, and reports how far apart the arms
 get, overall and within levels, and how often a guess is right. It reads only the studies file, opens no log (except for
 --like), and does not use the seed of a study. Every figure is defined in docs/statistics.md.
 

@@ -80,15 +80,17 @@ added. No participant is drawn again, and nobody's arm changes.
 --stop is for an arm that is closed, or that the file no longer has: from here on nobody on it gets packs, until the arm is in
 the file again. Otherwise its participants get packs as before. A visit for which somebody has a pack must stay in the file.
 
---history says what the urns count from then on:
-  keep     everybody they counted before
-  restart  nobody who is in the study now: the urns begin anew
-The default is restart with a new arm or a new ratio, and otherwise keep. A new ratio cannot keep: earlier participants have
-no place in the new slots. With keep, a new arm is drawn more often than the others until it has caught up with them.
+--history says who is counted from then on:
+  keep     everybody who was counted before
+  restart  nobody who is in the study now: the method begins anew
+The default is restart with a new arm or a new ratio, with minimization and blocks also with a reopened arm, with blocks also
+with a closed one, and otherwise keep. Blocks cannot keep where restart is the default, and nothing can keep with a new ratio:
+earlier participants have no place in the new slots. With keep, urns and minimization draw a new arm more often than the
+others until it has caught up with them.
 
-If the amendment touches the urns of arms or factors, a table shows each arm's probability at the next draw, by level, before
-and after; for a new arm, under both histories unless --history is given. It is worked out from the counts of the arms in
-the log: never pass it on to anybody who is blinded. Showing it is recorded, even in a dry run.
+In a study with urns, if the amendment touches those of arms or factors, a table shows each arm's probability at the next
+draw, by level, before and after; for a new arm, under both histories unless --history is given. It is worked out from the
+counts of the arms in the log: never pass it on to anybody who is blinded. Showing it is recorded, even in a dry run.
 
 ${IN_THE_CLEAR}
 A live study needs at least one approval: who decided it outside this system. It is recorded as you state it.
@@ -128,7 +130,7 @@ export function amendCommand(): Command {
       ),
     )
     .addOption(
-      new Option('--history <history>', 'what the urns count from then on (default: see below)').choices(
+      new Option('--history <history>', 'who is counted from then on (default: see below)').choices(
         History.options,
       ),
     )

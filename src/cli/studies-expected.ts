@@ -25,7 +25,7 @@ const MAX_SEED = 2 ** 32 - 1;
 const HELP = `
 A replicate is the study with the same people, levels and decisions, and other random numbers. The range of the arms is
 the number of participants between the arm with the most and that with the fewest; with a ratio, each arm's number is
-divided by its share. Only arms that take participants are included, as the urns count them.
+divided by its share. Only arms that take participants are included, as the study counts them.
 
 The band is where 95 of 100 replicates are, for each level by itself and at this moment. So 1 in 20 levels outside the
 band is no cause for alarm. The percentile is the share of the replicates with a smaller range, plus half of those with the

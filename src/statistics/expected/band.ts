@@ -47,7 +47,7 @@ export const ExpectedBalance = z
   })
   .meta({
     description:
-      'The range is (R/K)·(max n_k/r_k − min n_k/r_k) of the K open arms, as the urns count them. The band holds for each point by itself: 1 point in 20 outside is no cause for alarm',
+      'The range is (R/K)·(max n_k/r_k − min n_k/r_k) of the K open arms, as the study counts them. The band holds for each point by itself: 1 point in 20 outside is no cause for alarm',
   });
 export type ExpectedBalance = z.infer<typeof ExpectedBalance>;
 

@@ -38,7 +38,7 @@ export function exactP(
   if (design?.kind !== 'design') throw new Error('a study begins with its design');
   if (people.some(({ kind }) => kind === 'design' || kind === 'move'))
     throw new ExactError(
-      'the exact computation is for a study that was neither amended nor corrected in what its urns count',
+      'the exact computation is for a study that was neither amended nor corrected in what is counted',
     );
   const tree = new Tree(plan, new Setting(design), people as PeopleStep[], most);
   people.forEach((_, i) => {

@@ -342,7 +342,7 @@ describe('urn studies close and reopen', () => {
       `0 ${LIVE}: the study is not closed; nothing was recorded\n`,
       `0 ${LIVE}: closed (target): 300 randomized; approved by Dr. A. Ruiz (sponsor, 2026-09-20, Amendment 3); approved by Ana (DSMB, 2026-09-21) (revision 1); no new participants; codes can still be broken\n`,
       `0 ${LIVE}: the study is closed already; nothing was recorded\n`,
-      `0 ${LIVE}: reopened: target  raised; approved by Dr. A. Ruiz (sponsor, 2026-09-20, Amendment 3); protocol 3.0 of 2027-02-20 from here on (revision 2); it takes participants again, with the urns as they were\n`,
+      `0 ${LIVE}: reopened: target  raised; approved by Dr. A. Ruiz (sponsor, 2026-09-20, Amendment 3); protocol 3.0 of 2027-02-20 from here on (revision 2); it takes participants again, and allocates as before\n`,
       `0 ${LIVE}: the study is not closed; nothing was recorded\n`,
     ]);
     const ruiz = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-09-20', reference: 'Amendment 3' };

@@ -130,7 +130,7 @@ describe('a live study on a terminal', () => {
     const { output, ended } = onTerminal(['studies', 'reopen', CONFIGURATION.name, ...reopen]);
     await ended;
     expect(output()).toMatch(
-      /^CHS JCOIN: reopened: x; .*; it takes participants again, with the urns as they were\r\n$/,
+      /^CHS JCOIN: reopened: x; .*; it takes participants again, and allocates as before\r\n$/,
     );
   });
 });

@@ -33,12 +33,12 @@ export const BalanceResult = z
   .strictObject({
     treatments: z.array(z.string()),
     ratio: z.array(z.int()).optional().meta({
-      description: 'How many slots each treatment has in an urn; absent: one each',
+      description: 'How many slots each treatment has; absent: one each',
     }),
     ...tally,
     counted: z.strictObject(tally).meta({
       description:
-        'What the urns hold: the policies of the study decide whether they follow corrected levels and voided participants',
+        'Who is counted: the policies of the study decide whether this follows corrected levels and voided participants',
     }),
     voided: Counts.meta({ description: 'How many of the participants are voided, on each treatment' }),
   })
