@@ -66,7 +66,8 @@ export function judge(
 
 function unknownFigure(name: string, names: readonly string[], design: SimulatedDesign): string {
   const nearest = nearestTo(name, names);
-  const hint = nearest === undefined ? '' : ` (hint: did you mean ${nearest}?)`;
+  const meant = nearest === undefined ? '' : ` (hint: did you mean ${nearest}?)`;
+  const hint = design.own && name.startsWith('drawn.') ? ', which has no urns' : meant;
   return `there is no figure ${quote(name)} of this design${hint}; it has:\n  ${figuresText(names, design).join('\n  ')}`;
 }
 

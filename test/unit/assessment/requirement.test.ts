@@ -66,4 +66,11 @@ describe('a requirement', () => {
       ].join('\n  '),
     );
   });
+
+  it('about urns is refused where there are none', () => {
+    const blocks = { ...DESIGN, own: { rule: { kind: 'block', sizes: [4] }, within: [] } } as const;
+    expect(() => refuseUnknown(readRequirement('drawn.site < 1'), [...FIGURES.keys()], blocks)).toThrow(
+      'there is no figure "drawn.site" of this design, which has no urns; it has:',
+    );
+  });
 });
