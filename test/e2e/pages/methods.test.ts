@@ -1,7 +1,14 @@
 /** What the pages show of a study that does not draw from urns: its method, why an arm was drawn, what an amendment does. */
 import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeInBrowser, expectAccessible, type Person, signIn, sitDown } from '../../support/browser.ts';
+import {
+  describeInBrowser,
+  expectAccessible,
+  type Person,
+  picture,
+  signIn,
+  sitDown,
+} from '../../support/browser.ts';
 import { clientOf } from '../../support/client.ts';
 import { issueKeys } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
@@ -112,6 +119,7 @@ describeInBrowser('a study without urns', () => {
     const weighted = await why(auditor, 'Minimized', 'p4');
     expect(weighted).toContain('Local site = 1 · weight 3');
     expect(weighted).toContain('Score (variance)');
+    await picture(auditor.page, 'participant-minimization');
     expect(await why(auditor, 'Complete', 'p1')).toContain('Every draw has the same probabilities');
     expect(auditor.complaints).toEqual([]);
   });
