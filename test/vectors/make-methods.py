@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes methods.json, on standard output: studies that draw otherwise than with urns, and all that can happen to one.
+"""Makes methods.json, on standard output: studies that allocate otherwise than with urns, and all that can happen to one.
 
     make-methods.py | diff - methods.json
     make-methods.py --check      computes the worked examples and the published figures of these methods again
@@ -23,6 +23,7 @@ RESTARTED = {
     'complete': ['arm-reopened', 'arm-added', 'ratio'],
     'blocks': ['arm-closed', 'arm-reopened', 'arm-added', 'ratio'],
     'minimization': ['arm-reopened', 'arm-added', 'ratio'],
+    'list': ['arm-closed', 'arm-reopened', 'arm-added'],
 }
 BEGAN = datetime(2026, 3, 1, 9)
 
@@ -84,6 +85,17 @@ def number_from(label, below):
     return int.from_bytes(hashlib.sha256(label.encode()).digest()[:16], 'big') % below
 
 
+class File:
+    """A list of allocations that was made elsewhere: the arm of each row, and names of levels as the study has them then."""
+    def __init__(self, written):
+        self.digest = hashlib.sha256(written.encode()).hexdigest()
+        self.rows = [line.split(',') for line in written.splitlines()[1:]]
+
+
+# Of six rows, 51 bytes.
+WORKED_FILE = 'treatment,local_site\nA,11\nB,30\nB,11\nA,11\nA,30\nB,11\n'
+
+
 class Person:
     def __init__(self, levels, slot, epoch, counts=True):
         self.levels = levels            # current, by index; None of a factor that was retired before
@@ -94,7 +106,7 @@ class Person:
 
 class Study:
     def __init__(self, name, about, treatments, factors, method, ratio=None, blinding=None, policies=None):
-        """@param method name, then by and sizes, or measure, thousandths of p and weights"""
+        """@param method name, then by and sizes, or measure, thousandths of p and weights, or by alone"""
         self.name, self.about = name, about
         self.method, *setting = method
         self.treatments, self.ratio = list(treatments), ratio or [1] * len(treatments)
@@ -120,6 +132,13 @@ class Study:
             self.parameters = {'minimization': {
                 'measure': self.measure, 'pThousandths': self.p, **({'weights': self.weights} if given else {}),
             }}
+        if self.method == 'list':
+            recorded['by'], = setting
+            self.by = [self.factors.index(factor) for factor in recorded['by']]
+            # Entries not used yet, by stratum; how many rows of each file are on lists, by digest.
+            self.unused, self.taken, self.lists, self.skip_owed = {}, {}, 0, False
+        # Who could not be randomized, and does not come back.
+        self.turned_away = 0
         self.configuration = {
             'name': name, 'mode': 'live', 'treatments': list(treatments),
             'factors': [{'name': factor, 'levels': list(levels)} for factor, levels in factors.items()],
@@ -174,12 +193,34 @@ class Study:
             found.append(None if f in self.retired else self.levels[f].index(name))
         return found
 
+    def next_participant(self):
+        return f'p{len(self.people) + self.turned_away + 1}'
+
     def enrol(self, many):
         for _ in range(many):
-            participant = f'p{len(self.people) + 1}'
+            participant = self.next_participant()
             self.randomize(participant, self.some_levels(f'{self.name}/{participant}'))
 
     def randomize(self, participant, levels):
+        if self.method == 'list':
+            self.look_up(participant, levels)
+        else:
+            self.draw(participant, levels)
+
+    def look_up(self, participant, levels):
+        """The first entry of the stratum that is not used, by list, then by place. Nothing is drawn."""
+        entries = self.unused.get(tuple(levels[f] for f in self.by))
+        if self.skip_owed or not entries:
+            self.turned_away += 1
+            self.did('NoEntry', participantId=participant, levels=self.named(levels))
+            return
+        treatment, entry = entries.pop(0)
+        self.people[participant] = Person(levels, self.slot_of(treatment), self.epoch)
+        self.did(
+            'ParticipantRandomized', participantId=participant, levels=self.named(levels), treatment=treatment,
+            entry=entry)
+
+    def draw(self, participant, levels):
         slots, pick = self.open_slots(), {}
         if self.method == 'complete':
             weights = [1] * len(slots)
@@ -209,6 +250,49 @@ class Study:
             after={**state, 'state': state['state']['state']})
         del self.steps[-1]['after']['bit_generator']
 
+    # Lists made elsewhere
+
+    def file(self, label, many, arms=None, leave_out=()):
+        """@param leave_out levels by name"""
+        columns = ['treatment', *(self.factors[f] for f in self.by)]
+        names = [[treatment for treatment in self.treatments if treatment not in self.closed]]
+        names += [[level for level in self.levels[factor] if level not in leave_out] for factor in columns[1:]]
+        rows = [columns]
+        for n in range(many):
+            row = f'{self.name}/{label}/{n}'
+            rows.append([each[number_from(f'{row}/{c}', len(each))] for c, each in zip(columns, names)])
+        return File(''.join(','.join(row) + '\n' for row in rows))
+
+    def register(self, file, many=None):
+        """@param many how many rows of the file go onto this list, behind those that are on one"""
+        begin = self.taken.get(file.digest, 0)
+        rows = file.rows[begin:begin + many] if many else file.rows[begin:]
+        assert rows
+        self.lists += 1
+        self.taken[file.digest] = begin + len(rows)
+        entries = []
+        for place, (treatment, *names) in enumerate(rows):
+            assert treatment in self.treatments and treatment not in self.closed
+            stratum = tuple(self.levels[self.factors[f]].index(name) for f, name in zip(self.by, names))
+            found = treatment, {'list': self.lists, 'entry': place + 1}
+            self.unused.setdefault(stratum, []).append(found)
+            entries.append({**({'levels': names} if names else {}), 'treatment': treatment})
+        self.did('ListRegistered', list=self.lists, entries=entries, file=file.digest, first=begin + 1)
+
+    def skip(self, *strata):
+        """@param strata (names of the levels, in the order of `by`; how many entries)"""
+        assert self.skip_owed
+        skipped = []
+        for names, many in strata:
+            entries = self.unused[tuple(self.levels[self.factors[f]].index(name) for f, name in zip(self.by, names))]
+            assert 0 < many <= len(entries)
+            del entries[:many]
+            skipped.append({**({'levels': names} if names else {}), 'count': many})
+        self.skip_owed = False
+        self.did('EntriesSkipped', skipped=skipped)
+
+    # What else happens
+
     def slot_of(self, treatment):
         """Of an arm that is entered: its slot with the fewest in the whole study, the first of equals."""
         arm = self.treatments.index(treatment)
@@ -216,14 +300,15 @@ class Study:
 
     def force(self, treatment, ago=0, replaces=None):
         """@param ago how many records before now it happened; there is one each second"""
-        participant = replaces or f'p{len(self.people) + 1}'
+        participant = replaces or self.next_participant()
         levels = self.some_levels(f'{self.name}/{participant}/forced {len(self.steps)}')
         counts = self.policies['forcedCounts'] == 'counted'
         # The record of a wrong entry: revision 0 is the registration.
-        wrong = [revision + 1 for revision, step in enumerate(self.steps)
+        records = [step for step in self.steps if step['type'] != 'NoEntry']
+        wrong = [revision + 1 for revision, step in enumerate(records)
                  if replaces and step['type'] == 'AllocationForced' and step['participantId'] == replaces]
         self.people[participant] = Person(levels, self.slot_of(treatment), self.epoch, counts)
-        at = BEGAN + timedelta(seconds=len(self.steps) - ago)
+        at = BEGAN + timedelta(seconds=len(records) - ago)
         self.did(
             'AllocationForced', participantId=participant, levels=self.named(levels), treatment=treatment,
             cause='outage', occurredAt=at.strftime('%Y-%m-%dT%H:%M:%S.000Z'),
@@ -258,12 +343,14 @@ class Study:
     def amend(self, *changes, history=None):
         for change in changes:
             getattr(self, 'on_' + change['kind'].replace('-', '_'))(change)
-        # Counts go to zero. Blocks are dropped, but their numbers go on.
+        # Counts go to zero. Blocks are dropped, and entries are void, but their numbers go on.
         forced = any(change['kind'] in RESTARTED[self.method] for change in changes)
         if history == 'restart' or forced:
             assert history != 'keep'
             self.epoch += 1
             self.blocks = {stratum: (number, 0, []) for stratum, (number, *_) in self.blocks.items()}
+            if self.method == 'list':
+                self.unused, self.taken = {}, {}
         self.did('StudyAmended', changes=list(changes), **({'history': history} if history else {}))
 
     def on_level_added(self, change):
@@ -321,6 +408,8 @@ class Study:
     def go_on_from(self, kind, label, **members):
         seed = number_from(label, 2**128)
         self.numbers = generator(seed)
+        # Participants who are lost, or the other system, used entries.
+        self.skip_owed = self.method == 'list'
         self.did(kind, seed=str(seed), bgState=recorded_state(self.numbers), **members)
 
     def lines(self):
@@ -546,6 +635,167 @@ def everything(study):
     study.enrol(12)
 
 
+def worked(study):
+    """The sample of the description."""
+    study.register(File(WORKED_FILE))
+    for site in ['30', '11', '11', '30', '30']:
+        study.randomize(study.next_participant(), [study.levels['local_site'].index(site)])
+
+
+def listed(study):
+    """Nobody before there is a list; lists of one file, between them those of another; all used up, and a last one."""
+    study.enrol(2)
+    first, second = study.file('first', 17), study.file('second', 9)
+    study.register(first, 6)
+    study.enrol(5)
+    study.register(first, 1)
+    study.register(second, 5)
+    study.enrol(8)
+    study.register(first)
+    study.enrol(12)
+    study.register(second)
+    study.enrol(16)
+    study.register(study.file('third', 12))
+    study.enrol(14)
+
+
+def on_a_long_list(study, story, *given):
+    """Enough entries to begin with, and another list at the end."""
+    study.register(study.file('first', 90))
+    story(study, *given)
+    study.register(study.file('second', 8))
+    study.enrol(5)
+
+
+def other_sites_on_lists(study):
+    """A level closed, with its entries; renamed and reopened, and they go on; a new one needs its own."""
+    study.register(study.file('first', 30))
+    study.enrol(9)
+    study.amend(closed('site', '30'))
+    study.enrol(5)
+    # Entries of a level that is closed.
+    study.register(study.file('second', 9))
+    study.amend(added('site', 'new'), renamed('site', '30', '30 West'))
+    study.enrol(9)
+    study.register(study.file('third', 16))
+    study.enrol(4)
+    study.amend(reopened('site', '30 West'), renamed('site', 'new', '52'), renamed('site', '30 West', '31'))
+    study.enrol(14)
+    study.register(study.file('fourth', 10))
+    study.amend(renamed('site', '31', '30'))
+    study.enrol(16)
+
+
+def other_arms_on_lists(study):
+    """Each time earlier entries are void: an arm closed, one added, one reopened, and everything begun again."""
+    last = study.treatments[-1]
+    first = study.file('first', 20)
+    study.register(first, 12)
+    study.enrol(9)
+    study.amend(arm_closed(last))
+    study.enrol(1)
+    study.register(study.file('second', 14))
+    study.enrol(8)
+    study.correct('p2', 'site')
+    # It happened before the arm was closed.
+    study.force(last, ago=15)
+    study.amend(arm_added('new'), history='restart')
+    study.register(study.file('third', 12))
+    study.enrol(8)
+    study.amend(arm_reopened(last), added('site', '52'))
+    # Void entries count neither for the stratum nor for the file, whose rows begin anew.
+    study.enrol(2)
+    study.register(first, 15)
+    study.void('p1', 'never-enrolled')
+    study.enrol(9)
+    study.amend(closed('site', '47'), history='restart')
+    study.register(first, 3)
+    study.register(study.file('fourth', 16, leave_out=['47']))
+    study.reinstate('p1')
+    study.enrol(14)
+
+
+def lost_on_lists(study):
+    """Nobody until entries are skipped, some or none of them: after recoveries, one of them before a restart."""
+    study.recover()
+    study.register(study.file('first', 24))
+    study.enrol(1)
+    study.skip()
+    study.enrol(6)
+    study.recover()
+    study.enrol(2)
+    study.force(study.treatments[-1])
+    study.skip((['F'], 2), (['M'], 1))
+    study.enrol(6)
+    study.recover()
+    study.recover()
+    study.correct('p4', 'sex')
+    study.amend(renamed('sex', 'M', 'male'))
+    study.register(study.file('second', 10))
+    study.enrol(1)
+    study.skip((['male'], 4))
+    study.enrol(9)
+    study.recover()
+    study.amend(closed('site', '47'), history='restart')
+    study.register(study.file('third', 9))
+    study.enrol(1)
+    study.skip((['F'], 3))
+    study.enrol(8)
+    study.recover()
+    # All that a stratum has left.
+    study.register(study.file('fourth', 7))
+    study.skip((['F'], len(study.unused[0,])))
+    study.enrol(7)
+
+
+def moved_here_with_a_list(study):
+    """Its first participants used entries of its list elsewhere, and so did those who are lost later."""
+    study.register(study.file('first', 40))
+    study.bring(11)
+    study.enrol(1)
+    study.skip((['F', '11'], 3), (['M', '11'], 2), (['F', '30'], 1), (['M', '47'], 1))
+    study.enrol(10)
+    study.correct('p3', 'site')
+    study.void('p5', of='p4')
+    study.recover()
+    study.skip((['M', '30'], 1))
+    study.enrol(12)
+
+
+def everything_on_lists(study):
+    """As much as one study with lists can take."""
+    first, *_, last = study.treatments
+    study.register(study.file('first', 18), 11)
+    study.enrol(6)
+    study.amend(added('site', '52'), closed('site', '47'))
+    study.force(last)
+    study.register(study.file('first', 18))
+    study.enrol(6)
+    study.correct('p1', 'site', 'sex')
+    study.void('p2', of='p1')
+    study.amend(retired('stage'), renamed('site', '30', '30 North'))
+    study.enrol(4)
+    study.amend(arm_closed(first), history='restart')
+    # It happened before the arm was closed.
+    study.force(first, ago=1)
+    study.register(study.file('second', 20))
+    study.enrol(7)
+    study.recover()
+    study.force(last)
+    study.enrol(1)
+    study.reinstate('p2')
+    study.skip((['30 North'], 1), (['52'], 2))
+    study.enrol(7)
+    study.void('p4', 'entry')
+    study.amend(*policies(study, **UNCOUNTED), arm_added('new'))
+    study.register(study.file('third', 24))
+    study.enrol(6)
+    study.amend(reopened('site', '47'), renamed('site', '52', '52 South'))
+    study.register(study.file('fourth', 9))
+    study.reinstate('p4')
+    study.enrol(16)
+
+
 def all_studies():
     complete = ('complete',)
     stories = [
@@ -603,9 +853,23 @@ def all_studies():
         (moved_here, [], 'MINIMIZATION, IMPORTED', 'ABC', SMALL, ('minimization', 'range', 800), {'policies': COUNTED}),
         (everything, [], 'MINIMIZATION, EVERYTHING', 'ABCD', WIDE, ('minimization', 'range', 850, [1, 2, 1]),
          {'policies': COUNTED}),
+
+        (worked, [], 'LIST, WORKED', 'AB', {'local_site': ['11', '30']}, ('list', ['local_site']), {}),
+        (listed, [], 'LIST FOR ALL', 'AB', SMALL, ('list', []), {}),
+        (listed, [], 'LIST BY SITE', 'ABC', SMALL, ('list', ['site']), {}),
+        (on_a_long_list, [corrected], 'LIST, CORRECTED', 'AB', SMALL, ('list', ['sex', 'site']), {}),
+        (on_a_long_list, [corrected], 'LIST, CORRECTED, BLINDED', 'ABC', SMALL, ('list', ['sex']),
+         {'blinding': 'blinded', 'policies': {'voidCounts': 'removed'}}),
+        (on_a_long_list, [entered, 'A', 'B'], 'LIST, ENTERED', 'AB', SMALL, ('list', []), {}),
+        (other_sites_on_lists, [], 'LIST, OTHER SITES', 'AB', SMALL, ('list', ['site']), {}),
+        (other_arms_on_lists, [], 'LIST, OTHER ARMS', 'ABC', SMALL, ('list', ['site']), {}),
+        (lost_on_lists, [], 'LIST, RECOVERED', 'AB', SMALL, ('list', ['sex']), {}),
+        (moved_here_with_a_list, [], 'LIST, IMPORTED', 'ABC', SMALL, ('list', ['sex', 'site']), {}),
+        (everything_on_lists, [], 'LIST, EVERYTHING', 'ABCD', WIDE, ('list', ['site']),
+         {'blinding': 'blinded', 'policies': COUNTED}),
     ]
     for story, given, name, treatments, factors, method, more in stories:
-        about = story.__doc__
+        about = ' '.join([story.__doc__, *(each.__doc__ for each in given if callable(each))])
         study = Study(name, about, treatments, factors, method, **more)
         story(study, *given)
         yield study
@@ -617,7 +881,7 @@ def text(value):
 
 def vectors():
     studies = list(all_studies())
-    assert len(studies) == 40 and len({study.name for study in studies}) == 40
+    assert len(studies) == 51 and len({study.name for study in studies}) == 51
     listed = ',\n'.join(study.lines() for study in studies)
     return f'{{"numpy":{text(numpy.__version__)},\n"studies":[\n{listed}\n]}}\n'
 
@@ -718,23 +982,18 @@ def the_worked_complete():
 
 def the_worked_list():
     """The file, its seal, and who gets which entry."""
-    file = 'treatment,local_site\nA,11\nB,30\nB,11\nA,11\nA,30\nB,11\n'
-    digest = hashlib.sha256(file.encode()).hexdigest()
-    assert len(file) == 51 and digest == 'af0a14b6c8b8d6b1f30cb7181b0617ff3c445552c881403169f136f10f023681'
-    rows = [row.split(',') for row in file.splitlines()[1:]]
-    section = {
-        'entries': [{'levels': [site], 'treatment': treatment} for treatment, site in rows],
-        'file': digest, 'first': 1, 'salt': bytes(range(16)).hex(),
-    }
+    study = next(study for study in all_studies() if study.name == 'LIST, WORKED')
+    registered, *rest = study.steps
+    assert len(WORKED_FILE) == 51
+    assert registered['file'] == 'af0a14b6c8b8d6b1f30cb7181b0617ff3c445552c881403169f136f10f023681'
+    section = {name: registered[name] for name in ('entries', 'file', 'first')} | {'salt': bytes(range(16)).hex()}
     canonical = json.dumps(section, sort_keys=True, separators=(',', ':'), ensure_ascii=False).encode()
     assert len(canonical) == 343, len(canonical)
     assert hashlib.sha256(canonical).hexdigest() == 'b196f74480ff8eb6f74a1531155c4865b7b75d768747269aa03f0b32d2a8b343'
-    used, given = set(), []
-    for wanted in ['30', '11', '11', '30', '30']:
-        entry = next((n for n, (_, site) in enumerate(rows) if site == wanted and n not in used), None)
-        used.add(entry)
-        given.append('no-entry' if entry is None else (rows[entry][0], entry + 1))
-    assert given == [('B', 2), ('A', 1), ('B', 3), ('A', 5), 'no-entry'], given
+    assert registered['list'] == 1
+    given = [(step['treatment'], step['entry']) for step in rest if step['type'] == 'ParticipantRandomized']
+    assert given == [(arm, {'list': 1, 'entry': n}) for arm, n in [('B', 2), ('A', 1), ('B', 3), ('A', 5)]], given
+    assert len(rest) == 5 and rest[4]['type'] == 'NoEntry'
 
 
 def scores_and_ranks():
