@@ -786,13 +786,13 @@ def everything_on_lists(study):
     study.reinstate('p2')
     study.skip((['30 North'], 1), (['52'], 2))
     study.enrol(7)
-    study.void('p4', 'entry')
+    study.void('p7', 'entry')
     study.amend(*policies(study, **UNCOUNTED), arm_added('new'))
     study.register(study.file('third', 24))
     study.enrol(6)
     study.amend(reopened('site', '47'), renamed('site', '52', '52 South'))
     study.register(study.file('fourth', 9))
-    study.reinstate('p4')
+    study.reinstate('p7')
     study.enrol(16)
 
 

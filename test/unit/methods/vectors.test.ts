@@ -6,16 +6,35 @@ import { DesignChange, History } from '../../../events/amendment.ts';
 import { ForcedCause } from '../../../events/forced.ts';
 import { ALGORITHMS, BgState, StudyConfiguration } from '../../../events/study.ts';
 import type { Written } from '../../support/acts.ts';
+import { APPROVAL } from '../../support/amended-log.ts';
 import { amend } from '../../support/arbitrary-life.ts';
 import { beginImport, IMPORT } from '../../support/import-facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
 const PARTICIPANT = { participantId: z.string(), levels: z.array(z.string().nullable()) };
-const Step = z.discriminatedUnion('type', [
+const RANDOMIZED = { type: z.literal('ParticipantRandomized'), ...PARTICIPANT, treatment: z.string() };
+const Drawn = z.strictObject({
+  ...RANDOMIZED,
+  pick: z.looseObject({ weights: z.array(z.int()) }),
+  after: BgState.omit({ bit_generator: true }).extend({ state: z.string() }),
+});
+const LookedUp = z.strictObject({
+  ...RANDOMIZED,
+  entry: z.strictObject({ list: z.int(), entry: z.int() }),
+});
+const STRATUM = { levels: z.array(z.string()).optional() };
+const Step = z.union([
+  Drawn,
+  LookedUp,
+  /** Nobody with these levels can be randomized: nothing is recorded. */
+  z.strictObject({ type: z.literal('NoEntry'), ...PARTICIPANT }),
   z.strictObject({
-    ...{ type: z.literal('ParticipantRandomized'), ...PARTICIPANT, treatment: z.string() },
-    pick: z.looseObject({ weights: z.array(z.int()) }),
-    after: BgState.omit({ bit_generator: true }).extend({ state: z.string() }),
+    ...{ type: z.literal('ListRegistered'), list: z.int(), file: z.string(), first: z.int() },
+    entries: z.array(z.strictObject({ ...STRATUM, treatment: z.string() })),
+  }),
+  z.strictObject({
+    type: z.literal('EntriesSkipped'),
+    skipped: z.array(z.strictObject({ ...STRATUM, count: z.int() })),
   }),
   z.strictObject({
     ...{ type: z.literal('AllocationForced'), ...PARTICIPANT, treatment: z.string(), cause: ForcedCause },
@@ -40,7 +59,7 @@ const Step = z.discriminatedUnion('type', [
   }),
 ]);
 type Step = z.infer<typeof Step>;
-type Draw = Extract<Step, { type: 'ParticipantRandomized' }>;
+type Randomized = z.infer<typeof Drawn> | z.infer<typeof LookedUp>;
 
 const Vector = z.strictObject({
   about: z.string(),
@@ -52,16 +71,9 @@ const Vector = z.strictObject({
 });
 
 const FILE = new URL('../../vectors/methods.json', import.meta.url);
-const WithMethod = z.looseObject({
-  configuration: z.looseObject({ method: z.looseObject({ name: z.string() }) }),
-});
-const read = z
-  .strictObject({ numpy: z.string(), studies: z.array(WithMethod) })
+const { studies } = z
+  .strictObject({ numpy: z.string(), studies: z.array(Vector) })
   .parse(JSON.parse(readFileSync(FILE, 'utf8')));
-/** The decider does not know lists yet. */
-const studies = z
-  .array(Vector)
-  .parse(read.studies.filter(({ configuration }) => configuration.method.name !== 'list'));
 
 /** Of a factor that was retired before, nobody has a level. */
 const given = (levels: readonly (string | null)[]) => levels.map((level) => level ?? '');
@@ -71,7 +83,8 @@ const NOTED = { user: 'nurse', note: 'source record' };
 function commandsOf(step: Step, { facts }: TrialRun): Written[] {
   const number = 1 + facts.filter(({ type }) => type === step.type).length;
   switch (step.type) {
-    case 'ParticipantRandomized': {
+    case 'ParticipantRandomized':
+    case 'NoEntry': {
       const { participantId, levels } = step;
       return [{ type: 'randomize', user: 'nurse', participantId, levels: given(levels) }];
     }
@@ -83,6 +96,10 @@ function commandsOf(step: Step, { facts }: TrialRun): Written[] {
       return [{ type: 'recover', recovery: number, kept: facts.length, seed: BigInt(step.seed) }];
     case 'HistoryImported':
       return importOf(step);
+    case 'ListRegistered':
+      return [{ ...step, type: 'register-list', approvals: [APPROVAL] }];
+    case 'EntriesSkipped':
+      return [{ ...step, type: 'skip-entries', reason: 'told by the sites' }];
     default: {
       const { type: act, ...asked } = step;
       return [{ ...NOTED, act, ...asked }];
@@ -107,32 +124,34 @@ function importOf({ seed, bgState, rows }: Extract<Step, { type: 'HistoryImporte
   ];
 }
 
-/** What the draw should have recorded. `before` is the state of the generator. */
-function expected({ treatment, pick, after }: Draw, before: BgState) {
-  const state = { state: after.state, inc: before.state.inc };
-  const bgStateAfter = { ...before, ...after, state };
-  return { treatment, pick: { ...pick, bgStateBefore: before, bgStateAfter } };
+/** What should have been recorded. `before` is the state of the generator, which a list never moves. */
+function expected(step: Randomized, before: BgState) {
+  const { treatment } = step;
+  if ('entry' in step) return { treatment, entry: step.entry };
+  const state = { state: step.after.state, inc: before.state.inc };
+  const bgStateAfter = { ...before, ...step.after, state };
+  return { treatment, pick: { ...step.pick, bgStateBefore: before, bgStateAfter } };
 }
 
 function recorded(trial: TrialRun) {
   const fact = trial.facts.at(-1);
-  if (fact?.type !== 'ParticipantRandomized') throw new Error(`a ${fact?.type} in place of a draw`);
-  const { allocation, pick } = fact.sections;
-  return { treatment: allocation.treatment, pick };
+  if (fact?.type !== 'ParticipantRandomized') throw new Error(`a ${fact?.type} in place of an allocation`);
+  const { allocation, ...how } = fact.sections;
+  return { treatment: allocation.treatment, ...how };
 }
 
 it('every method has studies in the file', () => {
   const methods = new Set(
     studies.map(({ configuration }) => 'method' in configuration && configuration.method.name),
   );
-  expect([...methods, 'list']).toEqual(Object.keys(ALGORITHMS));
-  expect(studies).toHaveLength(40);
+  expect([...methods]).toEqual(Object.keys(ALGORITHMS));
+  expect(studies).toHaveLength(51);
 });
 
 describe.each(studies)(
   '$configuration.name: $about',
   ({ configuration, parameters, seed, bgState, steps }) => {
-    it('draws as an independent program does', () => {
+    it('allocates as an independent program does', () => {
       const trial = new TrialRun(configuration, BigInt(seed), parameters);
       expect(trial.bgState).toEqual(bgState);
       for (const [place, step] of steps.entries()) {
@@ -140,12 +159,14 @@ describe.each(studies)(
         for (const command of commandsOf(step, trial)) {
           const { length } = trial.facts;
           const outcome = trial.ask(command);
-          expect(trial.facts, `step ${place}, ${step.type}: ${JSON.stringify(outcome)}`).toHaveLength(
-            length + 1,
-          );
+          const said = `step ${place}, ${step.type}: ${JSON.stringify(outcome)}`;
+          expect(trial.facts, said).toHaveLength(step.type === 'NoEntry' ? length : length + 1);
+          if (step.type === 'NoEntry') expect(outcome.type, said).toBe('no-entry');
         }
-        if (step.type === 'ParticipantRandomized')
+        if (step.type === 'ParticipantRandomized') {
           expect(recorded(trial), `step ${place}`).toEqual(expected(step, before));
+          if ('entry' in step) expect(trial.bgState).toEqual(before);
+        }
         if ('bgState' in step) expect(trial.bgState).toEqual(step.bgState);
       }
     });
