@@ -314,17 +314,28 @@ function leftBehind({ keyId, user, limit: { factor, levels } }: KeyLeftBehind): 
   return `${keyId} of ${user} is limited to ${factor} = ${levels.map(quote).join(' or ')}: it keeps its participants, and cannot enrol anybody new`;
 }
 
+/** What a restart does, by method. */
+const ANEW: Readonly<Partial<Record<Design['method']['name'], string>>> = {
+  urn: 'The urns begin anew',
+  blocks: 'Open blocks end, and new ones begin',
+  list: 'All entries so far are void, and nobody is randomized until a further list is registered (urn lists add)',
+};
+
 function effectOf(command: Amend, after: Design): string {
   const kinds = new Set(command.changes.map(({ kind }) => kind));
   const isRestart = historyOf(command, after) === 'restart';
-  const isOfUrns = after.method.name === 'urn';
+  const { name } = after.method;
+  const isOfUrns = name === 'urn';
   const each = hasRatio(after) ? 'slot' : 'arm';
   return [
     isRestart
-      ? `${isOfUrns ? 'The urns begin' : 'The method begins'} anew: everybody now in the study stays in it, but is no longer counted.`
+      ? `${ANEW[name] ?? 'The method begins anew'}: everybody now in the study stays in it, but is no longer counted.`
       : `No count in ${isOfUrns ? 'any urn' : 'the study'} changes.`,
     ...(kinds.has('level-added') && isOfUrns
       ? [`A new level begins with the same odds for every ${each}.`]
+      : []),
+    ...(kinds.has('level-added') && name === 'list' && !isRestart
+      ? ['A new level has no entries: register a further list (urn lists add).']
       : []),
     ...(kinds.has('level-renamed') ? ['Keys that are limited to a renamed level keep it.'] : []),
     ...(kinds.has('arm-closed') && !isRestart
