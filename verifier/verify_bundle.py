@@ -663,6 +663,7 @@ METHOD = Either(
         {"name": one_of("complete")},
         {"name": one_of("blocks"), "by": ListOf(0, NAME)},
         {"name": one_of("minimization")},
+        {"name": one_of("list"), "by": ListOf(0, NAME)},
     ]
 )
 OF_METHOD = {
@@ -716,12 +717,13 @@ REGISTRATION_2 = {
     "algorithm": {"name": one_of("wei-urn-method1-pcg64"), "version": one_of(1, 2)},
 }
 REGISTRATION_3 = {**REGISTRATION_2, "configuration": CONFIGURATION_3}
-# What draws, by method.
+# What draws, by method. A list is followed, and nothing is drawn.
 ALGORITHMS = {
     "urn": "wei-urn-method1-pcg64",
     "complete": "complete-pcg64",
     "blocks": "permuted-blocks-pcg64",
     "minimization": "minimization-pcg64",
+    "list": "list",
 }
 MINIMIZATION = {
     "measure": one_of("range", "variance"),
@@ -769,6 +771,7 @@ PICK = {
     "counts?": ListOf(1, ListOf(2, COUNT)),
     "scores?": ListOf(2, COUNT),
 }
+ENTRY = {"list": POSITIVE, "entry": POSITIVE}
 RANDOMIZED = {"participantId": NAME, "levels": ListOf(1, LEVEL)}
 ALLOCATION = {"treatment": NAME, "slot?": COUNT}
 PARTICIPANT = {"participantId": NAME, "randomizedAt": COUNT}  # and its record of enrolment
@@ -782,6 +785,7 @@ AMENDMENT = {
 }
 LIST = {"count": POSITIVE, "list": POSITIVE, "where?": LEVEL}
 PACKS = {"entries": ListOf(1, {"code": PACK_CODE, "treatment": NAME}), "key": SALT}
+STRATUM = {"levels?": ListOf(1, NAME)}
 
 # By type and version.
 EVENTS = {
@@ -826,7 +830,13 @@ EVENTS = {
     ),
     "ParticipantRandomized@3": Event(
         {**RANDOMIZED, "code?": PACK_CODE},
-        {"allocation": {"treatment": NAME}, "draw?": DRAW_2, "pick?": PICK, **REQUEST},
+        {
+            "allocation": {"treatment": NAME},
+            "draw?": DRAW_2,
+            "pick?": PICK,
+            "entry?": ENTRY,
+            **REQUEST,
+        },
     ),
     "StudyPaused@1": Event({"reason": NAME}, {}, by_people=True),
     "StudyPaused@2": Event({"reason": NAME}, REQUEST),
@@ -890,6 +900,22 @@ EVENTS = {
             "to": NAME,
         },
         REQUEST,
+    ),
+    "ListRegistered@1": Event(
+        {"approvals": ListOf(0, APPROVAL), "count": POSITIVE, "list": POSITIVE},
+        {
+            "list": {
+                "entries": ListOf(1, {**STRATUM, "treatment": NAME}),
+                "file": SEAL,
+                "first": POSITIVE,
+            }
+        },
+        by_people=True,
+    ),
+    "EntriesSkipped@1": Event(
+        {"reason": NAME, "skipped": ListOf(0, {**STRATUM, "count": POSITIVE})},
+        {},
+        by_people=True,
     ),
     "CodesRegistered@1": Event(LIST, {"codes": PACKS}, by_people=True),
     "CodesRegistered@2": Event(
@@ -1329,6 +1355,16 @@ class Block(NamedTuple):
     left: List[int]  # places of each open slot; none: the next participant begins another block
 
 
+class ListEntry(NamedTuple):
+    """An entry of a list of allocations that was made elsewhere."""
+
+    list: int
+    entry: int  # place on the list, from 1
+    arm: str
+
+
+Stratum = Tuple[int, ...]  # indexes of levels: a renaming changes nothing
+
 # By factor and level, in the order of the design: participants by slot.
 Counts = Dict[str, Dict[str, List[int]]]
 
@@ -1419,11 +1455,19 @@ class History:
     configuration: Optional[Json] = None  # as registered
     design: Optional[Design] = None
     method: str = "urn"
-    # Permuted blocks: the factors whose levels make a stratum, the places of each slot in a block of
-    # each size (empty if they are withheld), and by stratum, as indexes of levels, the latest block.
-    by: List[str] = field(default_factory=list)
+    by: List[str] = field(default_factory=list)  # the factors whose levels make a stratum
+    # Permuted blocks: the places of each slot in a block of each size (empty if they are withheld),
+    # and by stratum the latest block.
     per_slot: List[int] = field(default_factory=list)
-    blocks: Dict[Tuple[int, ...], Block] = field(default_factory=dict)
+    blocks: Dict[Stratum, Block] = field(default_factory=dict)
+    # Lists of allocations made elsewhere: how many there are, how many entries are left in all,
+    # whether some must be skipped first, and, unless they are withheld, by stratum the entries that
+    # are left, and by digest of a file how many of its rows are on lists.
+    entry_lists: int = 0
+    entries_left: int = 0
+    is_skip_owed: bool = False
+    entries: Dict[Stratum, List[ListEntry]] = field(default_factory=dict)
+    rows_listed: Dict[str, int] = field(default_factory=collections.Counter)
     # Minimization: its parameters, unless they are withheld, with a weight for each factor.
     minimization: Json = field(default_factory=dict)
     registered_at: int = 0  # milliseconds since 1970
@@ -1727,6 +1771,8 @@ ACTS = {
     "AllocationVoided": Act(True, ["correct"], SETTLED),
     "AllocationReinstated": Act(True, ["correct"], SETTLED),
     "ParticipantIdCorrected": Act(True, ["correct"], SETTLED),
+    "ListRegistered": Act(True, [], SETTLED),
+    "EntriesSkipped": Act(True, [], SETTLED),
     "CodesRegistered": Act(True, [], SETTLED),
     "CodeReplaced": Act(True, ["randomize", "supply"], SETTLED),
     "PackDispensed": Act(True, ["randomize", "supply"], SETTLED),
@@ -1779,6 +1825,10 @@ def take_study_record(history: History, record: Json, sections: Json) -> None:
         warn_of_approvals(history, record)
     elif kind == "StudyAmended":
         take_amendment(history, record)
+    elif kind == "ListRegistered":
+        take_entry_list(history, record, sections)
+    elif kind == "EntriesSkipped":
+        skip_entries(history, record)
     elif kind == "CodesRegistered":
         take_list(history, record, sections)
     elif kind == "CodesWithdrawn":
@@ -1877,6 +1927,8 @@ def take_study_recovery(history: History, record: Json, sections: Json) -> None:
     expect_that("data.recovery: in log, and above the one before", is_new)
     history.recoveries.setdefault(stream, []).append(data)
     begin_generator(history, sections, is_drawn=True)
+    # Participants who were lost used entries.
+    history.is_skip_owed = history.method == "list"
     if history.importing:
         history.importing.is_recovered = True
 
@@ -1924,6 +1976,12 @@ def take_method(history: History, record: Json, sections: Json) -> None:
     factors = [factor["name"] for factor in configuration["factors"]]
     in_order = [factor for factor in factors if factor in history.by]
     expect("data.configuration.method.by: in the order of the factors", in_order, history.by)
+    if history.method == "list":
+        expect_that(
+            "data.configuration.ratio: none, since a list holds its own",
+            "ratio" not in configuration,
+        )
+        expect("data.seedSource", "drawn", record["data"]["seedSource"])
     has_blocks = history.method == "blocks"
     expect("seals.blocks: there, since it has blocks", has_blocks, "blocks" in record["seals"])
     if "blocks" in sections:
@@ -1938,7 +1996,9 @@ def take_method(history: History, record: Json, sections: Json) -> None:
         if weights is not None:
             expect("minimization.weights: one for each factor", len(factors), len(weights))
             expect_that("minimization.weights: left out if equal", len(set(weights)) > 1)
-            expect("minimization.weights: their common divisor", 1, functools.reduce(math.gcd, weights))
+            expect(
+                "minimization.weights: their common divisor", 1, functools.reduce(math.gcd, weights)
+            )
         history.minimization = {
             **sections["minimization"],
             "weights": dict(zip(factors, weights or [1] * len(factors))),
@@ -2041,8 +2101,11 @@ def take_participant(history: History, record: Json, sections: Json) -> None:
     # With a ratio, the draw names its slot. With packs, the participant gets one.
     of_urn = 2 if history.design.has_ratio() or history.lists > 0 else 1
     expect("version", of_urn if history.method == "urn" else 3, record["version"])
-    evidence = ["draw"] if history.method == "urn" else ["pick"]
-    expect("seals, of a draw", evidence, sorted({"draw", "pick"} & set(record["seals"])))
+    evidence = {"urn": "draw", "list": "entry"}.get(history.method, "pick")
+    shown = sorted({"draw", "entry", "pick"} & set(record["seals"]))
+    expect("seals, of a draw or an entry", [evidence], shown)
+    if history.method == "list":
+        use_entry(history)
     slot = -1
     if history.content == "full":
         slot = check_draw(history, levels, sections)
@@ -2316,12 +2379,94 @@ def take_report(history: History, record: Json) -> None:
     )
 
 
+# ---- Lists of allocations made elsewhere (docs/event-log.md) ------------------------------------
+#
+# Only the content `full` says what is on a list, and which entry a participant got.
+
+MOST_ENTRIES = 4000  # of one list
+MOST_BYTES = 200000  # of the entries of one list
+
+
+def take_entry_list(history: History, record: Json, sections: Json) -> None:
+    data = record["data"]
+    expect_that("type: of a study with lists", history.method == "list")
+    expect("data.list", history.entry_lists + 1, data["list"])
+    expect_that(f"data.count: at most {MOST_ENTRIES}", data["count"] <= MOST_ENTRIES)
+    check_approved(history, record)
+    history.entry_lists += 1
+    history.entries_left += data["count"]
+    if "list" in sections:
+        take_entries(history, data, sections["list"])
+    how = "nothing in the log shows how the list was made: only that it was followed"
+    history.warn(record, "list origin unknown", how)
+    warn_of_approvals(history, record)
+
+
+def take_entries(history: History, data: Json, section: Json) -> None:
+    """They are used behind those of the lists before."""
+    entries, file = section["entries"], section["file"]
+    expect("data.count: that of the entries", len(entries), data["count"])
+    size = len(canonical(entries).encode("utf-8"))
+    expect_that(f"list.entries: at most {MOST_BYTES} bytes", size <= MOST_BYTES)
+    expect("list.first", history.rows_listed[file] + 1, section["first"])
+    history.rows_listed[file] += len(entries)
+    for place, entry in enumerate(entries):
+        what, arm = f"list.entries[{place}]", entry["treatment"]
+        is_open = arm in history.design.openings and history.design.is_open(arm)
+        expect_that(f"{what}.treatment: an arm that is open", is_open)
+        stratum = named_stratum(history, what, entry)
+        left = history.entries.setdefault(stratum, [])
+        left.append(ListEntry(data["list"], place + 1, arm))
+
+
+def named_stratum(history: History, what: str, named: Json) -> Stratum:
+    """Levels have their names of now. Closed ones have strata, too."""
+    levels = named.get("levels", [])
+    is_by = len(levels) == len(history.by) and ("levels" in named) == (history.by != [])
+    expect_that(f"{what}.levels: one of each of the factors that make strata", is_by)
+    for factor, level in zip(history.by, levels):
+        expect_that(f"{what}.levels: of the design", level in history.design.levels[factor])
+    return stratum_of(history, dict(zip(history.by, levels)))
+
+
+def skip_entries(history: History, record: Json) -> None:
+    """Nobody of this log gets the next entries of these strata."""
+    expect_that("type: possible while a skip is owed", history.is_skip_owed)
+    history.is_skip_owed = False
+    strata = set()
+    for place, skipped in enumerate(record["data"]["skipped"]):
+        what, count = f"data.skipped[{place}]", skipped["count"]
+        stratum = named_stratum(history, what, skipped)
+        expect_that(f"{what}.levels: each once", stratum not in strata)
+        strata.add(stratum)
+        history.entries_left -= count
+        if history.content == "full":
+            left = history.entries.get(stratum, [])
+            expect_that(f"{what}.count: at most those that are left", count <= len(left))
+            del left[:count]
+    expect_that("data.skipped: at most those that are left in all", history.entries_left >= 0)
+
+
+def use_entry(history: History) -> None:
+    """What the clear numbers show."""
+    expect_that("type: possible while no skip is owed", not history.is_skip_owed)
+    expect_that("type: possible while entries are left", history.entries_left > 0)
+    history.entries_left -= 1
+
+
+def look_up(history: History, levels: Dict[str, str]) -> "Draw":
+    """The first entry of the stratum that is left, by list, then by place."""
+    left = history.entries.get(stratum_of(history, levels), [])
+    expect_that("data.levels: of a stratum with entries", left != [])
+    used = left.pop(0)
+    return Draw({"list": used.list, "entry": used.entry}, history.design.slots_of(used.arm)[0])
+
+
 # ---- Packs of medication (docs/event-log.md) ----------------------------------------------------
 #
 # Only the content `full` says which treatment a pack holds.
 
 MOST_CODES = 4000  # of one list
-MOST_BYTES = 200000  # of the entries of one list
 FURTHER = 3  # packs of one participant, by those who do not see which treatment packs hold
 MARGIN = 3  # packs of every arm that must be free, for those
 TELLING = 4  # characters: shorter names of arms occur in codes by chance
@@ -2617,7 +2762,7 @@ def take_amendment(history: History, record: Json) -> None:
         elif kind == "factor-retired":
             check_active(history, what, change["factor"])
             is_of_stratum = change["factor"] in history.by
-            expect_that(f"{what}.factor: not one within which blocks are", not is_of_stratum)
+            expect_that(f"{what}.factor: not one that makes strata", not is_of_stratum)
             history.design.retired.add(change["factor"])
         else:
             change_setting(history, what, change)
@@ -2627,6 +2772,9 @@ def take_amendment(history: History, record: Json) -> None:
         history.design.epoch_began = record["revision"]
         for stratum, block in history.blocks.items():
             history.blocks[stratum] = block._replace(left=[])
+        history.entries_left = 0
+        history.entries.clear()
+        history.rows_listed.clear()
     if any(change["kind"] == "level-renamed" for change in changes):
         rename_levels_of_participants(history)
     count_anew(history)
@@ -2635,14 +2783,14 @@ def take_amendment(history: History, record: Json) -> None:
 
 def check_history(history: History, data: Json) -> None:
     """What the urns count from here on: everybody as before, or only those who come later. Open
-    blocks go on, or are dropped."""
+    blocks and entries of lists go on, or are dropped."""
     kinds = [change["kind"] for change in data["changes"]]
     touches_urns = any(re.match("level-|arm-(?!stopped)|factor-|urn|ratio", kind) for kind in kinds)
     possible: List[Optional[str]] = ["keep", "restart"] if touches_urns else [None]
     has_other_arms = not {"arm-added", "arm-closed", "arm-reopened"}.isdisjoint(kinds)
     if "ratio" in kinds:
         possible = ["restart"]  # nobody has one of the new slots
-    elif history.method == "blocks" and has_other_arms:
+    elif history.method in ("blocks", "list") and has_other_arms:
         possible = ["restart"]  # they have places for the arms that were open
     expect_that(f"data.history: one of {possible}", data.get("history") in possible)
 
@@ -2684,6 +2832,7 @@ def change_setting(history: History, what: str, change: Json) -> None:
         values = {name: value for name, value in change.items() if name != "kind"}
         expect_that(f"{what}.kind: of at least one number or measure", values != {})
     elif kind == "ratio":
+        expect_that(f"{what}.kind: of a study without lists", history.method != "list")
         check_ratio(f"{what}.value", change["value"], design.openings)
         ratio = [len(design.slots_of(arm)) for arm in design.openings]
         expect_that(f"{what}.kind: not what is in force already", change["value"] != ratio)
@@ -2717,6 +2866,8 @@ def change_arm(history: History, what: str, change: Json) -> None:
     design, kind, arm = history.design, change["kind"], change["treatment"]
     if kind == "arm-added":
         expect_that(f"{what}.treatment: a name that no arm has", arm not in design.openings)
+        may_have_ratio = history.method != "list" or "ratio" not in change
+        expect_that(f"{what}.ratio: none, since a list holds its own", may_have_ratio)
         design.slots += [arm] * change.get("ratio", 1)
         check_slots(f"{what}.ratio", len(design.slots))
         is_told = any(tells_arm([arm], visit) for visit in design.settings["visits"])
@@ -2984,7 +3135,7 @@ def restored_generator(state: Json) -> Any:
 
 
 class Draw(NamedTuple):
-    evidence: Json  # as the section `draw` or `pick` holds it
+    evidence: Json  # as the section `draw`, `pick` or `entry` holds it
     slot: int
 
 
@@ -3000,6 +3151,10 @@ def draw_place(generator: Any, weights: List[int]) -> Tuple[int, int]:
     return place, int(uniform * 2**53)
 
 
+def stratum_of(history: History, levels: Dict[str, str]) -> Stratum:
+    return tuple(history.design.levels[factor].index(levels[factor]) for factor in history.by)
+
+
 def draw_again(history: History, levels: Dict[str, str]) -> Draw:
     """Draws a participant's slot by another method than the urn; the generator moves on."""
     design, generator = history.design, history.generator
@@ -3007,7 +3162,7 @@ def draw_again(history: History, levels: Dict[str, str]) -> Draw:
     slots = design.open_slots()
     weights, block, more = [1] * len(slots), None, {}
     if history.method == "blocks":
-        stratum = tuple(design.levels[factor].index(levels[factor]) for factor in history.by)
+        stratum = stratum_of(history, levels)
         block = history.blocks.get(stratum, Block(0, 0, []))
         if sum(block.left) == 0:
             # Another one, of a size by lot. Of one size, this draws nothing.
@@ -3105,10 +3260,13 @@ def draw_from_urn(
 
 
 def check_draw(history: History, levels: Dict[str, str], sections: Json) -> int:
-    """Draws the participant's slot again."""
+    """Draws the participant's slot again, or looks it up."""
     if history.method == "urn":
         draw = draw_from_urn(history.design, history.counts, levels, history.generator)
         expect_evidence("draw", draw, sections)
+    elif history.method == "list":
+        draw = look_up(history, levels)
+        expect_evidence("entry", draw, sections)
     else:
         draw = draw_again(history, levels)
         expect_evidence("pick", draw, sections)
@@ -3356,6 +3514,8 @@ def end_import(history: History, record: Json) -> None:
         history.counts = no_counts(history.design)
         history.redrawn = history.unproven = 0
     else:
+        # The other system used entries.
+        history.is_skip_owed = history.method == "list"
         expect("data.rows", begun["source"]["rows"], data["rows"])
         expect("data.rows: of which are in", begun["source"]["rows"], len(importing.rows))
         expect("rows that were drawn again", begun["proof"]["redrawn"], history.redrawn)
@@ -3735,15 +3895,15 @@ def report(
     print(printable(f"  id {bundle.study_stream[len('study-'):]}"))
     for stream in streams.values():
         describe_stream(stream, history, is_trusting)
+    has_lists = history.method == "list"
     if bundle.content == "full":
-        print(
-            f"  {history.drawn} allocations, drawn again with numpy {numpy.__version__}, "
-            "are as recorded"
-        )
+        again = f"drawn again with numpy {numpy.__version__}"
+        how = "looked up again in the lists" if has_lists else again
+        print(f"  {history.drawn} allocations, {how}, are as recorded")
     else:
+        what, needed = ("allocations", "the lists") if has_lists else ("draws", "generator states")
         print(
-            "  The draws were NOT REPLAYED: that needs generator states, which this bundle does "
-            "not hold"
+            f"  The {what} were NOT REPLAYED: that needs {needed}, which this bundle does not hold"
         )
     print(f"  {describe_life(history)}")
     if compared.left_out:
