@@ -23,7 +23,6 @@ export class ListEntries {
   readonly #strata: Map<string, StratumEntries>;
   /** By the digest of each file that was ever read: how many of its rows are in. */
   readonly #rows: Map<string, number>;
-  /** How many are not used, over all strata. It is known even where the entries are withheld. */
   #left = 0;
   #isWithheld = false;
 
@@ -55,6 +54,11 @@ export class ListEntries {
   isSpent(stratum: string): boolean {
     const isUsedUp = this.#isWithheld ? this.#left <= 0 : this.next(stratum) === undefined;
     return this.isSkipOwed || isUsedUp;
+  }
+
+  /** How many are not used, over all strata. It is known even where the entries are withheld. */
+  get leftInAll(): number {
+    return this.#left;
   }
 
   /** Undefined if the entries are withheld. */

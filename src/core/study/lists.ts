@@ -108,5 +108,9 @@ export function skipProblem(
       );
     seen.add(stratum);
   }
-  return undefined;
+  const all = skipped.reduce((sum, { count }) => sum + count, 0);
+  const left = entries.leftInAll;
+  return all > left
+    ? impossible('skipped', `${counted(left, 'entry', 'entries')} are left in all`)
+    : undefined;
 }

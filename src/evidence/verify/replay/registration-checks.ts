@@ -33,6 +33,7 @@ export function registrationMismatch(
     configurationMismatch(configuration) ??
     ratioMismatch(data) ??
     methodMismatch(configuration) ??
+    listMismatch(data) ??
     parametersMismatch(configuration, sections, sectionNames)
   );
 }
@@ -68,6 +69,19 @@ function methodMismatch(configuration: StudyConfiguration): Mismatch | undefined
   if (by.join('\0') === inOrder.join('\0')) return undefined;
   const why = 'not factors of this study, once each and in their order';
   return mismatch('data.configuration.method.by', inOrder, by, why);
+}
+
+/** A list holds its own ratio, and nothing is drawn from a seed that somebody chose. */
+function listMismatch({
+  configuration,
+  seedSource,
+}: Extract<PartialEvent, { type: 'StudyRegistered' }>['data']): Mismatch | undefined {
+  if (!('method' in configuration) || configuration.method.name !== 'list') return undefined;
+  const { ratio } = configuration;
+  if (ratio) return mismatch('data.configuration.ratio', undefined, ratio, 'a list holds its own ratio');
+  return seedSource === 'drawn'
+    ? undefined
+    : mismatch('data.seedSource', 'drawn', seedSource, 'from a list nothing is drawn');
 }
 
 /** A method has its own parameters and no others, in one form. @param names of all sections, also of those withheld */
