@@ -1,6 +1,6 @@
 /**
- * Studies with complete randomization, permuted blocks and minimization: both verifiers accept any life of them, and find at the same place
- * what somebody altered who also corrected seals, leaves and references.
+ * Studies with complete randomization, permuted blocks, minimization and lists made elsewhere: both verifiers accept any life of them, and find
+ * at the same place what somebody altered who also corrected seals, leaves and references.
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -8,6 +8,7 @@ import { CONTENTS } from '../../events/content.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import {
   alteredBundles,
+  by as byActor,
   type Change,
   changed,
   configured,
@@ -20,20 +21,23 @@ import {
   type Json,
   moved,
   version,
+  warningLines,
   without,
 } from '../support/altered-bundles.ts';
-import { DUPAGE, SEX, SITE } from '../support/amended-log.ts';
-import { closed, ratio, reopened, retired, urn } from '../support/arms-log.ts';
+import { COOK, DUPAGE, SEX, SITE } from '../support/amended-log.ts';
+import { added, closed, ratio, reopened, retired, urn } from '../support/arms-log.ts';
 import { type Choices, choicesOf } from '../support/choices.ts';
 import { CONFIGURATION } from '../support/facts.ts';
 import {
   BLOCKS_AT,
   COMPLETE_AT,
+  LIST_AT,
   type MethodLog,
   type MethodStudy,
   MINIMIZED_AT,
   makeBlocksLog,
   makeCompleteLog,
+  makeListLog,
   makeMethodLife,
   makeMinimizationLog,
   makeUrnLog,
@@ -98,6 +102,25 @@ const withSizes = changed(0, (record, sections) => {
   record.seals.blocks = '';
   sections.blocks = { perSlot: [1], salt: 'ab'.repeat(16) };
 });
+const entered = (revision: number, change: object) =>
+  sealed(revision, ({ entry }) => Object.assign(entry, change));
+const onList = (revision: number, change: (list: Json) => void) =>
+  sealed(revision, (sections) => change(sections.list));
+/** Its entry at a place, from 1. */
+const listed = (revision: number, place: number, change: object) =>
+  onList(revision, ({ entries }) => Object.assign(entries[place - 1], change));
+const swapped = (revision: number, one: number, other: number) =>
+  onList(revision, ({ entries }) => {
+    [entries[one - 1], entries[other - 1]] = [entries[other - 1], entries[one - 1]];
+  });
+const unlisted = (revision: number, count: number) =>
+  changed(revision, ({ data: members }, { list }) => {
+    list.entries.splice(count);
+    members.count = list.entries.length;
+  });
+const skipping = (revision: number, ...skipped: readonly object[]) => data(revision, { skipped });
+/** Whoever does not see the lists finds it later. */
+const sooner = (full: number, later: number): Findings => ({ full, open: later, blinded: later });
 const withMethod = (method: object) => configured({ method });
 
 describe.skipIf(found === undefined)('both verifiers of a study', () => {
@@ -105,13 +128,15 @@ describe.skipIf(found === undefined)('both verifiers of a study', () => {
   let blocks: MethodLog;
   let complete: MethodLog;
   let minimized: MethodLog;
+  let lists: MethodLog;
   let urns: MethodLog;
 
   beforeAll(async () => {
-    [blocks, complete, minimized, urns] = [
+    [blocks, complete, minimized, lists, urns] = [
       await makeBlocksLog(newFolder()),
       await makeCompleteLog(newFolder()),
       await makeMinimizationLog(newFolder()),
+      await makeListLog(newFolder()),
       await makeUrnLog(newFolder()),
     ];
   });
@@ -217,7 +242,8 @@ describe.skipIf(found === undefined)('both verifiers of a study', () => {
     ['by one twice', { name: 'blocks', by: [SITE, SITE] }, 0],
     ['without by', { name: 'blocks' }, 0],
     ['of another method', { name: 'complete' }, 0],
-    ['of an unknown method', { name: 'list', by: [] }, 0],
+    ['of a list', { name: 'list', by: [SITE] }, 0],
+    ['of an unknown method', { name: 'coin', by: [] }, 0],
     ['of urns', { name: 'urn' }, 0],
   ])('find another method: %s', async (_, method, expected) => {
     expect(await bundles.findings(blocks, ...withMethod(method))).toEqual(inEach(expected));
@@ -292,6 +318,142 @@ describe.skipIf(found === undefined)('both verifiers of a study', () => {
     expect(await bundles.findings(minimized, altering)).toEqual(inEach(expected));
   });
 
+  const on = LIST_AT;
+  it.each(CONTENTS)('accept one with lists, and warn of them, content %s', async (content) => {
+    const { code, stdout, own } = await bundles.verifyBoth(lists.files[content]);
+    expect(code, stdout).toBe(0);
+    expect(stdout).toContain('  The study is open; method: list; imported: 0 drawn again, 2 unproven; ');
+    expect(stdout).not.toContain('certain');
+    const warnings = stdout.split('\n').filter((line) => line.startsWith('WARNING'));
+    // The one in Python tells of a recovery beside the stream.
+    expect(warningLines(own)).toEqual([...warnings, expect.stringContaining('recovery 1 of the log')]);
+    expect(own.report?.streams.at(-1)?.warnings).toContainEqual(
+      expect.objectContaining({ code: 'list-origin-unknown', count: 3, revision: on.first }),
+    );
+  });
+
+  it.each<[string, Change, Findings]>([
+    ['the number of an entry', entered(on['001'], { entry: 5 }), inFull(on['001'])],
+    ['an entry of another stratum', entered(on['001'], { entry: 4 }), inFull(on['001'])],
+    ['the number of its list', entered(on['005'], { list: 1 }), inFull(on['005'])],
+    ['a member besides', entered(on['001'], { treatment: DUPAGE }), inFull(on['001'])],
+    ['the arm', onArm(on['001'], THIRD), inFull(on['001'])],
+    ['a closed arm', onArm(on['006'], THIRD), { full: on['006'], open: on['006'], blinded: 'ok' }],
+    ['two records of a stratum, swapped', moved(on['004']), inFull(on['004'])],
+    ['one of them, gone', gone(on['006']), inFull(on['007'] - 1)],
+    ['one of them, twice', doubled(on['001']), on['001'] + 1],
+    ['`pick` for `entry`', renamed(on['001'], 'entry', 'pick'), on['001']],
+    ['both', renamed(on['001'], 'entry', 'pick', true), on['001']],
+    ['neither', dropped(on['001'], 'entry'), on['001']],
+    ['version 2', version(on['001'], 2), on['001']],
+    // Nothing else uses or frees an entry.
+    ['no forced entry', gone(on.forced), on.recovered - 1],
+    ['no correction', gone(on.corrected), on.recovered - 1],
+  ])('find what was altered in an entry of a list: %s', async (_, altering, expected) => {
+    expect(await bundles.findings(lists, altering)).toEqual(inEach(expected));
+  });
+
+  it.each<[string, Change, Findings]>([
+    ['an arm', listed(on.first, 5, { treatment: DUPAGE }), inFull(on.first)],
+    ['another arm', listed(on.first, 5, { treatment: CONFIGURATION.treatments[0] }), inFull(on['003'])],
+    ['a closed arm', listed(on.third, 3, { treatment: THIRD }), inFull(on.third)],
+    ['a level', listed(on.first, 4, { levels: [COOK] }), inFull(on['002'])],
+    ['an unknown level', listed(on.first, 7, { levels: ['x'] }), inFull(on.first)],
+    ['a level of now, in an earlier list', listed(on.third, 3, { levels: ['x'] }), inFull(on.third)],
+    ['two levels', listed(on.first, 7, { levels: [COOK, COOK] }), inFull(on.first)],
+    ['no levels', onList(on.first, ({ entries }) => delete entries[6].levels), inFull(on.first)],
+    ['two entries of a stratum, swapped', swapped(on.first, 3, 5), inFull(on['001'])],
+    ['two entries of two strata, swapped', swapped(on.first, 4, 5), inFull(on['002'])],
+    ['an entry fewer', unlisted(on.first, 6), inFull(on.second)],
+    ['its last entry', unlisted(on.third, 2), 'ok'],
+    ['its last entries', unlisted(on.third, 1), on['007']],
+    ['no entries', unlisted(on.first, 0), on.first],
+    ['the first row', onList(on.first, (one) => Object.assign(one, { first: 2 })), inFull(on.first)],
+    ['the next row', onList(on.second, (one) => one.first++), inFull(on.second)],
+    [
+      'another file',
+      onList(on.second, (one) => Object.assign(one, { file: 'a'.repeat(64) })),
+      inFull(on.second),
+    ],
+    ['no digest', onList(on.first, (one) => Object.assign(one, { file: 'a' })), inFull(on.first)],
+    ['one entry more', data(on.first, { count: 8 }), inFull(on.first)],
+    // Two are skipped, and one is left.
+    ['too few entries', data(on.first, { count: 3 }), sooner(on.first, on['002'])],
+    ['too many entries', data(on.first, { count: 4001 }), on.first],
+    ['its number', data(on.second, { list: 3 }), on.second],
+    ['the number before', data(on.third, { list: 1 }), on.third],
+    ['no approval', data(on.first, { approvals: [] }), on.first],
+    ['a list by a key', (rows) => byActor(on.first, lists.actors.nurse)(rows), on.first],
+    ['version 2', version(on.first, 2), on.first],
+    ['a list that comes too late', moved(on.third), on.third],
+    // What tells is how many records the recovery kept.
+    ['no second list', gone(on.second), on.recovered - 1],
+    ['a list twice', doubled(on.first), on.first + 1],
+  ])('find what was altered in a list: %s', async (_, altering, expected) => {
+    expect(await bundles.findings(lists, altering)).toEqual(inEach(expected));
+  });
+
+  const one = { levels: [DUPAGE], count: 1 };
+  it.each<[string, Change, Findings]>([
+    ['no skip', gone(on.skipped), on.skipped],
+    ['no skip behind a recovery', gone(on.none), on.none],
+    ['somebody before it', moved(on.skipped), on.skipped],
+    ['somebody before it, behind a recovery', moved(on.none), on.none],
+    ['one that is not owed', doubled(on.skipped), on.skipped + 1],
+    ['one entry more', skipping(on.skipped, { levels: [COOK], count: 2 }, one), inFull(on['001'])],
+    ['nothing', skipping(on.skipped), inFull(on['001'])],
+    ['one of the strata', skipping(on.skipped, one), inFull(on['001'])],
+    ['something in place of nothing', skipping(on.none, one), 'ok'],
+    ['something of those who come', skipping(on.none, { levels: [COOK], count: 1 }), inFull(on['004'])],
+    [
+      'more than a stratum has',
+      skipping(on.skipped, { levels: [COOK], count: 5 }, one),
+      sooner(on.skipped, on['002']),
+    ],
+    ['more than all have', skipping(on.skipped, { levels: [COOK], count: 7 }, one), on.skipped],
+    ['an unknown level', skipping(on.skipped, { levels: ['x'], count: 1 }), on.skipped],
+    ['two levels', skipping(on.skipped, { levels: [COOK, COOK], count: 1 }), on.skipped],
+    ['no levels', skipping(on.skipped, { count: 1 }), on.skipped],
+    ['a stratum twice', skipping(on.skipped, one, one), on.skipped],
+    ['a count of none', skipping(on.skipped, { levels: [COOK], count: 0 }), on.skipped],
+    ['no reason', without(on.skipped, 'reason'), on.skipped],
+    ['a skip by a key', (rows) => byActor(on.skipped, lists.actors.nurse)(rows), on.skipped],
+    ['a list that is kept with other arms', data(on.armClosed, { history: 'keep' }), on.armClosed],
+    ['entries that are void', data(on.renamed, { history: 'restart' }), on['007']],
+    ['a ratio', changes(on.renamed, ratio(2, 1, 1)), on.renamed],
+    ['an arm with a ratio', changes(on.armClosed, { ...added('D'), ratio: 2 }), on.armClosed],
+    ['an urn', changes(on.renamed, urn({ w: 2 })), on.renamed],
+    ['the factor of its strata, retired', changes(on.renamed, retired(SITE)), on.renamed],
+    [
+      'a seed that somebody chose',
+      registered((members) => Object.assign(members, { seedSource: 'configured' })),
+      on.registered,
+    ],
+    [
+      'a ratio from the beginning',
+      registered(({ configuration }) => Object.assign(configuration, { ratio: [2, 1, 1] })),
+      on.registered,
+    ],
+    [
+      'another algorithm',
+      registered(({ algorithm }) => Object.assign(algorithm, { name: 'complete-pcg64' })),
+      on.registered,
+    ],
+    ['sizes', withSizes, on.registered],
+  ])('find what was altered in a study with lists: %s', async (_, altering, expected) => {
+    expect(await bundles.findings(lists, altering)).toEqual(inEach(expected));
+  });
+
+  it.each<[string, object, Findings]>([
+    ['over the whole study', { name: 'list', by: [] }, sooner(on.first, on.skipped)],
+    ['by another factor', { name: 'list', by: [SEX] }, sooner(on.first, on.skipped)],
+    ['by no factor of the study', { name: 'list', by: ['x'] }, on.registered],
+    ['without by', { name: 'list' }, on.registered],
+    ['of another method', { name: 'blocks', by: [SITE] }, on.registered],
+  ])('find other strata of a list: %s', async (_, method, expected) => {
+    expect(await bundles.findings(lists, ...withMethod(method))).toEqual(inEach(expected));
+  });
+
   it.each<[string, Change, Findings]>([
     ['version 4 of its registration', version(0, 4), 0],
     ['sizes', (rows) => version(0, 4)(withSizes(rows)), 0],
@@ -323,6 +485,9 @@ describe.skipIf(found === undefined)('both verifiers of a study', () => {
       'minimization with weights and a ratio',
       minimizing({ measure: 'variance', pThousandths: 900, weights: [3, 2] }, { ratio: [2, 1, 1] }),
     ],
+    ['a list for all', studyOf({ name: 'list', by: [] })],
+    ['lists by site', studyOf({ name: 'list', by: [SITE] })],
+    ['lists by sex and site', studyOf({ name: 'list', by: [SEX, SITE] })],
   ];
   const seeds = sample(fc.nat(), LIVES.length);
 
@@ -341,34 +506,72 @@ describe.skipIf(found === undefined)('both verifiers of a study', () => {
       expect(certain).toEqual([certain[1], certain[0], undefined, undefined, undefined, undefined]);
       const choices = choicesOf(seed);
       const rows = BundleFiles.unpack(python, life.files.full).rows(life.stream);
-      const draws = rows.flatMap(({ record, revision }) =>
-        `${record}`.includes('"ParticipantRandomized"') ? [revision] : [],
-      );
+      const typed = rows.map(({ record, revision }) => ({ type: JSON.parse(`${record}`).type, revision }));
+      const alterable = typed.filter(({ type }) => Object.hasOwn(CHANGES, type));
       for (let i = 0; i < 6; i++) {
-        const revision = choices.pick(draws);
-        const [name, altering] = anyChange(revision, choices);
+        const { type, revision } = choices.pick(alterable);
+        const [name, altering] = choices.pick(CHANGES[type]?.(revision, choices, study) ?? []);
         const findings = await bundles.findings(life, altering).catch((error: Error) => {
           throw new Error(`${name} at revision ${revision}: ${error.message}`);
         });
         // Whoever sees more finds no less, and no later.
         const order = findings.map((one) => (one === 'ok' ? Number.POSITIVE_INFINITY : Number(one)));
         expect(order, name).toEqual(order.toSorted((a, b) => a - b));
-        if (name !== 'its place') expect(findings[0], name).toBe(revision);
+        if (type === 'ParticipantRandomized' && name !== 'its place')
+          expect(findings[0], name).toBe(revision);
       }
     },
   );
 });
 
-/** What somebody could alter in a draw. */
-function anyChange(revision: number, choices: Choices): [string, Change] {
-  return choices.pick<[string, Change]>([
+/** What somebody could alter, by the type of the record. */
+const CHANGES: Readonly<
+  Record<string, (revision: number, choices: Choices, study: MethodStudy) => [string, Change][]>
+> = {
+  ParticipantRandomized: (revision, choices, { configuration }) => [
+    ...('method' in configuration && configuration.method.name === 'list'
+      ? ofEntry(revision)
+      : ofDraw(revision, choices)),
+    ['treatment', onArm(revision, `${choices.pick(['x', DUPAGE])}`)],
+    ['version', version(revision, choices.pick([1, 2, 4]))],
+    ['its place', gone(revision)],
+  ],
+  ListRegistered: (revision, choices) => [
+    ['arm of a list', listed(revision, 1, { treatment: choices.pick(CONFIGURATION.treatments) })],
+    ['a list, swapped', onList(revision, ({ entries }) => entries.reverse())],
+    ['first', onList(revision, (list) => list.first++)],
+    ['count', changed(revision, (record) => (record.data.count += choices.pick([-1, 1])))],
+    ['a list, shortened', unlisted(revision, 1)],
+    ['its number', changed(revision, (record) => record.data.list++)],
+    ['place of a list', choices.pick([gone, moved])(revision)],
+  ],
+  EntriesSkipped: (revision, choices) => [
+    ['no skip', gone(revision)],
+    ['place of a skip', moved(revision)],
+    ['nothing skipped', skipping(revision)],
+    [
+      'skipped',
+      changed(revision, ({ data: { skipped } }) => {
+        for (const one of skipped) one.count += choices.between(1, 4);
+      }),
+    ],
+  ],
+};
+
+function ofDraw(revision: number, choices: Choices): [string, Change][] {
+  return [
     ['weights', picked(revision, ({ weights }) => weights[choices.between(0, weights.length - 1)]++)],
     ['uniform53', picked(revision, (pick) => pick.uniform53++)],
     ['slot', picked(revision, (pick) => Object.assign(pick, { slot: (pick.slot ?? -1) + 1 }))],
     ['block', picked(revision, (pick) => Object.assign(pick, { block: { number: 99, perSlot: 1 } }))],
-    ['treatment', onArm(revision, `${choices.pick(['x', DUPAGE])}`)],
-    ['version', version(revision, choices.pick([1, 2, 4]))],
     ['section', drawn(revision)],
-    ['its place', gone(revision)],
-  ]);
+  ];
+}
+
+function ofEntry(revision: number): [string, Change][] {
+  return [
+    ['entry', sealed(revision, ({ entry }) => entry.entry++)],
+    ['list', sealed(revision, ({ entry }) => entry.list++)],
+    ['section', renamed(revision, 'entry', 'pick')],
+  ];
 }

@@ -1,4 +1,4 @@
-/** Studies that draw otherwise than from urns, as bundles of each content. */
+/** Studies that allocate otherwise than from urns, as bundles of each content. */
 import type { DesignChange } from '../../events/amendment.ts';
 import type {
   Method,
@@ -7,8 +7,9 @@ import type {
   StudyConfiguration,
 } from '../../events/study.ts';
 import { openTreatments } from '../../projections/design.ts';
+import type { Model } from '../../src/core/model/model.ts';
 import { Pcg64 } from '../../src/core/random/pcg64.ts';
-import type { ImportParticipant } from '../../src/core/study/commands.ts';
+import type { ImportParticipant, RegisterList, SkipEntries } from '../../src/core/study/commands.ts';
 import type { Written } from './acts.ts';
 import { APPROVAL, COOK, DUPAGE, FEMALE, MALE, SEX, SITE } from './amended-log.ts';
 import { added, closed, ratio, reopened } from './arms-log.ts';
@@ -41,6 +42,11 @@ export function minimizing(
 ): MethodStudy {
   return { ...studyOf({ name: 'minimization' }, undefined, more), parameters: { minimization } };
 }
+
+/** Nobody chooses the seed of a study with lists. */
+const seeded = (study: MethodStudy, seed: bigint) => ({ ...study, ...(!isListed(study) && { seed }) });
+const isListed = ({ configuration }: MethodStudy) =>
+  'method' in configuration && configuration.method.name === 'list';
 
 const enrol = (participantId: string, ...levels: string[]): Written => ({
   ...{ type: 'randomize', participantId, levels, user: 'nurse' },
@@ -87,7 +93,7 @@ const isEnrolment = (written: Written) => 'type' in written && written.type === 
 
 /** @param live makes what happens, once the study is registered; `recover`: the log is recovered */
 function methodLog(folder: string, study: MethodStudy, live: () => readonly (Written | 'recover')[]) {
-  return bundledStudy(folder, { ...study, seed: SEED }, async (issue, submit, _state, recover) => {
+  return bundledStudy(folder, seeded(study, SEED), async (issue, submit, _state, recover) => {
     const actors = { nurse: await issue('nurse', ['blinded', 'randomize']) };
     for (const one of live()) {
       if (one === 'recover') await recover();
@@ -163,6 +169,77 @@ export const makeMinimizationLog = (folder: string): Promise<MethodLog> =>
     ...[enrol('006', MALE, DUPAGE), enrol('007', MALE, COOK)],
   ]);
 
+type Entry = RegisterList['entries'][number];
+const entryOf = (treatment: string, ...levels: string[]): Entry => ({
+  ...(levels.length > 0 && { levels }),
+  treatment,
+});
+/** Digests of the files that lists come from. */
+const FILES = ['1'.repeat(64), '2'.repeat(64)] as const;
+const list = (number: number, file: string, first: number, entries: readonly Entry[]): Written => ({
+  ...{ type: 'register-list', list: number, approvals: [APPROVAL], file, first, entries },
+});
+const skip = (...skipped: SkipEntries['skipped']): Written => ({
+  ...{ type: 'skip-entries', reason: 'told by the sites', skipped },
+});
+
+/** Where each event of a study with lists by site is. The comments say which entry was used. */
+export const LIST_AT = {
+  ...{ registered: 0, first: 1 },
+  ...{ begun: 2, ended: 5 },
+  /** The first entry of each site. */
+  skipped: 6,
+  /** 3 of the first list. */
+  '001': 7,
+  forced: 8,
+  /** 4 of the first list. */
+  '002': 9,
+  corrected: 10,
+  /** Of the same file. */
+  second: 11,
+  /** 5 of the first list. */
+  '003': 12,
+  recovered: 13,
+  /** Nothing. */
+  none: 14,
+  /** 7 of the first list. */
+  '004': 15,
+  /** 1 of the second list. */
+  '005': 16,
+  /** The third arm, so all entries are void. */
+  armClosed: 17,
+  /** Of another file. */
+  third: 18,
+  /** 1 of the third list. */
+  '006': 19,
+  /** The site of 006. */
+  renamed: 20,
+  /** 2 of the third list. */
+  '007': 21,
+} as const;
+
+export const makeListLog = (folder: string): Promise<MethodLog> =>
+  methodLog(folder, studyOf({ name: 'list', by: [SITE] }), () => [
+    list(1, FILES[0], 1, [
+      ...[entryOf(A, COOK), entryOf(B, DUPAGE), entryOf(B, COOK), entryOf(C, DUPAGE)],
+      ...[entryOf(C, COOK), entryOf(A, DUPAGE), entryOf(A, COOK)],
+    ]),
+    ...imported([
+      [B, MALE, COOK],
+      [C, FEMALE, DUPAGE],
+    ]),
+    skip({ levels: [COOK], count: 1 }, { levels: [DUPAGE], count: 1 }),
+    ...[enrol('001', MALE, COOK), force('F1', A, FEMALE, COOK), enrol('002', FEMALE, DUPAGE)],
+    correct('001', SITE, COOK, DUPAGE),
+    list(2, FILES[0], 8, [entryOf(B, COOK), entryOf(B, DUPAGE), entryOf(A, DUPAGE)]),
+    ...[enrol('003', MALE, COOK), 'recover' as const, skip()],
+    ...[enrol('004', FEMALE, COOK), enrol('005', FEMALE, COOK), amend(1, [closed(C)])],
+    list(3, FILES[1], 1, [entryOf(B, COOK), entryOf(A, COOK), entryOf(A, DUPAGE)]),
+    enrol('006', MALE, COOK),
+    amend(2, [{ kind: 'level-renamed', factor: SITE, level: COOK, to: 'x' }]),
+    enrol('007', MALE, 'x'),
+  ]);
+
 /** An urn, for what belongs to the other methods alone. */
 export const makeUrnLog = (folder: string): Promise<MethodLog> =>
   methodLog(folder, { configuration: CONFIGURATION }, () => [enrol('001', MALE, COOK)]);
@@ -172,7 +249,7 @@ const STEPS = 45;
 /** Any life of such a study. Many of the steps are refused. @param seed of the choices, and of the study */
 export function makeMethodLife(folder: string, study: MethodStudy, seed: number): Promise<MethodLog> {
   const choices = choicesOf(seed);
-  return bundledStudy(folder, { ...study, seed: BigInt(seed) }, async (issue, submit, state, recover) => {
+  return bundledStudy(folder, seeded(study, BigInt(seed)), async (issue, submit, state, recover) => {
     const actors = { nurse: await issue('nurse', ['blinded', 'randomize']) };
     const attempt = (written: Written) =>
       submit(isEnrolment(written) ? actors.nurse : OPERATOR, written).catch(() => undefined);
@@ -184,6 +261,7 @@ export function makeMethodLife(folder: string, study: MethodStudy, seed: number)
         await submit(OPERATOR, one);
     for (let n = 1; n <= STEPS; n++) {
       const { design, participants } = state();
+      if (isListed(study)) for (const one of listing(state(), n, choices)) await attempt(one);
       const levels = design.factors.map((factor) => (factor.isRetired ? '' : choices.pick(factor.levels)));
       if (choices.chance(0.7)) await attempt(enrol(`p${n}`, ...levels));
       else if (choices.chance(0.1)) await recover();
@@ -209,6 +287,28 @@ function happenings(n: number, participantId: string, arm: string, levels: reado
     { ...one, act: 'AllocationVoided', cause: 'entry', analysis: 'exclude' },
     { ...one, act: 'AllocationReinstated' },
   ];
+}
+
+/** A list now and then, and so that there is one. A skip where it is owed, and now and then where it is not. */
+function listing({ design, entries, methodDesign }: Model, n: number, choices: Choices): Written[] {
+  const { method } = design;
+  if (method.name !== 'list' || methodDesign.method !== 'list') return [];
+  const levelsOfBy = methodDesign.by.map((factor) => design.factors[factor]?.levels ?? []);
+  const stratum = () => levelsOfBy.map((levels) => choices.pick(levels));
+  const written: Written[] = [];
+  if (entries.leftInAll === 0 || choices.chance(0.15)) {
+    const file = choices.pick([...FILES, `${n}`.padStart(64, '0')]);
+    const many = choices.between(1, 12);
+    const arms = openTreatments(design);
+    const rows = Array.from({ length: many }, () => entryOf(choices.pick(arms), ...stratum()));
+    written.push(list(entries.lists + 1, file, entries.rowsOf(file) + 1, rows));
+  }
+  if (choices.chance(entries.isSkipOwed ? 0.5 : 0.05)) {
+    const strata = Array.from({ length: choices.between(0, 2) }, stratum);
+    const count = choices.between(1, 2);
+    written.push(skip(...strata.map((levels) => ({ ...(levels.length > 0 && { levels }), count }))), skip());
+  }
+  return written;
 }
 
 function change(n: number, choices: Choices): DesignChange {
