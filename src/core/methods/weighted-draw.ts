@@ -4,6 +4,8 @@ import type { Pcg64 } from '../random/pcg64.ts';
 import { fillCumulative, fillProbabilities, indexAt, listOf } from './draw.ts';
 import type { Evidence, OpenSlots } from './method.ts';
 
+type Picked = NonNullable<Evidence['pick']>;
+
 export class WeightedDraw {
   readonly slots: Int32Array;
   /** Whole numbers, not negative, with a sum above zero; to be filled before a draw. */
@@ -32,12 +34,23 @@ export class WeightedDraw {
     return this.slots[this.drawn] as number;
   }
 
-  evidence(bgStateBefore: BgState, bgStateAfter: BgState): NonNullable<Evidence['pick']> {
+  /**
+   * With its members in the order of canonical JSON, in which they are written fastest.
+   * @param own of the method, likewise
+   */
+  evidence(
+    bgStateBefore: BgState,
+    bgStateAfter: BgState,
+    own?: Pick<Picked, 'block' | 'counts' | 'scores'>,
+  ): Picked {
     const { drawn, slots, weights } = this;
     return {
-      ...{ bgStateAfter, bgStateBefore },
+      bgStateAfter,
+      bgStateBefore,
+      ...own,
       ...(this.#hasRatio && { slot: slots[drawn] as number }),
-      ...{ uniform53: this.#uniform53, weights: listOf(weights) },
+      uniform53: this.#uniform53,
+      weights: listOf(weights),
     };
   }
 }

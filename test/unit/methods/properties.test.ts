@@ -1,6 +1,7 @@
 /** What holds of every method but the urn, whatever happened before. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { canonicalJson } from '../../../events/record.ts';
 import type { BgState } from '../../../events/study.ts';
 import { PermutedBlocks } from '../../../src/core/methods/blocks/blocks.ts';
 import { Complete } from '../../../src/core/methods/complete/complete.ts';
@@ -156,6 +157,15 @@ describe.each(trials)('%s', (_, trial) => {
           const { pick } = enrol(method, memory, levels, before);
           expect([pick.uniform53, pick.bgStateAfter]).toEqual([uniform53, generator.snapshot()]);
         }
+      }),
+    );
+  });
+
+  it('is recorded with members in canonical order, in which they are written fastest', () => {
+    check(
+      fc.property(trial, ({ people: [levels = []], ...given }) => {
+        const { evidence } = allocate(methodOf(given), begun(), levels, START);
+        expect(JSON.stringify(evidence)).toBe(canonicalJson(evidence));
       }),
     );
   });

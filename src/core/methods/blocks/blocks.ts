@@ -57,7 +57,7 @@ export class PermutedBlocks implements Method {
   }
 
   evidence(before: BgState, after: BgState): Evidence {
-    return { pick: { ...this.#slot.evidence(before, after), block: this.#block } };
+    return { pick: this.#slot.evidence(before, after, { block: this.#block }) };
   }
 
   /** @throws RangeError when the block has no such place */

@@ -95,7 +95,7 @@ export class Minimization implements Method {
 
   evidence(before: BgState, after: BgState): Evidence {
     const [counts, scores] = [this.#counts.map((row) => listOf(row)), listOf(this.#scores)];
-    return { pick: { ...this.#slot.evidence(before, after), counts, scores } };
+    return { pick: this.#slot.evidence(before, after, { counts, scores }) };
   }
 }
 
