@@ -19,7 +19,7 @@ export interface DecidingPlan {
 /** Allocations decided on one fork of the state, as the writer does for one batch. */
 const BATCH = 64;
 const LOG_ID = '0190163d-8694-739b-aea5-966c26f8ad91';
-const ACTOR: Actor = { keyId: 'k0123456789ab', user: 'bench', accessRevision: 1 };
+const ACTOR: Actor = { accessRevision: 1, keyId: 'k0123456789ab', user: 'bench' };
 const tools = systemTools();
 
 export function measureDeciding({ sizes, rounds, allocations }: DecidingPlan): Figure[] {

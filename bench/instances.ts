@@ -24,8 +24,12 @@ export interface InstancesPlan {
 
 const NUMBERS = [1, 2, 4] as const;
 const CONNECTIONS = 64;
-const OTHER_STUDIES = Array.from({ length: 15 }, (_, i) => `${STUDY.name} ${i + 2}`);
-const STUDIES = [STUDY.name, ...OTHER_STUDIES];
+const OTHER_STUDIES = Array.from({ length: 15 }, (_, i) => ({
+  name: `${STUDY.name} ${i + 2}`,
+  configuration: STUDY,
+  parameters: {},
+}));
+const STUDIES = [STUDY.name, ...OTHER_STUDIES.map(({ name }) => name)];
 /** The studies that get requests, for this number of processes. */
 const SPREADS = {
   'one study': () => [STUDY.name],

@@ -6,7 +6,7 @@
  */
 import { connect, type Socket } from 'node:net';
 import { quantile } from './figures.ts';
-import { PARTICIPANTS, STUDY } from './study.ts';
+import { levelsOf, STUDY } from './study.ts';
 
 export interface LoadOrder {
   /** Ports of the servers; connections take them in turn. */
@@ -14,6 +14,8 @@ export interface LoadOrder {
   readonly path: string;
   /** Names of studies of this configuration, for each server or for all of them. Requests take them in turn. */
   readonly studies: readonly string[] | readonly (readonly string[])[];
+  /** Those of these studies; absent: of the benchmarks' study. */
+  readonly factors?: typeof STUDY.factors;
   readonly apiKey: string;
   readonly connections: number;
   /** This time is not measured. */
@@ -73,12 +75,16 @@ async function run(order: LoadOrder): Promise<LoadReport> {
 }
 
 /** Requests, each with an id of its own and random levels. */
-function requests({ path, apiKey }: LoadOrder, studies: readonly string[], idPrefix: string): () => string {
+function requests(
+  { path, apiKey, factors = STUDY.factors }: LoadOrder,
+  studies: readonly string[],
+  idPrefix: string,
+): () => string {
   const heads = studies.map((study) => `POST ${path}?study=${encodeURIComponent(study)}&id=${idPrefix}`);
   const headers = `Host: 127.0.0.1\r\nX-API-Key: ${apiKey}\r\nContent-Length: 0`;
-  const tails = PARTICIPANTS.map((levels) => {
-    const parameters = levels.map(
-      (level, i) => `${encodeURIComponent(STUDY.factors[i]?.name ?? '')}=${encodeURIComponent(level)}`,
+  const tails = Array.from({ length: 1000 }, () => {
+    const parameters = levelsOf(factors).map(
+      (level, i) => `${encodeURIComponent(factors[i]?.name ?? '')}=${encodeURIComponent(level)}`,
     );
     return `&${parameters.join('&')} HTTP/1.1\r\n${headers}${HEADER_END}`;
   });

@@ -4,7 +4,7 @@ import type { Scope } from '../events/access.ts';
 import type { Actor } from '../events/record.ts';
 import { MAX_CODES } from '../src/core/model/packs.ts';
 import { type LogSettings, type OpenLog, openLog } from '../src/service/open/open-log.ts';
-import { randomLevels, STUDY } from './study.ts';
+import { type OfMethod, randomLevels, STUDY } from './study.ts';
 
 const CLI: Actor = { cli: true, user: 'bench' };
 /** Commands submitted at a time. */
@@ -12,19 +12,20 @@ const SUBMITTED = 1000;
 
 /**
  * Adds participants to the study in a log, creating and registering both if necessary, and issues a key.
- * @param others names of more studies of the same configuration to register
+ * @param others more studies to register
  */
 export async function populate(
   settings: LogSettings,
   participants: number,
   scopes: readonly Scope[],
-  others: readonly string[] = [],
+  others: readonly OfMethod[] = [],
 ): Promise<string> {
   const log = await openLog(settings, CLI);
   try {
     await log.rebuild();
-    for (const name of [STUDY.name, ...others])
-      await log.studies.register({ ...STUDY, name }, undefined, CLI);
+    await log.studies.register(STUDY, undefined, CLI);
+    for (const { name, configuration, parameters } of others)
+      await log.studies.register({ ...configuration, name }, undefined, CLI, parameters);
     const stream = log.studies.streamOf(STUDY.name);
     const first = log.runner.revision(stream);
     // The same as for participants over HTTP.

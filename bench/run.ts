@@ -8,6 +8,7 @@ import { measureAgainst } from './against.ts';
 import { measureDeciding } from './deciding.ts';
 import { type Figure, isMet, table } from './figures.ts';
 import { measureInstances } from './instances.ts';
+import { measureMethods } from './methods.ts';
 import { measurePacks } from './packs.ts';
 import { measurePaging } from './paging.ts';
 import { measurePosts } from './posts.ts';
@@ -46,6 +47,8 @@ const PARTS: Readonly<Record<string, (processes: Processes) => Figure[] | Promis
           options.against,
           quick ? { rounds: 6, measuredMs: 500 } : { rounds: 25, measuredMs: 1000 },
         ),
+  methods: (processes) =>
+    measureMethods(processes, quick ? { rounds: 6, measuredMs: 250 } : { rounds: 25, measuredMs: 500 }),
   reading: (processes) =>
     measureReading(processes, {
       lists: quick ? 7 : 25,

@@ -33,11 +33,14 @@ export const MANY_FACTORS = Array.from({ length: 13 }, (_, i) => ({
   levels: ['low', 'middle', 'high'],
 }));
 
-export function manyLevels(): readonly string[] {
-  return MANY_FACTORS.map(({ levels }) => levels[Math.floor(Math.random() * levels.length)] ?? '');
+export const manyLevels = () => levelsOf(MANY_FACTORS);
+
+/** Random levels of these factors. */
+export function levelsOf(factors: typeof STUDY.factors): readonly string[] {
+  return factors.map(({ levels }) => levels[Math.floor(Math.random() * levels.length)] ?? '');
 }
 
-interface OfMethod {
+export interface OfMethod {
   readonly name: string;
   readonly configuration: StudyConfiguration;
   readonly parameters: MethodParameters;
