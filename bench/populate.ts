@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Scope } from '../events/access.ts';
 import type { Actor } from '../events/record.ts';
-import { MAX_CODES } from '../src/core/model/packs.ts';
+import { MAX_ENTRIES } from '../src/core/model/list-size.ts';
 import { type LogSettings, type OpenLog, openLog } from '../src/service/open/open-log.ts';
 import { type OfMethod, randomLevels, STUDY } from './study.ts';
 
@@ -55,7 +55,7 @@ export async function addPacks(settings: LogSettings, number: number): Promise<v
     const stream = log.studies.streamOf(STUDY.name);
     const packs = packsOf(number);
     for (let list = 1; packs.length > 0; list++) {
-      const entries = packs.splice(0, MAX_CODES);
+      const entries = packs.splice(0, MAX_ENTRIES);
       const command = {
         type: 'register-packs',
         list,

@@ -1,6 +1,6 @@
 /** The packs that a command is about, from its options. */
 import { counted } from '../base/counted.ts';
-import { MAX_CODES } from '../core/model/packs.ts';
+import { MAX_ENTRIES } from '../core/model/list-size.ts';
 import { codeProblem, readCodes } from '../evidence/import/pack-file.ts';
 import type { MembersRead } from './act-row.ts';
 
@@ -19,7 +19,7 @@ export function codesIn(given: readonly string[] | undefined, from: string | und
   });
   if (problems.length > 0) return wrong(...problems);
   const codes = given ?? readCodes(from ?? '');
-  return codes.length > MAX_CODES
-    ? wrong(`${counted(codes.length, 'pack')}: at most ${MAX_CODES} at once (hint: split the file)`)
+  return codes.length > MAX_ENTRIES
+    ? wrong(`${counted(codes.length, 'pack')}: at most ${MAX_ENTRIES} at once (hint: split the file)`)
     : { members: { codes } };
 }

@@ -6,28 +6,19 @@ import { counted } from '../base/counted.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { RegisterPacks } from '../core/study/commands.ts';
 import { packMap, stockOf } from '../core/study/pack-map.ts';
-import type { Study } from '../core/study/studies.ts';
 import { participants } from '../core/study/views.ts';
 import { csvLine } from '../evidence/export/csv.ts';
 import { type CodeFile, type CodeList, readCodeFile } from '../evidence/import/pack-file.ts';
-import type { OpenLog } from '../service/open/open-log.ts';
 import { actCommands } from './act-commands.ts';
 import { accountabilityCommand } from './codes-accountability.ts';
 import { mayChange } from './confirm.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { withFileProblems } from './file-problems.ts';
 import { caseOption, refusalOf } from './grounds.ts';
-import {
-  cliActor,
-  jsonOption,
-  type LogOptions,
-  logCommand,
-  namedStudy,
-  option,
-  UsageError,
-} from './options.ts';
-import { note, progressOf, result, table } from './output.ts';
+import { jsonOption, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
+import { note, result, table } from './output.ts';
 import { registeredState, studyText, withStudies } from './studies-log.ts';
+import { writeLists } from './write-lists.ts';
 
 interface StudyOptions extends LogOptions {
   readonly study: string;
@@ -131,8 +122,10 @@ async function add(options: AddOptions): Promise<void> {
       return tell(options, file, [], `nothing new for ${name}: nothing was recorded`);
     const question = `Register ${packs(file.added)} in ${studyText(log, study)}?`;
     if (!(await mayChange(study.design, options, question))) return;
-    const lists = await write(log, study, commands, file.added);
-    tell(options, file, lists, `registered ${packs(file.added)} of ${name}`);
+    const all = packs(file.added);
+    const revisions = await writeLists(log, study, commands, { all, shownAs: 'packs registered', refuse });
+    const lists = commands.map((command, i) => ({ ...registeredList(command), revision: revisions[i] ?? 0 }));
+    tell(options, file, lists, `registered ${all} of ${name}`);
   });
 }
 
@@ -149,31 +142,6 @@ interface RegisteredList {
 
 function registeredList({ list: number, where, entries }: RegisterPacks): RegisteredList {
   return { list: number, ...(where && { where }), count: entries.length };
-}
-
-async function write(
-  log: OpenLog,
-  { stream, registered }: Study,
-  commands: readonly RegisterPacks[],
-  total: number,
-): Promise<RegisteredList[]> {
-  const shown = progressOf('packs registered', total);
-  const written: RegisteredList[] = [];
-  let done = 0;
-  try {
-    for (const command of commands) {
-      const { outcome, revision } = await log.studies.submit(stream, command, cliActor());
-      refuse(registered.configuration.name, outcome);
-      written.push({ ...registeredList(command), revision });
-      done += command.entries.length;
-      shown.show(done);
-    }
-  } finally {
-    shown.end();
-    if (done < total && done > 0)
-      note(`${done} of ${packs(total)} were registered (hint: run it again with the same file)`);
-  }
-  return written;
 }
 
 /** @throws UsageError unless the list is taken */

@@ -7,9 +7,10 @@ import type { OpenLog } from '../service/open/open-log.ts';
 import { APPROVAL_FORM, decisionOf, PLACEHOLDER_APPROVAL } from './approvals.ts';
 import { mayChange } from './confirm.ts';
 import { entriesText, type ListWriteOptions, listedState, refuseUnlessTaken } from './lists-parts.ts';
-import { cliActor, namedStudy, UsageError } from './options.ts';
-import { note, progressOf, result, table } from './output.ts';
+import { namedStudy, UsageError } from './options.ts';
+import { note, result, table } from './output.ts';
 import { registeredState, studyText, withStudies } from './studies-log.ts';
+import { writeLists } from './write-lists.ts';
 
 export interface AddOptions extends ListWriteOptions {
   readonly from: string;
@@ -51,8 +52,12 @@ export async function addEntries(options: AddOptions): Promise<void> {
       ))
     )
       return;
-    const lists = await write(log, study, commands, file.added);
-    tell(options, file, lists, `registered ${entriesText(file.added)} of ${name}`);
+    const all = entriesText(file.added);
+    const revisions = await writeLists(log, study, commands, {
+      ...{ all, shownAs: 'entries registered', refuse: refuseUnlessTaken },
+    });
+    const lists = commands.map((command, i) => ({ ...registeredList(command), revision: revisions[i] ?? 0 }));
+    tell(options, file, lists, `registered ${all} of ${name}`);
   });
 }
 
@@ -77,31 +82,6 @@ interface RegisteredList {
 
 function registeredList({ list, first, entries: { length } }: RegisterList): RegisteredList {
   return { list, first, count: length };
-}
-
-async function write(
-  log: OpenLog,
-  { stream, registered }: Study,
-  commands: readonly RegisterList[],
-  total: number,
-): Promise<RegisteredList[]> {
-  const shown = progressOf('entries registered', total);
-  const written: RegisteredList[] = [];
-  let done = 0;
-  try {
-    for (const command of commands) {
-      const { outcome, revision } = await log.studies.submit(stream, command, cliActor());
-      refuseUnlessTaken(registered.configuration.name, outcome);
-      written.push({ ...registeredList(command), revision });
-      done += command.entries.length;
-      shown.show(done);
-    }
-  } finally {
-    shown.end();
-    if (done < total && done > 0)
-      note(`${done} of ${entriesText(total)} were registered (hint: run it again with the same file)`);
-  }
-  return written;
 }
 
 function tell(

@@ -2,14 +2,15 @@ import { z } from 'zod';
 import { CodesWithdrawn } from '../../../events/codes.ts';
 import { PackCode } from '../../../events/study.ts';
 import { isPackWithin } from '../model/key-limits.ts';
+import { MAX_ENTRIES } from '../model/list-size.ts';
 import { Grounds } from '../model/members.ts';
 import { impossible } from '../model/outcomes.ts';
-import { isFree, MAX_CODES, takePack } from '../model/packs.ts';
+import { isFree, takePack } from '../model/packs.ts';
 import { SETTLED } from '../model/status.ts';
 import { type FormValues, type StudyContext, studyAct } from './act.ts';
 
 const asks = {
-  codes: z.array(PackCode).min(1).max(MAX_CODES).meta({ description: 'Packs that are free' }),
+  codes: z.array(PackCode).min(1).max(MAX_ENTRIES).meta({ description: 'Packs that are free' }),
   reason: Grounds,
 };
 type Values = FormValues<typeof asks>;

@@ -8,6 +8,7 @@ import { hash } from 'node:crypto';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { askedLevel, type Design, levelNow } from '../../../projections/design.ts';
 import type { Pack } from './free-packs.ts';
+import { MAX_ENTRIES } from './list-size.ts';
 import type { Model } from './model.ts';
 import { impossible, type StudyOutcome } from './outcomes.ts';
 
@@ -102,9 +103,6 @@ function ordering(id: string): (pack: Pack) => string {
   };
 }
 
-/** The most codes that one record may hold. */
-export const MAX_CODES = 4000;
-
 /** Why the list is not possible, as far as the clear part shows; undefined if it is possible. */
 export function listProblem(
   { design, lists }: Pick<Model, 'design' | 'lists'>,
@@ -112,7 +110,7 @@ export function listProblem(
 ): StudyOutcome | undefined {
   if (list !== lists + 1)
     return { type: 'stale', why: `the next list is number ${lists + 1}`, field: 'list' };
-  if (count > MAX_CODES) return impossible('count', `a list has at most ${MAX_CODES} codes`);
+  if (count > MAX_ENTRIES) return impossible('count', `a list has at most ${MAX_ENTRIES} codes`);
   if (!where) return undefined;
   const factor = design.factors.find(({ name }) => name === where.factor);
   if (!factor) return impossible('where.factor', 'the study has no such factor');

@@ -5,6 +5,7 @@ import { openTreatments } from '../../../projections/design.ts';
 import { counted } from '../../base/counted.ts';
 import { stateProblem } from '../acts/acts.ts';
 import { approvalProblems } from '../model/approvals.ts';
+import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../model/list-size.ts';
 import type { Model } from '../model/model.ts';
 import { firstOf, impossible, type StudyOutcome, stale } from '../model/outcomes.ts';
 import type { Decision } from '../write/decider.ts';
@@ -13,10 +14,6 @@ import { stratumNamed } from './fold-lists.ts';
 
 type FactOf<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
 type DecisionOf<T extends StudyFact['type']> = Decision<FactOf<T>, StudyOutcome>;
-
-/** How many entries one record may hold, and how many bytes they may take. */
-export const MAX_ENTRIES = 4000;
-export const MAX_ENTRY_BYTES = 200_000;
 
 export function registerList(
   state: Model,

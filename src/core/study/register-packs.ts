@@ -1,6 +1,7 @@
 /** Registers lists of packs, whose treatments are sealed. Pure, like decide.ts. */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { stateProblem } from '../acts/acts.ts';
+import { MAX_ENTRY_BYTES } from '../model/list-size.ts';
 import type { Model } from '../model/model.ts';
 import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 import { listProblem } from '../model/packs.ts';
@@ -10,9 +11,6 @@ import type { RegisterPacks } from './commands.ts';
 
 type Registration = Extract<StudyFact, { type: 'CodesRegistered' }>;
 type RegistrationDecision = Decision<Registration, StudyOutcome>;
-
-/** The most bytes that the entries of one record may take. */
-export const MAX_BYTES = 200_000;
 
 export function registerPacks(
   state: Model,
@@ -34,8 +32,8 @@ function entriesProblem(
   { design, packs }: Model,
   entries: RegisterPacks['entries'],
 ): StudyOutcome | undefined {
-  if (Buffer.byteLength(JSON.stringify(entries)) > MAX_BYTES)
-    return impossible('count', `a list takes at most ${MAX_BYTES} bytes`);
+  if (Buffer.byteLength(JSON.stringify(entries)) > MAX_ENTRY_BYTES)
+    return impossible('count', `a list takes at most ${MAX_ENTRY_BYTES} bytes`);
   const { treatments, stoppedTreatments } = design;
   const own = new Set<string>();
   for (const { code, treatment } of entries) {

@@ -5,12 +5,11 @@ import { counted, plural } from '../../base/counted.ts';
 import { quote } from '../../base/text.ts';
 import type { Pack } from '../../core/model/free-packs.ts';
 import { allowed, noSuchLevel } from '../../core/model/levels.ts';
+import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../core/model/list-size.ts';
 import type { Model } from '../../core/model/model.ts';
-import { MAX_CODES } from '../../core/model/packs.ts';
 import { revealsArm } from '../../core/model/visits.ts';
 import type { RegisterPacks } from '../../core/study/commands.ts';
 import { whereNow } from '../../core/study/pack-map.ts';
-import { MAX_BYTES } from '../../core/study/register-packs.ts';
 import { bytesOf, type CsvRow, csvRows } from './csv-file.ts';
 import { orderWarnings } from './order-of-arms.ts';
 import { ImportError } from './source-table.ts';
@@ -155,7 +154,7 @@ function listsOf(rows: readonly Row[]): CodeList[] {
     // Includes the comma or bracket before it. The closing bracket is counted from the start.
     const bytes = Buffer.byteLength(JSON.stringify(entry)) + 1;
     let list = unfinished.get(where?.level);
-    if (!list || list.entries.length >= MAX_CODES || list.bytes + bytes > MAX_BYTES) {
+    if (!list || list.entries.length >= MAX_ENTRIES || list.bytes + bytes > MAX_ENTRY_BYTES) {
       list = { where, entries: [], bytes: 1 };
       lists.push(list);
       unfinished.set(where?.level, list);
