@@ -91,7 +91,12 @@ export function AmendForm({ study, name, isLive, inForce }: AmendProps) {
 function historyKey({ design: { method } }: StudyDesign, counts: string | undefined) {
   if (method === undefined) return counts === 'zero' ? 'beginAnew' : 'keep';
   if (counts !== 'zero') return 'methodKeeps';
-  return method === 'blocks' ? 'blocksAnew' : 'methodAnew';
+  return method === 'blocks' ? 'blocksAnew' : method === 'list' ? 'listAnew' : 'methodAnew';
+}
+
+function reopenedKey(method: StudyDesign['design']['method']) {
+  if (method === undefined) return 'armReopened';
+  return method === 'list' ? 'armReopenedInList' : 'armReopenedAnew';
 }
 
 /** Whether the method keeps arms in balance. */
@@ -269,7 +274,7 @@ function same(one: readonly Limit[], other: readonly Limit[]): boolean {
 }
 
 /** What a change means, with the numbers that this key may know. */
-function useChangeText(study: string, { filled: all, design: { method } }: StudyDesign) {
+function useChangeText(study: string, { filled: all, design: { method, by = [] } }: StudyDesign) {
   const { t } = useTranslation();
   const enrolledWith = useFilled(study);
   return (change: Change) => {
@@ -277,7 +282,12 @@ function useChangeText(study: string, { filled: all, design: { method } }: Study
       case 'level-added':
         return (
           <p key={change.kind}>
-            {t('manage.effect.levelAdded', { factor: factorName(change.factor), level: change.level })}
+            {t(
+              method === 'list' && by.includes(change.factor)
+                ? 'manage.effect.levelAddedToList'
+                : 'manage.effect.levelAdded',
+              { factor: factorName(change.factor), level: change.level },
+            )}
           </p>
         );
       case 'level-closed': {
@@ -299,11 +309,7 @@ function useChangeText(study: string, { filled: all, design: { method } }: Study
         );
       case 'arm-reopened':
         return (
-          <p key={change.kind}>
-            {t(method === undefined ? 'manage.effect.armReopened' : 'manage.effect.armReopenedAnew', {
-              arm: change.treatment,
-            })}
-          </p>
+          <p key={change.kind}>{t(`manage.effect.${reopenedKey(method)}`, { arm: change.treatment })}</p>
         );
       case 'arm-stopped':
         return <p key={change.kind}>{t('manage.effect.armStopped', { arm: change.treatment })}</p>;

@@ -72,7 +72,8 @@ export function Design({ study, inForce }: { study: string; inForce: StudyDesign
 /** The word for the method. */
 function methodKey({ method, by = [] }: StudyDesign['design']) {
   if (method === undefined) return 'urn';
-  return method === 'blocks' && by.length === 0 ? 'centralBlocks' : method;
+  if (by.length > 0) return method;
+  return method === 'blocks' ? 'centralBlocks' : method === 'list' ? 'centralList' : method;
 }
 
 /** Each level: whether it takes participants, how many it has, and its limit. */

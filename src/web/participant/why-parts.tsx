@@ -11,9 +11,11 @@ import { useLanguage } from '../words/index.ts';
 import styles from './participant.module.css';
 
 export type Explanation = Schemas['Explanation'];
+/** With a random number. */
+export type DrawnExplanation = Extract<Explanation, { uniform: number }>;
 
 /** The number that was drawn, and the arm that it falls on. */
-export function Fall({ explanation }: { explanation: Explanation }) {
+export function Fall({ explanation }: { explanation: DrawnExplanation }) {
   const { number } = useNumbers();
   const { arm, from, to } = drawnSlot(explanation);
   return (
@@ -30,7 +32,7 @@ export const WIDE = 1000;
 const HIGH = 40;
 
 /** The probabilities of the slots side by side from 0 to 1, and where the number falls. */
-export function Line({ explanation }: { explanation: Explanation }) {
+export function Line({ explanation }: { explanation: DrawnExplanation }) {
   const { t } = useTranslation();
   const { number } = useNumbers();
   const { treatments, probabilities, cumulative, uniform } = explanation;
@@ -68,7 +70,7 @@ export function Line({ explanation }: { explanation: Explanation }) {
 }
 
 /** The same in numbers. */
-function Slots({ explanation }: { explanation: Explanation }) {
+function Slots({ explanation }: { explanation: DrawnExplanation }) {
   const { t } = useTranslation();
   const { number } = useNumbers();
   const { treatments, probabilities, cumulative } = explanation;
@@ -123,6 +125,11 @@ export function nameOf({ factor, level }: { factor: string; level: string }): st
   return `${factorName(factor)} = ${level}`;
 }
 
+/** The levels of a stratum; undefined for the whole study. */
+export function stratumName(levels: readonly { factor: string; level: string }[]): string | undefined {
+  return levels.length > 0 ? levels.map(nameOf).join(', ') : undefined;
+}
+
 export function useNumbers() {
   const { language } = useLanguage();
   const format = new Intl.NumberFormat(language, { minimumFractionDigits: 4, maximumFractionDigits: 4 });
@@ -138,7 +145,7 @@ function startOf(cumulative: readonly number[], slot: number): number {
 }
 
 /** The first slot whose cumulative probability is greater than the number. */
-function drawnSlot({ treatments, cumulative, uniform }: Explanation) {
+function drawnSlot({ treatments, cumulative, uniform }: DrawnExplanation) {
   const found = cumulative.findIndex((end) => end > uniform);
   const slot = found === -1 ? cumulative.length - 1 : found;
   return { slot, arm: treatments[slot] ?? '', from: startOf(cumulative, slot), to: cumulative[slot] ?? 1 };

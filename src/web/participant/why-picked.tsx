@@ -3,9 +3,18 @@ import { useTranslation } from 'react-i18next';
 import { Scroll } from '../parts/scroll.tsx';
 import { useLanguage } from '../words/index.ts';
 import styles from './participant.module.css';
-import { colourOf, type Explanation, Fall, Line, nameOf, Swatch, sum } from './why-parts.tsx';
+import {
+  colourOf,
+  type DrawnExplanation,
+  Fall,
+  Line,
+  nameOf,
+  Swatch,
+  stratumName,
+  sum,
+} from './why-parts.tsx';
 
-type PickExplanation = Exclude<Explanation, { urns: unknown }>;
+type PickExplanation = Exclude<DrawnExplanation, { urns: unknown }>;
 
 export function Picked({ explanation }: { explanation: PickExplanation }) {
   const { t } = useTranslation();
@@ -43,7 +52,7 @@ interface BlockTextProps {
 function BlockText({ block, left }: BlockTextProps) {
   const { t } = useTranslation();
   const { stratum, number, size, sizes } = block;
-  const where = stratum.length > 0 ? stratum.map(nameOf).join(', ') : t('participant.why.wholeStudy');
+  const where = stratumName(stratum) ?? t('participant.why.wholeStudy');
   return (
     <>
       {t('participant.why.block', { number, where, count: size })}{' '}

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { api, results } from '../api/client.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import styles from './participant.module.css';
+import { Listed } from './why-listed.tsx';
 import type { Explanation } from './why-parts.tsx';
 import { Picked } from './why-picked.tsx';
 import { UrnsDrawn } from './why-urns.tsx';
@@ -54,11 +55,16 @@ function ExplainedDraw({ explanation }: { explanation: Explanation }) {
   return (
     <>
       {!agrees && <Differences of={differences} />}
-      {'urns' in explanation ? <UrnsDrawn explanation={explanation} /> : <Picked explanation={explanation} />}
+      <Working explanation={explanation} />
       {code !== undefined && <p>{t('participant.why.pack', { code })}</p>}
       {agrees && <p className={`soft ${styles['after']}`}>{t('participant.why.agrees')}</p>}
     </>
   );
+}
+
+function Working({ explanation }: { explanation: Explanation }) {
+  if ('urns' in explanation) return <UrnsDrawn explanation={explanation} />;
+  return 'entry' in explanation ? <Listed explanation={explanation} /> : <Picked explanation={explanation} />;
 }
 
 function Differences({ of }: { of: Explanation['differences'] }) {

@@ -11,7 +11,16 @@ import type { Draft } from './draft.ts';
 import { Arm, Recorded } from './recorded.tsx';
 import { recordOf } from './requests.ts';
 
-const EXPLAINED = ['paused', 'closed', 'importing', 'suspended', 'full', 'level-closed', 'no-code'] as const;
+const EXPLAINED = [
+  'paused',
+  'closed',
+  'importing',
+  'suspended',
+  'full',
+  'level-closed',
+  'no-entry',
+  'no-code',
+] as const;
 type Explained = (typeof EXPLAINED)[number];
 
 /** The reasons for which only the message of the service says whom they concern. */

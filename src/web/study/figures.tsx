@@ -155,7 +155,7 @@ function BalanceOverTime({ study, points, share, enrolled }: BalanceOverTimeProp
   const { t } = useTranslation();
   const { language } = useLanguage();
   const isNarrow = useNarrow();
-  const { course, isWorkedOut } = useExpected(study);
+  const { course, hasNone, isWorkedOut } = useExpected(study);
   const line =
     course?.points.map((one) => ({ ...one, difference: perShare(one.difference, share) })) ?? points;
   const band = course?.band.map((one) => ({
@@ -186,6 +186,7 @@ function BalanceOverTime({ study, points, share, enrolled }: BalanceOverTimeProp
         {course && last && enrolled > last.enrolled && t('study.expectedUntil', { enrolled: last.enrolled })}
       </p>
       {course && <p className="soft">{t('study.expected', { percentile: course.percentile })}</p>}
+      {hasNone && <p className="soft">{t('study.expectedOfList')}</p>}
       {isWorkedOut && (
         <p className="soft" role="status">
           {t('study.expectedSoon')}

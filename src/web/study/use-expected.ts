@@ -3,6 +3,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { Expected } from '../../base/charts/difference-chart.tsx';
 import type { DifferencePoint } from '../../base/charts/series.ts';
 import { ApiProblem, AUTOMATIC, api, results, type Schemas } from '../api/client.ts';
+import { designQuery } from '../parts/design-query.ts';
 import { useScope, useSession } from '../session/session.tsx';
 
 const RENEW_MS = 60_000;
@@ -38,11 +39,22 @@ export interface ExpectedCourse {
   readonly percentile: number;
 }
 
-/** @returns `course` is undefined until it has arrived, or if it is unavailable */
+/**
+ * @returns `course` is undefined until it has arrived, or if it is unavailable. `hasNone`: the study follows a list that was made
+ *   elsewhere, of which nobody here knows what was to be expected
+ */
 export function useExpected(study: string) {
-  const isEnabled = useMayExpect();
-  const { data, isPending } = useQuery({ ...expectedQuery(study), enabled: isEnabled });
-  return { course: data && courseOf(data), isWorkedOut: isEnabled && isPending };
+  const mayExpect = useMayExpect();
+  const mayReadDesign = useScope('read');
+  const { data: inForce } = useQuery({ ...designQuery(study), enabled: mayExpect && mayReadDesign });
+  const isListed = inForce?.design.method === 'list';
+  const isEnabled = mayExpect && !isListed && (!mayReadDesign || inForce !== undefined);
+  const { data, error, isPending } = useQuery({ ...expectedQuery(study), enabled: isEnabled });
+  return {
+    course: data && courseOf(data),
+    isWorkedOut: isEnabled && isPending,
+    hasNone: isListed || (error instanceof ApiProblem && error.status === 422),
+  };
 }
 
 /** Begins with nobody enrolled. */

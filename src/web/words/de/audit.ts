@@ -51,6 +51,7 @@ export const audit = {
     'level-closed': 'eine Ausprägung des Teilnehmers war geschlossen',
     full: 'die Studie hatte eine Grenze erreicht',
     'no-code': 'zu einer Behandlung gab es keine Packung mehr',
+    'no-entry': 'in der Liste war für den Teilnehmer kein Eintrag frei',
     importing: 'eine Übernahme lief',
     stale: 'jemand anders hatte es zuvor geändert',
     suspended: 'die Studiendatei wich vom geltenden Design ab',
@@ -110,6 +111,8 @@ export const audit = {
     PackDispensed: 'Packung bei einer Visite ausgegeben',
     DispensationCorrected: 'Visite einer Packung berichtigt',
     CodesWithdrawn: 'Packungen zurückgezogen',
+    ListRegistered: 'Liste registriert',
+    EntriesSkipped: 'Einträge der Liste übergangen',
   },
   checkpoint: {
     about:

@@ -40,6 +40,8 @@ export const manage = {
       'Es ist die Änderung {{number}}. Niemand wird neu gezogen, und kein erfasster Teilnehmer ändert sich.',
     levelAdded:
       '{{factor}} hat die neue Ausprägung {{level}}; sie beginnt mit gleichen Chancen für jede Behandlung. Prüfen Sie den Namen: Sie kann nicht mehr entfernt, nur geschlossen werden.',
+    levelAddedToList:
+      '{{factor}} hat die neue Ausprägung {{level}}. Niemand mit ihr kann randomisiert werden, bis an der Kommandozeile eine Liste mit Einträgen dafür registriert ist. Prüfen Sie den Namen: Sie kann nicht mehr entfernt, nur geschlossen werden.',
     levelClosed_one:
       'Kein neuer Teilnehmer bekommt {{level}}. Der {{count}} Teilnehmer, der sie hat, behält sie und zählt weiter.',
     levelClosed_other:
@@ -70,8 +72,11 @@ export const manage = {
       'Das Verfahren beginnt neu: Wer jetzt in der Studie ist, bleibt darin und wird nicht mehr gezählt.',
     blocksAnew:
       'Alle offenen Blöcke enden, und neue beginnen. Wer jetzt in der Studie ist, bleibt darin, wird aber im Gleichgewicht nicht mehr gezählt.',
+    listAnew:
+      'Was von den bisherigen Listen übrig ist, wird nicht mehr verwendet: Niemand kann randomisiert werden, bis an der Kommandozeile eine neue Liste registriert ist. Wer jetzt in der Studie ist, bleibt darin, wird aber im Gleichgewicht nicht mehr gezählt.',
     methodKeeps: 'Keine Zählung ändert sich.',
     armReopenedAnew: '{{arm}} kann wieder gezogen werden.',
+    armReopenedInList: 'Eine neue Liste kann {{arm}} wieder enthalten.',
     force: '{{id}} wird mit der Behandlung {{treatment}} eingetragen. Nichts wird gezogen.',
     forceMoves: 'Spätere Zuteilungen zählen diesen Teilnehmer.',
     forceStays: 'Spätere Zuteilungen zählen diesen Teilnehmer nicht, wie es die Studie vorsieht.',
@@ -86,6 +91,8 @@ export const manage = {
     blocks: 'permutierte Blöcke nach {{by}}',
     centralBlocks: 'permutierte Blöcke über die ganze Studie',
     minimization: 'Minimierung',
+    list: 'eine anderswo erstellte Liste, nach {{by}}',
+    centralList: 'eine anderswo erstellte Liste über die ganze Studie',
   },
   cause: 'Ursache',
   closing: {

@@ -138,6 +138,8 @@ export const participant = {
     block_other: 'Block {{number}} von {{where}} hat {{count}} Plätze.',
     sizes: 'Seine Größe wurde bei seinem Beginn gezogen, aus {{sizes}}.',
     left: 'Noch frei: {{left}}; jeder dieser Plätze ist gleich wahrscheinlich.',
+    entry:
+      'Eintrag <b>{{entry}}</b> der Liste <b>{{list}}</b>: der erste unbenutzte von {{where}}; nichts wurde gezogen. Er enthält <b>{{arm}}</b>.',
     wholeStudy: 'der ganzen Studie',
     minimization_one:
       'Die kleinste Punktzahl hat die Wahrscheinlichkeit {{p}}; die anderen teilen sich den Rest zu gleichen Teilen.',

@@ -80,6 +80,10 @@ export const randomize = {
       what: 'Hier wird niemand mehr aufgenommen',
       next: 'Niemand wurde erfasst. Prüfen Sie Ihre Auswahl, oder fragen Sie die Studienleitung.',
     },
+    'no-entry': {
+      what: 'Niemand mit diesen Ausprägungen kann jetzt randomisiert werden',
+      next: 'Niemand wurde erfasst. Fragen Sie die Stelle, die für die Randomisierung zuständig ist.',
+    },
     'no-code': {
       what: 'Es sind nicht genug Packungen da',
       next: 'Niemand wurde erfasst. Fordern Sie neue Packungen an und randomisieren Sie den Teilnehmer, wenn sie da sind.',

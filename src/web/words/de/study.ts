@@ -43,6 +43,8 @@ export const study = {
   expectedAlternative: 'Zu erwarten ist jetzt: zwischen {{low}} und {{high}}.',
   expected:
     'Schattiert: wo 95 von 100 Wiederholungen der Studie liegen, mit denselben Menschen und anderen Zufallszahlen. Das gilt für jeden Zeitpunkt für sich: 1 von 20 Punkten außerhalb ist kein Alarm. Der größte Unterschied bisher liegt beim Perzentil {{percentile}}.',
+  expectedOfList:
+    'Was zu erwarten war, ist nicht bekannt: Wie die Liste dieser Studie entstand, ist nicht erfasst.',
   expectedSoon: 'Welcher Unterschied zu erwarten war, wird gerade berechnet und hier gezeigt.',
   expectedUntil: 'Bis zum Teilnehmer {{enrolled}}: spätere zeigt die Seite, wenn sie neu geöffnet wird.',
   perShare: 'Jeder Arm zählt nach seinem Anteil.',

@@ -53,6 +53,7 @@ export const audit = {
     'level-closed': 'a level of the participant was closed',
     full: 'the study had reached a limit',
     'no-code': 'a treatment had no pack left',
+    'no-entry': 'the list had no entry that the participant could be given',
     importing: 'a history was being imported',
     stale: 'somebody else had already changed it',
     suspended: 'the studies file differed from the design in force',
@@ -112,6 +113,8 @@ export const audit = {
     PackDispensed: 'Pack given out at a visit',
     DispensationCorrected: 'Visit of a pack corrected',
     CodesWithdrawn: 'Packs withdrawn',
+    ListRegistered: 'List registered',
+    EntriesSkipped: 'Entries of the list passed over',
   } satisfies Readonly<Record<StudyFact['type'], string>>,
   checkpoint: {
     about:

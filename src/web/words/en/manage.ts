@@ -39,6 +39,8 @@ export const manage = {
     amendment: 'It is amendment {{number}}. Nobody is drawn again, and no recorded participant changes.',
     levelAdded:
       '{{factor}} has the new level {{level}}, which begins with the same odds for every treatment. Check the name: a level cannot be removed later, only closed.',
+    levelAddedToList:
+      '{{factor}} has the new level {{level}}. Nobody with it can be randomized until a list with entries for it is registered at the command line. Check the name: a level cannot be removed later, only closed.',
     levelClosed_one:
       'No new participant gets {{level}}. The {{count}} participant who has it keeps it and stays counted.',
     levelClosed_other:
@@ -67,8 +69,11 @@ export const manage = {
     methodAnew: 'The method begins anew: everybody now in the study stays in it, but is no longer counted.',
     blocksAnew:
       'All open blocks end, and new ones begin. Everybody now in the study stays in it, but is no longer counted in the balance.',
+    listAnew:
+      'What is left of the lists so far is not used any more: nobody can be randomized until a new list is registered at the command line. Everybody now in the study stays in it, but is no longer counted in the balance.',
     methodKeeps: 'No count changes.',
     armReopenedAnew: '{{arm}} can be drawn again.',
+    armReopenedInList: 'A new list can have {{arm}} again.',
     force: '{{id}} is entered with the treatment {{treatment}}. Nothing is drawn.',
     forceMoves: 'Later allocations count this participant.',
     forceStays: 'Later allocations do not count this participant, as this study’s policy says.',
@@ -83,6 +88,8 @@ export const manage = {
     blocks: 'permuted blocks by {{by}}',
     centralBlocks: 'permuted blocks over the whole study',
     minimization: 'minimization',
+    list: 'a list made elsewhere, by {{by}}',
+    centralList: 'a list made elsewhere, over the whole study',
   },
   cause: 'Cause',
   closing: {

@@ -139,6 +139,8 @@ export const participant = {
     block_other: 'Block {{number}} of {{where}} has {{count}} places.',
     sizes: 'Its size was drawn when it began, from {{sizes}}.',
     left: 'Places left: {{left}}, each equally likely.',
+    entry:
+      'Entry <b>{{entry}}</b> of list <b>{{list}}</b>: the first unused of {{where}}; nothing was drawn. It holds <b>{{arm}}</b>.',
     wholeStudy: 'the whole study',
     minimization_one: 'The least score has the probability {{p}}; the others share the rest equally.',
     minimization_other:

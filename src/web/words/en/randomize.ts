@@ -78,6 +78,10 @@ export const randomize = {
       what: 'This choice takes no more participants',
       next: 'Nobody was recorded. Check what you chose, or ask whoever runs the trial.',
     },
+    'no-entry': {
+      what: 'Nobody with these levels can be randomized now',
+      next: 'Nobody was recorded. Ask whoever runs the randomization.',
+    },
     'no-code': {
       what: 'There are not enough packs left',
       next: 'Nobody was recorded. Ask for new packs, and randomize the participant when they have arrived.',

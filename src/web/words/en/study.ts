@@ -43,6 +43,8 @@ export const study = {
   expectedAlternative: 'Expected now: between {{low}} and {{high}}.',
   expected:
     'Shaded: where 95 of 100 replicates of the study are, with the same people and different random numbers. This holds for each moment by itself: 1 in 20 points outside is no cause for alarm. The largest difference so far is at percentile {{percentile}}.',
+  expectedOfList:
+    'What was to be expected is not known: how the list of this study was made is not recorded.',
   expectedSoon: 'The expected difference is being worked out, and will be shown here.',
   expectedUntil: 'Up to participant {{enrolled}}: later ones are shown when the page is opened again.',
   perShare: 'Each arm counts by its share.',
