@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { freeTextProblem } from '../base/free-text.ts';
 import { namesIn } from '../base/names.ts';
 import { BundleError } from '../evidence/bundle/bundle-error.ts';
+import { replicateProblem } from '../statistics/replicate/replicate.ts';
 import { defaultSeed, holdsSeed } from '../statistics/replicate/seeds.ts';
 import { ExactError } from '../statistics/rerandomize/exact.ts';
 import { type Columns, type Outcomes, readOutcomes } from '../statistics/rerandomize/outcomes.ts';
@@ -227,6 +228,9 @@ async function test(
 ): Promise<void> {
   const { study } = sourced;
   const { asked, method, interim, columns } = settings;
+  const problem = replicateProblem(study.design);
+  if (problem !== undefined)
+    throw new UsageError(`${study.design.name} cannot be randomized again: ${problem}`);
   refuseInterim(sourced, interim);
   const seed = settings.seed ?? defaultSeed(study.studyId);
   refuseOwnSeed(sourced, seed, method);

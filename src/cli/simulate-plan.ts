@@ -1,5 +1,6 @@
 /** What to simulate, from the options of the command. */
 
+import { methodIn } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import { suggest } from '../core/configuration/value-schemas.ts';
@@ -13,6 +14,7 @@ import {
   readRequirement,
   refuseUnknown,
 } from '../statistics/assessment/requirement.ts';
+import { replicateProblem } from '../statistics/replicate/replicate.ts';
 import type { Comparator, SimulatedDesign, SimulationPlan } from '../statistics/simulation/plan.ts';
 import type { DesignResult } from '../statistics/simulation/result.ts';
 import { UsageError } from './options.ts';
@@ -49,6 +51,7 @@ export async function planFrom(
 ): Promise<{ readonly plan: SimulationPlan; readonly threads: number | undefined }> {
   const study = await studyFrom(options);
   const { configuration, urn } = study;
+  refuseList(configuration);
   const { name, treatments, factors, ratio, targetEnrollment } = configuration;
   const design: SimulatedDesign = {
     ...{ treatments, factors, ...urn },
@@ -71,6 +74,15 @@ export async function planFrom(
   const { arrivals, source } = await arrivalsFrom(options, design);
   const plan = { study: name, design, arrivals, arrivalsSource: source, comparators, siteFactor };
   return { plan: { ...plan, participants: size, reps, seed, at }, threads };
+}
+
+/** @throws UsageError */
+function refuseList(configuration: ConfiguredStudy['configuration']): void {
+  const problem = replicateProblem({ method: methodIn(configuration) });
+  if (problem !== undefined)
+    throw new UsageError(
+      `study ${quote(configuration.name)} cannot be simulated: ${problem} (hint: give a copy of the file the method by which the list was made, such as {name: blocks, …})`,
+    );
 }
 
 /** Undefined for the urn. */

@@ -6,6 +6,7 @@ import type { OpenLog } from '../service/open/open-log.ts';
 import { Band, type ExpectedBalance, type ExpectedRange } from '../statistics/expected/band.ts';
 import { type FollowedStudy, followedStudy } from '../statistics/expected/followed.ts';
 import { replicatesFor } from '../statistics/expected/replicates.ts';
+import { replicateProblem } from '../statistics/replicate/replicate.ts';
 import { defaultSeed } from '../statistics/replicate/seeds.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { jsonOption, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
@@ -64,6 +65,9 @@ async function expected(name: string, options: ExpectedOptions): Promise<void> {
   const seed = options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, MAX_SEED);
   await withStudies(options, async (log) => {
     const study = namedStudy(log.studies, name);
+    const problem = replicateProblem(study.design);
+    if (problem !== undefined)
+      throw new UsageError(`${name} has no expected balance: ${problem} (hint: urn studies show)`);
     const followed = await readStudy(log, study.stream);
     const balance = expectedBalance(
       followed,

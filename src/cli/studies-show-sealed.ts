@@ -34,13 +34,14 @@ export async function showSealed(log: OpenLog, study: Study, isJson: boolean): P
     result(toJson(shown));
     return;
   }
+  const isUsed = design.method.name !== 'list';
   result(
     table([
       ['study', design.name],
       ['study id', studyId],
       ['method', methodText(design.method)],
       ...Object.entries(of ?? {}).map(([name, value]) => [name, valueText(value)]),
-      ['starting seed', `${seed} (${seedSource})`],
+      ['starting seed', `${seed} (${seedSource}${isUsed ? '' : ', and not used'})`],
       ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
     ]),
   );

@@ -223,10 +223,10 @@ function facts({
   verifierKey,
 }: View): string[][] {
   const { registeredAt, seedSource, seedWeak, recoveries, studyId, imported } = study.registered;
-  const { name } = study.design;
+  const { method, name } = study.design;
   const seed =
     seedSource === 'drawn'
-      ? 'drawn from the operating system'
+      ? `drawn from the operating system${method.name === 'list' ? ', and not used' : ''}`
       : `configured${seedWeak ? ' (WEAK: below 2^96)' : ''}`;
   const later = (lastRevision ?? study.revision) - study.revision;
   return [

@@ -1,11 +1,17 @@
 /** One run of a study: the same people, levels and decisions, and other random numbers. */
 
+import type { Design } from '../../../projections/design.ts';
 import { Counts, Layout } from '../../core/methods/counts.ts';
 import type { Memory, Method } from '../../core/methods/method.ts';
 import { OpenBlocks } from '../../core/methods/open-blocks.ts';
 import { methodOf } from '../../core/model/method-of.ts';
 import type { Pcg64 } from '../../core/random/pcg64.ts';
 import type { DesignStep, DrawStep, Step } from './steps.ts';
+
+/** Why a study cannot be run again with other random numbers; undefined if it can. */
+export function replicateProblem({ method }: Pick<Design, 'method'>): string | undefined {
+  return method.name === 'list' ? 'how this list was made is not in the log' : undefined;
+}
 
 /** What all replicates of a study share: the design in force, and the layout of their counts. */
 export class Setting {

@@ -1,5 +1,6 @@
 /** GET /expected_balance: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 import { counted } from '../../../base/counted.ts';
+import { replicateProblem } from '../../../statistics/replicate/replicate.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
@@ -43,13 +44,14 @@ export const expectedBalanceOperation = operation(
     errors: {
       ...ERRORS,
       403: `${ERRORS[403]}. Also for a key with the scope \`blinded\`, or limited to some levels`,
+      422: 'The study follows a list that was made elsewhere: how it was made is not in the log',
       503: `${ERRORS[503]}. Also while the replicates catch up with the study: ask again after Retry-After`,
     },
   },
 );
 
 export function getExpectedBalance(services: Services) {
-  return studyHandler(services, SCOPES, async ({ query, accepted: { key }, study }) => {
+  return studyHandler(services, SCOPES, async ({ query, accepted: { key }, design, study }) => {
     refuseProblems(unknownParameters(query, PARAMETERS, 'expected-balance'));
     if (key.where)
       throw new HttpProblem(
@@ -59,6 +61,8 @@ export function getExpectedBalance(services: Services) {
     // The range of the study is made of the numbers on each arm.
     if (key.scopes.includes('blinded'))
       throw new HttpProblem(403, 'This API key is blinded, and the balance tells of arms');
+    const problem = replicateProblem(design());
+    if (problem !== undefined) throw new HttpProblem(422, problem);
     const { stream, registered } = study;
     const { studyId } = registered;
     const band = await services.expectedBands.of({ stream, studyId }, study.revision, WAIT_MS);
