@@ -1,5 +1,6 @@
 /** The words of a bundle's report for what the records say. */
 import type { Amendment, DesignChange } from '../../../events/amendment.ts';
+import type { PartialEventOf } from '../../../events/event-of.ts';
 import type { Actor } from '../../../events/record.ts';
 import type { Approval, Protocol } from '../../../events/text.ts';
 import { limitTexts, protocolText, urnText, visitsText } from '../../../projections/describe-design.ts';
@@ -73,6 +74,18 @@ export function protocolFromHere(protocol: Protocol): string {
 
 export function sentence(...parts: readonly (string | false | undefined)[]): string {
   return parts.filter((part) => typeof part === 'string').join('; ');
+}
+
+/** @param by the factors of the strata */
+export function skippedText(
+  { skipped }: PartialEventOf<'EntriesSkipped'>['data'],
+  by: readonly string[],
+): string {
+  const texts = skipped.map(({ count, levels = [] }) => {
+    const stratum = levels.map((level, i) => `${by[i]} = ${level}`).join(', ');
+    return stratum === '' ? String(count) : `${stratum}: ${count}`;
+  });
+  return texts.join('; ') || 'none';
 }
 
 export function approvalText({ name, role, on, reference }: Approval): string {

@@ -2,12 +2,12 @@
 import type { Content } from '../../../events/content.ts';
 
 const FOR_WHOM: Record<Content, string> = {
-  full: `THIS BUNDLE IS UNBLINDING MATERIAL. It holds every treatment, and the seed and states of the random generator, from
-which every later assignment can be computed. Keep it from everyone who enrols or assesses participants.`,
+  full: `THIS BUNDLE IS UNBLINDING MATERIAL. It holds every treatment, and the seed and states of the random generator or the
+entries of lists, from which later assignments can be computed. Keep it from everyone who enrols or assesses participants.`,
   open: `THIS BUNDLE IS UNBLINDING MATERIAL. It holds the treatment of every participant. It holds no state of the random
-generator, so its draws cannot be replayed.`,
-  blinded: `This bundle holds no participant's treatment and no state of the random generator, so its draws cannot be
-replayed. The registered configuration names the treatments.`,
+generator and no entry of a list, so its draws cannot be replayed.`,
+  blinded: `This bundle holds no participant's treatment and no state of the random generator or entry of a list, so its
+draws cannot be replayed. The registered configuration names the treatments.`,
 };
 
 export function readme(content: Content, verifierSha256: string): string {

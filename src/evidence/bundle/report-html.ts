@@ -30,9 +30,9 @@ export interface ReportParts {
 
 const CONTENT: Record<Content, string> = {
   full: `<p class="warning"><strong>Unblinding material.</strong> This report names treatments. A full bundle holds the
-states of the random generator too, from which later assignments can be computed.</p>`,
+states of the random generator and the entries of lists too, from which later assignments can be computed.</p>`,
   open: `<p class="warning"><strong>Unblinding material.</strong> This report names the treatment of every participant.
-An open bundle holds no state of the random generator.</p>`,
+An open bundle holds no state of the random generator, and no entry of a list.</p>`,
   blinded: `<p class="plain"><strong>Blinded.</strong> This report shows nobody's treatment. A blinded bundle
 proves participants, levels, times and completeness; its draws cannot be replayed.</p>`,
 };
@@ -64,8 +64,11 @@ ${isOpen ? balance(people) : levelCounts(people)}
 `;
 }
 
-function study({ summary, identity }: ReportParts, { mode }: StudyConfiguration): string {
-  const seed = summary.seedSource === 'drawn' ? 'drawn from the operating system' : 'configured';
+function study({ summary, identity }: ReportParts, configuration: StudyConfiguration): string {
+  const { mode } = configuration;
+  const isUsed = methodIn(configuration).name !== 'list';
+  const drawn = `drawn from the operating system${isUsed ? '' : ', and not used'}`;
+  const seed = summary.seedSource === 'drawn' ? drawn : 'configured';
   return `<h2>Study</h2>
 ${htmlTable(
   [],
@@ -75,6 +78,7 @@ ${htmlTable(
     ['Last event', e(shownInstant(summary.lastAt))],
     ['Participants', String(summary.participants)],
     ...takesNone(summary),
+    ...entryNumbers(summary),
     ...packNumbers(summary),
     ...unblinded(summary),
     ['Seed', `${seed}${summary.seedWeak ? ' (weak: below 2<sup>96</sup>, it can be found by search)' : ''}`],
@@ -89,6 +93,11 @@ ${htmlTable(
 
 function takesNone({ halt }: StudySummary): string[][] {
   return halt ? [['State', e(`${halt.state} since ${shownInstant(halt.at)}: ${halt.reason}`)]] : [];
+}
+
+function entryNumbers({ entries: { lists, registered, skipped } }: StudySummary): string[][] {
+  const on = `${registered} on ${counted(lists, 'list')}`;
+  return lists > 0 ? [['Entries of lists', `${on}; passed over: ${skipped}`]] : [];
 }
 
 function packNumbers({ packs }: StudySummary): string[][] {

@@ -22,6 +22,7 @@ import {
   groundsTexts,
   sentence,
   shownInstant,
+  skippedText,
 } from './event-texts.ts';
 import { ReportParticipants } from './report-participants.ts';
 
@@ -57,6 +58,7 @@ type StateEvent = Extract<
   PartialEvent,
   { type: 'StudyPaused' | 'StudyResumed' | 'StudyClosed' | 'StudyReopened' }
 >;
+type EntriesEvent = Extract<PartialEvent, { type: 'ListRegistered' | 'EntriesSkipped' }>;
 type PackEvent = Extract<
   PartialEvent,
   { type: 'CodesRegistered' | 'CodeReplaced' | 'CodesWithdrawn' | 'PackDispensed' }
@@ -79,6 +81,8 @@ export class StudySummary {
   unlistedCorrections = 0;
   unlistedReplacements = 0;
   unlistedDispensations = 0;
+  /** Of lists of allocations that were made elsewhere. */
+  readonly entries = { lists: 0, registered: 0, skipped: 0 };
   /** Packs of medication. */
   readonly packs = { lists: 0, registered: 0, replaced: 0, withdrawn: 0, dispensed: 0, corrected: 0 };
   /** Why the study takes no participants after the last event; undefined if it is open. */
@@ -114,13 +118,18 @@ export class StudySummary {
     return this.configuration === undefined || methodIn(this.configuration).name === 'urn';
   }
 
+  /** The factors of the method's strata. */
+  get #by(): readonly string[] {
+    const method = this.configuration && methodIn(this.configuration);
+    return method && 'by' in method ? method.by : [];
+  }
+
   get participants(): number {
     return this.people?.count ?? 0;
   }
 
   take(event: PartialEvent): void {
-    const { at } = event;
-    this.lastAt = at;
+    this.lastAt = event.at;
     if (event.type === 'StudyRegistered') {
       this.#register(event);
       return;
@@ -129,7 +138,7 @@ export class StudySummary {
     this.#fold(event);
     switch (event.type) {
       case 'ParticipantRandomized':
-        this.#enrol(event, at, 'randomized');
+        this.#enrol(event, event.at, 'randomized');
         break;
       case 'AllocationForced':
         this.#force(event);
@@ -166,6 +175,10 @@ export class StudySummary {
       case 'CodesWithdrawn':
       case 'PackDispensed':
         this.#takePacks(event);
+        break;
+      case 'ListRegistered':
+      case 'EntriesSkipped':
+        this.#takeEntries(event);
         break;
       case 'AllocationRevealed':
         this.#breakCode(event);
@@ -314,6 +327,22 @@ export class StudySummary {
   #participantOf({ data }: PartialEvent): Participant | undefined {
     const { participantId = '' } = data as { readonly participantId?: string };
     return this.#model?.participants.get(participantId);
+  }
+
+  /** No report says what an entry of a list holds, whatever its content. */
+  #takeEntries(event: EntriesEvent): void {
+    const { entries } = this;
+    if (event.type === 'EntriesSkipped') {
+      const { reason, skipped } = event.data;
+      entries.skipped += skipped.reduce((sum, { count }) => sum + count, 0);
+      this.#note(event, `entries passed over: ${skippedText(event.data, this.#by)}; reason: ${reason}`);
+      return;
+    }
+    const { approvals, count, list } = event.data;
+    entries.lists++;
+    entries.registered += count;
+    const registered = `list ${list} registered: ${counted(count, 'entry', 'entries')}`;
+    this.#note(event, sentence(registered, ...approvals.map(approvalText)));
   }
 
   /** No report says which treatment a pack holds, whatever its content. */
