@@ -97,7 +97,7 @@ function takesNone({ halt }: StudySummary): string[][] {
 
 function entryNumbers({ entries: { lists, registered, skipped } }: StudySummary): string[][] {
   const on = `${registered} on ${counted(lists, 'list')}`;
-  return lists > 0 ? [['Entries of lists', `${on}; passed over: ${skipped}`]] : [];
+  return lists > 0 ? [['Entries of lists', `${on}; skipped: ${skipped}`]] : [];
 }
 
 function packNumbers({ packs }: StudySummary): string[][] {

@@ -335,7 +335,7 @@ export class StudySummary {
     if (event.type === 'EntriesSkipped') {
       const { reason, skipped } = event.data;
       entries.skipped += skipped.reduce((sum, { count }) => sum + count, 0);
-      this.#note(event, `entries passed over: ${skippedText(event.data, this.#by)}; reason: ${reason}`);
+      this.#note(event, `entries skipped: ${skippedText(event.data, this.#by)}; reason: ${reason}`);
       return;
     }
     const { approvals, count, list } = event.data;

@@ -112,7 +112,7 @@ export const audit = {
     DispensationCorrected: 'Visite einer Packung berichtigt',
     CodesWithdrawn: 'Packungen zurückgezogen',
     ListRegistered: 'Liste registriert',
-    EntriesSkipped: 'Einträge der Liste übergangen',
+    EntriesSkipped: 'Einträge der Liste übersprungen',
   },
   checkpoint: {
     about:

@@ -114,7 +114,7 @@ export const audit = {
     DispensationCorrected: 'Visit of a pack corrected',
     CodesWithdrawn: 'Packs withdrawn',
     ListRegistered: 'List registered',
-    EntriesSkipped: 'Entries of the list passed over',
+    EntriesSkipped: 'Entries of the list skipped',
   } satisfies Readonly<Record<StudyFact['type'], string>>,
   checkpoint: {
     about:
