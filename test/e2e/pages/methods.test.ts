@@ -1,6 +1,8 @@
 /** What the pages show of a study that does not draw from urns: its method, why an arm was drawn, what an amendment does. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { BrowserContextOptions } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import {
   describeInBrowser,
   expectAccessible,
@@ -10,6 +12,7 @@ import {
   sitDown,
 } from '../../support/browser.ts';
 import { clientOf } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { issueKeys } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -46,6 +49,12 @@ Complete:
   treatments: [A, B, C]
   factors: { sex: [F, M] }
   method: { name: complete }
+
+List:
+  mode: test
+  treatments: [A, B, C]
+  factors: { sex: [F, M], local_site: ["11", "30"] }
+  method: { name: list, by: [local_site] }
 `;
 let service: ServiceHere;
 let keys: Record<'edc' | 'auditor' | 'manager', string>;
@@ -67,6 +76,8 @@ interface Words {
 }
 const ENGLISH: Words = { show: 'Show why this arm', shown: 'The number drawn was' };
 const GERMAN: Words = { show: 'Zeigen, warum diese Behandlung', shown: 'Gezogen wurde die Zahl' };
+const LISTED: Words = { ...ENGLISH, shown: 'nothing was drawn' };
+const LISTED_IN_GERMAN: Words = { ...GERMAN, shown: 'nichts wurde gezogen' };
 
 /** Shows why somebody got their arm. @returns what it says, with cells of tables side by side */
 async function why({ page }: Person, study: string, id: string, { show, shown } = ENGLISH): Promise<string> {
@@ -99,6 +110,13 @@ describeInBrowser('a study without urns', () => {
     }));
     await enrol('Minimized', patients);
     await enrol('Complete', [{ sex: 'F' }]);
+    const list = join(data, 'list.csv');
+    writeFileSync(list, 'treatment,local_site\nA,11\nB,30\nC,11\nA,30\n');
+    await commandOk(['lists', 'add', '--study', 'List', '--from', list, '--data', data]);
+    const at = (local_site: string) => ({ sex: 'F', local_site });
+    await vi.waitFor(async () => expect((await randomize('List', 'p1', at('30'))).status).toBe(200), 5000);
+    for (const [i, site] of ['11', '11'].entries())
+      expect((await randomize('List', `p${i + 2}`, at(site))).status).toBe(200);
   });
   afterAll(() => service?.stop());
 
@@ -124,6 +142,34 @@ describeInBrowser('a study without urns', () => {
     expect(auditor.complaints).toEqual([]);
   });
 
+  it('says which entry of a list was used, and that what was to be expected is not known', async () => {
+    const auditor = await open(keys.auditor, address('studies', {}));
+    const { page } = auditor;
+    const text = await why(auditor, 'List', 'p3', LISTED);
+    expect(text).toContain(
+      'Entry 3 of list 1: the first unused of Local site = 11; nothing was drawn. It holds C.',
+    );
+    expect(text).not.toMatch(/probabilit|The number/i);
+    await page.goto(address('study', { study: 'List' }));
+    await page.getByText('how the list of this study was made is not recorded').waitFor();
+    await page.goto(address('audit', { study: 'List' }));
+    await page.getByRole('tab', { name: 'Records' }).click();
+    await page.getByRole('button', { name: 'Show the newest records' }).click();
+    await page.getByText('List registered').waitFor();
+    expect(auditor.complaints).toEqual([]);
+  });
+
+  it('says that nobody with these levels can be randomized, and records nobody', async () => {
+    const person = await open(keys.edc, address('randomize', { study: 'List' }));
+    const { page } = person;
+    await page.getByLabel('Participant id').fill('p4');
+    await page.getByLabel('Sex').getByText('F', { exact: true }).click();
+    await page.getByLabel('Local site').getByText('11', { exact: true }).click();
+    await page.getByRole('button', { name: 'Review' }).click();
+    await page.getByText('Nobody with these levels can be randomized now').waitFor();
+    await page.getByText('Nobody was recorded. Ask whoever runs the randomization.').waitFor();
+  });
+
   it('says so in German and on a telephone, where tables can be scrolled by keyboard', async () => {
     const auditor = await open(keys.auditor, address('studies', {}), PHONE);
     await auditor.page
@@ -134,6 +180,8 @@ describeInBrowser('a study without urns', () => {
     expect(text).toContain('hat die Wahrscheinlichkeit 0,8');
     await expectAccessible(auditor.page);
     expect(await why(auditor, 'Blocks', 'p9', GERMAN)).toContain('Noch frei: A 0, B 2;');
+    await expectAccessible(auditor.page);
+    expect(await why(auditor, 'List', 'p1', LISTED_IN_GERMAN)).toContain('Eintrag 2 der Liste 1');
     await expectAccessible(auditor.page);
     expect(auditor.complaints).toEqual([]);
   });
@@ -154,6 +202,10 @@ describeInBrowser('a study without urns', () => {
     };
     expect(await amend('close-arm', 'C')).toContain('All open blocks end, and new ones begin.');
     expect(await amend('reopen-arm', 'C')).toContain('C can be drawn again.All open blocks end');
+    expect(await amend('close-arm', 'C', 'List')).toContain(
+      'What is left of the lists so far is not used any more',
+    );
+    expect(await amend('reopen-arm', 'C', 'List')).toContain('A new list can have C again.');
     const minimized = await amend('close-arm', 'C', 'Minimized');
     expect(minimized).toContain('The other treatments are balanced among themselves.No count changes.');
     expect(await amend('close-arm', 'C', 'Complete')).not.toContain('balanced');
@@ -162,6 +214,7 @@ describeInBrowser('a study without urns', () => {
       ['Blocks', 'permuted blocks by Local site'],
       ['Minimized', 'minimization'],
       ['Complete', 'complete randomization'],
+      ['List', 'a list made elsewhere, by Local site'],
     ] as const) {
       await page.goto(address('manage', { study }));
       await page.getByText(method, { exact: true }).waitFor();
