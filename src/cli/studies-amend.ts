@@ -335,7 +335,9 @@ function effectOf(command: Amend, after: Design): string {
       ? [`A new level begins with the same odds for every ${each}.`]
       : []),
     ...(kinds.has('level-added') && name === 'list' && !isRestart
-      ? ['Nobody with a new level of the strata is randomized until a list has entries for it (urn lists add).']
+      ? [
+          'Nobody with a new level of the strata is randomized until a list has entries for it (urn lists add).',
+        ]
       : []),
     ...(kinds.has('level-renamed') ? ['Keys that are limited to a renamed level keep it.'] : []),
     ...(kinds.has('arm-closed') && !isRestart
