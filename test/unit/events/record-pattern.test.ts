@@ -84,6 +84,7 @@ function isRare(name: string): boolean {
     (/@[234]$|^Log|^Signing|^Copy/.test(name) && !name.startsWith('ParticipantRandomized')) ||
     ['StudyPaused@1', 'StudyResumed@1', 'StudyClosed@1', 'StudyReopened@1'].includes(name) ||
     ['AllocationRevealed@1', 'UnblindingReported@1', 'PackDispensed@1'].includes(name) ||
+    ['ListRegistered@1', 'EntriesSkipped@1'].includes(name) ||
     /Amended@|Forced@|^Code|Corrected@|Voided@|Reinstated@|^HistoryImport/.test(name)
   );
 }

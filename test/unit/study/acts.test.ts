@@ -32,6 +32,8 @@ describe('the table of acts', () => {
     expect(byNoKey).toEqual([
       'StudyRegistered',
       'CodesRegistered',
+      'ListRegistered',
+      'EntriesSkipped',
       'HistoryImported',
       'ParticipantImported',
       'HistoryImportEnded',
