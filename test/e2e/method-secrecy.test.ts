@@ -1,9 +1,11 @@
 /**
- * Sizes of blocks, p, weights and what was drawn from are searched for in everything that is said to who may not know them.
- * The numbers tell: no stream here has as many records, and nothing else is as large.
+ * Sizes of blocks, p, weights, entries of a list, and what was drawn from are searched for in everything that is said to who may
+ * not know them. The numbers tell: no stream here has as many records, and nothing else is as large.
  */
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { RecordBytes } from '../../events/record.ts';
 import { recordMessage } from '../../src/service/relay/messages.ts';
 import { Database } from '../../src/store/sqlite/library.ts';
@@ -34,19 +36,35 @@ Minimized:
   treatments: [Left, Right]
   factors: { sex: [F, M], ward: [a, b] }
   method: { name: minimization, p: 0.617, measure: variance, weights: { sex: 67, ward: 97 } }
-`;
-/** With other telling numbers, so that both studies take no participants. */
-const CHANGED = STUDIES.replace('34, 38', '46, 58').replace('0.617', '0.723');
-const NAMES = ['Blocks', 'Minimized'] as const;
 
-/** Sizes, places of a slot, sizes with a ratio of 2:1; thousandths of p and 1 - p; weights; and those of the other file. */
+List:
+  mode: test
+  blinding: blinded
+  treatments: [Left, Right]
+  factors: { sex: [F, M], ward: [a, b] }
+  method: { name: list, by: [ward] }
+`;
+/** With other telling numbers, so that the first two studies take no participants. */
+const CHANGED = STUDIES.replace('34, 38', '46, 58').replace('0.617', '0.723');
+const NAMES = ['Blocks', 'Minimized', 'List'] as const;
+
+/** The entries of ward a are near the end, and are used up. */
+const ROWS = [...Array(3940).fill('b'), ...Array(5).fill('a'), ...Array(55).fill('b')];
+const LIST = `treatment,ward\n${ROWS.map((ward, i) => `${i % 2 === 0 ? 'Left' : 'Right'},${ward}\n`).join('')}`;
+const DIGEST = createHash('sha256').update(LIST).digest('hex');
+
+/**
+ * Sizes, places of a slot, sizes with a ratio of 2:1; thousandths of p and 1 - p; weights; those of the other file; places of the
+ * entries that were used.
+ */
 const NUMBERS = [
   ...'34 38 17 19 51 57 617 383 0.617 0.383 67 97'.split(' '),
   ...'46 58 723 0.723'.split(' '),
+  ...'3941 3942 3943 3944 3945'.split(' '),
 ];
 const MEMBERS = [
   ...['method_parameters', 'perSlot', 'pThousandths', 'uniform53', 'bgState', 'scores'],
-  ...['"sizes"', '"weights"', '"measure"', '"lot"'],
+  ...['"sizes"', '"weights"', '"measure"', '"lot"', '"entry":{', '"entries":', '"first":', DIGEST],
 ];
 /** Times, and what counts bytes, milliseconds or processes, are whatever they are. */
 const NOISE = new RegExp(
@@ -67,7 +85,8 @@ const NUMBER = new RegExp(
 function found(texts: readonly string[]): string[] {
   const all = texts.flatMap((text) => [
     ...(text.replaceAll(NOISE, '').match(NUMBER) ?? []),
-    ...MEMBERS.filter((member) => text.includes(member)),
+    // Records are text within JSON.
+    ...MEMBERS.filter((member) => text.replaceAll('\\"', '"').includes(member)),
   ]);
   return [...new Set(all)];
 }
@@ -128,6 +147,13 @@ async function everyRequest(service: Service, name: Name, study: string, id: str
   });
 }
 
+/** Whether somebody could be randomized by the list. */
+const tried = (service: Service) =>
+  ask(service.url, '/study_participants', {
+    ...{ method: 'POST', key: keys.reader },
+    parameters: { study: 'List', id: 'pa', ...LEVELS, 'urn.dry_run': 'true' },
+  });
+
 async function started(studies: string, use: (service: Service) => Promise<void>): Promise<void> {
   const service = await serve({ data, studies, args: ['--log-level', 'trace'], env: { DEBUG: '*' } });
   try {
@@ -172,7 +198,11 @@ function records(): (RecordBytes & { readonly stream: string })[] {
 
 beforeAll(async () => {
   keys = await issueKeys(data, GRANTS);
+  const file = join(newFolder(), 'list.csv');
+  writeFileSync(file, LIST);
   await started(STUDIES, async (service) => {
+    await commandOk(['lists', 'add', '--study', 'List', '--from', file, '--data', data]);
+    await vi.waitFor(async () => expect((await tried(service)).status).toBe(200), 5000);
     for (const study of NAMES) {
       for (const id of ['pa', 'pb', 'pc'])
         await ask(service.url, '/study_participants', {
@@ -193,10 +223,12 @@ beforeAll(async () => {
 
 describe('no size, p, weight, or anything that was drawn from is in', () => {
   it('any answer to a key without audit, of whose answers the search finds all', () => {
-    expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 403, 422, 503]));
+    expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 403, 409, 422, 503]));
+    expect(statuses).not.toContain(500);
     expect(found(said.auditor)).toEqual(
       expect.arrayContaining(['34', '38', '0.617', '67', '97', 'method_parameters', '"weights"', 'bgState']),
     );
+    expect(found(said.auditor)).toEqual(expect.arrayContaining(['3941', '"entries":', '"entry":{', DIGEST]));
     for (const name of ['reader', 'blinded', 'manager', 'enterer'] as const) {
       expect(said[name].length).toBeGreaterThan(40);
       expect(found(said[name]), name).toEqual([]);
@@ -205,6 +237,7 @@ describe('no size, p, weight, or anything that was drawn from is in', () => {
 
   it('any line of the log, or metric', () => {
     expect(logs.join('')).toMatch(/method/);
+    expect(logs.join('')).toContain('a stratum of the list has a tenth of its entries left, or fewer');
     expect(found(logs)).toEqual([]);
     expect(found(metrics)).toEqual([]);
   });
@@ -217,7 +250,7 @@ describe('no size, p, weight, or anything that was drawn from is in', () => {
       });
     expect(found(texts(content))).toEqual([]);
     expect(found(texts('full'))).toEqual(
-      expect.arrayContaining(['perSlot', 'pThousandths', '617', '17', '19']),
+      expect.arrayContaining(['perSlot', 'pThousandths', '617', '17', '19', '3941', '"entries":', DIGEST]),
     );
   });
 
@@ -243,6 +276,9 @@ describe('no size, p, weight, or anything that was drawn from is in', () => {
       const verified = await commandOk(['verify', '--study', study, '--data', data]);
       expect(found([shown, listed, verified])).toEqual([]);
     }
+    const left = await commandOk(['lists', 'status', '--study', 'List', '--data', data]);
+    expect(left).toMatch(/ward=a +5 +0\n/);
+    expect(found([left, await commandOk(['operations', '--data', data])])).toEqual([]);
   });
 });
 
@@ -251,6 +287,7 @@ describeInBrowser('a page that a data manager opens', () => {
     await started(STUDIES, async (service) => {
       const texts = await onPages(service);
       expect(texts.join('')).toContain('permuted blocks by Ward');
+      expect(texts.join('')).toContain('a list made elsewhere, by Ward');
       expect(found(texts)).toEqual([]);
     });
   });

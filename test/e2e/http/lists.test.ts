@@ -383,5 +383,9 @@ describe('reports and verification', () => {
     expect(text).toMatch(/RESULT: no fault was found/);
     expect(text).toContain('method: list');
     expect(text).toContain('nothing in the log shows how the list was made');
+    const { results } = await get('/verification', keys.auditor, 'List');
+    expect(results.ok).toBe(true);
+    const { life } = results.streams.find((stream: { study?: string }) => stream.study === 'List');
+    expect(life).toMatchObject({ method: 'list' });
   });
 });
