@@ -24,8 +24,7 @@ export function enrolledIn(
     at,
     user: actor.user,
     onBehalfOf: 'keyId' in actor ? actor.onBehalfOf : undefined,
-    // A list is followed, and moves no generator.
-    bgStateAfter: design.method.name === 'list' ? undefined : bgState,
+    bgStateAfter: bgState,
   };
   // Most participants have no more than this, and a spread costs more than all the rest.
   if (event.type === 'ParticipantRandomized' && event.data.code === undefined) return participant;

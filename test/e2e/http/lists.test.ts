@@ -168,6 +168,7 @@ describe('the worked sample', () => {
     const { results } = await get('/study_participants', keys.auditor, 'List');
     expect(results).toHaveLength(4);
     for (const one of results) expect(one).not.toHaveProperty('bg_state');
+    expect(await urn('operations')).not.toContain('states of the generator');
     const stored = storedLog(data).filter(({ record }) => record.type === 'ParticipantRandomized');
     for (const { sealed } of stored) {
       expect(Object.keys(JSON.parse(sealed))).toEqual(['allocation', 'entry']);
