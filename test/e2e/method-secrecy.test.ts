@@ -101,6 +101,8 @@ const GRANTS = {
 type Name = keyof typeof GRANTS;
 let keys: Record<Name, string>;
 
+/** What GET /bundle answered, by content. */
+const downloaded: Record<'blinded' | 'open', string[]> = { blinded: [], open: [] };
 const said: Record<Name, string[]> = { reader: [], blinded: [], manager: [], enterer: [], auditor: [] };
 const logs: string[] = [];
 const metrics: string[] = [];
@@ -109,7 +111,7 @@ const statuses = new Set<number>();
 const PATHS = [
   ...['/studies', '/study_config', '/study_design', '/study_form', '/study_participants', '/enrolment'],
   ...['/balance', '/expected_balance', '/explanation', '/participant_history', '/records', '/verification'],
-  ...['/checkpoint', '/inclusion_proof', '/code_breaks', '/operations'],
+  ...['/checkpoint', '/inclusion_proof', '/code_breaks', '/operations', '/bundle'],
 ];
 const LEVELS = { sex: 'F', ward: 'a' };
 
@@ -130,7 +132,7 @@ async function everyRequest(service: Service, name: Name, study: string, id: str
       }),
     );
   for (const path of PATHS)
-    for (const more of [{}, { id: 'pa' }])
+    for (const more of path === '/bundle' ? [{}] : [{}, { id: 'pa' }])
       keep(await ask(service.url, path, { key: keys[name], parameters: { study, ...more } }));
   for (const change of [
     { kind: 'ratio', value: [2, 1] },
@@ -153,6 +155,33 @@ const tried = (service: Service) =>
     ...{ method: 'POST', key: keys.reader },
     parameters: { study: 'List', id: 'pa', ...LEVELS, 'urn.dry_run': 'true' },
   });
+
+/** What GET /changes says while something happens. */
+async function heard(
+  { url }: Service,
+  parameters: Readonly<Record<string, string>>,
+  during: () => Promise<void>,
+): Promise<string> {
+  const stop = new AbortController();
+  const { body } = await fetch(`${url}/changes?${new URLSearchParams(parameters)}`, { signal: stop.signal });
+  const text: string[] = [];
+  const reading = (async () => {
+    for await (const chunk of body ?? []) text.push(Buffer.from(chunk).toString());
+  })().catch(() => undefined);
+  await during();
+  stop.abort();
+  await reading;
+  return text.join('');
+}
+
+async function download({ url }: Service, study: string, content: 'blinded' | 'open'): Promise<void> {
+  const query = new URLSearchParams({ study, content, api_key: keys.auditor });
+  const response = await fetch(`${url}/bundle?${query}`);
+  expect(response.status).toBe(200);
+  const file = join(newFolder(), 'downloaded.zip');
+  writeFileSync(file, Buffer.from(await response.arrayBuffer()));
+  downloaded[content].push(file);
+}
 
 async function started(studies: string, use: (service: Service) => Promise<void>): Promise<void> {
   const service = await serve({ data, studies, args: ['--log-level', 'trace'], env: { DEBUG: '*' } });
@@ -210,7 +239,15 @@ beforeAll(async () => {
           key: keys.reader,
           parameters: { study, id, ...LEVELS },
         });
-      for (const name of Object.keys(GRANTS) as Name[]) await everyRequest(service, name, study, `p-${name}`);
+      for (const name of Object.keys(GRANTS) as Name[]) {
+        const parameters = { study, api_key: keys[name] };
+        const changes = await heard(service, parameters, () =>
+          everyRequest(service, name, study, `p-${name}`),
+        );
+        expect(changes).toMatch(/^id: /m);
+        said[name].push(changes);
+      }
+      for (const content of ['blinded', 'open'] as const) await download(service, study, content);
     }
   });
   await started(CHANGED, async (service) => {
@@ -254,12 +291,17 @@ describe('no size, p, weight, or anything that was drawn from is in', () => {
     );
   });
 
-  it.skipIf(python === '').each(['blinded', 'open'])(
+  it.skipIf(python === '').each(['blinded', 'open'] as const)(
     'a bundle with content %s, or its report',
     async (content) => {
+      const files = [...downloaded[content]];
       for (const study of NAMES) {
         const file = join(newFolder(), 'study.zip');
         await commandOk(['bundle', '--study', study, '--content', content, '--out', file, '--data', data]);
+        files.push(file);
+      }
+      expect(files).toHaveLength(2 * NAMES.length);
+      for (const file of files) {
         const texts = [...BundleFiles.unpack(python, file).files]
           .filter(([name]) => name !== 'verify_bundle.py')
           .map(([, bytes]) => bytes.toString());
@@ -274,7 +316,15 @@ describe('no size, p, weight, or anything that was drawn from is in', () => {
       const shown = await commandOk(['studies', 'show', study, '--data', data]);
       const listed = await commandOk(['studies', 'show', study, '--json', '--data', data]);
       const verified = await commandOk(['verify', '--study', study, '--data', data]);
-      expect(found([shown, listed, verified])).toEqual([]);
+      const file = join(newFolder(), 'amended.yaml');
+      writeFileSync(
+        file,
+        STUDIES.replaceAll('[Left, Right]', '[Left, Right, Both]').replace('34, 38', '51, 57'),
+      );
+      const amendment = ['studies', 'amend', study, '--studies', file, '--reason', 'x', '--dry-run'];
+      const tried = await commandOk([...amendment, '--data', data]);
+      expect(tried).toMatch(/begins anew|new ones begin|are void/);
+      expect(found([shown, listed, verified, tried])).toEqual([]);
     }
     const left = await commandOk(['lists', 'status', '--study', 'List', '--data', data]);
     expect(left).toMatch(/ward=a +5 +0\n/);
