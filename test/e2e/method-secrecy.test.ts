@@ -11,7 +11,7 @@ import { recordMessage } from '../../src/service/relay/messages.ts';
 import { Database } from '../../src/store/sqlite/library.ts';
 import { describeInBrowser, signIn, sitDown } from '../support/browser.ts';
 import { ask } from '../support/client.ts';
-import { commandOk } from '../support/command.ts';
+import { command, commandOk } from '../support/command.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { postJson } from '../support/post-json.ts';
 import { issueKeys, type Service, serve } from '../support/service.ts';
@@ -323,13 +323,26 @@ describe('no size, p, weight, or anything that was drawn from is in', () => {
       );
       const amendment = ['studies', 'amend', study, '--studies', file, '--reason', 'x', '--dry-run'];
       const tried = await commandOk([...amendment, '--data', data]);
-      expect(tried).toMatch(/begins anew|new ones begin|are void/);
+      expect(tried).toContain('everybody now in the study stays in it');
       expect(found([shown, listed, verified, tried])).toEqual([]);
     }
     const left = await commandOk(['lists', 'status', '--study', 'List', '--data', data]);
     expect(left).toMatch(/ward=a +5 +0\n/);
     expect(found([left, await commandOk(['operations', '--data', data])])).toEqual([]);
   });
+});
+
+it('why the service refuses a studies file names no value', async () => {
+  const file = join(newFolder(), 'studies.yaml');
+  const wrong = STUDIES.replace('34, 38', '34, 17, 34').replace('67,', '97,').replace('0.617', '0.6171');
+  writeFileSync(file, wrong.replace('variance', 'varianze'));
+  const { code, stdout, stderr } = await command(['serve', '--studies', file, '--data', data]);
+  expect(code).toBe(2);
+  const reasons = ['item 3 is the same as item 1', 'item 2 is not a multiple'];
+  for (const why of [...reasons, 'p must be', 'measure must be', 'weights must be'])
+    expect(stderr).toContain(why);
+  expect(stderr).not.toContain('varianze');
+  expect(found([stdout, stderr.replaceAll('0.6171', '0.617')])).toEqual([]);
 });
 
 describeInBrowser('a page that a data manager opens', () => {
