@@ -1,31 +1,16 @@
 /** urn studies amend: changes the design of a study to what the studies file says, from here on. */
 import { type Command, Option } from 'commander';
-import { type DesignChange, History } from '../../events/amendment.ts';
-import { ratioText } from '../../projections/describe-design.ts';
-import {
-  activeFactors,
-  amendedDesign,
-  changedDesign,
-  type Design,
-  hasRatio,
-} from '../../projections/design.ts';
-import { currentLevels } from '../../projections/enrolled.ts';
-import { counted } from '../base/counted.ts';
+import { History } from '../../events/amendment.ts';
+import { activeFactors } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
-import { type KeyLeftBehind, keysLeftBehind } from '../core/access/limited-keys.ts';
-import { describeChange, settingOf } from '../core/configuration/describe-change.ts';
 import { amendmentDoubts, plannedAmendment } from '../core/configuration/planned-amendment.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
-import type { Participant } from '../core/model/participants.ts';
-import { historyOf, type Odds, oddsOf } from '../core/study/amendment-odds.ts';
-import { amendmentOf, newNameProblems } from '../core/study/amendments.ts';
+import { newNameProblems } from '../core/study/amendments.ts';
 import type { Amend } from '../core/study/commands.ts';
-import { studyState } from '../core/study/state.ts';
 import type { Study } from '../core/study/studies.ts';
-import { participants } from '../core/study/views.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
-import { oddsJson, oddsTable } from './amendment-odds.ts';
+import { previewJson, previewOf, previewText } from './amendment-preview.ts';
 import { doubtText, lineOf, problemText, protocolProblems } from './amendment-text.ts';
 import {
   APPROVAL_EXAMPLE,
@@ -33,13 +18,11 @@ import {
   type Decision,
   type DecisionOptions,
   decisionOf,
-  decisionRows,
   IN_THE_CLEAR,
   PLACEHOLDER_APPROVAL,
   protocolOption,
 } from './approvals.ts';
 import { mayChange } from './confirm.ts';
-import { recordDisclosure } from './disclosed.ts';
 import {
   cliActor,
   jsonOption,
@@ -48,9 +31,8 @@ import {
   namedStudy,
   option,
   UsageError,
-  unknownStudy,
 } from './options.ts';
-import { note, result, table } from './output.ts';
+import { note, result } from './output.ts';
 import { readRenamings } from './rename-option.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 import { studyText, withStudies } from './studies-log.ts';
@@ -159,17 +141,17 @@ async function amend(name: string, options: Options): Promise<void> {
     for (const doubt of amendmentDoubts(study, designs, file, changes)) note(doubtText(doubt));
     await expectPossible(log, study, file, options, plan);
     const preview = await previewOf(log, study, command);
-    const shown = asText(log, study, preview);
+    const shown = previewText(log, study, preview);
     if (options.dryRun) {
       const tried = `dry run: nothing was recorded; the record would be\n${shown}`;
-      return result(options.json ? asJson(study, preview) : tried);
+      return result(options.json ? previewJson(study, preview) : tried);
     }
     note(shown);
     if (!(await mayChange(study.design, options, `Amend ${studyText(log, study)}?`))) return;
     const { outcome, revision } = await log.studies.submit(study.stream, command, cliActor());
     if (outcome.type !== 'amended') throw refusalOf(study, outcome);
     note(`${name} is amended (amendment ${command.amendment}, revision ${revision})`);
-    if (options.json) result(asJson(study, preview, revision));
+    if (options.json) result(previewJson(study, preview, revision));
   });
 }
 
@@ -242,136 +224,4 @@ function nothingToAmend(study: Study, { json }: Options): void {
   const { name, amendment } = study.design;
   note(`nothing to amend: ${name} is as the file says`);
   if (json) result(JSON.stringify({ study: name, recorded: false, amendment, changes: [] }, null, 2));
-}
-
-/** What is shown before anything is recorded. */
-interface Preview {
-  readonly command: Amend;
-  readonly after: Design;
-  readonly odds: Odds | undefined;
-  readonly keys: readonly KeyLeftBehind[];
-}
-
-async function previewOf(log: OpenLog, study: Study, command: Amend): Promise<Preview> {
-  const { runner } = log;
-  const { stream, design } = study;
-  const state = runner.state(studyState, stream);
-  if (state.status === 'unregistered') throw unknownStudy(design.name);
-  const last = runner.revision(stream);
-  const odds = oddsOf(state, command, last + 1);
-  if (odds) await recordDisclosure(log, { what: 'balance', study: design.name, toRevision: last });
-  const after = amendedDesign(design, amendmentOf(command, design));
-  const keys = keysLeftBehind(log.keys.list(), design, after, new Date().toISOString());
-  return { command, after, odds, keys };
-}
-
-function asText(log: OpenLog, study: Study, { command, after, odds, keys }: Preview): string {
-  const { amendment, changes, reason } = command;
-  const facts = table([
-    ['event', 'StudyAmended'],
-    ['study', studyText(log, study)],
-    ['amendment', String(amendment)],
-    ...changes.flatMap((change, i) => {
-      const before = changes.slice(0, i).reduce(changedDesign, study.design);
-      return rowsOf(log, study, before, change);
-    }),
-    ...(showsHistory(study, command, odds) ? [['history', historyText(command, study.design)]] : []),
-    ['reason', reason],
-    ...decisionRows(command),
-    ...keys.map((key) => ['key', leftBehind(key)]),
-    ['effect', effectOf(command, after)],
-  ]);
-  if (!odds) return facts;
-  return `${facts}\n\nprobability of each arm at the next draw, if the urn of the level is the one that is drawn from\n(not for blinded readers)\n${oddsTable(odds)}`;
-}
-
-/** @param before in force when the change is applied */
-function rowsOf(log: OpenLog, study: Study, before: Design, change: DesignChange): string[][] {
-  switch (change.kind) {
-    case 'urn':
-      return (['w', 'alpha', 'beta', 'D'] as const).flatMap((name) => {
-        const soFar = before.method.name === 'urn' ? before.method[name] : undefined;
-        return change[name] === undefined ? [] : [[name, `${change[name]} (so far ${soFar})`]];
-      });
-    case 'ratio':
-      return [['ratio', ratioText(before.treatments, change.value)]];
-    default:
-      return [[settingOf(change), `${describeChange(change)}${stayingText(log, study, change)}`]];
-  }
-}
-
-/** With urns, only where odds change. */
-function showsHistory({ design }: Pick<Study, 'design'>, command: Amend, odds: Odds | undefined): boolean {
-  return odds !== undefined || (design.method.name !== 'urn' && historyOf(command, design) !== undefined);
-}
-
-function historyText(command: Amend, design: Design): string {
-  const which = historyOf(command, design);
-  return command.history === undefined ? `${which} (by default; --history says otherwise)` : `${which}`;
-}
-
-function leftBehind({ keyId, user, limit: { factor, levels } }: KeyLeftBehind): string {
-  return `${keyId} of ${user} is limited to ${factor} = ${levels.map(quote).join(' or ')}: it keeps its participants, and cannot enrol anybody new`;
-}
-
-/** What a restart does, by method. */
-const ANEW: Readonly<Partial<Record<Design['method']['name'], string>>> = {
-  urn: 'The urns begin anew',
-  blocks: 'Open blocks end, and new ones begin',
-  list: 'All entries so far are void, and nobody is randomized until a further list is registered (urn lists add)',
-};
-
-function effectOf(command: Amend, after: Design): string {
-  const kinds = new Set(command.changes.map(({ kind }) => kind));
-  const isRestart = historyOf(command, after) === 'restart';
-  const { name } = after.method;
-  const isOfUrns = name === 'urn';
-  const each = hasRatio(after) ? 'slot' : 'arm';
-  return [
-    isRestart
-      ? `${ANEW[name] ?? 'The method begins anew'}: everybody now in the study stays in it, but is no longer counted.`
-      : `No count in ${isOfUrns ? 'any urn' : 'the study'} changes.`,
-    ...(kinds.has('level-added') && isOfUrns
-      ? [`A new level begins with the same odds for every ${each}.`]
-      : []),
-    ...(kinds.has('level-added') && name === 'list' && !isRestart
-      ? [
-          'Nobody with a new level of the strata is randomized until a list has entries for it (urn lists add).',
-        ]
-      : []),
-    ...(kinds.has('level-renamed') ? ['Keys that are limited to a renamed level keep it.'] : []),
-    ...(kinds.has('arm-closed') && !isRestart
-      ? ['The counts of a closed arm are set aside, and count again if it is reopened.']
-      : []),
-    ...(kinds.has('arm-added') && !isRestart && isOfUrns
-      ? ['A new arm is drawn more often until it has caught up with the others.']
-      : []),
-  ].join(' ');
-}
-
-/** How many participants have a level or an arm that is closed. */
-function stayingText({ runner }: OpenLog, { stream, design }: Study, change: DesignChange): string {
-  const { kind } = change;
-  if (kind !== 'level-closed' && kind !== 'arm-closed' && kind !== 'arm-stopped') return '';
-  const { inOrder } = runner.state(participants, stream);
-  const has = (one: Participant) => {
-    if (change.kind !== 'level-closed') return one.treatment === change.treatment;
-    const index = design.factors.findIndex(({ name }) => name === change.factor);
-    return currentLevels(one)[index] === change.level;
-  };
-  const count = inOrder.filter(has).length;
-  if (count === 0) return ' (nobody has it)';
-  return ` (${counted(count, 'participant keeps', 'participants keep')} it)`;
-}
-
-function asJson({ design }: Study, { command, odds, keys }: Preview, revision?: number): string {
-  const { amendment, changes, protocol } = command;
-  const shown = {
-    ...{ study: design.name, recorded: revision !== undefined, amendment, revision, changes },
-    ...(showsHistory({ design }, command, odds) && { history: historyOf(command, design) }),
-    protocol,
-    ...(keys.length > 0 && { keysLeftBehind: keys }),
-    ...(odds && { nextDraw: oddsJson(odds) }),
-  };
-  return JSON.stringify(shown, null, 2);
 }

@@ -2,33 +2,14 @@
 
 import type { Command } from 'commander';
 import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
-import {
-  type CodeBreak,
-  codeBreakNumbers,
-  codeBreaksIn,
-  describeNumbers,
-} from '../../projections/code-breaks.ts';
+import { type CodeBreak, codeBreakNumbers, describeNumbers } from '../../projections/code-breaks.ts';
 import { ratioText, visitsText } from '../../projections/describe-design.ts';
-import { type Design, type Factor, hasRatio, ratioOf, registeredDesign } from '../../projections/design.ts';
-import { voidedByCause } from '../../projections/enrolled.ts';
-import { type HeadCount, headCount } from '../../projections/head-count.ts';
+import { type Design, type Factor, hasRatio, ratioOf } from '../../projections/design.ts';
 import { describeRecovery } from '../../projections/study-config.ts';
-import { designInForce, type LimitInForce, limitsInForce } from '../core/study/design-in-force.ts';
-import { type PackNumbers, packNumbers } from '../core/study/pack-numbers.ts';
+import { designInForce } from '../core/study/design-in-force.ts';
+import type { PackNumbers } from '../core/study/pack-numbers.ts';
 import { standingInLog } from '../core/study/standing.ts';
-import { studyState } from '../core/study/state.ts';
-import type { Study } from '../core/study/studies.ts';
-import { balance, designs, participantEvents, participants, studyConfig } from '../core/study/views.ts';
-import {
-  DAY_FORM,
-  isBeyond,
-  type Moment,
-  parseDay,
-  parseRevision,
-  REVISION_FORM,
-} from '../evidence/history/moment.ts';
-import { foldUntil } from '../evidence/history/past.ts';
-import type { OpenLog } from '../service/open/open-log.ts';
+import { DAY_FORM, type Moment, parseDay, parseRevision, REVISION_FORM } from '../evidence/history/moment.ts';
 import { decisionRows } from './approvals.ts';
 import { blindingText, limitRows, methodRow, policiesText } from './design-text.ts';
 import { recordDisclosure } from './disclosed.ts';
@@ -51,6 +32,7 @@ import {
   withStudies,
 } from './studies-log.ts';
 import { showSealed } from './studies-show-sealed.ts';
+import { past, present, type StudyAtMoment } from './study-at-moment.ts';
 
 interface ShowOptions extends LogOptions {
   json?: boolean;
@@ -308,70 +290,4 @@ function momentOf({ revision, at }: ShowOptions): Moment | undefined {
   const instant = parseDay(at, 'last');
   if (instant === undefined) throw new UsageError(`--at "${at}" is not ${DAY_FORM}`);
   return { type: 'instant', at: instant };
-}
-
-interface StudyAtMoment {
-  readonly study: Study;
-  /** Every design until then, in order. */
-  readonly designsUntil: readonly Design[];
-  readonly counts: BalanceView | undefined;
-  readonly breaks: readonly CodeBreak[];
-  readonly heads: HeadCount;
-  /** How many are voided, by cause. */
-  readonly voided: Readonly<Record<string, number>>;
-  readonly limits: readonly LimitInForce[];
-  /** Undefined for a study without packs. */
-  readonly packs: PackNumbers | undefined;
-  /** The time of the last event that is shown. */
-  readonly at: string | undefined;
-  /** The time of the first event that is not. */
-  readonly nextAt: string | undefined;
-}
-
-function present({ runner, studies }: OpenLog, study: Study): StudyAtMoment {
-  const { stream } = study;
-  const { inOrder } = runner.state(participants, stream);
-  return {
-    study,
-    designsUntil: studies.designs(stream),
-    counts: runner.state(balance, stream)?.view(),
-    breaks: codeBreaksIn(runner.state(participantEvents, stream)),
-    heads: headCount(inOrder),
-    voided: voidedByCause(inOrder),
-    limits: limitsInForce(study.design, inOrder),
-    packs: packNumbers(runner.state(studyState, stream), runner.state(participantEvents, stream)),
-    at: runner.lastAt(stream),
-    nextAt: undefined,
-  };
-}
-
-/** @throws UsageError for a moment before the study was registered, or a revision it has not reached */
-async function past({ store, identity }: OpenLog, study: Study, moment: Moment): Promise<StudyAtMoment> {
-  const { stream, revision: last, registered } = study;
-  if (moment.type === 'revision' && moment.revision > last)
-    throw new UsageError(`--revision ${moment.revision} is beyond the study, which is at revision ${last}`);
-  if (moment.type === 'instant' && moment.at < registered.registeredAt)
-    throw new UsageError(
-      `--at ${moment.at} is before the study, which was registered at ${registered.registeredAt}`,
-    );
-  const { states, revision, at, next } = await foldUntil(
-    { store, logId: identity.logId },
-    stream,
-    { registered: studyConfig, designs, participants, balance, participantEvents, studyState },
-    isBeyond(moment),
-  );
-  const { inOrder } = states.participants;
-  const design = states.designs.at(-1) ?? registeredDesign(registered.configuration);
-  return {
-    study: { stream, revision, registered: states.registered ?? registered, design },
-    designsUntil: states.designs,
-    counts: states.balance?.view(),
-    breaks: codeBreaksIn(states.participantEvents),
-    heads: headCount(inOrder),
-    voided: voidedByCause(inOrder),
-    limits: limitsInForce(design, inOrder),
-    packs: packNumbers(states.studyState, states.participantEvents),
-    at,
-    nextAt: next?.at,
-  };
 }
