@@ -57,7 +57,7 @@ List:
   method: { name: list, by: [local_site] }
 `;
 let service: ServiceHere;
-let keys: Record<'edc' | 'auditor' | 'manager', string>;
+let keys: Record<'edc' | 'auditor' | 'watcher' | 'manager', string>;
 
 const address = (page: string, parameters: Record<string, string>) =>
   `${service.url}/pages/${page}#${new URLSearchParams(parameters)}`;
@@ -91,6 +91,7 @@ describeInBrowser('a study without urns', () => {
     keys = await issueKeys(data, {
       edc: ['edc', '--scope', 'randomize,read'],
       auditor: ['auditor', '--scope', 'read,audit'],
+      watcher: ['watcher', '--scope', 'audit'],
       manager: ['manager', '--scope', 'blinded,manage'],
     });
     service = await serveHere(data, STUDIES);
@@ -152,6 +153,9 @@ describeInBrowser('a study without urns', () => {
     expect(text).not.toMatch(/probabilit|The number/i);
     await page.goto(address('study', { study: 'List' }));
     await page.getByText('how the list of this study was made is not recorded').waitFor();
+    // Who may not read the design learns it from the service.
+    const watcher = await open(keys.watcher, address('study', { study: 'List' }));
+    await watcher.page.getByText('how the list of this study was made is not recorded').waitFor();
     await page.goto(address('audit', { study: 'List' }));
     await page.getByRole('tab', { name: 'Records' }).click();
     await page.getByRole('button', { name: 'Show the newest records' }).click();
