@@ -7,6 +7,7 @@ import type { StudyDesign } from '../parts/design-query.ts';
 import { Choice, type FieldValues, Selection, TextLine } from '../parts/fields.tsx';
 import { instantOf, localNow } from '../parts/instant.ts';
 import { factorName } from '../parts/record.ts';
+import { useDrawsFromCounts } from '../session/draws-from-counts.ts';
 import { useStudyAct } from './parts.tsx';
 
 const CAUSES = ['outage', 'elsewhere', 'protocol', 'other'] as const;
@@ -15,6 +16,7 @@ export function ForceForm({ study, design }: { study: string; design: StudyDesig
   const { t } = useTranslation();
   const act = useStudyAct(study);
   const factors = design.factors.filter(({ retired }) => !retired);
+  const drawsFromCounts = useDrawsFromCounts(study);
   const [hasPack, setHasPack] = useState(false);
   return (
     <Act
@@ -25,7 +27,11 @@ export function ForceForm({ study, design }: { study: string; design: StudyDesig
       tell={({ id, treatment }, { counts }) => (
         <>
           <p>{t('manage.effect.force', { id, treatment })}</p>
-          <p>{t(counts === 'moves' ? 'manage.effect.forceMoves' : 'manage.effect.forceStays')}</p>
+          <p>
+            {t(
+              `manage.effect.${drawsFromCounts ? (counts === 'moves' ? 'forceMoves' : 'forceStays') : 'forceApart'}`,
+            )}
+          </p>
         </>
       )}
       confirm={t('manage.goForce')}

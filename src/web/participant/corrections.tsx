@@ -10,6 +10,7 @@ import { Loading } from '../parts/loading.tsx';
 import { address } from '../parts/place.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName, levelsOf, type ParticipantRecord } from '../parts/record.ts';
+import { useDrawsFromCounts } from '../session/draws-from-counts.ts';
 import { StudyChips } from '../session/study-chips.tsx';
 import type { Entry } from './queries.ts';
 
@@ -44,6 +45,11 @@ export function NoteField() {
   );
 }
 
+/** What to say of the counts where allocations depend on them. */
+function effectOf<Key extends string>(drawsFromCounts: boolean, key: Key): Key | 'apart' {
+  return drawsFromCounts ? key : 'apart';
+}
+
 const LEVEL_CAUSES = ['entry', 'source', 'definition', 'transfer', 'other'] as const;
 
 export function CorrectLevel({ study, record }: ChangeProps) {
@@ -51,6 +57,7 @@ export function CorrectLevel({ study, record }: ChangeProps) {
   const { id } = record;
   const change = useChange(study, id);
   const { data, error } = useQuery(designQuery(study));
+  const drawsFromCounts = useDrawsFromCounts(study);
   const levels = levelsOf(record);
   const [factor, setFactor] = useState(levels[0]?.[0] ?? '');
   if (!data) return error ? <ProblemNotice error={error} /> : <Loading />;
@@ -74,7 +81,10 @@ export function CorrectLevel({ study, record }: ChangeProps) {
               {t('participant.effect.treatmentStays')}{' '}
               {cause === 'transfer'
                 ? t('participant.effect.transfer')
-                : t(counts === 'moves' ? 'participant.effect.moves' : 'participant.effect.stays', { to })}
+                : t(
+                    `participant.effect.${effectOf(drawsFromCounts, counts === 'moves' ? 'moves' : 'stays')}`,
+                    { to },
+                  )}
             </p>
           </Fragment>
         ))
@@ -147,6 +157,7 @@ export function VoidForm({ study, record }: ChangeProps) {
   const { t } = useTranslation();
   const change = useChange(study, id);
   const [cause, setCause] = useState('');
+  const drawsFromCounts = useDrawsFromCounts(study);
   // The cause `entry` is for allocations that were entered by hand.
   const isForced = record['urn.occurred_at'] !== undefined;
   const causes = VOID_CAUSES.filter((one) => isForced || one !== 'entry');
@@ -167,7 +178,11 @@ export function VoidForm({ study, record }: ChangeProps) {
       tell={(_, { counts }) => (
         <>
           <p>{t('participant.effect.void')}</p>
-          <p>{t(counts === 'moves' ? 'participant.effect.voidMoves' : 'participant.effect.voidStays')}</p>
+          <p>
+            {t(
+              `participant.effect.${effectOf(drawsFromCounts, counts === 'moves' ? 'voidMoves' : 'voidStays')}`,
+            )}
+          </p>
         </>
       )}
       confirm={t('participant.change.goVoid')}
@@ -201,6 +216,7 @@ export function VoidForm({ study, record }: ChangeProps) {
 export function ReinstateForm({ study, record: { id } }: ChangeProps) {
   const { t } = useTranslation();
   const change = useChange(study, id);
+  const drawsFromCounts = useDrawsFromCounts(study);
   return (
     <Act
       {...change}
@@ -212,7 +228,7 @@ export function ReinstateForm({ study, record: { id } }: ChangeProps) {
           <p>{t('participant.effect.reinstate')}</p>
           <p>
             {t(
-              counts === 'moves' ? 'participant.effect.reinstateMoves' : 'participant.effect.reinstateStays',
+              `participant.effect.${effectOf(drawsFromCounts, counts === 'moves' ? 'reinstateMoves' : 'reinstateStays')}`,
             )}
           </p>
         </>

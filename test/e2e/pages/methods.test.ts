@@ -57,7 +57,7 @@ List:
   method: { name: list, by: [local_site] }
 `;
 let service: ServiceHere;
-let keys: Record<'edc' | 'auditor' | 'watcher' | 'manager', string>;
+let keys: Record<'edc' | 'auditor' | 'watcher' | 'corrector' | 'manager', string>;
 
 const address = (page: string, parameters: Record<string, string>) =>
   `${service.url}/pages/${page}#${new URLSearchParams(parameters)}`;
@@ -91,6 +91,7 @@ describeInBrowser('a study without urns', () => {
     keys = await issueKeys(data, {
       edc: ['edc', '--scope', 'randomize,read'],
       auditor: ['auditor', '--scope', 'read,audit'],
+      corrector: ['corrector', '--scope', 'read,correct'],
       watcher: ['watcher', '--scope', 'audit'],
       manager: ['manager', '--scope', 'blinded,manage'],
     });
@@ -172,6 +173,22 @@ describeInBrowser('a study without urns', () => {
     await page.getByRole('button', { name: 'Review' }).click();
     await page.getByText('Nobody with these levels can be randomized now').waitFor();
     await page.getByText('Nobody was recorded. Ask whoever runs the randomization.').waitFor();
+  });
+
+  it('says of a correction that no later allocation depends on it, unless it does', async () => {
+    const { page } = await open(keys.corrector, address('studies', {}));
+    for (const [study, said] of [
+      ['List', 'Later allocations do not depend on it.'],
+      ['Complete', 'Later allocations do not depend on it.'],
+      ['Minimized', 'Later allocations still count this participant.'],
+    ] as const) {
+      await page.goto(address('participant', { study, id: 'p1', act: 'void' }));
+      await page.getByText('never took part').click();
+      await page.getByText('not to be analysed').click();
+      await page.getByLabel('Note').fill('x');
+      await page.getByRole('button', { name: 'See what will happen' }).click();
+      await page.getByText(said).waitFor();
+    }
   });
 
   it('says so in German and on a telephone, where tables can be scrolled by keyboard', async () => {

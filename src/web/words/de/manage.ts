@@ -79,6 +79,7 @@ export const manage = {
     armReopenedInList: 'Eine neue Liste kann {{arm}} wieder enthalten.',
     force: '{{id}} wird mit der Behandlung {{treatment}} eingetragen. Nichts wird gezogen.',
     forceMoves: 'Spätere Zuteilungen zählen diesen Teilnehmer.',
+    forceApart: 'Spätere Zuteilungen hängen davon nicht ab.',
     forceStays: 'Spätere Zuteilungen zählen diesen Teilnehmer nicht, wie es die Studie vorsieht.',
     withdraw_one: '{{count}} Packung wird zurückgezogen und niemandem mehr gegeben.',
     withdraw_other: '{{count}} Packungen werden zurückgezogen und niemandem mehr gegeben.',

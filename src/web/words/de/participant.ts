@@ -221,6 +221,7 @@ export const participant = {
       'Der Teilnehmer gehört von jetzt an zum neuen Zentrum. Das Gleichgewicht zählt weiter wie bisher.',
     id: 'Der Teilnehmer heißt von jetzt an {{to}}. {{from}} findet ihn weiterhin und kann sonst niemandem gegeben werden.',
     void: 'Der Teilnehmer bleibt in jeder Liste, als annulliert gekennzeichnet, und behält Nummer und Behandlung.',
+    apart: 'Spätere Zuteilungen hängen davon nicht ab.',
     voidMoves: 'Spätere Zuteilungen zählen diesen Teilnehmer nicht mehr.',
     voidStays: 'Spätere Zuteilungen zählen diesen Teilnehmer weiterhin.',
     reinstate: 'Die Kennzeichnung wird zurückgenommen; der Verlauf zeigt beides.',

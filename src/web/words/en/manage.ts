@@ -76,6 +76,7 @@ export const manage = {
     armReopenedInList: 'A new list can have {{arm}} again.',
     force: '{{id}} is entered with the treatment {{treatment}}. Nothing is drawn.',
     forceMoves: 'Later allocations count this participant.',
+    forceApart: 'Later allocations do not depend on it.',
     forceStays: 'Later allocations do not count this participant, as this study’s policy says.',
     withdraw_one: '{{count}} pack is withdrawn, and will not be given to anybody.',
     withdraw_other: '{{count}} packs are withdrawn, and will not be given to anybody.',

@@ -220,6 +220,7 @@ export const participant = {
     transfer: 'The participant belongs to the new site from now on. The balance still counts as before.',
     id: 'The participant is called {{to}} from now on. {{from}} still finds them, and cannot be given to anybody else.',
     void: 'The participant stays in every list, marked as voided, and keeps id and treatment.',
+    apart: 'Later allocations do not depend on it.',
     voidMoves: 'Later allocations no longer count this participant.',
     voidStays: 'Later allocations still count this participant.',
     reinstate: 'The mark is removed; the history shows both.',
