@@ -121,13 +121,16 @@ function membersOf(name: Name, { factors, slots }: Of): Readonly<Record<string, 
     case 'complete':
       return {};
     case 'list':
-      return { by: strata(factors) };
+      return { by: strata(factors).refine((by) => !by.includes('treatment'), COLUMN_OF_ARMS) };
     case 'blocks':
       return { by: strata(factors), sizes: sizes(slots) };
     case 'minimization':
       return { p: chance, measure: measure, weights: weights(factors) };
   }
 }
+
+const COLUMN_OF_ARMS =
+  'by: the column treatment of a list has the arms (hint: give the factor "treatment" another name)';
 
 /** The factors whose levels make a stratum, in the order of the study. */
 const strata = (factors: Factors) =>

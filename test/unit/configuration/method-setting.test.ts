@@ -79,6 +79,10 @@ describe('a method', () => {
     [{ method: { name: 'blocks', by: [] } }, ['method: blocks needs sizes']],
     [{ method: { name: 'list', sizes: [6] } }, ['method: list has no "sizes"', 'method: list needs by']],
     [
+      { factors: { treatment: ['x', 'y'] }, method: { name: 'list', by: ['treatment'] } },
+      ['method: by: the column treatment of a list has the arms'],
+    ],
+    [
       { w: 1, ratio: [2, 1, 1], starting_seed: 7, method: { name: 'list', by: ['site'] } },
       [
         'w belongs to the urn, and this study has a list',
