@@ -34,6 +34,9 @@ export interface ListFile {
 
 const TREATMENT = 'treatment';
 
+const USED_ANEW =
+  'this file was registered before the list began anew, and it begins from its first row: whoever saw arms then knows those that come now (hint: have another list made)';
+
 /**
  * @param ignored columns that are not read
  * @throws ImportError listing every problem in the file
@@ -61,9 +64,13 @@ export function readListFile(path: string, ignored: readonly string[], state: Mo
         problems.push(`no entry is of the arm ${quote(arm)}, which is open`);
   if (problems.length > 0) throw new ImportError(problems);
   const fresh = entries.slice(known);
+  const isUsedAnew = known === 0 && state.entries.knows(sha256);
   return {
     ...{ sha256, known, added: fresh.length, parts: partsOf(fresh, known + 1) },
-    warnings: fresh.length > 0 ? warningsAbout(fresh, factors, state) : [],
+    warnings: [
+      ...(isUsedAnew ? [USED_ANEW] : []),
+      ...(fresh.length > 0 ? warningsAbout(fresh, factors, state) : []),
+    ],
   };
 }
 
@@ -91,10 +98,13 @@ function columnProblems(
         : `the column ${quote(name)} is there ${found} times`,
     ];
   });
-  if (unread.length > 0)
+  if (unread.length > 0) {
+    // While a column is missing, one of these may be meant.
+    const hint = problems.length === 0 ? ` (hint: --ignore ${quote(unread.join(','))})` : '';
     problems.push(
-      `${unread.map(quote).join(', ')}: no ${plural(unread.length, 'column', 'columns')} of a list of this study, which has ${wanted.join(', ')} (hint: --ignore ${unread.join(',')})`,
+      `${unread.map(quote).join(', ')}: no ${plural(unread.length, 'column', 'columns')} of a list of this study, which has ${wanted.join(', ')}${hint}`,
     );
+  }
   for (const name of ignored)
     if (wanted.includes(name)) problems.push(`--ignore ${name}: the list needs this column`);
     else if (!others.includes(name)) problems.push(`--ignore ${name}: there is no such column`);
@@ -154,6 +164,7 @@ function warningsAbout(entries: readonly Entry[], factors: readonly Factor[], st
   }
   const lists = [...strata].map(([name, rows]) => ({ name, rows }));
   const [sorted, same] = [inBlocks(lists), alike(lists)];
+  const numbers = numbersOf(entries, factors, state);
   return [
     ...(sorted.length > 0
       ? [`${listNames(sorted)} sorted by arm: the order is no random one (hint: ask whoever made it)`]
@@ -161,9 +172,9 @@ function warningsAbout(entries: readonly Entry[], factors: readonly Factor[], st
     ...(same.length > 0
       ? [`${listNames(same)} in the same order: who knows one knows the others (hint: ask whoever made it)`]
       : []),
-    ...tooFew(entries, factors, state),
+    ...tooFew(numbers, factors, state),
     ...factors.flatMap((factor, place) => {
-      const missing = openLevels(factor).filter((level) => countOf(entries, state, place, level) === 0);
+      const missing = openLevels(factor).filter((level) => numbers.of(place, level) === 0);
       return missing.map((level) => `no entry is for ${factor.name} = ${level}, which is open`);
     }),
   ];
@@ -179,39 +190,39 @@ export function stratumText(
     : factors.map(({ name }, i) => `${name} = ${levels[i] ?? ''}`).join(', ');
 }
 
-/** How many entries there are for a level, with those that the study has already, or in all. */
-function countOf(entries: readonly Entry[], state: Model, place?: number, level = ''): number {
-  const factor = place === undefined ? undefined : stratifying(state)[place];
-  const index = String(factor?.levels.indexOf(level));
-  const isFor = (stratum: string) => place === undefined || stratum.split(',')[place] === index;
-  const earlier = [...state.entries.strata].filter(([stratum]) => isFor(stratum));
-  return (
-    entries.filter(({ levels }) => isFor(stratumNamed(state, levels) ?? '')).length +
-    earlier.reduce(
-      (
-        sum,
-        [
-          ,
-          {
-            entries: { length },
-          },
-        ],
-      ) => sum + length,
-      0,
-    )
-  );
+/** How many entries there are, with those that the study has already. */
+interface Numbers {
+  readonly all: number;
+  /** @param place of the factor, among those that make a stratum */
+  of(place: number, level: string): number;
+}
+
+function numbersOf(entries: readonly Entry[], factors: readonly Factor[], state: Model): Numbers {
+  const byLevel = factors.map(() => new Map<string, number>());
+  let all = 0;
+  const count = (stratum: string, number: number) => {
+    all += number;
+    for (const [place, index] of stratum.split(',').entries())
+      byLevel[place]?.set(index, (byLevel[place].get(index) ?? 0) + number);
+  };
+  for (const [stratum, earlier] of state.entries.strata) count(stratum, earlier.entries.length);
+  for (const { levels } of entries) count(stratumNamed(state, levels) ?? '', 1);
+  return {
+    all,
+    of: (place, level) => byLevel[place]?.get(String(factors[place]?.levels.indexOf(level))) ?? 0,
+  };
 }
 
 /** Strata fill up unevenly: a fifth more is advisable. */
-function tooFew(entries: readonly Entry[], factors: readonly Factor[], state: Model): string[] {
+function tooFew(numbers: Numbers, factors: readonly Factor[], state: Model): string[] {
   const { target, limits = {} } = state.design;
   const needed: [whom: string, max: number | undefined, found: number][] = [
-    [`a target of ${counted(target ?? 0, 'participant')}`, target, countOf(entries, state)],
+    [`a target of ${counted(target ?? 0, 'participant')}`, target, numbers.all],
     ...(limits.levels ?? []).flatMap(({ factor, level, max }): typeof needed => {
       const place = factors.findIndex(({ name }) => name === factor);
       if (place < 0) return [];
       const whom = `a limit of ${max} participants with ${factor} = ${level}`;
-      return [[whom, max, countOf(entries, state, place, level)]];
+      return [[whom, max, numbers.of(place, level)]];
     }),
   ];
   return needed.flatMap(([whom, max = 0, found]) => {
