@@ -7,7 +7,7 @@ export interface ListStratum {
   readonly name: string;
   /** In the order of the factors that make it; none: the whole study is one. */
   readonly levels: readonly Level[];
-  /** `local_site=11`, `sex=F,local_site=11`, or nothing for the whole study. */
+  /** `local_site=11`, `sex=F,local_site=11`, or `the whole study`. */
   readonly text: string;
   readonly used: number;
   readonly left: number;
@@ -22,7 +22,7 @@ export function strataOf({ design, entries, methodDesign }: Model): ListStratum[
       const factor = design.factors[at];
       return { factor: factor?.name ?? '', level: factor?.levels[indexes[i] ?? -1] ?? '' };
     });
-    const text = levels.map(({ factor, level }) => `${factor}=${level}`).join(',');
+    const text = levels.map(({ factor, level }) => `${factor}=${level}`).join(',') || 'the whole study';
     return { name, indexes, levels, text, used, left: listed.length - used };
   });
   return strata

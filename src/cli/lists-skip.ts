@@ -7,7 +7,7 @@ import type { SkipEntries } from '../core/study/commands.ts';
 import type { Study } from '../core/study/studies.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { mayChange } from './confirm.ts';
-import { strataOf } from './list-strata.ts';
+import { type ListStratum, strataOf } from './list-strata.ts';
 import { entriesText, type ListWriteOptions, listedState, refuseUnlessTaken } from './lists-parts.ts';
 import { cliActor, namedStudy, UsageError } from './options.ts';
 import { note, result } from './output.ts';
@@ -56,28 +56,51 @@ async function submitted(log: OpenLog, { stream, design }: Study, command: SkipE
 /** @throws UsageError listing every problem */
 function skippedIn(used: readonly string[], state: Model): SkipEntries['skipped'] {
   const strata = strataOf(state);
-  const problems: string[] = [];
-  const skipped = used.flatMap((text) => {
-    const [, named = '', digits = ''] = /^(?:(.*):)?([1-9]\d{0,8})$/s.exec(text) ?? [];
-    const stratum = strata.find(({ text: known }) => sameText(known, named));
-    if (digits === '')
-      problems.push(`--used ${quote(text)}: no number of at least 1 at the end (hint: 'local_site=11:2')`);
-    else if (!stratum)
-      problems.push(
-        `--used ${quote(text)}: no stratum ${quote(named)} has entries (hint: ${strata.length > 0 ? strata.map((one) => one.text).join('; ') : 'register the list first, with urn lists add'})`,
-      );
-    else {
-      const levels = stratum.levels.map(({ level }) => level);
-      return [{ ...(levels.length > 0 && { levels }), count: Number(digits) }];
-    }
-    return [];
+  const named = used.map((text) => {
+    const [, name = '', digits = ''] = /^(?:(.*):)?\s*([1-9]\d{0,8})\s*$/s.exec(text) ?? [];
+    return { text, name, count: Number(digits), found: strataNamed(name, strata) };
+  });
+  const problems = named.flatMap(({ text, name, count, found }, at) => {
+    const why = usedProblem(name, count, found, strata);
+    const isThere = named.slice(0, at).some((earlier) => earlier.found[0] === found[0]);
+    const problem = why ?? (isThere ? 'the stratum is there twice (hint: add up its entries)' : undefined);
+    return problem === undefined ? [] : [`--used ${quote(text)}: ${problem}`];
   });
   if (problems.length > 0) throw new UsageError(problems.join('\n     '));
-  return skipped;
+  return named.map(({ count, found }) => {
+    const levels = (found[0]?.levels ?? []).map(({ level }) => level);
+    return { ...(levels.length > 0 && { levels }), count };
+  });
 }
 
-/** With or without blanks, as people copy it. */
-function sameText(one: string, other: string): boolean {
-  const bare = (text: string) => text.replace(/\s*([=,])\s*/g, '$1').trim();
-  return bare(one) === bare(other);
+/** How many strata a hint names. */
+const SHOWN = 10;
+
+/** @param found the strata with this name */
+function usedProblem(
+  name: string,
+  count: number,
+  found: readonly ListStratum[],
+  strata: readonly ListStratum[],
+): string | undefined {
+  if (count === 0) return "no number of at least 1 at the end (hint: 'local_site=11:2')";
+  const [stratum, other] = found;
+  if (!stratum) {
+    const names = strata.slice(0, SHOWN).map((one) => one.text);
+    const known = `${names.join('; ')}${strata.length > SHOWN ? '; urn lists status shows all' : ''}`;
+    const hint = strata.length > 0 ? known : 'register the list first, with urn lists add';
+    return `no stratum ${quote(name)} has entries (hint: ${hint})`;
+  }
+  if (other) return 'several strata are called that (hint: rename a level, with urn studies amend)';
+  return count > stratum.left
+    ? `${entriesText(stratum.left)} of the stratum ${plural(stratum.left, 'is', 'are')} left (hint: if a list was lost too, register it first, with urn lists add)`
+    : undefined;
 }
+
+/** With or without blanks, as people copy the name. No name is enough for the whole study. */
+function strataNamed(name: string, strata: readonly ListStratum[]): readonly ListStratum[] {
+  const exactly = strata.filter(({ text, levels }) => text === name || (name === '' && levels.length === 0));
+  return exactly.length > 0 ? exactly : strata.filter(({ text }) => bare(text) === bare(name));
+}
+
+const bare = (text: string) => text.replace(/\s*([=,])\s*/g, '$1').trim();

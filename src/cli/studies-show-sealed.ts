@@ -50,7 +50,7 @@ export async function showSealed(log: OpenLog, study: Study, isJson: boolean): P
       `\n${table([
         ['list', 'entry', 'stratum', 'treatment', ''],
         ...listed.map(({ list, entry, text, treatment, used }) => [
-          ...[String(list), String(entry), text === '' ? 'the whole study' : text, treatment],
+          ...[String(list), String(entry), text, treatment],
           used ? 'used' : '',
         ]),
       ])}`,

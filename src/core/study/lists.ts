@@ -99,15 +99,12 @@ export function skipProblem(
     if (seen.has(stratum)) return impossible(`skipped[${i}].levels`, 'the stratum is there twice');
     const left = entries.left(stratum) ?? count;
     if (count > left)
-      return impossible(
-        `skipped[${i}].count`,
-        `${counted(left, 'entry', 'entries')} of the stratum are left`,
-      );
+      return impossible(`skipped[${i}].count`, `the stratum has ${counted(left, 'entry', 'entries')} left`);
     seen.add(stratum);
   }
   const all = skipped.reduce((sum, { count }) => sum + count, 0);
   const left = entries.leftInAll;
   return all > left
-    ? impossible('skipped', `${counted(left, 'entry', 'entries')} are left in all`)
+    ? impossible('skipped', `the lists have ${counted(left, 'entry', 'entries')} left in all`)
     : undefined;
 }

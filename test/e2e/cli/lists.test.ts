@@ -146,7 +146,12 @@ describe('urn lists add', () => {
       [],
       /there is no column "local_site".*\n.*"site", "block": no columns/,
     ],
-    ['treatment,local_site,block\nA,11,1\nB,11,1\n', [], /"block": no column .* \(hint: --ignore block\)/],
+    ['treatment,local_site,block\nA,11,1\nB,11,1\n', [], /"block": no column .* \(hint: --ignore "block"\)/],
+    [
+      'Treatment,local_site\nA,11\n',
+      [],
+      /"Treatment" may be meant\)\n.*, which has treatment, local_site\n$/,
+    ],
     ['treatment,local_site\nA,11\n', ['--ignore', 'block'], /--ignore block: there is no such column/],
     ['treatment,local_site\nA,11\n', ['--ignore', 'treatment'], /--ignore treatment: the list needs/],
     ['treatment,local_site,local_site\nA,11,11\n', [], /the column "local_site" is there 2 times/],
@@ -187,6 +192,26 @@ describe('urn lists add', () => {
     expect(stderr).toContain('warning: 12 entries for a limit of 20 participants with local_site = 11');
     expect(stderr).toContain('warning: no entry is for local_site = 50, which is open');
     expect(stderr.match(/warning/g)).toHaveLength(5);
+  });
+
+  it('warns of a file that was used before the list began anew', async () => {
+    const data = await begun();
+    const { add, status } = commandsOn(data);
+    await add(SAMPLE);
+    const studies = join(newFolder(), 'studies.yaml');
+    const { name, mode, method, treatments } = STUDY as typeof STUDY & { method: object };
+    const factors = { sex: ['F', 'M'], local_site: ['11', '30', '40'] };
+    writeFileSync(studies, JSON.stringify({ [name]: { mode, method, treatments, factors } }));
+    const amended = await command([
+      ...['studies', 'amend', name, '--studies', studies, '--data', data, '--reason', 'x'],
+      ...['--history', 'restart', '--protocol', '2.0,2026-01-01'],
+    ]);
+    expect(amended.stderr).toContain('is amended');
+    expect((await status()).strata).toEqual([]);
+    const { code, stderr } = await add(SAMPLE);
+    expect(stderr).toContain('warning: this file was registered before the list began anew');
+    expect(code).toBe(0);
+    expect((await add(SAMPLE)).stderr).not.toContain('began anew');
   });
 
   it('wants an approval for a live study, and no file that the other mode knows', async () => {
@@ -262,8 +287,11 @@ describe('urn lists skip', () => {
       ['--used', 'local_site=12:1', '--reason', 'x'],
       /no stratum "local_site=12" has entries \(hint: local_site=11;/,
     ],
-    [['--used', 'local_site=11:5', '--reason', 'x'], /4 entries of the stratum are left/],
-    [['--used', 'local_site=11:1', '--used', 'local_site=11:1', '--reason', 'x'], /there twice/],
+    [
+      ['--used', 'local_site=11:5', '--reason', 'x'],
+      /--used "local_site=11:5": 4 entries of the stratum are left \(hint: if a list was lost too/,
+    ],
+    [['--used', 'local_site=11:1', '--used', 'local_site = 11 : 1', '--reason', 'x'], /there twice/],
     [['--none', '--reason', ' '], /--reason/],
     [['--none', '--used', 'local_site=11:1', '--reason', 'x'], /cannot be used with/],
   ])('is refused: %j', async (args, said) => {
@@ -276,6 +304,7 @@ describe('urn lists skip', () => {
 
   it.each([
     [[], 'treatment\nA\nB\nB\n', ['--used', '2'], [': 2, 1']],
+    [[], 'treatment\nA\nB\nB\n', ['--used', 'the whole study:2'], [': 2, 1']],
     [
       ['sex', 'local_site'],
       'treatment,sex,local_site\nA,M,11\nB,M,11\nA,F,30\nB,F,11\n',
@@ -286,6 +315,22 @@ describe('urn lists skip', () => {
     const { lists, status } = await recovered({ method: { name: 'list', by } }, text);
     expect((await lists('skip', ...args, '--reason', 'x')).code).toBe(0);
     expect((await status()).strata).toEqual(strata);
+  });
+
+  it('is of the stratum with exactly this name, and of none if two have it', async () => {
+    const factors = [
+      { name: 'sex', levels: ['F', 'F,site=1'] },
+      { name: 'site', levels: ['a,b', 'a, b', '1,site=2', '2'] },
+    ];
+    const { lists, status } = await recovered(
+      { factors, method: { name: 'list', by: ['sex', 'site'] } },
+      'treatment,sex,site\nA,F,"a,b"\nB,F,"a, b"\nA,F,"1,site=2"\nB,"F,site=1",2\n',
+    );
+    expect((await lists('skip', '--used', 'sex=F,site=1,site=2:1', '--reason', 'x')).stderr).toContain(
+      'several strata are called that',
+    );
+    expect((await lists('skip', '--used', 'sex=F,site=a, b:1', '--reason', 'x')).code).toBe(0);
+    expect((await status()).strata.slice(0, 2)).toEqual(['F a,b: 0, 1', 'F a, b: 1, 0']);
   });
 
   it('is owed after an import, which says what to skip if its rows have used the list', async () => {

@@ -197,7 +197,7 @@ describe('a skip', () => {
   });
 
   it.each([
-    [[{ levels: ['11'], count: 4 }], '3 entries of the stratum are left'],
+    [[{ levels: ['11'], count: 4 }], 'the stratum has 3 entries left'],
     [[{ levels: ['12'], count: 1 }], 'the study has no such stratum'],
     [[{ count: 1 }], 'the study has no such stratum'],
     [
