@@ -9,7 +9,7 @@ import { type KeyLeftBehind, keysLeftBehind } from '../core/access/limited-keys.
 import { describeChange, settingOf } from '../core/configuration/describe-change.ts';
 import type { Participant } from '../core/model/participants.ts';
 import { historyOf, type Odds, oddsOf } from '../core/study/amendment-odds.ts';
-import { amendmentOf } from '../core/study/amendments.ts';
+import { amendmentOf, mayKeep } from '../core/study/amendments.ts';
 import type { Amend } from '../core/study/commands.ts';
 import { studyState } from '../core/study/state.ts';
 import type { Study } from '../core/study/studies.ts';
@@ -84,7 +84,8 @@ function showsHistory({ design }: Pick<Study, 'design'>, command: Amend, odds: O
 
 function historyText(command: Amend, design: Design): string {
   const which = historyOf(command, design);
-  return command.history === undefined ? `${which} (by default; --history says otherwise)` : `${which}`;
+  const hasChoice = command.history === undefined && mayKeep(command.changes, design);
+  return hasChoice ? `${which} (by default; --history says otherwise)` : `${which}`;
 }
 
 function leftBehind({ keyId, user, limit: { factor, levels } }: KeyLeftBehind): string {

@@ -115,6 +115,11 @@ export function amendmentProblem(
   return problems.length > 0 ? { type: 'not-amendable', problems } : undefined;
 }
 
+/** Whether the counts may go on in spite of these changes. */
+export function mayKeep(changes: readonly DesignChange[], design: Design): boolean {
+  return historyProblems(changes, 'keep', design).length === 0;
+}
+
 function historyProblems(
   changes: readonly DesignChange[],
   history: History | undefined,
