@@ -65,10 +65,10 @@ the file again. Otherwise its participants get packs as before. A visit for whic
 --history says who is counted from then on:
   keep     everybody who was counted before
   restart  nobody who is in the study now: the method begins anew
-The default is restart with a new arm or a new ratio, with minimization and blocks also with a reopened arm, with blocks also
-with a closed one, and otherwise keep. Blocks cannot keep where restart is the default, and nothing can keep with a new ratio:
-earlier participants have no place in the new slots. With keep, urns and minimization draw a new arm more often than the
-others until it has caught up with them.
+The default is restart with a new arm or a new ratio, also with a reopened arm if the method is minimization, blocks or list,
+with a closed one if it is blocks or list, and otherwise keep. Blocks and lists cannot keep where restart is the default, and
+nothing can keep with a new ratio: earlier participants have no place in the new slots. With keep, urns and minimization draw
+a new arm more often than the others until it has caught up with them.
 
 In a study with urns, if the amendment touches those of arms or factors, a table shows each arm's probability at the next
 draw, by level, before and after; for a new arm, under both histories unless --history is given. It is worked out from the

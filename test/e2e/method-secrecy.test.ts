@@ -324,6 +324,7 @@ describe('no size, p, weight, or anything that was drawn from is in', () => {
       const amendment = ['studies', 'amend', study, '--studies', file, '--reason', 'x', '--dry-run'];
       const tried = await commandOk([...amendment, '--data', data]);
       expect(tried).toContain('everybody now in the study stays in it');
+      expect(tried.includes('by default')).toBe(study === 'Minimized');
       expect(found([shown, listed, verified, tried])).toEqual([]);
     }
     const left = await commandOk(['lists', 'status', '--study', 'List', '--data', data]);

@@ -35,9 +35,9 @@ export function openApiDocument(version: string): Json {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       description: [
         "Randomizes participants of clinical trials with numpy's PCG64, by Wei's urn design (dynamic allocation that",
-        'balances on factors, with one urn per level), permuted blocks, minimization or complete randomization. Every',
-        'response except this document, `/docs` and `/metrics` is an envelope with exactly the members `message`,',
-        '`results` and `status`.',
+        'balances on factors, with one urn per level), permuted blocks, minimization or complete randomization, or by',
+        'lists made elsewhere. Every response except this document, `/docs` and `/metrics` is an envelope with exactly the',
+        'members `message`, `results` and `status`.',
       ].join(' '),
     },
     security: [{ query: [] }, { bearer: [] }, { header: [] }, { session: [] }],

@@ -110,7 +110,7 @@ const Body = z.strictObject({
   }),
   history: History.optional().meta({
     description:
-      'Who is counted from here on: everybody as before, or nobody who was enrolled before. Absent: `restart` if an arm is added or the ratio changes, with minimization and blocks also if an arm is reopened, with blocks also if one is closed; otherwise `keep`.',
+      'Who is counted from here on: everybody as before, or nobody who was enrolled before. Absent: `restart` if an arm is added or the ratio changes, with minimization, blocks and lists also if an arm is reopened, with blocks and lists also if one is closed; otherwise `keep`.',
   }),
   reason: StudyReason,
   approvals: Approvals.optional().meta({
