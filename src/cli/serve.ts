@@ -2,7 +2,9 @@
 import { appendFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { permissionWarnings, studiesFileWarning } from '../base/permissions.ts';
-import { formatFinding } from '../core/configuration/finding.ts';
+import { formatFinding, StudiesFileError } from '../core/configuration/finding.ts';
+import { withoutSize } from '../core/configuration/method-setting.ts';
+import type { StudiesFile } from '../core/configuration/studies-file.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import { LOG_LEVELS, type Logger, writtenLines } from '../service/monitoring/logger.ts';
 import { filesOf, isInMemory, sessionKeyFile } from '../service/open/store-location.ts';
@@ -146,7 +148,7 @@ async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
   if (!/^\d+$/.test(options.port) || port > 65535)
     throw new UsageError(`--port ${options.port} is not a port (0 to 65535)`);
   const tls = tlsOf(options);
-  const { studies, warnings } = await readStudiesFile(options.studies);
+  const { studies, warnings } = await servedStudies(options.studies);
   for (const warning of warnings) note(`warning: ${formatFinding(warning)}`);
   checkWitness(witness);
   await refuseUnfitLogName(options);
@@ -160,6 +162,16 @@ async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
     serveMetrics: metricsPort(options.metricsPort, METRICS_HOST),
     version: VERSION,
   };
+}
+
+/** Whoever reads what a service prints may not know the sizes of blocks. */
+async function servedStudies(file: string | undefined): Promise<StudiesFile> {
+  try {
+    return await readStudiesFile(file);
+  } catch (error) {
+    if (!(error instanceof StudiesFileError)) throw error;
+    throw new StudiesFileError(error.findings.map((one) => ({ ...one, message: withoutSize(one.message) })));
+  }
 }
 
 /** What may be intentional, but exposes the log or the keys. */

@@ -339,7 +339,7 @@ it('why the service refuses a studies file names no value', async () => {
   writeFileSync(file, wrong.replace('variance', 'varianze'));
   const { code, stdout, stderr } = await command(['serve', '--studies', file, '--data', data]);
   expect(code).toBe(2);
-  const reasons = ['item 3 is the same as item 1', 'item 2 is not a multiple'];
+  const reasons = ['a size is there twice', 'a size is not a multiple'];
   for (const why of [...reasons, 'p must be', 'measure must be', 'weights must be'])
     expect(stderr).toContain(why);
   expect(stderr).not.toContain('varianze');

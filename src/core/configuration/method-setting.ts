@@ -148,6 +148,11 @@ const strata = (factors: Factors) =>
     },
   );
 
+/** What is refused, without the size: it may still be that of a study in the log. */
+export function withoutSize(message: string): string {
+  return message.replace(/(: sizes: )\d+ /, '$1a size ');
+}
+
 /** @returns how many places each slot has in a block of each size, ascending */
 const sizes = (slots: number) =>
   list('sizes', 'sizes is not a list (hint: write sizes: [4, 6])')
@@ -165,13 +170,10 @@ const sizes = (slots: number) =>
         if (data % slots !== 0)
           issuesIn(context)(
             [i],
-            `sizes: item ${i + 1} is not a multiple of ${slots}, the number of slots (hint: ${slots}, ${2 * slots}, ${3 * slots})`,
+            `sizes: ${data} is not a multiple of ${slots}, the number of slots (hint: ${slots}, ${2 * slots}, ${3 * slots})`,
           );
         else if (read.indexOf(data) < i)
-          issuesIn(context)(
-            [i],
-            `sizes: item ${i + 1} is the same as item ${read.indexOf(data) + 1} (hint: each size is equally likely)`,
-          );
+          issuesIn(context)([i], `sizes: ${data} is there twice (hint: each size is equally likely)`);
       }
       return read.map((size = 0) => size / slots).sort((a, b) => a - b);
     });

@@ -95,8 +95,8 @@ describe('a method', () => {
       [
         'method: by: the study has no factor "seks"',
         'method: by: the factor "sex" is there twice',
-        'method: sizes: item 1 is not a multiple of 3, the number of slots',
-        'method: sizes: item 3 is the same as item 2',
+        'method: sizes: 5 is not a multiple of 3, the number of slots',
+        'method: sizes: 6 is there twice',
         'method: sizes: a size is below 1',
         'w belongs to the urn, and this study has blocks',
         'D belongs to the urn, and this study has blocks',
