@@ -29,7 +29,7 @@ import {
   logPendingFailed,
   logUnrecorded,
 } from './log-hooks.ts';
-import { warnOfLowLists } from './low-lists.ts';
+import { watchLists } from './low-lists.ts';
 import type { Logger } from './monitoring/logger.ts';
 import { type Metrics, makeMetrics } from './monitoring/metrics.ts';
 import { type LogSettings, type OpenLog, openLog } from './open/open-log.ts';
@@ -128,6 +128,7 @@ class StartingService {
   #metricsServer: MetricsServer | undefined;
   #notReady: (() => string) | undefined;
   #waitingForRoom: NodeJS.Timeout | undefined;
+  #watchingLists: NodeJS.Timeout | undefined;
   /** Resolves when the studies are prepared. They are never prepared twice at the same time. */
   #preparing = Promise.resolve();
 
@@ -202,7 +203,6 @@ class StartingService {
       log.runner.follow();
       await this.#prepareStudies();
       logAfterAmendments(log, settings.studies, logger);
-      warnOfLowLists(log, settings.studies, logger);
       await this.#recorder.start();
       await feed.start(log, actor, metrics.registry);
     } catch (error) {
@@ -216,6 +216,7 @@ class StartingService {
     const { settings, logger, log } = this.#parts;
     this.#notReady = undefined;
     const collectors = startCollectors(log, settings.witness, logger);
+    this.#watchingLists = watchLists(log, logger);
     log.codeBreaks.start(logLateRecords(logger), logPendingFailed(logger));
     return {
       log,
@@ -269,6 +270,7 @@ class StartingService {
     await this.#server.drain();
     this.#metricsServer?.close();
     clearInterval(this.#waitingForRoom);
+    clearInterval(this.#watchingLists);
     logForgotten(this.#parts.logger, await this.#parts.log.codeBreaks.stop());
     await this.#recorder.stop();
     await this.#parts.feed.stop();
