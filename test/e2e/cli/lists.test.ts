@@ -194,6 +194,18 @@ describe('urn lists add', () => {
     expect(stderr.match(/warning/g)).toHaveLength(5);
   });
 
+  it('warns of a list that is in already, in another file', async () => {
+    const { add } = commandsOn(await begun());
+    const rows = [...'ABBABAABBA'].map((arm) => `${arm},11`);
+    await add(['treatment,local_site', ...rows].join('\n'));
+    const said =
+      'warning: the list for local_site = 11 is in the same order as the entries that are registered already';
+    expect((await add(['treatment,local_site', ...rows, 'A,30', ''].join('\r\n'))).stderr).toContain(said);
+    expect(
+      (await add(['treatment,local_site', ...rows.toReversed(), 'B,11'].join('\n'))).stderr,
+    ).not.toContain(said);
+  });
+
   it('warns of a file that was used before the list began anew', async () => {
     const data = await begun();
     const { add, status } = commandsOn(data);
