@@ -1,4 +1,4 @@
-/** Warns that a list is nearly used up, so that a further one can be registered in time. */
+/** Warns that a list is nearly used up, so that a further one can be registered in time, and that it waits for a skip. */
 import { studyState } from '../core/study/state.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { OpenLog } from './open/open-log.ts';
@@ -7,8 +7,8 @@ import type { OpenLog } from './open/open-log.ts';
 const LOOK_MS = 1000;
 
 /**
- * Warns once for each stratum with a tenth or less left, of any study that is not closed. Its name would tell how the list
- * goes on, so it is not said.
+ * Warns once for each stratum with a tenth or less left, and for each skip that is owed, of any study that is not closed.
+ * The name of the stratum would tell how the list goes on, so it is not said.
  * @returns to be cleared when the service stops
  */
 export function watchLists(
@@ -16,6 +16,7 @@ export function watchLists(
   logger: Logger,
 ): NodeJS.Timeout {
   const lowBefore = new Map<string, ReadonlySet<string>>();
+  const waiting = new Set<string>();
   const look = () => {
     for (const { stream, design } of studies.list()) {
       const state = runner.state(studyState, stream);
@@ -29,6 +30,14 @@ export function watchLists(
           'a stratum of the list has a tenth of its entries left, or fewer (hint: urn lists status shows which one; register a further list with urn lists add)',
         );
       lowBefore.set(stream, new Set(low));
+      const isWaiting = state.methodDesign.method === 'list' && state.entries.isSkipOwed;
+      if (isWaiting && !waiting.has(stream))
+        logger.warn(
+          { study: design.name },
+          'nobody is randomized until it is said which entries of the list were used by participants whom the log does not have (hint: urn lists skip)',
+        );
+      if (isWaiting) waiting.add(stream);
+      else waiting.delete(stream);
     }
   };
   look();

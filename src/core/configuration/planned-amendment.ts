@@ -55,10 +55,12 @@ export function plannedAmendment(
   };
 }
 
-function whyUnchangeable(difference: ConfigurationDifference, { factors }: Design): string {
+function whyUnchangeable(difference: ConfigurationDifference, { factors, method }: Design): string {
   const { what, inForce, file } = difference;
-  if (what === 'method')
-    return 'the method and its parameters are fixed at registration (hint: restore them, or register a study with a new name; sizes of blocks are for the slots of the arms in the file)';
+  if (what === 'method') {
+    const sizes = method.name === 'blocks' ? '; sizes are for the slots of the arms in the file' : '';
+    return `the method and its parameters are fixed at registration (hint: restore them, or register a study with a new name${sizes})`;
+  }
   const name = /^factors\.(.*)$/s.exec(what)?.[1];
   if (name === undefined || inForce !== undefined || file === undefined)
     return `${describeDifference(difference)}, which no amendment can change (hint: restore it, or register a study with a new name)`;

@@ -1,4 +1,4 @@
-/** The warning that a list is nearly used up. */
+/** The warnings that a list is nearly used up, or waits for a skip. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { watchLists } from '../../../src/service/low-lists.ts';
@@ -90,4 +90,16 @@ it('is about studies that are registered while the service runs, too, and about 
   );
   trials.push(open, closed);
   expect(said()).toEqual([{ study: 'Listed' }]);
+});
+
+it('comes once while a skip is owed', () => {
+  const trial = new TrialRun(CONFIGURATION);
+  const urns = new TrialRun();
+  const said = watched([trial, urns]);
+  const recover = { type: 'recover', recovery: 1, kept: 1, seed: 5n } as const;
+  for (const one of [trial, urns]) expect(one.ask(recover).type).toBe('recovered');
+  expect(said()).toEqual([{ study: 'Listed' }]);
+  expect(said()).toEqual([]);
+  expect(trial.ask({ type: 'skip-entries', reason: 'x', skipped: [] }).type).toBe('entries-skipped');
+  expect(said()).toEqual([]);
 });
