@@ -6,11 +6,11 @@ import type { Members, StudyOutcome } from '../core/model/outcomes.ts';
 import { participants } from '../core/study/views.ts';
 import type { WriteResult } from '../core/write/writer-parts.ts';
 import { type ActEvent, actText, changeText } from '../evidence/bundle/act-texts.ts';
-import type { ActRow, RequestedAct } from './act-row.ts';
+import type { RequestedAct } from './act-row.ts';
 import { eventAt } from './event-at.ts';
 import { optionOf } from './grounds.ts';
 import { note, result, table } from './output.ts';
-import { studyText } from './studies-log.ts';
+import { drawsFromCounts, studyText } from './studies-log.ts';
 
 /** What the log says of the act. It is the result of a command that gives something to read. */
 export async function printAct(
@@ -23,7 +23,7 @@ export async function printAct(
     return result(JSON.stringify(row.json(asked, options, outcome, revision), null, 2));
   const event = await eventAt(log, study.stream, revision);
   const text = onOneLine(actText(event as ActEvent, (id) => idInUse(asking, id)));
-  const effect = effectOf(row, outcome).map((words) => `; ${words}`);
+  const effect = effectOf(asking, outcome).map((words) => `; ${words}`);
   const line = `${options.study}: ${text} (revision ${revision})${effect.join('')}`;
   if (row.json) result(line);
   else note(line);
@@ -40,7 +40,7 @@ export function questionOf(asking: RequestedAct, asked: Members): string {
 }
 
 export function dryRun(asking: RequestedAct, asked: Members, outcome: StudyOutcome): string {
-  const { name, row, log, study } = asking;
+  const { name, log, study } = asking;
   const rows = Object.entries(asked).flatMap(([member, value]) => {
     if (value === undefined) return [];
     if (member === 'participantId') return [['participant', bothIds(asking, String(value))]];
@@ -50,7 +50,7 @@ export function dryRun(asking: RequestedAct, asked: Members, outcome: StudyOutco
     ['event', name],
     ['study', studyText(log, study)],
     ...rows,
-    ...effectOf(row, outcome).map((words) => ['effect', words]),
+    ...effectOf(asking, outcome).map((words) => ['effect', words]),
   ])}`;
 }
 
@@ -79,6 +79,7 @@ function valueText(value: unknown): string {
   return 'factor' in value ? changeText(value as LevelChange) : Object.values(value).map(String).join(', ');
 }
 
-function effectOf({ effect }: ActRow, outcome: StudyOutcome): string[] {
-  return effect && outcome.type === 'recorded' ? [effect(outcome.moves)] : [];
+function effectOf({ row: { effect }, log, study }: RequestedAct, outcome: StudyOutcome): string[] {
+  if (!effect || outcome.type !== 'recorded') return [];
+  return [effect(outcome.moves && drawsFromCounts(log, study))];
 }

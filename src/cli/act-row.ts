@@ -30,7 +30,7 @@ export interface ActRow {
   read?(given: OptionValues, log: OpenLog, study: Study): MembersRead;
   /** In the imperative: what a person is asked to confirm. Default: the verb, and the id in use. */
   order?(asked: Members, id: string): string;
-  /** What follows. @param moves whether the urns count otherwise from here on */
+  /** What follows. @param moves whether later allocations count otherwise */
   effect?(moves: boolean): string;
   /** Whether a live study is changed without asking: a report is not a decision. */
   readonly isReport?: boolean;

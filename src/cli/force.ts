@@ -17,7 +17,7 @@ import { caseOption, refusalOf } from './grounds.ts';
 import { instantOption } from './instant-option.ts';
 import { cliActor, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
-import { studyText, withStudies } from './studies-log.ts';
+import { drawsFromCounts, studyText, withStudies } from './studies-log.ts';
 
 interface Options extends EntryOptions {
   readonly treatment: string;
@@ -84,7 +84,8 @@ async function run(options: Options): Promise<void> {
     const everybody = log.runner.state(participants, study.stream);
     const command = commandOf(options, study, everybody, actor.user);
     const { outcome: tried } = await log.studies.tryOut(study.stream, command);
-    const moves = movesOf(tried, options);
+    const isCounted = (outcome: StudyOutcome) => movesOf(outcome, options) && drawsFromCounts(log, study);
+    const moves = isCounted(tried);
     const where = studyText(log, study);
     if (options.dryRun) return result(dryRun(command, study.design, where, moves));
     const question = `Enter ${command.participantId} in ${where}?`;
@@ -95,7 +96,7 @@ async function run(options: Options): Promise<void> {
     }
     const { outcome, revision } = await log.studies.submit(study.stream, command, actor);
     note(
-      `${command.participantId} is entered (revision ${revision}); ${effect(command, movesOf(outcome, options))}`,
+      `${command.participantId} is entered (revision ${revision}); ${effect(command, isCounted(outcome))}`,
     );
   });
 }

@@ -3,6 +3,7 @@ import { type HeadCount, headCount } from '../../projections/head-count.ts';
 import { counted } from '../base/counted.ts';
 import { suspendWhileDiffering } from '../core/configuration/suspend.ts';
 import { LOG_STREAM } from '../core/log/log-writer.ts';
+import { methodOf } from '../core/model/method-of.ts';
 import type { Model } from '../core/model/model.ts';
 import type { Standing } from '../core/study/standing.ts';
 import { studyState } from '../core/study/state.ts';
@@ -56,6 +57,11 @@ export function registeredState({ runner }: OpenLog, { stream }: Study): Model {
   const state = runner.state(studyState, stream);
   if (state.status === 'unregistered') throw new Error('a study without a registration');
   return state;
+}
+
+/** Whether later allocations depend on who is counted. */
+export function drawsFromCounts(log: OpenLog, study: Study): boolean {
+  return methodOf(registeredState(log, study).methodDesign).drawsFromCounts;
 }
 
 /** For list and show, which say whether `urn serve` with the same file takes participants for a study. */

@@ -380,3 +380,14 @@ it('the statistician’s sealed file has the entries, and that is recorded', asy
   });
   expect(await commandOk(['operations', '--data', data])).toMatch(/was shown the seed of Listed/);
 });
+
+it('no allocation depends on who is counted, and the command line says so', async () => {
+  const data = await begun();
+  const participants = (verb: string, ...args: string[]) =>
+    command(['participants', verb, '--study', 'Listed', '--data', data, '--id', '1', '--note', 'x', ...args]);
+  const made = ['--treatment', 'A', '--cause', 'outage', '--occurred-at', new Date().toISOString()];
+  const { stderr } = await participants('force', '--level', 'sex=F', '--level', 'local_site=11', ...made);
+  expect(stderr).toContain('1 is entered (revision 1); later allocations do not count 1');
+  const voided = await participants('void', '--cause', 'entry', '--analysis', 'exclude');
+  expect(voided.stderr).toContain('(revision 2); later allocations count as before');
+});
