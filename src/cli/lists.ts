@@ -23,8 +23,9 @@ order of its rows is the order of use, each stratum on its own. Other columns ne
 blinded reader sees them, nor how the list goes on. The log proves that the list was followed, not that it was random.
 
 All problems in the file are listed together, by line. If the command is interrupted, run it again with the same file: it goes
-on behind the last row. A further file continues the list. After an amendment with which the list begins anew, earlier entries
-are void: add a new file. Register the study with start: paused, and resume it once its list is in.
+on behind the last row. A file that was saved anew is another file: all its rows are added. A further file continues the list.
+After an amendment with which the list begins anew, earlier entries are void: add a new file. Register the study with start:
+paused, and resume it once its list is in.
 
 A live study needs --approved-by. ${IN_THE_CLEAR}
 ${WRITE_HELP}
@@ -44,8 +45,9 @@ Example:
 
 const SKIP_HELP = `
 Behind a recovery of the log, and behind an import, nobody in the study is randomized until you say which entries were used
-by participants whom the log does not have: sites know their arms, and each entry is used once. Ask the sites. The next entries
-of each stratum are passed over, for good. --none says that none were used.
+by participants whom the log does not have: sites know their arms, and each entry is used once. Ask the sites. Count also those
+of them whom you enter by hand (urn participants force): that takes no entry. The next entries of each stratum are passed over,
+for good. --none says that none were used. If lists were lost too, register them again first, in their order.
 
 --used names a stratum as urn lists status shows it and a number: 'local_site=11:2', or 'sex=F,local_site=11:2', or just 2 if
 the list is for the whole study. ${IN_THE_CLEAR}
