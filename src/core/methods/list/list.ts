@@ -12,6 +12,7 @@ export class FollowedList implements Method {
   readonly chances: Float64Array;
   readonly #design: ListDesign;
   #next: Entry | undefined;
+  #drawn: Entry = { list: 0, entry: 0, slot: 0 };
 
   constructor(design: ListDesign) {
     const { slots, places } = design;
@@ -33,12 +34,14 @@ export class FollowedList implements Method {
   /** @throws RangeError when there is no entry left */
   draw(): number {
     if (!this.#next) throw new RangeError('the list has no entry left');
-    return this.#next.slot;
+    this.#drawn = this.#next;
+    return this.#drawn.slot;
   }
 
+  /** In the order of canonical JSON, in which it is written fastest. */
   evidence(): Evidence {
-    const { list = 0, entry = 0 } = this.#next ?? {};
-    return { entry: { list, entry } };
+    const { entry, list } = this.#drawn;
+    return { entry: { entry, list } };
   }
 
   use({ entries }: Memory, levels: ArrayLike<number>): void {
