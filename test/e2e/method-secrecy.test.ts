@@ -66,12 +66,13 @@ const MEMBERS = [
   ...['method_parameters', 'perSlot', 'pThousandths', 'uniform53', 'bgState', 'scores'],
   ...['"sizes"', '"weights"', '"measure"', '"lot"', '"entry":{', '"entries":', '"first":', DIGEST],
 ];
-/** Times, and what counts bytes, milliseconds or processes, are whatever they are. */
+/** Times, what counts bytes, milliseconds or processes, and where among 1,000 replicates a study is, are whatever they are. */
 const NOISE = new RegExp(
   [
     String.raw`\d{1,2} [A-Z][a-z]+ \d{4}`,
     String.raw`"(?:pid|time|ms|level|bytes|port|(?:ce_)?revision)": *"?[\d.]+"?`,
     String.raw`\d+(?:\.\d+)? ?(?:ms|MiB|seconds)\b`,
+    String.raw`"percentile": *(?:\[[\d.,\s]*\]|[\d.]+)`,
     String.raw`<(?:style|svg)[\s\S]*?</(?:style|svg)>`,
   ].join('|'),
   'g',
