@@ -88,7 +88,9 @@ function usedProblem(
   if (!stratum) {
     const names = strata.slice(0, SHOWN).map((one) => one.text);
     const known = `${names.join('; ')}${strata.length > SHOWN ? '; urn lists status shows all' : ''}`;
-    const hint = strata.length > 0 ? known : 'register the list first, with urn lists add';
+    const hint = strata.some(({ used, left }) => used + left > 0)
+      ? known
+      : 'register the list first, with urn lists add';
     return `no stratum ${quote(name)} has entries (hint: ${hint})`;
   }
   if (other) return 'several strata are called that (hint: rename a level, with urn studies amend)';

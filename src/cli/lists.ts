@@ -35,8 +35,8 @@ Examples:
   urn lists add --study ABC-4 --from list.csv --approved-by 'Dr. K. Ode, statistician, 2027-02-01' --ignore block,size`;
 
 const STATUS_HELP = `
-For each stratum that has entries: how many were used (given to a participant, or skipped) and how many are left. A stratum that
-is not shown has none, so nobody with its levels is randomized. No arm is shown.
+How many entries of each stratum were used (given to a participant, or skipped), and how many are left. Where none is left,
+nobody is randomized. Of more than 1,000 strata, only those that have entries are shown. No arm is shown.
 
 --json is an object: study, lists (how many there were), skip_owed, and strata, a list with levels (factor, level), used, left.
 
@@ -107,7 +107,8 @@ async function status({ study: name, json, ...options }: ListOptions): Promise<v
       return result(JSON.stringify({ study: name, lists, skip_owed: isSkipOwed, strata: shown }, null, 2));
     }
     if (isSkipOwed) note(SKIP_OWED);
-    if (strata.length === 0) return note(`${name} has no entries (hint: urn lists add)`);
+    if (strata.every(({ used, left }) => used + left === 0))
+      return note(`${name} has no entries (hint: urn lists add)`);
     result(
       table([
         ['stratum', 'used', 'left'],

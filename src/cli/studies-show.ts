@@ -7,6 +7,7 @@ import { ratioText, visitsText } from '../../projections/describe-design.ts';
 import { type Design, type Factor, hasRatio, ratioOf } from '../../projections/design.ts';
 import { describeRecovery } from '../../projections/study-config.ts';
 import { designInForce } from '../core/study/design-in-force.ts';
+import type { EntryNumbers } from '../core/study/entry-numbers.ts';
 import type { PackNumbers } from '../core/study/pack-numbers.ts';
 import { standingInLog } from '../core/study/standing.ts';
 import { DAY_FORM, type Moment, parseDay, parseRevision, REVISION_FORM } from '../evidence/history/moment.ts';
@@ -111,6 +112,7 @@ function asJson(view: View) {
     voided,
     limits,
     packs,
+    entries,
     at,
     nextAt,
     overview,
@@ -128,6 +130,7 @@ function asJson(view: View) {
     ...{ configuration, limits, design: designInForce(study.design) },
     ...codeBreakNumbers(breaks),
     ...(packs && { packs }),
+    ...(entries && { entries }),
     ...(Object.keys(voided).length > 0 && { voided }),
     ...{ balance: counts, firstCheckpoint, verifierKey },
   };
@@ -198,6 +201,7 @@ function facts({
   breaks,
   voided,
   packs,
+  entries,
   at,
   nextAt,
   overview,
@@ -223,6 +227,7 @@ function facts({
     ...(imported ? [['imported', `${imported.redrawn} redrawn, ${imported.unproven} unproven`]] : []),
     ...brokenCodeFacts(breaks),
     ...(packs ? [['packs', packsText(packs)]] : []),
+    ...(entries ? [['entries', entriesText(entries)]] : []),
     ['registered', registeredAt],
     ['study id', studyId],
     ['revision', String(study.revision)],
@@ -232,6 +237,13 @@ function facts({
     ...designFacts(study.design),
     ...urnFacts(designsUntil),
   ];
+}
+
+function entriesText({ lists, used, left, skipOwed }: EntryNumbers): string {
+  const waits = skipOwed ? '; nobody is randomized until urn lists skip' : '';
+  return lists === 0
+    ? `none (urn lists add)${waits}`
+    : `${used} used, ${left} left (urn lists status)${waits}`;
 }
 
 function packsText({

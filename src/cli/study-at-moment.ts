@@ -5,6 +5,7 @@ import { type Design, registeredDesign } from '../../projections/design.ts';
 import { voidedByCause } from '../../projections/enrolled.ts';
 import { type HeadCount, headCount } from '../../projections/head-count.ts';
 import { type LimitInForce, limitsInForce } from '../core/study/design-in-force.ts';
+import { type EntryNumbers, entryNumbers } from '../core/study/entry-numbers.ts';
 import { type PackNumbers, packNumbers } from '../core/study/pack-numbers.ts';
 import { studyState } from '../core/study/state.ts';
 import type { Study } from '../core/study/studies.ts';
@@ -26,6 +27,8 @@ export interface StudyAtMoment {
   readonly limits: readonly LimitInForce[];
   /** Undefined for a study without packs. */
   readonly packs: PackNumbers | undefined;
+  /** Undefined for a study that follows no list. */
+  readonly entries: EntryNumbers | undefined;
   /** The time of the last event that is shown. */
   readonly at: string | undefined;
   /** The time of the first event that is not. */
@@ -44,6 +47,7 @@ export function present({ runner, studies }: OpenLog, study: Study): StudyAtMome
     voided: voidedByCause(inOrder),
     limits: limitsInForce(study.design, inOrder),
     packs: packNumbers(runner.state(studyState, stream), runner.state(participantEvents, stream)),
+    entries: entryNumbers(runner.state(studyState, stream)),
     at: runner.lastAt(stream),
     nextAt: undefined,
   };
@@ -79,6 +83,7 @@ export async function past(
     voided: voidedByCause(inOrder),
     limits: limitsInForce(design, inOrder),
     packs: packNumbers(states.studyState, states.participantEvents),
+    entries: entryNumbers(states.studyState),
     at,
     nextAt: next?.at,
   };

@@ -64,7 +64,7 @@ const NUMBERS = [
 ];
 const MEMBERS = [
   ...['method_parameters', 'perSlot', 'pThousandths', 'uniform53', 'bgState', 'scores'],
-  ...['"sizes"', '"weights"', '"measure"', '"lot"', '"entry":{', '"entries":', '"first":', DIGEST],
+  ...['"sizes"', '"weights"', '"measure"', '"lot"', '"entry":{', '"entries":[', '"first":', DIGEST],
 ];
 /** Times, what counts bytes, milliseconds or processes, and where among 1,000 replicates a study is, are whatever they are. */
 const NOISE = new RegExp(

@@ -219,7 +219,7 @@ describe('urn lists add', () => {
       ...['--history', 'restart', '--protocol', '2.0,2026-01-01'],
     ]);
     expect(amended.stderr).toContain('is amended');
-    expect((await status()).strata).toEqual([]);
+    expect((await status()).strata).toEqual(['11: 0, 0', '30: 0, 0', '40: 0, 0']);
     const { code, stderr } = await add(SAMPLE);
     expect(stderr).toContain('warning: this file was registered before the list began anew');
     expect(code).toBe(0);
@@ -267,12 +267,18 @@ describe('urn lists skip', () => {
     const { lists, said, status, data } = await recovered();
     expect(said).toContain('Listed follows a list: nobody is randomized until urn lists skip says');
     expect((await lists('status')).stderr).toContain('nobody is randomized until');
+    const show = ['studies', 'show', 'Listed', '--data', data];
+    expect(await commandOk(show)).toMatch(
+      /^entries +0 used, 6 left \(urn lists status\); nobody is randomized until urn lists skip$/m,
+    );
     const reason = ['--reason', 'lists of the sites'];
     const used = ['--used', 'local_site = 11:2', '--used', 'local_site=30:1', ...reason];
     expect((await lists('skip', ...used, '--dry-run')).stderr).toContain('would skip 3 entries of 2 strata');
     expect(recordsOf(data, 'EntriesSkipped')).toEqual([]);
     expect((await lists('skip', ...used)).stderr).toContain('3 entries of 2 strata were skipped in Listed');
     expect(await status()).toMatchObject({ skip_owed: false, strata: ['11: 2, 2', '30: 1, 1'] });
+    const { entries } = JSON.parse(await commandOk([...show, '--json']));
+    expect(entries).toEqual({ lists: 1, used: 3, left: 3, skipOwed: false });
     expect(recordsOf(data, 'EntriesSkipped')[0]?.data).toEqual({
       reason: 'lists of the sites',
       skipped: [
@@ -321,7 +327,7 @@ describe('urn lists skip', () => {
       ['sex', 'local_site'],
       'treatment,sex,local_site\nA,M,11\nB,M,11\nA,F,30\nB,F,11\n',
       ['--used', 'sex=M,local_site=11:2'],
-      ['F 11: 0, 1', 'F 30: 0, 1', 'M 11: 2, 0'],
+      ['F 11: 0, 1', 'F 30: 0, 1', 'M 11: 2, 0', 'M 30: 0, 0'],
     ],
   ])('names strata of any number of factors: %j', async (by, text, args, strata) => {
     const { lists, status } = await recovered({ method: { name: 'list', by } }, text);
