@@ -266,7 +266,7 @@ describe('no size, p, weight, or anything that was drawn from is in', () => {
     expect(found(said.auditor)).toEqual(
       expect.arrayContaining(['34', '38', '0.617', '67', '97', 'method_parameters', '"weights"', 'bgState']),
     );
-    expect(found(said.auditor)).toEqual(expect.arrayContaining(['3941', '"entries":', '"entry":{', DIGEST]));
+    expect(found(said.auditor)).toEqual(expect.arrayContaining(['3941', '"entries":[', '"entry":{', DIGEST]));
     for (const name of ['reader', 'blinded', 'manager', 'enterer'] as const) {
       expect(said[name].length).toBeGreaterThan(40);
       expect(found(said[name]), name).toEqual([]);
@@ -288,7 +288,7 @@ describe('no size, p, weight, or anything that was drawn from is in', () => {
       });
     expect(found(texts(content))).toEqual([]);
     expect(found(texts('full'))).toEqual(
-      expect.arrayContaining(['perSlot', 'pThousandths', '617', '17', '19', '3941', '"entries":', DIGEST]),
+      expect.arrayContaining(['perSlot', 'pThousandths', '617', '17', '19', '3941', '"entries":[', DIGEST]),
     );
   });
 
