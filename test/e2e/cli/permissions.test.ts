@@ -55,6 +55,18 @@ describe('a signing key that everybody on the machine can use', () => {
   });
 });
 
+it('a data folder in which nothing can be kept stops a service whose store is elsewhere', async () => {
+  const [data, store] = [newFolder(), `sqlite:${join(newFolder(), 'urn.sqlite')}`];
+  await commandOk(['init', '--data', data, '--store', store]);
+  await commandOk(['session-key', 'replace', '--data', data]);
+  chmodSync(data, 0o500);
+  const args = ['serve', '--data', data, '--store', store, '--port', '0'];
+  const { code, stderr } = await urn(args, { heedsModes: true });
+  chmodSync(data, 0o700);
+  expect(stderr).toContain(`what the log signs last cannot be kept in ${data}`);
+  expect(code).toBe(2);
+});
+
 describe('permissions wider than the owner cause a warning with the command that fixes them', () => {
   let data: string;
   beforeAll(async () => {
