@@ -50,6 +50,14 @@ export class TrialRun {
     return this;
   }
 
+  /** The same study on a fork: what happens to one of them does not happen to the other. */
+  copy(): TrialRun {
+    const copy = new TrialRun();
+    copy.state = fork(this.state);
+    copy.facts = [...this.facts];
+    return copy;
+  }
+
   all(commands: readonly Written[]): string[] {
     return commands.map((command) => this.ask(command).type);
   }

@@ -1,0 +1,472 @@
+/** Every act of the table: who may ask for it and when, what is recorded of it and what it leaves, and asked for again. */
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { catalogue, type StudyFact } from '../../../events/catalogue.ts';
+import { currentId, currentLevels } from '../../../projections/enrolled.ts';
+import { ACT_NAMES, type ActName, actOf, isCorrection, mayOf } from '../../../src/core/acts/acts.ts';
+import { commandIn } from '../../../src/core/acts/command.ts';
+import type { Members, StudyOutcome } from '../../../src/core/model/outcomes.ts';
+import { isFree } from '../../../src/core/model/packs.ts';
+import { STATUSES, type Status } from '../../../src/core/model/status.ts';
+import { studyState } from '../../../src/core/study/state.ts';
+import { bodyName, bodyOf } from '../../../src/service/http/request/act-form.ts';
+import { checkedBody } from '../../../src/service/http/request/body-problems.ts';
+import {
+  ACTS,
+  type ActRow,
+  APPROVALS,
+  COOK,
+  type Codes,
+  DUPAGE,
+  PACKS,
+  SEX,
+  SITE,
+  VISITS,
+} from '../../support/act-table.ts';
+import { type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
+import { event } from '../../support/facts.ts';
+import { beginImport, drawnRows } from '../../support/import-facts.ts';
+import { check } from '../../support/property.ts';
+import { TrialRun } from '../../support/trial-run.ts';
+
+/** Participants and packs; then levels have been renamed, one of them twice, and an id was corrected twice. */
+function begun(site: string): TrialRun {
+  const trial = new TrialRun({ visits: VISITS });
+  trial.ask({ type: 'register-packs', list: 1, key: '0f1e2d3c4b5a69788796a5b4c3d2e1f0', entries: PACKS });
+  for (const id of ['a', 'b', 'c']) trial.enrol(id, ['Female', site]);
+  const renamings = [
+    [SITE, DUPAGE, 'DuPage'],
+    [SITE, 'DuPage', 'North'],
+    [SEX, 'Male', 'Man'],
+    [SEX, 'Female', 'Woman'],
+  ] as const;
+  for (const [i, [factor, level, to]] of renamings.entries()) {
+    const amended = trial.ask({
+      ...{ type: 'amend', user: 'nurse', amendment: i + 1, reason: 'new names', approvals: APPROVALS },
+      changes: [{ kind: 'level-renamed', factor, level, to, alias: true }],
+    });
+    expect(amended).toEqual({ type: 'amended' });
+  }
+  for (const [participantId, to] of [
+    ['b', 'y'],
+    ['y', 'z'],
+  ])
+    trial.ask({ act: 'ParticipantIdCorrected', participantId, to, cause: 'entry' });
+  expect(trial.facts).toHaveLength(11);
+  return trial;
+}
+
+type Site = typeof DUPAGE | typeof COOK;
+const BEGUN: Readonly<Record<Site, TrialRun>> = { [DUPAGE]: begun(DUPAGE), [COOK]: begun(COOK) };
+
+type Row = ActRow & { readonly name: ActName };
+const ROWS: readonly Row[] = Object.entries(ACTS).map(([name, row]) => ({ name: name as ActName, ...row }));
+const ON_PARTICIPANTS = ROWS.filter(({ limits }) => limits !== undefined);
+
+/** Of the study as it is. */
+function codesOf({ registered }: TrialRun): Codes {
+  const a = registered.participants.find('a');
+  const free = PACKS.findLast(({ code }) => isFree(registered, code))?.code ?? '';
+  return { held: a?.pack?.code ?? '', given: a?.dispensed?.[0]?.code ?? '', free };
+}
+
+/** The example of an act, for the study as it is. */
+function example(name: ActName, trial: TrialRun, more: Members = {}): FlatAct {
+  const { asked, brings } = ACTS[name];
+  return { act: name, ...asked(codesOf(trial)), ...brings, ...more };
+}
+
+function recorded(trial: TrialRun, command: FlatAct): StudyFact {
+  const { length } = trial.facts;
+  expect(trial.ask(command), JSON.stringify(command)).toMatchObject({ type: 'recorded' });
+  expect(trial.facts).toHaveLength(length + 1);
+  return trial.facts.at(-1) as StudyFact;
+}
+
+function putInto(trial: TrialRun, state: Status): TrialRun {
+  if (state === 'paused') recorded(trial, example('StudyPaused', trial));
+  if (state === 'closed') recorded(trial, example('StudyClosed', trial));
+  return trial;
+}
+
+/** A study in which the example is possible. */
+function lived({ after = [], state = 'open' }: ActRow, site: Site = DUPAGE): TrialRun {
+  const trial = BEGUN[site].copy();
+  for (const earlier of after) recorded(trial, example(earlier, trial));
+  return putInto(trial, state);
+}
+
+/** A history is coming in: `a` is its first participant. */
+function importing(): TrialRun {
+  const [row] = drawnRows([{}]);
+  if (!row) throw new Error('no row');
+  const trial = new TrialRun({ visits: VISITS });
+  trial.all([beginImport([row]), { ...row, participantId: 'a' }]);
+  expect(trial.registered.status).toBe('importing');
+  return trial;
+}
+
+function transfer(trial: TrialRun, from: string, to: string): void {
+  recorded(trial, {
+    ...{ act: 'LevelsCorrected', participantId: 'a', cause: 'transfer', note: 'moved' },
+    changes: [{ factor: SITE, from, to }],
+  });
+}
+
+/** What acts change. */
+function shownOf(trial: TrialRun) {
+  const { registered: model } = trial;
+  const { status, closedAt, design, reveals, participants, registered } = model;
+  const a = participants.find('a');
+  if (!a) throw new Error('the participant is lost');
+  return {
+    ...{ status, closedAt, reveals, halt: registered.halt, protocol: design.protocol },
+    ...{ id: currentId(a), levels: currentLevels(a), voided: a.corrected?.voided },
+    ...{ counts: trial.counts(), pack: a.pack, dispensed: a.dispensed },
+    ...{ isFree: isFree(model, codesOf(BEGUN[DUPAGE]).free) },
+  };
+}
+
+const all = (members: Members, names: readonly string[]) =>
+  Object.fromEntries(Object.entries(members).filter(([name]) => !names.includes(name)));
+
+describe('the table of acts', () => {
+  it('has a row for every act, in the order of the documents', () => {
+    expect(ROWS.map(({ name }) => name)).toEqual(ACT_NAMES);
+  });
+
+  it.each(ROWS)('says who may write $name, in which states of the study', (row) => {
+    const states = STATUSES.filter((status) => row.in[status] === 'possible');
+    expect(actOf(row.name).may).toEqual({ scopes: row.scopes, commandLine: row.commandLine, in: states });
+    expect(mayOf(row.name)).toBe(actOf(row.name).may);
+    expect(actOf(row.name).about).toBe(row.limits ? 'participant' : 'study');
+  });
+
+  it('says which acts find that something recorded of a participant was wrong', () => {
+    expect(ACT_NAMES.filter(isCorrection)).toEqual([
+      'LevelsCorrected',
+      'AllocationVoided',
+      'AllocationReinstated',
+      'ParticipantIdCorrected',
+      'DispensationCorrected',
+    ]);
+  });
+
+  it.each(ROWS)('has another value for each member that $name asks', (row) => {
+    const codes = codesOf(BEGUN[DUPAGE]);
+    expect(Object.keys(row.other(codes)).toSorted()).toEqual(Object.keys(actOf(row.name).asks).toSorted());
+  });
+});
+
+describe('the form of', () => {
+  /** Of a request with these members, in the words of the form. */
+  function problems(name: ActName, members: Members): readonly string[] {
+    const body = Object.entries(members).map(([member, value]) => [bodyName(member), value]);
+    const checked = checkedBody({ study: 'x', ...Object.fromEntries(body) }, bodyOf(name));
+    return 'problems' in checked ? checked.problems : [];
+  }
+
+  it.each(ROWS)('$name takes the example, and needs each member but those that are optional', (row) => {
+    const asked = row.asked(codesOf(lived(row)));
+    expect(problems(row.name, asked)).toEqual([]);
+    expect(problems(row.name, { ...asked, dry_run: true })).toEqual([]);
+    for (const name of Object.keys(actOf(row.name).asks)) {
+      const missing = problems(row.name, all(asked, [name]));
+      if (row.optional?.includes(name)) expect(missing, name).toEqual([]);
+      else expect(missing, name).toEqual([expect.stringContaining(`${bodyName(name)} is missing`)]);
+    }
+  });
+
+  it.each(ROWS)('$name refuses what it does not ask, and values that cannot be', (row) => {
+    const asked = row.asked(codesOf(lived(row)));
+    expect(problems(row.name, { ...asked, arm: 'A' })).toEqual(['arm is not a member of this request']);
+    for (const [member, value, why] of row.wrong)
+      expect(
+        problems(row.name, { ...asked, [member]: value }),
+        `${member}: ${JSON.stringify(value)}`,
+      ).toEqual([why]);
+  });
+});
+
+describe('the record of', () => {
+  it.each(ROWS)('$name has what was asked for, and leaves what follows from it', (row) => {
+    const trial = lived(row);
+    const earlier = shownOf(trial);
+    const command = example(row.name, trial);
+    const outcome = trial.ask(command);
+    const { type, data, sections } = trial.facts.at(-1) as StudyFact;
+    expect({ type, data, sections }).toEqual({
+      type: row.name,
+      data: row.records.data,
+      sections: row.records.sections ?? {},
+    });
+    const participantId = row.limits && 'a';
+    expect(outcome).toEqual({ type: 'recorded', participantId, moves: false, data });
+    expect(shownOf(trial)).toMatchObject({ ...earlier, ...row.leaves });
+  });
+
+  it.each(ROWS)('$name is the same on a fork, and when it is replayed', (row) => {
+    const [trial, fork, replay] = [lived(row), lived(row).onFork(), lived(row).onFork()];
+    const command = example(row.name, trial);
+    for (const one of [trial, fork]) recorded(one, command);
+    recorded(replay, { ...command, askedAt: undefined });
+    for (const one of [fork, replay]) {
+      expect(one.facts).toEqual(trial.facts);
+      expect(shownOf(one)).toEqual(shownOf(trial));
+    }
+  });
+});
+
+describe('a dry run of', () => {
+  it.each(ROWS)('$name says what would be recorded but for what is chosen, and leaves nothing', (row) => {
+    const [trial, untouched] = [lived(row), lived(row)];
+    const command = example(row.name, trial, { idempotencyKey: 'k' });
+    const tried = tryWritten(trial.state, command);
+    expect(trial.state).toEqual(untouched.state);
+    const outcome = trial.ask(command) as { data: Members };
+    expect(tried).toEqual({ ...outcome, data: all(outcome.data, row.chooses ?? []) });
+    expect(tryWritten(trial.state, command)).toMatchObject({ type: 'done-before' });
+  });
+});
+
+describe('in each state of the study', () => {
+  const history: Readonly<Record<Status, (row: Row) => TrialRun>> = {
+    open: (row) => lived({ ...row, state: 'open' }),
+    paused: (row) => lived({ ...row, state: 'paused' }),
+    closed: (row) => lived({ ...row, state: 'closed' }),
+    importing,
+  };
+
+  it.each(ROWS)('$name is possible or refused', (row) => {
+    for (const status of STATUSES) {
+      const trial = history[status](row);
+      const expected = row.in[status];
+      const command = example(row.name, trial);
+      for (const outcome of [tryWritten(trial.state, command), trial.ask(command)])
+        expect([status, outcome]).toEqual([
+          status,
+          expected === 'possible'
+            ? expect.objectContaining({ type: 'recorded' })
+            : expected === 'refused'
+              ? { type: 'refused', because: status }
+              : { type: 'already', why: expected.already },
+        ]);
+    }
+  });
+
+  it.each(ROWS)('$name is refused before the study is registered', ({ name }) => {
+    const command = example(name, BEGUN[DUPAGE]);
+    for (const outcome of [
+      writtenDecider.decide(studyState.initial(), command).outcome,
+      tryWritten(studyState.initial(), command),
+    ])
+      expect(outcome).toEqual({ type: 'not-registered' });
+  });
+
+  it.each(ROWS)('$name is refused if the design has been amended since it was judged', (row) => {
+    const trial = lived(row);
+    const command = example(row.name, trial, { amendment: 3 });
+    expect(trial.ask(command)).toEqual({ type: 'amended-meanwhile' });
+    expect(trial.ask({ ...command, amendment: 4 })).toMatchObject({ type: 'recorded' });
+  });
+});
+
+describe('the participant of', () => {
+  const UNKNOWN: StudyOutcome = { type: 'no-such-participant' };
+  const where = [{ factor: SITE, levels: [DUPAGE] }];
+
+  it.each(ON_PARTICIPANTS)('$name must be in the study, from the enrolment that is meant', (row) => {
+    const trial = lived(row);
+    const command = example(row.name, trial);
+    expect(trial.ask({ ...command, participantId: 'nobody' })).toEqual(UNKNOWN);
+    expect(trial.ask({ ...command, randomizedAt: 3 })).toEqual(UNKNOWN);
+    expect(trial.ask({ ...command, randomizedAt: 2 })).toMatchObject({ type: 'recorded' });
+  });
+
+  it.each(ON_PARTICIPANTS)('$name must be within the limits of the key ($limits)', (row) => {
+    const sites = [
+      ['stayed within', DUPAGE, undefined, true],
+      ['left', DUPAGE, COOK, row.limits === 'now-or-as-randomized'],
+      ['came', COOK, DUPAGE, true],
+      ['stayed outside', COOK, undefined, false],
+    ] as const;
+    for (const [why, from, to, isSeen] of sites) {
+      const trial = lived(row, from);
+      if (to) transfer(trial, from, to);
+      const command = example(row.name, trial, { where });
+      for (const outcome of [tryWritten(trial.state, command), trial.ask(command)])
+        expect(outcome, why).toEqual(isSeen ? expect.objectContaining({ type: 'recorded' }) : UNKNOWN);
+    }
+  });
+
+  it.each(ON_PARTICIPANTS)('$name is outside if one of several limits is broken', (row) => {
+    const trial = lived(row);
+    const command = example(row.name, trial, { where: [...where, { factor: SEX, levels: ['Male'] }] });
+    expect(trial.ask(command)).toEqual(UNKNOWN);
+  });
+});
+
+describe('asked for again,', () => {
+  it.each(ROWS)('$name is so already, or is recorded once more', (row) => {
+    const trial = lived(row);
+    const command = example(row.name, trial);
+    recorded(trial, command);
+    for (const outcome of [tryWritten(trial.state, command), trial.ask(command)])
+      expect(outcome).toMatchObject(row.again);
+  });
+
+  it.each(ROWS)('$name with the same idempotency key gets the same answer, in every state', (row) => {
+    const trial = lived(row);
+    const command = example(row.name, trial, { idempotencyKey: 'k' });
+    const { data, sections } = recorded(trial, command);
+    expect(sections).toMatchObject({ request: { idempotencyKey: 'k' } });
+    const revision = trial.facts.length - 1;
+    const again = [{}, ...(row.alike ?? [])].map((words) => ({ ...command, ...words }));
+    const ofRecord = commandIn(actOf(row.name), event(trial.facts[revision] as StudyFact, revision));
+    for (const next of ['nothing', 'StudyPaused', 'StudyClosed', 'StudyReopened'] as const) {
+      if (next !== 'nothing') trial.ask(example(next, trial));
+      for (const one of [...again, ofRecord])
+        expect(trial.ask(one), `after ${next}`).toEqual({ type: 'done-before', revision, data });
+    }
+  });
+
+  it('each is known, as it was asked for and in the words of its record, after all that followed', () => {
+    const trial = BEGUN[DUPAGE].copy();
+    const asked = ROWS.map(({ name }) => {
+      const command = example(name, trial, { idempotencyKey: name });
+      const fact = recorded(trial, command);
+      const revision = trial.facts.length - 1;
+      return { command, revision, again: commandIn(actOf(name), event(fact, revision)) };
+    });
+    const { length } = trial.facts;
+    for (const { command, revision, again } of asked)
+      for (const one of [command, again])
+        expect(trial.ask(one), command.act).toMatchObject({ type: 'done-before', revision });
+    expect(trial.facts).toHaveLength(length);
+  });
+
+  it.each(ROWS)('$name with the same key is another request if any member is another', (row) => {
+    const trial = lived(row);
+    const command = example(row.name, trial, { idempotencyKey: 'k' });
+    recorded(trial, command);
+    const { length } = trial.facts;
+    for (const [member, value] of Object.entries(row.other(codesOf(BEGUN[DUPAGE]))))
+      expect(trial.ask({ ...command, [member]: value }), member).toEqual({ type: 'idempotency-key-reused' });
+    expect(trial.facts).toHaveLength(length);
+  });
+
+  it.each(ROWS)('$name with the key of another user is no repetition', (row) => {
+    const trial = lived(row);
+    const command = example(row.name, trial, { idempotencyKey: 'k' });
+    recorded(trial, command);
+    expect(trial.ask({ ...command, user: 'doctor' })).toMatchObject(row.again);
+  });
+
+  it.each(ROWS)('$name with the key of any other act is another request', (row) => {
+    const trial = lived(row);
+    const earlier = row.name === 'UnblindingReported' ? 'AllocationRevealed' : 'UnblindingReported';
+    recorded(trial, example(earlier, trial, { idempotencyKey: 'k' }));
+    expect(trial.ask(example(row.name, trial, { idempotencyKey: 'k' }))).toEqual({
+      type: 'idempotency-key-reused',
+    });
+  });
+
+  it.each(ON_PARTICIPANTS)('$name is confirmed to a key whose limits the participant has left', (row) => {
+    const trial = lived(row, COOK);
+    transfer(trial, COOK, DUPAGE);
+    const where = [{ factor: SITE, levels: [DUPAGE] }];
+    const command = example(row.name, trial, { idempotencyKey: 'k', where });
+    recorded(trial, command);
+    transfer(trial, DUPAGE, COOK);
+    expect(trial.ask(command)).toMatchObject({
+      type: row.isConfirmedWithin ? 'no-such-participant' : 'done-before',
+    });
+  });
+});
+
+/** Resolved once, they stay as they are, and the request is known by them again. */
+describe('the words in which a request is recorded', () => {
+  const { registered } = BEGUN[DUPAGE];
+  const resolved = (name: ActName, asked: Members) => actOf(name).resolve?.(asked, registered) ?? asked;
+
+  it('really differ from those of some requests', () => {
+    const from = [
+      { factor: SITE, from: DUPAGE, to: COOK },
+      { factor: SEX, from: 'Female', to: 'Male' },
+    ];
+    expect(resolved('LevelsCorrected', { changes: from })).toEqual({
+      changes: [
+        { factor: SEX, from: 'Woman', to: 'Man' },
+        { factor: SITE, from: 'North', to: COOK },
+      ],
+    });
+    expect(resolved('AllocationVoided', { duplicateOf: 'z' })).toEqual({ duplicateOf: 'b' });
+    expect(resolved('StudyClosed', { approvals: [] })).toEqual({});
+    expect(resolved('StudyReopened', {})).toEqual({ approvals: [] });
+    expect(resolved('UnblindingReported', { occurredAt: '2026-03-02T21:40Z', inadvertent: false })).toEqual({
+      occurredAt: '2026-03-02T21:40:00.000Z',
+    });
+  });
+
+  const text = fc.constantFrom('review', 'slip');
+  const id = fc.constantFrom('a', 'b', 'c', 'y', 'z', 'nobody');
+  const visit = fc.constantFrom('V2', 'v2', 'U1');
+  const level = fc.constantFrom(
+    ...[COOK, DUPAGE, 'DuPage', 'North', 'Male', 'Man', 'Female', 'Woman', 'Nowhere'],
+  );
+  const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
+  /** What a member may be. Others are as in the table, in any mixture. */
+  const ANY: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+    ...{ participantId: id, duplicateOf: maybe(id), reason: text, note: text, requestedBy: maybe(text) },
+    approvals: maybe(fc.constantFrom([], APPROVALS)),
+    changes: fc.array(fc.record({ factor: fc.constantFrom(SEX, SITE, 'age'), from: level, to: level })),
+    ...{ visit, to: fc.oneof(id, visit, fc.constant(null)) },
+    occurredAt: fc.constantFrom(
+      ...[
+        '2026-03-02T21:40Z',
+        '2026-03-02T21:40:00Z',
+        '2026-03-02T21:40:00.5Z',
+        '2026-03-02T21:40:00.123456Z',
+      ],
+    ),
+    ...{ inadvertent: maybe(fc.boolean()), revealedAt: maybe(fc.nat(20)) },
+  };
+
+  it.each(ROWS)('stay the same when they are asked for: $name', ({ name, asked, other }) => {
+    const codes = codesOf(BEGUN[DUPAGE]);
+    const members = Object.entries(other(codes)).map(([member, value]) => [
+      member,
+      ANY[member] ?? fc.constantFrom(asked(codes)[member], value),
+    ]);
+    check(
+      fc.property(fc.record<Members>(Object.fromEntries(members)), (words) => {
+        const once = resolved(name, words);
+        expect(resolved(name, once)).toEqual(once);
+      }),
+    );
+  });
+});
+
+/** Who may write which event of a study, and when: the same in the documents. */
+const DOCUMENT = new URL('../../../docs/event-log.md', import.meta.url);
+const [, TABLE = ''] =
+  /\| Event \| Command line \|[^\n]*\n\|[-|]+\|\n((?:\|.*\|\n)+)/.exec(readFileSync(DOCUMENT, 'utf8')) ?? [];
+/** Every event of a study, in the order of the table. */
+const TYPES = [...TABLE.matchAll(/^\| `(\w+)`/gm)].map(([, type]) => type as StudyFact['type']);
+
+describe('the table of rights in docs/event-log.md', () => {
+  it('lists every event of a study and no others', () => {
+    const types = catalogue.all().flatMap(({ stream, type }) => (stream === 'study' ? [type] : []));
+    expect(TYPES.toSorted()).toEqual([...new Set(types)].sort());
+  });
+
+  it('says of each who may write it, in which states', () => {
+    const listed = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ') || '–';
+    const rows = TYPES.map((type) => {
+      const { commandLine, scopes, in: states } = mayOf(type);
+      return `| \`${type}\` | ${commandLine ? 'yes' : 'no'} | ${listed(scopes)} | ${listed(states)} |\n`;
+    });
+    expect(TABLE).toBe(rows.join(''));
+  });
+});
