@@ -1,7 +1,7 @@
 /** Lists of packs, registered in the log of a data folder; a service may be running on it. */
 import { randomBytes } from 'node:crypto';
 import type { RegisterPacks } from '../../src/core/study/commands.ts';
-import { openLog } from '../../src/service/open/open-log.ts';
+import { type OpenLog, openLog } from '../../src/service/open/open-log.ts';
 import { OPERATOR } from './facts.ts';
 
 export type PackList = Pick<RegisterPacks, 'where' | 'entries'> & {
@@ -19,14 +19,23 @@ export async function registerPacks(
   const log = await openLog({ data }, OPERATOR);
   try {
     await log.rebuild();
-    const stream = log.studies.streamOf(study);
-    for (const [i, list] of lists.entries()) {
-      const key = randomBytes(16).toString('hex');
-      const command = { key, ...list, type: 'register-packs', list: first + i } as const;
-      const { outcome } = await log.studies.submit(stream, command, OPERATOR);
-      if (outcome.type !== 'codes-registered') throw new Error(JSON.stringify(outcome));
-    }
+    await registerPacksIn(log, study, lists, first);
   } finally {
     await log.close();
+  }
+}
+
+/** In the log of a service in this process. @throws Error likewise */
+export async function registerPacksIn(
+  { studies }: Pick<OpenLog, 'studies'>,
+  study: string,
+  lists: readonly PackList[],
+  first = 1,
+): Promise<void> {
+  for (const [i, list] of lists.entries()) {
+    const key = randomBytes(16).toString('hex');
+    const command = { key, ...list, type: 'register-packs', list: first + i } as const;
+    const { outcome } = await studies.submit(studies.streamOf(study), command, OPERATOR);
+    if (outcome.type !== 'codes-registered') throw new Error(JSON.stringify(outcome));
   }
 }

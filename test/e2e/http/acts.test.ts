@@ -1,0 +1,514 @@
+/**
+ * Every act over HTTP: one row for each, and the same tests for all rows. They ask whether a request reaches the rules of the
+ * act (test/unit/acts, test/unit/study) and comes back as it should. Whoever adds an act adds a row.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Scope } from '../../../events/access.ts';
+import type { Members } from '../../../src/core/model/outcomes.ts';
+import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import { type Answer, ask, clientOf } from '../../support/client.ts';
+import { OPERATOR } from '../../support/facts.ts';
+import { FRESH, IMPORT } from '../../support/import-facts.ts';
+import { registerPacksIn } from '../../support/pack-lists.ts';
+import { postJson } from '../../support/post-json.ts';
+import { recordsOf, type ServiceHere, serveInMemory } from '../../support/service-here.ts';
+
+const OF_A_KIND = `
+  mode: live
+  blinding: blinded
+  treatments: [ZZVERUM, ZZPLACEBO]
+  factors: {sex: [Male, Female], site: [Cook, Kane, Lake]}
+  visits: [V2, V3]`;
+const STUDIES = `Relief:${OF_A_KIND}\nMoved:${OF_A_KIND}\nWard:
+  treatments: [A, B]
+  factors: {ward: [a, b]}
+`;
+const SEX = { factor: 'sex', from: 'Male', to: 'Female' };
+const TARGET = { kind: 'target', value: 90 };
+const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }];
+const NOW = new Date().toISOString();
+const WORDS = 'the words of the request';
+/** Who is asked about has an id of their own for each act. */
+const PARTICIPANTS = ['moved', 'void', 'voided', 'renamed', 'torn', 'visiting', 'visited', 'ill', 'told'];
+
+type State = 'open' | 'paused' | 'closed' | 'importing';
+const SETTLED: readonly State[] = ['open', 'paused', 'closed'];
+const ALL: readonly State[] = [...SETTLED, 'importing'];
+type Said = readonly [status: number, message: string];
+
+interface Row {
+  readonly path: string;
+  /** The event that it records. */
+  readonly event: string;
+  /** A key needs one of them. */
+  readonly scopes: readonly Scope[];
+  /** In which it is answered with 200. */
+  readonly states: readonly State[];
+  /** The state before. Default: open. */
+  readonly from?: State;
+  /** A body that is possible, without the study. */
+  asks(): Members;
+  /** The members of it that it may lack. */
+  readonly optional?: readonly string[];
+  /** Makes it another request. */
+  readonly other: Members;
+  /** What a dry run says of the counts. Default: stays. */
+  readonly counts?: 'moves';
+  results(): unknown;
+  /** What is recorded in the clear, beside what tells the participant. */
+  readonly records: Members;
+  /** Where the record has the words of the request, if there are any. */
+  readonly words?: 'sealed' | 'clear';
+  /** The answer to the same request without an Idempotency-Key, and how many records it leaves. */
+  readonly again: readonly [...Said, records: number];
+  /** The answer to a key of another site. Default: there is nobody. A key with manage has no such limits. */
+  readonly outside?: Said | 'no such key';
+}
+
+const HINTS: Readonly<Record<State, string>> = {
+  open: '',
+  paused: 'resume it, or close it',
+  closed: 'reopen it first',
+  importing: 'a history is being imported: wait until it is in',
+};
+const EFFECTS = {
+  moves: 'count differently from then on',
+  stays: 'go on counting as they do',
+};
+const REUSED = 'This Idempotency-Key was used for another request (use a new key for another one)';
+const NO_STUDY = (name: string) => ({
+  ...{ status: 404, message: expect.stringMatching(`no study named "${name}"`) },
+});
+const CODE = expect.stringMatching(/^C-\d+$/);
+const said = ({ status, message }: Answer): Said => [status, message];
+
+const NOBODY: Said = [404, 'There is no such participant'];
+const SAME_AGAIN = [200, 'Success', 0] as const;
+const ONCE_MORE = [200, 'Success', 1] as const;
+const nothing = (why: string) => [409, `Nothing was recorded: ${why}`, 0] as const;
+const about = (participantId: string) => ({ participantId, randomizedAt: expect.any(Number) });
+const recordOf = (id: string, more: object = {}) => [
+  expect.objectContaining({ id, trt: armOf.get(id), ...more }),
+];
+
+const ON_PARTICIPANTS: readonly Row[] = [
+  {
+    ...{ path: '/level_corrections', event: 'LevelsCorrected', scopes: ['correct'], states: SETTLED },
+    asks: () => ({ id: 'moved', changes: [SEX], cause: 'entry', note: WORDS }),
+    other: { note: 'another' },
+    counts: 'moves',
+    results: () => recordOf('moved', { f_sex: 'Female' }),
+    records: { ...about('moved'), changes: [SEX], cause: 'entry', counts: 'as-corrected' },
+    words: 'sealed',
+    again: nothing('sex is "Female" now'),
+  },
+  {
+    ...{ path: '/voids', event: 'AllocationVoided', scopes: ['correct'], states: SETTLED },
+    asks: () => ({ id: 'void', cause: 'duplicate', duplicate_of: 'moved', analysis: 'exclude', note: WORDS }),
+    optional: ['duplicate_of'],
+    other: { analysis: 'keep' },
+    results: () => recordOf('void', { 'urn.voided': 'duplicate' }),
+    records: {
+      ...{ ...about('void'), cause: 'duplicate', duplicateOf: 'moved', analysis: 'exclude', counts: 'kept' },
+    },
+    words: 'sealed',
+    again: [409, expect.stringMatching(/the participant is voided already \(duplicate, revision \d+\)$/), 0],
+  },
+  {
+    ...{ path: '/reinstatements', event: 'AllocationReinstated', scopes: ['correct'], states: SETTLED },
+    asks: () => ({ id: 'voided', note: WORDS }),
+    other: { note: 'another' },
+    results: () => [expect.not.objectContaining({ 'urn.voided': expect.anything() })],
+    records: { ...about('voided'), voidedAt: expect.any(Number) },
+    words: 'sealed',
+    again: nothing('the participant is not voided'),
+  },
+  {
+    ...{ path: '/id_corrections', event: 'ParticipantIdCorrected', scopes: ['correct'], states: SETTLED },
+    asks: () => ({ id: 'renamed', to: 'right', cause: 'entry' }),
+    other: { cause: 'other' },
+    results: () => [expect.objectContaining({ id: 'right', 'urn.id_as_randomized': 'renamed' })],
+    records: { ...about('renamed'), from: 'renamed', to: 'right', cause: 'entry' },
+    again: nothing('the participant has this id already'),
+  },
+  {
+    ...{
+      path: '/code_replacements',
+      event: 'CodeReplaced',
+      scopes: ['randomize', 'supply'],
+      states: SETTLED,
+    },
+    asks: () => ({ id: 'torn', code: packOf.get('torn'), cause: 'damaged' }),
+    other: { cause: 'lost' },
+    results: () => ({ code: packOf.get('torn'), by: anotherFor('torn') }),
+    records: { ...about('torn'), code: CODE, by: CODE, cause: 'damaged' },
+    again: [409, expect.stringMatching(/^Nothing was recorded: the participant has the pack C-\d+ now$/), 0],
+  },
+  {
+    ...{ path: '/dispensations', event: 'PackDispensed', scopes: ['randomize', 'supply'], states: SETTLED },
+    asks: () => ({ id: 'visiting', visit: 'v2' }),
+    other: { visit: 'V3' },
+    results: () => ({ visit: 'V2', code: anotherFor('visiting') }),
+    records: { ...about('visiting'), visit: 'V2', code: CODE },
+    again: [400, 'visiting has a pack for V2 already', 0],
+  },
+  {
+    ...{ path: '/dispensation_corrections', event: 'DispensationCorrected', states: SETTLED },
+    scopes: ['correct', 'supply'],
+    asks: () => ({ id: 'visited', code: dispensed, to: 'v3', cause: 'entry', note: WORDS }),
+    other: { to: null },
+    results: () => ({ code: dispensed, from: 'V2', to: 'V3' }),
+    records: { ...about('visited'), code: CODE, from: 'V2', to: 'V3', cause: 'entry' },
+    words: 'sealed',
+    again: nothing('the pack is for V3 already'),
+  },
+  {
+    ...{ path: '/code_breaks', event: 'AllocationRevealed', scopes: ['unblind'], states: ALL },
+    asks: () => ({ id: 'ill', category: 'emergency', reason: WORDS, requested_by: 'Dr. K.' }),
+    optional: ['id', 'requested_by'],
+    other: { category: 'planned' },
+    results: () => recordOf('ill'),
+    records: { ...about('ill'), category: 'emergency', reveal: expect.stringMatching(/^[0-9a-f-]{36}$/) },
+    words: 'sealed',
+    again: ONCE_MORE,
+  },
+  {
+    ...{ path: '/unblindings', event: 'UnblindingReported', scopes: ['unblind', 'correct'], states: ALL },
+    asks: () => ({ id: 'told', occurred_at: NOW, how: 'label', inadvertent: true, reason: WORDS }),
+    optional: ['inadvertent'],
+    other: { how: 'envelope' },
+    results: () => recordOf('told'),
+    records: { ...about('told'), occurredAt: NOW, how: 'label', inadvertent: true },
+    words: 'sealed',
+    again: ONCE_MORE,
+  },
+];
+
+const OF_STUDIES: readonly Row[] = [
+  {
+    ...{ path: '/code_withdrawals', event: 'CodesWithdrawn', scopes: ['supply'], states: SETTLED },
+    asks: () => ({ codes: ['L-1'], reason: WORDS }),
+    other: { codes: ['L-2'] },
+    results: () => ({ withdrawn: 1 }),
+    records: { count: 1 },
+    words: 'sealed',
+    again: [422, 'codes: no free pack has the code L-1', 0],
+    outside: [422, 'codes: no free pack has the code L-1'],
+  },
+  {
+    ...{ path: '/forced_allocations', event: 'AllocationForced', scopes: ['force'], states: SETTLED },
+    asks: () => ({
+      ...{ id: 'forced', levels: { sex: 'Male', site: 'Cook' }, treatment: 'ZZVERUM', occurred_at: forcedAt },
+      ...{ cause: 'outage', code: null, note: WORDS },
+    }),
+    optional: ['code'],
+    other: { cause: 'elsewhere' },
+    counts: 'moves',
+    results: () => [expect.objectContaining({ id: 'forced', trt: 'ZZVERUM', 'urn.occurred_at': forcedAt })],
+    records: {
+      ...{ participantId: 'forced', cause: 'outage', counted: true, occurredAt: expect.any(String) },
+      levels: [
+        { factor: 'sex', level: 'Male' },
+        { factor: 'site', level: 'Cook' },
+      ],
+    },
+    words: 'sealed',
+    again: [422, 'id: a participant has, or had, this id', 0],
+    outside: [403, 'This API key is limited to site = "Kane"'],
+  },
+  {
+    ...{ path: '/amendments', event: 'StudyAmended', scopes: ['manage'], states: SETTLED },
+    asks: () => ({ amendment: 1, changes: [TARGET], reason: WORDS, approvals: APPROVALS }),
+    optional: ['approvals'],
+    other: { reason: 'another' },
+    results: () => ({ amendment: 1, design: expect.objectContaining({ amendment: 1, target: 90 }) }),
+    records: { amendment: 1, changes: [TARGET], approvals: APPROVALS },
+    words: 'clear',
+    again: nothing('the next amendment is number 2'),
+    outside: 'no such key',
+  },
+  ...(
+    [
+      ['pause', 'StudyPaused', ['open', 'paused'], 'open', {}, 'paused'],
+      ['resume', 'StudyResumed', ['open', 'paused'], 'paused', {}, 'open'],
+      ['close', 'StudyClosed', SETTLED, 'open', { cause: 'target' }, 'closed'],
+      ['reopen', 'StudyReopened', ['open', 'closed'], 'closed', { approvals: APPROVALS }, 'open'],
+    ] as const
+  ).map(
+    ([action, event, states, from, more, state]): Row => ({
+      ...{ path: '/study_state', event, scopes: ['manage'], states, from },
+      asks: () => ({ action, reason: WORDS, ...more }),
+      optional: ['approvals'],
+      other: { reason: 'another' },
+      results: () => ({ state }),
+      records: more,
+      words: 'clear',
+      again: SAME_AGAIN,
+      outside: 'no such key',
+    }),
+  ),
+];
+const ROWS = [...ON_PARTICIPANTS, ...OF_STUDIES];
+const NAMED = ROWS.map((row) => [row.event, row] as const);
+
+const ARMS = ['ZZVERUM', 'ZZPLACEBO'];
+const PACKS = Array.from({ length: 40 }, (_, n) => ({ code: `C-${n}`, treatment: ARMS[n % 2] ?? '' }));
+const armOf = new Map<string, string>();
+const packOf = new Map<string, string>();
+let dispensed: string;
+let forcedAt: string;
+/** A pack that the participant could get. */
+const anotherFor = (id: string) =>
+  expect.toSatisfy((code) => {
+    const pack = PACKS.find((one) => one.code === code);
+    return pack?.treatment === armOf.get(id) && code !== packOf.get(id);
+  });
+
+let service: ServiceHere;
+let keys: Readonly<Record<string, string>>;
+/** What each route has answered with so far. */
+const answered = new Map<string, Set<number>>();
+
+/** @param as the name of a key; one that there is not: none */
+async function post(path: string, body: Members, as = 'office', headers = {}): Promise<Answer> {
+  const answer = await postJson(service.url, path, keys[as], { study: 'Relief', ...body }, headers);
+  answered.set(path, (answered.get(path) ?? new Set()).add(answer.status));
+  return answer;
+}
+const send = ({ path, asks }: Row, more: Members = {}, as?: string, headers = {}) =>
+  post(path, { ...asks(), ...more }, as, headers);
+const dry = (row: Row, more: Members = {}, as?: string) => send(row, { ...more, dry_run: true }, as);
+const emptyOf = (row: Row) => (Array.isArray(row.results()) ? [] : {});
+const written = async () => (await recordsOf(service)).filter(({ stream }) => stream.startsWith('study-'));
+const rowOf = (event: string) => ROWS.find((row) => row.event === event) as Row;
+
+/** Brings the study from open, paused or closed into another of these states. */
+async function become(state: State): Promise<void> {
+  const { key, parameters } = { key: keys['office'], parameters: { study: 'Relief' } };
+  const { state: now } = (await ask(service.url, '/study_design', { key, parameters })).results;
+  const toOpen = { open: undefined, paused: 'StudyResumed', closed: 'StudyReopened' }[now as 'open'];
+  const fromOpen = { paused: 'StudyPaused', closed: 'StudyClosed' }[state as 'paused'];
+  if (now === state) return;
+  for (const event of [toOpen, fromOpen])
+    if (event !== undefined) expect((await send(rowOf(event))).status, event).toBe(200);
+}
+
+/** A study into which a history is being imported, with a participant. */
+async function beginImport({ log: { studies } }: ServiceHere): Promise<void> {
+  const stream = studies.streamOf('Moved');
+  const row = { type: 'import-participant', import: IMPORT, row: 1, participantId: 'i1' } as const;
+  await studies.submit(
+    stream,
+    {
+      ...{ type: 'begin-import', import: IMPORT, source: { format: 'csv', rows: 2 }, sha256: '0'.repeat(64) },
+      ...{ generator: 'fresh', seed: FRESH, bgState: Pcg64.fromSeed(FRESH).snapshot() },
+      ...{ proof: { redrawn: 0, unproven: 2 }, approvals: APPROVALS, amendment: 0 },
+    },
+    OPERATOR,
+  );
+  const original = { datetime: '2026-01-01 00:00:00', user: 'other' };
+  const imported = { ...row, levels: ['Male', 'Cook'], treatment: 'ZZVERUM', original };
+  expect((await studies.submit(stream, imported, OPERATOR)).outcome.type).toBe('imported');
+}
+
+beforeAll(async () => {
+  const ofScope = (scope: Scope, ...more: string[]) => [scope, '--scope', scope, ...more];
+  const limited = Scope.options.filter((scope) => scope !== 'audit' && scope !== 'manage');
+  ({ service, keys } = await serveInMemory<string>(STUDIES, {
+    office: ['office', '--scope', 'read,correct,force,manage,supply,unblind'],
+    nurse: ['nurse', '--scope', 'randomize,read'],
+    stranger: ['stranger', '--scope', 'correct,unblind,supply,manage', '--study', 'Ward'],
+    ...Object.fromEntries(Scope.options.map((scope) => [scope, ofScope(scope)])),
+    ...Object.fromEntries(
+      limited.map((scope) => [`${scope} of Kane`, ofScope(scope, '--where', 'site=Kane')]),
+    ),
+  }));
+  const at = (level: string, entries: typeof PACKS) => ({ where: { factor: 'site', level }, entries });
+  const ofLake = ['L-1', 'L-2'].map((code, n) => ({ code, treatment: ARMS[n] ?? '' }));
+  await registerPacksIn(service.log, 'Relief', [at('Cook', PACKS), at('Lake', ofLake)]);
+  const { randomize } = clientOf(service.url, keys['nurse'] ?? '');
+  for (const id of PARTICIPANTS) {
+    const { results } = await randomize('Relief', id, { sex: 'Male', site: 'Cook' });
+    armOf.set(id, results[0].trt);
+    packOf.set(id, results[0]['urn.code']);
+  }
+  dispensed = (await send(rowOf('PackDispensed'), { id: 'visited' })).results.code;
+  await send(rowOf('AllocationVoided'), { id: 'voided' });
+  forcedAt = new Date().toISOString();
+  await beginImport(service);
+});
+afterAll(() => service.stop());
+
+async function documented() {
+  // biome-ignore lint/suspicious/noExplicitAny: the document is checked elsewhere.
+  const document: any = await (await fetch(`${service.url}/openapi.json`)).json();
+  return document.paths as Record<string, typeof document>;
+}
+
+it('each route of an act, and each action of one, has a row', async () => {
+  const routes = Object.entries(await documented()).flatMap(
+    ([path, { post: { parameters, requestBody } = {} }]) => {
+      if (!requestBody || !JSON.stringify(parameters).includes('Idempotency-Key')) return [];
+      const { schema } = requestBody.content['application/json'];
+      const bodies: Members[] = schema.anyOf ?? schema.oneOf ?? [schema];
+      return bodies.flatMap(({ properties }) => {
+        const { action } = properties as { action?: { const?: string; enum?: string[] } };
+        return (action?.enum ?? [action?.const ?? '']).map((name) => `${path} ${name}`);
+      });
+    },
+  );
+  const asked = ROWS.map(({ path, asks }) => `${path} ${asks()['action'] ?? ''}`);
+  expect(asked.toSorted()).toEqual(routes.toSorted());
+});
+
+describe.each(NAMED)('a request for %s', (_, row) => {
+  it('is for keys of its scopes', async () => {
+    const allowed: Scope[] = [];
+    for (const scope of Scope.options) {
+      const answer = await dry(row, {}, scope);
+      if (answer.status === 200) allowed.push(scope);
+      else
+        expect(answer, scope).toMatchObject({
+          ...{ status: 403, message: `This API key lacks the scope ${row.scopes.join(' or ')}` },
+          results: emptyOf(row),
+        });
+    }
+    expect(allowed.toSorted()).toEqual(row.scopes.toSorted());
+  });
+
+  it('needs a key, and a study of the key', async () => {
+    expect(await dry(row, {}, 'no key')).toMatchObject({ status: 401, results: emptyOf(row) });
+    expect(await dry(row, { study: 'Dream' })).toMatchObject({ ...NO_STUDY('Dream'), results: emptyOf(row) });
+    expect(await dry(row, {}, 'stranger')).toMatchObject({ ...NO_STUDY('Relief'), results: emptyOf(row) });
+  });
+
+  it('is about what is within the limits of the key', async () => {
+    const { outside = NOBODY, scopes } = row;
+    if (outside === 'no such key') return;
+    for (const more of [{}, { dry_run: true }])
+      expect(said(await send(row, more, `${scopes[0]} of Kane`))).toEqual(outside);
+    if (outside === NOBODY) expect(said(await send(row, { id: 'nobody' }))).toEqual(NOBODY);
+  });
+
+  it('is refused with everything that is missing, or else with everything that is wrong in it', async () => {
+    const { action, ...members } = row.asks();
+    const names = Object.keys(members);
+    const refused = async (body: Members, problem: RegExp) => {
+      const { status, message, results } = await post(row.path, { ...(action ? { action } : {}), ...body });
+      expect([status, results]).toEqual([400, emptyOf(row)]);
+      const problems = message.split('; ');
+      for (const one of problems) expect(one).toMatch(problem);
+      return problems.map((one) => one.split(/[[: ]/)[0]);
+    };
+    expect(await refused({}, /^\w+ is missing( \(it must be one of .*\))?$/)).toEqual(
+      names.filter((name) => !row.optional?.includes(name)),
+    );
+    const wrong = Object.fromEntries([...names, 'dry_run', 'arm'].map((name) => [name, [7]]));
+    const inThem = /^\w+(\[0\])?: (must be|is not) |^arm is not a member of this request$/;
+    expect((await refused(wrong, inThem)).toSorted()).toEqual(Object.keys(wrong).toSorted());
+    expect(await refused({ ...members, study: undefined }, /^study is missing$/)).toEqual(['study']);
+  });
+
+  it('leaves nothing as a dry run, and says what would happen', async () => {
+    await become(row.from ?? 'open');
+    const before = await written();
+    const { results, headers, message } = await dry(row);
+    const { counts = 'stays' } = row;
+    expect(results.effect.counts).toBe(counts);
+    expect(message).toBe(
+      `Nothing was recorded: this is a dry run. The request would be accepted, and the urns would ${EFFECTS[counts]}`,
+    );
+    expect(['urn-dry-run', 'urn-receipt'].map((name) => headers.get(name))).toEqual(['true', null]);
+    for (const secret of ARMS.filter(() => row.path !== '/amendments')) expect(results).not.toContain(secret);
+    expect(await written()).toEqual(before);
+  });
+});
+
+describe('in a study that is', () => {
+  const expected = (row: Row, state: State) =>
+    row.states.includes(state)
+      ? [row.event, 200, null]
+      : [row.event, 409, state, `The study is ${state} (${HINTS[state]})`];
+  const answers = async (more: Members) => {
+    const all: unknown[] = [];
+    for (const row of ROWS) {
+      const ofImport = ON_PARTICIPANTS.includes(row) && { id: 'i1' };
+      const { status, headers, message } = await dry(row, { ...more, ...(more['study'] ? ofImport : {}) });
+      all.push([row.event, status, headers.get('urn-refused'), ...(status === 200 ? [] : [message])]);
+    }
+    return all;
+  };
+
+  it.each(SETTLED)('%s, an act is possible or refused', async (state) => {
+    await become(state);
+    expect(await answers({})).toEqual(ROWS.map((row) => expected(row, state)));
+  });
+
+  it('being imported, only arms are shown, and unblindings reported', async () => {
+    const ofAmendments = 'A history is being imported into the study (wait until it is in)';
+    expect(await answers({ study: 'Moved' })).toEqual(
+      ROWS.map((row) => expected(row, 'importing')).map(([event, ...others]) =>
+        event === 'StudyAmended' ? [event, 409, 'importing', ofAmendments] : [event, ...others],
+      ),
+    );
+  });
+});
+
+describe.each(NAMED)('%s', (_, row) => {
+  const retry = { 'Idempotency-Key': `for ${row.event}`.replaceAll(' ', '-') };
+  let first: Answer;
+
+  it('is recorded, with a receipt', async () => {
+    await become(row.from ?? 'open');
+    const before = (await written()).length;
+    first = await send(row, {}, 'office', { ...retry, 'X-On-Behalf-Of': 'm.jones' });
+    expect([...said(first), first.results]).toEqual([200, 'Success', row.results()]);
+    const [stored, ...more] = (await written()).slice(before);
+    expect(more).toEqual([]);
+    const { type, data, revision, actor } = stored?.record ?? {};
+    const reason = row.words === 'clear' ? { reason: WORDS } : {};
+    expect([type, data]).toEqual([row.event, { ...row.records, ...reason }]);
+    expect(actor).toMatchObject({ user: 'office', onBehalfOf: 'm.jones', keyId: expect.any(String) });
+    expect(stored?.sealed.includes(WORDS)).toBe(row.words === 'sealed');
+    expect(JSON.stringify(stored?.record)).not.toMatch(row.words === 'clear' ? /ZZ/ : /ZZ|words/);
+    expect(first.headers.get('urn-revision')).toBe(String(revision));
+    const receipt = Buffer.from(first.headers.get('urn-receipt') ?? '', 'base64').toString();
+    expect(Number(receipt.split('\n')[1])).toBe(revision + 1);
+    expect(first.headers.get('urn-repeated')).toBeNull();
+  });
+
+  it('is answered as before to the same Idempotency-Key, which is for no other request', async () => {
+    const before = await written();
+    const second = await send(row, {}, 'office', retry);
+    expect([...said(second), second.results]).toEqual([200, 'Success', first.results]);
+    const shown = ['urn-repeated', 'urn-revision'].map((name) => second.headers.get(name));
+    expect(shown).toEqual(['true', first.headers.get('urn-revision')]);
+    expect(second.headers.get('urn-receipt')).not.toBeNull();
+    const tried = await send(row, { dry_run: true }, 'office', retry);
+    expect([tried.status, tried.headers.get('urn-repeated')]).toEqual([200, null]);
+    const other = ROWS[(ROWS.indexOf(row) + 1) % ROWS.length] as Row;
+    for (const answer of [
+      await send(row, row.other, 'office', retry),
+      await send(other, {}, 'office', retry),
+    ])
+      expect(said(answer)).toEqual([422, REUSED]);
+    expect(await written()).toEqual(before);
+  });
+
+  it('is asked for again', async () => {
+    const before = (await written()).length;
+    const { status, message } = await send(row);
+    expect([status, message, (await written()).length - before]).toEqual(row.again);
+  });
+});
+
+it('each answer of a route is documented, and so are its scopes', async () => {
+  const paths = await documented();
+  for (const { path, scopes } of ROWS) {
+    const { description, responses, requestBody } = paths[path]?.post ?? {};
+    const statuses = [...(answered.get(path) ?? [])].map(String);
+    expect(Object.keys(responses), path).toEqual(expect.arrayContaining(statuses));
+    for (const scope of scopes) expect(description, path).toContain(`\`${scope}\``);
+    expect(requestBody.content['application/json'].example.study, path).toBe('CHS JCOIN');
+  }
+});
