@@ -347,7 +347,7 @@ async function documented() {
 
 it('each route of an act, and each action of one, has a row', async () => {
   const routes = Object.entries(await documented()).flatMap(
-    ([path, { post: { parameters, requestBody } = {} }]) => {
+    ([path, { post: { parameters = [], requestBody } = {} }]) => {
       if (!requestBody || !JSON.stringify(parameters).includes('Idempotency-Key')) return [];
       const { schema } = requestBody.content['application/json'];
       const bodies: Members[] = schema.anyOf ?? schema.oneOf ?? [schema];

@@ -1,15 +1,11 @@
-/** What lists show of packs at visits, and the accountability of packs, over HTTP: to each key, and of a study without visits. */
+/** Packs at visits over HTTP: what each key may ask for and is told, lists, and the accountability of packs. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, checked, clientOf } from '../../support/client.ts';
 import { parseCsv } from '../../support/csv.ts';
-import { registerPacks } from '../../support/pack-lists.ts';
+import { registerPacksIn } from '../../support/pack-lists.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
-import { storedLog } from '../../support/stored-log.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { recordsOf, type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 
-const data = temporaryFolders()();
 const STUDIES = ['Relief', 'Plain']
   .map(
     (name) => `
@@ -25,19 +21,41 @@ const CSV = 'text/csv';
 const OF_COOK = ['--study', 'Relief', '--where', 'site=Cook'];
 const HEAD = 'code,visit,state,id,dispensed_at,user,on_behalf_of,replaced_by,cause';
 const TIME = expect.stringMatching(/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/);
+const GRANTS = {
+  edc: ['edc', '--scope', 'randomize,blinded'],
+  hands: ['hands', '--scope', 'randomize'],
+  cook: ['cook', '--scope', 'randomize,blinded', ...OF_COOK],
+  blinded: ['monitor', '--scope', 'blinded'],
+  reader: ['reader', '--scope', 'read'],
+  auditor: ['auditor', '--scope', 'read,audit'],
+  desk: ['desk', '--scope', 'force,correct,read'],
+  silent: ['silent', '--scope', 'correct'],
+  night: ['night', '--scope', 'unblind,blinded'],
+  pharmacy: ['pharmacy', '--scope', 'supply'],
+  cookPharmacy: ['cook-pharmacy', '--scope', 'supply', ...OF_COOK],
+} as const;
 
 let service: ServiceHere;
-let keys: Record<
-  'edc' | 'cook' | 'blinded' | 'reader' | 'auditor' | 'desk' | 'pharmacy' | 'cookPharmacy',
-  string
->;
+let keys: Record<keyof typeof GRANTS, string>;
 
 const get = (path: string, key: string, parameters = {}, study = 'Relief') =>
   ask(service.url, path, { key, parameters: { study, ...parameters } });
-const post = (path: string, key: string, body: object, study = 'Relief', headers = {}) =>
-  postJson(service.url, path, key, { study, ...body }, headers);
+const post = (path: string, key: string, body: object, headers = {}) =>
+  postJson(service.url, path, key, { study: 'Relief', ...body }, headers);
 const enrol = (id: string, site: string, study = 'Relief') =>
   clientOf(service.url, keys.edc).randomize(study, id, { site });
+const asksFor = (id: string, visit: unknown, key: string, more = {}, headers = {}) =>
+  post('/dispensations', key, { id, visit, ...more }, headers);
+const correct = (id: string, code: string, to: string | null, more = {}, key = keys.desk) =>
+  post('/dispensation_corrections', key, { id, code, to, cause: 'entry', note: 'a slip', ...more });
+const replace = (id: string, code: string, key = keys.cook) =>
+  post('/code_replacements', key, { id, code, cause: 'lost' });
+
+async function dispense(id: string, visit: string, key = keys.cook): Promise<string> {
+  const { status, results, message } = await asksFor(id, visit, key);
+  expect([status, message]).toEqual([200, 'Success']);
+  return results.code;
+}
 
 async function csv(path: string, key: string, parameters = {}, study = 'Relief') {
   const query = new URLSearchParams({ study, ...parameters });
@@ -48,18 +66,16 @@ async function csv(path: string, key: string, parameters = {}, study = 'Relief')
   return { status: response.status, headers: response.headers, text, rows };
 }
 
-async function dispense(id: string, visit: string, key = keys.cook): Promise<string> {
-  const { status, results, message } = await post('/dispensations', key, { id, visit });
-  expect([status, message]).toEqual([200, 'Success']);
-  return results.code;
-}
-
 const recordOf = async (id: string, key = keys.blinded) =>
   (await get('/study_participants', key, { id })).results[0];
+const typesOf = async (id: string) =>
+  (await get('/participant_history', keys.cook, { id })).results.map(({ type }: { type: string }) => type);
 const accounts = async (key = keys.pharmacy, study = 'Relief') =>
   (await get('/pack_accountability', key, {}, study)).results as Record<string, string>[];
 const accountOf = async (code: string, key = keys.pharmacy) =>
   (await accounts(key)).find((one) => one['code'] === code);
+const recordsOfType = async (type: string) =>
+  (await recordsOf(service)).flatMap(({ record }) => (record.type === type ? [record] : []));
 
 function packs(letter: string) {
   const codes = Array.from({ length: 24 }, (_, n) => `${letter}${String((n * 7) % 24).padStart(2, '0')}`);
@@ -70,25 +86,18 @@ const at = (level: string) => ({ factor: 'site', level });
 let codes: Record<'v2' | 'v3' | 'void' | 'replaced' | 'kane', string>;
 
 beforeAll(async () => {
-  keys = await issueKeys(data, {
-    edc: ['edc', '--scope', 'randomize,blinded'],
-    cook: ['cook', '--scope', 'randomize,blinded', ...OF_COOK],
-    blinded: ['monitor', '--scope', 'blinded'],
-    reader: ['reader', '--scope', 'read'],
-    auditor: ['auditor', '--scope', 'read,audit'],
-    desk: ['desk', '--scope', 'force,correct,read'],
-    pharmacy: ['pharmacy', '--scope', 'supply'],
-    cookPharmacy: ['cook-pharmacy', '--scope', 'supply', ...OF_COOK],
-  });
-  service = await serveHere(data, STUDIES);
+  ({ service, keys } = await serveInMemory(STUDIES, GRANTS));
   for (const study of ['Relief', 'Plain'])
-    await registerPacks(data, study, [
+    await registerPacksIn(service.log, study, [
       { where: at('Cook'), entries: packs('C') },
       { where: at('Kane'), entries: packs('K') },
     ]);
-  await enrol('c1', 'Cook');
-  await enrol('k1', 'Kane');
-  await enrol('c2', 'Cook');
+  for (const [id, site] of [
+    ['c1', 'Cook'],
+    ['k1', 'Kane'],
+    ['c2', 'Cook'],
+  ] as const)
+    await enrol(id, site);
   await enrol('p1', 'Cook', 'Plain');
 });
 afterAll(() => service.stop());
@@ -101,7 +110,7 @@ describe('a participant’s record', () => {
 
   it('has them in the order in which they were given out, for every key that sees the participant', async () => {
     const [v3, v2] = [await dispense('c1', 'v3'), await dispense('c1', 'V2')];
-    const replaced = await post('/code_replacements', keys.cook, { id: 'c1', code: v3, cause: 'lost' });
+    const replaced = await replace('c1', v3);
     const [kane, wrong] = [await dispense('k1', 'V2', keys.edc), await dispense('c2', 'V2')];
     codes = { v2, v3: replaced.results.by, replaced: v3, kane, void: wrong };
     const shown = [
@@ -118,16 +127,17 @@ describe('a participant’s record', () => {
   });
 
   it('has them without what the participant never got, and in the answer to a correction', async () => {
-    const correction = { id: 'c2', code: codes.void, to: null, cause: 'not-handed-out', note: 'dropped' };
-    expect((await post('/dispensation_corrections', keys.desk, correction)).status).toBe(200);
+    expect((await correct('c2', codes.void, null, { cause: 'not-handed-out' })).results).toEqual({
+      ...{ code: codes.void, from: 'V2', to: null },
+    });
     expect(await recordOf('c2')).not.toHaveProperty(['urn.packs']);
     const renamed = await post('/id_corrections', keys.desk, { id: 'c1', to: 'c01', cause: 'entry' });
     expect(renamed.results[0]['urn.packs']).toHaveLength(2);
   });
 
   it('has those of a moment', async () => {
-    const [first] = storedLog(data).filter(({ record }) => record.type === 'PackDispensed');
-    const parameters = { id: 'c1', 'urn.revision': String(first?.record.revision) };
+    const [first] = await recordsOfType('PackDispensed');
+    const parameters = { id: 'c1', 'urn.revision': String(first?.revision) };
     const [then] = (await get('/study_participants', keys.auditor, parameters)).results;
     expect(then['urn.packs']).toEqual([{ visit: 'V3', code: codes.replaced, datetime: TIME }]);
     const { text } = await csv('/study_participants', keys.auditor, parameters);
@@ -135,8 +145,7 @@ describe('a participant’s record', () => {
   });
 
   it('and the history of the participant: what happened to the packs', async () => {
-    const { results } = await get('/participant_history', keys.cook, { id: 'c01' });
-    expect(results.map(({ type }: { type: string }) => type)).toEqual([
+    expect(await typesOf('c01')).toEqual([
       ...[
         'ParticipantRandomized',
         'PackDispensed',
@@ -145,6 +154,7 @@ describe('a participant’s record', () => {
         'ParticipantIdCorrected',
       ],
     ]);
+    const { results } = await get('/participant_history', keys.cook, { id: 'c01' });
     expect(results[1].data).toMatchObject({ code: codes.replaced, visit: 'V3' });
   });
 });
@@ -232,8 +242,7 @@ describe('GET /pack_accountability', () => {
   });
 
   it('names the person who used the key', async () => {
-    const headers = { 'X-On-Behalf-Of': 'm.jones' };
-    const { results } = await post('/dispensations', keys.edc, { id: 'c2', visit: 'V3' }, 'Relief', headers);
+    const { results } = await asksFor('c2', 'V3', keys.edc, {}, { 'X-On-Behalf-Of': 'm.jones' });
     expect(await accountOf(results.code)).toMatchObject({ user: 'edc', on_behalf_of: 'm.jones' });
   });
 
@@ -281,13 +290,113 @@ describe('GET /pack_accountability', () => {
   });
 
   it('is recorded like the map of the packs', async () => {
-    const shown = () =>
-      storedLog(data).filter(
-        ({ record }) => record.type === 'EvidenceDisclosed' && record.data.what === 'codes',
-      );
+    const shown = async () =>
+      (await recordsOfType('EvidenceDisclosed')).filter(({ data }) => data.what === 'codes');
     // Consecutive requests with one key are counted together.
-    await expect.poll(() => new Set(shown().map(({ record }) => record.actor.keyId)).size).toBe(2);
-    expect(shown()[0]?.record.data).toMatchObject({ study: expect.stringMatching(/Relief|Plain/) });
+    await expect.poll(async () => new Set((await shown()).map(({ actor }) => actor.keyId)).size).toBe(2);
+    expect((await shown())[0]?.data).toMatchObject({ study: expect.stringMatching(/Relief|Plain/) });
+  });
+});
+
+describe('a request for a pack at a visit', () => {
+  const asked = { study: 'Relief', id: 'k1', visit: 'V3' };
+
+  it.each<[what: string, body: object | string, message: string]>([
+    ['an empty visit', { visit: '' }, 'visit: is no name of a visit'],
+    ['a visit that ends in a space', { visit: 'V3 ' }, 'visit: is no name of a visit'],
+    ['a formula', { visit: '=V3' }, 'visit: is no name of a visit'],
+    ['21 characters', { visit: 'V'.repeat(21) }, 'visit: is no name of a visit'],
+    ['an object as visit', { visit: { $ne: 'V3' } }, 'visit: must be a string'],
+    ['an arm as visit', { visit: 'zzverum' }, 'visit: is, or contains, the name of an arm'],
+    ['an arm in a visit', { visit: 'no ZZPLACEBO' }, 'visit: is, or contains, the name of an arm'],
+    ['a pack that it wants', { code: 'C01' }, 'code is not a member of this request'],
+    ['its supply', { isSupply: true }, 'isSupply is not a member of this request'],
+    ['a list', '[]', 'must be an object'],
+    ['a visit twice', `${JSON.stringify(asked).slice(0, -1)},"visit":"V4"}`, 'a duplicate member'],
+  ])('is 400 with %s', async (_, body, message) => {
+    const text = typeof body === 'string' ? body : JSON.stringify({ ...asked, ...body });
+    const answer = await postJson(service.url, '/dispensations', keys.pharmacy, text);
+    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining(message), results: {} });
+    expect(await recordOf('k1')).toMatchObject({ 'urn.packs': [{ visit: 'V2' }] });
+  });
+
+  it('is 400 with a header of the service that there is not, which would otherwise be ignored', async () => {
+    for (const name of ['Urn-Min-Revision', 'Urn-Dry-Run']) {
+      const { status, message } = await asksFor('k1', 'V3', keys.edc, {}, { [name]: '1' });
+      expect([status, message.toLowerCase()]).toEqual([400, expect.stringContaining(name.toLowerCase())]);
+    }
+  });
+
+  it('is for declared visits, or for any with the scope supply', async () => {
+    const message = 'visit: one of V2, V3 (others need a key with the scope supply)';
+    expect(await asksFor('k1', 'U1', keys.edc)).toMatchObject({ status: 400, message });
+    for (const visit of ['U', 'U'.repeat(20)])
+      expect((await asksFor('k1', visit, keys.pharmacy)).results).toMatchObject({ visit });
+  });
+
+  it('tells those who may know which pack there is already', async () => {
+    const pack = { visit: 'V2', code: codes.kane };
+    for (const [key, results] of [
+      [keys.edc, pack],
+      [keys.pharmacy, pack],
+      [keys.hands, {}],
+    ] as const)
+      for (const dry_run of [true, false])
+        expect(await asksFor('k1', 'v2', key, { dry_run })).toMatchObject({
+          ...{ status: 400, message: 'k1 has a pack for V2 already', results },
+        });
+  });
+
+  it('is answered again with the pack of its own event, even after a replacement', async () => {
+    const retry = { 'Idempotency-Key': 'tablet-1' };
+    const first = await asksFor('k1', 'U1', keys.pharmacy, {}, retry);
+    expect((await replace('k1', first.results.code, keys.pharmacy)).status).toBe(200);
+    expect((await asksFor('k1', 'u1', keys.pharmacy, {}, retry)).results).toEqual(first.results);
+  });
+
+  it('is not for an entry that is no patient, and says why to those who may know', async () => {
+    const voiding = { id: 'k1', cause: 'never-enrolled', analysis: 'exclude', note: 'never came' };
+    await post('/voids', keys.desk, voiding);
+    const because = async (key: string) => (await asksFor('k1', 'V3', key)).message;
+    expect(await because(keys.edc)).toContain('(never-enrolled) and gets no packs');
+    expect(await because(keys.hands)).toContain('the participant is voided and gets no packs');
+    await post('/reinstatements', keys.desk, { id: 'k1', note: 'another person' });
+  });
+});
+
+describe('a correction of a visit', () => {
+  it('says what is so, to those who may know', async () => {
+    const none = 'Nothing was recorded: the participant has no such pack of a visit';
+    const takes = 'to: the participant has a pack for V3';
+    const first = ': correct that one first';
+    const others = 'to: one of V2, V3 (others need a key with the scope supply)';
+    for (const [code, to, status, message, silently] of [
+      ['P-1', null, 409, `${none}; for visits, they have ${codes.v3} (V3), ${codes.v2} (V2)`, none],
+      [codes.v2, 'V3', 422, `${takes} (${codes.v3})${first}`, `${takes}${first}`],
+      [codes.v2, 'U9', 400, others, others],
+    ] as const) {
+      expect(await correct('c01', code, to)).toMatchObject({ status, message });
+      expect(await correct('c01', code, to, {}, keys.silent)).toMatchObject({ status, message: silently });
+    }
+  });
+
+  it.each([false, '', '=V3', 'ZZVERUM'])('is 400 to %j', async (to) => {
+    const refused = await correct('c01', codes.v2, to as string, {}, keys.pharmacy);
+    expect([refused.status, refused.message.startsWith('to: ')]).toEqual([400, true]);
+  });
+
+  it('moves the pack from a code-break about the participant to one about the pack alone', async () => {
+    const reveal = { category: 'planned', reason: 'found in the fridge' };
+    for (const [code, id] of [
+      [codes.void, undefined],
+      [codes.v2, 'c01'],
+    ] as const) {
+      const { results } = await post('/code_breaks', keys.night, { ...reveal, code });
+      expect([results[0].id, results[0].trt]).toEqual([
+        id,
+        packs('C').find((one) => one.code === code)?.treatment,
+      ]);
+    }
   });
 });
 
