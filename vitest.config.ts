@@ -24,7 +24,7 @@ export default defineConfig({
           expect: { poll: { timeout: 30_000 } },
           include: ['test/{integration,e2e}/**/*.test.ts'],
           // The real program, and the store's writing thread, run from the build.
-          globalSetup: ['test/support/build.ts'],
+          globalSetup: ['test/support/build.ts', 'test/support/kafka/brokers-of-run.ts'],
         },
       },
     ],

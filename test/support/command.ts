@@ -70,11 +70,18 @@ async function run(
   return { code, ...output };
 }
 
+/** What a command listens to until its process ends. */
+const LISTENED: readonly (readonly [NodeJS.EventEmitter, string])[] = [
+  [process.stdout, 'error'],
+  [process, 'SIGTERM'],
+  [process, 'SIGINT'],
+];
+
 /** Gives this process what the program has as its own. @returns what gives it back */
 function asItsOwn(argv: string[], env: Readonly<Record<string, string>>, cwd: string): () => void {
   const { exitCode } = process;
   const before = { argv: process.argv, env: { ...process.env }, cwd: process.cwd(), umask: process.umask() };
-  const listeners = process.stdout.listeners('error');
+  const listening = LISTENED.map(([to, name]) => ({ to, name, listeners: to.listeners(name) }));
   process.argv = argv;
   Object.assign(process.env, env);
   process.chdir(cwd);
@@ -86,7 +93,8 @@ function asItsOwn(argv: string[], env: Readonly<Record<string, string>>, cwd: st
     process.chdir(before.cwd);
     process.umask(before.umask);
     process.exitCode = exitCode;
-    for (const listener of process.stdout.listeners('error'))
-      if (!listeners.includes(listener)) process.stdout.off('error', listener as () => void);
+    for (const { to, name, listeners } of listening)
+      for (const listener of to.listeners(name))
+        if (!listeners.includes(listener)) to.off(name, listener as () => void);
   };
 }

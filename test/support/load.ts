@@ -4,6 +4,7 @@
  */
 import { strict as assert } from 'node:assert';
 import { Agent, request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Choices } from './choices.ts';
 import type { LogCheck } from './log-check.ts';
 
@@ -163,7 +164,7 @@ export class Account {
     const agent = new Agent({ keepAlive: true, maxSockets: 16 });
     const settleOne = async (sent: Sent) => {
       for (let attempt = 0; attempt < 100 && this.#open.has(sent.id); attempt++) {
-        if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, 100));
+        if (attempt > 0) await delay(100);
         this.told(sent, await post(agent, url, apiKey, sent));
       }
       assert.ok(!this.#open.has(sent.id), `${sent.id} is refused for too long`);
@@ -215,6 +216,8 @@ export function startClients(
     readonly studies?: readonly string[];
     /** Each client leaves when it is answered with 503. */
     readonly eachUntilRefused?: boolean;
+    /** How long each client waits after an answer: load where only its presence counts, not its height. */
+    readonly pauseMs?: number;
   } = {},
 ): { readonly done: Promise<Error[]>; stop(): void } {
   let stopped = false;
@@ -234,6 +237,7 @@ export function startClients(
         account.sending(sent);
         const agents = choices.chance(0.05) ? [agent, twinAgent] : [agent];
         await Promise.all(agents.map((by) => send(by, sent)));
+        if (options.pauseMs !== undefined) await delay(options.pauseMs);
       }
     } catch (error) {
       failures.push(error as Error);

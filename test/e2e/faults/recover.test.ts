@@ -1,6 +1,5 @@
 /** A log that was restored from a real backup is recovered: the loss is declared, and nothing lost is drawn again. */
-import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Report } from '../../../src/evidence/verify/report/report.ts';
 import { clientOf } from '../../support/client.ts';
@@ -8,92 +7,67 @@ import { command, commandOk } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { verifyOurselves } from '../../support/own-verifier.ts';
-import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
+import { type Service, serve, urn } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
-import { COOK, TRIALS } from '../../support/trials.ts';
+import { TrialLog } from '../../support/trial-log.ts';
+import { TRIALS } from '../../support/trials.ts';
 import { runVerifier } from '../../support/verifier.ts';
 
 const python = requiredPython('numpy, cryptography');
 const newFolder = temporaryFolders();
-let data: string;
-let keys: Record<'user' | 'audit', string>;
+let log: TrialLog;
 let service: Service | ServiceHere;
-/** Receipts by participant, as a site keeps them. */
-let receipts: Map<string, string>;
 
-const file = (name: string) => join(data, name);
-const backUp = (name = 'backup') => copyFileSync(file('urn.sqlite'), file(name));
-const restore = (name = 'backup') => {
-  for (const side of ['urn.sqlite-wal', 'urn.sqlite-shm']) rmSync(file(side), { force: true });
-  copyFileSync(file(name), file('urn.sqlite'));
-};
 const start = async () => {
-  service = await serveHere(data, TRIALS);
+  service = await log.start();
 };
-async function randomize(id: string, study = 'Sleep', { url }: { url: string } = service) {
-  const levels = study === 'Sleep' ? COOK : { ward: 'a' };
-  const answer = await clientOf(url, keys.user).randomize(study, id, levels);
-  if (answer.status === 200) receipts.set(id, answer.headers.get('urn-receipt') ?? '');
-  return answer;
-}
+const randomize = (id: string, study = 'Sleep') => log.randomize(service, id, study);
 /** Generator states after each allocation, as an auditor sees them. */
-const states = async (study = 'Sleep') =>
-  (await clientOf(service.url, keys.audit).list(study)).results.map((one: { bg_state: unknown }) =>
+const states = async () =>
+  (await clientOf(service.url, log.keys.audit).list('Sleep')).results.map((one: { bg_state: unknown }) =>
     JSON.stringify(one.bg_state),
   );
-/** Randomizes these participants with a service that starts and stops, in this process. */
-async function run(...ids: string[]): Promise<void> {
-  const here = await serveHere(data, TRIALS);
-  try {
-    for (const id of ids) expect((await randomize(id, 'Sleep', here)).status).toBe(200);
-  } finally {
-    await here.stop();
-  }
-}
 const recover = (...args: string[]) =>
-  command(['recover', '--data', data, '--reason', 'disk failure', ...args]);
+  command(['recover', '--data', log.data, '--reason', 'disk failure', ...args]);
 const keep = (...ids: string[]) => {
-  const kept = file(`receipts-${ids.join('-')}`);
-  writeFileSync(kept, ids.map((id) => receipts.get(id)).join('\n'));
+  const kept = log.file(`receipts-${ids.join('-')}`);
+  writeFileSync(kept, ids.map((id) => log.receipts.get(id)).join('\n'));
   return kept;
 };
 async function verify(...args: string[]) {
-  const { code, stdout } = await command(['verify', '--data', data, '--json', ...args]);
+  const { code, stdout } = await command(['verify', '--data', log.data, '--json', ...args]);
   const report: Report = JSON.parse(stdout);
   const study = report.streams.find((one) => one.study === 'Sleep');
   if (!study) throw new Error('no report of Sleep');
   return { code, report, study };
 }
 
-async function beginLog(): Promise<void> {
-  data = newFolder();
-  receipts = new Map();
-  keys = await issueKeys(data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
-  writeFileSync(file('verifier-key'), (await commandOk(['signing-key', 'show', '--data', data])).trim());
-}
+let begun: TrialLog;
+beforeAll(async () => {
+  begun = await TrialLog.begin(newFolder());
+});
+beforeEach(() => {
+  log = begun.copyTo(newFolder());
+});
 afterEach(() => service?.stop());
 
 describe('a log that lost its newest allocations', () => {
   let before: string[];
-  let lost: string;
-  let lostReceipts: typeof receipts;
+  let lost: TrialLog;
   beforeAll(async () => {
-    await beginLog();
-    await run('a', 'b');
-    backUp();
+    lost = begun.copyTo(newFolder());
+    await lost.run('a', 'b');
+    lost.backUp();
+    await lost.run('c', 'd');
+    log = lost;
     await start();
-    for (const id of ['c', 'd']) expect((await randomize(id)).status).toBe(200);
     before = await states();
     await service.stop();
-    restore();
-    lost = data;
-    lostReceipts = receipts;
+    lost.restore();
   });
   beforeEach(() => {
-    data = newFolder();
-    cpSync(lost, data, { recursive: true });
-    receipts = new Map(lostReceipts);
+    log = lost.copyTo(newFolder());
   });
 
   it('accepts participants again once the loss is declared, with another generator', async () => {
@@ -115,7 +89,7 @@ describe('a log that lost its newest allocations', () => {
     // Not even the generator of a study that is not known to have lost anything continues.
     expect((await randomize('w', 'Ward')).status).toBe(200);
     expect((await verify()).code).toBe(0);
-    new LogCheck(data).check();
+    new LogCheck(log.data).check();
     await service.stop();
     await start();
     expect((await randomize('e')).status).toBe(200);
@@ -123,7 +97,7 @@ describe('a log that lost its newest allocations', () => {
 
   it('verifies, and a receipt of a lost record is a declared loss, never a rewrite', async () => {
     await recover();
-    await run('c2', 'd2', 'e2');
+    await log.run('c2', 'd2', 'e2');
     const { report, study } = await verify('--checkpoint', keep('a', 'b', 'd2', 'e2'));
     expect(report.ok).toBe(true);
     expect(study.evidence).toMatchObject({ matching: 4, matchingSize: 7, lost: [] });
@@ -139,22 +113,22 @@ describe('a log that lost its newest allocations', () => {
       { size: 4, recovery: 1, kept: 3, because: 'declared-loss' },
       { size: 5, recovery: 1, kept: 3, because: 'declared-loss' },
     ]);
-    const { stdout } = await command(['verify', '--data', data, '--checkpoint', keep('c')]);
+    const { stdout } = await command(['verify', '--data', log.data, '--checkpoint', keep('c')]);
     expect(stdout).toContain('DECLARED LOSS: 1 checkpoint up to size 4 is of records that recovery 1');
     expect(stdout).toContain('RECOVERED from a backup (recovery 1');
   });
 
   it('can be recovered a second time, with another origin', async () => {
     await recover();
-    await run('c2');
-    backUp('second');
-    await run('d2');
-    restore('second');
+    await log.run('c2');
+    log.backUp('second');
+    await log.run('d2');
+    log.restore('second');
     await start();
     expect((await randomize('x')).status).toBe(503);
     await service.stop();
     expect((await recover()).stdout).toContain('recovery 2 is declared');
-    await run('d3');
+    await log.run('d3');
     const { report, study } = await verify('--checkpoint', keep('a', 'd', 'c2', 'd2', 'd3'));
     expect(report.log?.recoveries.map(({ recovery }) => recovery)).toEqual([1, 2]);
     expect(study.evidence.matching).toBe(3);
@@ -163,12 +137,12 @@ describe('a log that lost its newest allocations', () => {
       { size: 6, recovery: 2 },
     ]);
     // Back to before the first recovery, which is lost too: its number is not used again.
-    restore();
+    log.restore();
     const doubtful = await recover();
     expect(doubtful.code).toBe(2);
     expect(doubtful.stderr).toContain('that the log was moved to another store');
     expect((await recover('--not-moved')).stdout).toContain('recovery 3 is declared');
-    await run('c4');
+    await log.run('c4');
     const last = await verify('--checkpoint', keep('b', 'd', 'd2', 'd3', 'c4'));
     expect(last.study.evidence.matching).toBe(2);
     expect(last.study.evidence.lost.map(({ because }) => because)).toEqual(Array(3).fill('declared-loss'));
@@ -176,27 +150,27 @@ describe('a log that lost its newest allocations', () => {
 
   it('declares losses that the receipts show beyond its own notes', async () => {
     // As if the service had been killed before it noted what it signed last.
-    const noted = readFileSync(file('last-checkpoints'), 'utf8');
-    rmSync(file('last-checkpoints'));
+    const noted = readFileSync(log.file('last-checkpoints'), 'utf8');
+    rmSync(log.file('last-checkpoints'));
     expect((await recover()).stderr).toContain('nothing is missing that this log is known to have signed');
     const dry = await recover('--dry-run', '--checkpoint', keep('c'));
     expect(dry.stdout).toContain('would be declared:');
     expect((await recover('--checkpoint', keep('c'))).code).toBe(0);
-    await run('x');
-    expect(readFileSync(file('last-checkpoints'), 'utf8')).not.toBe(noted);
+    await log.run('x');
+    expect(readFileSync(log.file('last-checkpoints'), 'utf8')).not.toBe(noted);
     const { study } = await verify('--checkpoint', keep('c', 'd'));
     expect(study.evidence.lost).toMatchObject([
       { size: 4, because: 'declared-loss' },
       { size: 5, because: 'undeclared-loss' },
     ]);
-    const { stdout } = await command(['verify', '--data', data, '--checkpoint', keep('c', 'd')]);
+    const { stdout } = await command(['verify', '--data', log.data, '--checkpoint', keep('c', 'd')]);
     expect(stdout).toContain('LOST AND NOT DECLARED: 1 checkpoint up to size 5');
   });
 
   it('can be recovered although nothing shows the loss, if forced', async () => {
-    rmSync(file('last-checkpoints'));
+    rmSync(log.file('last-checkpoints'));
     expect((await recover('--unproven')).code).toBe(0);
-    await run('c');
+    await log.run('c');
     expect((await verify()).study.warnings).toMatchObject([
       { code: 'recovered', text: expect.stringContaining('no lost record is known') },
     ]);
@@ -206,14 +180,16 @@ describe('a log that lost its newest allocations', () => {
     'can be bundled, and the Python verifier reports its recovery',
     async () => {
       await recover();
-      await run('c2');
-      const trust = ['--trust', readFileSync(file('verifier-key'), 'utf8')];
-      expect(await commandOk(['studies', 'show', 'Sleep', '--data', data])).toMatch(
+      await log.run('c2');
+      const key = await commandOk(['signing-key', 'show', '--data', log.data]);
+      const trust = ['--trust', key.trim()];
+      expect(await commandOk(['studies', 'show', 'Sleep', '--data', log.data])).toMatch(
         /^recovered +recovery 1 of the log, \S+: at least 2 records after the first 3 were lost; the generator began anew$/m,
       );
       for (const content of ['full', 'blinded']) {
-        const out = file(`${content}.zip`);
-        await commandOk(['bundle', '--study', 'Sleep', '--data', data, '--content', content, '--out', out]);
+        const out = log.file(`${content}.zip`);
+        const bundle = ['--study', 'Sleep', '--content', content, '--out', out];
+        await commandOk(['bundle', ...bundle, '--data', log.data]);
         const sound = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('a', 'c2')]);
         expect(sound.stdout + sound.stderr).toContain('RESULT  nothing wrong was found');
         expect(sound.stdout).toMatch(
@@ -222,10 +198,6 @@ describe('a log that lost its newest allocations', () => {
         expect(sound.stdout).toContain(
           'revisions 0 to 4: as signed: by checkpoints that were kept elsewhere',
         );
-        const lost = runVerifier(python ?? '', [out, ...trust, '--checkpoint', keep('d')]);
-        expect(lost.code).toBe(1);
-        expect(lost.stdout).toMatch(/^FAILED .* size 5: DECLARED LOSS: recovery 1 kept 3 records$/m);
-        expect(lost.stdout).not.toMatch(/other records|Divergence/);
         const own = await verifyOurselves(out, [...trust, '--checkpoint', keep('a', 'c2')]);
         expect(own.code, own.text).toBe(0);
         const told = own.report?.streams.find((one) => one.study === 'Sleep');
@@ -243,41 +215,43 @@ describe('a log that lost its newest allocations', () => {
         });
         expect(missing.text).not.toMatch(/DIVERGENCE|CHANGED SINCE/);
       }
+      const lost = runVerifier(python ?? '', [log.file('full.zip'), ...trust, '--checkpoint', keep('d')]);
+      expect(lost.code).toBe(1);
+      expect(lost.stdout).toMatch(/^FAILED .* size 5: DECLARED LOSS: recovery 1 kept 3 records$/m);
+      expect(lost.stdout).not.toMatch(/other records|Divergence/);
     },
   );
 });
 
 describe('urn recover', () => {
-  beforeEach(beginLog);
-
   it('completes a recovery that was interrupted after the loss was declared', async () => {
-    await run('a');
-    backUp();
-    await run('b');
-    restore();
+    await log.run('a');
+    log.backUp();
+    await log.run('b');
+    log.restore();
     // Only the declaration, as if the process were killed right after it.
     const stopping = new URL('../../support/stop-after-declaring.mjs', import.meta.url);
-    const child = await urn(['recover', '--data', data, '--reason', 'x'], {
+    const child = await urn(['recover', '--data', log.data, '--reason', 'x'], {
       env: { NODE_OPTIONS: `--import ${stopping}` },
     });
     expect(child.code).not.toBe(0);
     expect((await verify()).study.records).toBe(2);
     // The service does it at its start.
-    await run('c');
+    await log.run('c');
     const { study } = await verify();
     expect(study).toMatchObject({ sound: true, records: 4 });
     expect((await recover()).stderr).toContain('nothing is missing');
   });
 
   it('registers a study again that was lost completely, and does not repeat its draws', async () => {
-    service = await serveHere(data);
+    service = await serveHere(log.data);
     await service.stop();
-    backUp();
+    log.backUp();
     await start();
     expect((await randomize('a')).status).toBe(200);
     const [lost] = await states();
     await service.stop();
-    restore();
+    log.restore();
     expect((await recover()).code).toBe(0);
     await start();
     expect((await randomize('a')).status).toBe(200);
@@ -288,7 +262,7 @@ describe('urn recover', () => {
   });
 
   it('refuses at once while a service has the log open, and declares nothing', async () => {
-    const other = await serve({ data, studies: TRIALS });
+    const other = await serve({ data: log.data, studies: TRIALS });
     service = { ...other, stop: other.kill };
     expect((await randomize('a')).status).toBe(200);
     const refused = await recover('--unproven');
@@ -301,28 +275,28 @@ describe('urn recover', () => {
     await other.kill();
     // What a killed process left blocks nobody, and is not lost.
     expect((await recover('--unproven')).stdout).toMatch(/^study-\S+ +3 +\d/m);
-    await run('c');
+    await log.run('c');
     expect((await verify()).study).toMatchObject({ sound: true, participants: 3 });
   });
 
   it('declares nothing for changed records, for a log that is complete, or without a reason', async () => {
-    await run('a');
+    await log.run('a');
     expect((await recover()).code).toBe(2);
     expect((await recover('--reason', ' ')).stderr).toContain('--reason must not be empty');
-    expect((await recover('--checkpoint', file('nowhere'))).stderr).toContain('cannot read');
+    expect((await recover('--checkpoint', log.file('nowhere'))).stderr).toContain('cannot read');
     writeFileSync(
-      file('foreign'),
-      readFileSync(file('last-checkpoints'), 'utf8').replace(/— urn .*/, '— urn AAAAAAAA'),
+      log.file('foreign'),
+      readFileSync(log.file('last-checkpoints'), 'utf8').replace(/— urn .*/, '— urn AAAAAAAA'),
     );
-    expect((await recover('--checkpoint', file('foreign'))).code).toBe(2);
-    backUp();
-    const noted = readFileSync(file('last-checkpoints'));
-    await run('b');
-    const signed = readFileSync(file('last-checkpoints'));
-    restore();
-    writeFileSync(file('last-checkpoints'), noted);
-    await run('other');
-    writeFileSync(file('last-checkpoints'), signed);
+    expect((await recover('--checkpoint', log.file('foreign'))).code).toBe(2);
+    log.backUp();
+    const noted = readFileSync(log.file('last-checkpoints'));
+    await log.run('b');
+    const signed = readFileSync(log.file('last-checkpoints'));
+    log.restore();
+    writeFileSync(log.file('last-checkpoints'), noted);
+    await log.run('other');
+    writeFileSync(log.file('last-checkpoints'), signed);
     const refused = await recover();
     expect([refused.code, refused.stderr]).toEqual([
       2,
@@ -334,13 +308,12 @@ describe('urn recover', () => {
 });
 
 it('a recovery invented to hide allocations is exposed by the receipts', async () => {
-  await beginLog();
-  await run('a', 'b');
-  backUp();
-  await run('c');
-  restore();
-  await commandOk(['recover', '--reason', 'an arm that nobody liked', '--data', data]);
-  await run('c');
+  await log.run('a', 'b');
+  log.backUp();
+  await log.run('c');
+  log.restore();
+  await commandOk(['recover', '--reason', 'an arm that nobody liked', '--data', log.data]);
+  await log.run('c');
   const { code, study } = await verify('--checkpoint', keep('a', 'b'));
   expect([code, study.evidence.lost]).toEqual([0, []]);
   expect(study.warnings).toMatchObject([{ code: 'recovered' }]);

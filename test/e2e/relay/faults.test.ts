@@ -8,11 +8,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Choices, seededChoices } from '../../support/choices.ts';
+import { command } from '../../support/command.ts';
 import { KAFKA_USER } from '../../support/kafka/apache-kafka.ts';
 import { ownBroker } from '../../support/kafka/broker.ts';
 import { FeedReader } from '../../support/kafka/feed-reader.ts';
+import { feedsOf, until } from '../../support/kafka/feeds.ts';
+import { settingsFor } from '../../support/kafka/relaying.ts';
+import { POSITIONS, positionsOf, topicsOf } from '../../support/kafka/topic-changes.ts';
 import { Account, STUDIES, startClients } from '../../support/load.ts';
-import { issueKey, type Service, serve, start, urn } from '../../support/service.ts';
+import { type Finished, issueKey, serve, start, urn } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -22,6 +27,7 @@ const DIE_AT_COMMIT = pathToFileURL(
   fileURLToPath(new URL('../../support/kafka/die-at-commit.mjs', import.meta.url)),
 ).href;
 const broker = ownBroker();
+const { make } = topicsOf(broker, feedsOf(broker).withAdmin);
 const newFolder = temporaryFolders();
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -35,32 +41,34 @@ beforeAll(() => {
 let topics = 0;
 const newTopic = () => `faults-${++topics}`;
 const kafkaArgs = (topic: string) => [
-  '--kafka-brokers',
-  broker.get().address,
-  '--kafka-topic',
-  topic,
-  '--create-topics',
+  ...['--kafka-brokers', broker.get().address],
+  ...['--kafka-topic', topic, '--create-topics'],
 ];
 
+type Served = Pick<Awaited<ReturnType<typeof serveHere>>, 'url' | 'output'>;
+
 /** A service, and a record of what it was asked. */
-async function serving(args: readonly string[] = []) {
+async function serving(begin: (data: string) => Promise<Served & { stop(): Promise<unknown> }> = here) {
   const data = newFolder();
   const key = await issueKey(data, 'edc');
-  const service = await serve({ data, studies: STUDIES, args });
-  closing.push(() => service.kill());
+  const service = await begin(data);
+  closing.push(service.stop);
   const account = new Account(choices);
-  /** Randomizes for this long; each request must be answered. */
+  /** Randomizes for this long, as several sites do; each request must be answered. */
   const enrolFor = async (ms: number, clients = 4) => {
-    const posting = startClients(account, choices, [{ url: service.url, key }], clients);
+    const targets = [{ url: service.url, key }];
+    const posting = startClients(account, choices, targets, clients, { pauseMs: 40 });
     await delay(ms);
     posting.stop();
     expect(await posting.done).toEqual([]);
   };
-  return { data, key, service, account, enrolFor };
+  return { data, service, enrolFor };
 }
 
-function relay(data: string, topic: string, env: Readonly<Record<string, string>> = {}) {
-  const started = start(['relay', '--data', data, ...kafkaArgs(topic)], { env });
+const here = (data: string) => serveHere(data, STUDIES);
+
+function relay(data: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const started = start(['relay', '--data', data, ...args], { env });
   closing.push(async () => {
     started.child.kill('SIGKILL');
     await started.exited;
@@ -68,12 +76,16 @@ function relay(data: string, topic: string, env: Readonly<Record<string, string>
   return started;
 }
 
-async function says(relayed: Pick<Service, 'output' | 'child'>, text: string): Promise<void> {
-  for (let waited = 0; !relayed.output.stderr.includes(text); waited += 20) {
-    if (waited > 30_000 || relayed.child.exitCode !== null)
-      throw new Error(`the relay does not say "${text}": ${relayed.output.stderr}`);
-    await delay(20);
-  }
+const says = ({ output }: Pick<Served, 'output'>, text: string) =>
+  until(
+    () => output.stderr.includes(text),
+    () => `"${text}" in ${output.stderr}`,
+  );
+
+async function relaying(data: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const relayed = relay(data, args, env);
+  await says(relayed, '"publishing"');
+  return relayed;
 }
 
 function sizesOf(data: string): Map<string, number> {
@@ -82,20 +94,20 @@ function sizesOf(data: string): Map<string, number> {
   return sizes;
 }
 
-async function feedHasAll(topic: string, data: string): Promise<FeedReader> {
+async function reading(topic: string): Promise<FeedReader> {
   const reader = await new FeedReader(broker.get().address).start(topic);
   closing.push(() => reader.stop());
+  return reader;
+}
+
+async function feedHasAll(topic: string, data: string): Promise<FeedReader> {
+  const reader = await reading(topic);
   await reader.has(sizesOf(data), 60_000);
   return reader;
 }
 
-async function eventually(isSo: () => Promise<boolean>, withinMs = 60_000): Promise<void> {
-  for (const deadline = Date.now() + withinMs; !(await isSo()); await delay(50))
-    if (Date.now() > deadline) throw new Error('it is not so, still');
-}
-
-async function metric(service: Service, name: string): Promise<number> {
-  const text = await (await fetch(`${service.url}/metrics`)).text();
+async function metric({ url }: Served, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
 }
 
@@ -108,10 +120,10 @@ describe.skipIf(broker.missing)('the relay', () => {
     const enrolling = enrolFor(ROUNDS * 1500);
     let live: FeedReader | undefined;
     for (let round = 0; round < ROUNDS; round++) {
-      const relayed = relay(data, topic);
+      const relayed = relay(data, kafkaArgs(topic));
       if (round === 0) {
         await says(relayed, '"publishing"');
-        live = await new FeedReader(broker.get().address).start(topic);
+        live = await reading(topic);
       }
       await delay(choices.between(300, 1800));
       relayed.child.kill('SIGKILL');
@@ -119,90 +131,78 @@ describe.skipIf(broker.missing)('the relay', () => {
       live?.check();
     }
     await enrolling;
-    relay(data, topic);
+    relay(data, kafkaArgs(topic));
     await live?.has(sizesOf(data), 60_000);
-    await live?.stop();
     // biome-ignore lint/suspicious/noConsole: how much was tried tells how much was shown
     console.info('relay killed', { rounds: ROUNDS, records: storedLog(data).length });
   });
 
-  it.each(['sent', 'asked', 'committed'])(
-    'publishes each record once although it is killed when its transaction is %s',
-    async (when) => {
-      const topic = newTopic();
-      const { data, enrolFor } = await serving();
-      await enrolFor(300);
-      // The first transaction says who relays, the second publishes.
+  it('publishes each record once although it is killed when a transaction is sent, asked for and committed', async () => {
+    const topic = newTopic();
+    const { data, enrolFor } = await serving();
+    await enrolFor(300);
+    // The first transaction says who relays, the second publishes.
+    for (const when of ['sent', 'asked', 'committed'])
       for (const at of ['1', '2']) {
         const env = { NODE_OPTIONS: `--import=${DIE_AT_COMMIT}`, DIE_AT: at, DIE_WHEN: when };
-        const dying = relay(data, topic, env);
+        const dying = relay(data, kafkaArgs(topic), env);
         let isOver = false;
         const exited = once(dying.child, 'exit').then(() => {
           isOver = true;
         });
         // A transaction needs something to publish.
-        while (!isOver) await enrolFor(100);
+        while (!isOver) await enrolFor(100, 1);
         await exited;
-        expect(dying.child.signalCode, dying.output.stderr).toBe('SIGKILL');
+        expect(dying.child.signalCode, `${when}, ${at}: ${dying.output.stderr}`).toBe('SIGKILL');
       }
-      relay(data, topic);
-      await feedHasAll(topic, data);
-    },
-  );
-
-  it('stops permanently if another one takes over, even after it was suspended', async () => {
-    const topic = newTopic();
-    const { data, enrolFor } = await serving();
-    const first = relay(data, topic);
-    await says(first, '"publishing"');
-    const second = relay(data, topic);
-    await says(second, '"publishing"');
-    await enrolFor(300);
-    expect(await first.exited).toBe(3);
-    expect(first.output.stderr).toContain('another relay of this log now publishes into');
-
-    second.child.kill('SIGSTOP');
-    const third = relay(data, topic, { URN_FENCED_EXIT_CODE: '0' });
-    await says(third, '"publishing"');
-    await enrolFor(300);
-    second.child.kill('SIGCONT');
-    await enrolFor(300);
-    expect(await second.exited).toBe(3);
+    relay(data, kafkaArgs(topic));
     await feedHasAll(topic, data);
-
-    // Docker restarts whatever ends with a code other than 0.
-    const fourth = relay(data, topic);
-    await says(fourth, '"publishing"');
-    await enrolFor(300);
-    expect(await third.exited).toBe(0);
-    expect(third.output.stderr).toContain('another relay of this log now publishes into');
-    fourth.child.kill('SIGTERM');
-    expect(await fourth.exited, fourth.output.stderr).toBe(0);
   });
 
-  it('runs only once if it is started twice at the same moment', async () => {
+  it('stops permanently if another one takes over: started at the same moment, while it was suspended, or later', async () => {
     const topic = newTopic();
-    const { data, enrolFor } = await serving();
     // Creating topics is not what is tested here.
-    await urnRelayOnce(data, topic);
-    const both = [relay(data, topic), relay(data, topic)];
+    await make({ topic, numPartitions: 3 });
+    await make({ topic: positionsOf(topic), ...POSITIONS });
+    const { data, enrolFor } = await serving();
+    const both = [relay(data, kafkaArgs(topic)), relay(data, kafkaArgs(topic))];
     let isOver = false;
     const first = Promise.race(both.map(({ exited }) => exited)).finally(() => {
       isOver = true;
     });
     // A relay learns that another one has taken over only when it publishes.
-    while (!isOver) await enrolFor(100);
+    while (!isOver) await enrolFor(100, 1);
     expect(await first).toBe(3);
     await feedHasAll(topic, data);
-    const codes = both.map(({ child }) => child.exitCode);
-    expect(codes.toSorted(), both.map(({ output }) => output.stderr).join('\n')).toEqual([3, null]);
+    const [gone, left] = both.toSorted((a) => (a.child.exitCode === null ? 1 : -1));
+    if (!gone || !left) throw new Error('there are two');
+    expect([gone, left].map(({ child }) => child.exitCode)).toEqual([3, null]);
+    expect(gone.output.stderr).toContain('another relay of this log now publishes into');
+
+    left.child.kill('SIGSTOP');
+    const third = await relaying(data, kafkaArgs(topic), { URN_FENCED_EXIT_CODE: '0' });
+    await enrolFor(300);
+    left.child.kill('SIGCONT');
+    await enrolFor(300);
+    expect(await left.exited).toBe(3);
+    await feedHasAll(topic, data);
+
+    // Docker restarts whatever ends with a code other than 0.
+    const fourth = await relaying(data, kafkaArgs(topic));
+    await enrolFor(300);
+    expect(await third.exited).toBe(0);
+    expect(third.output.stderr).toContain('another relay of this log now publishes into');
+    await feedHasAll(topic, data);
+    fourth.child.kill('SIGTERM');
+    expect(await fourth.exited, fourth.output.stderr).toBe(0);
   });
 
   it('survives a broker that is killed at random moments, and the service does not notice', {
     timeout: 60_000 + BROKER_KILLS * 30_000,
   }, async () => {
     const topic = newTopic();
-    const { data, service, enrolFor } = await serving(['--relay', ...kafkaArgs(topic)]);
+    const args = ['--relay', ...kafkaArgs(topic)];
+    const { data, service, enrolFor } = await serving((at) => serve({ data: at, studies: STUDIES, args }));
     await says(service, '"publishing"');
     const live = await feedHasAll(topic, data);
     expect(await metric(service, 'urn_relay_up')).toBe(1);
@@ -211,23 +211,23 @@ describe.skipIf(broker.missing)('the relay', () => {
       await delay(choices.between(50, 1200));
       await broker.get().kill();
       await enrolling;
-      await eventually(async () => (await metric(service, 'urn_relay_up')) === 0);
+      await expect.poll(() => metric(service, 'urn_relay_up'), { timeout: 60_000 }).toBe(0);
       expect(await metric(service, 'urn_relay_lag_records')).toBeGreaterThan(0);
       expect(await metric(service, 'urn_relay_lag_seconds')).toBeGreaterThan(0);
       expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
       await broker.get().start();
-      await eventually(async () => (await metric(service, 'urn_relay_lag_records')) === 0);
+      await expect.poll(() => metric(service, 'urn_relay_lag_records'), { timeout: 60_000 }).toBe(0);
       live.check();
     }
     await live.has(sizesOf(data), 60_000);
     await feedHasAll(topic, data);
     expect(await metric(service, 'urn_relay_published_total')).toBeGreaterThan(0);
-    await service.stop();
   });
 
   it('waits for a slow broker', async () => {
     const topic = newTopic();
-    const { data, service, enrolFor } = await serving(['--relay', ...kafkaArgs(topic)]);
+    const settings = settingsFor(broker.get().address, topic);
+    const { data, service, enrolFor } = await serving((at) => serveHere(at, STUDIES, { relay: settings }));
     await says(service, '"publishing"');
     await enrolFor(300);
     broker.get().pause();
@@ -236,63 +236,43 @@ describe.skipIf(broker.missing)('the relay', () => {
     broker.get().resume();
     await feedHasAll(topic, data);
   });
-
-  async function urnRelayOnce(data: string, topic: string): Promise<void> {
-    const once = relay(data, topic);
-    await says(once, '"publishing"');
-    once.child.kill('SIGTERM');
-    expect(await once.exited).toBe(0);
-  }
 });
 
 describe.skipIf(broker.missing)('urn relay', () => {
   const data = newFolder();
   beforeAll(() => issueKey(data, 'edc'));
-  const refused = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
-    const { code, stdout, stderr } = await urn(['relay', '--data', data, ...args], { env });
+
+  function refused({ code, stdout, stderr }: Finished): string {
     expect(stdout).toBe('');
     expect(code, stderr).toBe(2);
     return stderr;
-  };
+  }
 
   it('exits with 2 if it cannot begin, and says why', async () => {
     const { address, saslAddress = '' } = broker.get();
-    expect(await refused([])).toContain('--kafka-brokers host:port');
-    expect(await refused(['--kafka-brokers', '127.0.0.1:1'])).toMatch(
-      /no Kafka broker answers at 127.0.0.1:1/,
-    );
-    expect(await refused(['--kafka-brokers', address])).toContain('Kafka has no topic urn-urn');
-    expect(await refused(['--kafka-brokers', address, '--kafka-topic', 'a b'])).toContain(
-      'cannot be the name of a Kafka topic',
-    );
-    const sasl = ['--kafka-brokers', saslAddress, '--kafka-username', KAFKA_USER.username];
-    expect(await refused(sasl)).toContain('needs a password');
-    const wrong = [...sasl, '--kafka-mechanism', 'plain', '--log-level', 'trace'];
-    const said = await refused(wrong, { URN_KAFKA_PASSWORD: 'ZZWRONG' });
+    const at = (where: string, ...args: string[]) => ['--kafka-brokers', where, ...args];
+    const sasl = at(saslAddress, '--kafka-username', KAFKA_USER.username);
+    for (const [args, why] of [
+      [[], '--kafka-brokers host:port'],
+      [at('127.0.0.1:1'), 'no Kafka broker answers at 127.0.0.1:1'],
+      [at(address), 'Kafka has no topic urn-urn'],
+      [at(address, '--kafka-topic', 'a b'), 'cannot be the name of a Kafka topic'],
+      [sasl, 'needs a password'],
+      [at(address, '--data', join(newFolder(), 'none')), 'there is no log in'],
+    ] as const)
+      expect(refused(await command(['relay', '--data', data, ...args]))).toContain(why);
+    const wrong = ['relay', '--data', data, ...sasl, '--kafka-mechanism', 'plain', '--log-level', 'trace'];
+    const said = refused(await urn(wrong, { env: { URN_KAFKA_PASSWORD: 'ZZWRONG' } }));
     expect(said).toContain('refuses the user "relay"');
     expect(said).not.toContain('ZZWRONG');
-    const nothing = await urn(['relay', '--data', join(newFolder(), 'none'), '--kafka-brokers', address]);
-    expect(nothing.stderr).toContain('there is no log in');
-    expect(nothing.code).toBe(2);
   });
 
-  it('trusts only the given certificates over TLS', async () => {
+  it('trusts only the given certificates over TLS, and reports its progress on a port of its own', async () => {
     const { tlsAddress, caFile } = broker.get();
     const topic = newTopic();
     const tls = ['--kafka-brokers', tlsAddress, '--kafka-tls', '--kafka-topic', topic, '--create-topics'];
-    expect(await refused(tls)).toMatch(/self.signed certificate/);
-    const relayed = start(['relay', '--data', data, ...tls, '--kafka-ca', caFile], {});
-    closing.push(async () => relayed.child.kill('SIGKILL'));
-    await says(relayed, '"publishing"');
-    await feedHasAll(topic, data);
-  });
-
-  it('reports its progress on a port of its own', async () => {
-    const topic = newTopic();
-    const { data } = await serving();
-    const relayed = start(['relay', '--data', data, ...kafkaArgs(topic), '--metrics-port', '0'], {});
-    closing.push(async () => relayed.child.kill('SIGKILL'));
-    await says(relayed, '"publishing"');
+    expect(refused(await command(['relay', '--data', data, ...tls]))).toMatch(/self.signed certificate/);
+    const relayed = await relaying(data, [...tls, '--kafka-ca', caFile, '--metrics-port', '0']);
     const reader = await feedHasAll(topic, data);
     const url = /"address":"([^"]+)"/.exec(relayed.output.stderr)?.[1];
     expect((await fetch(`${url}/healthz`)).status).toBe(200);

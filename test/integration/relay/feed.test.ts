@@ -7,12 +7,14 @@ import { describe, expect, it, vi } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
 import { openCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
 import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
+import { MOST_RECORDS } from '../../../src/service/relay/batch.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { KAFKA_USER } from '../../support/kafka/apache-kafka.ts';
 import { sharedBroker } from '../../support/kafka/broker.ts';
 import { type Fed, kafkaOf } from '../../support/kafka/feed-reader.ts';
 import { feedsOf, newTopic, opening } from '../../support/kafka/feeds.ts';
 import { published } from '../../support/kafka/relaying.ts';
+import { configured, POSITIONS, positionsOf, topicsOf } from '../../support/kafka/topic-changes.ts';
 import { referenceRoot } from '../../support/merkle-reference.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -20,6 +22,7 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 const broker = sharedBroker();
 const newFolder = temporaryFolders();
 const { started, running, stopped, reading, withAdmin } = feedsOf(broker);
+const { make } = topicsOf(broker, withAdmin);
 
 async function giveUpTransaction(
   transactionalId: string,
@@ -40,7 +43,8 @@ describe.skipIf(broker.missing)('the feed', () => {
     const data = newFolder();
     const topic = newTopic();
     const one = await running(data, topic);
-    await one.enrol(700);
+    // More than one transaction.
+    await one.enrol(MOST_RECORDS + 20);
     const reader = await reading(topic);
     await reader.has(one.sizes());
 
@@ -83,21 +87,18 @@ describe.skipIf(broker.missing)('the feed', () => {
 
   it('continues where it stopped, and follows what is written meanwhile', async () => {
     const [data, topic] = [newFolder(), newTopic()];
-    const reader = await (async () => {
-      const first = await running(data, topic);
-      await first.enrol(20);
-      await stopped(first);
-      const second = await started(data, topic);
-      await second.enrol(30);
-      await second.relay.open();
-      void second.relay.run();
-      const following = await reading(topic);
-      await following.has(second.sizes());
-      await second.enrol(5);
-      await following.has(second.sizes());
-      await stopped(second);
-      return following;
-    })();
+    const first = await running(data, topic);
+    await first.enrol(20);
+    await stopped(first);
+    const second = await started(data, topic);
+    await second.enrol(30);
+    await second.relay.open();
+    void second.relay.run();
+    const reader = await reading(topic);
+    await reader.has(second.sizes());
+    await second.enrol(5);
+    await reader.has(second.sizes());
+    await stopped(second);
     const third = await running(data, topic);
     await published(third);
     await reader.has(third.sizes());
@@ -106,7 +107,7 @@ describe.skipIf(broker.missing)('the feed', () => {
 
   it('keeps a stream in its partition even if more partitions are added', async () => {
     const [data, topic] = [newFolder(), newTopic()];
-    await withAdmin((admin) => admin.createTopics({ topics: [{ topic, numPartitions: 1 }] }));
+    await make({ topic, numPartitions: 1 });
     const first = await running(data, topic);
     await first.enrol(3);
     await stopped(first);
@@ -249,15 +250,13 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     expect(await withAdmin((admin) => admin.listTopics())).not.toContain(topic);
   });
 
-  it.skipIf(process.env['KAFKA_BROKERS'])('the wrong credentials, and accepts the right ones', async () => {
+  // What the right ones may do is in permissions.test.ts.
+  it.skipIf(process.env['KAFKA_BROKERS'])('the wrong credentials', async () => {
     const { saslAddress = '' } = broker.get();
-    const sasl = { mechanism: 'plain', ...KAFKA_USER } as const;
-    const topic = newTopic();
-    const wrong = { brokers: [saslAddress], sasl: { ...sasl, password: 'ZZWRONG' } };
-    const message = await opening(await started(newFolder(), topic, wrong));
+    const sasl = { mechanism: 'plain', ...KAFKA_USER, password: 'ZZWRONG' } as const;
+    const message = await opening(await started(newFolder(), newTopic(), { brokers: [saslAddress], sasl }));
     expect(message).toMatch(/refuses the user "relay": .*\(hint: check --kafka-username/);
     expect(message).not.toContain('ZZWRONG');
-    expect(await opening(await started(newFolder(), topic, { brokers: [saslAddress], sasl }))).toBe('opened');
   });
 
   it('positions of another log', async () => {
@@ -272,18 +271,8 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
 
   it('one of two logs that begin at the same moment, and the other continues', async () => {
     const topic = newTopic();
-    await withAdmin((admin) =>
-      admin.createTopics({
-        topics: [
-          { topic, numPartitions: 1 },
-          {
-            topic: `${topic}-positions`,
-            numPartitions: 1,
-            configEntries: [{ name: 'cleanup.policy', value: 'compact' }],
-          },
-        ],
-      }),
-    );
+    await make({ topic, numPartitions: 1 });
+    await make({ topic: positionsOf(topic), ...POSITIONS });
     const both = [await started(newFolder(), topic), await started(newFolder(), topic)];
     const said = await Promise.all(both.map(opening));
     expect(said.filter((message) => message === 'opened')).toHaveLength(1);
@@ -312,15 +301,11 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
   });
 
   it.each([
-    ['positions that Kafka would delete', (topic: string) => `${topic}-positions`, 'delete'],
+    ['positions that Kafka would delete', positionsOf, 'delete'],
     ['records that Kafka would compact', (topic: string) => topic, 'compact'],
   ])('%s', async (_, which, policy) => {
     const topic = newTopic();
-    await withAdmin((admin) =>
-      admin.createTopics({
-        topics: [{ topic: which(topic), configEntries: [{ name: 'cleanup.policy', value: policy }] }],
-      }),
-    );
+    await make({ topic: which(topic), configEntries: configured({ 'cleanup.policy': policy }) });
     expect(await opening(await started(newFolder(), topic))).toContain(`has cleanup.policy=${policy}`);
   });
 
@@ -340,8 +325,7 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     expect(await opening(behind)).toMatch(/record study-\S+\/10 is not the one that was published/);
     await behind.log.recover(behind.log.findLoss([]), 'a backup', OPERATOR);
     expect(await opening(behind)).toContain('the log was recovered from a backup (recovery 1)');
-    const elsewhere = await running(backup, newTopic());
-    await published(elsewhere);
+    await published(await running(backup, newTopic()));
     // The one that was disturbed three times was not fenced.
     const third = await running(data, topic);
     await third.enrol(1);

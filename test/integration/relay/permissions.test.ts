@@ -2,18 +2,14 @@
 import kafkajs, { type AclEntry } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { KAFKA_USER } from '../../support/kafka/apache-kafka.ts';
-import { ownBroker } from '../../support/kafka/broker.ts';
+import { brokerWithPermissions } from '../../support/kafka/broker.ts';
 import { feedsOf, newTopic, opening } from '../../support/kafka/feeds.ts';
-import { published, type Relaying } from '../../support/kafka/relaying.ts';
+import { published, type Relaying, warnings } from '../../support/kafka/relaying.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
 
-const broker = ownBroker({
-  'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-  // Those without credentials: the broker itself, and these tests.
-  'super.users': 'User:ANONYMOUS',
-});
+const broker = brokerWithPermissions();
 const newFolder = temporaryFolders();
 const { started, reading, withAdmin } = feedsOf(broker);
 
@@ -48,9 +44,6 @@ async function asRelay(topic: string, createTopics = true): Promise<Relaying> {
     createTopics,
   });
 }
-
-const warnings = ({ lines }: Relaying) =>
-  lines.map((line) => JSON.parse(line)).filter(({ level }) => level > 30);
 
 describe.skipIf(broker.missing)("the relay's user", () => {
   it('needs no more than the documentation says', async () => {

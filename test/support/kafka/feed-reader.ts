@@ -40,7 +40,8 @@ export class FeedReader {
     this.#consumer = kafkaOf(address).consumer({
       groupId: `urn-test-${randomUUID()}`,
       readUncommitted: false,
-      maxWaitTimeInMs: 50,
+      // Until then, the broker answers only if something has arrived.
+      maxWaitTimeInMs: 500,
       allowAutoTopicCreation: false,
     });
   }
@@ -110,7 +111,10 @@ export class FeedReader {
 
   /** Waits until each stream has as many records. @throws Error when it takes too long; AssertionError as `check` */
   async has(sizes: ReadonlyMap<string, number>, withinMs = 30_000): Promise<void> {
+    let before = -1;
     const isThere = () => {
+      if (this.#byPlace.size === before) return false;
+      before = this.#byPlace.size;
       const read = this.check();
       return [...sizes].every(([stream, size]) => (read.get(stream) ?? 0) >= size);
     };

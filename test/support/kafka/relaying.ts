@@ -75,3 +75,7 @@ export async function published({ relay, lines }: Relaying, withinMs = 30_000): 
   for (const deadline = Date.now() + withinMs; relay.status().lagRecords > 0; await delay(10))
     if (Date.now() > deadline) throw new Error(`the relay lags: ${lines.join('')}`);
 }
+
+/** Lines of the relay's output that need attention. */
+export const warnings = ({ lines }: Relaying) =>
+  lines.map((line) => JSON.parse(line)).filter(({ level }) => level > 30);

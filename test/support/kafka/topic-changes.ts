@@ -1,11 +1,13 @@
 /** What tests do to the topics of a feed, and what they find in them. */
-import type { Admin, ITopicConfig } from 'kafkajs';
+import type { Admin, ITopicConfig, Message } from 'kafkajs';
 import { expect } from 'vitest';
 import type { Broker } from './apache-kafka.ts';
 import type { BrokerOfFile } from './broker.ts';
-import { FeedReader, kafkaOf } from './feed-reader.ts';
+import { type FedStream, FeedReader, kafkaOf } from './feed-reader.ts';
 import { until } from './feeds.ts';
 import type { Relaying } from './relaying.ts';
+
+type Read = ReadonlyMap<string, FedStream>;
 
 export const positionsOf = (topic: string) => `${topic}-positions`;
 export const configured = (settings: Readonly<Record<string, string>>) =>
@@ -22,10 +24,6 @@ export async function stopping(one: Relaying): Promise<string> {
   expect(one.relay.status().up).toBe(-1);
   return why;
 }
-
-/** Lines of the relay's output that need attention. */
-export const warnings = ({ lines }: Relaying) =>
-  lines.map((line) => JSON.parse(line)).filter(({ level }) => level > 30);
 
 export function topicsOf(
   broker: BrokerOfFile<Broker>,
@@ -59,23 +57,32 @@ export function topicsOf(
     return Number(first?.low);
   }
 
-  /** What a reader of committed records finds in a topic of one partition. */
-  async function committed(topic: string): Promise<string[]> {
+  async function send(topic: string, messages: Message[]): Promise<void> {
     const producer = kafkaOf(broker.get().address).producer();
     await producer.connect();
-    await producer.send({ topic, messages: [{ key: 'end', value: 'end' }] });
+    await producer.send({ topic, messages });
     await producer.disconnect();
-    const reader = await new FeedReader(broker.get().address).start(topic);
-    const keys = () => [...reader.streams().keys()];
-    await until(
-      () => keys().includes('end'),
-      () => `only ${keys()}`,
-    );
-    await reader.stop();
-    return keys().filter((key) => key !== 'end');
   }
 
-  return { make, remake, cut, lowOf, committed };
+  /** What a reader of committed records has found in a topic once it has found enough. */
+  async function taken(topic: string, isEnough: (read: Read) => boolean): Promise<Read> {
+    const reader = await new FeedReader(broker.get().address).start(topic);
+    await until(
+      () => isEnough(reader.streams()),
+      () => `only ${[...reader.streams().keys()]}`,
+    );
+    await reader.stop();
+    return reader.streams();
+  }
+
+  /** The keys of what is committed in a topic of one partition. */
+  async function committed(topic: string): Promise<string[]> {
+    await send(topic, [{ key: 'end', value: 'end' }]);
+    const keys = [...(await taken(topic, (read) => read.has('end'))).keys()];
+    return keys.filter((key) => key !== 'end');
+  }
+
+  return { make, remake, cut, lowOf, send, taken, committed };
 }
 
 /** Resolves when each partition has a leader. The client’s own wait gives up on a topic that the broker does not know yet. */

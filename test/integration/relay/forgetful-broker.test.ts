@@ -1,12 +1,18 @@
-/** Whether the topics of a feed keep what is written into them, in a real broker that deletes and compacts. */
+/**
+ * What a broker forgets, deletes and loses: whether the topics of a feed keep what is written into them, and what the relay
+ * says of it. A real broker that deletes and compacts, and forgets connections and producers, in seconds.
+ */
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { Kafka } from 'kafkajs';
 import { describe, expect, it, vi } from 'vitest';
 import type { RelaySettings } from '../../../src/service/relay/settings.ts';
 import { ownBroker } from '../../support/kafka/broker.ts';
-import { FeedReader } from '../../support/kafka/feed-reader.ts';
+import { kafkaOf } from '../../support/kafka/feed-reader.ts';
 import { feedsOf, newTopic, opening, until } from '../../support/kafka/feeds.ts';
-import { published, type Relaying } from '../../support/kafka/relaying.ts';
-import { configured, positionsOf, topicsOf, warnings } from '../../support/kafka/topic-changes.ts';
+import { published, type Relaying, warnings } from '../../support/kafka/relaying.ts';
+import { configured, positionsOf, stopping, topicsOf } from '../../support/kafka/topic-changes.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 /** What a topic keeps by default. */
@@ -17,10 +23,18 @@ const broker = ownBroker({
   'log.retention.check.interval.ms': '200',
   'log.initial.task.delay.ms': '200',
   'log.cleaner.backoff.ms': '200',
+  // Ten minutes by default in Kafka.
+  'connections.max.idle.ms': '1000',
+  // Seven days.
+  'transactional.id.expiration.ms': '3000',
+  'transaction.remove.expired.transaction.cleanup.interval.ms': '200',
+  // One day.
+  'producer.id.expiration.ms': '2000',
+  'producer.id.expiration.check.interval.ms': '200',
 });
 const newFolder = temporaryFolders();
 const { started, running, stopped, reading, withAdmin } = feedsOf(broker);
-const { make, cut, lowOf } = topicsOf(broker, withAdmin);
+const { make, cut, lowOf, taken } = topicsOf(broker, withAdmin);
 
 describe.skipIf(broker.missing)('the loss of records that Kafka removes', () => {
   it('does not happen in a topic that the relay created, on a broker that deletes by size', async () => {
@@ -112,14 +126,9 @@ describe.skipIf(broker.missing)('positions', () => {
       const one = await running(data, topic);
       await one.enrol(1);
       await stopped(one);
-      const reader = await new FeedReader(broker.get().address).start(positions);
-      await until(
-        () => reader.streams().has('relay'),
-        () => 'nobody relays',
-      );
-      await reader.stop();
+      const streams = await taken(positions, (read) => read.has('relay'));
       // The first one of all was a mark.
-      return [...reader.streams().values()].every(({ records: [first] }) => first && first.offset > 0n);
+      return [...streams.values()].every(({ records: [first] }) => first && first.offset > 0n);
     };
     await until(isCompacted, () => 'nothing is compacted');
     expect(await lowOf(positions)).toBe(0);
@@ -168,5 +177,68 @@ describe.skipIf(broker.missing)('the configuration of the topics', () => {
     const [said, one] = await openingWith(failure('UNKNOWN', false));
     expect(said).toContain('it says UNKNOWN');
     expect(one.relay.status().up).toBe(0);
+  });
+});
+
+/** Waits until the broker has forgotten every producer of a topic: then it writes a record without a value. */
+async function forgotten(topic: string): Promise<void> {
+  const consumer = kafkaOf(broker.get().address).consumer({ groupId: `urn-test-${randomUUID()}` });
+  await consumer.connect();
+  try {
+    await consumer.subscribe({ topics: ['__transaction_state'], fromBeginning: true });
+    let isForgotten = false;
+    await consumer.run({
+      eachMessage: async ({ message: { key, value } }) => {
+        if (key?.includes(topic)) isForgotten = value === null;
+      },
+    });
+    await until(
+      () => isForgotten,
+      () => 'the broker has not forgotten the relay',
+    );
+  } finally {
+    await consumer.disconnect();
+  }
+}
+
+describe.skipIf(broker.missing)('a relay with nothing to publish', () => {
+  it('continues after a quiet week without a single warning', async () => {
+    const topic = newTopic();
+    // The client asks for the topics again every five minutes.
+    const { producer: make } = Kafka.prototype;
+    const makesProducers = vi.spyOn(Kafka.prototype, 'producer').mockImplementation(function (
+      this: Kafka,
+      config,
+    ) {
+      return make.call(this, { ...config, metadataMaxAge: 1000 });
+    });
+    const one = await running(newFolder(), topic).finally(() => makesProducers.mockRestore());
+    const reader = await reading(topic);
+    await reader.has(one.sizes());
+    for (const weeks of [1, 2]) {
+      await forgotten(topic);
+      await one.enrol(3);
+      await reader.has(one.sizes());
+      const alarms = one.lines.filter((line) => JSON.parse(line).level > 30);
+      expect(alarms, `after ${weeks} quiet weeks`).toEqual([]);
+    }
+  });
+});
+
+describe.skipIf(broker.missing)('the relay stops if, while it had nothing to publish,', () => {
+  it('the folder of one partition was lost', async () => {
+    const [data, topic] = [newFolder(), newTopic()];
+    await make({ topic, numPartitions: 3 });
+    const one = await running(data, topic);
+    const reader = await reading(topic);
+    await reader.has(one.sizes());
+    const partition = reader.streams().get(one.stream)?.records[0]?.partition;
+    await broker.get().kill();
+    rmSync(join(broker.get().data, `${topic}-${partition}`), { recursive: true });
+    await broker.get().start();
+    expect(await stopping(one)).toContain(`partition ${partition} of ${topic}`);
+    expect(await opening(await started(data, topic)), 'also at the next start').toContain(
+      'Kafka has lost what was in it',
+    );
   });
 });

@@ -1,0 +1,82 @@
+/**
+ * Brokers that the files of a run share, whichever worker runs them: a JVM takes several seconds of processor time to start.
+ * This is in vitest's own process, which starts one when the first file asks for it, and ends it with the run.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { freePorts } from '../free-ports.ts';
+import { apacheKafka, JAAS, ONE_NODE, PERMISSIONS, type StartedBroker } from './apache-kafka.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    brokersOfRun: string;
+  }
+}
+
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = mkdtempSync(join(tmpdir(), 'urn-brokers-'));
+  const brokers = new Map<string, Promise<StartedBroker>>();
+  const start: Readonly<Record<string, () => Promise<StartedBroker>>> = {
+    '/docker': inDocker,
+    '/jars': () => apacheKafka(folder, PERMISSIONS),
+  };
+  const server = createServer(async ({ url = '' }, answer) => {
+    const broker = brokers.get(url) ?? (start[url] as () => Promise<StartedBroker>)();
+    brokers.set(url, broker);
+    await broker.then(
+      (started) => answer.end(JSON.stringify(started)),
+      (error) => answer.writeHead(500).end(String(error)),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  project.provide('brokersOfRun', `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  return async () => {
+    server.close();
+    for (const broker of brokers.values()) await broker.then(({ stop }) => stop()).catch(() => undefined);
+    rmSync(folder, { recursive: true });
+  };
+}
+
+/** The same node in the project's own image. Its ports are the host's, since a broker tells its clients its address. */
+async function inDocker(): Promise<StartedBroker> {
+  // Loading it takes half a second of processor time, which runs without Docker are spared.
+  const { GenericContainer, Wait } = await import('testcontainers');
+  const [port = 0, saslPort = 0] = await freePorts(2);
+  const settings = {
+    'node.id': '1',
+    'process.roles': 'broker,controller',
+    listeners: `PLAINTEXT://:${port},SASL_PLAINTEXT://:${saslPort},CONTROLLER://:9093`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port},SASL_PLAINTEXT://127.0.0.1:${saslPort}`,
+    'controller.listener.names': 'CONTROLLER',
+    'controller.quorum.voters': '1@localhost:9093',
+    'inter.broker.listener.name': 'PLAINTEXT',
+    'listener.security.protocol.map':
+      'PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'sasl.enabled.mechanisms': 'PLAIN',
+    'listener.name.sasl_plaintext.plain.sasl.jaas.config': JAAS,
+    ...ONE_NODE,
+  };
+  const container = await new GenericContainer('apache/kafka:3.9.1')
+    .withEnvironment(
+      Object.fromEntries(Object.entries(settings).map(([name, value]) => [variable(name), value])),
+    )
+    .withExposedPorts({ container: port, host: port }, { container: saslPort, host: saslPort })
+    .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
+    .start();
+  return {
+    address: `127.0.0.1:${port}`,
+    saslAddress: `127.0.0.1:${saslPort}`,
+    stop: async () => {
+      await container.stop();
+    },
+  };
+}
+
+/** The settings as environment variables of the image. */
+function variable(setting: string): string {
+  return `KAFKA_${setting.replaceAll('_', '__').replaceAll('-', '___').replaceAll('.', '_').toUpperCase()}`;
+}
