@@ -2,19 +2,22 @@
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content } from '../../../events/content.ts';
 import { logDecider } from '../../../src/core/log/decide.ts';
-import { otherLine, parseLine, studyLine, withheldLine } from '../../../src/evidence/bundle/record-lines.ts';
+import { parseLine } from '../../../src/evidence/bundle/record-lines.ts';
 import type { GivenCheckpoint } from '../../../src/evidence/verify/evidence.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import type { RecordSource, SourceRecord } from '../../../src/evidence/verify/source.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import {
   altered,
+  appendCopy,
+  bundled,
+  type Change,
+  change,
+  divergenceOf,
   enrol,
   HISTORY,
-  type Json,
   KEY,
   KEYS,
-  type Log,
   logOf,
   nurse,
   PAUSED,
@@ -25,41 +28,12 @@ import {
   verify,
 } from './support.ts';
 
-/** The log as a bundle with that content has it, without the records of `access` at these revisions. */
-function told(log: Log, content: Content, withheld: readonly number[] = []): RecordSource {
-  const lineOf = (stored: SourceRecord): Buffer => {
-    if (stored.stream === STUDY) return studyLine(stored, content);
-    const isWithheld = stored.stream === 'access' && withheld.includes(stored.revision);
-    return isWithheld ? withheldLine(stored) : otherLine(stored);
-  };
-  return {
-    content,
-    streams: () => log.streams(),
-    async *read(stream) {
-      for await (const page of log.read(stream))
-        yield page.map((stored) => {
-          const { revision } = stored;
-          return { stream, revision, ...parseLine(lineOf(stored).subarray(0, -1), stream === 'access') };
-        });
-    },
-  };
-}
-
-/** No two events have the same id, so a copy of one needs another. */
-const OTHER_ID = '0193a8e0-0000-7000-8000-0000000000ff';
-const change = (log: Log, at: number, how: (record: Json, sealed: Json) => void, stream = STUDY) => {
-  const records = log.of(stream);
-  records[at] = altered(records[at] as SourceRecord, how);
-  return log;
-};
-const divergenceOf = async (source: RecordSource, stream = STUDY) =>
-  streamOf(await verify(source), stream).divergence;
 const cameAlong = (one: GivenCheckpoint): GivenCheckpoint => ({ ...one, from: 'bundle' });
 
 describe('of a sound log', () => {
   it.each(CONTENTS)('a source with content %s is sound, with the roots of the log', async (content) => {
     const log = logOf(HISTORY);
-    const [whole, part] = [await verify(log), await verify(told(log, content))];
+    const [whole, part] = [await verify(log), await verify(bundled(log, content))];
     expect(part).toMatchObject({ ok: true, log: whole.log });
     const rootsOf = ({ streams }: typeof whole) => streams.map(({ stream, root }) => [stream, root]);
     expect(rootsOf(part)).toEqual(rootsOf(whole));
@@ -68,7 +42,7 @@ describe('of a sound log', () => {
 
   it('withheld keys are counted, are in the tree, and are not a failure', async () => {
     const log = logOf(HISTORY);
-    const report = await verify(told(log, 'full', [1, 2]), { checkpoints: [log.checkpoint('access', 3)] });
+    const report = await verify(bundled(log, 'full', [1, 2]), { checkpoints: [log.checkpoint('access', 3)] });
     expect(report.ok).toBe(true);
     expect(streamOf(report, 'access')).toMatchObject({
       records: 3,
@@ -82,105 +56,100 @@ describe('of a sound log', () => {
     const log = logOf(HISTORY);
     const other = logOf(HISTORY).checkpoint('operations', 0);
     const own = log.checkpoint(STUDY, 1);
-    expect(await verify(told(log, 'full'), { checkpoints: [other, own] })).toMatchObject({
+    expect(await verify(bundled(log, 'full'), { checkpoints: [other, own] })).toMatchObject({
       ok: true,
       unusedCheckpoints: [{ because: 'not-asked-for' }],
     });
     // Those in the bundle were not given by anybody.
-    expect(await verify(told(log, 'full'), { checkpoints: [cameAlong(other)] })).toMatchObject({ ok: true });
+    expect(await verify(bundled(log, 'full'), { checkpoints: [cameAlong(other)] })).toMatchObject({
+      ok: true,
+    });
   });
 });
 
 describe('even without its draws a study diverges', () => {
-  const diverges = async (
-    how: Parameters<typeof change>[2],
-    at: number,
-    expected: { field: string; why?: unknown },
-    content: Content = 'blinded',
-  ) => {
-    const divergence = await divergenceOf(told(change(logOf(HISTORY), at, how), content));
+  const data =
+    (members: object): Change =>
+    (record) =>
+      Object.assign(record.data, members);
+  const placebo: Change = (_, { allocation }) => Object.assign(allocation, { treatment: 'Placebo' });
+
+  it.each<[string, number, Change, { field: string; why?: string }, Content?]>([
+    [
+      'an id occurs twice',
+      5,
+      data({ participantId: '001' }),
+      { field: 'type', why: 'a participant with that id is randomized already' },
+    ],
+    ['an id is invalid', 5, data({ participantId: ' 9' }), { field: 'data.participantId' }],
+    [
+      'a level is not configured',
+      5,
+      (record) => Object.assign(record.data.levels[0], { level: 'Other' }),
+      { field: 'data.levels[0].level' },
+    ],
+    ['a factor is missing', 5, (record) => record.data.levels.pop(), { field: 'data.levels' }],
+    [
+      'the study has another name',
+      0,
+      (record) => Object.assign(record.data.configuration, { name: 'X' }),
+      { field: 'data.studyId' },
+    ],
+    [
+      'a record is of another log',
+      3,
+      (record) => Object.assign(record, { log: record.id }),
+      { field: 'log' },
+    ],
+    ['a treatment is none of the study', 2, placebo, { field: 'allocation.treatment' }, 'open'],
+    ['a seal is missing', 2, (record) => delete record.seals.draw, { field: 'seals.draw' }],
+    [
+      'an event has a seal that it cannot have',
+      2,
+      (record) => Object.assign(record.seals, { extra: '0'.repeat(64) }),
+      { field: 'seals.extra' },
+    ],
+  ])('if %s', async (_, at, how, expected, content = 'blinded') => {
+    const divergence = await divergenceOf(bundled(change(logOf(HISTORY), at, how), content));
     expect(divergence).toMatchObject({ revision: at, ...expected });
-  };
-
-  it('if an id occurs twice or is invalid', async () => {
-    const twice = (record: Json) => Object.assign(record.data, { participantId: '001' });
-    await diverges(twice, 5, { field: 'type', why: 'a participant with that id is randomized already' });
-    await diverges((record) => Object.assign(record.data, { participantId: ' 9' }), 5, {
-      field: 'data.participantId',
-    });
-  });
-
-  it('if a level is not configured or a factor is missing', async () => {
-    await diverges((record) => Object.assign(record.data.levels[0], { level: 'Other' }), 5, {
-      field: 'data.levels[0].level',
-    });
-    await diverges((record) => record.data.levels.pop(), 5, { field: 'data.levels' });
   });
 
   it('if it was paused, is registered twice, or not at all', async () => {
-    const at = HISTORY.length;
+    const late = HISTORY.length + 1;
     const log = logOf([...HISTORY, PAUSED]);
-    const last = log.of(STUDY)[at - 1] as SourceRecord;
-    log.of(STUDY).push(
-      altered({ ...last, revision: at + 1 }, (record) => {
-        record.revision = at + 1;
-        record.id = OTHER_ID;
-        record.data.participantId = 'late';
-      }),
-    );
-    expect(await divergenceOf(told(log, 'open'))).toMatchObject({
-      revision: at + 1,
-      why: 'the study is paused and takes no participants',
+    appendCopy(log, late - 2, data({ participantId: 'late' }));
+    expect(await divergenceOf(bundled(log, 'open'))).toMatchObject({
+      ...{ revision: late, why: 'the study is paused and takes no participants' },
     });
-    log.of(STUDY)[1] = altered({ ...(log.of(STUDY)[0] as SourceRecord), revision: 1 }, (record) => {
-      record.revision = 1;
-      record.id = OTHER_ID;
+    const twice = appendCopy(logOf([REGISTERED]), 0, () => undefined);
+    expect(await divergenceOf(bundled(twice, 'open'))).toMatchObject({
+      ...{ revision: 1, why: 'the study is registered already' },
     });
-    expect(await divergenceOf(told(log, 'open'))).toMatchObject({
-      revision: 1,
-      why: 'the study is registered already',
-    });
-    log.of(STUDY).splice(
-      0,
-      2,
-      altered({ ...(log.of(STUDY)[2] as SourceRecord), revision: 0 }, (record) => {
-        record.revision = 0;
-        record.id = OTHER_ID;
-      }),
-    );
-    expect(await divergenceOf(told(log, 'open'))).toMatchObject({
-      revision: 0,
-      why: 'no study is registered in this stream before it',
+    const none = logOf(HISTORY);
+    const first = none.of(STUDY)[2] as SourceRecord;
+    none.of(STUDY).length = 0;
+    none
+      .of(STUDY)
+      .push(altered({ ...first, revision: 0 }, (record) => Object.assign(record, { revision: 0 })));
+    expect(await divergenceOf(bundled(none, 'open'))).toMatchObject({
+      ...{ revision: 0, why: 'no study is registered in this stream before it' },
     });
   });
 
-  it('if the study has another name, or a record belongs to another log', async () => {
-    await diverges((record) => Object.assign(record.data.configuration, { name: 'X' }), 0, {
-      field: 'data.studyId',
-    });
-    await diverges((record) => Object.assign(record, { log: record.id }), 3, { field: 'log' });
-  });
-
-  it('if a disclosed treatment is not one of the study, or not the sealed one', async () => {
-    const none = (_: Json, sealed: Json) => Object.assign(sealed.allocation, { treatment: 'Placebo' });
-    await diverges(none, 2, { field: 'allocation.treatment' }, 'open');
+  it('if a disclosed treatment is not the sealed one', async () => {
     const log = logOf(HISTORY);
-    log.of(STUDY)[2] = altered(log.of(STUDY)[2] as SourceRecord, none, { reseal: false });
-    expect(await divergenceOf(told(log, 'open'))).toMatchObject({ revision: 2, field: 'seals.allocation' });
-    // Nothing shows it where nothing is disclosed.
-    expect((await verify(told(log, 'blinded'))).ok).toBe(true);
-  });
-
-  it('if a seal is missing, or an event has a seal that it cannot have', async () => {
-    await diverges((record) => Reflect.deleteProperty(record.seals, 'draw'), 2, { field: 'seals.draw' });
-    await diverges((record) => Object.assign(record.seals, { extra: '0'.repeat(64) }), 2, {
-      field: 'seals.extra',
+    log.of(STUDY)[2] = altered(log.of(STUDY)[2] as SourceRecord, placebo, { reseal: false });
+    expect(await divergenceOf(bundled(log, 'open'))).toMatchObject({
+      revision: 2,
+      field: 'seals.allocation',
     });
+    // Nothing shows it where nothing is disclosed.
+    expect((await verify(bundled(log, 'blinded'))).ok).toBe(true);
   });
 
   it('if a section is included that the content does not disclose', async () => {
     const log = logOf(HISTORY);
-    const source: RecordSource = { ...told(log, 'blinded'), read: told(log, 'full').read };
+    const source: RecordSource = { ...bundled(log, 'blinded'), read: bundled(log, 'full').read };
     expect(await divergenceOf(source)).toMatchObject({ revision: 0, field: 'seals' });
   });
 
@@ -191,7 +160,7 @@ describe('even without its draws a study diverges', () => {
       enrol(2, nurse(1)),
       enrol(3, { keyId: 'k0033', user: 'nurse', accessRevision: 0 }),
     ]);
-    expect(await divergenceOf(told(log, 'blinded', [1, 2]))).toMatchObject({
+    expect(await divergenceOf(bundled(log, 'blinded', [1, 2]))).toMatchObject({
       revision: 3,
       field: 'actor.keyId',
       why: 'no record that is included issued such a key',
@@ -200,7 +169,7 @@ describe('even without its draws a study diverges', () => {
       [REGISTERED, step(randomize('1'), nurse(1))],
       [...KEYS.slice(0, 1), { type: 'revoke', keyId: 'k0011' }],
     );
-    expect(await divergenceOf(told(revoked, 'blinded'))).toMatchObject({
+    expect(await divergenceOf(bundled(revoked, 'blinded'))).toMatchObject({
       revision: 1,
       why: 'the key was revoked by then',
     });
@@ -208,22 +177,16 @@ describe('even without its draws a study diverges', () => {
 
   it('but not if a draw was changed, which only the full content shows', async () => {
     const log = change(logOf(HISTORY), 5, (_, sealed) => Object.assign(sealed.draw, { uniform53: 1 }));
-    expect((await verify(told(log, 'full'))).ok).toBe(false);
+    expect((await verify(bundled(log, 'full'))).ok).toBe(false);
     for (const content of ['open', 'blinded'] as const)
-      expect((await verify(told(log, content))).ok).toBe(true);
+      expect((await verify(bundled(log, content))).ok).toBe(true);
   });
 });
 
 describe('of access and log, whose sections are always withheld,', () => {
   it('a key that is issued twice diverges, although no credential is disclosed', async () => {
-    const log = logOf(HISTORY);
-    log.of('access').push(
-      altered({ ...(log.of('access')[0] as SourceRecord), revision: 3 }, (record) => {
-        record.revision = 3;
-        record.id = OTHER_ID;
-      }),
-    );
-    expect(await divergenceOf(told(log, 'full'), 'access')).toMatchObject({
+    const log = appendCopy(logOf(HISTORY), 0, () => undefined, 'access');
+    expect(await divergenceOf(bundled(log, 'full'), 'access')).toMatchObject({
       revision: 3,
       field: 'data.keyId',
     });
@@ -235,7 +198,7 @@ describe('of access and log, whose sections are always withheld,', () => {
     const log = logOf(HISTORY);
     const [first] = log.of('log');
     log.of('log')[0] = { ...(first as SourceRecord), record: Buffer.alloc(0) };
-    expect(await verify(told(log, 'full'))).toMatchObject({ ok: false, log: undefined });
+    expect(await verify(bundled(log, 'full'))).toMatchObject({ ok: false, log: undefined });
   });
 
   const recovered = (kept: number) => {
@@ -259,13 +222,13 @@ describe('of access and log, whose sections are always withheld,', () => {
     const log = recovered(5);
     const lost = logOf(HISTORY).checkpoint(STUDY, 8);
     const checkpoints = [log.checkpoint(STUDY, 7, { recovery: 1 }), logOf(HISTORY).checkpoint(STUDY, 4)];
-    const sound = await verify(told(log, content), { checkpoints });
+    const sound = await verify(bundled(log, content), { checkpoints });
     expect(sound).toMatchObject({ ok: true, log: { recoveries: [{ recovery: 1 }] } });
     expect(streamOf(sound)).toMatchObject({
       evidence: { matching: 2 },
       warnings: [{ code: 'recovered', revision: 5 }],
     });
-    const report = await verify(told(log, content), { checkpoints: [lost] });
+    const report = await verify(bundled(log, content), { checkpoints: [lost] });
     expect(streamOf(report).evidence).toMatchObject({
       failing: 0,
       lost: [{ size: 8, kept: 5, because: 'undeclared-loss' }],
@@ -273,10 +236,10 @@ describe('of access and log, whose sections are always withheld,', () => {
   });
 
   it.each(CONTENTS)('and one that claims another position diverges, in %s', async (content) => {
-    expect(await divergenceOf(told(recovered(4), content))).toMatchObject({ revision: 4, field: 'type' });
+    expect(await divergenceOf(bundled(recovered(4), content))).toMatchObject({ revision: 4, field: 'type' });
     const log = recovered(5);
     log.of('log').pop();
-    expect(await divergenceOf(told(log, content))).toMatchObject({
+    expect(await divergenceOf(bundled(log, content))).toMatchObject({
       revision: 5,
       why: expect.stringContaining('no recovery of the log'),
     });
@@ -287,14 +250,14 @@ describe('checkpoints included in the bundle', () => {
   it('are distinguished from those that were kept', async () => {
     const log = logOf(HISTORY);
     const [size4, size9] = [log.checkpoint(STUDY, 4), log.checkpoint(STUDY, 9)];
-    const alone = await verify(told(log, 'full'), { checkpoints: [cameAlong(size4), cameAlong(size9)] });
+    const alone = await verify(bundled(log, 'full'), { checkpoints: [cameAlong(size4), cameAlong(size9)] });
     expect(alone).toMatchObject({ ok: true, selfConsistentOnly: true });
     expect(streamOf(alone).evidence).toMatchObject({
       ...{ matching: 0, matchingSize: 0, uncovered: { from: 0, to: 8 } },
       cameAlong: { matching: 2, matchingSize: 9 },
     });
     expect(reportText(alone)).toContain('SIGNED, AND NO MORE');
-    const kept = await verify(told(log, 'full'), {
+    const kept = await verify(bundled(log, 'full'), {
       checkpoints: [size4, cameAlong(size4), cameAlong(size9)],
     });
     expect(streamOf(kept).evidence).toMatchObject({
@@ -306,7 +269,7 @@ describe('checkpoints included in the bundle', () => {
 
   it('prove nothing without a trusted key', async () => {
     const log = logOf(HISTORY);
-    const report = await verify(told(log, 'full'), {
+    const report = await verify(bundled(log, 'full'), {
       trusted: [],
       checkpoints: [cameAlong(log.checkpoint(STUDY, 9))],
     });
@@ -323,11 +286,13 @@ describe('checkpoints included in the bundle', () => {
       enrol(5),
     ]);
     const along = [log.checkpoint(STUDY, 3), log.checkpoint(STUDY, 6)].map(cameAlong);
-    const report = await verify(told(log, 'full'), { checkpoints: [before.checkpoint(STUDY, 4), ...along] });
+    const report = await verify(bundled(log, 'full'), {
+      checkpoints: [before.checkpoint(STUDY, 4), ...along],
+    });
     expect(report.ok).toBe(false);
     expect(streamOf(report).evidence.rewritten).toEqual({ afterSize: 0, upToSize: 4 });
     expect(streamOf(report).warnings).toMatchObject([{ code: 'two-histories-signed' }]);
-    const damaged = await verify(told(log, 'full'), {
+    const damaged = await verify(bundled(log, 'full'), {
       checkpoints: [...along.slice(0, 1), cameAlong(before.checkpoint(STUDY, 4))],
     });
     expect(streamOf(damaged).evidence.rewritten).toEqual({ afterSize: 3, upToSize: 4 });

@@ -5,12 +5,14 @@ import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { logDecider } from '../../../src/core/log/decide.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
-import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
+import { LOG_ID } from '../../support/fixed-tools.ts';
 import {
-  altered,
+  appendCopy,
+  type Change,
+  change,
+  divergenceOf,
   enrol,
   HISTORY,
-  type Json,
   KEY,
   LOG_NAME,
   type Log,
@@ -52,14 +54,6 @@ function recovered(after: readonly Step[] = [RECOVER, enrol(7), enrol(8)], study
   log.append('log', fact, OPERATOR);
   return log;
 }
-const change = (log: Log, stream: string, at: number, how: (record: Json, sealed: Json) => void) => {
-  const records = log.of(stream);
-  const stored = records[at];
-  if (!stored) throw new Error('no such record');
-  records[at] = altered(stored, how);
-};
-const divergenceOf = async (log: Log, stream = STUDY) => streamOf(await verify(log), stream).divergence;
-
 describe('a recovered log', () => {
   it('is sound, and every report mentions the recovery', async () => {
     const report = await verify(recovered());
@@ -106,12 +100,17 @@ describe('a recovered log', () => {
     expect(streamOf(report).evidence).toMatchObject({ failing: 1, rewritten: { upToSize: 4 }, lost: [] });
   });
 
+  it('agrees with the note of what it last signed, if that is declared lost', async () => {
+    const lastSigned = { file: 'data/last-checkpoints', checkpoints: [lost] };
+    expect(await verify(recovered(), { lastSigned })).toMatchObject({
+      ...{ ok: true, lastCheckpoints: { agree: true } },
+    });
+  });
+
   it('says so if it lost a whole study', async () => {
     const log = recovered();
     log.byStream.delete(STUDY);
-    change(log, 'log', 1, (_, sealed) => {
-      sealed.studies.streams[0].kept = 0;
-    });
+    change(log, 1, (_, { studies }) => Object.assign(studies.streams[0], { kept: 0 }), 'log');
     const { unusedCheckpoints, ok } = await verify(log, { checkpoints: [lost] });
     expect([ok, unusedCheckpoints]).toEqual([false, [expect.objectContaining({ because: 'declared-loss' })]]);
   });
@@ -135,7 +134,7 @@ describe('an invalid recovery is reported:', () => {
     expect(await divergenceOf(recovered(undefined, 4))).toMatchObject({ revision: 4, field: 'type' });
   });
 
-  it.each<[string, string, (record: Json, sealed: Json) => void]>([
+  it.each<[string, string, Change]>([
     ['less than the log', 'data', (record) => Object.assign(record.data, { signed: { ...signed, size: 7 } })],
     ['another recovery', 'data', (record) => Object.assign(record.data, { recovery: 2 })],
     [
@@ -150,14 +149,12 @@ describe('an invalid recovery is reported:', () => {
     ],
     ['a key', 'actor', (record) => Object.assign(record, { actor: nurse() })],
   ])('it says %s', async (_, field, how) => {
-    const log = recovered();
-    change(log, STUDY, KEPT, how);
-    const divergence = await divergenceOf(log);
+    const divergence = await divergenceOf(change(recovered(), KEPT, how));
     expect(divergence?.revision).toBe(KEPT);
     expect(divergence?.field).toMatch(new RegExp(`^${field}`));
   });
 
-  it.each<[string, (record: Json, sealed: Json) => void]>([
+  it.each<[string, Change]>([
     ['no valid number', (record) => Object.assign(record.data, { recovery: 0 })],
     ['another size of the log', (record) => Object.assign(record.data.streams[1], { kept: 2 })],
     ['a study in the clear', (record) => Object.assign(record.data.streams[0], { stream: STUDY })],
@@ -172,22 +169,12 @@ describe('an invalid recovery is reported:', () => {
     ],
     ['a key', (record) => Object.assign(record, { actor: nurse() })],
   ])('the log says %s', async (_, how) => {
-    const log = recovered();
-    change(log, 'log', 1, how);
+    const log = change(recovered(), 1, how, 'log');
     expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 1 });
   });
 
   it('the log gives the same number twice', async () => {
-    const log = recovered();
-    const [, first] = log.of('log');
-    if (!first) throw new Error('no recovery');
-    log.of('log').push(
-      altered({ ...first, revision: 2 }, (record) => {
-        record.id = fixedId(999);
-        record.revision = 2;
-        record.data.streams[1].kept = 2;
-      }),
-    );
+    const log = appendCopy(recovered(), 1, ({ data }) => Object.assign(data.streams[1], { kept: 2 }), 'log');
     expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 2, field: 'data.recovery' });
   });
 
@@ -253,8 +240,7 @@ describe('a rotated signing key', () => {
   });
 
   it('must be the decision of a person', async () => {
-    const log = rotated();
-    change(log, 'log', 1, (record) => Object.assign(record, { actor: nurse() }));
+    const log = change(rotated(), 1, (record) => Object.assign(record, { actor: nurse() }), 'log');
     expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 1, field: 'actor' });
   });
 });

@@ -3,6 +3,7 @@
 import { hash } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { Fact } from '../../../events/catalogue.ts';
+import type { Content } from '../../../events/content.ts';
 import type { LevelChange } from '../../../events/corrections.ts';
 import { type Actor, canonicalJson, encodeRecord, type LogEvent, leafHash } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
@@ -12,7 +13,8 @@ import { type KeptCheckpoint, parseCheckpointFile } from '../../../src/core/ledg
 import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
 import { makeSigningKey, type SigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
-import type { Report, StreamReport } from '../../../src/evidence/verify/report/report.ts';
+import { otherLine, parseLine, studyLine, withheldLine } from '../../../src/evidence/bundle/record-lines.ts';
+import type { Divergence, Report, StreamReport } from '../../../src/evidence/verify/report/report.ts';
 import type { RecordSource, SourceRecord } from '../../../src/evidence/verify/source.ts';
 import { type Verification, verifyLog } from '../../../src/evidence/verify/verify.ts';
 import { type Written, writtenDecider } from '../../support/acts.ts';
@@ -264,15 +266,15 @@ export function streamOf(report: Report, name = STUDY): StreamReport {
   return found;
 }
 
+export const divergenceOf = async (source: RecordSource, stream = STUDY): Promise<Divergence | undefined> =>
+  streamOf(await verify(source), stream).divergence;
+
 // biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
 export type Json = any;
+export type Change = (record: Json, sealed: Json) => void;
 
 /** A record changed by somebody who then recomputes seals and leaf. */
-export function altered(
-  stored: SourceRecord,
-  change: (record: Json, sealed: Json) => void,
-  { reseal = true } = {},
-): SourceRecord {
+export function altered(stored: SourceRecord, change: Change, { reseal = true } = {}): SourceRecord {
   const record: Json = JSON.parse(Buffer.from(stored.record).toString());
   const sealed: Json = JSON.parse(Buffer.from(stored.sealed).toString());
   change(record, sealed);
@@ -285,5 +287,50 @@ export function altered(
     record: bytes,
     sealed: Buffer.from(canonicalJson(sealed)),
     leaf: leafHash(bytes),
+  };
+}
+
+/** Changes a record of the log in that way. */
+export function change(log: Log, revision: number, how: Change, stream = STUDY): Log {
+  const records = log.of(stream);
+  const stored = records[revision];
+  if (!stored) throw new Error(`there is no ${stream}/${revision}`);
+  records[revision] = altered(stored, how);
+  return log;
+}
+
+/** No two events have the same id, so a copy of one needs another. */
+export const OTHER_ID = '0193a8e0-0000-7000-8000-0000000000ff';
+
+/** Puts an altered copy of a record after the last one of its stream. */
+export function appendCopy(log: Log, of: number, how: Change, stream = STUDY): Log {
+  const records = log.of(stream);
+  const revision = records.length;
+  const copy = { ...(records[of] as SourceRecord), revision };
+  const renewed: Change = (record, sealed) => {
+    Object.assign(record, { revision, id: OTHER_ID });
+    how(record, sealed);
+  };
+  records.push(altered(copy, renewed));
+  return log;
+}
+
+/** The log as a bundle with that content has it, without the records of `access` at these revisions. */
+export function bundled(log: Log, content: Content, withheld: readonly number[] = []): RecordSource {
+  const lineOf = (stored: SourceRecord): Buffer => {
+    if (stored.stream === STUDY) return studyLine(stored, content);
+    const isWithheld = stored.stream === 'access' && withheld.includes(stored.revision);
+    return isWithheld ? withheldLine(stored) : otherLine(stored);
+  };
+  return {
+    content,
+    streams: () => log.streams(),
+    async *read(stream) {
+      for await (const page of log.read(stream))
+        yield page.map((stored) => {
+          const { revision } = stored;
+          return { stream, revision, ...parseLine(lineOf(stored).subarray(0, -1), stream === 'access') };
+        });
+    },
   };
 }

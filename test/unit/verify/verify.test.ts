@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import type { StudyFact } from '../../../events/catalogue.ts';
+import type { Grant } from '../../../src/core/access/decide.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
 import { UnknownStudyError } from '../../../src/evidence/verify/verify.ts';
-import { CONFIGURATION, OPERATOR, REGISTER, randomize } from '../../support/facts.ts';
+import { CONFIGURATION, OPERATOR, paused, REGISTER, randomize, resumed } from '../../support/facts.ts';
 import {
   altered,
+  appendCopy,
+  change,
+  divergenceOf,
   enrol,
   HISTORY,
   KEY,
@@ -12,6 +18,7 @@ import {
   type Log,
   logOf,
   nurse,
+  OTHER_ID,
   PAUSED,
   REGISTERED,
   RESUMED,
@@ -23,15 +30,6 @@ import {
   trust,
   verify,
 } from './support.ts';
-
-/** The first divergence of the study, given what happened and what was then done to the log. */
-async function divergence(steps: readonly Step[], tamper: (log: Log) => void, keys = KEYS) {
-  const log = logOf(steps, keys);
-  tamper(log);
-  const report = await verify(log);
-  expect(report.ok).toBe(false);
-  return streamOf(report).divergence;
-}
 
 describe('a sound log', () => {
   it('without checkpoints is sound, but only self-consistent', async () => {
@@ -78,133 +76,144 @@ describe('a sound log', () => {
   });
 });
 
+const append = (fact: StudyFact) => (log: Log) => log.append(STUDY, fact, OPERATOR);
+const configured =
+  (how: (configuration: { treatments: string[]; factors: { levels: string[] }[] }) => void) => (log: Log) =>
+    change(log, 0, ({ data }) => how(data.configuration));
+/** Changes the order or number of the study's records. */
+const reordered = (how: (records: SourceRecord[]) => SourceRecord[]) => (log: Log) =>
+  log.byStream.set(STUDY, how(log.of(STUDY)));
+/** Each says the revision at which it is now. */
+const renumbered = (records: SourceRecord[]) =>
+  records.map((stored, revision) =>
+    altered({ ...stored, revision }, (record) => Object.assign(record, { revision })),
+  );
+
 describe('a failure in the stream of a study is found if', () => {
-  it('a revision is missing', async () => {
-    const found = await divergence(HISTORY, (log) => log.of(STUDY).splice(5, 1));
-    expect(found).toMatchObject({ revision: 6, field: 'revision', expected: '5', found: '6' });
-    expect(found?.why).toBe('revision 5 is missing');
-  });
-
-  it('a record occurs twice', async () => {
-    const found = await divergence(HISTORY, (log) => {
-      const records = log.of(STUDY);
-      const [, , second] = records;
-      if (second) records.splice(3, 0, second);
-    });
-    expect(found).toMatchObject({ revision: 2, field: 'revision', expected: '3', found: '2' });
-  });
-
-  it('a section was changed and another reordered: the changed one is named', async () => {
-    const found = await divergence(HISTORY, (log) => {
-      const records = log.of(STUDY);
-      const [, first] = records;
-      if (!first) return;
-      const { allocation, draw, ...others } = JSON.parse(String(first.sealed));
-      const reversed = Object.fromEntries(Object.entries(allocation).reverse());
-      const sealed = { allocation: reversed, draw: { ...draw, uniform53: draw.uniform53 + 1 }, ...others };
-      records[1] = { ...first, sealed: Buffer.from(JSON.stringify(sealed)) };
-    });
-    expect(found).toMatchObject({ revision: 1, field: 'seals.draw' });
-  });
-
-  it('an event has the id of an earlier one', async () => {
-    const found = await divergence(HISTORY, (log) => {
-      const records = log.of(STUDY);
-      const [, first, second] = records;
-      if (!first || !second) return;
-      const { id } = JSON.parse(String(first.record));
-      records[2] = altered(second, (record) => Object.assign(record, { id }));
-    });
-    expect(found).toMatchObject({ revision: 2, field: 'id' });
-  });
-
-  it('a record is in another stream', async () => {
-    const found = await divergence(HISTORY, (log) => {
-      const records = log.of(STUDY);
-      records[2] = altered(records[2] as never, (record) => {
-        record.stream = 'study-other';
-      });
-    });
-    expect(found).toMatchObject({ revision: 2, field: 'revision' });
-  });
-
-  it('a record belongs to another log', async () => {
-    const other = '0193a8e0-0000-7000-8000-0000000000ff';
-    const found = await divergence(HISTORY, (log) => {
-      const records = log.of(STUDY);
-      records[2] = altered(records[2] as never, (record) => {
-        record.log = other;
-      });
-    });
-    expect(found).toMatchObject({ revision: 2, field: 'log', found: JSON.stringify(other) });
-  });
-
-  it('a participant was randomized while the study was paused', async () => {
-    const found = await divergence([REGISTERED, enrol(1), enrol(2)], (log) => {
-      const records = log.of(STUDY);
-      const moved = records.pop();
-      log.append(STUDY, { type: 'StudyPaused', data: { reason: 'x' }, sections: {} }, OPERATOR);
-      records.push({
-        ...altered(moved as never, (record) => {
-          record.revision = 3;
-        }),
-        revision: 3,
-      });
-    });
-    expect(found).toMatchObject({
-      revision: 3,
-      field: 'type',
-      found: '"ParticipantRandomized"',
-      participant: '002',
-    });
-    expect(found?.why).toMatch(/paused/);
-  });
-
-  it.each([
-    ['paused twice', [REGISTERED, PAUSED], 'StudyPaused', /paused already/],
-    ['resumed though it was not paused', [REGISTERED, PAUSED, RESUMED], 'StudyResumed', /not paused/],
-  ] as const)('it was %s', async (_, steps, type, why) => {
-    const found = await divergence(steps, (log) =>
-      log.append(STUDY, { type, data: { reason: 'x' }, sections: {} }, OPERATOR),
-    );
-    expect(found).toMatchObject({ revision: steps.length, field: 'type', found: `"${type}"` });
-    expect(found?.why).toMatch(why);
-  });
-
-  it('it does not begin with its registration', async () => {
-    const found = await divergence([], (log) =>
-      log.append(STUDY, { type: 'StudyPaused', data: { reason: 'x' }, sections: {} }, OPERATOR),
-    );
-    expect(found).toMatchObject({ revision: 0, field: 'type' });
-  });
-
-  it.each([
+  it.each<[string, readonly Step[], (log: Log) => unknown, object]>([
     [
-      'a repeated treatment',
-      (c: { treatments: string[] }) => c.treatments.push('MART'),
-      'data.configuration.treatments',
+      'a revision is missing',
+      HISTORY,
+      reordered((records) => records.toSpliced(5, 1)),
+      { revision: 6, field: 'revision', expected: '5', found: '6', why: 'revision 5 is missing' },
     ],
     [
-      'a repeated level',
-      (c: { factors: { levels: string[] }[] }) => c.factors[1]?.levels.push('30-Dupage County'),
-      'data.configuration.factors[1].levels',
+      'a record occurs twice',
+      HISTORY,
+      reordered((records) => records.toSpliced(3, 0, records[2] as SourceRecord)),
+      { revision: 2, field: 'revision', expected: '3', found: '2' },
     ],
-  ])('its configuration names %s', async (_, change, field) => {
-    const found = await divergence([REGISTERED], (log) => {
-      const records = log.of(STUDY);
-      records[0] = altered(records[0] as never, ({ data }) => change(data.configuration));
-    });
-    expect(found).toMatchObject({ revision: 0, field });
-  });
-
-  it('an id does not match the pattern of the configuration', async () => {
-    const found = await divergence([REGISTERED, enrol(1)], (log) => {
-      const records = log.of(STUDY);
-      records[0] = altered(records[0] as never, ({ data }) => {
-        data.configuration.idPattern = '[a-z]+';
-      });
-    });
-    expect(found).toMatchObject({ revision: 1, field: 'data.participantId', participant: '001' });
+    [
+      'a record is missing, and those after it moved up',
+      HISTORY,
+      reordered((records) => renumbered(records.toSpliced(5, 1))),
+      { revision: 5, participant: '004', field: expect.stringMatching(/^draw\.bgStateBefore/) },
+    ],
+    [
+      'a record was inserted, and those after it moved down',
+      HISTORY,
+      (log) => {
+        appendCopy(log, 5, ({ data }) => Object.assign(data, { participantId: '077' }));
+        const copy = log.of(STUDY).pop() as SourceRecord;
+        reordered((records) => renumbered(records.toSpliced(6, 0, copy)))(log);
+      },
+      { revision: 6, participant: '077', field: expect.stringMatching(/^draw\.bgStateBefore/) },
+    ],
+    [
+      'two records were swapped',
+      HISTORY,
+      reordered((records) => {
+        const [two, one] = records.slice(1, 3) as [SourceRecord, SourceRecord];
+        return records.with(1, { ...one, revision: 1 }).with(2, { ...two, revision: 2 });
+      }),
+      {
+        ...{ revision: 1, field: 'revision', expected: `"${STUDY}/1"` },
+        found: `"${STUDY}/2: ParticipantRandomized"`,
+      },
+    ],
+    [
+      'a section was changed and another reordered: the changed one is named',
+      HISTORY,
+      reordered((records) => {
+        const first = records[1] as SourceRecord;
+        const { allocation, draw, ...others } = JSON.parse(String(first.sealed));
+        const reversed = Object.fromEntries(Object.entries(allocation).reverse());
+        const sealed = { allocation: reversed, draw: { ...draw, uniform53: draw.uniform53 + 1 }, ...others };
+        return records.with(1, { ...first, sealed: Buffer.from(JSON.stringify(sealed)) });
+      }),
+      { revision: 1, field: 'seals.draw' },
+    ],
+    [
+      'an event has the id of an earlier one',
+      HISTORY,
+      (log) => {
+        const { id } = JSON.parse(String(log.of(STUDY)[1]?.record));
+        change(log, 2, (record) => Object.assign(record, { id }));
+      },
+      { revision: 2, field: 'id' },
+    ],
+    [
+      'a record belongs to another log',
+      HISTORY,
+      (log) => change(log, 2, (record) => Object.assign(record, { log: OTHER_ID })),
+      { revision: 2, field: 'log', found: JSON.stringify(OTHER_ID) },
+    ],
+    [
+      'a participant was randomized while the study was paused',
+      [REGISTERED, enrol(1), enrol(2)],
+      (log) => {
+        const moved = log.of(STUDY).pop() as SourceRecord;
+        log.append(STUDY, paused, OPERATOR);
+        reordered((records) => renumbered([...records, moved]))(log);
+      },
+      {
+        ...{ revision: 3, field: 'type', found: '"ParticipantRandomized"', participant: '002' },
+        why: expect.stringContaining('paused'),
+      },
+    ],
+    [
+      'it was paused twice',
+      [REGISTERED, PAUSED],
+      append(paused),
+      {
+        ...{ revision: 2, field: 'type', found: '"StudyPaused"' },
+        why: expect.stringContaining('paused already'),
+      },
+    ],
+    [
+      'it was resumed though it was not paused',
+      [REGISTERED, PAUSED, RESUMED],
+      append(resumed),
+      {
+        ...{ revision: 3, field: 'type', found: '"StudyResumed"' },
+        why: expect.stringContaining('not paused'),
+      },
+    ],
+    ['it does not begin with its registration', [], append(paused), { revision: 0, field: 'type' }],
+    [
+      'its configuration names a repeated treatment',
+      [REGISTERED],
+      configured(({ treatments }) => treatments.push('MART')),
+      { revision: 0, field: 'data.configuration.treatments' },
+    ],
+    [
+      'its configuration names a repeated level',
+      [REGISTERED],
+      configured(({ factors }) => factors[1]?.levels.push('30-Dupage County')),
+      { revision: 0, field: 'data.configuration.factors[1].levels' },
+    ],
+    [
+      'an id does not match the pattern of the configuration',
+      [REGISTERED, enrol(1)],
+      configured((configuration) => Object.assign(configuration, { idPattern: '[a-z]+' })),
+      { revision: 1, field: 'data.participantId', participant: '001' },
+    ],
+  ])('%s', async (_, steps, tamper, expected) => {
+    const log = logOf(steps);
+    tamper(log);
+    const report = await verify(log);
+    expect(report.ok).toBe(false);
+    expect(streamOf(report).divergence).toMatchObject(expected);
   });
 
   it.each([
@@ -254,26 +263,28 @@ describe('a problem with the acting key is found if it', () => {
       /does not have/,
     ],
   ])('%s', async (_, actor, field, why) => {
-    const report = await verify(logOf([REGISTERED, male(1, actor, '2026-03-01T09:00:02.000Z')]));
-    const found = streamOf(report).divergence;
+    const found = await divergenceOf(logOf([REGISTERED, male(1, actor, '2026-03-01T09:00:02.000Z')]));
     expect(found).toMatchObject({ revision: 1, field, participant: '001' });
     expect(found?.why).toMatch(why);
   });
 
-  it('is limited to other levels', async () => {
-    const report = await verify(logOf([REGISTERED, enrol(3, SITE)]));
-    expect(streamOf(report).divergence).toMatchObject({ revision: 1, field: 'actor.keyId' });
-  });
-
+  const granted = (grant: Partial<Grant>) =>
+    logOf(
+      [REGISTERED, enrol(1)],
+      [
+        {
+          ...{ type: 'issue', keyId: 'k0011', sha256: '1'.repeat(64) },
+          grant: { user: 'nurse', scopes: ['randomize'], ...grant },
+        },
+      ],
+    );
   it.each([
-    ['other studies', { studies: ['another'], scopes: ['randomize'] as const }],
-    ['reading', { scopes: ['read'] as const }],
-  ])('is limited to %s', async (_, grant) => {
-    const keys = [
-      { type: 'issue', keyId: 'k0011', sha256: '1'.repeat(64), grant: { user: 'nurse', ...grant } },
-    ] as const;
-    const report = await verify(logOf([REGISTERED, enrol(1)], keys));
-    expect(streamOf(report).divergence).toMatchObject({ revision: 1, field: 'actor.keyId' });
+    ['is limited to other levels', logOf([REGISTERED, enrol(3, SITE)])],
+    ['is limited to other studies', granted({ studies: ['another'] })],
+    ['is limited to reading', granted({ scopes: ['read'] })],
+    ['cannot pause a study', logOf([REGISTERED, { ...PAUSED, actor: nurse() }])],
+  ])('%s', async (_, log) => {
+    expect(await divergenceOf(log)).toMatchObject({ revision: 1, field: 'actor.keyId' });
   });
 
   it('had expired: at first a warning, because the request may have waited; later a failure', async () => {
@@ -295,62 +306,50 @@ describe('a problem with the acting key is found if it', () => {
     const [warning] = streamOf(late).warnings.filter(({ code }) => code === 'revoked-key-used');
     expect(warning).toMatchObject({ revision: 1, text: expect.stringContaining(revoked) });
   });
-
-  it('cannot pause a study', async () => {
-    const report = await verify(logOf([REGISTERED, { ...PAUSED, actor: nurse() }]));
-    expect(streamOf(report).divergence).toMatchObject({ revision: 1, field: 'actor.keyId' });
-  });
 });
 
 describe('a failure in the streams log and access is found if', () => {
-  const accessOf = async (tamper: (log: Log) => void) => {
+  it.each<[string, (log: Log) => unknown, object]>([
+    [
+      'a key is issued under an id that is taken',
+      (log) => change(log, 1, ({ data }) => Object.assign(data, { keyId: 'k0011' }), 'access'),
+      { revision: 1, field: 'data.keyId' },
+    ],
+    [
+      'a key is revoked that was never issued',
+      (log) => log.append('access', { type: 'ApiKeyRevoked', data: { keyId: 'k7' }, sections: {} }, OPERATOR),
+      { revision: 3, field: 'data.keyId' },
+    ],
+    [
+      'a key is issued that is always refused',
+      (log) =>
+        change(log, 1, ({ data }) => Object.assign(data, { scopes: ['randomize', 'audit'] }), 'access'),
+      { revision: 1, field: 'data.keyId' },
+    ],
+  ])('%s', async (_, tamper, expected) => {
     const log = logOf(HISTORY);
     tamper(log);
-    return streamOf(await verify(log), 'access').divergence;
-  };
-
-  it('a key is issued under an id that is taken', async () => {
-    const found = await accessOf((log) => {
-      const records = log.of('access');
-      records[1] = altered(records[1] as never, ({ data }) => {
-        data.keyId = 'k0011';
-      });
-    });
-    expect(found).toMatchObject({ revision: 1, field: 'data.keyId' });
-  });
-
-  it('a key is revoked that was never issued', async () => {
-    const found = await accessOf((log) =>
-      log.append('access', { type: 'ApiKeyRevoked', data: { keyId: 'k7' }, sections: {} }, OPERATOR),
-    );
-    expect(found).toMatchObject({ revision: 3, field: 'data.keyId' });
-  });
-
-  it('a key is issued that is always refused', async () => {
-    const found = await accessOf((log) => {
-      const records = log.of('access');
-      records[1] = altered(records[1] as never, ({ data }) => {
-        data.scopes = ['randomize', 'audit'];
-      });
-    });
-    expect(found).toMatchObject({ revision: 1, field: 'data.keyId' });
+    expect(await divergenceOf(log, 'access')).toMatchObject(expected);
   });
 
   it('LogCreated names a key other than the trusted one, or is not the only event', async () => {
     const other = makeSigningKey(LOG_NAME);
     const report = await verify(logOf(HISTORY), { trusted: [trust(other)] });
     expect(report).toMatchObject({ ok: false, untrustedKey: true });
-    expect(streamOf(report, 'log').divergence).toMatchObject({ revision: 0, field: 'data.publicKey' });
+    const expected = `"${other.publicKey}"`;
+    expect(streamOf(report, 'log').divergence).toMatchObject({
+      ...{ revision: 0, field: 'data.publicKey', expected, found: `"${KEY.publicKey}"` },
+    });
     expect((await verify(logOf(HISTORY), { trusted: [trust(other), trust(KEY)] })).ok).toBe(true);
     const log = logOf(HISTORY);
     const data = { logId: STUDY.slice(6), logName: LOG_NAME, publicKey: KEY.publicKey };
     log.append('log', { type: 'LogCreated', data, sections: {} }, OPERATOR);
-    expect(streamOf(await verify(log), 'log').divergence).toMatchObject({ revision: 1, field: 'type' });
+    expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 1, field: 'type' });
   });
 
   it('there is a stream of a kind that this build does not know', async () => {
     const log = logOf(HISTORY);
-    log.byStream.set('later', [{ ...log.of('access')[0], stream: 'later' } as never]);
+    log.byStream.set('later', [{ ...(log.of('access')[0] as SourceRecord), stream: 'later' }]);
     const report = await verify(log);
     expect(report.ok).toBe(false);
     expect(streamOf(report, 'later').divergence).toMatchObject({ revision: 0, field: 'revision' });
