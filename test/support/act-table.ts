@@ -273,6 +273,7 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
     }),
     brings: { reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c31', shownAt: '2026-03-01T09:00:00.000Z' },
     optional: ['participantId', 'code', 'requestedBy'],
+    alike: [{ reveal: '7b0e6a52-4f1d-4b92-8f5e-1c2d3e4f5a6b', shownAt: undefined }],
     other: ({ free }) => ({
       ...{ participantId: 'c', code: free, category: 'other', reason: 'another' },
       requestedBy: undefined,

@@ -223,6 +223,9 @@ describe('a dry run of', () => {
     const [trial, untouched] = [lived(row), lived(row)];
     const command = example(row.name, trial, { idempotencyKey: 'k' });
     const tried = tryWritten(trial.state, command);
+    const decided = writtenDecider.decide(trial.state, command);
+    // Deciding is pure: it moves nothing, and can be repeated.
+    expect(writtenDecider.decide(trial.state, command)).toEqual(decided);
     expect(trial.state).toEqual(untouched.state);
     const outcome = trial.ask(command) as { data: Members };
     expect(tried).toEqual({ ...outcome, data: all(outcome.data, row.chooses ?? []) });

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
+import type { StudyOutcome } from '../../../src/core/model/outcomes.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import type { StudyCommand } from '../../../src/core/study/commands.ts';
 import { decide } from '../../../src/core/study/decide.ts';
 import { evolve, fork, type StudyState, studyState } from '../../../src/core/study/state.ts';
 import { writtenDecider } from '../../support/acts.ts';
@@ -26,9 +28,6 @@ import { referenceHistories } from '../../support/vectors.ts';
 const given = sentences(writtenDecider, studyState.initial);
 const DOCTOR = { ...NURSE, user: 'doctor' };
 
-const PAUSE = { act: 'StudyPaused', user: 'operator', reason: 'data review' } as const;
-const RESUME = { act: 'StudyResumed', user: 'operator', reason: 'review done' } as const;
-
 /** A participant with the levels that `randomize` sends, without an idempotency key. */
 function enrolled(participantId: string, idempotencyKey?: string): StudyFact {
   const fact = randomized(participantId);
@@ -42,11 +41,6 @@ function enrolled(participantId: string, idempotencyKey?: string): StudyFact {
 describe('a study that is not yet in the log', () => {
   it('is registered, with the first generator state from its seed', () => {
     given([]).when(REGISTER).then([registered()], { type: 'registered' });
-  });
-
-  it('accepts no other command', () => {
-    for (const command of [randomize('001'), PAUSE, RESUME])
-      given([]).when(command).then([], { type: 'not-registered' });
   });
 
   it.each([
@@ -72,54 +66,31 @@ describe('a study that is not yet in the log', () => {
   });
 });
 
-describe('a registered study', () => {
-  it('is not registered again, whatever the second registration says', () => {
-    const other = { ...REGISTER, configuration: { ...CONFIGURATION, treatments: ['A', 'B'] } };
-    for (const history of [[registered()], [registered(), paused], [registered(), enrolled('001')]])
-      for (const command of [REGISTER, other])
-        given(history).when(command).then([], { type: 'already-registered' });
-  });
-
-  it('is paused, and resumed', () => {
-    given([registered()])
-      .when(PAUSE)
-      .then([paused], { type: 'recorded', moves: false, data: expect.any(Object) });
-    given([registered(), paused])
-      .when(RESUME)
-      .then([resumed], { type: 'recorded', moves: false, data: expect.any(Object) });
-    given([registered(), paused, resumed])
-      .when(PAUSE)
-      .then([paused], { type: 'recorded', moves: false, data: expect.any(Object) });
-  });
-
-  it('is not paused twice, nor resumed when it is not paused', () => {
-    given([registered(), paused])
-      .when(PAUSE)
-      .then([], { type: 'already', why: 'the study is paused already' });
-    given([registered()]).when(RESUME).then([], { type: 'already', why: 'the study is not paused' });
-    given([registered(), paused, resumed])
-      .when(RESUME)
-      .then([], { type: 'already', why: 'the study is not paused' });
-  });
-});
+const ONE = [registered(), enrolled('001')];
+const duplicate = (...differingFactors: string[]) =>
+  ({ type: 'duplicate', participantId: '001', differingFactors }) as const;
+const randomizedNow = (participantId: string) => ({ type: 'randomized', participantId }) as const;
+const REUSED = { type: 'idempotency-key-reused' } as const;
+const REPEATED = { type: 'repeated', participantId: '001' } as const;
+const PAUSED = { type: 'refused', because: 'paused' } as const;
 
 describe('a new participant', () => {
   it('is allocated from the generator’s first state, with the evidence of the draw', () => {
     given([registered()])
       .when(randomize('001', { idempotencyKey: 'visit-7' }))
-      .then([randomized('001')], { type: 'randomized', participantId: '001' });
+      .then([randomized('001')], randomizedNow('001'));
   });
 
-  it('records no request if no idempotency key was given', () => {
-    given([registered()])
-      .when(randomize('001'))
-      .then([enrolled('001')], { type: 'randomized', participantId: '001' });
+  it('records no request if no idempotency key was given, and comes after a pause, too', () => {
+    for (const history of [[registered()], [registered(), paused, resumed]])
+      given(history)
+        .when(randomize('001'))
+        .then([enrolled('001')], randomizedNow('001'));
   });
 
   it('is allocated from the generator state left by the previous one, and counts earlier participants', () => {
     const first = randomized('001');
-    const state = fold([registered(), first]);
-    const { fact } = decide(state, randomize('002'));
+    const { fact } = decide(fold([registered(), first]), randomize('002'));
     expect(fact).toMatchObject({
       type: 'ParticipantRandomized',
       data: {
@@ -132,141 +103,108 @@ describe('a new participant', () => {
       sections: {
         draw: {
           bgStateBefore: drawIn(first.sections).bgStateAfter,
-          counts: CONFIGURATION.treatments.map((treatment) =>
-            treatment === first.sections.allocation.treatment ? 1 : 0,
-          ),
+          counts: CONFIGURATION.treatments.map((arm) => Number(arm === first.sections.allocation.treatment)),
         },
       },
     });
   });
 
-  it('is refused while the study is paused, and accepted after it is resumed', () => {
-    given([registered(), paused]).when(randomize('001')).then([], { type: 'refused', because: 'paused' });
-    given([registered(), paused, resumed])
-      .when(randomize('001'))
-      .then([enrolled('001')], { type: 'randomized', participantId: '001' });
-  });
-
-  it('is refused while the study is suspended', () => {
-    given([registered()])
-      .when(randomize('001', { suspended: true }))
-      .then([], { type: 'refused', because: 'suspended' });
-  });
-
-  it('is never allocated with a level that the study does not have', () => {
-    for (const levels of [['Neither', LEVELS[1] ?? ''], []])
-      given([registered()])
-        .when(randomize('001', { levels }))
-        .then([], {
-          type: 'level-unknown',
-          factor: CONFIGURATION.factors[0]?.name ?? '',
-          level: levels[0] ?? '',
-        });
-  });
-});
-
-describe('a participant id that is already taken', () => {
-  it('makes a duplicate if the levels are the same', () => {
-    given([registered(), enrolled('001')])
-      .when(randomize('001'))
-      .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
-  });
-
-  it('makes a duplicate that names the differing factors', () => {
-    const duplicate = { type: 'duplicate', participantId: '001' } as const;
-    given([registered(), enrolled('001')])
-      .when(randomize('001', { levels: ['Male', '30-Dupage County'] }))
-      .then([], { ...duplicate, differingFactors: ['10'] });
-    given([registered(), enrolled('001')])
-      .when(randomize('001', { levels: ['Male', '11-Cook County – Chicago'] }))
-      .then([], { ...duplicate, differingFactors: ['10', '9'] });
-  });
-
-  it('is compared code point by code point', () => {
+  it('has an id that is compared code point by code point', () => {
     for (const other of ['1', '0001', '001 ', 'é', 'e\u0301'])
-      given([registered(), enrolled('001')])
+      given(ONE)
         .when(randomize(other))
-        .then([decide(fold([registered(), enrolled('001')]), randomize(other)).fact as StudyFact], {
-          type: 'randomized',
-          participantId: other,
-        });
-  });
-});
-
-describe('an idempotency key', () => {
-  const history = [registered(), enrolled('001', 'k')];
-
-  it('makes the same request a repetition', () => {
-    given(history)
-      .when(randomize('001', { idempotencyKey: 'k' }))
-      .then([], { type: 'repeated', participantId: '001' });
+        .then([decide(fold(ONE), randomize(other)).fact as StudyFact], randomizedNow(other));
   });
 
-  it('is refused with another id or with other levels', () => {
-    for (const other of [randomize('002'), randomize('001', { levels: ['Male', '30-Dupage County'] })])
-      given(history)
-        .when({ ...other, idempotencyKey: 'k' })
-        .then([], { type: 'idempotency-key-reused' });
-  });
-
-  it('belongs to one user: the same key from another user is a different key', () => {
-    given(history)
-      .when(randomize('001', { idempotencyKey: 'k', user: 'doctor' }))
-      .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
-    given([registered(), { by: DOCTOR, fact: enrolled('001', 'k') }])
-      .when(randomize('001', { idempotencyKey: 'k', user: 'doctor' }))
-      .then([], { type: 'repeated', participantId: '001' });
-  });
-
-  it('cannot collide with another user’s key by concatenation with the user’s name', () => {
-    const glued = { by: { ...NURSE, user: 'a' }, fact: enrolled('001', 'b","c') };
-    given([registered(), glued])
-      .when(randomize('001', { user: 'a","b', idempotencyKey: 'c' }))
-      .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
-  });
-
-  it('is used up only by success: a refused request leaves it free', () => {
-    const refused = decide(fold([registered(), paused]), randomize('001', { idempotencyKey: 'k' }));
-    expect(refused.fact).toBeUndefined();
+  it('may have an idempotency key that only a refused request had', () => {
+    expect(decide(fold([registered(), paused]), randomize('001', { idempotencyKey: 'k' }))).toEqual({
+      outcome: PAUSED,
+    });
     given([registered(), paused, resumed])
       .when(randomize('002', { idempotencyKey: 'k' }))
-      .then([{ ...enrolled('002', 'k') }], { type: 'randomized', participantId: '002' });
-  });
-
-  it('is not used up by a duplicate either', () => {
-    given([registered(), enrolled('001')])
-      .when(randomize('001', { idempotencyKey: 'k' }))
-      .then([], { type: 'duplicate', participantId: '001', differingFactors: [] });
+      .then([enrolled('002', 'k')], randomizedNow('002'));
   });
 });
 
-describe('if several answers are possible,', () => {
-  const everything = [registered(), enrolled('001', 'k'), enrolled('002'), paused];
+describe('nobody is randomized', () => {
+  const KEYED = [registered(), enrolled('001', 'k')];
+  const ALL = [...KEYED, enrolled('002'), paused];
+  const OTHER_ARMS = { ...REGISTER, configuration: { ...CONFIGURATION, treatments: ['A', 'B'] } };
+  const GLUED = { by: { ...NURSE, user: 'a' }, fact: enrolled('001', 'b","c') };
+  const MALE = { levels: ['Male', '30-Dupage County'] };
   const suspended = { suspended: true };
 
-  it('the idempotency key comes first', () => {
-    given(everything)
-      .when(randomize('001', { ...suspended, idempotencyKey: 'k' }))
-      .then([], { type: 'repeated', participantId: '001' });
-    given(everything)
-      .when(randomize('002', { ...suspended, idempotencyKey: 'k' }))
-      .then([], { type: 'idempotency-key-reused' });
-  });
-
-  it('then a taken id', () => {
-    given(everything)
-      .when(randomize('002', { ...suspended, idempotencyKey: 'new' }))
-      .then([], { type: 'duplicate', participantId: '002', differingFactors: [] });
-  });
-
-  it('then a pause of the study', () => {
-    given(everything).when(randomize('003', suspended)).then([], { type: 'refused', because: 'paused' });
-  });
-
-  it('then its suspension', () => {
-    given([registered(), enrolled('001', 'k')])
-      .when(randomize('003', suspended))
-      .then([], { type: 'refused', because: 'suspended' });
+  it.each<[string, Parameters<typeof given>[0], StudyCommand, StudyOutcome]>([
+    ['before the registration', [], randomize('001'), { type: 'not-registered' }],
+    ['by another registration', [registered()], REGISTER, { type: 'already-registered' }],
+    [
+      'by a registration of something else',
+      [registered(), paused],
+      OTHER_ARMS,
+      { type: 'already-registered' },
+    ],
+    ['in a paused study', [registered(), paused], randomize('001'), PAUSED],
+    [
+      'in a suspended study',
+      [registered()],
+      randomize('001', suspended),
+      { type: 'refused', because: 'suspended' },
+    ],
+    [
+      'with an unknown level',
+      [registered()],
+      randomize('001', { levels: ['Neither', LEVELS[1] ?? ''] }),
+      { type: 'level-unknown', factor: '10', level: 'Neither' },
+    ],
+    [
+      'without levels',
+      [registered()],
+      randomize('001', { levels: [] }),
+      { type: 'level-unknown', factor: '10', level: '' },
+    ],
+    ['twice', ONE, randomize('001'), duplicate()],
+    ['twice, with another level', ONE, randomize('001', MALE), duplicate('10')],
+    [
+      'twice, with other levels',
+      ONE,
+      randomize('001', { levels: ['Male', '11-Cook County – Chicago'] }),
+      duplicate('10', '9'),
+    ],
+    ['twice, whatever the key', ONE, randomize('001', { idempotencyKey: 'k' }), duplicate()],
+    ['again by the same request', KEYED, randomize('001', { idempotencyKey: 'k' }), REPEATED],
+    ['by the key of another id', KEYED, randomize('002', { idempotencyKey: 'k' }), REUSED],
+    ['by the key of other levels', KEYED, randomize('001', { ...MALE, idempotencyKey: 'k' }), REUSED],
+    [
+      'by the key of another user, which is a different key',
+      KEYED,
+      randomize('001', { idempotencyKey: 'k', user: 'doctor' }),
+      duplicate(),
+    ],
+    [
+      'again by the same request of the other user',
+      [registered(), { by: DOCTOR, fact: enrolled('001', 'k') }],
+      randomize('001', { idempotencyKey: 'k', user: 'doctor' }),
+      REPEATED,
+    ],
+    [
+      'by a key that is glued to the name of its user',
+      [registered(), GLUED],
+      randomize('001', { user: 'a","b', idempotencyKey: 'c' }),
+      duplicate(),
+    ],
+    // If several answers are possible, the idempotency key comes first, then a taken id, a pause, a suspension.
+    ['first: repeated', ALL, randomize('001', { ...suspended, idempotencyKey: 'k' }), REPEATED],
+    ['first: the key of another', ALL, randomize('002', { ...suspended, idempotencyKey: 'k' }), REUSED],
+    [
+      'second: taken',
+      ALL,
+      randomize('002', { ...suspended, idempotencyKey: 'new' }),
+      { ...duplicate(), participantId: '002' },
+    ],
+    ['third: paused', ALL, randomize('003', suspended), PAUSED],
+    ['fourth: suspended', KEYED, randomize('003', suspended), { type: 'refused', because: 'suspended' }],
+  ])('%s', (_, history, command, outcome) => {
+    given(history).when(command).then([], outcome);
   });
 });
 
