@@ -1,5 +1,6 @@
 /** A study without a store: commands go in, and what is written is folded as the service does it. */
 import { expect } from 'vitest';
+import type { DesignChange } from '../../events/amendment.ts';
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { BgState, MethodParameters, StudyConfiguration } from '../../events/study.ts';
 import type { BalanceView } from '../../projections/balance.ts';
@@ -36,6 +37,28 @@ export class TrialRun {
     this.facts.push(fact);
     this.state = writtenDecider.evolve(this.state, recorded);
     return outcome;
+  }
+
+  /** What must be recorded. @returns the part in the clear */
+  record(command: Written): Readonly<Record<string, string>> {
+    const outcome = this.ask(command);
+    expect(outcome, JSON.stringify(command)).toMatchObject({ type: 'recorded' });
+    return ('data' in outcome ? outcome.data : {}) as Readonly<Record<string, string>>;
+  }
+
+  /** The next amendment, which must be possible. */
+  amend(...changes: readonly DesignChange[]): void {
+    const amendment = this.registered.design.amendment + 1;
+    const approvals = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }];
+    const asked = {
+      type: 'amend',
+      user: 'nurse',
+      reason: 'as planned',
+      amendment,
+      changes,
+      approvals,
+    } as const;
+    expect(this.ask(asked), JSON.stringify(changes)).toEqual({ type: 'amended' });
   }
 
   /** A second after the one before it. */
