@@ -1,7 +1,7 @@
 /** The worked sample of packs at visits: what is asked for, in order, and what comes of it. */
 import { presentPacks } from '../../projections/enrolled.ts';
 import type { StudyOutcome } from '../../src/core/model/outcomes.ts';
-import type { RegisterPacks } from '../../src/core/study/commands.ts';
+import type { Force, RegisterPacks } from '../../src/core/study/commands.ts';
 import type { FlatAct, Written } from './acts.ts';
 import { TrialRun } from './trial-run.ts';
 
@@ -30,6 +30,42 @@ export function dispense(participantId: string, visit: string, more: object = {}
 
 export function correct(participantId: string, code: string, to: string | null, more: object = {}): FlatAct {
   return { act: 'DispensationCorrected', participantId, code, to, cause: 'entry', note: 'a slip', ...more };
+}
+
+export function replace(participantId: string, code: string, more: object = {}): FlatAct {
+  return { act: 'CodeReplaced', participantId, code, cause: 'lost', ...more };
+}
+
+export function voided(participantId: string, cause: string, more: object = {}): FlatAct {
+  return { act: 'AllocationVoided', participantId, cause, analysis: 'keep', note: 'x', ...more };
+}
+
+export function reinstated(participantId: string): FlatAct {
+  return { act: 'AllocationReinstated', participantId, note: 'x' };
+}
+
+/** To the site S. */
+export function moved(participantId: string, from = 'N'): FlatAct {
+  return {
+    ...{ act: 'LevelsCorrected', participantId, cause: 'transfer', note: 'moved' },
+    changes: [{ factor: 'site', from, to: 'S' }],
+  };
+}
+
+/** An allocation made by hand, with the pack of this code. */
+export function entered(code: string, more: Partial<Force> = {}): Force {
+  return {
+    ...{ type: 'force', user: 'desk', participantId: '900', levels: ['N'], treatment: 'A', cause: 'outage' },
+    ...{ occurredAt: '2026-03-01T08:00:00.000Z', note: 'envelope', code, ...more },
+  };
+}
+
+/** So many packs of each arm. */
+export function listOf(number: number, counts: Readonly<Record<string, number>>): RegisterPacks {
+  const entries = Object.entries(counts).flatMap(([treatment, n], arm) =>
+    Array.from({ length: n }, (_, i) => ({ code: `${number}-${arm}-${i}`, treatment })),
+  );
+  return { type: 'register-packs', list: number, key: `${number}`.repeat(32), entries };
 }
 
 export const SUPPLY = { isSupply: true, mayRead: true };
@@ -74,14 +110,8 @@ export const WORKED: readonly (readonly [act: Written, gives: string])[] = [
   [dispense(ZOE, 'U1'), 'unfit'],
   [correct(ZOE, 'P-110', 'V2'), 'P-110'],
   [dispense(ZOE, 'Week 12'), 'P-112'],
-  [{ act: 'CodeReplaced', participantId: '001', code: 'P-107', cause: 'lost' }, 'P-202'],
-  [
-    {
-      ...{ act: 'LevelsCorrected', participantId: '001', cause: 'transfer', note: 'moved' },
-      changes: [{ factor: 'site', from: 'N', to: 'S' }],
-    },
-    'recorded',
-  ],
+  [replace('001', 'P-107'), 'P-202'],
+  [moved('001'), 'recorded'],
   [dispense('001', 'V3'), 'no-code'],
   [dispense('002', 'V3'), 'no-code'],
   [dispense('002', 'U1', SUPPLY), 'P-103'],

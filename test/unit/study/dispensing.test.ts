@@ -1,40 +1,47 @@
 /** Packs at visits: which one a participant gets, what is refused, and what a caller cannot find out by asking. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { Visit } from '../../../events/study.ts';
 import { NOBODY } from '../../../src/core/model/model.ts';
-import type { Force } from '../../../src/core/study/commands.ts';
 import { type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
-import type { TrialRun } from '../../support/trial-run.ts';
-import { correct, dispense, gives, packsOf, SUPPLY, visitsTrial, WORKED, ZOE } from '../../support/visits.ts';
+import { TrialRun } from '../../support/trial-run.ts';
+import {
+  correct,
+  dispense,
+  entered,
+  gives,
+  listOf,
+  moved,
+  packsOf,
+  reinstated,
+  replace,
+  SUPPLY,
+  visitsTrial,
+  voided,
+  WORKED,
+  ZOE,
+} from '../../support/visits.ts';
 
 const READS = { mayRead: true };
+const OF_N = { where: [{ factor: 'site', levels: ['N'] }] };
+const OF_S = { where: [{ factor: 'site', levels: ['S'] }] };
 let trial: TrialRun;
 
 beforeEach(() => {
   trial = visitsTrial();
 });
 
+/** What must be recorded. @returns the pack */
 function recorded(act: FlatAct): string {
+  const { by, code } = trial.record(act);
+  return by ?? code ?? '';
+}
+
+/** The answer to the request, which a dry run gives, too. */
+function answer(act: FlatAct) {
+  const tried = tryWritten(trial.state, act);
   const outcome = trial.ask(act);
-  expect(outcome, JSON.stringify(act)).toMatchObject({ type: 'recorded' });
-  return String(gives(outcome));
-}
-
-const ask = (_: unknown, act: FlatAct) => trial.ask(act);
-
-function replace(participantId: string, code: string, more: object = {}): FlatAct {
-  return { act: 'CodeReplaced', participantId, code, cause: 'lost', ...more };
-}
-
-/** So that further packs run out before the packs do. */
-function restocked(arms = ['A', 'B']): void {
-  const packs = Array.from({ length: 20 }, (_, n) => n);
-  const entries = arms.flatMap((treatment, i) => packs.map((n) => ({ code: `${'QRS'[i]}-${n}`, treatment })));
-  trial.ask({ type: 'register-packs', list: 3, key: '00112233445566778899aabbccddeeff', entries });
-}
-
-function amend(changes: readonly object[], amendment = 1): void {
-  const common = { type: 'amend', user: 'nurse', reason: 'as planned', approvals: [] } as const;
-  expect(trial.ask({ ...common, amendment, changes: changes as never })).toEqual({ type: 'amended' });
+  expect(tried.type, 'the dry run').toBe(outcome.type);
+  return outcome;
 }
 
 describe('the worked sample', () => {
@@ -53,107 +60,127 @@ describe('the worked sample', () => {
     const replay = visitsTrial().onFork();
     for (const [act] of WORKED) {
       const { fact } = writtenDecider.decide(trial.state, act);
-      if (fact)
-        expect(writtenDecider.decide(replay.state, { ...act, askedAt: undefined } as FlatAct).fact).toEqual(
-          fact,
-        );
+      const recordedAct = { ...act, askedAt: undefined } as FlatAct;
+      if (fact) expect(writtenDecider.decide(replay.state, recordedAct).fact).toEqual(fact);
       trial.ask(act);
-      replay.ask({ ...act, askedAt: undefined } as FlatAct);
+      replay.ask(recordedAct);
     }
   });
 });
 
+describe('the name of a visit', () => {
+  it.each(['V', '2', 'V2', 'Week 12', 'V2 a', 'a.b_c-d', 'V.', 'V-', 'V'.repeat(20), `V${' '.repeat(18)}2`])(
+    'may be %j',
+    (visit) => {
+      expect(Visit.safeParse(visit).success).toBe(true);
+    },
+  );
+
+  it.each([
+    ...[
+      '',
+      ' ',
+      'V2 ',
+      ' V2',
+      '=V2',
+      '-V2',
+      '.V2',
+      '_V2',
+      '+V2',
+      '@V2',
+      'V'.repeat(21),
+      `V2${' '.repeat(19)}`,
+    ],
+    ...[
+      'V2\n',
+      'V2\r',
+      'V\t2',
+      'V\u00a02',
+      'V2=1',
+      'V2;V3',
+      'V2,V3',
+      'V/2',
+      '"V2"',
+      'Vé',
+      'Ⅴ2',
+      '２',
+      'V2\u0000',
+    ],
+    ...['Wee\u212a', 'V\u0130', 2, null, true, [], ['V2'], {}, undefined],
+  ])('is not %j', (visit) => {
+    expect(Visit.safeParse(visit).success).toBe(false);
+  });
+});
+
 describe('a pack at a visit', () => {
-  it('is one for each visit, whatever the case of its letters', () => {
+  it('is one for each visit, whatever the case of its letters, and named to those who may read it', () => {
     const code = recorded(dispense('001', 'v2'));
     expect(trial.last('PackDispensed').visit).toBe('V2');
     for (const visit of ['V2', 'v2'])
-      expect(trial.ask(dispense('001', visit, READS))).toEqual({
+      expect(answer(dispense('001', visit, READS))).toEqual({
         ...{ type: 'dispensed-already', participantId: '001', visit: 'V2', pack: { visit: 'V2', code } },
       });
-    expect(trial.ask(dispense('001', 'V2'))).not.toHaveProperty('pack');
-    expect(tryWritten(trial.state, dispense('001', 'V2'))).toMatchObject({ type: 'dispensed-already' });
   });
 
   it('is for declared visits, or for any with supply', () => {
-    const unknown = {
-      type: 'unfit',
-      problems: [{ field: 'visit', why: 'one of V2, V3, Week 12 (others need a key with the scope supply)' }],
-    };
-    expect(trial.ask(dispense('001', 'U1'))).toEqual(unknown);
+    const why = (known: string) => ({
+      ...{
+        type: 'unfit',
+        problems: [{ field: 'visit', why: `${known} (others need a key with the scope supply)` }],
+      },
+    });
+    expect(trial.ask(dispense('001', 'U1'))).toEqual(why('one of V2, V3, Week 12'));
     recorded(dispense('001', 'u1', SUPPLY));
     expect(trial.last('PackDispensed').visit).toBe('u1');
     expect(trial.ask(dispense('001', 'U1'))).toMatchObject({ type: 'dispensed-already', visit: 'u1' });
-  });
-
-  it('is for those who live, in every state but during an import', () => {
-    // A wrong entry is further down.
-    for (const cause of ['duplicate', 'never-enrolled', 'ineligible', 'other'] as const) {
-      trial = visitsTrial();
-      const voided = {
-        act: 'AllocationVoided',
-        participantId: '001',
-        cause,
-        analysis: 'keep',
-        note: 'x',
-      } as const;
-      trial.ask({ ...voided, ...(cause === 'duplicate' && { duplicateOf: '002' }) });
-      const gets = ['ineligible', 'other'].includes(cause);
-      for (const source of [tryWritten, ask])
-        expect(source(trial.state, dispense('001', 'V2', READS)), cause).toMatchObject({
-          ...(gets ? { type: 'recorded' } : { type: 'stale', why: expect.stringContaining(cause) }),
-        });
-      if (gets) continue;
-      expect(trial.ask(dispense('001', 'V2'))).toMatchObject({ why: expect.not.stringContaining(cause) });
-      trial.ask({ act: 'AllocationReinstated', participantId: '001', note: 'x' });
-      recorded(dispense('001', 'V2'));
-    }
-    trial = visitsTrial();
-    trial.ask({ act: 'StudyPaused', reason: 'review' });
-    recorded(dispense('001', 'V2'));
-    trial.ask({ act: 'StudyClosed', reason: 'done', cause: 'end' });
-    recorded(dispense('001', 'V3'));
-  });
-
-  it('is for nobody outside the limits of the key, by the current levels', () => {
-    const where = [{ factor: 'site', levels: ['S'] }];
-    expect(trial.ask(dispense('001', 'V2', { where }))).toEqual({ type: 'no-such-participant' });
-    trial.ask({
-      ...{ act: 'LevelsCorrected', participantId: '001', cause: 'transfer', note: 'moved' },
-      changes: [{ factor: 'site', from: 'N', to: 'S' }],
+    expect(trial.ask(dispense('001', 'A', SUPPLY))).toEqual({
+      ...{ type: 'unfit', problems: [{ field: 'visit', why: 'is, or contains, the name of an arm' }] },
     });
-    recorded(dispense('001', 'V2', { where }));
+    expect(visitsTrial({ visits: [] }).ask(dispense('001', 'V2'))).toEqual(why('the study has no visits'));
+  });
+
+  it.each([
+    ['ineligible', true],
+    ['other', true],
+    ['duplicate', false],
+    ['never-enrolled', false],
+  ])('is for those who live, of whom are some that were voided: %s, %s', (cause, gets) => {
+    trial.record(voided('001', cause));
+    const why = (said: string) => ({
+      type: 'stale',
+      field: 'participantId',
+      why: `${said} and gets no packs`,
+    });
+    if (!gets) {
+      expect(answer(dispense('001', 'V2', READS))).toEqual(why(`the participant is voided (${cause})`));
+      expect(answer(dispense('001', 'V2'))).toEqual(why('the participant is voided'));
+      trial.record(reinstated('001'));
+    }
+    recorded(dispense('001', 'V2'));
   });
 
   it('needs three packs of every arm that is not stopped, closed ones too; with supply, one of its own arm', () => {
     // At the site S, five packs of each arm are free.
     for (const visit of ['V2', 'V3', 'Week 12']) recorded(dispense('002', visit));
-    for (const source of [tryWritten, ask]) {
-      expect(source(trial.state, dispense('002', 'U1', READS))).toMatchObject({ type: 'unfit' });
-      expect(source(trial.state, replace('002', 'P-105'))).toEqual({ type: 'no-code' });
-    }
+    expect(answer(dispense('002', 'U1', READS))).toMatchObject({ type: 'unfit' });
+    expect(answer(replace('002', 'P-105'))).toEqual({ type: 'no-code' });
     // At N there is one more of B.
     recorded(dispense('001', 'V2'));
-    trial.ask({
-      ...{ act: 'LevelsCorrected', participantId: '001', cause: 'transfer', note: 'moved' },
-      changes: [{ factor: 'site', from: 'N', to: 'S' }],
-    });
+    trial.record(moved('001'));
     expect(trial.ask(dispense('001', 'V3'))).toEqual({ type: 'no-code' });
-    expect(tryWritten(trial.state, dispense('002', 'U1', SUPPLY))).toMatchObject({ type: 'recorded' });
-    recorded(dispense('002', 'U1', SUPPLY));
+    expect(answer(dispense('002', 'U1', SUPPLY))).toMatchObject({ type: 'recorded' });
     // Two arms must stay open.
-    amend([{ kind: 'arm-added', treatment: 'C' }]);
-    restocked(['C']);
-    amend([{ kind: 'arm-closed', treatment: 'B' }], 2);
+    trial.amend({ kind: 'arm-added', treatment: 'C' });
+    trial.ask(listOf(3, { C: 20 }));
+    trial.amend({ kind: 'arm-closed', treatment: 'B' });
     expect(trial.ask(dispense('001', 'V3'))).toEqual({ type: 'no-code' });
-    amend([{ kind: 'arm-stopped', treatment: 'B' }], 3);
+    trial.amend({ kind: 'arm-stopped', treatment: 'B' });
     recorded(dispense('001', 'V3'));
     // A dry run at a site does not say that the arm is stopped. Only whoever knows what packs hold is told.
     expect(tryWritten(trial.state, replace('002', 'P-105'))).toMatchObject({ type: 'recorded' });
     expect(trial.ask(replace('002', 'P-105'))).toEqual({ type: 'no-code' });
-    for (const source of [tryWritten, ask])
-      expect(source(trial.state, dispense('002', 'U2', SUPPLY))).toEqual({ type: 'no-code' });
-    amend([{ kind: 'arm-reopened', treatment: 'B' }], 4);
+    expect(answer(dispense('002', 'U2', SUPPLY))).toEqual({ type: 'no-code' });
+    trial.amend({ kind: 'arm-reopened', treatment: 'B' });
     recorded(dispense('002', 'U2', SUPPLY));
   });
 
@@ -164,45 +191,46 @@ describe('a pack at a visit', () => {
 
   it('gives way to another one of the same visit', () => {
     const code = recorded(dispense('001', 'V2'));
-    expect(trial.ask(replace('001', 'P-1', READS))).toMatchObject({
-      why: `the participant has the pack ${code} now`,
-    });
+    const why = (has: string) => ({ type: 'stale', field: 'code', why: `the participant has ${has} now` });
+    expect(trial.ask(replace('001', 'P-1', READS))).toEqual(why(`the pack ${code}`));
     const by = recorded(replace('001', code));
     expect(packsOf(trial, '001')).toBe(`V2=${by}`);
-    expect(trial.ask(replace('001', code))).toMatchObject({ type: 'stale', field: 'code' });
+    expect(trial.ask(replace('001', code))).toEqual(why('another pack'));
+    const next = recorded(dispense('001', 'V3'));
+    expect(trial.ask(replace('001', code, READS))).toEqual(why(`the packs ${by}, ${next}`));
   });
 
-  it('is answered again with the pack of its own event', () => {
-    const asked = dispense('001', 'v2', { idempotencyKey: 'k', user: 'nurse' });
-    const code = recorded(asked);
-    recorded(replace('001', code));
-    for (const visit of ['v2', 'V2'])
-      expect(trial.ask({ ...asked, visit })).toMatchObject({
-        type: 'done-before',
-        data: { visit: 'V2', code },
-      });
-    expect(trial.ask({ ...asked, visit: 'V3' })).toEqual({ type: 'idempotency-key-reused' });
+  it('is the same under another id, and for a level under whatever name', () => {
+    const before = recorded(dispense('001', 'V2'));
+    trial = visitsTrial();
+    trial.record({ act: 'ParticipantIdCorrected', participantId: '001', to: 'A-1', cause: 'entry' });
+    trial.amend({ kind: 'level-renamed', factor: 'site', level: 'N', to: 'North' });
+    expect(recorded(dispense('A-1', 'V2', OF_N))).toBe(before);
+    expect(trial.last('PackDispensed')).toMatchObject({ participantId: '001' });
+    // By a former id it is the same participant.
+    const already = { type: 'dispensed-already', participantId: 'A-1' };
+    expect(trial.ask(dispense('001', 'v2'))).toMatchObject(already);
   });
 });
 
 describe('further packs', () => {
-  const tooMany = { type: 'impossible', field: 'participantId' };
+  const tooMany = {
+    ...{ type: 'impossible', field: 'participantId' },
+    why: 'this participant had 3 further packs (hint: ask for a key with the scope supply)',
+  };
 
   it('are the replacements and the void packs: a fourth is for supply, and so is a visit after it', () => {
-    restocked();
+    trial.ask(listOf(3, { A: 20, B: 20 }));
     let code = recorded(dispense('001', 'V2'));
     code = recorded(replace('001', code));
     code = recorded(replace('001', code));
     // Two, and with a void one three.
     recorded(correct('001', code, null));
     const first = recorded(dispense('001', 'V2'));
-    expect(trial.ask(replace('001', first))).toMatchObject({
-      ...tooMany,
-      why: 'this participant had 3 further packs (hint: ask for a key with the scope supply)',
-    });
+    expect(trial.ask(replace('001', first))).toEqual(tooMany);
     recorded(dispense('001', 'V3'));
     recorded(replace('001', first, SUPPLY));
-    expect(trial.ask(dispense('001', 'Week 12'))).toMatchObject(tooMany);
+    expect(trial.ask(dispense('001', 'Week 12'))).toMatchObject({ ...tooMany, why: expect.any(String) });
     recorded(dispense('001', 'Week 12', SUPPLY));
     // It was theirs after all.
     recorded(correct('001', code, 'U1', SUPPLY));
@@ -210,28 +238,17 @@ describe('further packs', () => {
   });
 
   it('begin anew with an entry that replaces a wrong one, whose packs are nobody’s', () => {
-    restocked();
-    const entry: Force = {
-      ...{
-        type: 'force',
-        user: 'desk',
-        participantId: '900',
-        levels: ['N'],
-        treatment: 'A',
-        cause: 'outage',
-      },
-      ...{ occurredAt: '2026-03-01T08:00:00.000Z', note: 'envelope', code: 'Q-0' },
-    };
-    expect(trial.ask(entry)).toMatchObject({ type: 'recorded' });
+    trial.ask(listOf(3, { A: 20, B: 20 }));
+    trial.record(entered('3-0-0'));
     const code = recorded(dispense('900', 'V2'));
     const by = recorded(replace('900', code));
     const { revision } = trial.list.find('900') ?? {};
-    trial.ask({ act: 'AllocationVoided', participantId: '900', cause: 'entry', analysis: 'keep', note: 'x' });
-    expect(trial.ask(dispense('900', 'V3'))).toMatchObject({ type: 'stale' });
-    trial.ask({ ...entry, levels: ['S'], replaces: revision });
+    trial.record(voided('900', 'entry'));
+    expect(trial.ask(dispense('900', 'V3'))).toMatchObject({ type: 'stale', field: 'participantId' });
+    trial.record(entered('3-0-0', { levels: ['S'], replaces: revision as number }));
     expect(packsOf(trial, '900')).toBe('');
     for (const one of [code, by]) expect(trial.registered.given.get(one)).toBe(NOBODY);
-    expect(trial.registered.given.get('Q-0')).toBe('900');
+    expect(trial.registered.given.get('3-0-0')).toBe('900');
     expect(trial.list.find('900')).not.toHaveProperty('dispensed');
     recorded(dispense('900', 'V2'));
   });
@@ -241,19 +258,24 @@ describe('a correction of a visit', () => {
   it('needs a pack of a visit, something to correct, and a free visit', () => {
     const [v2, v3] = [recorded(dispense('001', 'V2')), recorded(dispense('001', 'V3'))];
     const other = recorded(dispense('002', 'V2'));
-    for (const code of ['P-1', other, 'P-105'])
-      expect(trial.ask(correct('001', code, null))).toMatchObject({ type: 'stale', field: 'code' });
-    expect(trial.ask(correct('001', 'P-1', null, READS))).toMatchObject({
-      why: `the participant has no such pack of a visit; for visits, they have ${v2} (V2), ${v3} (V3)`,
+    const no = { type: 'stale', field: 'code', why: 'the participant has no such pack of a visit' };
+    for (const code of ['P-1', other, 'P-105']) expect(trial.ask(correct('001', code, null))).toEqual(no);
+    expect(trial.ask(correct('001', 'P-1', null, READS))).toEqual({
+      ...{ ...no, why: `${no.why}; for visits, they have ${v2} (V2), ${v3} (V3)` },
     });
-    expect(trial.ask(correct('001', v2, 'v2'))).toMatchObject({ type: 'stale', isSo: true });
-    expect(trial.ask(correct('001', v2, 'v3', READS))).toMatchObject({ type: 'impossible', field: 'to' });
+    expect(trial.ask(correct(ZOE, 'P-1', null, READS))).toEqual(no);
+    expect(trial.ask(correct('001', v2, 'v3', READS))).toEqual({
+      ...{ type: 'impossible', field: 'to' },
+      why: `the participant has a pack for V3 (${v3}): correct that one first`,
+    });
     expect(trial.ask(correct('001', v2, 'U1'))).toMatchObject({ type: 'unfit', problems: [{ field: 'to' }] });
     recorded(correct('001', v2, 'week 12'));
     expect(trial.last('DispensationCorrected')).toMatchObject({ from: 'V2', to: 'Week 12' });
     recorded(correct('001', v2, null));
     expect(trial.last('DispensationCorrected')).not.toHaveProperty('to');
-    expect(trial.ask(correct('001', v2, null))).toMatchObject({ type: 'stale', isSo: true });
+    expect(trial.ask(correct('001', v2, null))).toEqual({
+      ...{ type: 'stale', why: 'the participant never got the pack, as recorded already', isSo: true },
+    });
     recorded(correct('001', v2, 'V2'));
     expect(trial.last('DispensationCorrected')).not.toHaveProperty('from');
     expect(packsOf(trial, '001')).toBe(`V2=${v2}; V3=${v3}`);
@@ -264,13 +286,12 @@ describe('a correction of a visit', () => {
     recorded(correct('001', code, null));
     expect(trial.registered.given.get(code)).toBe(NOBODY);
     const reveal: FlatAct = {
-      ...{ act: 'AllocationRevealed', category: 'emergency', grounds: { reason: 'a child ate it' } },
-      ...{ reveal: '6d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d', code },
+      ...{ act: 'AllocationRevealed', category: 'emergency', reason: 'a child ate it', code },
+      reveal: '6d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d',
     };
     trial.ask(reveal);
     expect(trial.last('AllocationRevealed')).not.toHaveProperty('participantId');
-    const next = recorded(dispense('001', 'V2'));
-    expect(next).not.toBe(code);
+    expect(recorded(dispense('001', 'V2'))).not.toBe(code);
     recorded(correct('001', code, 'V3'));
     trial.ask({ ...reveal, reveal: '7d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d' });
     expect(trial.last('AllocationRevealed')).toMatchObject({ participantId: '001' });
@@ -279,16 +300,111 @@ describe('a correction of a visit', () => {
     });
   });
 
-  it('is the same request again in another case, and another one with another cause', () => {
+  it.each(['never-enrolled', 'duplicate', 'ineligible'])('is possible of somebody voided as %s', (cause) => {
     const code = recorded(dispense('001', 'V2'));
-    const asked = correct('001', code, 'v3', { idempotencyKey: 'k' });
-    recorded(asked);
-    recorded(correct('001', code, null));
-    expect(trial.ask({ ...asked, to: 'V3' })).toMatchObject({
-      type: 'done-before',
-      data: { code, from: 'V2', to: 'V3' },
+    trial.record(voided('001', cause));
+    for (const to of ['V3', null, 'V2']) recorded(correct('001', code, to));
+    expect(packsOf(trial, '001')).toBe(`V2=${code}`);
+  });
+});
+
+/** Each request fails for two reasons that stand beside each other in the order of the specification. */
+describe('the first of two refusals is', () => {
+  const UNKNOWN = { type: 'no-such-participant' };
+
+  it('that the participant is outside the limits, before that there is a pack', () => {
+    recorded(dispense('001', 'V2'));
+    expect(trial.ask(dispense('001', 'V2', OF_S))).toEqual(UNKNOWN);
+    expect(trial.ask(correct('001', 'P-1', null, OF_S))).toEqual(UNKNOWN);
+  });
+
+  it('that there is a pack, that the visit is not declared, that the participant is voided', () => {
+    recorded(dispense('001', 'U1', SUPPLY));
+    expect(trial.ask(dispense('001', 'u1'))).toMatchObject({ type: 'dispensed-already', visit: 'U1' });
+    recorded(dispense('001', 'V2'));
+    trial.record(voided('001', 'never-enrolled'));
+    expect(trial.ask(dispense('001', 'v2'))).toMatchObject({ type: 'dispensed-already', visit: 'V2' });
+    expect(trial.ask(dispense('001', 'U2'))).toMatchObject({ type: 'unfit' });
+    expect(trial.ask(dispense('001', 'U2', SUPPLY))).toMatchObject({ type: 'stale' });
+  });
+
+  it('that the participant is voided, before too many further packs; and these, before too few packs', () => {
+    trial.ask(listOf(3, { A: 9, B: 9 }));
+    for (let n = 0; n < 4; n++) recorded(correct('001', recorded(dispense('001', 'V2', SUPPLY)), null));
+    const { given, packs } = trial.registered;
+    const codes = [...packs.entries()].map(([code]) => code).filter((code) => given.get(code) === undefined);
+    trial.record({ act: 'CodesWithdrawn', codes, reason: 'recalled', isSupply: true });
+    expect(trial.ask(dispense('001', 'V2'))).toMatchObject({ type: 'impossible', field: 'participantId' });
+    expect(trial.ask(dispense(ZOE, 'V2'))).toEqual({ type: 'no-code' });
+    trial.record(voided('001', 'never-enrolled'));
+    expect(trial.ask(dispense('001', 'V2'))).toMatchObject({ type: 'stale' });
+  });
+
+  it('that the pack is not theirs, or the visit as it is, before that the visit has one or is not declared', () => {
+    const [v2, v3] = [recorded(dispense('001', 'V2')), recorded(dispense('001', 'V3'))];
+    for (const visit of ['U1', 'V3'])
+      expect(trial.ask(correct('001', 'P-1', visit))).toMatchObject({ type: 'stale', field: 'code' });
+    expect(trial.ask(correct('001', v2, 'V2'))).toMatchObject({ type: 'stale', isSo: true });
+    recorded(correct('001', v3, 'U1', SUPPLY));
+    expect(trial.ask(correct('001', v2, 'u1'))).toEqual({
+      ...{ type: 'impossible', field: 'to' },
+      why: 'the participant has a pack for U1: correct that one first',
     });
-    for (const more of [{ cause: 'other' }, { note: 'another' }, { to: 'Week 12' }, { to: null }])
-      expect(trial.ask({ ...asked, ...more })).toEqual({ type: 'idempotency-key-reused' });
+    expect(trial.ask(correct('001', v3, 'u1'))).toMatchObject({ type: 'stale', isSo: true });
+  });
+
+  it('none for a request that is repeated, whatever has happened since', () => {
+    const asked = dispense('001', 'V2', { idempotencyKey: 'k', ...OF_N });
+    const code = recorded(asked);
+    const undone = correct('001', code, null, { idempotencyKey: 'c', ...OF_N });
+    recorded(undone);
+    trial.record(voided('001', 'never-enrolled'));
+    trial.record(moved('001'));
+    trial.amend({ kind: 'visits', value: ['V3'] });
+    trial.record({ act: 'StudyPaused', reason: 'review' });
+    expect(trial.ask(asked)).toMatchObject({ type: 'done-before', data: { code, visit: 'V2' } });
+    expect(trial.ask(undone)).toMatchObject({ type: 'done-before', data: { code, from: 'V2' } });
+  });
+});
+
+describe('three free packs', () => {
+  /** Of three arms, one of which is closed: a participant of each, and so many packs left of each arm. */
+  function stocked(left: Readonly<Record<string, number>>): string[] {
+    trial = new TrialRun({
+      ...{ mode: 'test', treatments: ['A', 'B', 'C'], factors: [{ name: 'site', levels: ['N', 'S'] }] },
+      visits: ['V2'],
+    });
+    const ids = Array.from({ length: 9 }, (_, n) => `p${n}`);
+    for (const id of ids) trial.enrol(id, ['N']);
+    trial.ask(listOf(1, left));
+    trial.amend({ kind: 'arm-closed', treatment: 'C' });
+    const arms = new Map(ids.map((id) => [trial.list.find(id)?.treatment ?? '', id]));
+    expect([...arms.keys()].toSorted()).toEqual(['A', 'B', 'C']);
+    return ['A', 'B', 'C'].map((arm) => arms.get(arm) ?? '');
+  }
+  const tried = (ids: readonly string[]) => ids.map((id) => trial.copy().ask(dispense(id, 'V2')).type);
+  const none = ['no-code', 'no-code', 'no-code'];
+  const all = ['recorded', 'recorded', 'recorded'];
+
+  it.each<[string, Readonly<Record<string, number>>, readonly string[]]>([
+    ['of each arm are enough', { A: 3, B: 3, C: 3 }, all],
+    ['are too few if they are two of one arm', { A: 2, B: 9, C: 9 }, none],
+    ['are too few if they are two of another arm', { A: 9, B: 2, C: 9 }, none],
+    ['are too few if they are two of the closed arm', { A: 9, B: 9, C: 2 }, none],
+    ['are too few if there are none of the closed arm', { A: 9, B: 9 }, none],
+  ])('%s, for the participants of every arm', (_, left, expected) => {
+    expect(tried(stocked(left))).toEqual(expected);
+  });
+
+  it('of a closed arm are there again when it is refilled, and are not needed when it is stopped', () => {
+    const ids = stocked({ A: 4, B: 4, C: 2 });
+    expect(tried(ids)).toEqual(none);
+    trial.ask(listOf(2, { C: 1 }));
+    expect(tried(ids)).toEqual(all);
+    const short = stocked({ A: 4, B: 4, C: 2 });
+    trial.amend({ kind: 'arm-stopped', treatment: 'C' });
+    expect(tried(short)).toEqual(['recorded', 'recorded', 'no-code']);
+    trial.amend({ kind: 'arm-reopened', treatment: 'C' });
+    expect(tried(short)).toEqual(none);
   });
 });
