@@ -5,16 +5,15 @@ import { describe, expect, it } from 'vitest';
 import type { Model } from '../../../src/core/model/model.ts';
 import type { Members } from '../../../src/core/model/outcomes.ts';
 import { isFor, isFree } from '../../../src/core/model/packs.ts';
-import type { Amend, Force, RegisterPacks } from '../../../src/core/study/commands.ts';
+import type { RegisterPacks } from '../../../src/core/study/commands.ts';
 import { studyDecider } from '../../../src/core/study/decide.ts';
 import { type FlatAct, tryWritten, type Written, writtenDecider } from '../../support/acts.ts';
-import { CONFIGURATION, LEVELS } from '../../support/facts.ts';
+import { COOK, closed, DUPAGE, force, MART, RMCA, RMCQ } from '../../support/arbitrary-life.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
-const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
-const [MART, RMCQ, RMCA] = CONFIGURATION.treatments as [string, string, string];
 const KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0';
+const ARMS = [MART, RMCQ, RMCA];
 
 /** As many packs of each treatment as given; codes start with the number of the treatment. */
 function packs(of: readonly (readonly [string, number])[], name = 'P'): RegisterPacks['entries'] {
@@ -23,7 +22,7 @@ function packs(of: readonly (readonly [string, number])[], name = 'P'): Register
   );
 }
 
-const every = (number: number) => [MART, RMCQ, RMCA].map((treatment) => [treatment, number] as const);
+const every = (number: number) => ARMS.map((treatment) => [treatment, number] as const);
 
 function register(
   entries: RegisterPacks['entries'],
@@ -33,54 +32,32 @@ function register(
   return { type: 'register-packs', list, key: KEY, entries, ...more };
 }
 
-function stocked(number: number, more = {}): TrialRun {
-  const trial = new TrialRun(more);
-  expect(trial.ask(register(packs(every(number))))).toEqual({ type: 'codes-registered' });
+const OF_COOK = { where: { factor: '9', level: COOK } };
+
+function stocked(number: number, more: Partial<RegisterPacks> = {}): TrialRun {
+  const trial = new TrialRun();
+  expect(trial.ask(register(packs(every(number)), 1, more))).toEqual({ type: 'codes-registered' });
   return trial;
 }
 
 function replace(participantId: string, code: string, more: Members = {}): FlatAct {
-  return {
-    act: 'CodeReplaced',
-    user: 'nurse',
-    participantId,
-    code,
-    cause: 'damaged',
-    isSupply: false,
-    ...more,
-  };
+  return { act: 'CodeReplaced', participantId, code, cause: 'damaged', ...more };
 }
 
 function withdraw(codes: readonly string[], more: Members = {}): FlatAct {
-  return { act: 'CodesWithdrawn', user: 'pharmacy', codes, reason: 'recalled', ...more };
+  return { act: 'CodesWithdrawn', codes, reason: 'recalled', ...more };
 }
 
 function reveal(more: Members): FlatAct {
   return {
-    ...{
-      act: 'AllocationRevealed',
-      user: 'physician',
-      category: 'emergency',
-      grounds: { reason: 'a child ate it' },
-    },
+    ...{ act: 'AllocationRevealed', category: 'emergency', reason: 'a child ate it' },
     ...{ reveal: '6d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d', ...more },
   };
 }
 
-function force(participantId: string, more: Partial<Force> = {}): Force {
-  return {
-    ...{ type: 'force', user: 'nurse', participantId, levels: LEVELS, treatment: RMCQ, cause: 'outage' },
-    ...{ occurredAt: '2999-01-01T00:00:00.000Z', note: 'envelope 12', ...more },
-  };
-}
-
-function closing(treatment: string): Amend {
-  return {
-    ...{ type: 'amend', user: 'nurse', amendment: 1, reason: 'stopped' },
-    changes: [{ kind: 'arm-closed', treatment }],
-    approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }],
-  };
-}
+const voided = (participantId: string, cause: string): FlatAct => ({
+  ...{ act: 'AllocationVoided', participantId, cause, analysis: 'exclude', note: 'slip' },
+});
 
 const armOf = (trial: TrialRun, id: string) => trial.list.find(id)?.treatment;
 const packOf = (trial: TrialRun, id: string) => trial.list.find(id)?.pack?.code ?? '';
@@ -95,7 +72,7 @@ describe('a participant in a study with packs', () => {
       trial.enrol(id);
       // The choice uses no random number of the study.
       expect(armOf(trial, id)).toBe(armOf(plain, id));
-      const arm = [MART, RMCQ, RMCA].indexOf(armOf(trial, id) ?? '');
+      const arm = ARMS.indexOf(armOf(trial, id) ?? '');
       const hashOf = (code: string) =>
         createHash('sha256').update(Buffer.from(KEY, 'hex')).update(`\0${id}\0${code}`).digest('hex');
       const own = [...left].filter((code) => code.startsWith(`P${arm}-`));
@@ -106,43 +83,28 @@ describe('a participant in a study with packs', () => {
     expect(trial.bgState).toEqual(plain.bgState);
   });
 
-  it('is refused before any draw if any arm has no pack left', () => {
-    for (const lacking of [0, 1, 2]) {
-      const trial = new TrialRun();
-      const numbers = every(3).map(([arm, n], i) => [arm, i === lacking ? 0 : n] as const);
-      trial.ask(register(packs(numbers)));
-      const before = trial.bgState;
-      expect(trial.enrol('a')).toEqual({ type: 'no-code' });
-      expect(trial.bgState).toEqual(before);
-      trial.ask(register(packs([[[MART, RMCQ, RMCA][lacking] ?? '', 1]], 'Q'), 2));
-      expect(trial.enrol('a')).toMatchObject({ type: 'randomized' });
-    }
+  it.each(ARMS)('is refused before any draw if %s has no pack left', (lacking) => {
+    const trial = new TrialRun();
+    trial.ask(register(packs(every(3).map(([arm, n]) => [arm, arm === lacking ? 0 : n]))));
+    const before = trial.bgState;
+    expect(trial.enrol('a')).toEqual({ type: 'no-code' });
+    expect(trial.bgState).toEqual(before);
+    trial.ask(register(packs([[lacking, 1]], 'Q'), 2));
+    expect(trial.enrol('a')).toMatchObject({ type: 'randomized' });
   });
 
   it('does not need a pack of a closed arm to be left', () => {
     const trial = new TrialRun();
-    trial.ask(
-      register(
-        packs([
-          [MART, 2],
-          [RMCQ, 2],
-        ]),
-      ),
-    );
+    trial.ask(register(packs(every(2).slice(0, 2))));
     expect(trial.enrol('a')).toEqual({ type: 'no-code' });
-    trial.ask(closing(RMCA));
+    trial.amend(closed(RMCA));
     expect(trial.enrol('a')).toMatchObject({ type: 'randomized' });
   });
 
   it('gets only packs for everybody or for one of their levels, even after a renaming', () => {
-    const trial = new TrialRun();
-    trial.ask(register(packs(every(1), 'C'), 1, { where: { factor: '9', level: COOK } }));
+    const trial = stocked(1, OF_COOK);
     expect(trial.enrol('a', ['Male', DUPAGE])).toEqual({ type: 'no-code' });
-    trial.ask({
-      ...{ type: 'amend', user: 'nurse', amendment: 1, reason: 'new name' },
-      changes: [{ kind: 'level-renamed', factor: '9', level: COOK, to: 'Cook' }],
-      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }],
-    });
+    trial.amend({ kind: 'level-renamed', factor: '9', level: COOK, to: 'Cook' });
     expect(trial.enrol('a', ['Male', 'Cook'])).toMatchObject({ type: 'randomized' });
     trial.ask(register(packs(every(1), 'E'), 2));
     expect(trial.enrol('b', ['Male', DUPAGE])).toMatchObject({ type: 'randomized' });
@@ -155,26 +117,63 @@ describe('a participant in a study with packs', () => {
     trial.ask(register(packs(every(2))));
     trial.enrol('b');
     expect([packOf(trial, 'a'), packOf(trial, 'b')]).toEqual(['', expect.stringMatching(/^P/)]);
-    expect(trial.ask(replace('a', 'P0-0'))).toMatchObject({ type: 'stale' });
+    const why = 'the participant has no pack';
+    expect(trial.ask(replace('a', 'P0-0'))).toEqual({ type: 'stale', field: 'code', why });
   });
 });
 
 describe('a list of packs', () => {
-  it('must have the next number, new codes, open arms, and existing levels', () => {
+  const next = packs(every(1), 'Q');
+  it.each<[string, string, string, RegisterPacks]>([
+    ['the next number', 'list', 'the next list is number 2', register(next, 3)],
+    ['new codes', 'entries', 'the code P0-0 is registered already', register(packs(every(1)), 2)],
+    [
+      'different codes',
+      'entries',
+      'the code Q0-0 is registered already',
+      register([...next, { code: 'Q0-0', treatment: MART }], 2),
+    ],
+    [
+      'arms of the study',
+      'entries',
+      'X: placebo is no arm of the study',
+      register([{ code: 'X', treatment: 'placebo' }], 2),
+    ],
+    [
+      'codes that are no arm',
+      'entries',
+      'the code mart is, or contains, the name of an arm',
+      register([{ code: 'mart', treatment: RMCQ }], 2),
+    ],
+    [
+      'codes that contain no arm',
+      'entries',
+      'the code x-mart-1 is, or contains, the name of an arm',
+      register([{ code: 'x-mart-1', treatment: RMCQ }], 2),
+    ],
+    [
+      'a known level',
+      'where.level',
+      'the factor has no such level',
+      register(next, 2, { where: { factor: '9', level: 'Will' } }),
+    ],
+    [
+      'a known factor',
+      'where.factor',
+      'the study has no such factor',
+      register(next, 2, { where: { factor: 'age', level: COOK } }),
+    ],
+    ['few packs', 'count', 'a list has at most 4000 codes', register(packs(every(1400), 'Q'), 2)],
+    [
+      'few bytes',
+      'count',
+      'a list takes at most 200000 bytes',
+      register(packs(every(1300), 'Q'.repeat(20)), 2),
+    ],
+  ])('must have %s: %s, %s', (_, field, why, command) => {
     const trial = stocked(1);
-    const refused: [RegisterPacks, string][] = [
-      [register(packs(every(1), 'Q'), 3), 'list'],
-      [register(packs(every(1)), 2), 'entries'],
-      [register([...packs(every(1), 'Q'), { code: 'Q0-0', treatment: MART }], 2), 'entries'],
-      [register([{ code: 'X', treatment: 'placebo' }], 2), 'entries'],
-      [register([{ code: 'mart', treatment: RMCQ }], 2), 'entries'],
-      [register([{ code: 'x-mart-1', treatment: RMCQ }], 2), 'entries'],
-      [register(packs(every(1), 'Q'), 2, { where: { factor: '9', level: 'Will' } }), 'where.level'],
-      [register(packs(every(1), 'Q'), 2, { where: { factor: 'age', level: COOK } }), 'where.factor'],
-      [register(packs(every(1400), 'Q'), 2), 'count'],
-    ];
-    for (const [command, field] of refused) expect(trial.ask(command)).toMatchObject({ field });
-    expect(trial.ask(register(packs(every(1), 'Q'), 2))).toEqual({ type: 'codes-registered' });
+    expect(trial.ask(command)).toMatchObject({ field, why });
+    expect(trial.ask(register(next, 2))).toEqual({ type: 'codes-registered' });
   });
 });
 
@@ -185,234 +184,193 @@ describe('a replaced pack', () => {
     const arm = armOf(trial, 'a');
     const seen = [packOf(trial, 'a')];
     for (let n = 0; n < 3; n++) {
-      expect(trial.ask(replace('a', seen.at(-1) ?? ''))).toMatchObject({ type: 'recorded' });
+      trial.record(replace('a', seen.at(-1) ?? ''));
       expect(armOf(trial, 'a')).toBe(arm);
       seen.push(packOf(trial, 'a'));
     }
     expect(new Set(seen.map((code) => code.slice(0, 2))).size).toBe(1);
     expect(new Set(seen).size).toBe(4);
-    expect(trial.ask(replace('a', seen.at(-1) ?? ''))).toMatchObject({
-      type: 'impossible',
-      field: 'participantId',
+    expect(trial.ask(replace('a', seen.at(-1) ?? ''))).toEqual({
+      ...{ type: 'impossible', field: 'participantId' },
+      why: 'this participant had 3 further packs (hint: ask for a key with the scope supply)',
     });
-    expect(trial.ask(replace('a', seen.at(-1) ?? '', { isSupply: true }))).toMatchObject({
-      type: 'recorded',
-    });
+    trial.record(replace('a', seen.at(-1) ?? '', { isSupply: true }));
     expect(trial.ask(replace('a', seen[0] ?? ''))).toMatchObject({ type: 'stale' });
   });
 
-  it('does not show a site which arm is short of packs: every arm must have three, even a closed one', () => {
-    for (const short of [MART, RMCQ, RMCA]) {
-      const trial = stocked(4);
-      trial.enrol('a');
-      const ofArm = packs(every(4)).filter(
-        ({ treatment, code }) => treatment === short && code !== packOf(trial, 'a'),
-      );
-      // The arm of the participant has three left, the others have four.
-      trial.ask(withdraw(ofArm.slice(3).map(({ code }) => code)));
-      trial.ask(closing(short));
-      const command = replace('a', packOf(trial, 'a'));
-      expect(tryWritten(trial.state, command)).toMatchObject({ type: 'recorded' });
-      trial.ask(withdraw(ofArm.slice(0, 1).map(({ code }) => code)));
-      for (const outcome of [tryWritten(trial.state, command), trial.ask(command)])
-        expect(outcome).toEqual({ type: 'no-code' });
-      // Records of earlier versions show less.
-      expect(writtenDecider.decide(trial.state, { ...command, askedAt: undefined }).outcome).toMatchObject({
-        type: 'recorded',
-      });
-      expect(trial.ask({ ...command, isSupply: true })).toMatchObject({ type: 'recorded' });
-    }
+  it.each(ARMS)('does not show a site that %s is short of packs: every arm must have three', (short) => {
+    const trial = stocked(4);
+    trial.enrol('a');
+    const ofArm = packs(every(4))
+      .filter(({ treatment, code }) => treatment === short && code !== packOf(trial, 'a'))
+      .map(({ code }) => code);
+    // The arm of the participant has three left, the others have four. A closed arm needs them, too.
+    if (ofArm.length > 3) trial.record(withdraw(ofArm.slice(3)));
+    trial.amend(closed(short));
+    const command = replace('a', packOf(trial, 'a'));
+    expect(tryWritten(trial.state, command)).toMatchObject({ type: 'recorded' });
+    trial.record(withdraw(ofArm.slice(0, 1)));
+    for (const outcome of [tryWritten(trial.state, command), trial.ask(command)])
+      expect(outcome).toEqual({ type: 'no-code' });
+    // Records of earlier versions show less.
+    expect(writtenDecider.decide(trial.state, { ...command, askedAt: undefined }).outcome).toMatchObject({
+      type: 'recorded',
+    });
+    trial.record({ ...command, isSupply: true });
   });
 
   it('needs one pack of the own arm with supply, whatever the others have', () => {
     const trial = stocked(2);
     trial.enrol('a');
-    const [own, others] = [true, false].map((isOwn) =>
-      packs(every(2)).filter(({ treatment }) => (treatment === armOf(trial, 'a')) === isOwn),
-    );
-    trial.ask(withdraw((others ?? []).map(({ code }) => code)));
+    const isOwn = ({ treatment }: { treatment: string }) => treatment === armOf(trial, 'a');
+    const others = packs(every(2)).filter((pack) => !isOwn(pack));
+    trial.record(withdraw(others.map(({ code }) => code)));
+    const left = packs(every(2)).find((pack) => isOwn(pack) && pack.code !== packOf(trial, 'a'))?.code;
     const command = replace('a', packOf(trial, 'a'), { isSupply: true });
-    expect(tryWritten(trial.state, command)).toEqual({
-      ...{ type: 'recorded', participantId: 'a', moves: false, data: expect.any(Object) },
-    });
-    const left = own?.find(({ code }) => code !== packOf(trial, 'a'))?.code;
-    expect(trial.ask(command)).toMatchObject({ type: 'recorded', data: { by: left } });
+    expect(tryWritten(trial.state, command)).toMatchObject({ type: 'recorded' });
+    expect(trial.record(command)).toMatchObject({ by: left });
     const next = replace('a', packOf(trial, 'a'), { isSupply: true });
     for (const outcome of [tryWritten(trial.state, next), trial.ask(next)])
       expect(outcome).toEqual({ type: 'no-code' });
   });
 
-  it('is found wrong in every other way before the packs are counted', () => {
+  it('is found wrong before the packs are counted, and named only to somebody who may read it', () => {
     const trial = stocked(1);
     trial.enrol('a');
-    expect(trial.ask(replace('a', 'X'))).toMatchObject({ type: 'stale' });
-    expect(trial.ask(replace('z', 'X'))).toEqual({ type: 'no-such-participant' });
+    const wrong = (mayRead: boolean) => trial.ask(replace('a', 'X', { mayRead }));
+    const why = `the participant has the pack ${packOf(trial, 'a')} now`;
+    expect(wrong(true)).toEqual({ type: 'stale', field: 'code', why });
+    expect(wrong(false)).toEqual({
+      type: 'stale',
+      field: 'code',
+      why: 'the participant has another pack now',
+    });
   });
 
-  it('is named in a refusal only to somebody who may read it', () => {
-    const trial = stocked(4);
-    trial.enrol('a');
-    const why = (mayRead: boolean) => {
-      const outcome = trial.ask(replace('a', 'X', { mayRead }));
-      return outcome.type === 'stale' ? outcome.why : '';
-    };
-    expect(why(true)).toBe(`the participant has the pack ${packOf(trial, 'a')} now`);
-    expect(why(false)).toBe('the participant has another pack now');
-  });
-
-  it('is not replaced for somebody who is no patient, though a record of it stays sound', () => {
-    const causes = ['duplicate', 'never-enrolled', 'ineligible', 'other'] as const;
-    const trial = stocked(9);
-    for (const cause of causes) {
-      trial.enrol(cause);
-      const participantId = cause;
-      const about = { user: 'nurse', participantId, note: 'slip' };
-      trial.ask({ ...about, act: 'AllocationVoided', cause, analysis: 'exclude' });
-      const command = replace(cause, packOf(trial, cause));
+  it.each(['duplicate', 'never-enrolled', 'ineligible', 'other'])(
+    'is not replaced for somebody who is no patient, though a record of it stays sound: %s',
+    (cause) => {
+      const trial = stocked(9);
+      trial.enrol('a');
+      trial.record(voided('a', cause));
+      const command = replace('a', packOf(trial, 'a'));
       const isPatient = cause === 'ineligible' || cause === 'other';
       expect(tryWritten(trial.state, command)).toMatchObject({ type: isPatient ? 'recorded' : 'stale' });
-      if (isPatient) continue;
-      expect(trial.ask(command)).toMatchObject({ why: 'the participant is voided and gets no packs' });
-      expect(trial.ask({ ...command, mayRead: true, isSupply: true })).toMatchObject({
-        why: `the participant is voided (${cause}) and gets no packs`,
-      });
-      expect(writtenDecider.decide(trial.state, { ...command, askedAt: undefined }).outcome).toMatchObject({
-        type: 'recorded',
-      });
-      trial.ask({ ...about, act: 'AllocationReinstated' });
-      expect(trial.ask(command)).toMatchObject({ type: 'recorded' });
-    }
-    trial.ask(force('entered', { code: 'P1-8' }));
-    const about = { user: 'nurse', participantId: 'entered', note: 'slip' };
-    trial.ask({ ...about, act: 'AllocationVoided', cause: 'entry', analysis: 'exclude' });
-    expect(trial.ask(replace('entered', 'P1-8'))).toMatchObject({ type: 'stale' });
-  });
+      if (!isPatient) {
+        expect(trial.ask(command)).toMatchObject({ why: 'the participant is voided and gets no packs' });
+        expect(trial.ask({ ...command, mayRead: true, isSupply: true })).toMatchObject({
+          why: `the participant is voided (${cause}) and gets no packs`,
+        });
+        const replayed = writtenDecider.decide(trial.state, { ...command, askedAt: undefined });
+        expect(replayed.outcome).toMatchObject({ type: 'recorded' });
+        trial.record({ act: 'AllocationReinstated', participantId: 'a', note: 'slip' });
+      }
+      trial.record(command);
+    },
+  );
 
-  it('is replaced only once with the same idempotency key', () => {
-    const trial = stocked(6);
-    trial.enrol('a');
-    const command = replace('a', packOf(trial, 'a'), { idempotencyKey: 'k' });
-    const first = trial.ask(command);
-    const by = packOf(trial, 'a');
-    expect(first).toEqual({
-      ...{ type: 'recorded', participantId: 'a', moves: false, data: expect.objectContaining({ by }) },
-    });
-    expect(trial.ask(command)).toMatchObject({ type: 'done-before', data: { by } });
-    expect(trial.ask({ ...command, cause: 'lost' })).toEqual({ type: 'idempotency-key-reused' });
-    // The answer stays that of its own event.
-    trial.ask(replace('a', by));
-    expect(packOf(trial, 'a')).not.toBe(by);
-    for (const outcome of [trial.ask(command), tryWritten(trial.state, command)])
-      expect(outcome).toMatchObject({ type: 'done-before', data: { by } });
+  it('is not replaced for a wrong entry', () => {
+    const trial = stocked(9);
+    trial.record(force('entered', { code: 'P1-8' }));
+    trial.record(voided('entered', 'entry'));
+    expect(trial.ask(replace('entered', 'P1-8'))).toMatchObject({ type: 'stale' });
   });
 });
 
 describe('withdrawn packs', () => {
   it('are never given, and must be free and within the limits of the key', () => {
-    const trial = new TrialRun();
-    trial.ask(register(packs(every(2), 'C'), 1, { where: { factor: '9', level: COOK } }));
+    const trial = stocked(2, OF_COOK);
     trial.enrol('a', ['Male', COOK]);
-    const where = [{ factor: '9', levels: [DUPAGE] }];
-    const [free = ''] = packs(every(2), 'C')
-      .map(({ code }) => code)
-      .filter((code) => code !== packOf(trial, 'a'));
-    const texts = [
-      withdraw([packOf(trial, 'a')]),
-      withdraw(['unknown']),
-      withdraw([free, free]),
-      withdraw([free], { where }),
-    ].map((command) => trial.ask(command));
-    for (const outcome of texts) expect(outcome).toMatchObject({ type: 'impossible', field: 'codes' });
-    expect(trial.ask(withdraw([free]))).toEqual({ type: 'recorded', moves: false, data: { count: 1 } });
-    expect(trial.ask(withdraw([free]))).toMatchObject({ field: 'codes' });
+    const own = packOf(trial, 'a');
+    const free = own === 'P0-0' ? 'P0-1' : 'P0-0';
+    const within = (level: string) => ({ where: [{ factor: '9', levels: [level] }] });
+    for (const [command, code] of [
+      [withdraw([own]), own],
+      [withdraw([free, 'unknown']), 'unknown'],
+      [withdraw([free, free]), free],
+      [withdraw([free], within(DUPAGE)), free],
+    ] as const)
+      expect(trial.ask(command)).toEqual({
+        ...{ type: 'impossible', field: 'codes', why: `no free pack has the code ${code}` },
+      });
+    expect(trial.record(withdraw([free], within(COOK)))).toEqual({ count: 1 });
   });
 });
 
 describe('a pack that was given outside the service', () => {
+  const NO_PACK = { type: 'impossible', field: 'code', why: 'no free pack of this arm has this code' };
+
   it('is named, or said to be none, in a study with packs: silence is refused', () => {
     const trial = stocked(3);
     const silent = force('x', { idempotencyKey: 'k' });
     for (const outcome of [tryWritten(trial.state, silent), trial.ask(silent)])
-      expect(outcome).toMatchObject({ type: 'impossible', field: 'code' });
-    expect(trial.ask({ ...silent, code: null })).toMatchObject({ type: 'recorded' });
+      expect(outcome).toEqual({
+        ...{ type: 'impossible', field: 'code' },
+        why: 'the study has packs: say which one the participant was given, or that it was none (null, or --no-code)',
+      });
+    trial.record({ ...silent, code: null });
     expect(trial.last('AllocationForced')).not.toHaveProperty('code');
     // A request from before this was asked, sent again.
     expect(trial.ask(silent)).toMatchObject({ type: 'done-before', revision: 2 });
-    const without = new TrialRun();
-    expect(without.ask(force('x'))).toMatchObject({ type: 'recorded' });
+    new TrialRun().record(force('x'));
+    expect(new TrialRun().ask(force('x', { code: 'P1-0' }))).toEqual(NO_PACK);
   });
 
   it('must be free and of the arm, and a refusal does not say which it is not', () => {
     const trial = stocked(3);
     trial.enrol('a');
-    const wrong = [packOf(trial, 'a'), 'P0-0', 'unknown'].map((code) =>
-      trial.ask(force('x', { treatment: RMCQ, code })),
-    );
-    for (const outcome of wrong)
-      expect(outcome).toEqual({
-        ...{ type: 'impossible', field: 'code' },
-        why: 'no free pack of this arm has this code',
-      });
+    for (const code of [packOf(trial, 'a'), 'P0-0', 'unknown'])
+      expect(trial.ask(force('x', { code }))).toEqual(NO_PACK);
     // Nor does a dry run show which.
-    const dry = (code: string) => tryWritten(trial.state, force('x', { treatment: RMCQ, code })).type;
+    const dry = (code: string) => tryWritten(trial.state, force('x', { code })).type;
     const free = ['P0-0', 'P1-0', 'P2-0'].filter((code) => code !== packOf(trial, 'a'));
     expect(free.map(dry)).toEqual(free.map(() => 'recorded'));
     const right = free.find((code) => code.startsWith('P1')) ?? 'P1-1';
-    expect(trial.ask(force('x', { treatment: RMCQ, code: right }))).toMatchObject({ type: 'recorded' });
+    trial.record(force('x', { code: right }));
     expect(packOf(trial, 'x')).toBe(right);
   });
 
   it('can be used again by the entry that replaces a wrong one, and otherwise stays used', () => {
     const trial = stocked(3);
-    trial.ask(force('x', { treatment: RMCQ, code: 'P1-0' }));
-    const voiding: FlatAct = {
-      ...{ act: 'AllocationVoided', user: 'nurse', participantId: 'x', cause: 'entry' },
-      ...{ analysis: 'exclude', note: 'slip' },
-    };
-    trial.ask(voiding);
-    expect(trial.ask(force('x', { treatment: RMCQ, code: 'P1-0', replaces: 2 }))).toMatchObject({
-      type: 'recorded',
-    });
-    trial.ask(voiding);
-    expect(trial.ask(force('x', { treatment: RMCA, code: 'P2-0', replaces: 4 }))).toMatchObject({
-      type: 'recorded',
-    });
-    expect(trial.ask(force('y', { treatment: RMCQ, code: 'P1-0' }))).toMatchObject({ field: 'code' });
+    trial.record(force('x', { code: 'P1-0' }));
+    trial.record(voided('x', 'entry'));
+    trial.record(force('x', { code: 'P1-0', replaces: 2 }));
+    trial.record(voided('x', 'entry'));
+    trial.record(force('x', { treatment: RMCA, code: 'P2-0', replaces: 4 }));
+    expect(trial.ask(force('y', { code: 'P1-0' }))).toEqual(NO_PACK);
     expect(trial.ask(reveal({ code: 'P1-0' }))).toEqual({ type: 'recorded', moves: false });
   });
 });
 
 describe('a code-break by pack', () => {
   it('is about the participant who has the pack, or only about the pack if nobody has it', () => {
-    const trial = stocked(3);
+    const trial = stocked(4);
     trial.enrol('a');
     const code = packOf(trial, 'a');
-    trial.ask(replace('a', code));
-    expect(trial.ask(reveal({ code }))).toEqual({
-      ...{ type: 'recorded', participantId: 'a', moves: false, data: expect.any(Object) },
-    });
-    expect(trial.last('AllocationRevealed')).toMatchObject({ code, participantId: 'a', randomizedAt: 2 });
-    const [free = ''] = packs(every(3))
+    trial.record(replace('a', code));
+    expect(trial.record(reveal({ code }))).toMatchObject({ code, participantId: 'a', randomizedAt: 2 });
+    const [free = ''] = packs(every(4))
       .map((pack) => pack.code)
       .filter((one) => one !== code && one !== packOf(trial, 'a'));
     const id = '7d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d';
-    expect(trial.ask(reveal({ code: free, reveal: id }))).toEqual({ type: 'recorded', moves: false });
+    const alone = reveal({ code: free, reveal: id, idempotencyKey: 'k' });
+    expect(trial.ask(alone)).toEqual({ type: 'recorded', moves: false });
     expect(trial.last('AllocationRevealed')).not.toHaveProperty('participantId');
+    expect(trial.ask(alone)).toMatchObject({ type: 'done-before', revision: 5 });
+    expect(trial.ask({ ...alone, idempotencyKey: 'l' })).toEqual({ type: 'already-recorded', revision: 5 });
     for (const nobody of [reveal({ code: 'unknown' }), reveal({ participantId: 'z' }), reveal({})])
       expect(trial.ask({ ...nobody, reveal: 'new' })).toEqual({ type: 'no-such-participant' });
   });
 
   it('respects the limits of the key', () => {
-    const trial = new TrialRun();
-    trial.ask(register(packs(every(2), 'C'), 1, { where: { factor: '9', level: COOK } }));
+    const trial = stocked(2, OF_COOK);
     trial.enrol('a', ['Male', COOK]);
-    const free = packs(every(2), 'C').find(({ code }) => code !== packOf(trial, 'a'))?.code;
-    for (const code of [free, packOf(trial, 'a')]) {
-      const limited = (level: string) => reveal({ code, where: [{ factor: '9', levels: [level] }] });
-      expect(trial.ask(limited(DUPAGE))).toEqual({ type: 'no-such-participant' });
-    }
-    const where = [{ factor: '9', levels: [COOK] }];
-    expect(trial.ask(reveal({ code: free, where }))).toMatchObject({ type: 'recorded' });
+    const free = packs(every(2)).find(({ code }) => code !== packOf(trial, 'a'))?.code;
+    const limited = (level: string, code = free) =>
+      reveal({ code, where: [{ factor: '9', levels: [level] }] });
+    for (const code of [free, packOf(trial, 'a')])
+      expect(trial.ask(limited(DUPAGE, code))).toEqual({ type: 'no-such-participant' });
+    expect(trial.ask(limited(COOK))).toEqual({ type: 'recorded', moves: false });
   });
 });
 
