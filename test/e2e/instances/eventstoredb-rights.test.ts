@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { clientOf } from '../../support/client.ts';
 import { administer, type Login, parted, streamsAs } from '../../support/eventstoredb/administrator.ts';
-import { eventStoreDbLogs, expectVerified } from '../../support/eventstoredb/instances.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
 import { givenServer } from '../../support/eventstoredb/target.ts';
+import { expectVerified, sharedLogs } from '../../support/shared-logs.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const ADMIN = { username: 'admin', password: 'changeit' };
@@ -18,7 +18,7 @@ const ADMIN = { username: 'admin', password: 'changeit' };
 const USER = { username: `urn-test-${Date.now()}`, password: 'p@ss:word' };
 
 const temporaryFolder = temporaryFolders();
-const begin = eventStoreDbLogs();
+const begin = sharedLogs();
 const opened: { stop(): Promise<void> }[] = [];
 afterEach(async () => {
   for (const one of opened.splice(0)) await one.stop();
@@ -86,7 +86,7 @@ it('a user without the right to delete is created by the script in deploy/, runs
 
   const log = begin(as(USER));
   const keys = await log.keysOf();
-  const service = await log.start('a');
+  const service = await log.startHere('a');
   const enrol = (id: string) => clientOf(service.url, keys.work).randomize('One', id, { sex: 'F' });
   expect((await enrol('1')).status).toBe(200);
   const stream = `${log.prefix}.log`;
@@ -101,9 +101,9 @@ it('a user without the right to delete is created by the script in deploy/, runs
 it('a user without permissions is told what to do, and where that is documented', async () => {
   const { env, as } = await secured();
   expect((await administer(env, 'rights', 'somebody')).code).toBe(0);
-  const refused = begin(as({ username: 'somebody-else', password: 'x' })).tryToStart('a');
-  expect(await refused.exited).toBe(2);
-  expect(refused.output.stderr).toMatch(/eventstoredb\.mjs rights USER.*docs\/instances\.md/);
+  const refused = await begin(as({ username: 'somebody-else', password: 'x' })).run('serve', '--port', '0');
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toMatch(/eventstoredb\.mjs rights USER.*docs\/instances\.md/);
   const wrong = await administer({ ...env, EVENTSTOREDB_ADMIN_PASSWORD: 'guessed' }, 'rights', 'x');
   expect([wrong.code, wrong.said]).toEqual([1, expect.not.stringContaining('guessed')]);
 });

@@ -7,7 +7,7 @@
  *
  * The run says which. Every test uses its own prefix, so that it never meets data of another run.
  */
-import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers';
+import { hasDocker } from '../docker.ts';
 import { EventStoreDbServer } from './server.ts';
 
 /** The one of docker-compose.yml. */
@@ -37,7 +37,7 @@ async function found(): Promise<{ is: string; target: EventStoreDbTarget }> {
       is: 'a real server, given by EVENTSTOREDB_URL',
       target: { connectionString, stop: async () => undefined },
     };
-  if (await hasDocker()) return { is: `a real server in Docker, ${IMAGE}`, target: await inDocker() };
+  if (hasDocker()) return { is: `a real server in Docker, ${IMAGE}`, target: await inDocker() };
   const server = await new EventStoreDbServer().start();
   return {
     is: 'the in-process server (neither EVENTSTOREDB_URL nor Docker is there)',
@@ -45,16 +45,9 @@ async function found(): Promise<{ is: string; target: EventStoreDbTarget }> {
   };
 }
 
-async function hasDocker(): Promise<boolean> {
-  try {
-    await getContainerRuntimeClient();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 async function inDocker(): Promise<EventStoreDbTarget> {
+  // Loading it takes half a second of processor time, which files without Docker are spared.
+  const { GenericContainer, Wait } = await import('testcontainers');
   const container = await new GenericContainer(IMAGE)
     .withEnvironment({
       EVENTSTORE_INSECURE: 'true',

@@ -2,8 +2,8 @@
  * The broker of a test file, always a real one: the environment's KAFKA_BROKERS, else one in Docker, else Apache Kafka's
  * jars with this machine's Java and Maven. If none is available, tests are skipped with a warning; in CI that is a failure.
  */
-import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, inject } from 'vitest';
+import { hasDocker } from '../docker.ts';
 import { inCi } from '../in-ci.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 import { apacheKafka, type Broker, lacking, type OwnBroker } from './apache-kafka.ts';
@@ -74,8 +74,4 @@ async function ofRun(kind: 'docker' | 'jars'): Promise<Broker> {
 
 function external(address: string): Broker {
   return { address, saslAddress: undefined };
-}
-
-function hasDocker(): boolean {
-  return process.env['DOCKER_HOST'] !== undefined || existsSync('/var/run/docker.sock');
 }
