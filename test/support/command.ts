@@ -5,6 +5,7 @@
  * service.ts, unless they are refused before it begins.
  */
 import { tmpdir } from 'node:os';
+import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { vi } from 'vitest';
 import type { Finished, Surroundings } from './service.ts';
@@ -13,6 +14,12 @@ const [MAIN, PROGRAM] = ['src/main.ts', 'bin/urn.js'].map((file) =>
   fileURLToPath(new URL(`../../${file}`, import.meta.url)),
 ) as [string, string];
 
+/** What a command in this process finds around it. */
+interface Around extends Omit<Surroundings, 'heedsModes'> {
+  /** What the person at a terminal types. Without it, stdin is no terminal. */
+  readonly answer?: string;
+}
+
 /** Ends what runs in place of the process. */
 class Exit extends Error {}
 
@@ -20,29 +27,20 @@ let last: Promise<unknown> = Promise.resolve();
 let runs = 0;
 
 /** Like `urn`, such as `command(['keys', 'list'])`. One runs at a time, because its output is that of this process. */
-export function command(
-  args: readonly string[],
-  surroundings: Omit<Surroundings, 'heedsModes'> = {},
-): Promise<Finished> {
+export function command(args: readonly string[], surroundings: Around = {}): Promise<Finished> {
   const finished = last.then(() => run(args, surroundings));
   last = finished.catch(() => undefined);
   return finished;
 }
 
 /** Like `command`, but returns its stdout. @throws Error with all its output if it does not exit with 0 */
-export async function commandOk(
-  args: readonly string[],
-  surroundings?: Omit<Surroundings, 'heedsModes'>,
-): Promise<string> {
+export async function commandOk(args: readonly string[], surroundings?: Around): Promise<string> {
   const { code, stdout, stderr } = await command(args, surroundings);
   if (code !== 0) throw new Error(`urn ${args.join(' ')} exited with ${code}:\n${stdout}${stderr}`);
   return stdout;
 }
 
-async function run(
-  args: readonly string[],
-  { env = {}, cwd = tmpdir() }: Omit<Surroundings, 'heedsModes'>,
-): Promise<Finished> {
+async function run(args: readonly string[], { env = {}, cwd = tmpdir(), answer }: Around): Promise<Finished> {
   const output = { stdout: '', stderr: '' };
   let code: number | undefined;
   const spies = (['stdout', 'stderr'] as const).map((name) =>
@@ -57,6 +55,8 @@ async function run(
     throw new Exit();
   });
   const restore = asItsOwn([process.execPath, PROGRAM, ...args], env, cwd);
+  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin') as PropertyDescriptor;
+  if (answer !== undefined) Object.defineProperty(process, 'stdin', { ...stdin, ...terminalOf(answer) });
   try {
     // As another module each time, because it runs when it is loaded. What it imports is loaded once.
     await import(/* @vite-ignore */ `${MAIN}?run=${++runs}`);
@@ -64,6 +64,7 @@ async function run(
     if (!(error instanceof Exit)) throw error;
   } finally {
     code ??= Number(process.exitCode ?? 0);
+    Object.defineProperty(process, 'stdin', stdin);
     restore();
     for (const spy of [...spies, exit]) spy.mockRestore();
   }
@@ -76,6 +77,13 @@ const LISTENED: readonly (readonly [NodeJS.EventEmitter, string])[] = [
   [process, 'SIGTERM'],
   [process, 'SIGINT'],
 ];
+
+/** Somebody at a terminal who types this. */
+function terminalOf(answer: string): PropertyDescriptor {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  stdin.end(answer);
+  return { get: () => stdin };
+}
 
 /** Gives this process what the program has as its own. @returns what gives it back */
 function asItsOwn(argv: string[], env: Readonly<Record<string, string>>, cwd: string): () => void {

@@ -1,0 +1,116 @@
+/** Command lines as they are typed, and logs for them, which are made in this process without a service. */
+import type { Scope } from '../../events/access.ts';
+import type { Actor } from '../../events/record.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
+import { type OpenLog, openLog } from '../../src/service/open/open-log.ts';
+import { command } from './command.ts';
+import { OPERATOR } from './facts.ts';
+import type { Finished } from './service.ts';
+import { type StoredText, storedLog } from './stored-log.ts';
+
+type Typed = (texts: TemplateStringsArray, ...values: readonly (string | readonly string[])[]) => string[];
+
+/** The words of a command line. Single quotes keep words together; what is put in is (part of) one word, a list is several. */
+export const typed: Typed = (texts, ...values) => {
+  const words: string[] = [];
+  let word: string | undefined;
+  let isQuoted = false;
+  const endWord = () => {
+    if (word !== undefined) words.push(word);
+    word = undefined;
+  };
+  for (const [i, text] of texts.entries()) {
+    for (const character of text)
+      if (character === "'") {
+        isQuoted = !isQuoted;
+        word ??= '';
+      } else if (/\s/.test(character) && !isQuoted) endWord();
+      else word = `${word ?? ''}${character}`;
+    const value = values[i];
+    if (typeof value === 'object') {
+      endWord();
+      words.push(...value);
+    } else if (value !== undefined) word = `${word ?? ''}${value}`;
+  }
+  endWord();
+  return words;
+};
+
+/** What a command says: exit code and text. */
+export const saidIn = ({ code, stdout, stderr }: Finished) => `${code} ${stdout}${stderr}`.trimEnd();
+
+/** Commands on a log, typed without --data; the word NOW is the present instant. @param more options that all of them have */
+export function commandsOn(data: string, ...more: readonly string[]) {
+  type Run<T> = (...line: Parameters<Typed>) => Promise<T>;
+  const now = (word: string) => (word === 'NOW' ? new Date().toISOString() : word);
+  const run: Run<Finished> = (...line) => command([...typed(...line).map(now), '--data', data, ...more]);
+  const said: Run<string> = async (...line) => saidIn(await run(...line));
+  /** @throws Error with all its output if it does not exit with 0 */
+  const ok: Run<string> = async (...line) => {
+    const finished = await run(...line);
+    if (finished.code !== 0) throw new Error(`${typed(...line).join(' ')}: ${saidIn(finished)}`);
+    return finished.stdout;
+  };
+  // biome-ignore lint/suspicious/noExplicitAny: the tests know what it is.
+  const json: Run<any> = async (...line) => JSON.parse((await run(...line)).stdout);
+  return { run, said, ok, json };
+}
+
+export async function withOpenLog<T>(data: string, use: (log: OpenLog) => Promise<T>): Promise<T> {
+  const log = await openLog({ data }, OPERATOR);
+  try {
+    await log.rebuild();
+    return await use(log);
+  } finally {
+    await log.close();
+  }
+}
+
+/** A new log with these studies. @returns its data folder */
+export async function registered(
+  data: string,
+  studies: readonly StudyConfiguration[],
+  seed?: bigint,
+): Promise<string> {
+  await withOpenLog(data, async (log) => {
+    for (const configuration of studies) await log.studies.register(configuration, seed, OPERATOR);
+  });
+  return data;
+}
+
+/** A new key of `user`, as the actor of what is done with it. */
+export async function actorWith(log: OpenLog, user: string, scopes: Scope[]): Promise<Actor> {
+  const issued = await log.keys.issue({ user, scopes }, OPERATOR);
+  if ('refused' in issued) throw new Error(issued.refused);
+  return { keyId: issued.keyId, user, accessRevision: 0 };
+}
+
+/** Randomizes people by their ids. @returns the outcomes */
+export function enrol(
+  data: string,
+  study: string,
+  people: Readonly<Record<string, readonly string[]>>,
+  onBehalfOf?: string,
+): Promise<string[]> {
+  return withOpenLog(data, async (log) => {
+    const actor = await actorWith(log, 'site', ['randomize', 'read']);
+    const stream = log.studies.streamOf(study);
+    const outcomes: string[] = [];
+    for (const [participantId, levels] of Object.entries(people)) {
+      const asked = { type: 'randomize', participantId, levels, user: 'site' } as const;
+      const by = { ...actor, ...(onBehalfOf !== undefined && { onBehalfOf }) };
+      outcomes.push((await log.studies.submit(stream, asked, by)).outcome.type);
+    }
+    return outcomes;
+  });
+}
+
+/** The records of all studies. */
+export const studyRecords = (data: string): StoredText[] =>
+  storedLog(data).filter(({ stream }) => stream.startsWith('study-'));
+
+/** What records of one type hold, in the clear and under seal. */
+export const recordsOf = (data: string, type: string) =>
+  storedLog(data).flatMap(({ record, sealed }) =>
+    record.type === type ? [{ data: record.data, sections: JSON.parse(sealed || '{}') }] : [],
+  );
