@@ -1,0 +1,372 @@
+/** Every command, one row each: its help, what it refuses before it begins, and that it begins no log and leaves nothing behind where there is none. */
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDatabase } from '../../../src/store/sqlite/schema.ts';
+import { commandsOn, saidIn, typed } from '../../support/cli-log.ts';
+import { command } from '../../support/command.ts';
+import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
+import { issueKey, launch, PROGRAM, serve, urn } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { TRIALS } from '../../support/trials.ts';
+
+const newFolder = temporaryFolders();
+/** Where commands run that write files into the working folder. */
+const elsewhere = newFolder();
+const COPY = typed`--to sqlite:${join(elsewhere, 'copy.sqlite')}`;
+const ABOUT = typed`--study Sleep --id 1`;
+const WHY = typed`--reason 'for the test'`;
+/** What commands read before they open a log. */
+const given = newFolder();
+const STUDIES = join(given, 'studies.yaml');
+writeFileSync(STUDIES, 'Sleep: {mode: test, treatments: [a, b], factors: {x: [y, z]}}\n');
+const HISTORY = join(given, 'history.csv');
+writeFileSync(HISTORY, 'id,f_ward,trt,datetime,user\n');
+
+type Without = 'needs a log' | 'begins a log' | 'needs none';
+/** Every command, with the options without which it does not get as far as opening a log. */
+const COMMANDS: readonly (readonly [words: string, without: Without, ...options: string[][]])[] = [
+  ['init', 'begins a log'],
+  ['serve', 'begins a log'],
+  ['keys add', 'begins a log', ['edc']],
+  ['keys list', 'needs a log'],
+  ['keys revoke', 'needs a log', ['k0123456789ab']],
+  ['studies check', 'needs none'],
+  ['studies register', 'needs a log', typed`--studies ${STUDIES}`],
+  ['studies list', 'needs a log', ['--json']],
+  ['studies show', 'needs a log', ['Sleep']],
+  ['studies expected', 'needs a log', ['Sleep']],
+  ['studies pause', 'needs a log', ['Sleep', ...WHY]],
+  ['studies resume', 'needs a log', ['Sleep', ...WHY]],
+  ['studies close', 'needs a log', typed`Sleep --cause end ${WHY}`],
+  ['studies reopen', 'needs a log', ['Sleep', ...WHY]],
+  ['studies amend', 'needs a log', typed`Sleep --studies ${STUDIES} ${WHY}`],
+  ['simulate', 'needs none'],
+  ['import', 'needs a log', typed`--study Sleep --from ${HISTORY}`],
+  ['verify', 'needs a log'],
+  ['explain', 'needs a log', ABOUT],
+  ['participants list', 'needs a log', typed`--study Sleep`],
+  ['participants history', 'needs a log', ABOUT],
+  [
+    'participants force',
+    'needs a log',
+    typed`${ABOUT} --level a=b --treatment A --occurred-at NOW --cause outage --note x`,
+  ],
+  ['participants correct', 'needs a log', typed`${ABOUT} --level a=b --cause entry --note x`],
+  ['participants void', 'needs a log', typed`${ABOUT} --cause other --analysis keep --note x`],
+  ['participants reinstate', 'needs a log', typed`${ABOUT} --note x`],
+  ['participants rename', 'needs a log', typed`${ABOUT} --to 2 --cause entry`],
+  ['participants dispense', 'needs a log', typed`${ABOUT} --visit V2`],
+  ['participants correct-dispensation', 'needs a log', typed`${ABOUT} --code P1 --cause entry --note x`],
+  ['codes add', 'needs a log', typed`--study Sleep --from packs.csv`],
+  ['codes list', 'needs a log', typed`--study Sleep`],
+  ['codes accountability', 'needs a log', typed`--study Sleep`],
+  ['codes replace', 'needs a log', typed`${ABOUT} --code P1 --cause lost`],
+  ['codes withdraw', 'needs a log', typed`--study Sleep --code P1 ${WHY}`],
+  ['lists add', 'needs a log', typed`--study Sleep --from list.csv`],
+  ['lists status', 'needs a log', typed`--study Sleep`],
+  ['lists skip', 'needs a log', typed`--study Sleep --none ${WHY}`],
+  ['reveal', 'needs a log', typed`${ABOUT} --category emergency ${WHY}`],
+  ['code-breaks list', 'needs a log', typed`--study Sleep`],
+  ['code-breaks print', 'needs a log', ABOUT],
+  ['code-breaks page', 'needs a log'],
+  ['unblindings add', 'needs a log', typed`${ABOUT} --how label --occurred-at 2026-03-02T21:40Z ${WHY}`],
+  ['rerandomize', 'needs a log', typed`--study Sleep --outcomes y.csv --outcome y --statistic mean`],
+  ['bundle', 'needs a log', typed`--study Sleep`],
+  ['report', 'needs a log', typed`--study Sleep`],
+  ['export', 'needs a log', typed`--study Sleep --format csv`],
+  ['relay', 'needs a log', typed`--kafka-brokers 127.0.0.1:1`],
+  ['operations', 'needs a log'],
+  ['recover', 'needs a log', ['--dry-run', ...WHY], ['--stopped', ...WHY]],
+  ['copy', 'needs a log', [...COPY, ...WHY], [...COPY, '--dry-run'], [...COPY, '--abort']],
+  ['signing-key show', 'needs a log'],
+  ['signing-key rotate', 'needs a log', WHY],
+  ['session-key replace', 'needs none'],
+];
+const names = COMMANDS.map(([name]) => name);
+const LINES = COMMANDS.map(([name, , options = []]) => [name, [...name.split(' '), ...options]] as const);
+const NEED_A_LOG = COMMANDS.flatMap(([name, without, ...options]) =>
+  without === 'needs a log'
+    ? (options.length > 0 ? options : [[]]).map((more) => [name, [...name.split(' '), ...more]] as const)
+    : [],
+);
+
+/** One of each group. */
+const ONE_OF_EACH = NEED_A_LOG.filter(
+  ([name], i) =>
+    !NEED_A_LOG.slice(0, i).some(([other]) => other !== name && other.split(' ')[0] === name.split(' ')[0]),
+);
+
+/** Everything below a folder, with sizes and times of change. */
+function listing(folder: string): string[] {
+  return readdirSync(folder, { recursive: true })
+    .map(String)
+    .toSorted()
+    .map((path) => {
+      const { size, mtimeMs } = statSync(join(folder, path));
+      return `${path} ${size} ${mtimeMs}`;
+    });
+}
+
+const NO_LOG = /^2 (log: .*\n)?urn: there is no (log in|store) .*\(hint: /;
+const runs = async (line: readonly string[]) => saidIn(await command(line, { cwd: elsewhere }));
+
+describe('the help', () => {
+  /** The commands that a help lists. */
+  const listed = (help: string) =>
+    [...help.matchAll(/^ {2}([a-z][a-z-]*)\b(?! \[command\])/gm)].flatMap(([, name = '']) =>
+      name === 'help' ? [] : [name],
+    );
+
+  it('lists every command, each of which has a row here, and each group names its own', async () => {
+    const help = (await command(['--help'])).stdout.replaceAll('\n                         ', ' ');
+    const found: string[] = [];
+    for (const name of listed(help.split('Commands:')[1]?.split('Most options')[0] ?? '')) {
+      const own = listed((await command([name, '--help'])).stdout.split('Commands:')[1] ?? '');
+      found.push(...(own.length === 0 ? [name] : own.map((one) => `${name} ${one}`)));
+      const about = help.split(new RegExp(`^ {2}${name} `, 'm'))[1]?.split('\n')[0];
+      for (const one of own) expect(about, name).toMatch(new RegExp(`[ ,:]${one}\\b`));
+    }
+    expect(found).toEqual(names);
+  });
+
+  it.each(['', 'keys', 'studies', 'codes', ...names])('of urn %s is printed on stdout', async (name) => {
+    const { code, stdout, stderr } = await command([...name.split(' ').filter(Boolean), '--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(`Usage: urn ${name}`);
+    expect(stdout.split('\n').length).toBeGreaterThan(5);
+  });
+
+  it('says where the documentation is, and names the environment variable of each option', async () => {
+    const { stdout } = await command(['--help']);
+    for (const place of ['/docs ', 'docs/ ', 'docs/studies-file.md ']) expect(stdout).toContain(`  ${place}`);
+    const serves = (await command(['serve', '--help'])).stdout.replaceAll(/\s+/g, ' ');
+    for (const name of typed`STUDIES DATA STORE HOST PORT LOG_NAME TLS_CERT TLS_KEY TRUST_PROXY`)
+      expect(serves).toContain(`env: URN_${name})`);
+    const simulates = (await command(['simulate', '--help'])).stdout;
+    expect(simulates).toContain('--against block:4+6@sex,site');
+    expect(simulates).toContain('docs/statistics.md');
+  });
+});
+
+it('urn --version prints its version, and the commit that it was built from', async () => {
+  const here = dirname(dirname(PROGRAM));
+  const inGit = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: here, encoding: 'utf8' });
+  const { code, stdout } = await command(['--version']);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    inGit.status === 0
+      ? new RegExp(`^\\d+\\.\\d+\\.\\d+ \\(commit ${inGit.stdout.trim()}\\b.*\\)\\n$`)
+      : /^\d+\.\d+\.\d+ \(commit not known: it was not built in a checkout of git\)\n$/,
+  );
+});
+
+describe('wrong usage', () => {
+  const KAFKA = typed`relay --kafka-brokers localhost:9092`;
+  it.each([
+    ['no command', []],
+    ['an unknown command', ['randomize']],
+    ['an unknown command of a group', ['keys', 'delete']],
+    ['a group without a command', ['keys']],
+    ['an option without its value', ['serve', '--port']],
+    ['a missing argument', ['keys', 'add']],
+    ['an argument too many', ['keys', 'list', 'all']],
+    ['a missing option', ['studies', 'pause', 'A']],
+    ['no study of a group of studies', ['studies', 'pause', ...WHY]],
+    ['no participant', typed`explain --study Sleep`],
+    ['no study', typed`explain --id 001`],
+    ['a value that is not among the choices', typed`serve --log-level loud`],
+    ['another', typed`serve --datetime-format iso`],
+    ['a port that is not a number', typed`serve --port http`],
+    ['a port above 65535', typed`serve --port 65536`],
+    ['a certificate without its key', typed`serve --tls-cert cert.pem`],
+    ['a key without its certificate', typed`serve --tls-key key.pem`],
+    ['a proxy that is not an address', typed`serve --trust-proxy nginx`],
+    ['a relay without brokers', typed`serve --relay`],
+    ['a broker that is a URL', typed`relay --kafka-brokers kafka://localhost:9092`],
+    ['a broker without a port', typed`relay --kafka-brokers localhost`],
+    ['certificates without TLS', [...KAFKA, '--kafka-ca', 'ca.pem']],
+    ['a certificate file that does not exist', [...KAFKA, ...typed`--kafka-tls --kafka-ca none.pem`]],
+    ['a password without a user', [...KAFKA, '--kafka-password-file', 'p']],
+    ['a metrics port that is not a number', [...KAFKA, '--metrics-port', 'x']],
+  ])('exits with 2, with output only on stderr: %s', async (_, line) => {
+    const { code, stdout, stderr } = await command(line);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).not.toBe('');
+    expect(stderr).not.toContain('unexpected');
+  });
+
+  it.each(LINES)('an option that urn %s does not have exits with 2', async (_, line) => {
+    expect(await runs([...line, '--nonsense'])).toBe(
+      "2 error: unknown option '--nonsense'\n(hint: add --help)",
+    );
+  });
+
+  it('gets a suggestion of what was probably meant', async () => {
+    expect((await command(typed`serve --prot 1`)).stderr).toMatch(
+      /Did you mean --port\?[\s\S]*hint: add --help/,
+    );
+  });
+});
+
+it('a command in the process of the tests says and returns what the program does', async () => {
+  const cwd = newFolder();
+  writeFileSync(join(cwd, 'studies.yaml'), TRIALS);
+  const env = { URN_DATA: join(cwd, 'none'), URN_STUDIES: 'studies.yaml' };
+  for (const line of [
+    [],
+    ['--version'],
+    ['codes', '--help'],
+    ['keys', 'list'],
+    ['studies', 'check'],
+    typed`simulate --study Ward --participants 10 --reps 100 --require 'guess.known < 0'`,
+  ])
+    expect(await command(line, { cwd, env })).toEqual(await urn(line, { cwd, env }));
+});
+
+describe('where there is no log, nothing is created or written by', () => {
+  it.each(NEED_A_LOG)('urn %s, in a folder that does not exist or is empty', async (_, line) => {
+    const folder = newFolder();
+    expect(await runs([...line, '--data', join(folder, 'wrong', 'place')])).toMatch(NO_LOG);
+    expect(existsSync(join(folder, 'wrong'))).toBe(false);
+    expect(await runs([...line, '--data', folder])).toMatch(NO_LOG);
+    expect(readdirSync(folder)).toEqual([]);
+    expect(readdirSync(elsewhere)).toEqual([]);
+  });
+
+  it.each(ONE_OF_EACH)('urn %s, in a database without records', async (name, line) => {
+    // As a first start leaves it that is killed at the wrong moment.
+    const folder = newFolder();
+    createDatabase(join(folder, 'urn.sqlite'));
+    const before = listing(folder);
+    const said = await runs([...line, '--data', folder]);
+    // A verification says what is wrong with such a database.
+    if (name === 'verify') expect(said).toMatch(/^1 /);
+    else expect(said).toMatch(name === 'operations' ? /^0 / : NO_LOG);
+    expect(listing(folder)).toEqual(before);
+    expect(readdirSync(elsewhere)).toEqual([]);
+  });
+
+  it('a command that names a kind of store that this program does not have', async () => {
+    for (const line of [typed`studies list`, typed`keys list`, typed`studies check --studies ${STUDIES}`])
+      expect(await runs([...line, '--store', 'redis://127.0.0.1'])).toMatch(/^2 .*redis:\/\/127\.0\.0\.1/);
+  });
+
+  it.each([typed`studies list`, typed`studies show A`, typed`keys list`, typed`keys add edc`, ['init']])(
+    'urn %s %s, if the log is lost: its signing key exists but its database does not',
+    async (...line) => {
+      const lost = newFolder();
+      await issueKey(lost, 'edc');
+      rmSync(join(lost, 'urn.sqlite'));
+      expect(await runs([...line, '--data', lost])).toMatch(
+        /^2 urn: .*signing-key belongs to a log, but its database .*urn\.sqlite is missing \(hint: restore the database/,
+      );
+      expect(readdirSync(lost).toSorted()).toEqual(['signing-key', 'urn.sqlite.reserve']);
+    },
+  );
+});
+
+describe('on an EventStoreDB without a log of that prefix, nothing is written by', () => {
+  let server: EventStoreDbServer;
+  beforeAll(async () => {
+    server = await new EventStoreDbServer().start();
+  });
+  afterAll(() => server.stop());
+  const at = (prefix: string, data: string) =>
+    typed`--store ${server.connectionString()} --stream-prefix ${prefix} --data ${data}`;
+
+  it.each(ONE_OF_EACH)('urn %s', async (_, line) => {
+    const data = join(newFolder(), 'data');
+    const said = await runs([...line, ...at('mistyped', data)]);
+    expect(said).toMatch(NO_LOG);
+    if (!line.includes('--abort')) expect(said).toContain('stream prefix mistyped');
+    expect(server.received).toEqual([]);
+    expect(existsSync(data)).toBe(false);
+    expect(readdirSync(elsewhere)).toEqual([]);
+  });
+
+  it('urn init, but it begins one there, and says where', async () => {
+    const data = join(newFolder(), 'data');
+    expect(await runs(['init', ...at('mine', data)])).toMatch(/^0 [\s\S]*prefix mine: a new one/);
+    expect(server.received.map(({ stream }) => stream)).toEqual(['mine.log']);
+    expect(readdirSync(data)).toEqual(['signing-key']);
+    expect(statSync(data).mode & 0o777).toBe(0o700);
+  });
+});
+
+describe('a log is begun, which is reported on stderr, by', () => {
+  const BEGUN = (data: string) => `there was no log in ${data}: a new one named "urn" has been begun`;
+
+  it('urn init, which prints the verifier key and leaves an existing log as it is', async () => {
+    const data = join(newFolder(), 'data');
+    const first = await urn(['init', '--data', data]);
+    expect(first).toMatchObject({ code: 0, stderr: `${BEGUN(data)}\n` });
+    expect(first.stdout).toMatch(/^urn\+[0-9a-f]{8}\+\S+\n$/);
+    expect(readdirSync(data).toSorted()).toEqual(['signing-key', 'urn.sqlite', 'urn.sqlite.reserve']);
+    const before = listing(data);
+
+    const { run, json, said } = commandsOn(data);
+    const second = await run`init`;
+    expect(second).toMatchObject({ code: 0, stdout: first.stdout });
+    expect(second.stderr).toMatch(/^there is already a log in .*, named "urn"; nothing was written\n$/);
+    expect(await json`init --json`).toMatchObject({
+      ...{ begun: false, logName: 'urn', verifierKey: first.stdout.trim() },
+    });
+    expect(await said`init --log-name other`).toMatch(/^2 urn: this log is named "urn"/);
+    expect(listing(data)).toEqual(before);
+    expect(storedLog(data).map(({ record }) => record.type)).toEqual(['LogCreated']);
+  });
+
+  it.each([typed`init`, typed`keys add edc`, typed`serve --port 0`])(
+    'urn %s, but not with a name that people could confuse with another',
+    async (...line) => {
+      const data = join(newFolder(), 'data');
+      expect(await runs([...line, ...typed`--data ${data} --log-name ur\u200bn`])).toBe(
+        '2 urn: the name of the log contains U+200B, which nobody sees',
+      );
+      expect(existsSync(data)).toBe(false);
+    },
+  );
+
+  it('urn keys add, and neither does so in memory', async () => {
+    const { said } = commandsOn(newFolder());
+    expect(await said`keys add edc`).toMatch(
+      /\nthere was no log in .*: a new one named "urn" has been begun\n/,
+    );
+    expect(await said`keys add edc`).not.toContain('no log');
+    for (const line of [typed`init`, typed`keys add edc`])
+      expect(await runs([...line, '--store', 'memory:'])).toMatch(/^2 urn: a log in memory is gone when/);
+  });
+
+  it('urn serve, even if it logs little', async () => {
+    const data = join(newFolder(), 'data');
+    const service = await serve({ data, studies: TRIALS });
+    expect(service.output.stderr).toContain(JSON.stringify(BEGUN(data)).slice(1, -1));
+    await service.stop();
+    const again = await serve({ data, studies: TRIALS });
+    await again.stop();
+    expect(again.output.stderr).not.toContain('no log');
+
+    const silent = join(newFolder(), 'data');
+    const { child, output } = launch({ data: silent, args: ['--log-level', 'warn', '--first-key'] });
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    child.kill('SIGTERM');
+    await new Promise((resolve) => child.once('close', resolve));
+    expect(output.stderr).toContain('there was no log in');
+  });
+});
+
+it('a log whose store was copied by hand is found, or one in a file elsewhere, and none is begun', async () => {
+  const [data, copied, folder] = [newFolder(), newFolder(), newFolder()];
+  await issueKey(data, 'edc');
+  cpSync(data, copied, { recursive: true });
+  expect(await commandsOn(copied).ok`keys list`).toContain('edc');
+  const own = join(folder, 'data');
+  const { ok } = commandsOn(own, '--store', `sqlite:${join(folder, 'deep', 'trial.sqlite')}`);
+  await ok`keys add edc`;
+  expect(await ok`keys list`).toContain('edc');
+  expect(readdirSync(join(folder, 'deep')).toSorted()).toEqual(['trial.sqlite', 'trial.sqlite.reserve']);
+  expect(readdirSync(own)).toEqual(['signing-key']);
+});
