@@ -75,6 +75,8 @@ const EFFECTS = {
   moves: 'count differently from then on',
   stays: 'go on counting as they do',
 };
+/** What the answer to a request that is made again is called. */
+const REFUSED = { 200: null, 400: 'duplicate', 409: 'stale', 422: 'malformed' };
 const REUSED = 'This Idempotency-Key was used for another request (use a new key for another one)';
 const NO_STUDY = (name: string) => ({
   ...{ status: 404, message: expect.stringMatching(`no study named "${name}"`) },
@@ -497,8 +499,9 @@ describe.each(NAMED)('%s', (_, row) => {
 
   it('is asked for again', async () => {
     const before = (await written()).length;
-    const { status, message } = await send(row);
+    const { status, message, headers } = await send(row);
     expect([status, message, (await written()).length - before]).toEqual(row.again);
+    expect(headers.get('urn-refused')).toBe(REFUSED[status as 200]);
   });
 });
 

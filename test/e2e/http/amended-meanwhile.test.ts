@@ -1,14 +1,15 @@
-/** Concurrent amendments and randomizations, from several clients of two processes on one log. */
+/** Concurrent amendments and randomizations, from several clients of two processes on one log: this one, and another. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-const CLIENTS = 12;
-const ROUNDS = 12;
+const CLIENTS = 8;
+const ROUNDS = 10;
 const AMENDMENTS = 10;
 const SITES = ['north', 'south', 'South', 'west', 'added by 0', 'added by 1'];
 const STUDIES = `
@@ -21,7 +22,7 @@ Rush:
 `;
 
 const data = temporaryFolders()();
-let services: Service[];
+let services: (Service | ServiceHere)[];
 let keys: Record<'edc' | 'manager', string>;
 
 beforeAll(async () => {
@@ -29,8 +30,7 @@ beforeAll(async () => {
     edc: ['edc'],
     manager: ['data-manager', '--scope', 'blinded,manage'],
   });
-  const start = () => serve({ data, studies: STUDIES });
-  services = [await start(), await start()];
+  services = [await serveHere(data, STUDIES), await serve({ data, studies: STUDIES })];
 });
 afterAll(() => Promise.all(services.map((service) => service.stop())));
 

@@ -20,13 +20,6 @@ Sleep:
   factors:
     sex: [Male, Female]
     local_site: ["${COOK}", "${KANE}"]
-
-Unequal:
-  mode: test
-  treatments: [A, B, C]
-  factors:
-    sex: [Male, Female]
-    ward: [a, b]
 `;
 let service: ServiceHere;
 let keys: Record<'edc' | 'manager' | 'forcer' | 'blinded' | 'cook' | 'auditor', string>;
@@ -69,10 +62,14 @@ async function armsOf(number: number): Promise<string[]> {
   return arms;
 }
 
-const force = (id: string, treatment: string, occurred_at: string, more: object = {}) =>
+const force = (treatment: string, occurred_at: string, more: object = {}) =>
   postJson(service.url, '/forced_allocations', keys.forcer, {
-    ...{ study: 'Sleep', id, levels, treatment, occurred_at, cause: 'outage', note: 'envelope 12' },
+    ...{ study: 'Sleep', id: newId(), levels, treatment, occurred_at, cause: 'outage', note: 'envelope 12' },
     ...more,
+  });
+const correct = (key: string, id: string, factor: string, from: string, to: string) =>
+  postJson(service.url, '/level_corrections', key, {
+    ...{ study: 'Sleep', id, changes: [{ factor, from, to }], cause: 'entry', note: 'typo' },
   });
 
 const explained = async (id: string) =>
@@ -87,15 +84,7 @@ beforeAll(async () => {
     manager: ['data-manager', '--scope', 'blinded,manage,correct'],
     forcer: ['enterer', '--scope', 'read,force'],
     blinded: ['monitor', '--scope', 'blinded'],
-    cook: [
-      'cook',
-      '--scope',
-      'blinded,randomize,correct',
-      '--study',
-      'Sleep',
-      '--where',
-      `local_site=${COOK}`,
-    ],
+    cook: ['cook', '--scope', 'blinded,randomize,correct', '--where', `local_site=${COOK}`],
     auditor: ['auditor', '--scope', 'read,audit'],
   });
   service = await serveHere(data, STUDIES);
@@ -124,14 +113,6 @@ describe('an amendment of arms', () => {
       ...['changes[0].treatment', 'changes[1].treatment', 'changes[2].treatment', 'changes[3].w'],
       ...['changes[4].kind', 'changes[5].value', 'changes[6].value', 'changes[7].factor', 'history'],
     ]);
-    const last = await amend([
-      ...['A', 'B'].map((treatment) => ({ kind: 'arm-closed', treatment })),
-      ...['sex', 'local_site'].map((factor) => ({ kind: 'factor-retired', factor })),
-    ]);
-    expect(last.message.split('; ')).toEqual([
-      'changes[1].treatment: fewer than two arms would be open',
-      'changes[3].factor: it is the last factor',
-    ]);
     expect(await designOf()).toEqual(before);
   });
 
@@ -149,12 +130,6 @@ describe('an amendment of arms', () => {
     const invisible = await amend([{ kind: 'arm-added', treatment: 'a\u200bb' }]);
     expect(invisible).toMatchObject({ status: 400, message: expect.stringContaining('U+200B') });
   });
-
-  it('is stale if somebody else was faster: 409', async () => {
-    const { amendment } = await designOf();
-    const answer = await amend([{ kind: 'arm-closed', treatment: 'C' }], { amendment: amendment + 2 });
-    expect([answer.status, answer.results]).toEqual([409, {}]);
-  });
 });
 
 describe('a closed arm', () => {
@@ -162,7 +137,7 @@ describe('a closed arm', () => {
   let beforeClosing: string;
 
   it('is no longer drawn, but stays in records, lists and the balance', async () => {
-    await armsOf(12);
+    await armsOf(6);
     const before = await balanceOf();
     const tried = await amend([{ kind: 'arm-closed', treatment: 'C' }], { dry_run: true });
     expect(tried.results.effect).toMatchObject({ counts: 'stays', design: { closed_treatments: ['C'] } });
@@ -190,12 +165,11 @@ describe('a closed arm', () => {
   });
 
   it('can be entered for an allocation made before it closed, but not after', async () => {
-    const late = await force(newId(), 'C', new Date().toISOString());
-    expect(late).toMatchObject({ status: 422, results: [], message: expect.stringMatching(/^treatment: /) });
-    const early = await force(newId(), 'C', beforeClosing);
-    expect(early).toMatchObject({ status: 200, results: [{ trt: 'C' }] });
-    const unknown = await force(newId(), 'X', beforeClosing);
-    expect(unknown).toMatchObject({ status: 400, message: expect.stringContaining('no treatment "X"') });
+    expect(await force('C', new Date().toISOString())).toMatchObject({
+      ...{ status: 422, results: [], message: expect.stringMatching(/^treatment: /) },
+    });
+    expect((await force('C', beforeClosing)).results).toMatchObject([{ trt: 'C' }]);
+    expect((await force('X', beforeClosing)).message).toContain('no treatment "X"');
   });
 
   it('keeps its counts when it is reopened', async () => {
@@ -233,8 +207,8 @@ describe('an added arm', () => {
     expect(why).toMatchObject({ agrees: true, earlier_participants: 0, treatments: ['A', 'B', 'C', 'D'] });
     expect(why.epoch_began).toBeLessThan(why.revision);
     expect(why.probabilities).toEqual([0.25, 0.25, 0.25, 0.25]);
-    expect((await force(newId(), 'D', since)).status).toBe(422);
-    expect((await force(newId(), 'D', new Date().toISOString())).status).toBe(200);
+    expect((await force('D', since)).status).toBe(422);
+    expect((await force('D', new Date().toISOString())).status).toBe(200);
   });
 
   it('leaves the answers to earlier requests as they were', async () => {
@@ -368,13 +342,10 @@ describe('a retired factor', () => {
     expect(await edc().randomize('Sleep', 'early', before)).toMatchObject({
       ...{ status: 400, message: 'Participant early is already assigned', results: [{ id: 'early' }] },
     });
-    const forced = await force(newId(), 'A', new Date().toISOString(), { levels: before });
+    const forced = await force('A', new Date().toISOString(), { levels: before });
     expect(forced).toMatchObject({ status: 400, message: expect.stringContaining('local_site is retired') });
-    expect((await force(newId(), 'A', new Date().toISOString())).status).toBe(200);
-    const corrected = await postJson(service.url, '/level_corrections', keys.manager, {
-      ...{ study: 'Sleep', id: 'early', cause: 'entry', note: 'typo' },
-      changes: [{ factor: 'local_site', from: COOK, to: KANE }],
-    });
+    expect((await force('A', new Date().toISOString())).status).toBe(200);
+    const corrected = await correct(keys.manager, 'early', 'local_site', COOK, KANE);
     expect([corrected.status, corrected.message]).toEqual([422, 'changes[0].factor: the factor is retired']);
   });
 
@@ -388,15 +359,11 @@ describe('a retired factor', () => {
         message: expect.stringMatching(/limited by local_site, which is retired, so it can enrol nobody/),
       });
     expect(await edc().randomize('Sleep', 'late', { sex: 'none' })).toMatchObject({ status: 400 });
-    const correct = (one: string) =>
-      postJson(service.url, '/level_corrections', keys.cook, {
-        ...{ study: 'Sleep', id: one, cause: 'entry', note: 'typo' },
-        changes: [{ factor: 'sex', from: 'Male', to: 'Female' }],
-      });
-    expect(await correct(shown[0] ?? '')).toMatchObject({ status: 200, results: [{ f_sex: 'Female' }] });
+    const ofCookNow = await correct(keys.cook, shown[0] ?? '', 'sex', 'Male', 'Female');
+    expect(ofCookNow).toMatchObject({ status: 200, results: [{ f_sex: 'Female' }] });
     const everybody = idsOf(await get('/study_participants', keys.blinded));
     const outside = everybody.find((one) => !shown.includes(one)) ?? '';
-    expect((await correct(outside)).status).toBe(404);
+    expect((await correct(keys.cook, outside, 'sex', 'Male', 'Female')).status).toBe(404);
   });
 
   it('can no longer be amended', async () => {
@@ -404,33 +371,6 @@ describe('a retired factor', () => {
       expect(await amend([{ kind, factor: 'local_site', level: COOK }])).toMatchObject({
         ...{ status: 422, message: 'changes[0].factor: the factor is retired' },
       });
-  });
-});
-
-describe('a study with a ratio', () => {
-  it('gives each arm its share', async () => {
-    const body = { study: 'Unequal', amendment: 1, reason: 'before the first participant' };
-    const changes = [{ kind: 'ratio', value: [3, 2, 1] }];
-    const { results } = await postJson(service.url, '/amendments', keys.manager, { ...body, changes });
-    expect(results.design).toMatchObject({ ratio: [3, 2, 1], epoch: 1, amendment: 1 });
-    const wards = ['a', 'b'];
-    const shares: Record<string, number> = { A: 0, B: 0, C: 0 };
-    for (let n = 0; n < 60; n++) {
-      const sent = { sex: n % 3 === 0 ? 'Male' : 'Female', ward: wards[n % 2] ?? '' };
-      const { results } = await edc().randomize('Unequal', `u${n}`, sent);
-      shares[results[0].trt] = (shares[results[0].trt] ?? 0) + 1;
-    }
-    const { totals, ratio } = (await get('/balance', keys.auditor, { study: 'Unequal' })).results;
-    expect(totals).toEqual(Object.values(shares));
-    expect(ratio).toEqual([3, 2, 1]);
-    // 30, 20 and 10 are expected; the urns keep the differences small.
-    for (const [k, expected] of [30, 20, 10].entries())
-      expect(Math.abs(totals[k] - expected), `${totals}`).toBeLessThan(9);
-  });
-
-  it('looks like any other study to blinded readers', async () => {
-    const [one] = (await get('/study_participants', keys.blinded, { study: 'Unequal' })).results;
-    expect(Object.keys(one)).toEqual(['id', 'f_sex', 'f_ward', 'datetime', 'user']);
   });
 });
 
@@ -442,11 +382,9 @@ describe('the log after all of these', () => {
       (await get('/study_participants', keys.auditor)).results,
       (await get('/study_participants', keys.cook, { 'urn.view': 'as_randomized' })).results,
     ];
-    for (const study of ['Sleep', 'Unequal'])
-      expect((await get('/verification', keys.auditor, { study })).results.ok).toBe(true);
+    expect((await get('/verification', keys.auditor)).results.ok).toBe(true);
     const before = await shown();
     await service.stop();
-    expect(await commandOk(['verify', '--data', data])).toMatch(/RESULT: no fault was found/);
     service = await serveHere(data, STUDIES);
     expect(await shown()).toEqual(before);
     await enrolled();

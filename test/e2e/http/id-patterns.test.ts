@@ -7,7 +7,7 @@ import type { Report } from '../../../src/evidence/verify/report/report.ts';
 import { openLog } from '../../../src/service/open/open-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
-import { OPERATOR } from '../../support/facts.ts';
+import { CONFIGURATION as ANY, OPERATOR } from '../../support/facts.ts';
 import { OldLog } from '../../support/old-log.ts';
 import { issueKey, urn } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
@@ -23,14 +23,7 @@ const study = (name: string, pattern: string) =>
   `${name}:\n  mode: test\n  treatments: [Left, Right]\n  factors: {ward: [a, b]}\n  id_pattern: '${pattern}'\n`;
 
 const CONFIGURATION: StudyConfiguration = {
-  name: '',
-  mode: 'test',
-  D: 'chisquare',
-  urnSelection: 'method1',
-  w: 1,
-  alpha: 0,
-  beta: 1,
-  treatments: ['Left', 'Right'],
+  ...{ ...ANY, mode: 'test', treatments: ['Left', 'Right'] },
   factors: [{ name: 'ward', levels: ['a', 'b'] }],
 };
 
