@@ -12,7 +12,8 @@ import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
 const LONG = CONFIGURATION.name;
-const PARTICIPANTS = 3000;
+/** More than there are points. */
+const PARTICIPANTS = 450;
 let service: ServiceHere;
 let keys: Record<'edc' | 'manager' | 'auditor' | 'blinded' | 'both' | 'cook' | 'writer' | 'reader', string>;
 

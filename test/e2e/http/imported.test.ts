@@ -26,8 +26,9 @@ const GRANTS = {
 } as const;
 let keys: Record<keyof typeof GRANTS, string>;
 let data: string;
-let file: string;
 let service: ServiceHere;
+/** Of the file. */
+let digest: string;
 
 /** Row 2 has no state, so row 3 cannot be drawn again, and row 4 has a different arm from the one its state gives. */
 const change = (text: string) =>
@@ -41,7 +42,8 @@ const [REDRAWN, STATELESS, OVERRIDDEN] = ['01-0000', '02-0001', '01-0003'] as co
 beforeAll(async () => {
   data = await registerIn(newFolder());
   keys = await issueKeys(data, GRANTS);
-  file = changedExport(newFolder(), change);
+  const file = changedExport(newFolder(), change);
+  digest = createHash('sha256').update(readFileSync(file)).digest('hex');
   const { code, stderr } = await importInto(data, file, '--seed-known', ...APPROVED);
   expect(stderr).toMatch(/60 rows: 47 redrawn, 13 unproven \(2: no-state, 3: differs, 4: override/);
   expect(code).toBe(0);
@@ -53,6 +55,8 @@ afterAll(() => service.stop());
 const client = (name: keyof typeof GRANTS) => clientOf(service.url, keys[name]);
 const historyOf = (name: keyof typeof GRANTS, id: string) =>
   ask(service.url, '/participant_history', { key: keys[name], parameters: { study: HARVEST, id } });
+const designOf = () =>
+  ask(service.url, '/study_design', { key: keys.blinded, parameters: { study: HARVEST } });
 const act = (path: string, body: object) =>
   postJson(service.url, path, keys.blinded, { study: HARVEST, ...body });
 
@@ -150,7 +154,6 @@ describe('an imported participant', () => {
     expect(await commandOk(history)).toContain(
       'imported as 01-0003 (row 4, 2026-11-22 05:38:14.537476 by José, site',
     );
-    expect(JSON.parse(await commandOk([...history, '--json']))[0].type).toBe('ParticipantImported');
     // A correction does not count as unblinding.
     const rows = JSON.parse(
       await commandOk(['participants', 'list', '--json', '--study', HARVEST, '--data', data]),
@@ -165,28 +168,18 @@ describe('an imported participant', () => {
 
 describe('a blinded reader of an import', () => {
   it('sees no arm, and nothing that reveals one', async () => {
-    const design = await ask(service.url, '/study_design', {
-      key: keys.blinded,
-      parameters: { study: HARVEST },
-    });
-    expect(design.status).toBe(200);
-    const digest = createHash('sha256').update(readFileSync(file)).digest('hex');
     const answers = [
       (await client('blinded').list(HARVEST)).text,
       ...(await Promise.all([REDRAWN, OVERRIDDEN].map(async (id) => (await historyOf('blinded', id)).text))),
       (await client('blinded').explain(HARVEST, OVERRIDDEN)).text,
+      service.output.stderr,
     ];
-    for (const text of [...answers, design.text, service.output.stderr]) {
-      expect(text).not.toContain(digest);
-      expect(text).not.toContain('145281957688160817555677171447984817743');
-      expect(text).not.toContain('bg_state');
-    }
-    for (const text of [...answers, service.output.stderr])
-      expect(text).not.toMatch(/Low dose|High dose|Control/);
+    for (const text of [...answers, (await designOf()).text])
+      expect(text).not.toMatch(new RegExp(`${digest}|145281957688160817555677171447984817743|bg_state`));
+    for (const text of answers) expect(text).not.toMatch(/Low dose|High dose|Control/);
   });
 
   it('finds neither an arm nor the digest of the file in the unsealed part of the records', () => {
-    const digest = createHash('sha256').update(readFileSync(file)).digest('hex');
     const records = storedLog(data).filter(({ record }) => /Import/.test(record.type));
     expect(records).toHaveLength(62);
     for (const { record } of records)
@@ -196,10 +189,7 @@ describe('a blinded reader of an import', () => {
 });
 
 it('the design shows how many participants were imported, how many of them were redrawn, and when', async () => {
-  const { results } = await ask(service.url, '/study_design', {
-    key: keys.blinded,
-    parameters: { study: HARVEST },
-  });
+  const { results } = await designOf();
   const [first] = (await historyOf('reader', REDRAWN)).results;
   expect(results.imported).toMatchObject({ participants: 60, redrawn: 47 });
   expect(results.imported.at <= first.at).toBe(true);
