@@ -5,16 +5,17 @@
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RecordBytes } from '../../events/record.ts';
 import { recordMessage } from '../../src/service/relay/messages.ts';
 import { Database } from '../../src/store/sqlite/library.ts';
-import { describeInBrowser, signIn, sitDown } from '../support/browser.ts';
+import { describeInBrowser, openAs } from '../support/browser.ts';
 import { ask } from '../support/client.ts';
 import { command, commandOk } from '../support/command.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { postJson } from '../support/post-json.ts';
 import { issueKeys, type Service, serve } from '../support/service.ts';
+import { serveHere } from '../support/service-here.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 import { BundleFiles } from './audit/bundle-file.ts';
 
@@ -197,23 +198,6 @@ async function started(studies: string, use: (service: Service) => Promise<void>
   }
 }
 
-async function onPages(service: Service): Promise<string[]> {
-  const person = await sitDown();
-  const { page } = person;
-  const texts: string[] = [];
-  await page.goto(`${service.url}/pages/studies`);
-  await signIn(person, keys.manager);
-  for (const study of NAMES)
-    for (const name of ['study', 'participant', 'manage']) {
-      await page.goto(`${service.url}/pages/${name}#${new URLSearchParams({ study, id: 'pa' })}`);
-      await page.getByRole('heading', { level: 1 }).waitFor();
-      await page.waitForLoadState('networkidle');
-      texts.push((await page.locator('body').textContent()) ?? '');
-    }
-  const answers = (await person.received()).filter(({ body }) => body.startsWith('{'));
-  return [...texts, ...answers.map(({ body }) => body)];
-}
-
 /** All records, as a store has them. */
 function records(): (RecordBytes & { readonly stream: string })[] {
   const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
@@ -349,11 +333,20 @@ it('why the service refuses a studies file names no value', async () => {
 
 describeInBrowser('a page that a data manager opens', () => {
   it('has none of it, nor has what it fetches', async () => {
-    await started(STUDIES, async (service) => {
-      const texts = await onPages(service);
-      expect(texts.join('')).toContain('permuted blocks by Ward');
-      expect(texts.join('')).toContain('a list made elsewhere, by Ward');
-      expect(found(texts)).toEqual([]);
-    });
+    const service = await serveHere(data, STUDIES);
+    onTestFinished(service.stop);
+    const manager = await openAs(keys.manager, `${service.url}/pages/studies`);
+    const texts: string[] = [];
+    for (const study of NAMES)
+      for (const name of ['study', 'participant', 'manage']) {
+        await manager.page.goto(`${service.url}/pages/${name}#${new URLSearchParams({ study, id: 'pa' })}`);
+        await manager.page.getByRole('heading', { level: 1 }).waitFor();
+        await manager.page.waitForLoadState('networkidle');
+        texts.push((await manager.page.locator('body').textContent()) ?? '');
+      }
+    for (const { body } of await manager.received()) if (body.startsWith('{')) texts.push(body);
+    expect(texts.join('')).toContain('permuted blocks by Ward');
+    expect(texts.join('')).toContain('a list made elsewhere, by Ward');
+    expect(found(texts)).toEqual([]);
   });
 });

@@ -1,7 +1,6 @@
 /** How many are enrolled: the same number on every page, from one answer of the service, and never more than a key may know. */
-import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeInBrowser, expectAccessible, picture, signIn, sitDown } from '../../support/browser.ts';
+import { describeInBrowser, GERMAN_AT_NIGHT, openAs, TELEPHONE } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
@@ -25,13 +24,14 @@ ${STUDY}:
     sex: [Female, Male]
 `;
 /** At 11-Cook four are listed, one of them twice; at 30-Dupage three, of whom one never came and one is not eligible. */
-const AT_COOK = ['01', '02', '03', '04'];
-const AT_DUPAGE = ['05', '06', '07'];
+const SITES = { '11-Cook': ['01', '02', '03', '04'], '30-Dupage': ['05', '06', '07'] };
 const VOIDS = [
   { id: '04', cause: 'duplicate', duplicate_of: '01' },
   { id: '06', cause: 'never-enrolled' },
   { id: '07', cause: 'ineligible' },
 ];
+const siteKey = (user: string, scopes: string, site: string) =>
+  [user, '--scope', scopes, '--where', `site=${site}`, '--study', STUDY, '--force'] as const;
 
 const data = temporaryFolders()();
 
@@ -43,59 +43,33 @@ describeInBrowser('the numbers on the pages', () => {
     keys = await issueKeys(data, {
       edc: ['edc', '--scope', 'randomize'],
       manager: ['Data management', '--scope', 'read,correct,manage,force'],
-      cook: [
-        'Site 11',
-        '--scope',
-        'blinded,randomize',
-        '--where',
-        'site=11-Cook',
-        '--study',
-        STUDY,
-        '--force',
-      ],
-      dupage: ['Site 30', '--scope', 'blinded', '--where', 'site=30-Dupage', '--study', STUDY, '--force'],
+      cook: siteKey('Site 11', 'blinded,randomize', '11-Cook'),
+      dupage: siteKey('Site 30', 'blinded', '30-Dupage'),
     });
     service = await serveHere(data, STUDIES);
     const { randomize } = clientOf(service.url, keys.edc);
+    for (const [site, ids] of Object.entries(SITES))
+      for (const id of ids) expect((await randomize(STUDY, id, { site, sex: 'Male' })).status).toBe(200);
     const post = async (path: string, body: object) => {
       const answer = await postJson(service.url, path, keys.manager, { study: STUDY, ...body });
       expect(answer.status, answer.message).toBe(200);
       return answer;
     };
-    for (const id of [...AT_COOK, ...AT_DUPAGE]) {
-      const site = AT_COOK.includes(id) ? '11-Cook' : '30-Dupage';
-      expect((await randomize(STUDY, id, { site, sex: 'Male' })).status).toBe(200);
-    }
     for (const one of VOIDS) await post('/voids', { analysis: 'exclude', note: 'seen at a visit', ...one });
     // A wrong entry, and the one that replaced it.
     const entry = {
-      id: '08',
-      treatment: 'Left',
-      cause: 'outage',
-      levels: { site: '30-Dupage', sex: 'Female' },
+      ...{ id: '08', levels: { site: '30-Dupage', sex: 'Female' }, cause: 'outage', note: 'envelope 1' },
+      occurred_at: new Date().toISOString(),
     };
-    const occurred_at = new Date().toISOString();
-    const wrong = await post('/forced_allocations', { ...entry, occurred_at, note: 'envelope 1' });
+    const wrong = await post('/forced_allocations', { ...entry, treatment: 'Left' });
     await post('/voids', { id: '08', cause: 'entry', analysis: 'exclude', note: 'wrong arm' });
     const replaces = Number(wrong.headers.get('urn-revision'));
-    await post('/forced_allocations', {
-      ...entry,
-      treatment: 'Right',
-      occurred_at,
-      replaces,
-      note: 'envelope 1',
-    });
+    await post('/forced_allocations', { ...entry, treatment: 'Right', replaces });
   });
-  afterAll(async () => {
-    await service?.stop();
-  });
+  afterAll(() => service?.stop());
 
-  async function at(key: string, path: string, options: BrowserContextOptions = {}): Promise<Page> {
-    const person = await sitDown(options);
-    await person.page.goto(`${service.url}/pages/${path}`);
-    await signIn(person, key);
-    return person.page;
-  }
+  const at = (key: string, path: string, options = {}) =>
+    openAs(key, `${service.url}/pages/${path}`, options);
   const answerTo = async (key: string, path: string) =>
     (await ask(service.url, path, { key, parameters: path === '/studies' ? {} : { study: STUDY } })).results;
 
@@ -142,78 +116,55 @@ describeInBrowser('the numbers on the pages', () => {
     const design = await answerTo(keys.cook, '/study_design');
     for (const name of ['enrolled', 'voided', 'filled']) expect(design).not.toHaveProperty(name);
 
-    const page = await at(keys.cook, 'studies');
-    const card = page.getByRole('listitem').filter({ hasText: STUDY });
+    const cook = await at(keys.cook, 'studies');
+    const card = cook.page.getByRole('listitem').filter({ hasText: STUDY });
     await card.getByText('3 of at most 5 enrolled at 11-Cook').waitFor();
     const bar = card.getByRole('progressbar');
     expect([await bar.getAttribute('value'), await bar.getAttribute('max')]).toEqual(['3', '5']);
-    await picture(page, 'numbers-studies-site');
-    await page.getByRole('link', { name: STUDY }).click();
-    await page.getByText('enrolled at 11-Cook4 in the list, 1 of them void').waitFor();
-    await page.getByRole('img', { name: /^3 of at most 5 enrolled at 11-Cook, the first/ }).waitFor();
-    await page.context().close();
+    await cook.follow(STUDY);
+    await cook.sees('enrolled at 11-Cook4 in the list, 1 of them void');
+    const chart = /^3 of at most 5 enrolled at 11-Cook, the first/;
+    await cook.page.getByRole('img', { name: chart }).waitFor();
 
-    const other = await at(keys.dupage, 'studies', { viewport: { width: 360, height: 740 } });
-    await other.getByText('3 enrolled at 30-Dupage').waitFor();
-    expect(await other.getByRole('progressbar').count()).toBe(0);
-    await other.context().close();
+    const other = await at(keys.dupage, 'studies', TELEPHONE);
+    await other.sees('3 enrolled at 30-Dupage');
+    expect(await other.page.getByRole('progressbar').count()).toBe(0);
   });
 
   it('are the same in the list of studies, on the page of a study and where it is managed', async () => {
-    const page = await at(keys.manager, 'studies');
+    const manager = await at(keys.manager, 'studies');
+    const { page } = manager;
     await page.getByText('6 of 9 enrolled', { exact: true }).waitFor();
-    await expectAccessible(page);
-    await picture(page, 'numbers-studies');
-    await page.getByRole('link', { name: STUDY }).click();
+    await manager.look('numbers-studies');
+    await manager.follow(STUDY);
     const glance = page.getByRole('region', { name: 'At a glance' });
     await glance.getByText('8 in the list, 3 of them void').waitFor();
     expect(await glance.innerText()).toMatch(/^6 of 9\s+enrolled/);
     await page.getByRole('img', { name: /^6 of 9 enrolled, the first/ }).waitFor();
-    await page.getByText('1–8 of 8').waitFor();
+    await manager.sees('1–8 of 8');
     await page.getByText('Everybody in the list, also those who are void.').first().waitFor();
-    await expectAccessible(page);
-    await picture(page, 'numbers-study');
+    await manager.look('numbers-study');
     await page.getByRole('link', { name: 'Manage', exact: true }).click();
-    await page.getByText('6 / 10').waitFor();
-    await page.getByText('6 / 9').waitFor();
+    await manager.sees('6 / 10', '6 / 9');
     const rowOf = (level: string) =>
       page.getByRole('row', { name: level }).getByRole('cell').allTextContents();
     await expect.poll(() => rowOf('11-Cook')).toEqual(['Site', '11-Cook', 'open', '3', '5']);
     expect(await rowOf('30-Dupage')).toEqual(['', '30-Dupage', 'open', '3', '']);
-    await page.getByText('8 in the list, 3 of them void.').waitFor();
-    await expectAccessible(page);
-    await picture(page, 'numbers-manage');
-    await page.getByRole('link', { name: 'Change limits and target' }).click();
-    await page.getByLabel('Most participants in the whole study').fill('7');
-    await page.getByLabel('Reason').fill('protocol 2');
-    await page.getByRole('button', { name: 'See what will happen' }).click();
-    await page.getByText('At most 7 participants; 6 so far.').waitFor();
-    await page.getByText('At most 5 with Site 11-Cook; 3 so far.').waitFor();
-    await page.context().close();
+    await manager.sees('8 in the list, 3 of them void.');
+    await manager.look('numbers-manage');
+    await manager.follow('Change limits and target');
+    await manager.fill({ 'Most participants in the whole study': '7', Reason: 'protocol 2' });
+    await manager.press('See what will happen');
+    await manager.sees('At most 7 participants; 6 so far.', 'At most 5 with Site 11-Cook; 3 so far.');
   });
 
   it('are read in German, and on a telephone at night', async () => {
-    const person = await sitDown({
-      viewport: { width: 360, height: 740 },
-      colorScheme: 'dark',
-      locale: 'de-DE',
-    });
-    const { page } = person;
-    await page.goto(`${service.url}/pages/study#study=${STUDY}`);
-    await page.getByLabel('API-Schlüssel').fill(keys.manager);
-    await page.getByRole('button', { name: 'Anmelden' }).click();
-    await page.getByText('8 in der Liste, davon 3 annulliert').waitFor();
-    for (const [name, link] of [
-      ['study', 'Studie'],
-      ['manage', 'Verwalten'],
-      ['studies', 'Studien'],
-    ] as const) {
-      await page.getByRole('link', { name: link, exact: true }).click();
-      await page.waitForLoadState('networkidle');
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
-      await expectAccessible(page);
-      await picture(page, `numbers-${name}-narrow-dark`);
+    const manager = await at(keys.manager, `study#study=${STUDY}`, GERMAN_AT_NIGHT);
+    await manager.sees('8 in der Liste, davon 3 annulliert');
+    for (const [name, link] of Object.entries({ study: 'Studie', manage: 'Verwalten', studies: 'Studien' })) {
+      await manager.page.getByRole('link', { name: link, exact: true }).click();
+      await manager.page.waitForLoadState('networkidle');
+      await manager.look(`numbers-${name}-narrow-dark`);
     }
-    await page.context().close();
   });
 });

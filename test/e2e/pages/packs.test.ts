@@ -1,22 +1,11 @@
 /** The page of whoever supplies packs: the stock, what became of each pack, and the accountability on paper and as a file. */
-import { readFile } from 'node:fs/promises';
-import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  describeInBrowser,
-  expectAccessible,
-  type Person,
-  picture,
-  signIn,
-  sitDown,
-} from '../../support/browser.ts';
+import { describeInBrowser, openAs, type Person, TELEPHONE } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
 import { parseCsv } from '../../support/csv.ts';
-import { registerPacks } from '../../support/pack-lists.ts';
+import { registerPacksIn } from '../../support/pack-lists.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { type InMemory, serveInMemory } from '../../support/service-here.ts';
 
 const STUDY = 'Relief';
 const ARMS = ['ZZVERUM', 'ZZPLACEBO'] as const;
@@ -28,7 +17,6 @@ ${STUDY}:
   factors: {site: [Cook, Kane]}
   visits: [V2, V3]
 `;
-const TELEPHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true } as const;
 /** Kane has few. */
 const PACKS = [
   { site: 'Cook', letter: 'C', count: 60 },
@@ -39,19 +27,18 @@ const PACKS = [
     Array.from({ length: count }, (_, i) => ({ code: `${letter}-${100 + arm + 2 * i}`, treatment })),
   ),
 }));
+const GRANTS = {
+  edc: ['edc', '--scope', 'randomize,blinded'],
+  desk: ['Data desk', '--scope', 'blinded,correct'],
+  pharmacy: ['Pharmacy', '--scope', 'supply'],
+  auditor: ['auditor', '--scope', 'read,audit'],
+} as const;
 
-const data = temporaryFolders()();
-let service: ServiceHere;
-let keys: Record<'edc' | 'desk' | 'pharmacy' | 'auditor' | 'site', string>;
+let service: InMemory<keyof typeof GRANTS>['service'];
+let keys: InMemory<keyof typeof GRANTS>['keys'];
 let codes: Record<'held' | 'replaced' | 'by' | 'void', string>;
 
 const address = () => `${service.url}/pages/packs#${new URLSearchParams({ study: STUDY })}`;
-async function open(key: string, url = address(), options: BrowserContextOptions = {}): Promise<Person> {
-  const person = await sitDown(options);
-  await person.page.goto(url);
-  await signIn(person, key);
-  return person;
-}
 
 async function post(path: string, key: string, body: object) {
   const { status, message, results } = await postJson(service.url, path, key, { study: STUDY, ...body });
@@ -60,31 +47,20 @@ async function post(path: string, key: string, body: object) {
 }
 
 /** The requests whose answers are recorded as disclosures. */
-const readings = async ({ received }: Person) =>
-  (await received()).map(({ url }) => new URL(url).pathname).filter((path) => /codes|pack_acc/.test(path));
+const readings = async (person: Person) =>
+  (await person.received())
+    .map(({ url }) => new URL(url).pathname)
+    .filter((path) => /codes|pack_acc/.test(path));
 
-const rows = (page: Page) => page.getByRole('table').last().locator('tbody tr');
-const isNarrow = async (page: Page) => {
-  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
-};
+const rows = ({ page }: Person) => page.getByRole('table').last().locator('tbody tr');
+const numbersShown = (person: Person) => rows(person).locator('th').allTextContents();
 
 describeInBrowser('whoever supplies packs', () => {
   beforeAll(async () => {
-    keys = await issueKeys(data, {
-      edc: ['edc', '--scope', 'randomize,blinded'],
-      desk: ['Data desk', '--scope', 'blinded,correct'],
-      pharmacy: ['Pharmacy', '--scope', 'supply'],
-      auditor: ['auditor', '--scope', 'read,audit'],
-      site: ['Site', '--scope', 'randomize,blinded'],
-    });
-    service = await serveHere(data, STUDIES);
-    await registerPacks(data, STUDY, PACKS);
+    ({ service, keys } = await serveInMemory(STUDIES, GRANTS));
+    await registerPacksIn(service.log, STUDY, PACKS);
     const { randomize } = clientOf(service.url, keys.edc);
-    for (const [id, site] of [
-      ['c1', 'Cook'],
-      ['c2', 'Cook'],
-      ['k1', 'Kane'],
-    ] as const)
+    for (const [id, site] of Object.entries({ c1: 'Cook', c2: 'Cook', k1: 'Kane' }))
       expect((await randomize(STUDY, id, { site })).status).toBe(200);
     const { code: held } = await post('/dispensations', keys.edc, { id: 'c1', visit: 'V2' });
     const { code: replaced } = await post('/dispensations', keys.edc, { id: 'c1', visit: 'V3' });
@@ -95,150 +71,128 @@ describeInBrowser('whoever supplies packs', () => {
     });
     codes = { held, replaced, by, void: taken };
   });
-  afterAll(async () => {
-    await service?.stop();
-  });
+  afterAll(() => service?.stop());
 
   it('is told what packs hold, and where they run low, only after asking, because that is recorded', async () => {
-    const person = await open(keys.pharmacy, `${service.url}/pages/studies`, { colorScheme: 'dark' });
-    const { page, complaints } = person;
-    await page.getByRole('link', { name: STUDY }).click();
+    const pharmacy = await openAs(keys.pharmacy, `${service.url}/pages/studies`);
+    const { page } = pharmacy;
+    await pharmacy.follow(STUDY);
     await page.getByRole('main').getByRole('link', { name: 'Packs' }).click();
-    await page.getByText('Reading it is recorded.').waitFor();
-    await picture(page, 'packs-asking');
-    await expectAccessible(page);
-    expect(await readings(person)).toEqual([]);
+    await pharmacy.sees('Reading it is recorded.');
+    await pharmacy.look('packs-asking');
+    expect(await readings(pharmacy)).toEqual([]);
 
-    await page.getByRole('button', { name: 'Show the stock' }).click();
+    await pharmacy.press('Show the stock');
     await page.getByRole('heading', { name: 'Stock' }).and(page.locator(':focus')).waitFor();
-    const stock = page.getByRole('row').filter({ hasText: 'Site: ' });
-    expect(await stock.filter({ hasText: 'Kane' }).filter({ hasText: 'low' }).count()).toBe(2);
-    expect(await stock.filter({ hasText: 'Cook' }).filter({ hasText: 'low' }).count()).toBe(0);
-    expect(await readings(person)).toEqual(['/codes']);
+    const low = page.getByRole('row').filter({ hasText: 'Site: ' }).filter({ hasText: 'low' });
+    expect(await low.filter({ hasText: 'Kane' }).count()).toBe(2);
+    expect(await low.filter({ hasText: 'Cook' }).count()).toBe(0);
+    expect(await readings(pharmacy)).toEqual(['/codes']);
     const { results } = await ask(service.url, '/operations', { key: keys.auditor });
     expect(JSON.stringify(results)).toContain('"what":"codes"');
-    await picture(page, 'packs-stock-dark');
-    await expectAccessible(page);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await pharmacy.look('packs-stock-dark');
     await page.emulateMedia({ colorScheme: 'light' });
-    await page.getByRole('button', { name: 'Show the packs' }).click();
-    await page.getByText('124 of 124 packs').waitFor();
+    await pharmacy.press('Show the packs');
+    await pharmacy.sees('124 of 124 packs');
     await page.getByRole('columnheader', { name: 'Holds' }).waitFor();
-    await picture(page, 'packs');
-    await expectAccessible(page);
-    expect(complaints).toEqual([]);
+    await pharmacy.look('packs');
   });
 
   it('sees what became of each pack, without treatments, and searches and filters, on a telephone', async () => {
-    const person = await open(keys.pharmacy, address(), TELEPHONE);
-    const { page, complaints } = person;
-    await page.getByRole('button', { name: 'Show the packs' }).tap();
-    await page.getByText('124 of 124 packs').waitFor();
+    const pharmacy = await openAs(keys.pharmacy, address(), TELEPHONE);
+    const { page } = pharmacy;
+    await pharmacy.press('Show the packs');
+    await pharmacy.sees('124 of 124 packs');
     // A part of them, until more are wanted.
-    expect(await rows(page).count()).toBe(100);
-    await page.getByRole('button', { name: 'Show more' }).tap();
-    expect(await rows(page).count()).toBe(124);
-    await page.getByLabel('State').selectOption('replaced');
-    await page.getByText('1 of 124 packs').waitFor();
-    expect(await rows(page).allTextContents()).toEqual([
-      expect.stringContaining(`${codes.replaced}replaced by ${codes.by}, lost`),
-    ]);
-    await page.getByLabel('State').selectOption('void');
-    expect(await rows(page).allTextContents()).toEqual([
-      expect.stringContaining(`${codes.void}void not handed out`),
-    ]);
-    await page.getByLabel('State').selectOption('held');
-    await page.getByText('5 of 124 packs').waitFor();
-    await picture(page, 'packs-narrow');
-    await isNarrow(page);
-    await expectAccessible(page);
-    await page.getByLabel('Pack or participant').fill(codes.held);
-    await page.getByText('1 of 124 packs').waitFor();
-    const [row = ''] = await rows(page).allTextContents();
+    expect(await rows(pharmacy).count()).toBe(100);
+    await pharmacy.press('Show more');
+    expect(await rows(pharmacy).count()).toBe(124);
+    for (const [state, row] of Object.entries({
+      replaced: `${codes.replaced}replaced by ${codes.by}, lost`,
+      void: `${codes.void}void not handed out`,
+    })) {
+      await pharmacy.select({ State: state });
+      await pharmacy.sees('1 of 124 packs');
+      await expect.poll(() => rows(pharmacy).allTextContents()).toEqual([expect.stringContaining(row)]);
+    }
+    await pharmacy.select({ State: 'held' });
+    await pharmacy.sees('5 of 124 packs');
+    await pharmacy.look('packs-narrow');
+    await pharmacy.fill({ 'Pack or participant': codes.held });
+    await pharmacy.sees('1 of 124 packs');
+    const [row = ''] = await rows(pharmacy).allTextContents();
     expect(row).toMatch(new RegExp(`^${codes.held}heldV2c1`));
-    for (const { body } of await person.received()) expect(body).not.toMatch(/ZZ/);
-    await page.getByRole('link', { name: 'c1' }).tap();
+    for (const { body } of await pharmacy.received()) expect(body).not.toMatch(/ZZ/);
+    await pharmacy.follow('c1');
     await page.getByRole('heading', { name: 'c1', level: 1 }).waitFor();
-    expect(complaints).toEqual([]);
   });
 
   it('withdraws packs by their numbers, and comes back to the packs', async () => {
-    const { page, complaints } = await open(keys.pharmacy);
-    await page.getByRole('link', { name: 'Withdraw packs that nobody has' }).click();
-    const free = PACKS[0]?.entries
-      .map(({ code }) => code)
-      .filter((code) => !Object.values(codes).includes(code));
-    const given = new Set(
-      (
-        await ask(service.url, '/study_participants', { key: keys.edc, parameters: { study: STUDY } })
-      ).results.map((one: Record<string, string>) => one['urn.code']),
-    );
-    const recalled = (free ?? []).filter((code) => !given.has(code)).slice(0, 2);
-    await page.getByLabel('Numbers of the packs').fill(recalled.join('\n'));
-    await page.getByLabel('Reason').fill('the cold chain was broken');
-    await page.getByRole('button', { name: 'See what will happen' }).click();
-    await page.getByRole('button', { name: 'Withdraw the packs' }).click();
-    await page.getByRole('link', { name: 'Back to the packs' }).click();
+    const pharmacy = await openAs(keys.pharmacy, address());
+    await pharmacy.follow('Withdraw packs that nobody has');
+    const parameters = { study: STUDY };
+    const { results } = await ask(service.url, '/study_participants', { key: keys.edc, parameters });
+    const taken = new Set([
+      ...Object.values(codes),
+      ...results.map((one: Record<string, string>) => one['urn.code']),
+    ]);
+    const free = PACKS[0]?.entries.map(({ code }) => code).filter((code) => !taken.has(code)) ?? [];
+    const recalled = free.slice(0, 2);
+    await pharmacy.fill({ 'Numbers of the packs': recalled.join('\n'), Reason: 'the cold chain was broken' });
+    await pharmacy.press('See what will happen', 'Withdraw the packs');
+    await pharmacy.follow('Back to the packs');
     // What was read before is gone: reading it again is recorded again.
-    await page.getByRole('button', { name: 'Show the packs' }).click();
-    await page.getByLabel('State').selectOption('withdrawn');
-    await page.getByText('2 of 124 packs').waitFor();
-    expect((await rows(page).locator('th').allTextContents()).toSorted()).toEqual(recalled.toSorted());
-    expect(complaints).toEqual([]);
+    await pharmacy.press('Show the packs');
+    await pharmacy.select({ State: 'withdrawn' });
+    await pharmacy.sees('2 of 124 packs');
+    expect((await numbersShown(pharmacy)).toSorted()).toEqual(recalled.toSorted());
   });
 
   it('prints the accountability on its side, with columns to fill in, and saves it as CSV; neither names a treatment', async () => {
-    const person = await open(keys.pharmacy);
-    const { page, complaints } = person;
-    await page.getByRole('button', { name: 'Show the packs' }).click();
-    await page.getByText('124 of 124 packs').waitFor();
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Save as CSV' }).click(),
-    ]);
-    expect(download.suggestedFilename()).toMatch(/^Relief-accountability-\d{4}-\d\d-\d\d\.csv$/);
-    const file = await readFile(await download.path(), 'utf8');
-    expect(file).not.toMatch(/ZZ/);
+    const pharmacy = await openAs(keys.pharmacy, address());
+    const { page } = pharmacy;
+    await pharmacy.press('Show the packs');
+    await pharmacy.sees('124 of 124 packs');
+    const { name, bytes } = await pharmacy.save('Save as CSV');
+    expect(name).toMatch(/^Relief-accountability-\d{4}-\d\d-\d\d\.csv$/);
+    expect(bytes.toString()).not.toMatch(/ZZ/);
     // The first line names the columns.
-    expect(parseCsv(file)).toHaveLength(125);
+    expect(parseCsv(bytes.toString())).toHaveLength(125);
 
-    await page.getByRole('button', { name: 'Print the accountability' }).click();
-    await page.getByRole('heading', { name: 'Accountability of packs' }).waitFor();
+    await pharmacy.press('Print the accountability');
+    await pharmacy.seesHeading('Accountability of packs');
     const heads = await page.getByRole('columnheader').allTextContents();
     expect(heads.slice(-4)).toEqual(['Received', 'Returned', 'Destroyed', 'Initials']);
-    expect(await rows(page).count()).toBe(124);
-    const numbers = await rows(page).locator('th').allTextContents();
+    expect(await rows(pharmacy).count()).toBe(124);
+    const numbers = await numbersShown(pharmacy);
     expect(numbers).toEqual(numbers.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true })));
     expect(await page.getByRole('main').textContent()).not.toMatch(/ZZ/);
-    await expectAccessible(page);
+    await pharmacy.look('packs-accountability');
     await page.emulateMedia({ media: 'print' });
     expect(await page.getByRole('button').filter({ visible: true }).count()).toBe(0);
-    await picture(page, 'packs-print');
-    const paper = await page.pdf({ preferCSSPageSize: true });
-    const pdf = paper.toString('latin1');
+    await pharmacy.picture('packs-print');
+    const pdf = (await page.pdf({ preferCSSPageSize: true })).toString('latin1');
     const [, width = '0', height = '0'] = /\/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]/.exec(pdf) ?? [];
     expect(Number(width)).toBeGreaterThan(Number(height));
     // What was read is printed, and not read again. Only the file was.
-    expect(await readings(person)).toEqual(['/pack_accountability', '/pack_accountability']);
-    expect(complaints).toEqual([]);
+    expect(await readings(pharmacy)).toEqual(['/pack_accountability', '/pack_accountability']);
   });
 
   it('speaks German, on a telephone, too', async () => {
-    const { page } = await open(keys.pharmacy, address(), TELEPHONE);
-    await page.getByRole('button', { name: 'Deutsch' }).tap();
-    await page.getByRole('button', { name: 'Bestand zeigen' }).tap();
-    await page.getByText('knapp').first().waitFor();
-    await page.getByRole('button', { name: 'Packungen zeigen' }).tap();
-    await page.getByLabel('Zustand').selectOption('held');
-    await picture(page, 'packs-narrow-german');
-    await isNarrow(page);
-    await page.getByRole('button', { name: 'Verbleib drucken' }).tap();
-    await picture(page, 'packs-print-narrow-german');
-    await isNarrow(page);
+    const pharmacy = await openAs(keys.pharmacy, address(), TELEPHONE);
+    await pharmacy.press('Deutsch', 'Bestand zeigen');
+    await pharmacy.page.getByText('knapp').first().waitFor();
+    await pharmacy.press('Packungen zeigen');
+    await pharmacy.select({ Zustand: 'held' });
+    await pharmacy.look('packs-narrow-german');
+    await pharmacy.press('Verbleib drucken');
+    await pharmacy.look('packs-print-narrow-german');
   });
 
   it('is the only one: a site has no link there, and no page', async () => {
-    const { page } = await open(keys.site);
-    await page.getByText('Your key may not do this').waitFor();
-    expect(await page.getByRole('link', { name: 'Packs' }).count()).toBe(0);
+    const site = await openAs(keys.edc, address());
+    await site.sees('Your key may not do this');
+    expect(await site.countOf('link', 'Packs')).toBe(0);
   });
 });

@@ -1,18 +1,10 @@
 /** The page of a participant: what it shows to each reader, emergencies, and what a data manager does there. */
 import { join } from 'node:path';
-import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  describeInBrowser,
-  expectAccessible,
-  type Person,
-  picture,
-  signIn,
-  sitDown,
-} from '../../support/browser.ts';
+import { describeInBrowser, openAs, type Person, TELEPHONE } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
 import { hold } from '../../support/held-lock.ts';
-import { registerPacks } from '../../support/pack-lists.ts';
+import { registerPacksIn } from '../../support/pack-lists.ts';
 import { issueKeys } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -33,36 +25,26 @@ ${STUDY}:
 `;
 const COOK = { sex: 'Female', age_group: '40–60', local_site: '11-Cook County – Chicago' } as const;
 const DUPAGE = { sex: 'Female', age_group: '18–39', local_site: '30-Dupage County' } as const;
-const TELEPHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true } as const;
+const EMERGENCY = 'Emergency: break the code';
+const SHOW = 'Show the treatment now';
 
 const data = temporaryFolders()();
 let service: ServiceHere;
 let keys: Record<'edc' | 'desk' | 'physician' | 'cook' | 'statistician' | 'manager', string>;
 /** Arms and packs by id, as a key with `read` sees them. */
 let records: Map<string, { trt: string; 'urn.code': string }>;
+const armOf = (id: string) => records.get(id)?.trt ?? '';
 
 const address = (id?: string) =>
   `${service.url}/pages/participant#${new URLSearchParams({ study: STUDY, ...(id !== undefined && { id }) })}`;
 
-/** Somebody who has signed in at a page. */
-async function open(
-  key: string,
-  url: string,
-  { acting, ...options }: BrowserContextOptions & { acting?: string } = {},
-): Promise<Person> {
-  const person = await sitDown(options);
-  await person.page.goto(url);
-  await signIn(person, key, acting);
-  return person;
-}
-
 const codeBreaks = async () =>
   (await ask(service.url, '/code_breaks', { key: keys.statistician, parameters: { study: STUDY } })).results;
 
-async function expectNoArms({ page, received }: Person, except: RegExp): Promise<void> {
-  const stored = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])');
-  const seen = (await received()).filter(({ url }) => !except.test(url)).map(({ body }) => body);
-  for (const text of [await page.content(), String(stored), ...seen])
+/** @param except the address whose answer may name one */
+async function expectNoArms(person: Person, except = /^$/): Promise<void> {
+  const received = (await person.received()).filter(({ url }) => !except.test(url));
+  for (const text of [...received.map(({ body }) => body), await person.page.content(), await person.kept()])
     for (const arm of ARMS) expect(text).not.toContain(arm);
 }
 
@@ -79,12 +61,9 @@ describeInBrowser('the page of a participant', () => {
     });
     service = await serveHere(data, STUDIES);
     const entries = ARMS.flatMap((treatment, arm) =>
-      Array.from({ length: 12 }, (_, i) => ({
-        code: `118 ${200 + arm + 3 * i}`.replace(' ', '-'),
-        treatment,
-      })),
+      Array.from({ length: 12 }, (_, i) => ({ code: `118-${200 + arm + 3 * i}`, treatment })),
     );
-    await registerPacks(data, STUDY, [{ where: undefined, entries }]);
+    await registerPacksIn(service.log, STUDY, [{ where: undefined, entries }]);
     const { randomize, list } = clientOf(service.url, keys.edc);
     for (let i = 0; i < 12; i++) {
       const levels = i % 2 === 0 ? COOK : { ...DUPAGE, sex: i % 3 === 0 ? 'Male' : 'Female' };
@@ -92,19 +71,17 @@ describeInBrowser('the page of a participant', () => {
     }
     records = new Map((await list(STUDY)).results.map((one: { id: string }) => [one.id, one]));
   });
-  afterAll(async () => {
-    await service?.stop();
-  });
+  afterAll(() => service?.stop());
 
   it('explains the arm to an auditor only on demand, because reading it is recorded', async () => {
-    const auditor = await open(keys.statistician, address('30-0181'), { colorScheme: 'dark' });
+    const auditor = await openAs(keys.statistician, address('30-0181'));
     const { page } = auditor;
-    await page.getByText('ZZ').waitFor();
+    await auditor.sees('ZZ');
     const readings = async () => (await auditor.received()).filter(({ url }) => url.includes('/explanation'));
     expect(await readings()).toEqual([]);
-    await page.getByRole('button', { name: 'Show why this arm' }).click();
+    await auditor.press('Show why this arm');
     await page.getByRole('heading', { name: 'Why this arm' }).and(page.locator(':focus')).waitFor();
-    await page.getByText('The number drawn was').waitFor();
+    await auditor.sees('The number drawn was');
     expect(await readings()).toHaveLength(1);
     const [reading] = await readings();
     const { urns, trt, uniform, selected_factor, revision } = JSON.parse(reading?.body ?? '').results;
@@ -113,141 +90,114 @@ describeInBrowser('the page of a participant', () => {
     expect(await row.textContent()).toMatch(new RegExp(`= ${urn.level}`));
     expect((await row.getByRole('cell').allInnerTexts()).slice(0, 3)).toEqual(urn.balls.map(String));
     expect(selected_factor).toBe(urn.factor);
-    const line = page.getByRole('img', { name: `${uniform.toFixed(4)} falls on ${trt}` });
-    expect(await line.count()).toBe(1);
+    expect(await auditor.countOf('img', `${uniform.toFixed(4)} falls on ${trt}`)).toBe(1);
     expect(revision).toBeGreaterThan(0);
-    await expectAccessible(page);
-    await picture(page, 'participant-auditor-dark');
-    await page.emulateMedia({ colorScheme: 'light' });
-    await expectAccessible(page);
-    await picture(page, 'participant-auditor');
-    expect(auditor.complaints).toEqual([]);
+    await auditor.lookTwice('participant-auditor');
   });
 
   it('breaks a code in an emergency, on a telephone, by two touches and a reason', async () => {
-    const physician = await open(keys.physician, address(), { ...TELEPHONE, acting: 'Dr. K. Adeyemi' });
+    const physician = await openAs(keys.physician, address(), { ...TELEPHONE, acting: 'Dr. K. Adeyemi' });
     const { page } = physician;
-    await page.getByLabel('Participant id').fill('30-0173');
-    await page.getByRole('button', { name: 'Show the participant' }).tap();
-    await page.getByRole('heading', { name: '30-0173' }).waitFor();
-    await expectNoArms(physician, /^$/);
-    await picture(page, 'participant-narrow');
-    await page.getByRole('button', { name: 'Emergency: break the code' }).tap();
-    const go = await page.getByRole('button', { name: 'Show the treatment now' }).boundingBox();
+    await physician.fill({ 'Participant id': '30-0173' });
+    await physician.press('Show the participant');
+    await physician.seesHeading('30-0173');
+    await expectNoArms(physician);
+    await physician.picture('participant-narrow');
+    await physician.press(EMERGENCY);
+    const go = await page.getByRole('button', { name: SHOW }).boundingBox();
     expect((go?.y ?? 0) + (go?.height ?? 0)).toBeLessThan(TELEPHONE.viewport.height);
     // Nothing but the reason has to be given.
-    await page.getByRole('button', { name: 'Show the treatment now' }).tap();
-    await page.getByText('Please check: Reason').waitFor();
-    await picture(page, 'break-narrow-problem');
-    await page.getByLabel('Reason').fill('anaphylaxis, ICU');
-    await picture(page, 'break-narrow');
+    await physician.press(SHOW);
+    await physician.sees('Please check: Reason');
+    await physician.fill({ Reason: 'anaphylaxis, ICU' });
     // At the end of the page, where the buttons that stay in sight cover no field.
     await page.evaluate('document.querySelector("dialog").scrollTo(0, 10_000)');
-    await expectAccessible(page);
+    await physician.look('break-narrow');
     const before = await codeBreaks();
-    await page.getByRole('button', { name: 'Show the treatment now' }).tap();
-    const arm = records.get('30-0173')?.trt ?? '';
-    const shown = page.getByRole('alert').getByText(arm);
+    await physician.press(SHOW);
+    const shown = page.getByRole('alert').getByText(armOf('30-0173'));
     await shown.waitFor();
     expect((await shown.boundingBox())?.height).toBeGreaterThan(38);
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
-    await expectAccessible(page);
-    await picture(page, 'broken-narrow');
+    await physician.look('broken-narrow');
     expect((await codeBreaks()).slice(before.length)).toMatchObject([
       { id: '30-0173', category: 'emergency', reason: 'anaphylaxis, ICU', on_behalf_of: 'Dr. K. Adeyemi' },
     ]);
-    await page.getByRole('button', { name: 'Hide it' }).tap();
-    await page.getByText('Code broken: emergency').waitFor();
+    await physician.press('Hide it');
+    await physician.sees('Code broken: emergency');
     await expectNoArms(physician, /\/code_breaks$/);
-    expect(physician.complaints).toEqual([]);
   });
 
   it('records a code-break once, though the answer was lost and it was asked for again', async () => {
-    const { page, complaints } = await open(keys.physician, address('30-0175'));
+    const physician = await openAs(keys.physician, address('30-0175'));
+    const { page } = physician;
     await page.route('**/code_breaks', async (route) => {
       await route.fetch();
       await route.abort();
     });
     const before = await codeBreaks();
-    await page.getByRole('button', { name: 'Emergency: break the code' }).click();
-    await page.getByLabel('Reason').fill('status epilepticus');
-    const show = page.getByRole('button', { name: 'Show the treatment now' });
-    await show.click();
-    await page.getByText('The service did not answer').waitFor();
-    await page.getByText('open the sealed envelope').waitFor();
+    await physician.press(EMERGENCY);
+    await physician.fill({ Reason: 'status epilepticus' });
+    await physician.press(SHOW);
+    await physician.sees('The service did not answer', 'open the sealed envelope');
     await page.unroute('**/code_breaks');
-    await show.click();
-    await page
-      .getByRole('alert')
-      .getByText(records.get('30-0175')?.trt ?? '')
-      .waitFor();
+    await physician.press(SHOW);
+    await physician.isWarned(armOf('30-0175'));
     expect(await codeBreaks()).toHaveLength(before.length + 1);
-    await picture(page, 'broken');
+    await physician.picture('broken');
     await page.emulateMedia({ media: 'print' });
-    await picture(page, 'broken-print');
+    await physician.picture('broken-print');
     await page.emulateMedia({ media: 'screen' });
     // The back button does not bring it back.
     await page.goto('about:blank');
     await page.goBack();
-    await page.getByText('Code broken: emergency').waitFor();
-    expect(await page.getByText(/ZZ/).count()).toBe(0);
-    expect(complaints).toEqual([]);
+    await physician.sees('Code broken: emergency');
+    expect(await physician.countOf('text', /ZZ/)).toBe(0);
   });
 
   it('shows the treatment though the log takes no writes, and says where it is recorded', async () => {
-    const { page } = await open(keys.physician, address('30-0177'));
-    await page.getByRole('button', { name: 'Emergency: break the code' }).click();
-    await page.getByLabel('Reason').fill('anaphylaxis');
+    const physician = await openAs(keys.physician, address('30-0177'));
+    await physician.press(EMERGENCY);
+    await physician.fill({ Reason: 'anaphylaxis' });
     const release = await hold(join(data, 'urn.sqlite'));
     try {
-      await page.getByRole('button', { name: 'Show the treatment now' }).click();
-      await page
-        .getByRole('alert')
-        .getByText(records.get('30-0177')?.trt ?? '')
-        .waitFor();
-      await page.getByText('will go to the log by itself').waitFor();
-      await picture(page, 'broken-pending');
+      await physician.press(SHOW);
+      await physician.isWarned(armOf('30-0177'));
+      await physician.sees('will go to the log by itself');
+      await physician.picture('broken-pending');
     } finally {
       await release();
     }
   });
 
   it('breaks the code of a pack when there is nothing else', async () => {
-    const { page, complaints } = await open(keys.physician, address());
-    const { trt = '', 'urn.code': code = '' } = records.get('30-0179') ?? {};
-    await page.getByLabel('Number on the pack').fill(code);
-    await page.getByRole('button', { name: 'Emergency: break the code of this pack' }).click();
-    await page.getByLabel('Reason').fill('a child swallowed tablets');
-    await page.getByRole('button', { name: 'Show the treatment now' }).click();
-    await page.getByRole('alert').getByText(trt).waitFor();
-    await page.getByText('30-0179').first().waitFor();
-    expect(complaints).toEqual([]);
+    const physician = await openAs(keys.physician, address());
+    await physician.fill({ 'Number on the pack': records.get('30-0179')?.['urn.code'] ?? '' });
+    await physician.press('Emergency: break the code of this pack');
+    await physician.fill({ Reason: 'a child swallowed tablets' });
+    await physician.press(SHOW);
+    await physician.isWarned(armOf('30-0179'));
+    await physician.page.getByText('30-0179').first().waitFor();
   });
 
   it('breaks a code for a key that may read nothing', async () => {
-    const { page, complaints } = await open(keys.desk, address('30-0174'));
-    await page.getByText('Your key may not read').waitFor();
-    expect(await page.getByRole('heading', { name: 'History' }).count()).toBe(0);
-    await page.getByRole('button', { name: 'Emergency: break the code' }).click();
-    await page.getByLabel('Reason').fill('anaphylaxis');
-    await page.getByRole('button', { name: 'Show the treatment now' }).click();
-    await page
-      .getByRole('alert')
-      .getByText(records.get('30-0174')?.trt ?? '')
-      .waitFor();
-    expect(complaints).toEqual([]);
+    const desk = await openAs(keys.desk, address('30-0174'));
+    await desk.sees('Your key may not read');
+    expect(await desk.countOf('heading', 'History')).toBe(0);
+    await desk.press(EMERGENCY);
+    await desk.fill({ Reason: 'anaphylaxis' });
+    await desk.press(SHOW);
+    await desk.isWarned(armOf('30-0174'));
   });
 
   it('shows a key of one site nothing of the others, and no button to those who may not use it', async () => {
-    const cook = await open(keys.cook, address('30-0171'));
-    await cook.page.getByText('There is no such participant').waitFor();
-    const { page } = await open(keys.manager, address('30-0171'), TELEPHONE);
-    await page.getByRole('heading', { name: 'History' }).waitFor();
-    expect(await page.getByRole('button', { name: /break the code/ }).count()).toBe(0);
-    expect(await page.getByText('Why this arm').count()).toBe(0);
-    await page.getByRole('button', { name: 'Deutsch' }).tap();
-    await page.getByRole('heading', { name: 'Verlauf' }).waitFor();
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
-    await picture(page, 'participant-narrow-german');
+    const cook = await openAs(keys.cook, address('30-0171'));
+    await cook.sees('There is no such participant');
+    const manager = await openAs(keys.manager, address('30-0171'), TELEPHONE);
+    await manager.seesHeading('History');
+    expect(await manager.countOf('button', /break the code/)).toBe(0);
+    expect(await manager.countOf('text', 'Why this arm')).toBe(0);
+    await manager.press('Deutsch');
+    await manager.seesHeading('Verlauf');
+    await manager.look('participant-narrow-german');
   });
 });

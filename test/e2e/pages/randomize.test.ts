@@ -1,21 +1,12 @@
 /** Randomizing at the page, in a real browser: from the form to the confirmation, and through everything that can break. */
 import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  describeInBrowser,
-  expectAccessible,
-  type Person,
-  picture,
-  signIn,
-  sitDown,
-} from '../../support/browser.ts';
+import { describeInBrowser, NARROW, openAs, type Person, signIn, sitDown } from '../../support/browser.ts';
 import { clientOf } from '../../support/client.ts';
-import { registerPacks } from '../../support/pack-lists.ts';
+import { registerPacksIn } from '../../support/pack-lists.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { type InMemory, serveInMemory } from '../../support/service-here.ts';
 import { type SwallowingProxy, swallowingProxy } from '../../support/swallowing-proxy.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const STUDIES = `
 CHS JCOIN:
@@ -41,30 +32,30 @@ const PACKS = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => ({
 }));
 const STUDY = 'CHS JCOIN';
 const SITE = '11-Cook County – Chicago';
-const NARROW: BrowserContextOptions = { viewport: { width: 360, height: 740 } };
+const GRANTS = {
+  open: ['Site 11', '--scope', 'read,randomize'],
+  cook: ['Cook', '--scope', 'blinded,randomize', '--where', `local_site=${SITE}`, '--force'],
+  blinded: ['Ward B', '--scope', 'blinded,randomize'],
+  writer: ['Clinic', '--scope', 'randomize'],
+  manager: ['manager', '--scope', 'manage'],
+} as const;
 
 describeInBrowser('randomizing', () => {
-  const data = temporaryFolders()();
-  let service: ServiceHere;
+  let service: InMemory<keyof typeof GRANTS>['service'];
+  let keys: InMemory<keyof typeof GRANTS>['keys'];
   let connection: SwallowingProxy;
-  let keys: Record<'open' | 'cook' | 'blinded' | 'writer' | 'manager', string>;
 
   beforeAll(async () => {
-    keys = await issueKeys(data, {
-      open: ['Site 11', '--scope', 'read,randomize'],
-      cook: ['Cook', '--scope', 'blinded,randomize', '--where', `local_site=${SITE}`, '--force'],
-      blinded: ['Ward B', '--scope', 'blinded,randomize'],
-      writer: ['Clinic', '--scope', 'randomize'],
-      manager: ['manager', '--scope', 'manage'],
-    });
-    service = await serveHere(data, STUDIES);
-    await registerPacks(data, 'Packed', [{ entries: PACKS }]);
+    ({ service, keys } = await serveInMemory(STUDIES, GRANTS));
+    await registerPacksIn(service.log, 'Packed', [{ where: undefined, entries: PACKS }]);
     connection = await swallowingProxy(service.url);
   });
   afterAll(async () => {
     await connection?.close();
     await service?.stop();
   });
+
+  const address = (study: string) => `${connection.url}/pages/randomize#${new URLSearchParams({ study })}`;
 
   /** Somebody signed in, at the form of a study. */
   async function atForm(
@@ -73,25 +64,21 @@ describeInBrowser('randomizing', () => {
     options: BrowserContextOptions & { acting?: string } = {},
   ): Promise<Person> {
     connection.posts = 'pass';
-    const { acting, ...browserOptions } = options;
-    const person = await sitDown(browserOptions);
-    await person.page.goto(`${connection.url}/pages/randomize#${new URLSearchParams({ study })}`);
-    await signIn(person, keys[key], acting);
+    const person = await openAs(keys[key], address(study), options);
     await person.page.getByLabel('Participant id').waitFor();
     return person;
   }
 
-  async function fillIn({ page }: Person, id: string): Promise<void> {
-    await page.getByLabel('Participant id').fill(id);
-    await page.getByLabel('Local site').selectOption(SITE);
-    await page.getByText('Female', { exact: true }).click();
-    await page.getByText('40–60', { exact: true }).click();
+  async function fillIn(person: Person, id: string): Promise<void> {
+    await person.fill({ 'Participant id': id });
+    await person.select({ 'Local site': SITE });
+    for (const level of ['Female', '40–60']) await person.page.getByText(level, { exact: true }).click();
   }
 
   /** Resolves when the service has answered the dry run, so that what happens to the next POST happens to the real one. */
   async function review(person: Person, id: string) {
     await fillIn(person, id);
-    await person.page.getByRole('button', { name: 'Review' }).click();
+    await person.press('Review');
     const go = person.page.getByRole('button', { name: `Randomize ${id} now` });
     await go.waitFor();
     return go;
@@ -99,62 +86,43 @@ describeInBrowser('randomizing', () => {
 
   const recorded = async (id: string, study = STUDY) =>
     (await clientOf(service.url, keys.open).list(study, { id })).results;
-  const written = ({ page }: Person) => page.evaluate<string>('JSON.stringify({ ...sessionStorage })');
-
-  /** Light and dark, wide and narrow. */
-  async function look({ page }: Person, name: string): Promise<void> {
-    await picture(page, `randomize-${name}`);
-    await expectAccessible(page);
-    await page.emulateMedia({ colorScheme: 'dark' });
-    await picture(page, `randomize-${name}-dark`);
-    await expectAccessible(page);
-    await page.emulateMedia({ colorScheme: 'light' });
-    const size = page.viewportSize();
-    await page.setViewportSize({ width: 360, height: 740 });
-    await picture(page, `randomize-${name}-narrow`);
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
-    if (size) await page.setViewportSize(size);
-  }
+  const isEmpty = async ({ page }: Person) =>
+    expect(await page.getByLabel('Participant id').inputValue()).toBe('');
 
   it('goes from the form through the review to the result, which can be saved and printed', async () => {
     const person = await atForm('open', STUDY, { acting: 'M. Okafor' });
-    await person.page.locator('.head').getByText(STUDY).waitFor();
     const { page } = person;
-    await page.getByRole('button', { name: 'Review' }).click();
+    await page.locator('.head').getByText(STUDY).waitFor();
+    await person.press('Review');
     const problems = page.getByRole('alert').getByRole('button');
     await expect.poll(() => problems.count()).toBe(4);
     await problems.first().click();
     expect(await page.evaluate('document.activeElement.id')).toBe('participant-id');
-    await look(person, 'incomplete');
+    await person.lookTwice('randomize-incomplete');
 
-    const id = page.getByLabel('Participant id');
-    await id.fill('11-018');
-    await page.getByText('The ids of this study match').waitFor();
-    await id.fill('11-0188');
-    await page.getByText('looks like the ids of this study').waitFor();
-    await fillIn(person, '11-0188');
-    await look(person, 'form');
-
-    await page.getByRole('button', { name: 'Review' }).click();
-    const go = page.getByRole('button', { name: 'Randomize 11-0188 now' });
-    await go.waitFor();
+    await person.fill({ 'Participant id': '11-018' });
+    await person.sees('The ids of this study match');
+    await person.fill({ 'Participant id': '11-0188' });
+    await person.sees('looks like the ids of this study');
+    const go = await review(person, '11-0188');
     const shown = await page.locator('dl').textContent();
     for (const text of [
-      STUDY,
       'a TEST',
       '11-0188',
       SITE,
       'Female',
       '40–60',
       'Site 11, on behalf of M. Okafor',
+      STUDY,
     ])
       expect(shown).toContain(text);
-    await look(person, 'review');
+    await person.lookTwice('randomize-review');
     expect(await recorded('11-0188')).toEqual([]);
     // Back to the form with everything in it, and forward again.
     await page.goBack();
-    expect(await id.inputValue()).toBe('11-0188');
-    await page.getByRole('button', { name: 'Review' }).click();
+    expect(await page.getByLabel('Participant id').inputValue()).toBe('11-0188');
+    await person.lookTwice('randomize-form');
+    await person.press('Review');
 
     const answered = page.waitForResponse((response) => 'idempotency-key' in response.request().headers());
     await go.click();
@@ -162,35 +130,30 @@ describeInBrowser('randomizing', () => {
     await page.getByRole('heading', { name: 'Randomized' }).waitFor();
     const [record] = await recorded('11-0188');
     await page.getByText(record.trt, { exact: true }).waitFor();
-    expect(await written(person)).not.toContain('urn.pending');
-    expect(await written(person)).not.toMatch(ARMS);
+    expect(await person.kept()).not.toContain('urn.pending');
+    expect(await person.kept()).not.toMatch(ARMS);
     await page.getByRole('img', { name: 'QR code of the receipt' }).waitFor();
-    await look(person, 'result');
+    await person.lookTwice('randomize-result');
 
-    const saving = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Save receipt' }).click();
-    const saved = await saving;
-    expect(saved.suggestedFilename()).toMatch(/^receipt-CHS-JCOIN-\d+\.txt$/);
-    const chunks: Buffer[] = [];
-    for await (const chunk of await saved.createReadStream()) chunks.push(Buffer.from(chunk));
-    expect(Buffer.concat(chunks).toString('base64')).toBe(receipt);
+    const { name, bytes } = await person.save('Save receipt');
+    expect(name).toMatch(/^receipt-CHS-JCOIN-\d+\.txt$/);
+    expect(bytes.toString('base64')).toBe(receipt);
     expect(receipt).not.toBe('');
 
     await page.emulateMedia({ media: 'print' });
     // As wide as a page of A4 between its margins.
     await page.setViewportSize({ width: 674, height: 960 });
-    await picture(page, 'randomize-print');
+    await person.picture('randomize-print');
     const pdf = await page.pdf({ format: 'A4', preferCSSPageSize: true });
     expect(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)).toHaveLength(1);
     expect(await page.getByRole('button').count()).toBe(0);
     await page.emulateMedia({ media: 'screen' });
-    await page.getByRole('button', { name: 'Next participant' }).click();
-    expect(await id.inputValue()).toBe('');
-    expect(person.complaints).toEqual([]);
-  }, 120_000);
+    await person.press('Next participant');
+    await isEmpty(person);
+  });
 
   it('asks a key of one site only what it may choose, and works by keyboard only', async () => {
-    const { page, complaints } = await atForm('cook', STUDY, NARROW);
+    const { page } = await atForm('cook', STUDY, { viewport: NARROW });
     const sites = page.getByLabel('Local site');
     expect(await sites.locator('option').allTextContents()).toEqual(['Choose …', SITE]);
     expect(await sites.inputValue()).toBe(SITE);
@@ -202,8 +165,7 @@ describeInBrowser('randomizing', () => {
     await page.keyboard.press('Enter');
     await page.getByText('Recorded', { exact: true }).first().waitFor();
     expect(await recorded('11-0001')).toMatchObject([{ f_sex: 'Female' }]);
-    expect(complaints).toEqual([]);
-  }, 60_000);
+  });
 
   it('shows a pack to the blinded and nothing to those who may see neither, and no arm reaches their browsers', async () => {
     const unblinded = await atForm('open', 'Packed');
@@ -213,50 +175,38 @@ describeInBrowser('randomizing', () => {
       [unblinded, 'P-1'],
       [blinded, 'P-2'],
     ] as const) {
-      await person.page.getByLabel('Participant id').fill(id);
+      await person.fill({ 'Participant id': id });
       await person.page.getByText('Male', { exact: true }).click();
-      await person.page.getByRole('button', { name: 'Review' }).click();
-      await person.page.getByRole('button', { name: `Randomize ${id} now` }).click();
-      const [{ 'urn.code': code }] = await expect
-        .poll(() => recorded(id, 'Packed'))
-        .toHaveLength(1)
-        .then(() => recorded(id, 'Packed'));
-      await person.page.getByText(`Pack ${code}`).waitFor();
+      await person.press('Review', `Randomize ${id} now`);
+      await expect.poll(() => recorded(id, 'Packed')).toHaveLength(1);
+      const [{ 'urn.code': code }] = await recorded(id, 'Packed');
+      await person.sees(`Pack ${code}`);
     }
     expect(await unblinded.page.locator('main').textContent()).toMatch(ARMS);
-    await look(blinded, 'pack');
+    await blinded.lookTwice('randomize-pack');
     await (await review(neither, '11-0002')).click();
-    await neither.page.getByRole('heading', { name: 'Randomized' }).waitFor();
+    await neither.seesHeading('Randomized');
     await neither.page.getByText('Recorded', { exact: true }).first().waitFor();
-    for (const person of [blinded, neither]) {
-      const everything = [
-        ...(await person.received()).map(({ url, body }) => url + body),
-        await person.page.content(),
-        await written(person),
-        await person.page.evaluate<string>('JSON.stringify({ ...localStorage })'),
-      ];
-      expect(everything.filter((text) => ARMS.test(text))).toEqual([]);
-      expect(person.complaints).toEqual([]);
-    }
-  }, 90_000);
+    for (const person of [blinded, neither])
+      expect((await person.everything()).filter((text) => ARMS.test(text))).toEqual([]);
+  });
 
   it('leads to the studies where none is named', async () => {
-    const { page } = await atForm('open');
-    await page.goto(`${connection.url}/pages/randomize`);
-    await page.getByText('Choose a study first.').waitFor();
-    await page.getByRole('link', { name: 'Go to the studies' }).click();
-    await page.getByRole('heading', { name: 'Studies' }).waitFor();
+    const person = await atForm('open');
+    await person.page.goto(`${connection.url}/pages/randomize`);
+    await person.sees('Choose a study first.');
+    await person.follow('Go to the studies');
+    await person.seesHeading('Studies');
   });
 
   it('sends once, however fast somebody clicks', async () => {
     const person = await atForm('open');
     const go = await review(person, '11-0100');
-    await go.waitFor();
     const before = connection.received;
     await go.dblclick();
-    await person.page.getByRole('heading', { name: 'Randomized' }).waitFor();
+    await person.seesHeading('Randomized');
     expect(connection.received - before).toBe(1);
-  }, 60_000);
+  });
 
   it('says that the answer was lost, and asks again with the same request: at once after a reload, or on demand', async () => {
     const person = await atForm('open');
@@ -264,66 +214,69 @@ describeInBrowser('randomizing', () => {
     const go = await review(person, '11-0200');
     connection.posts = 'answer-lost';
     await go.click();
-    await page.getByText('The connection was lost before the answer about 11-0200 arrived').waitFor();
-    await look(person, 'lost');
-    expect(await written(person)).toMatch(/urn\.pending.*11-0200/);
+    await person.sees('The connection was lost before the answer about 11-0200 arrived');
+    await person.lookTwice('randomize-lost');
+    expect(await person.kept()).toMatch(/urn\.pending.*11-0200/);
     expect(await recorded('11-0200')).toHaveLength(1);
-    await page.getByRole('button', { name: 'Ask again' }).click();
-    await page.getByText('The connection was lost').waitFor();
+    await person.press('Ask again');
+    await person.sees('The connection was lost');
     connection.posts = 'pass';
     await page.reload();
-    await page.getByText('This had already been recorded').waitFor();
-    await picture(page, 'randomize-repeated');
-    expect(await written(person)).not.toContain('urn.pending');
+    await person.sees('This had already been recorded');
+    await person.picture('randomize-repeated');
+    expect(await person.kept()).not.toContain('urn.pending');
 
-    await page.getByRole('button', { name: 'Next participant' }).click();
+    await person.press('Next participant');
     await fillIn(person, '11-0201');
     await page.context().setOffline(true);
-    await page.getByRole('button', { name: 'Review' }).click();
-    await page.getByText('The service did not answer').waitFor();
+    await person.press('Review');
+    await person.sees('The service did not answer');
     await page.context().setOffline(false);
-    await page.getByRole('button', { name: 'Review' }).click();
+    await person.press('Review');
     const second = page.getByRole('button', { name: 'Randomize 11-0201 now' });
     await second.waitFor();
     await page.context().setOffline(true);
     await second.click();
-    await page.getByText('The connection was lost').waitFor();
+    await person.sees('The connection was lost');
     await page.context().setOffline(false);
     expect(await recorded('11-0201')).toEqual([]);
-    await page.getByRole('button', { name: 'Ask again' }).click();
-    await page.getByRole('heading', { name: 'Randomized' }).waitFor();
-    expect(await page.getByText('This had already been recorded').count()).toBe(0);
+    await person.press('Ask again');
+    await person.seesHeading('Randomized');
+    expect(await person.countOf('text', 'This had already been recorded')).toBe(0);
     expect(await recorded('11-0201')).toHaveLength(1);
-  }, 90_000);
+  });
 
   it('finds a request that is on its way again, after a reload, on coming back, and by the back button', async () => {
-    const person = await atForm('open');
+    // In a browser of their own, whose clock nobody else reads.
+    const person = await sitDown();
     const { page } = person;
+    await page.goto(address(STUDY));
+    await signIn(person, keys.open);
     const go = await review(person, '11-0300');
     connection.posts = 'held';
     await page.clock.install();
     await go.click();
-    await page.getByText('Randomizing 11-0300 …').waitFor();
+    await person.sees('Randomizing 11-0300 …');
     await page.clock.fastForward('00:21');
-    await page.getByText('The connection was lost before the answer about 11-0300 arrived').waitFor();
+    await person.sees('The connection was lost before the answer about 11-0300 arrived');
     await page.reload();
-    await page.getByText('Asking again about 11-0300 …').waitFor();
-    await page.getByRole('link', { name: 'Studies' }).click();
-    await page.getByRole('heading', { name: 'Studies' }).waitFor();
+    await person.sees('Asking again about 11-0300 …');
+    await person.follow('Studies');
+    await person.seesHeading('Studies');
     expect(await recorded('11-0300')).toEqual([]);
     connection.posts = 'pass';
     await page.goBack();
-    await page.getByRole('heading', { name: 'Randomized' }).waitFor();
+    await person.seesHeading('Randomized');
     expect(await recorded('11-0300')).toHaveLength(1);
     const before = connection.received;
     // Behind the result is the form, empty.
     await page.goBack();
-    expect(await page.getByLabel('Participant id').inputValue()).toBe('');
+    await isEmpty(person);
     await page.goto('about:blank');
     await page.goBack();
     await page.getByLabel('Participant id').waitFor();
     expect(connection.received).toBe(before);
-  }, 60_000);
+  });
 
   it('asks again when the session ended in between, for the same key and nobody else', async () => {
     const person = await atForm('open');
@@ -331,43 +284,38 @@ describeInBrowser('randomizing', () => {
     const go = await review(person, '11-0400');
     connection.posts = 'answer-lost';
     await go.click();
-    await page.getByText('The connection was lost').waitFor();
+    await person.sees('The connection was lost');
     connection.posts = 'pass';
     await page.context().clearCookies();
-    await page.getByRole('button', { name: 'Ask again' }).click();
-    await page.getByText('Your session has ended').waitFor();
+    await person.press('Ask again');
+    await person.sees('Your session has ended');
     await signIn(person, keys.writer);
-    await page.getByText('Somebody with another key').waitFor();
+    await person.sees('Somebody with another key');
     expect(await page.content()).not.toContain('11-0400');
     await page.context().clearCookies();
     await page.reload();
     await signIn(person, keys.open);
-    await page.getByText('This had already been recorded').waitFor();
-  }, 60_000);
+    await person.sees('This had already been recorded');
+  });
 
   it('shows what is recorded for an id that is taken, and says why nobody can be randomized', async () => {
-    await clientOf(service.url, keys.open).randomize(STUDY, '11-0500', {
-      ...{ local_site: '30-Dupage County', sex: 'Male', age_group: '60 +' },
-    });
+    const levels = { local_site: '30-Dupage County', sex: 'Male', age_group: '60 +' };
+    await clientOf(service.url, keys.open).randomize(STUDY, '11-0500', levels);
     const person = await atForm('open');
-    const { page } = person;
     await fillIn(person, '11-0500');
-    await page.getByRole('button', { name: 'Review' }).click();
-    await page.getByText('11-0500 had already been recorded').waitFor();
-    await page.locator('dd', { hasText: '30-Dupage County' }).waitFor();
-    await look(person, 'duplicate');
+    await person.press('Review');
+    await person.sees('11-0500 had already been recorded');
+    await person.page.locator('dd', { hasText: '30-Dupage County' }).waitFor();
+    await person.lookTwice('randomize-duplicate');
 
     const state = (action: string) =>
       postJson(service.url, '/study_state', keys.manager, { study: STUDY, action, reason: 'DSMB meeting' });
     const go = await review(person, '11-0501');
-    await go.waitFor();
     await state('pause');
     await go.click();
-    await page.getByText('The study is paused').waitFor();
-    await page.getByText('DSMB meeting').waitFor();
-    await look(person, 'paused');
-    expect(await written(person)).not.toContain('urn.pending');
+    await person.sees('The study is paused', 'DSMB meeting');
+    await person.lookTwice('randomize-paused');
+    expect(await person.kept()).not.toContain('urn.pending');
     await state('resume');
-    expect(person.complaints).toEqual([]);
-  }, 60_000);
+  });
 });

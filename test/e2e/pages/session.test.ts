@@ -1,26 +1,27 @@
 /** The beginning and the end of a session, as people see them in a real browser. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
+import { cliActor } from '../../../src/cli/options.ts';
 import {
   describeInBrowser,
-  expectAccessible,
+  GERMAN_AT_NIGHT,
+  openAs,
   type Person,
-  picture,
   signIn,
   sitDown,
 } from '../../support/browser.ts';
-import { commandOk } from '../../support/command.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
-import { storedLog } from '../../support/stored-log.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { clientOf } from '../../support/client.ts';
+import { type InMemory, recordsOf, serveInMemory } from '../../support/service-here.ts';
 import { TRIALS } from '../../support/trials.ts';
 
-const data = temporaryFolders()();
-const clock = join(data, 'clock');
 const MINUTE = 60_000;
+const GRANTS = {
+  site: ['Site 11', '--scope', 'blinded,randomize'],
+  limited: ['Ward a', '--scope', 'blinded', '--study', 'Ward', '--where', 'ward=a'],
+  ward: ['ward', '--scope', 'read', '--study', 'Ward'],
+  leaver: ['leaver', '--scope', 'read'],
+  all: ['everybody', '--scope', 'read,randomize,audit,manage,unblind', '--allow-prediction'],
+} as const;
 
 /** The addresses of what a page has asked for from now on and not received. The stream of changes never ends. */
 function requestsUnderWay(page: Page): ReadonlySet<string> {
@@ -31,137 +32,211 @@ function requestsUnderWay(page: Page): ReadonlySet<string> {
   return urls;
 }
 
+/** Nothing but the form is on the page. */
+async function expectSignedOut(page: Page, why?: string): Promise<void> {
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  if (why !== undefined) await page.getByText(why).waitFor();
+  expect(await page.locator('body').textContent()).not.toContain('Sleep');
+}
+
 describeInBrowser('a session', () => {
-  let service: Service;
-  let keys: Record<'site' | 'ward' | 'leaver' | 'all', string>;
+  let service: InMemory<keyof typeof GRANTS>['service'];
+  let keys: InMemory<keyof typeof GRANTS>['keys'];
+  let studies: string;
 
   beforeAll(async () => {
-    keys = await issueKeys(data, {
-      site: ['site', '--scope', 'read,randomize'],
-      ward: ['ward', '--scope', 'read', '--study', 'Ward'],
-      leaver: ['leaver', '--scope', 'read'],
-      all: ['everybody', '--scope', 'read,randomize,audit,manage,unblind', '--allow-prediction'],
-    });
-    writeFileSync(clock, '0');
-    const shifted = pathToFileURL(join(import.meta.dirname, '../../support/shifted-clock.mjs'));
-    const env = { NODE_OPTIONS: `--import=${shifted}`, SHIFTED_CLOCK: clock };
-    service = await serve({ data, studies: TRIALS, env });
+    // The clock of the service, which a test sets.
+    vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
+    ({ service, keys } = await serveInMemory(TRIALS, GRANTS));
+    studies = `${service.url}/pages/studies`;
+    for (const [i, ward] of ['a', 'b'].entries())
+      await clientOf(service.url, keys.site).randomize('Ward', `00${i}`, { ward });
   });
   afterAll(async () => {
-    await service?.kill();
+    await service?.stop();
+    vi.useRealTimers();
   });
 
-  async function signedIn(key: string, path = '/pages/studies'): Promise<Person> {
+  /** At the form, where a test signs in. */
+  async function atForm(path = '/pages/studies'): Promise<Person> {
     const person = await sitDown();
-    await person.page.goto(service.url + path);
-    await signIn(person, key);
+    await person.page.goto(`${service.url}${path}`);
     return person;
   }
-  const leave = async ({ page, complaints }: Person) => {
-    expect(complaints).toEqual([]);
-    await page.context().close();
-  };
-  /** Nothing but the form is on the page. */
-  const expectSignedOut = async ({ page }: Person, why: string) => {
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    await page.getByText(why).waitFor();
-    expect(await page.locator('body').textContent()).not.toContain('Sleep');
-  };
+  async function signedIn(key: string, acting?: string): Promise<Person> {
+    const person = await atForm();
+    await signIn(person, key, acting);
+    return person;
+  }
+
+  it('shows the studies of the key, and whose key it is, and keeps the key nowhere', async () => {
+    const person = await atForm('/');
+    const { page } = person;
+    await person.look('sign-in');
+    await signIn(person, keys.site, 'M. Ökafor');
+    await page.getByRole('heading', { name: 'Studies', level: 1 }).waitFor();
+    expect(await page.getByRole('banner').innerText()).toMatch(/blinded\s+randomize\s+Site 11 · M\. Ökafor/);
+    const card = page.getByRole('listitem').filter({ hasText: 'Ward' });
+    expect(await card.innerText()).toMatch(/TEST\s+open\s+2 enrolled/);
+    await person.look('studies');
+
+    const cookies = await page.context().cookies();
+    expect(cookies.map(({ httpOnly, sameSite, expires }) => ({ httpOnly, sameSite, expires }))).toEqual([
+      { httpOnly: true, sameSite: 'Strict', expires: -1 },
+    ]);
+    expect(await person.kept()).toBe('[{},{}]');
+    const everything = [JSON.stringify(cookies), page.url(), await page.content()].join('\n');
+    expect(everything).not.toContain(keys.site);
+  });
+
+  it('does not begin with a key that is not valid', async () => {
+    const person = await atForm();
+    await person.fill({ 'API key': `urn_${'x'.repeat(43)}` });
+    await person.press('Sign in');
+    expect(await person.page.getByRole('alert').innerText()).toContain('API key is not valid');
+    await signIn(person, keys.site);
+  });
+
+  it('of a limited key shows its study, counting only its own participants, on a telephone at night', async () => {
+    const person = await sitDown(GERMAN_AT_NIGHT);
+    const { page } = person;
+    await page.goto(studies);
+    await person.fill({ 'API-Schlüssel': keys.limited });
+    await person.press('Anmelden');
+    await page.getByRole('heading', { name: 'Studien', level: 1 }).waitFor();
+    await page.getByRole('link', { name: 'Ward' }).waitFor();
+    expect(await page.getByRole('listitem').allInnerTexts()).toEqual([
+      expect.stringContaining('1 eingeschlossen an a'),
+    ]);
+    expect(await page.getByRole('banner').innerText()).toContain('nur a');
+    await person.look('studies-narrow-dark');
+  });
 
   it('begins and ends by keyboard only', async () => {
-    const person = await sitDown();
+    const person = await atForm();
     const { page } = person;
-    await page.goto(`${service.url}/pages/studies`);
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await person.seesHeading('Sign in');
     await page.keyboard.press('Tab');
     await page.keyboard.insertText(keys.site);
     await page.keyboard.press('Tab');
     await page.keyboard.type('Dr. Example');
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'Sleep' }).waitFor();
-    await page.getByText('site · Dr. Example').waitFor();
+    await person.sees('Site 11 · Dr. Example');
     // From the heading, which has the focus, backwards to the button.
-    await page.getByRole('heading', { name: 'Studies' }).waitFor();
+    await person.seesHeading('Studies');
     await page.keyboard.press('Shift+Tab');
     await page.keyboard.press('Enter');
-    await expectSignedOut(person, 'You are signed out.');
-    expect(await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')).toBe(
-      '[{},{}]',
-    );
-    await leave(person);
+    await expectSignedOut(page, 'You are signed out.');
+    expect(await person.kept()).toBe('[{},{}]');
   });
 
   it('ends in every tab of the browser, and the back button shows nothing of it', async () => {
-    const person = await signedIn(keys.site);
+    const person = await openAs(keys.site, studies);
     const other = await person.page.context().newPage();
-    await other.goto(`${service.url}/pages/studies`);
+    await other.goto(studies);
     await other.getByRole('link', { name: 'Sleep' }).click();
     await other.getByRole('heading').first().waitFor();
-    await person.page.getByRole('button', { name: 'Sign out' }).click();
-    await expectSignedOut(person, 'You are signed out.');
-    await expectSignedOut({ ...person, page: other }, 'You are signed out.');
+    await person.press('Sign out');
+    for (const page of [person.page, other]) await expectSignedOut(page, 'You are signed out.');
     // The address does not name it either.
-    await expect.poll(() => other.url()).toBe(`${service.url}/pages/studies`);
+    await expect.poll(() => other.url()).toBe(studies);
     await other.goBack();
-    await expectSignedOut({ ...person, page: other }, 'You are signed out.');
+    await expectSignedOut(other, 'You are signed out.');
     await other.goto(`${service.url}/docs`);
     await other.goBack();
-    await other.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(await other.locator('body').textContent()).not.toContain('Sleep');
-    await leave(person);
+    await expectSignedOut(other);
   });
 
   it('is of the same person in every tab, also in one opened later and after a reload', async () => {
-    const person = await sitDown();
+    const person = await signedIn(keys.site, 'Dr. Example');
     const { page } = person;
-    await page.goto(`${service.url}/pages/studies`);
-    await signIn(person, keys.site, 'Dr. Example');
     const other = await page.context().newPage();
     await other.goto(`${service.url}/pages/randomize#study=Ward`);
-    await other.getByText('site · Dr. Example').waitFor();
+    await other.getByText('Site 11 · Dr. Example').waitFor();
     await other.reload();
     await other.getByLabel('Participant id').fill('tab-2');
     await other.getByText('a', { exact: true }).click();
     await other.getByRole('button', { name: 'Review' }).click();
-    await other.getByText('site, on behalf of Dr. Example').waitFor();
+    await other.getByText('Site 11, on behalf of Dr. Example').waitFor();
     await other.getByRole('button', { name: 'Randomize tab-2 now' }).click();
     await other.getByRole('button', { name: 'Next participant' }).waitFor();
-    const [event] = storedLog(data).filter(({ record }) => record.data.participantId === 'tab-2');
-    expect(event?.record.actor).toMatchObject({ user: 'site', onBehalfOf: 'Dr. Example' });
+    const [event] = (await recordsOf(service)).filter(({ record }) => record.data.participantId === 'tab-2');
+    expect(event?.record.actor).toMatchObject({ user: 'Site 11', onBehalfOf: 'Dr. Example' });
 
     // Somebody else signs in there: the first tab acts as them, and says so.
     await other.getByRole('button', { name: 'Sign out' }).click();
-    await signIn({ ...person, page: other }, keys.site, 'Nurse J. Okafor');
-    await page.getByText('site · Nurse J. Okafor').waitFor();
+    await other.getByLabel('API key').fill(keys.site);
+    await other.getByLabel('Who is acting?').fill('Nurse J. Okafor');
+    await other.getByRole('button', { name: 'Sign in' }).click();
+    await person.sees('Site 11 · Nurse J. Okafor');
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
-    await leave(person);
   });
 
   it('leaves nothing for the next session, begun in another tab', async () => {
-    const person = await sitDown();
+    const person = await signedIn(keys.site, 'Dr. Example');
     const { page } = person;
-    await page.goto(`${service.url}/pages/studies`);
-    await signIn(person, keys.site, 'Dr. Example');
     const unanswered = requestsUnderWay(page);
-    await page.getByRole('link', { name: 'Sleep' }).click();
-    await page.getByRole('heading', { name: 'Sleep' }).waitFor();
+    await person.follow('Sleep');
+    await person.seesHeading('Sleep');
     const other = await page.context().newPage();
     // The session goes on: an answer that is still on its way would set its cookie again.
     await expect.poll(() => [...unanswered]).toEqual([]);
     await page.context().clearCookies();
-    await other.goto(`${service.url}/pages/studies`);
-    await signIn({ ...person, page: other }, keys.ward);
-    await page.getByText('There is no such study, or your key may not see it.').waitFor();
+    await other.goto(studies);
+    await other.getByLabel('API key').fill(keys.ward);
+    await other.getByRole('button', { name: 'Sign in' }).click();
+    await person.sees('There is no such study, or your key may not see it.');
     expect(await page.getByRole('banner').textContent()).toContain('ward');
     expect(await page.locator('body').textContent()).not.toMatch(/Dr\. Example|enrolled/);
-    await leave(person);
   });
 
-  it('says two minutes in advance that it will end, and is extended by a press', async () => {
+  it('ends when the key is revoked', async () => {
+    const person = await openAs(keys.leaver, studies);
+    await person.page.getByRole('link', { name: 'Sleep' }).waitFor();
+    const leaver = service.log.keys.list().find(({ user }) => user === 'leaver');
+    await service.log.keys.revoke(leaver?.keyId ?? '', undefined, cliActor());
+    // Every request looks the key up.
+    await person.follow('Sleep');
+    await expectSignedOut(person.page, 'Your session has ended.');
+  });
+
+  it('speaks the chosen language, also after a reload', async () => {
+    const person = await openAs(keys.site, studies);
+    await person.press('Deutsch');
+    await person.seesHeading('Studien');
+    await person.page.reload();
+    await person.seesHeading('Studien');
+    expect(await person.page.evaluate('document.documentElement.lang')).toBe('de');
+    await person.look('studies-german');
+  });
+
+  it('prints none of what only a screen needs, and scrolls no page sideways, narrow, wide or enlarged', async () => {
+    const person = await openAs(keys.all, studies, { deviceScaleFactor: 2 });
+    const { page } = person;
+    await page.getByRole('link', { name: 'Sleep' }).waitFor();
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    expect(await page.getByRole('banner').isVisible()).toBe(false);
+    expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(255, 255, 255)');
+    await person.picture('studies-print');
+    await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
+    for (const path of ['study', 'randomize', 'participant', 'manage', 'audit', 'no-such', 'studies']) {
+      await page.goto(`${service.url}/pages/${path}#study=Ordered`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      // The second one is a screen of 1280 pixels at 200 %.
+      for (const width of [360, 640, 1920]) {
+        await page.setViewportSize({ width, height: 740 });
+        const scrolled = await page.evaluate('document.documentElement.scrollWidth');
+        expect(scrolled, `${path} at ${width} px`).toBeLessThanOrEqual(width);
+      }
+    }
+  });
+
+  it('warns two minutes in advance, goes on if somebody answers, and ends after half an hour if nobody does', async () => {
     const person = await sitDown();
     const { page } = person;
     await page.clock.install();
-    await page.goto(`${service.url}/pages/studies`);
+    await page.goto(studies);
     await signIn(person, keys.site);
     await page.getByRole('link', { name: 'Sleep' }).waitFor();
     const warning = page.getByRole('alert').filter({ hasText: 'signed out in less than two minutes' });
@@ -169,97 +244,17 @@ describeInBrowser('a session', () => {
     expect(await warning.count()).toBe(0);
     await page.clock.fastForward('02:00');
     await warning.waitFor();
+    await person.look('session-ends');
     const isAct = page.waitForRequest((request) => request.headers()['urn-automatic'] === undefined);
-    await page.getByRole('button', { name: 'Stay signed in' }).click();
+    await person.press('Stay signed in');
     await isAct;
     await page.clock.runFor(10_000);
     await warning.waitFor({ state: 'detached' });
-    await leave(person);
-  });
 
-  it('ends when the key is revoked', async () => {
-    const person = await signedIn(keys.leaver);
-    const { page } = person;
-    await page.getByRole('link', { name: 'Sleep' }).waitFor();
-    const list = JSON.parse(await commandOk(['keys', 'list', '--json', '--data', data]));
-    const { keyId } = list.find(({ user }: { user: string }) => user === 'leaver');
-    await commandOk(['keys', 'revoke', keyId, '--data', data]);
-    // Every request looks the key up, so going back and forth asks again.
-    const goTo = (name: string) =>
-      page.getByRole('link', { name, exact: true }).first().click({ timeout: 1000 });
-    await expect
-      .poll(async () => {
-        await goTo('Sleep').catch(() => undefined);
-        await goTo('Studies').catch(() => undefined);
-        return page.getByLabel('API key').isVisible();
-      })
-      .toBe(true);
-    await expectSignedOut(person, 'Your session has ended.');
-    await leave(person);
-  });
-
-  it('speaks the chosen language, also after a reload', async () => {
-    const person = await signedIn(keys.site);
-    const { page } = person;
-    await page.getByRole('button', { name: 'Deutsch' }).click();
-    await page.getByRole('heading', { name: 'Studien' }).waitFor();
-    await page.reload();
-    await page.getByRole('heading', { name: 'Studien' }).waitFor();
-    expect(await page.evaluate('document.documentElement.lang')).toBe('de');
-    await expectAccessible(page);
-    await leave(person);
-  });
-
-  it.each([
-    ['360 px', { width: 360, height: 740 }, 1],
-    ['200 % zoom', { width: 640, height: 450 }, 2],
-    ['1920 px', { width: 1920, height: 1080 }, 1],
-  ])('scrolls no page sideways at %s', async (name, viewport, deviceScaleFactor) => {
-    const person = await sitDown({ viewport, deviceScaleFactor });
-    const { page } = person;
-    await page.goto(`${service.url}/pages/studies`);
-    await signIn(person, keys.all);
-    for (const path of ['studies', 'study', 'randomize', 'participant', 'manage', 'audit', 'no-such']) {
-      await page.goto(`${service.url}/pages/${path}#study=Ordered`);
-      await page.getByRole('heading', { level: 1 }).waitFor();
-      const { inner, scroll } = await page.evaluate<{ inner: number; scroll: number }>(
-        '({ inner: window.innerWidth, scroll: document.documentElement.scrollWidth })',
-      );
-      expect(scroll, `${path} at ${name}`).toBeLessThanOrEqual(inner);
-    }
-    await leave(person);
-  });
-
-  it('is printed without what only a screen needs', async () => {
-    const person = await signedIn(keys.all);
-    const { page } = person;
-    await page.getByRole('link', { name: 'Sleep' }).waitFor();
-    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
-    expect(await page.getByRole('banner').isVisible()).toBe(false);
-    expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(255, 255, 255)');
-    await picture(page, 'studies-print');
-    await leave(person);
-  });
-
-  it('is extended if somebody answers, and ends after half an hour if nobody does', async () => {
-    const person = await sitDown();
-    const { page } = person;
-    await page.clock.install();
-    await page.goto(`${service.url}/pages/studies`);
-    await signIn(person, keys.site);
-    await page.getByRole('link', { name: 'Sleep' }).waitFor();
-
-    await page.clock.fastForward(28.5 * MINUTE);
-    await page.getByText('You will be signed out in less than two minutes').waitFor();
-    await expectAccessible(page);
-    await page.getByRole('button', { name: 'Stay signed in' }).click();
-    await page.getByText('You will be signed out').waitFor({ state: 'detached' });
-
-    writeFileSync(clock, String(31 * MINUTE));
-    onTestFinished(() => writeFileSync(clock, '0'));
+    vi.setSystemTime(Date.now() + 31 * MINUTE);
+    onTestFinished(() => void vi.setSystemTime(Date.now() - 31 * MINUTE));
     await page.clock.fastForward(31 * MINUTE);
-    await expectSignedOut(person, 'Your session has ended.');
-    await picture(page, 'session-ended');
-    await leave(person);
+    await expectSignedOut(page, 'Your session has ended.');
+    await person.picture('session-ended');
   });
 });

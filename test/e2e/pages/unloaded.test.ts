@@ -3,19 +3,16 @@ import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   describeInBrowser,
-  expectAccessible,
+  GERMAN_AT_NIGHT,
+  openAs,
   type Person,
-  picture,
   signIn,
   sitDown,
 } from '../../support/browser.ts';
 import { clientOf } from '../../support/client.ts';
-import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 import { TRIALS } from '../../support/trials.ts';
 
-const data = temporaryFolders()();
 const LINKS = ['Studies', 'Study', 'Participant', 'Randomize', 'Manage', 'Audit'];
 const NOT_LOADED = 'This page could not be loaded';
 
@@ -25,18 +22,21 @@ describeInBrowser('pages that cannot be loaded', () => {
 
   beforeAll(async () => {
     const scopes = 'read,randomize,audit,manage,unblind';
-    ({ key } = await issueKeys(data, { key: ['everybody', '--scope', scopes, '--allow-prediction'] }));
-    service = await serveHere(data, TRIALS);
+    const served = await serveInMemory(TRIALS, {
+      key: ['everybody', '--scope', scopes, '--allow-prediction'],
+    });
+    ({
+      service,
+      keys: { key },
+    } = served);
     const { status } = await clientOf(service.url, key).randomize('Ward', '001', { ward: 'a' });
     expect(status).toBe(200);
   });
-  afterAll(async () => {
-    await service?.stop();
-  });
+  afterAll(() => service?.stop());
 
-  /** In the list of studies, when the pages that nobody can wait for have been fetched. */
-  async function atStudies(options = {}): Promise<Person> {
-    const person = await sitDown(options);
+  /** In the list of studies, in a browser that has loaded nothing but the pages that nobody can wait for. */
+  async function atStudies(): Promise<Person> {
+    const person = await sitDown();
     const { page } = person;
     await page.goto(`${service.url}/pages/studies`);
     const ahead = ['study', 'participant', 'randomize'].map((name) =>
@@ -64,134 +64,120 @@ describeInBrowser('pages that cannot be loaded', () => {
 
   it('keeps the navigation without a connection, whatever link is followed, and repairs itself with one', async () => {
     const person = await atStudies();
-    const { page, complaints } = person;
+    const { page } = person;
     await page.context().setOffline(true);
-    await page.getByRole('link', { name: 'Ward' }).click();
+    await person.follow('Ward');
     const titles = {
       ...{ Study: 'Ward', Participant: 'Find a participant', Randomize: 'Randomize a participant' },
       ...{ Manage: NOT_LOADED, Audit: NOT_LOADED },
     };
-    for (const [link, heading] of [...Object.entries(titles), ...Object.entries(titles)]) {
+    for (const [link, name] of [...Object.entries(titles), ...Object.entries(titles)]) {
       await go(page, link);
-      await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+      await page.getByRole('heading', { level: 1, name }).waitFor();
       expect(await navigation(page).getByRole('link').allTextContents()).toEqual(LINKS);
     }
-    await page.getByRole('link', { name: 'Check a receipt' }).click();
-    await page.getByRole('heading', { name: NOT_LOADED }).waitFor();
+    await person.follow('Check a receipt');
+    await person.seesHeading(NOT_LOADED);
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Studies' }).click();
-    await page.getByRole('link', { name: 'Ward' }).click();
+    await person.follow('Ward');
 
     await go(page, 'Audit');
-    await page.getByRole('heading', { name: NOT_LOADED }).waitFor();
-    await page.getByText('An emergency cannot wait').waitFor();
-    await page.getByRole('button', { name: 'Try again' }).click();
-    await page.getByText('The service still does not answer.').waitFor();
+    await person.seesHeading(NOT_LOADED);
+    await person.sees('An emergency cannot wait');
+    await person.press('Try again');
+    await person.sees('The service still does not answer.');
     expect(page.url()).toContain('/pages/audit#study=Ward');
     await page.context().setOffline(false);
-    await page.getByRole('heading', { name: 'Audit of Ward' }).waitFor();
+    await person.seesHeading('Audit of Ward');
     await go(page, 'Manage');
-    await page.getByRole('heading', { name: 'Manage Ward' }).waitFor();
-    expect(complaints).toEqual([]);
-    await page.context().close();
+    await person.seesHeading('Manage Ward');
   });
 
   it('is read in German, and on a telephone at night', async () => {
-    const person = await sitDown({
-      viewport: { width: 360, height: 740 },
-      colorScheme: 'dark',
-      locale: 'de-DE',
-    });
-    const { page } = person;
-    await page.goto(`${service.url}/pages/study#study=Ward`);
-    await page.getByLabel('API-Schlüssel').fill(key);
-    await page.getByRole('button', { name: 'Anmelden' }).click();
-    await page.getByRole('link', { name: 'Prüfen', exact: true }).waitFor();
-    await page.route('**/*', (route) => route.abort());
-    await page.getByRole('link', { name: 'Prüfen', exact: true }).click();
-    await page.getByRole('heading', { name: 'Diese Seite konnte nicht geladen werden' }).waitFor();
-    await page.getByRole('button', { name: 'Noch einmal versuchen' }).click();
-    await page.getByText('Der Dienst antwortet noch nicht.').waitFor();
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
-    await expectAccessible(page);
-    await picture(page, 'not-loaded-narrow-dark');
-    await page.unroute('**/*');
-    await page.getByRole('button', { name: 'Noch einmal versuchen' }).click();
-    await page.getByRole('heading', { name: 'Ward' }).waitFor();
-    await page.context().close();
+    const person = await openAs(key, `${service.url}/pages/study#study=Ward`, GERMAN_AT_NIGHT);
+    await person.page.getByRole('link', { name: 'Prüfen', exact: true }).waitFor();
+    await person.page.route('**/*', (route) => route.abort());
+    await person.page.getByRole('link', { name: 'Prüfen', exact: true }).click();
+    await person.seesHeading('Diese Seite konnte nicht geladen werden');
+    await person.press('Noch einmal versuchen');
+    await person.sees('Der Dienst antwortet noch nicht.');
+    await person.look('not-loaded-narrow-dark');
+    await person.page.unroute('**/*');
+    await person.press('Noch einmal versuchen');
+    await person.seesHeading('Ward');
   });
 
   it('is loaded again by itself after an upgrade, at the same address', async () => {
-    const { page } = await atStudies();
-    await page.getByRole('link', { name: 'Ward' }).click();
+    const person = await atStudies();
+    const { page } = person;
+    await person.follow('Ward');
     await withoutFile(page, 'manage');
     const loads = loadsOf(page);
     page.on('request', (request) => {
       if (request.isNavigationRequest()) void page.unroute('**/assets/manage-*.js');
     });
     await go(page, 'Manage');
-    await page.getByRole('heading', { name: 'Manage Ward' }).waitFor();
+    await person.seesHeading('Manage Ward');
     expect(loads).toEqual([`${service.url}/pages/manage`]);
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
-    await page.context().close();
   });
 
   it('is loaded again only once if that does not help, and whenever somebody asks for it', async () => {
-    const { page } = await atStudies();
-    await page.getByRole('link', { name: 'Ward' }).click();
+    const person = await atStudies();
+    const { page } = person;
+    await person.follow('Ward');
     await withoutFile(page, 'audit');
     const loads = loadsOf(page);
     await go(page, 'Audit');
     await expect.poll(() => loads.length).toBe(1);
-    await page.getByRole('heading', { name: NOT_LOADED }).waitFor();
+    await person.seesHeading(NOT_LOADED);
     await page.waitForLoadState('networkidle');
     await go(page, 'Study');
-    await page.getByRole('heading', { name: 'Ward' }).waitFor();
+    await person.seesHeading('Ward');
     await go(page, 'Audit');
-    await page.getByRole('heading', { name: NOT_LOADED }).waitFor();
+    await person.seesHeading(NOT_LOADED);
     await page.waitForLoadState('networkidle');
     expect(loads.length).toBe(1);
-    await expectAccessible(page);
-    await picture(page, 'not-loaded');
+    await person.look('not-loaded');
     await page.unroute('**/assets/audit-*.js');
-    await page.getByRole('button', { name: 'Try again' }).click();
-    await page.getByRole('heading', { name: 'Audit of Ward' }).waitFor();
+    await person.press('Try again');
+    await person.seesHeading('Audit of Ward');
     expect(loads.length).toBe(2);
-    await page.context().close();
   });
 
   it('is not loaded again by itself while a randomization is unanswered', async () => {
-    const { page } = await atStudies();
-    await page.getByRole('link', { name: 'Ward' }).click();
+    const person = await atStudies();
+    const { page } = person;
+    await person.follow('Ward');
     await withoutFile(page, 'manage');
     await go(page, 'Randomize');
-    await page.getByLabel('Participant id').fill('002');
+    await person.fill({ 'Participant id': '002' });
     await page.getByText('a', { exact: true }).click();
-    await page.getByRole('button', { name: 'Review' }).click();
+    await person.press('Review');
     const button = page.getByRole('button', { name: 'Randomize 002 now' });
     await button.waitFor();
     await page.route('**/study_participants**', () => undefined);
     const loads = loadsOf(page);
     await button.click();
-    await page.getByText('Randomizing 002').waitFor();
+    await person.sees('Randomizing 002');
     const asked = serviceAsked(page);
     await go(page, 'Manage');
-    await page.getByText('A randomization that you sent has not been answered yet.').waitFor();
+    await person.sees('A randomization that you sent has not been answered yet.');
     await asked;
     expect(loads).toEqual([]);
-    await expectAccessible(page);
-    await picture(page, 'not-loaded-unanswered');
+    await person.look('not-loaded-unanswered');
     await page.unroute('**/study_participants**');
-    await page.getByRole('link', { name: 'Back to the randomization' }).click();
+    await person.follow('Back to the randomization');
     await page.getByRole('button', { name: 'Next participant' }).waitFor();
     expect(loads).toEqual([]);
-    await page.context().close();
   });
 
   it('is not loaded again by itself while another act is unanswered', async () => {
-    const { page } = await atStudies();
+    const person = await atStudies();
+    const { page } = person;
     await page.goto(`${service.url}/pages/manage#study=Patterned&act=pause`);
-    await page.getByLabel('Reason').fill('DSMB meeting');
-    await page.getByRole('button', { name: 'See what will happen' }).click();
+    await person.fill({ Reason: 'DSMB meeting' });
+    await person.press('See what will happen');
     const button = page.getByRole('button', { name: 'Pause the study' });
     await button.waitFor();
     await withoutFile(page, 'audit');
@@ -201,27 +187,25 @@ describeInBrowser('pages that cannot be loaded', () => {
     await button.click();
     const asked = serviceAsked(page);
     await go(page, 'Audit');
-    await page.getByText('Something that you sent has not been answered yet.').waitFor();
+    await person.sees('Something that you sent has not been answered yet.');
     await asked;
     expect(loads).toEqual([]);
     await Promise.all(held.map((route) => route.continue()));
     await go(page, 'Studies');
     await page.getByText('paused', { exact: true }).waitFor();
     expect(loads).toEqual([]);
-    await page.context().close();
   });
 
   it('a part that is missing leaves the rest of the page, and an emergency, as they are', async () => {
-    const { page } = await atStudies();
-    await withoutFile(page, 'why');
-    await withoutFile(page, 'figures');
-    await page.getByRole('link', { name: 'Ward' }).click();
-    await page.getByText('A part of this page could not be loaded').waitFor();
-    await picture(page, 'part-not-loaded');
-    await page.getByRole('link', { name: '001' }).click();
-    await page.getByText('A part of this page could not be loaded').waitFor();
-    await page.getByRole('button', { name: /Emergency/ }).click();
-    await page.getByRole('button', { name: 'Show the treatment now' }).waitFor();
-    await page.context().close();
+    const person = await atStudies();
+    await withoutFile(person.page, 'why');
+    await withoutFile(person.page, 'figures');
+    await person.follow('Ward');
+    await person.sees('A part of this page could not be loaded');
+    await person.picture('part-not-loaded');
+    await person.follow('001');
+    await person.sees('A part of this page could not be loaded');
+    await person.press(/Emergency/);
+    await person.page.getByRole('button', { name: 'Show the treatment now' }).waitFor();
   });
 });
