@@ -6,12 +6,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { within } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { eventStoreDb } from '../../support/eventstoredb/target.ts';
 import { sharedBroker } from '../../support/kafka/broker.ts';
 import { FeedReader } from '../../support/kafka/feed-reader.ts';
 import { Account, STUDIES, STUDY_NAMES } from '../../support/load.ts';
 import { hasProxy, startProxy, type TlsProxy } from '../../support/proxy.ts';
-import { type Service, serve, start, urnOk } from '../../support/service.ts';
+import { type Service, serve, start } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const folder = temporaryFolders()();
@@ -32,7 +33,7 @@ describe.skipIf(!isComplete)('the cluster of the compose file', () => {
   let reader: FeedReader;
 
   beforeAll(async () => {
-    const key = (await urnOk(['keys', 'add', 'edc', '--data', join(folder, 'cli')], { env })).trimEnd();
+    const key = (await commandOk(['keys', 'add', 'edc', '--data', join(folder, 'cli')], { env })).trimEnd();
     const instance = (name: string) =>
       serve({ data: join(folder, name), studies: STUDIES, env: { ...env, URN_TRUST_PROXY: '1' } });
     instances = await Promise.all([instance('urn-1'), instance('urn-2')]);
@@ -78,7 +79,7 @@ describe.skipIf(!isComplete)('the cluster of the compose file', () => {
     await instances[1].stop();
 
     const where = ['--store', target.connectionString, '--stream-prefix', TOPIC];
-    const report = JSON.parse(await urnOk(['verify', ...where, '--json']));
+    const report = JSON.parse(await commandOk(['verify', ...where, '--json']));
     expect(report.ok).toBe(true);
     const sizes = new Map<string, number>(
       report.streams.map(({ stream, records }: { stream: string; records: number }) => [stream, records]),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { urnOk } from '../../support/service.ts';
+import { commandOk } from '../../support/command.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -68,10 +68,11 @@ describe('docker-compose.yml', () => {
   });
 
   it.each(services.filter(([, { build }]) => build !== undefined))(
-    '%s uses options that the program has',
-    async (_, { command = ['serve'], environment = {} }) => {
+    '%s uses options that the program has, and dumps no core',
+    async (_, { command = ['serve'], environment = {}, ulimits }) => {
+      expect(ulimits).toEqual({ core: 0 });
       const [name = '', ...args] = command;
-      const help = await urnOk([name, '--help']);
+      const help = await commandOk([name, '--help']);
       const inImage = [...dockerfile.matchAll(/\b(URN_[A-Z_]+)=/g)].map(([, variable]) => variable ?? '');
       const ofServe = name === 'serve' ? inImage : [];
       for (const variable of [...Object.keys(environment), ...ofServe]) expect(help).toContain(variable);
@@ -99,13 +100,6 @@ describe('docker-compose.yml', () => {
     expect(command?.join(' ')).toContain('--fenced-exit-code 0');
     expect(volumes).toContain('signing-key:/key:ro');
   });
-
-  it.each(services.filter(([, { build }]) => build !== undefined))(
-    '%s disables core dumps',
-    (_, { ulimits }) => {
-      expect(ulimits).toEqual({ core: 0 });
-    },
-  );
 
   it('gives the proxy everything that its configuration needs', () => {
     const file = readFileSync(join(ROOT, 'deploy/haproxy.cfg'), 'utf8');

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { clientOf } from '../../support/client.ts';
+import { commandOk } from '../../support/command.ts';
 import { inCi } from '../../support/in-ci.ts';
 import { PROJECT } from '../../support/project-copy.ts';
-import { issueKey, type Service, serve, urnOk } from '../../support/service.ts';
+import { issueKey, type Service, serve } from '../../support/service.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -106,7 +107,7 @@ describe.skipIf(!hasSqlite && !inCi)('backup.sh and restore.sh', () => {
 
 describe('the files of deploy/ for one machine', () => {
   it('urn.env sets what urn serve knows', async () => {
-    const help = await urnOk(['serve', '--help']);
+    const help = await commandOk(['serve', '--help']);
     const names = [...file('urn.env').matchAll(/\b(URN_[A-Z_]+)=/g)].map(([, name = '']) => name);
     expect(names.length).toBeGreaterThan(5);
     for (const name of names) expect(help.replaceAll(/\s+/g, ' ')).toContain(`env: ${name})`);
