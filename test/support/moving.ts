@@ -10,7 +10,8 @@ import { studyState } from '../../src/core/study/state.ts';
 import { Studies } from '../../src/core/study/studies.ts';
 import { design, studyConfig } from '../../src/core/study/views.ts';
 import type { MoveParts } from '../../src/evidence/move/standing.ts';
-import type { EventStore } from '../../src/store/event-store.ts';
+import type { EventStore, StoredRecord } from '../../src/store/event-store.ts';
+import { MemoryStore } from '../../src/store/memory.ts';
 import { CONFIGURATION, LEVELS, OPERATOR, randomize } from './facts.ts';
 import { fixedTools, LOG_ID } from './fixed-tools.ts';
 import { openGate } from './open-gate.ts';
@@ -29,6 +30,37 @@ export async function beginLog(store: EventStore): Promise<void> {
   ]);
   const { keys } = await startProcess(store);
   await keys.issue({ user: 'nurse', scopes: ['randomize'] }, OPERATOR);
+}
+
+const made = new Map<string, Promise<MemoryStore>>();
+
+/** A store whose log has one study with these participants, as a copy of one that was made once. */
+export async function begunWith(...ids: readonly string[]): Promise<MemoryStore> {
+  const make = async () => {
+    const store = new MemoryStore();
+    await beginLog(store);
+    const process = await startProcess(store);
+    await process.register();
+    for (const id of ids) await process.post(id);
+    return store;
+  };
+  const key = ids.join();
+  const original = made.get(key) ?? make();
+  made.set(key, original);
+  const copy = new MemoryStore();
+  await copyAll(await original, copy);
+  return copy;
+}
+
+/** Appends what one store has to another. */
+export async function copyAll(
+  from: EventStore,
+  to: EventStore,
+  wanted = (_: StoredRecord) => true,
+): Promise<void> {
+  for await (const page of from.readAll())
+    for (const stored of page)
+      if (wanted(stored)) await to.append(stored.stream, stored.revision - 1, [stored]);
 }
 
 /** As src/service/open/open-log.ts puts it together, without following the log. `register` and `post` give undefined if the log was moved. */

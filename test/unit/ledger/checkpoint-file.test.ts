@@ -12,38 +12,25 @@ const parse = (text: string) => parseCheckpointFile(Buffer.from(text), 'kept.txt
 const read = (text: string) => parse(text).map(({ where, note, claims }) => [where, note, claims.size]);
 
 describe('a checkpoint file', () => {
-  it.each([
-    ['one note', first, [['kept.txt:1', first, 1]]],
-    ['one line of base64', base64(second), [['kept.txt:1', second, 4]]],
-    [
-      'notes with an empty line between them',
-      notes.join('\n'),
-      [
-        ['kept.txt:1', first, 1],
-        ['kept.txt:7', second, 4],
-        ['kept.txt:13', third, 9],
-      ],
-    ],
+  it.each<[what: string, text: string, ...lines: number[]]>([
+    ['one note', first, 1],
+    ['notes with an empty line between them', notes.join('\n'), 1, 7, 13],
     [
       'lines of base64, with and without empty lines',
       `\n${base64(first)}\n${base64(second)}\n\n\n${base64(third)}\n`,
-      [
-        ['kept.txt:2', first, 1],
-        ['kept.txt:3', second, 4],
-        ['kept.txt:6', third, 9],
-      ],
+      ...[2, 3, 6],
     ],
-    [
-      'both kinds',
-      `${first}\n${base64(second)}\n${third}`,
-      [
-        ['kept.txt:1', first, 1],
-        ['kept.txt:7', second, 4],
-        ['kept.txt:8', third, 9],
-      ],
-    ],
-  ])('can contain %s', (_, text, expected) => {
-    expect(read(text)).toEqual(expected);
+    ['both kinds', `${first}\n${base64(second)}\n${third}`, 1, 7, 8],
+  ])('can contain %s', (_, text, ...lines) => {
+    const [sizes, all] = [
+      [1, 4, 9],
+      [first, second, third],
+    ];
+    expect(read(text)).toEqual(lines.map((line, i) => [`kept.txt:${line}`, all[i], sizes[i]]));
+  });
+
+  it('can be one line of base64, without a line break', () => {
+    expect(read(base64(second))).toEqual([['kept.txt:1', second, 4]]);
   });
 
   it('can contain published checkpoints of other logs, one with a first line that could be base64', () => {

@@ -35,11 +35,17 @@ async function records(store: MemoryStore): Promise<StoredRecord[]> {
   return all;
 }
 
+const refusal = (says: string) => ({ code: 'identity', message: expect.stringContaining(says) });
+
+/** A log that was begun, and its key. */
+async function begun(name: string) {
+  const [store, keys] = [new MemoryStore(), keyring()];
+  return { store, keys, identity: await open(store, keys, name) };
+}
+
 describe('a new log', () => {
   it('begins with LogCreated: its id, its name and its public key', async () => {
-    const store = new MemoryStore();
-    const keys = keyring();
-    const identity = await open(store, keys, 'trial-7');
+    const { store, keys, identity } = await begun('trial-7');
     expect(identity).toMatchObject({ logId: fixedId(1), logName: 'trial-7', signingKey: keys.key });
     expect(identity.publicKeys).toEqual([keys.key?.publicKey]);
     const [first, ...more] = (await records(store)).map((record) => decodeRecord(record));
@@ -61,40 +67,30 @@ describe('a new log', () => {
   it.each(['', 'two words', 'a+b', 'line\nbreak', 'no\u00a0break'])(
     'is not begun with the name %j',
     async (name) => {
-      const store = new MemoryStore();
-      const keys = keyring();
-      await expect(open(store, keys, name)).rejects.toMatchObject({
-        code: 'identity',
-        message: expect.stringContaining('cannot name a log'),
-      });
+      const [store, keys] = [new MemoryStore(), keyring()];
+      await expect(open(store, keys, name)).rejects.toMatchObject(refusal('cannot name a log'));
       expect(await records(store)).toEqual([]);
       expect(keys.key).toBeUndefined();
     },
   );
 
   it('is not begun with a name other than that of its key, left by an interrupted start', async () => {
-    const store = new MemoryStore();
-    const keys = keyring();
+    const [store, keys] = [new MemoryStore(), keyring()];
     keys.loadOrMake('before');
-    await expect(open(store, keys, 'after')).rejects.toMatchObject({
-      code: 'identity',
-      message: expect.stringContaining('--log-name before'),
-    });
+    await expect(open(store, keys, 'after')).rejects.toMatchObject(refusal('--log-name before'));
     expect(await records(store)).toEqual([]);
     expect((await open(store, keys, 'before')).logName).toBe('before');
   });
 
   it('is only one log if two processes begin it at once', async () => {
-    const store = new MemoryStore();
-    const keys = keyring();
+    const [store, keys] = [new MemoryStore(), keyring()];
     const [one, two] = await Promise.all([open(store, keys, undefined, 1), open(store, keys, 'urn', 2)]);
     expect(one.logId).toBe(two.logId);
     expect(await records(store)).toHaveLength(1);
   });
 
   it('gets one of two names if two processes begin it at once, and the other process stops', async () => {
-    const store = new MemoryStore();
-    const keys = keyring();
+    const [store, keys] = [new MemoryStore(), keyring()];
     const results = await Promise.allSettled([open(store, keys, 'a', 1), open(store, keys, 'b', 2)]);
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     const [created] = (await records(store)).map((record) => decodeRecord(record));
@@ -108,10 +104,9 @@ describe('a new log', () => {
       open(store, keyring(), 'urn', 2),
     ]);
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    expect(results.find((result) => result.status === 'rejected')?.reason).toMatchObject({
-      code: 'identity',
-      message: expect.stringContaining("the signing key is not this log's"),
-    });
+    expect(results.find((result) => result.status === 'rejected')?.reason).toMatchObject(
+      refusal("the signing key is not this log's"),
+    );
   });
 
   it('is opened by the next start if its first append got no answer', async () => {
@@ -127,46 +122,35 @@ describe('a new log', () => {
 
 describe('an existing log', () => {
   it('keeps its identity, whether or not its name is given', async () => {
-    const store = new MemoryStore();
-    const keys = keyring();
-    const begun = await open(store, keys, 'trial-7');
-    expect((await open(store, keys, undefined, 1)).logId).toBe(begun.logId);
-    expect((await open(store, keys, 'trial-7', 2)).logId).toBe(begun.logId);
+    const { store, keys, identity } = await begun('trial-7');
+    expect((await open(store, keys, undefined, 1)).logId).toBe(identity.logId);
+    expect((await open(store, keys, 'trial-7', 2)).logId).toBe(identity.logId);
     expect(await records(store)).toHaveLength(1);
   });
 
   it('is not opened under another name', async () => {
-    const store = new MemoryStore();
-    const keys = keyring();
-    await open(store, keys, 'trial-7');
-    await expect(open(store, keys, 'trial-8')).rejects.toMatchObject({
-      code: 'identity',
-      message: expect.stringContaining('named "trial-7", not "trial-8" (hint: leave out --log-name)'),
-    });
+    const { store, keys } = await begun('trial-7');
+    await expect(open(store, keys, 'trial-8')).rejects.toMatchObject(
+      refusal('named "trial-7", not "trial-8" (hint: leave out --log-name)'),
+    );
   });
 
   it('is not opened with another key, even one with the same name', async () => {
-    const store = new MemoryStore();
-    await open(store, keyring(), 'urn');
+    const { store } = await begun('urn');
     const other = keyring();
     other.loadOrMake('urn');
-    await expect(open(store, other)).rejects.toMatchObject({
-      code: 'identity',
-      message: expect.stringContaining('database and key file belong together'),
-    });
+    await expect(open(store, other)).rejects.toMatchObject(refusal('database and key file belong together'));
   });
 
   it('is not opened without its key, and no new key is made', async () => {
-    const store = new MemoryStore();
-    await open(store, keyring(), 'urn');
+    const { store } = await begun('urn');
     const empty = keyring();
     await expect(open(store, empty)).rejects.toMatchObject({ code: 'identity' });
     expect(empty.key).toBeUndefined();
   });
 
   it('is not opened if its first record says that it is another log', async () => {
-    const store = new MemoryStore();
-    const keys = keyring();
+    const [store, keys] = [new MemoryStore(), keyring()];
     const { publicKey } = keys.loadOrMake('urn');
     const header = {
       id: fixedId(1),
@@ -180,15 +164,11 @@ describe('an existing log', () => {
     await store.append('log', NO_STREAM, [
       encodeRecord(header, { type: 'LogCreated', data, sections: {} }, fixedTools().newSalt),
     ]);
-    await expect(open(store, keys)).rejects.toMatchObject({
-      code: 'identity',
-      message: expect.stringContaining('not its LogCreated'),
-    });
+    await expect(open(store, keys)).rejects.toMatchObject(refusal('not its LogCreated'));
   });
 
   it('is not opened if its first record was changed', async () => {
-    const store = new MemoryStore();
-    const keys = keyring();
+    const [store, keys] = [new MemoryStore(), keyring()];
     await store.append('log', NO_STREAM, [
       { record: Buffer.from('{}'), sealed: Buffer.from('{}'), leaf: Buffer.alloc(32) },
     ]);

@@ -27,18 +27,6 @@ describe('the tree of Certificate Transparency’s tests', () => {
     expect(hex(published.roots.map((_, size) => tree.root(size)))).toEqual(published.roots);
   });
 
-  it('also has it while it grows, and as a compact range', () => {
-    const [growing, compact] = [new MerkleTree(), new CompactRange()];
-    const roots = [[growing.root(), compact.root()]];
-    for (const data of published.leaves) {
-      const leaf = leafHash(Buffer.from(data, 'hex'));
-      growing.append(leaf);
-      compact.append(leaf);
-      roots.push([growing.root(), compact.root()]);
-    }
-    expect(roots.map(hex)).toEqual(published.roots.map((root) => [root, root]));
-  });
-
   it.each(published.inclusion)('has the published path of leaf $index among $size', (path) => {
     expect(hex(tree.inclusionProof(path.index, path.size))).toEqual(path.proof);
   });

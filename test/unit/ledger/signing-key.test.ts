@@ -71,26 +71,25 @@ describe('a signing key is refused, and not quoted,', () => {
       'when it is of another algorithm',
       `PRIVATE+KEY+PeterNeumann+c74f20a3+${Buffer.alloc(33, 2).toString('base64')}`,
     ],
-    ['when its name was changed', SECRET.replace('Peter', 'Petra')],
-    ['when its id was changed', SECRET.replace('c74f20a3', 'c74f20a4')],
-    ['when its bytes were changed', SECRET.replace('AYEK', 'AYEL')],
     ['when its base64 is not the shortest', SECRET.replace(/Fz$/, 'Fz==')],
     ['when there are two', `${SECRET}\n${SECRET}`],
     ['when something precedes it', ` ${SECRET}`],
   ])('%s', (_, text) => {
+    expectRefusal(text);
+  });
+
+  it('when any letter was replaced', () => {
+    for (let i = 0; i < SECRET.length; i++)
+      expectRefusal(SECRET.slice(0, i) + (SECRET[i] === 'A' ? 'B' : 'A') + SECRET.slice(i + 1));
+  });
+
+  function expectRefusal(text: string): void {
     const error = refusal(text);
     expect(error).toMatchObject({ name: 'DomainError', code: 'identity' });
     expect(error.message).toContain('the file');
     expect(error.message).toContain('hint: restore it from a backup');
-    expect(error.message).not.toContain(base64.slice(4, 20));
-  });
-
-  it('when any letter was replaced', () => {
-    for (let i = 0; i < SECRET.length; i++) {
-      const other = SECRET[i] === 'A' ? 'B' : 'A';
-      expect(() => parseSigningKey(SECRET.slice(0, i) + other + SECRET.slice(i + 1), 'the file')).toThrow();
-    }
-  });
+    expect(error.message).not.toContain(base64.slice(8, 20));
+  }
 
   function refusal(text: string): Error {
     try {

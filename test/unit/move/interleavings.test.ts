@@ -15,18 +15,11 @@ import { verifyLog } from '../../../src/evidence/verify/verify.ts';
 import type { EventStore } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { choicesOf } from '../../support/choices.ts';
-import { aliveWhile, beginLog, partsOf, startProcess } from '../../support/moving.ts';
+import { aliveWhile, begunWith, partsOf, startProcess } from '../../support/moving.ts';
 import { check } from '../../support/property.ts';
 import { Died, TurnedStore, Turns } from '../../support/turns.ts';
 
-async function begun(): Promise<MemoryStore> {
-  const store = new MemoryStore();
-  await beginLog(store);
-  const process = await startProcess(store);
-  await process.register();
-  for (const id of ['a', 'b', 'c']) await process.post(id);
-  return store;
-}
+const begun = () => begunWith('a', 'b', 'c');
 
 /** Records by stream and revision, as text. */
 async function recordsIn(store: EventStore): Promise<Map<string, string>> {

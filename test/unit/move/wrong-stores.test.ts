@@ -3,10 +3,10 @@ import { expect, it } from 'vitest';
 import type { MoveFact } from '../../../events/move.ts';
 import { abortMove } from '../../../src/evidence/move/abort-move.ts';
 import { moveLog } from '../../../src/evidence/move/move-log.ts';
-import { logRecords, recordOf } from '../../../src/evidence/move/standing.ts';
-import type { EventStore, StoredRecord } from '../../../src/store/event-store.ts';
+import { recordOf } from '../../../src/evidence/move/standing.ts';
+import type { EventStore } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import { beginLog, dyingAfter, partsOf, startProcess } from '../../support/moving.ts';
+import { begunWith, copyAll, dyingAfter, partsOf, startProcess } from '../../support/moving.ts';
 
 const size = async (store: EventStore) => {
   let records = 0;
@@ -14,21 +14,7 @@ const size = async (store: EventStore) => {
   return records;
 };
 
-/** A store whose log has one study with one participant. */
-async function begun(): Promise<MemoryStore> {
-  const store = new MemoryStore();
-  await beginLog(store);
-  const process = await startProcess(store);
-  await process.register();
-  await process.post('a');
-  return store;
-}
-
-async function copyAll(from: EventStore, to: EventStore, wanted = (_: StoredRecord) => true): Promise<void> {
-  for await (const page of from.readAll())
-    for (const stored of page)
-      if (wanted(stored)) await to.append(stored.stream, stored.revision - 1, [stored]);
-}
+const begun = () => begunWith('a');
 
 /** Ends when LogMoved is in both stores. */
 async function closedBetween(home: EventStore, away: EventStore): Promise<void> {
@@ -111,17 +97,13 @@ it('a target is void if the source’s log went on before it was closed', async 
   await expect(moveLog(partsOf(again, dyingAfter(second, 'LogMoved'), 'home', 'away'))).rejects.toThrow(
     'died',
   );
-  await append(again, [{ type: 'LogMoved', data: { move: MOVE, to: 'x' }, sections: {} }]);
-  await append(again, [{ type: 'LogReopened', data: { move: MOVE }, sections: {} }]);
+  const move = '0193a8e0-0000-7000-8000-00000000aaaa';
+  const facts: MoveFact[] = [
+    { type: 'LogMoved', data: { move, to: 'x' }, sections: {} },
+    { type: 'LogReopened', data: { move }, sections: {} },
+  ];
+  for (const [i, fact] of facts.entries())
+    await again.append('log', i, [recordOf(partsOf(again, again, 'x', 'y'), i + 1, fact)]);
   for (const act of [moveLog, abortMove])
     await expect(act(partsOf(again, second, 'home', 'away'))).rejects.toThrow('this target is void');
 });
-
-const MOVE = '0193a8e0-0000-7000-8000-00000000aaaa';
-
-async function append(store: EventStore, facts: readonly MoveFact[], stream = 'log'): Promise<void> {
-  const parts = partsOf(store, store, 'x', 'y');
-  const { length } = await logRecords(store);
-  for (const [i, fact] of facts.entries())
-    await store.append(stream, length + i - 1, [recordOf(parts, length + i, fact)]);
-}

@@ -2,220 +2,160 @@
 import { describe, expect, it } from 'vitest';
 import type { OperationsFact } from '../../../events/operations.ts';
 import type { Actor } from '../../../events/record.ts';
-import type { AccessCommand } from '../../../src/core/access/decide.ts';
+import type { AccessCommand, Grant } from '../../../src/core/access/decide.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
-import { altered, HISTORY, KEYS, logOf, nurse, streamOf, verify } from './support.ts';
+import {
+  type Change,
+  change,
+  divergenceOf,
+  HISTORY,
+  KEYS,
+  logOf,
+  nurse,
+  streamOf,
+  verify,
+} from './support.ts';
 
 const AT = '2026-03-01T09:30:00.000Z';
 const tally = { count: 2, firstAt: AT, lastAt: AT };
 const RUN = { runId: '7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4', version: '0.1.0', nodeVersion: 'v20.20.0' };
-const started: OperationsFact = { type: 'ServiceStarted', data: RUN, sections: {} };
-const stopped: OperationsFact = { type: 'ServiceStopped', data: RUN, sections: {} };
-const refused: OperationsFact = {
-  type: 'RequestRefused',
-  data: { operation: 'GET /balance', reason: 'not-permitted', ...tally },
-  sections: {},
-};
-const shown = (study = CONFIGURATION.name): OperationsFact => ({
-  type: 'EvidenceDisclosed',
-  data: { what: 'balance', study, toRevision: 3, ...tally },
-  sections: {},
-});
-
-const band: OperationsFact = {
-  type: 'EvidenceDisclosed',
-  data: { what: 'expected-balance', study: CONFIGURATION.name, toRevision: 3, ...tally },
-  sections: {},
-};
-
 const SESSION = { sessionId: 'yzObQH5PXuXXhAOEv8oClw', keyId: 'k0011' };
-const signedIn: OperationsFact = { type: 'SessionBegan', data: SESSION, sections: {} };
-const signedOut: OperationsFact = { type: 'SessionEnded', data: SESSION, sections: {} };
-
 const DIGEST = { sha256: 'ab'.repeat(32) };
-const EXPORT = { what: 'export', study: CONFIGURATION.name, toRevision: 3, ...tally } as const;
-const exported: OperationsFact = {
-  type: 'EvidenceDisclosed',
-  data: { ...EXPORT, content: 'open' },
-  sections: { file: DIGEST },
-};
 
-const TEST = {
-  what: 'rerandomization',
-  study: CONFIGURATION.name,
-  toRevision: 3,
-  ...DIGEST,
-  ...tally,
-} as const;
-const tested: OperationsFact = { type: 'EvidenceDisclosed', data: TEST, sections: {} };
+const said = (type: OperationsFact['type'], data: object, sections = {}) =>
+  ({ type, data, sections }) as OperationsFact;
+const disclosed = (what: string, more: object = {}, sections = {}) =>
+  said('EvidenceDisclosed', { what, study: CONFIGURATION.name, toRevision: 3, ...tally, ...more }, sections);
+const started = said('ServiceStarted', RUN);
+const stopped = said('ServiceStopped', RUN);
+const refused = said('RequestRefused', { operation: 'GET /balance', reason: 'not-permitted', ...tally });
+const shown = disclosed('balance');
+const band = disclosed('expected-balance');
+const exported = disclosed('export', { content: 'open' }, { file: DIGEST });
+const tested = disclosed('rerandomization', DIGEST);
+const signedIn = said('SessionBegan', SESSION);
+const signedOut = said('SessionEnded', SESSION);
 
+const issued = (digit: string, grant: Grant): AccessCommand => ({
+  ...{ type: 'issue', keyId: `k00${digit}${digit}`, sha256: digit.repeat(64), grant },
+});
 /** Revisions 3 to 7 of `access`. */
 const MORE: readonly AccessCommand[] = [
-  { type: 'issue', keyId: 'k0033', sha256: '3'.repeat(64), grant: { user: 'auditor', scopes: ['audit'] } },
-  {
-    type: 'issue',
-    keyId: 'k0044',
-    sha256: '4'.repeat(64),
-    grant: { user: 'limited', scopes: ['read', 'audit'], studies: ['Another'] },
-  },
-  { type: 'issue', keyId: 'k0055', sha256: '5'.repeat(64), grant: { user: 'gone', scopes: ['audit'] } },
+  issued('3', { user: 'auditor', scopes: ['audit'] }),
+  issued('4', { user: 'limited', scopes: ['read', 'audit'], studies: ['Another'] }),
+  issued('5', { user: 'gone', scopes: ['audit'] }),
   { type: 'revoke', keyId: 'k0055' },
-  { type: 'issue', keyId: 'k0066', sha256: '6'.repeat(64), grant: { user: 'reader', scopes: ['read'] } },
+  issued('6', { user: 'reader', scopes: ['read'] }),
 ];
 const auditor = (accessRevision = 3): Actor => ({ keyId: 'k0033', user: 'auditor', accessRevision });
-const reader: Actor = { keyId: 'k0066', user: 'reader', accessRevision: 7 };
+const limited: Actor = { keyId: 'k0044', user: 'limited', accessRevision: 4 };
 const gone = (accessRevision: number): Actor => ({ keyId: 'k0055', user: 'gone', accessRevision });
+const reader: Actor = { keyId: 'k0066', user: 'reader', accessRevision: 7 };
 
-function logWith(...said: readonly (readonly [OperationsFact, Actor])[]) {
+type Said = readonly [OperationsFact, Actor];
+const byPerson = (fact: OperationsFact): Said => [fact, OPERATOR];
+
+function logWith(...all: readonly Said[]) {
   const log = logOf(HISTORY, [...KEYS, ...MORE]);
-  for (const [fact, actor] of said) log.append('operations', fact, actor);
+  for (const [fact, actor] of all) log.append('operations', fact, actor);
   return log;
 }
 
 describe('the stream operations is sound', () => {
   it('with runs, refusals and disclosures, of keys and on the command line', async () => {
-    const log = logWith(
-      [started, OPERATOR],
+    const ofKeys: Said[] = [
       [refused, nurse()],
-      [shown(), auditor()],
-      [shown(), OPERATOR],
-      [stopped, OPERATOR],
-    );
+      [shown, auditor()],
+    ];
+    const log = logWith(byPerson(started), ...ofKeys, byPerson(shown), byPerson(stopped));
     const report = await verify(log, { checkpoints: [log.checkpoint('operations', 4)] });
     expect(report.ok).toBe(true);
     expect(streamOf(report, 'operations')).toMatchObject({
-      sound: true,
-      records: 5,
-      notReplayed: 0,
+      ...{ sound: true, records: 5, notReplayed: 0 },
       evidence: { matchingSize: 4, uncovered: { from: 4, to: 4 } },
     });
   });
 
-  it('with an expected balance that was shown to a reader or an auditor', async () => {
-    expect((await verify(logWith([band, reader], [band, auditor()]))).ok).toBe(true);
-  });
-
-  it('with a run that was killed, and with refusals of a revoked key', async () => {
-    const again: OperationsFact = {
-      ...started,
-      data: { ...RUN, runId: '11111111-5b0a-4d0c-9a53-0b1de2f6a8c4' },
-    };
-    const log = logWith([started, OPERATOR], [again, OPERATOR], [refused, gone(6)], [shown(), gone(5)]);
-    expect((await verify(log)).ok).toBe(true);
-  });
-
-  it('with exports: the digest of a file without arms is in the clear', async () => {
-    const blinded = {
-      ...exported,
-      data: { ...EXPORT, content: 'blinded', ...DIGEST },
-      sections: {},
-    } as const;
-    expect((await verify(logWith([exported, OPERATOR], [blinded, OPERATOR]))).ok).toBe(true);
-  });
-
-  it('with re-randomization tests, of which one was an interim look', async () => {
-    const interim = { ...tested, data: { ...TEST, interim: 'asked by the DMC' } } as const;
-    expect((await verify(logWith([tested, OPERATOR], [interim, OPERATOR]))).ok).toBe(true);
-  });
-
-  it('with sessions, of which some have no recorded end and some no recorded beginning', async () => {
-    const other = { ...signedOut, data: { ...SESSION, sessionId: 'AAAAAAAAAAAAAAAAAAAAAA' } } as const;
-    const log = logWith([signedIn, nurse()], [signedOut, nurse()], [signedIn, nurse()], [other, nurse()]);
-    expect((await verify(log)).ok).toBe(true);
+  const runAgain = said('ServiceStarted', { ...RUN, runId: '11111111-5b0a-4d0c-9a53-0b1de2f6a8c4' });
+  const otherEnd = said('SessionEnded', { ...SESSION, sessionId: 'AAAAAAAAAAAAAAAAAAAAAA' });
+  it.each<[string, ...Said[]]>([
+    ['an expected balance that was shown to a reader or an auditor', [band, reader], [band, auditor()]],
+    ['a run that was killed', byPerson(started), byPerson(runAgain)],
+    ['what a key did before it was revoked, and its refusals after it', [shown, gone(5)], [refused, gone(6)]],
+    [
+      'exports: the digest of a file without arms is in the clear',
+      ...[exported, disclosed('export', { content: 'blinded', ...DIGEST })].map(byPerson),
+    ],
+    [
+      're-randomization tests, of which one was an interim look',
+      ...[tested, disclosed('rerandomization', { ...DIGEST, interim: 'asked by the DMC' })].map(byPerson),
+    ],
+    [
+      'sessions, of which some have no recorded end and some no recorded beginning',
+      ...[signedIn, signedOut, signedIn, otherEnd].map((fact): Said => [fact, nurse()]),
+    ],
+  ])('with %s', async (_, ...all) => {
+    expect((await verify(logWith(...all))).ok).toBe(true);
   });
 
   it('and is omitted if one study was asked for', async () => {
-    const report = await verify(logWith([shown(), nurse()]), { studies: [CONFIGURATION.name] });
+    const report = await verify(logWith([shown, nurse()]), { studies: [CONFIGURATION.name] });
     expect(report.ok).toBe(true);
     expect(report.streams.map(({ stream }) => stream)).not.toContain('operations');
   });
 });
 
 describe('the stream operations cannot contain', () => {
-  it.each([
+  it.each<[string, string, OperationsFact, Actor]>([
+    ['a key that was never issued', 'actor.keyId', refused, { ...nurse(), keyId: 'k9999' } as Actor],
+    ['a key of another user', 'actor.user', refused, { ...nurse(), user: 'somebody' }],
+    ['a key that was issued later', 'actor.accessRevision', refused, auditor(2)],
+    ['a revision that access does not have', 'actor.accessRevision', refused, auditor(8)],
+    ['a refusal on the command line', 'actor', refused, OPERATOR],
+    ['a disclosure to a key without audit', 'actor.keyId', shown, reader],
+    ['an expected balance for a key that reads nothing', 'actor.keyId', band, nurse()],
+    ['a disclosure to a key that was revoked', 'actor.accessRevision', shown, gone(6)],
+    ['a disclosure to a key of other studies', 'actor.keyId', shown, limited],
+    ['an export by a key', 'actor', exported, auditor()],
     [
-      'a key that was never issued',
-      refused,
-      { keyId: 'k9999', user: 'nurse', accessRevision: 0 },
-      'actor.keyId',
-    ],
-    ['a key of another user', refused, { ...nurse(), user: 'somebody' }, 'actor.user'],
-    ['a key that was issued later', refused, auditor(2), 'actor.accessRevision'],
-    ['a revision that access does not have', refused, auditor(8), 'actor.accessRevision'],
-    ['a refusal on the command line', refused, OPERATOR, 'actor'],
-    ['a disclosure to a key without audit', shown(), reader, 'actor.keyId'],
-    ['an expected balance for a key that reads nothing', band, nurse(), 'actor.keyId'],
-    ['a disclosure to a key that was revoked', shown(), gone(6), 'actor.accessRevision'],
-    [
-      'a disclosure to a key of other studies',
-      shown(),
-      { keyId: 'k0044', user: 'limited', accessRevision: 4 },
-      'actor.keyId',
-    ],
-    ['an export by a key', exported, auditor(), 'actor'],
-    [
-      'the digest of an export with arms',
-      { ...exported, data: { ...EXPORT, content: 'full', ...DIGEST } },
-      OPERATOR,
-      'data.sha256',
+      ...(['the digest of an export with arms', 'data.sha256'] as const),
+      ...byPerson(disclosed('export', { content: 'full', ...DIGEST }, { file: DIGEST })),
     ],
     [
-      'a sealed digest of anything but an export',
-      { ...exported, data: { ...EXPORT, what: 'balance' } },
-      OPERATOR,
-      'sections.file',
+      ...(['a sealed digest of anything but an export', 'sections.file'] as const),
+      ...byPerson(disclosed('balance', {}, { file: DIGEST })),
     ],
-    ['a re-randomization test by a key', tested, auditor(), 'actor'],
+    ['a re-randomization test by a key', 'actor', tested, auditor()],
     [
-      'a reason for an interim look at anything else',
-      { ...tested, data: { ...TEST, what: 'bundle', interim: 'curious' } },
-      OPERATOR,
-      'data.interim',
+      ...(['a reason for an interim look at anything else', 'data.interim'] as const),
+      ...byPerson(disclosed('bundle', { ...DIGEST, interim: 'curious' })),
     ],
-    ['a sign-in on the command line', signedIn, OPERATOR, 'actor'],
-    ['a session of another key than its actor', signedOut, auditor(), 'data.keyId'],
+    ['a sign-in on the command line', 'actor', signedIn, OPERATOR],
+    ['a session of another key than its actor', 'data.keyId', signedOut, auditor()],
     [
-      'a sign-in with a revoked key',
-      { ...signedIn, data: { ...SESSION, keyId: 'k0055' } },
-      gone(6),
-      'actor.accessRevision',
+      ...(['a sign-in with a revoked key', 'actor.accessRevision'] as const),
+      ...([said('SessionBegan', { ...SESSION, keyId: 'k0055' }), gone(6)] as const),
     ],
-    ['a start by a key', started, nurse(), 'actor'],
-    ['a stop without its start', stopped, OPERATOR, 'data.runId'],
-  ] as const)('%s', async (_, fact, actor, field) => {
-    const report = await verify(logWith([shown(), auditor()], [fact, actor as Actor]));
+    ['a start by a key', 'actor', started, nurse()],
+    ['a stop without its start', 'data.runId', stopped, OPERATOR],
+  ])('%s', async (_, field, fact, actor) => {
+    const report = await verify(logWith([shown, auditor()], [fact, actor]));
     expect(report.ok).toBe(false);
     expect(streamOf(report, 'operations').divergence).toMatchObject({ revision: 1, field });
   });
 
-  it('the same start or stop twice', async () => {
-    const twice = [started, started, stopped].map((fact) => [fact, OPERATOR] as const);
-    expect(streamOf(await verify(logWith(...twice)), 'operations').divergence).toMatchObject({ revision: 1 });
-    const stops = [started, stopped, stopped].map((fact) => [fact, OPERATOR] as const);
-    expect(streamOf(await verify(logWith(...stops)), 'operations').divergence).toMatchObject({ revision: 2 });
+  it.each([
+    ['start', 1, [started, started, stopped]],
+    ['stop', 2, [started, stopped, stopped]],
+  ] as const)('the same %s twice', async (_, revision, facts) => {
+    expect(await divergenceOf(logWith(...facts.map(byPerson)), 'operations')).toMatchObject({ revision });
   });
 
-  it.each([
-    [
-      'a number that was changed',
-      (record: { data: { count: unknown } }) => {
-        record.data.count = 0;
-      },
-      'data.count',
-    ],
-    [
-      'something that none of its events says',
-      (record: { data: { treatment?: unknown } }) => {
-        record.data.treatment = 'MART';
-      },
-      undefined,
-    ],
-  ] as const)('%s', async (_, change, field) => {
-    const log = logWith([started, OPERATOR], [refused, nurse()]);
-    const records = log.of('operations');
-    const [, second] = records;
-    if (second) records[1] = altered(second, change);
-    const { divergence } = streamOf(await verify(log), 'operations');
-    expect(divergence).toMatchObject({ revision: 1, ...(field !== undefined && { field }) });
+  it.each<[string, Change, object]>([
+    ['a number that was changed', ({ data }) => Object.assign(data, { count: 0 }), { field: 'data.count' }],
+    ['something that none of its events says', ({ data }) => Object.assign(data, { treatment: 'MART' }), {}],
+  ])('%s', async (_, how, expected) => {
+    const log = change(logWith(byPerson(started), [refused, nurse()]), 1, how, 'operations');
+    expect(await divergenceOf(log, 'operations')).toMatchObject({ revision: 1, ...expected });
   });
 });

@@ -1,12 +1,11 @@
 /** Verifies what a bundle contains of a log: the same failures, as far as they can be seen, and no claim beyond that. */
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content } from '../../../events/content.ts';
-import { logDecider } from '../../../src/core/log/decide.ts';
 import { parseLine } from '../../../src/evidence/bundle/record-lines.ts';
 import type { GivenCheckpoint } from '../../../src/evidence/verify/evidence.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import type { RecordSource, SourceRecord } from '../../../src/evidence/verify/source.ts';
-import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
+import { CONFIGURATION, randomize } from '../../support/facts.ts';
 import {
   altered,
   appendCopy,
@@ -16,7 +15,6 @@ import {
   divergenceOf,
   enrol,
   HISTORY,
-  KEY,
   KEYS,
   logOf,
   nurse,
@@ -199,50 +197,6 @@ describe('of access and log, whose sections are always withheld,', () => {
     const [first] = log.of('log');
     log.of('log')[0] = { ...(first as SourceRecord), record: Buffer.alloc(0) };
     expect(await verify(bundled(log, 'full'))).toMatchObject({ ok: false, log: undefined });
-  });
-
-  const recovered = (kept: number) => {
-    const SEED = 2n ** 127n + 3n;
-    const recover = step({ type: 'recover', recovery: 1, kept, seed: SEED }, OPERATOR);
-    const log = logOf([...HISTORY.slice(0, 5), recover, enrol(7)]);
-    const streams = [
-      { stream: 'log', kept: 1 },
-      { stream: STUDY, kept: 5 },
-    ];
-    const { fact } = logDecider.decide(
-      { publicKeys: [KEY.publicKey], recoveries: [] },
-      { type: 'recover', reason: 'disk failure', recovery: 1, streams },
-    );
-    if (!fact) throw new Error('not decided');
-    log.append('log', fact, OPERATOR);
-    return log;
-  };
-
-  it.each(CONTENTS)('a recovery is taken from the study, in %s', async (content) => {
-    const log = recovered(5);
-    const lost = logOf(HISTORY).checkpoint(STUDY, 8);
-    const checkpoints = [log.checkpoint(STUDY, 7, { recovery: 1 }), logOf(HISTORY).checkpoint(STUDY, 4)];
-    const sound = await verify(bundled(log, content), { checkpoints });
-    expect(sound).toMatchObject({ ok: true, log: { recoveries: [{ recovery: 1 }] } });
-    expect(streamOf(sound)).toMatchObject({
-      evidence: { matching: 2 },
-      warnings: [{ code: 'recovered', revision: 5 }],
-    });
-    const report = await verify(bundled(log, content), { checkpoints: [lost] });
-    expect(streamOf(report).evidence).toMatchObject({
-      failing: 0,
-      lost: [{ size: 8, kept: 5, because: 'undeclared-loss' }],
-    });
-  });
-
-  it.each(CONTENTS)('and one that claims another position diverges, in %s', async (content) => {
-    expect(await divergenceOf(bundled(recovered(4), content))).toMatchObject({ revision: 4, field: 'type' });
-    const log = recovered(5);
-    log.of('log').pop();
-    expect(await divergenceOf(bundled(log, content))).toMatchObject({
-      revision: 5,
-      why: expect.stringContaining('no recovery of the log'),
-    });
   });
 });
 

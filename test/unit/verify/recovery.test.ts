@@ -1,5 +1,6 @@
 /** Logs that were recovered, or got another signing key: some are sound, others only claim to be. */
 import { describe, expect, it } from 'vitest';
+import { CONTENTS } from '../../../events/content.ts';
 import { endorse } from '../../../src/core/ledger/endorsement.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { logDecider } from '../../../src/core/log/decide.ts';
@@ -8,6 +9,7 @@ import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import { LOG_ID } from '../../support/fixed-tools.ts';
 import {
   appendCopy,
+  bundled,
   type Change,
   change,
   divergenceOf,
@@ -35,7 +37,10 @@ const signed = { recovery: 0, size: 9, root: Buffer.from(lost.claims.root).toStr
 const RECOVER = step({ type: 'recover', recovery: 1, kept: KEPT, signed, seed: SEED }, OPERATOR);
 
 /** The first records of the history, the recovery, and what came after it. */
-function recovered(after: readonly Step[] = [RECOVER, enrol(7), enrol(8)], studyKept = KEPT): Log {
+function recovered(
+  after: readonly Step[] = [RECOVER, enrol(7), enrol(8)],
+  of: { kept: number; signed?: typeof signed } = { kept: KEPT, signed },
+): Log {
   const log = logOf([...HISTORY.slice(0, KEPT), ...after]);
   const { fact } = logDecider.decide(
     { publicKeys: [KEY.publicKey], recoveries: [] },
@@ -46,7 +51,7 @@ function recovered(after: readonly Step[] = [RECOVER, enrol(7), enrol(8)], study
       streams: [
         { stream: 'access', kept: 3 },
         { stream: 'log', kept: 1 },
-        { stream: STUDY, kept: studyKept, ...(signed && { signed }) },
+        { stream: STUDY, ...of },
       ],
     },
   );
@@ -116,6 +121,40 @@ describe('a recovered log', () => {
   });
 });
 
+describe('a bundle of a recovered log, which withholds what `log` has sealed,', () => {
+  it.each(CONTENTS)('has the recovery from the study, in %s', async (content) => {
+    const log = recovered();
+    const checkpoints = [log.checkpoint(STUDY, 8, { recovery: 1 }), before.checkpoint(STUDY, 4)];
+    const sound = await verify(bundled(log, content), { checkpoints });
+    expect(sound).toMatchObject({ ok: true, log: { recoveries: [{ recovery: 1 }] } });
+    expect(streamOf(sound)).toMatchObject({
+      evidence: { matching: 2 },
+      warnings: [{ code: 'recovered', revision: KEPT }],
+    });
+    const unsigned = step({ type: 'recover', recovery: 1, kept: KEPT, seed: SEED }, OPERATOR);
+    const undeclared = bundled(recovered([unsigned], { kept: KEPT }), content);
+    expect(streamOf(await verify(undeclared, { checkpoints: [lost] })).evidence).toMatchObject({
+      failing: 0,
+      lost: [{ size: 9, kept: KEPT, because: 'undeclared-loss' }],
+    });
+  });
+
+  it.each(CONTENTS)(
+    'is not sound if the recovery is at another position, or unknown to log, in %s',
+    async (content) => {
+      const elsewhere = step({ type: 'recover', recovery: 1, kept: 4, seed: SEED }, OPERATOR);
+      expect(await divergenceOf(bundled(recovered([elsewhere]), content))).toMatchObject({
+        ...{ revision: 4, field: 'type' },
+      });
+      const log = recovered();
+      log.of('log').pop();
+      expect(await divergenceOf(bundled(log, content))).toMatchObject({
+        ...{ revision: KEPT, why: expect.stringContaining('no recovery of the log') },
+      });
+    },
+  );
+});
+
 describe('an invalid recovery is reported:', () => {
   it('the generator continues as if nothing had been lost', async () => {
     const after = HISTORY.slice(KEPT);
@@ -131,7 +170,10 @@ describe('an invalid recovery is reported:', () => {
   it('a generator is restarted although no recovery in the log says so', async () => {
     const log = logOf([...HISTORY.slice(0, KEPT), RECOVER]);
     expect((await divergenceOf(log))?.why).toContain('no recovery of the log says');
-    expect(await divergenceOf(recovered(undefined, 4))).toMatchObject({ revision: 4, field: 'type' });
+    expect(await divergenceOf(recovered(undefined, { kept: 4, signed }))).toMatchObject({
+      revision: 4,
+      field: 'type',
+    });
   });
 
   it.each<[string, string, Change]>([

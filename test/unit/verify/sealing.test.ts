@@ -66,10 +66,6 @@ describe('a salt shared by several sections', () => {
       expect(divergence?.revision).toBeGreaterThan(1);
     },
   );
-
-  it.each(CONTENTS)('does not occur if each section has its own, with content %s', async (content) => {
-    expect((await verify(bundled(logOf(HISTORY), content))).ok).toBe(true);
-  });
 });
 
 describe('a backdated record', () => {
