@@ -53,14 +53,15 @@ async function foldAll(store: MemoryStore) {
 }
 
 const never = () => false;
+const pastOf = (store: MemoryStore, isAfter: Parameters<typeof foldUntil>[3] = never) =>
+  foldUntil({ store, logId: LOG_ID }, STREAM, PROJECTIONS, isAfter);
 
 describe('the past', () => {
   it('at each revision is what the running service showed then', async () => {
     const store = await storeOf(HISTORY);
     for (const [revision] of HISTORY.entries()) {
       const then = await foldAll(await storeOf(HISTORY.slice(0, revision + 1)));
-      const source = { store, logId: LOG_ID };
-      const past = await foldUntil(source, STREAM, PROJECTIONS, isBeyond({ type: 'revision', revision }));
+      const past = await pastOf(store, isBeyond({ type: 'revision', revision }));
       for (const [name, projection] of Object.entries(PROJECTIONS))
         expect(past.states[name as keyof typeof PROJECTIONS], name).toEqual(
           then.state<unknown>(projection, STREAM),
@@ -71,7 +72,7 @@ describe('the past', () => {
   });
 
   it('of a stream that is not there is empty', async () => {
-    const past = await foldUntil({ store: new MemoryStore(), logId: LOG_ID }, STREAM, PROJECTIONS, never);
+    const past = await pastOf(new MemoryStore());
     expect(past).toMatchObject({ revision: -1, at: undefined, next: undefined });
     expect(past.states.studyConfig).toBeUndefined();
   });
@@ -84,13 +85,7 @@ describe('the past', () => {
     // The clock of revision 2 was half an hour ahead, and was set right after it.
     const store = await storeOf(HISTORY, [0, 1, 30, 2, 3]);
     const at = `2026-03-01T${time}:00.000Z`;
-    const past = await foldUntil(
-      { store, logId: LOG_ID },
-      STREAM,
-      PROJECTIONS,
-      isBeyond({ type: 'instant', at }),
-    );
-    expect(past.revision).toBe(revision);
+    expect((await pastOf(store, isBeyond({ type: 'instant', at }))).revision).toBe(revision);
   });
 
   it('cannot be made from a log with a record that was altered, is missing, or is of another log', async () => {
@@ -105,17 +100,15 @@ describe('the past', () => {
     for (const [records, says] of cases) {
       const store = new MemoryStore();
       await store.append(STREAM, -1, records);
-      await expect(foldUntil({ store, logId: LOG_ID }, STREAM, PROJECTIONS, never)).rejects.toThrow(says);
+      await expect(pastOf(store)).rejects.toThrow(says);
     }
   });
 
   it('of a long stream is folded one page per turn of the event loop', async () => {
     const pauses = Array.from({ length: 3 * PAGE_RECORDS }, (_, i) => (i % 2 === 0 ? paused : resumed));
-    const store = new MemoryStore();
-    await store.append(
-      STREAM,
-      -1,
-      [registered(), ...pauses].map((fact, revision) => stored(fact, revision)),
+    const store = await storeOf(
+      [registered(), ...pauses],
+      [registered(), ...pauses].map(() => 0),
     );
     let turn = 0;
     let others = setImmediate(function count() {

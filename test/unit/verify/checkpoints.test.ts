@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { KeptCheckpoint } from '../../../src/core/ledger/checkpoint-file.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
+import type { Verification } from '../../../src/evidence/verify/verify.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import {
   enrol,
@@ -114,41 +115,28 @@ describe('the checkpoints of a history that was rewritten consistently', () => {
 describe('a checkpoint that cannot be compared is reported:', () => {
   const log = logOf(HISTORY);
   const genuine = log.checkpoint(STUDY, 4);
-  const stranger = makeSigningKey(LOG_NAME);
-  const because = async (checkpoint: typeof genuine, more = {}) => {
+  const key = makeSigningKey(LOG_NAME);
+  /** Of the same records under another name. */
+  const named = (stream: string) => {
+    const other = logOf([]);
+    other.byStream.set(stream, log.of(STUDY));
+    return other.checkpoint(stream, 4);
+  };
+  const gone = named('study-gone');
+
+  it.each<[what: string, because: string, checkpoint: KeptCheckpoint, more?: Partial<Verification>]>([
+    ['its text was changed', 'forged', { ...genuine, note: genuine.note.replace('\n4\n', '\n9\n') }],
+    ['another key signed it, although it names the log', 'not-trusted', log.checkpoint(STUDY, 4, { key })],
+    ['another key is trusted', 'not-trusted', genuine, { trusted: [trust(key)] }],
+    ['it is of another log', 'other-log', log.checkpoint(STUDY, 4, { logName: 'another' })],
+    ['it is of a log of a longer name', 'other-log', log.checkpoint(STUDY, 4, { logName: `${LOG_NAME}x` })],
+    ['there is no such stream', 'no-such-stream', gone],
+    ['there is none, and one study was asked for', 'no-such-stream', gone, { studies: [CONFIGURATION.name] }],
+    ['that recovery did not take place', 'other-recovery', named(`${STUDY}/1`)],
+  ])('%s', async (_, because, checkpoint, more = {}) => {
     const report = await verify(log, { checkpoints: [checkpoint], ...more });
     expect(report.ok).toBe(false);
-    return report.unusedCheckpoints.map((unused) => unused.because);
-  };
-
-  it('a checkpoint whose text was changed', async () => {
-    const forged = { ...genuine, note: genuine.note.replace('\n4\n', '\n9\n') };
-    expect(await because(forged)).toEqual(['forged']);
-  });
-
-  it('a checkpoint that another key signed, although it names the log', async () => {
-    expect(await because(log.checkpoint(STUDY, 4, { key: stranger }))).toEqual(['not-trusted']);
-    expect(await because(genuine, { trusted: [trust(stranger)] })).toEqual(['not-trusted']);
-  });
-
-  it('a checkpoint of another log', async () => {
-    expect(await because(log.checkpoint(STUDY, 4, { logName: 'another' }))).toEqual(['other-log']);
-    expect(await because(log.checkpoint(STUDY, 4, { logName: `${LOG_NAME}x` }))).toEqual(['other-log']);
-  });
-
-  it('a checkpoint of a stream that does not exist', async () => {
-    const other = logOf(HISTORY);
-    other.byStream.set('study-gone', log.of(STUDY));
-    expect(await because(other.checkpoint('study-gone', 4))).toEqual(['no-such-stream']);
-    expect(await because(other.checkpoint('study-gone', 4), { studies: [CONFIGURATION.name] })).toEqual([
-      'no-such-stream',
-    ]);
-  });
-
-  it('a checkpoint of a recovery that did not take place', async () => {
-    const other = logOf(HISTORY);
-    other.byStream.set(`${STUDY}/1`, log.of(STUDY));
-    expect(await because(other.checkpoint(`${STUDY}/1`, 4))).toEqual(['other-recovery']);
+    expect(report.unusedCheckpoints.map((unused) => unused.because)).toEqual([because]);
   });
 
   describe('a checkpoint of a study that was not asked for', () => {

@@ -4,7 +4,6 @@ import { hash } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { Fact } from '../../../events/catalogue.ts';
 import type { Content } from '../../../events/content.ts';
-import type { LevelChange } from '../../../events/corrections.ts';
 import { type Actor, canonicalJson, encodeRecord, type LogEvent, leafHash } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import { type AccessCommand, accessDecider } from '../../../src/core/access/decide.ts';
@@ -13,11 +12,12 @@ import { type KeptCheckpoint, parseCheckpointFile } from '../../../src/core/ledg
 import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
 import { makeSigningKey, type SigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
+import type { Members } from '../../../src/core/model/outcomes.ts';
 import { otherLine, parseLine, studyLine, withheldLine } from '../../../src/evidence/bundle/record-lines.ts';
 import type { Divergence, Report, StreamReport } from '../../../src/evidence/verify/report/report.ts';
 import type { RecordSource, SourceRecord } from '../../../src/evidence/verify/source.ts';
 import { type Verification, verifyLog } from '../../../src/evidence/verify/verify.ts';
-import { type Written, writtenDecider } from '../../support/acts.ts';
+import { type FlatAct, type Written, writtenDecider } from '../../support/acts.ts';
 import { CONFIGURATION, OPERATOR, REGISTER, randomize } from '../../support/facts.ts';
 import { fixedTools, idAt, LOG_ID } from '../../support/fixed-tools.ts';
 
@@ -168,90 +168,46 @@ export const clerk: Actor = { keyId: 'k0055', user: 'clerk', accessRevision: KEY
 const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-27', reference: 'Minutes 3' }];
 const GROUNDS = { reason: 'anaphylaxis, ICU', requestedBy: 'Dr. K.' };
 
+const act = (name: FlatAct['act'], actor: Actor, members: Members) =>
+  step({ act: name, user: actor.user, ...members }, actor);
+const reveal = (n: number) => `2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c3${n}`;
+
 /** What may follow `HISTORY`, whose participant `004` is at revision 6 and one whom `desk` may unblind. */
 export const LATER_LIFE: readonly Step[] = [
-  step({ act: 'StudyPaused', user: 'manager', reason: 'drug supply', idempotencyKey: 'p' }, manager),
-  step(
-    {
-      ...{
-        act: 'AllocationRevealed',
-        user: 'desk',
-        participantId: '004',
-        category: 'planned',
-        grounds: GROUNDS,
-      },
-      ...{ reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c31', idempotencyKey: 'er' },
-    },
-    desk,
-  ),
-  step(
-    { act: 'StudyClosed', user: 'manager', cause: 'target', reason: '6 randomized', approvals: APPROVALS },
-    manager,
-  ),
-  step(
-    {
-      ...{ act: 'UnblindingReported', user: 'operator', participantId: '004', how: 'disclosure' },
-      ...{ inadvertent: true, occurredAt: '2026-03-01T08:00:00.000Z', revealedAt: 10, grounds: GROUNDS },
-    },
-    OPERATOR,
-  ),
-  step(
-    {
-      ...{ act: 'StudyReopened', user: 'manager', reason: 'target raised', approvals: APPROVALS },
-      ...{ protocol: { version: '3.1', date: '2026-02-27' }, idempotencyKey: 'o' },
-    },
-    manager,
-  ),
-  step(
-    {
-      ...{
-        act: 'AllocationRevealed',
-        user: 'operator',
-        participantId: '002',
-        category: 'emergency',
-        grounds: GROUNDS,
-      },
-      ...{ reveal: '2f6d1f0e-8c1b-4a57-9d4e-0d1f7b6a5c32', shownAt: '2026-03-01T09:00:15.000Z' },
-    },
-    OPERATOR,
-  ),
+  act('StudyPaused', manager, { reason: 'drug supply', idempotencyKey: 'p' }),
+  act('AllocationRevealed', desk, {
+    ...{ participantId: '004', category: 'planned', grounds: GROUNDS },
+    ...{ reveal: reveal(1), idempotencyKey: 'er' },
+  }),
+  act('StudyClosed', manager, { cause: 'target', reason: '6 randomized', approvals: APPROVALS }),
+  act('UnblindingReported', OPERATOR, {
+    ...{ participantId: '004', how: 'disclosure', inadvertent: true, revealedAt: 10, grounds: GROUNDS },
+    occurredAt: '2026-03-01T08:00:00.000Z',
+  }),
+  act('StudyReopened', manager, {
+    ...{ reason: 'target raised', approvals: APPROVALS, idempotencyKey: 'o' },
+    protocol: { version: '3.1', date: '2026-02-27' },
+  }),
+  act('AllocationRevealed', OPERATOR, {
+    ...{ participantId: '002', category: 'emergency', grounds: GROUNDS },
+    ...{ reveal: reveal(2), shownAt: '2026-03-01T09:00:15.000Z' },
+  }),
 ];
 
-const [SEX, SITE] = CONFIGURATION.factors.map(({ name, levels: [a = '', b = ''] }) => ({
-  ...{ factor: name, from: b, to: a },
-})) as [LevelChange, LevelChange];
+const changes = CONFIGURATION.factors.map(({ name: factor, levels: [to, from] }) => ({ factor, from, to }));
 
 /** What may follow `LATER_LIFE`. */
 export const CORRECTIONS: readonly Step[] = [
-  step(
-    {
-      ...{ act: 'LevelsCorrected', user: 'clerk', participantId: '003', cause: 'source' },
-      ...{ changes: [SEX, SITE], note: 'source document', idempotencyKey: 'c' },
-    },
-    clerk,
-  ),
-  step(
-    {
-      ...{
-        act: 'AllocationVoided',
-        user: 'operator',
-        participantId: '005',
-        cause: 'duplicate',
-        duplicateOf: '001',
-      },
-      ...{ analysis: 'exclude', note: 'query 118' },
-    },
-    OPERATOR,
-  ),
-  step({ act: 'AllocationReinstated', user: 'clerk', participantId: '005', note: 'query 119' }, clerk),
-  step(
-    { act: 'ParticipantIdCorrected', user: 'clerk', participantId: '001', to: '010', cause: 'entry' },
-    clerk,
-  ),
-  step(
-    { act: 'ParticipantIdCorrected', user: 'clerk', participantId: '010', to: '020', cause: 'other' },
-    clerk,
-  ),
+  act('LevelsCorrected', clerk, {
+    ...{ participantId: '003', cause: 'source', changes, note: 'source document', idempotencyKey: 'c' },
+  }),
+  act('AllocationVoided', OPERATOR, {
+    ...{ participantId: '005', cause: 'duplicate', duplicateOf: '001' },
+    ...{ analysis: 'exclude', note: 'query 118' },
+  }),
+  act('AllocationReinstated', clerk, { participantId: '005', note: 'query 119' }),
+  act('ParticipantIdCorrected', clerk, { participantId: '001', to: '010', cause: 'entry' }),
+  act('ParticipantIdCorrected', clerk, { participantId: '010', to: '020', cause: 'other' }),
 ];
 
 export function verify(source: RecordSource, more: Partial<Verification> = {}): Promise<Report> {
