@@ -2,34 +2,47 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
+import { declaredVisit, registeredDesign } from '../../../projections/design.ts';
 import { currentLevels } from '../../../projections/enrolled.ts';
 import { isWithin } from '../../../src/core/model/key-limits.ts';
-import { newNameProblems } from '../../../src/core/study/amendments.ts';
-import type { Amend } from '../../../src/core/study/commands.ts';
+import { amendmentOf, amendmentProblem, newNameProblems } from '../../../src/core/study/amendments.ts';
+import type { Amend, RegisterPacks } from '../../../src/core/study/commands.ts';
 import { studyDecider } from '../../../src/core/study/decide.ts';
 import { fork, type StudyState } from '../../../src/core/study/state.ts';
 import type { FlatAct, Written } from '../../support/acts.ts';
-import { event, LEVELS, randomize } from '../../support/facts.ts';
+import {
+  added,
+  amend,
+  COOK,
+  closed,
+  DUPAGE,
+  MART,
+  RMCA,
+  ratio,
+  reopened,
+  retired,
+} from '../../support/arbitrary-life.ts';
+import { CONFIGURATION, event, LEVELS, randomize } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
-const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
 const MCLEAN = '50-Mclean County';
-const APPROVED = { approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }] };
+const APPROVAL = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' };
 
 const level = (kind: 'level-added' | 'level-closed' | 'level-reopened', name: string): DesignChange => ({
   kind,
   factor: '9',
   level: name,
 });
-const renamed = (from: string, to: string, more = {}): DesignChange => ({
+const renamed = (from: string, to: string): DesignChange => ({
   ...{ kind: 'level-renamed', factor: '9', level: from, to },
-  ...more,
 });
-
-function amend(changes: readonly DesignChange[], amendment = 1, more: Partial<Amend> = {}): Amend {
-  return { type: 'amend', user: 'nurse', amendment, changes, reason: 'protocol 3', ...APPROVED, ...more };
-}
+const stopped = (treatment: string): DesignChange => ({ kind: 'arm-stopped', treatment });
+const visits = (...value: string[]): DesignChange => ({ kind: 'visits', value });
+const limited = (...levels: string[]): DesignChange => ({
+  kind: 'limits',
+  value: { levels: levels.map((one) => ({ factor: '9', level: one, max: 3 })) },
+});
 
 function begun(more = {}): TrialRun {
   const trial = new TrialRun(more);
@@ -38,238 +51,166 @@ function begun(more = {}): TrialRun {
   return trial;
 }
 
-describe('an added level', () => {
-  it('starts with an empty urn and changes no other urn', () => {
-    const trial = begun();
-    const before = trial.counts();
-    const { bgState } = trial;
-    expect(trial.ask(amend([level('level-added', MCLEAN)]))).toEqual({ type: 'amended' });
-    expect(trial.last('StudyAmended')).toMatchObject({ amendment: 1, history: 'keep' });
-    expect(trial.counts()).toEqual([before[0], [...(before[1] ?? []), [0, 0, 0]]]);
-    expect(trial.bgState).toEqual(bgState);
-    expect(trial.enrol('c', ['Male', MCLEAN])).toMatchObject({ type: 'randomized' });
-    expect(trial.balance?.counted.factors[1]?.levels[2]).toMatchObject({ level: MCLEAN });
-  });
+function corrects(participantId: string, factor: string, from: string, to: string): FlatAct {
+  return {
+    ...{
+      act: 'LevelsCorrected',
+      participantId,
+      cause: 'entry',
+      note: 'slip',
+      changes: [{ factor, from, to }],
+    },
+  };
+}
 
-  it('is drawn from as if it had been there from the start', () => {
-    const late = begun();
-    late.ask(amend([level('level-added', MCLEAN)]));
-    const factors = [
-      { name: '10', levels: ['Male', 'Female'] },
-      { name: '9', levels: [COOK, DUPAGE, MCLEAN] },
-    ];
-    const early = begun({ factors });
-    for (const trial of [late, early])
-      for (const [id, site] of [
-        ['c', MCLEAN],
-        ['d', COOK],
-        ['e', MCLEAN],
-      ] as const)
-        trial.enrol(id, ['Male', site]);
-    expect(late.counts()).toEqual(early.counts());
-    expect(late.bgState).toEqual(early.bgState);
-  });
-});
+/** Each change is judged by the design that the changes before it make. */
+describe('an amendment is refused for', () => {
+  const design = registeredDesign({ ...CONFIGURATION, visits: ['V2', 'Week 12'] });
+  const toDuPage = renamed(DUPAGE, 'DuPage');
+  const keep = { history: 'keep' } as const;
 
-describe('a closed level', () => {
-  it('accepts nobody, but keeps its urn for when it is reopened', () => {
-    const trial = begun();
-    const before = trial.counts();
-    trial.ask(amend([level('level-closed', DUPAGE)]));
-    expect(trial.enrol('c')).toEqual({ type: 'level-closed', factor: '9', level: DUPAGE });
-    expect(trial.enrol('c', ['Female', COOK])).toMatchObject({ type: 'randomized' });
-    expect(trial.counts()[1]?.[1]).toEqual(before[1]?.[1]);
-    trial.ask(amend([level('level-reopened', DUPAGE)], 2));
-    expect(trial.enrol('d')).toMatchObject({ type: 'randomized' });
-  });
-
-  it('can still be the corrected level of a participant', () => {
-    const trial = begun();
-    trial.ask(amend([level('level-closed', DUPAGE)]));
-    const correct: FlatAct = {
-      ...{ act: 'LevelsCorrected', user: 'nurse', participantId: 'b', cause: 'entry', note: 'slip' },
-      changes: [{ factor: '9', from: COOK, to: DUPAGE }],
-    };
-    expect(trial.ask(correct)).toMatchObject({ type: 'recorded' });
-  });
-
-  it('is the reason for a refusal after paused, closed and suspended, but before a limit', () => {
-    const limits = { total: 2 };
-    const trial = begun({ limits, policies: { stopAtLimit: true } });
-    trial.ask(amend([level('level-closed', DUPAGE)]));
-    expect(trial.enrol('c')).toMatchObject({ type: 'level-closed' });
-    expect(trial.enrol('c', LEVELS, { suspended: true })).toMatchObject({ because: 'suspended' });
-    trial.ask({ act: 'StudyPaused', user: 'operator', reason: 'review' });
-    expect(trial.enrol('c')).toMatchObject({ because: 'paused' });
-  });
-});
-
-describe('a renamed level', () => {
-  it('keeps its urn under the new name, in lists, counts, limits and corrections', () => {
-    const limits = { levels: [{ factor: '9', level: DUPAGE, max: 1 }] };
-    const trial = begun({ limits, policies: { stopAtLimit: true } });
-    const before = trial.counts();
-    trial.ask(amend([renamed(DUPAGE, 'DuPage')]));
-    expect(trial.counts()).toEqual(before);
-    expect(trial.list.find('a')?.levels).toEqual(['Female', 'DuPage']);
-    expect(trial.registered.participants.get('a')?.levels).toEqual(['Female', 'DuPage']);
-    expect(trial.balance?.factors[1]?.levels[1]?.level).toBe('DuPage');
-    expect(trial.enrol('c', ['Female', 'DuPage'])).toMatchObject({ type: 'full' });
-    const corrected = trial.ask({
-      ...{ act: 'LevelsCorrected', user: 'nurse', participantId: 'a', cause: 'entry', note: 'slip' },
-      changes: [{ factor: '9', from: 'DuPage', to: COOK }],
+  it.each<[field: string, why: string, changes: readonly DesignChange[], more?: Partial<Amend>]>([
+    ['[0].level', 'a level has this name', [level('level-added', COOK)]],
+    [
+      '[1].level',
+      'a closed level has this name (hint: reopen it)',
+      [level('level-closed', COOK), level('level-added', COOK)],
+    ],
+    [
+      '[1].level',
+      'a level had this name, and records still have it',
+      [toDuPage, level('level-added', DUPAGE)],
+    ],
+    ['[1].to', 'a level had this name, and records still have it', [toDuPage, renamed(COOK, DUPAGE)]],
+    ['[1].to', 'a level has this name', [toDuPage, renamed(COOK, 'DuPage')]],
+    ['[0].to', 'it has this name already', [renamed(COOK, COOK)]],
+    ['[1].level', 'it is called "DuPage" now', [toDuPage, level('level-closed', DUPAGE)]],
+    ['[0].level', 'the factor has no such level', [level('level-closed', 'Nowhere')]],
+    ['[1].level', 'it is closed already', [level('level-closed', COOK), level('level-closed', COOK)]],
+    ['[0].level', 'it is not closed', [level('level-reopened', COOK)]],
+    [
+      '[1].level',
+      'no level of the factor would be open',
+      [level('level-closed', COOK), level('level-closed', DUPAGE)],
+    ],
+    ['[0].factor', 'the study has no such factor', [{ kind: 'level-added', factor: 'age', level: 'old' }]],
+    ['[0].factor', 'the study has no such factor', [retired('age')]],
+    ['[1].factor', 'it is the last factor', [retired('9'), retired('10')]],
+    ['[1].factor', 'the factor is retired', [retired('9'), retired('9')]],
+    ['[1].factor', 'the factor is retired', [retired('9'), level('level-closed', COOK)]],
+    ['[1].treatment', 'fewer than two arms would be open', [closed(MART), closed(RMCA)]],
+    ['[1].treatment', 'it is closed already', [closed(RMCA), closed(RMCA)]],
+    ['[0].treatment', 'it is not closed', [reopened(RMCA)]],
+    ['[0].treatment', 'the study has no such treatment', [closed('D')]],
+    ['[0].treatment', 'it is not closed', [stopped(RMCA)]],
+    ['[0].treatment', 'the study has no such treatment', [stopped('D')]],
+    ['[2].treatment', 'it is stopped already', [closed(RMCA), stopped(RMCA), stopped(RMCA)]],
+    ['[0].treatment', 'an arm has this name', [added(MART)]],
+    ['[1].treatment', 'a closed arm has this name (hint: reopen it)', [closed(RMCA), added(RMCA)]],
+    ['[0].treatment', 'the visit "V2" is, or contains, this name', [added('v2')]],
+    ['[0].treatment', 'the visit "Week 12" is, or contains, this name', [added('WEEK')]],
+    ['[0].treatment', 'the visit "Week 12" is, or contains, this name', [added('Week 12')]],
+    ['[0].value', 'it has 2 numbers for 3 treatments', [ratio(2, 1)]],
+    ['[0].value', 'all its numbers can be divided by 2', [ratio(2, 2, 4)]],
+    ['[0].value', 'there would be 41 slots (there can be 40)', [ratio(20, 20, 1)]],
+    ['[0].kind', 'it is so already', [ratio(1, 1, 1)]],
+    ['[1].ratio', 'there would be 41 slots (there can be 40)', [ratio(20, 17, 1), added('D', { ratio: 3 })]],
+    ['[0].kind', 'it says nothing of w, alpha, beta and D', [{ kind: 'urn' }]],
+    ['[0].w', 'it is so already', [{ kind: 'urn', w: 1, beta: 2 }]],
+    ['[0].kind', 'it is so already', [{ kind: 'limits' }]],
+    ['[0].value', 'without a limit it is left out', [{ kind: 'limits', value: {} }]],
+    ['[0].value.levels[0]', 'the study has no such level', [limited('Nowhere')]],
+    ['[0].value.levels[1]', 'it stands twice, or not in the order of the design', [limited(COOK, COOK)]],
+    ['[0].value.levels[1]', 'it stands twice, or not in the order of the design', [limited(DUPAGE, COOK)]],
+    [
+      '[0].value',
+      expect.stringContaining('the pattern has a \\1 (hint: a backslash can only come before d, D,'),
+      [{ kind: 'id-pattern', value: '(a+)+\\1' }],
+    ],
+    ['[0].kind', 'it is so already', [{ kind: 'target' }]],
+    ['[0].kind', 'it is so already', [{ kind: 'policy', name: 'voidCounts', value: 'kept' }]],
+    ['[0].kind', 'it is so already', [{ kind: 'blinding', value: 'open' }]],
+    ['[0].kind', 'it is so already', [visits('V2', 'Week 12')]],
+    [
+      '[0].value[2]',
+      '"v2" is the same as visit 1 (capital letters do not matter)',
+      [visits('V2', 'V4', 'v2')],
+    ],
+    ['[0].value[1]', '"mart" is, or contains, the name of an arm', [visits('V2', 'mart')]],
+    ['[0].value[0]', '"V2 RMC-Q" is, or contains, the name of an arm', [visits('V2 RMC-Q')]],
+    ['[1].value[0]', '"RMC-A" is, or contains, the name of an arm', [closed(RMCA), visits(RMCA)]],
+    ['[1].value[0]', '"Daily 12" is, or contains, the name of an arm', [added('Daily'), visits('Daily 12')]],
+    ['history', 'no change touches the urns (hint: leave it out)', [{ kind: 'target', value: 9 }], keep],
+    [
+      'history',
+      'no change touches the urns (hint: leave it out)',
+      [{ kind: 'target', value: 9 }],
+      { history: 'restart' },
+    ],
+    ['history', 'no change touches the urns (hint: leave it out)', [visits('V2')], keep],
+    ['history', 'a new ratio makes new slots, so the urns must restart', [ratio(2, 1, 1)], keep],
+    ['changes', 'there is nothing to change, and no protocol', []],
+    [
+      'approvals',
+      'a live study can be amended only with an approval',
+      [level('level-added', MCLEAN)],
+      { approvals: [] },
+    ],
+    [
+      'approvals[0].on',
+      'it is not a day of the calendar',
+      [level('level-added', MCLEAN)],
+      { approvals: [{ ...APPROVAL, on: '2027-13-01' }] },
+    ],
+    [
+      'protocol.date',
+      'it is not a day of the calendar',
+      [],
+      { protocol: { version: '3', date: '2027-02-30' } },
+    ],
+  ])('%s: %s', (field, why, changes, more) => {
+    const problem = { field: field.replace(/^\[/, 'changes['), why };
+    expect(amendmentProblem(design, amendmentOf(amend(changes, 1, more), design))).toEqual({
+      type: 'not-amendable',
+      problems: [problem],
     });
-    expect(corrected).toMatchObject({ type: 'recorded' });
-    expect(trial.enrol('c', ['Female', 'DuPage'])).toMatchObject({ type: 'randomized' });
   });
 
-  it('does not change the answer to an earlier request', () => {
-    const trial = new TrialRun();
-    trial.enrol('a', LEVELS, { idempotencyKey: 'k' });
-    trial.ask(amend([renamed(DUPAGE, 'DuPage')]));
-    for (const site of [DUPAGE, 'DuPage']) {
-      expect(trial.enrol('a', ['Female', site], { idempotencyKey: 'k' })).toMatchObject({ type: 'repeated' });
-      expect(trial.enrol('a', ['Female', site])).toMatchObject({ type: 'duplicate', differingFactors: [] });
-    }
-    expect(trial.enrol('a', ['Female', COOK])).toMatchObject({ differingFactors: ['9'] });
-    expect(trial.enrol('b')).toEqual({ type: 'level-unknown', factor: '9', level: DUPAGE });
+  it('all problems at once', () => {
+    const changes = [level('level-added', COOK), level('level-added', MCLEAN), level('level-closed', 'x')];
+    const outcome = begun().ask(amend(changes, 1, { approvals: [] }));
+    const fields = outcome.type === 'not-amendable' ? outcome.problems.map(({ field }) => field) : [];
+    expect(fields).toEqual(['approvals', 'changes[0].level', 'changes[2].level']);
   });
 
-  it('stays within the limits of a key that uses its old or its new name', () => {
+  it('the number of another one, and once with the same idempotency key', () => {
     const trial = begun();
-    trial.ask(amend([renamed(DUPAGE, 'DuPage'), renamed('DuPage', 'Du Page')]));
-    const levels = currentLevels(trial.list.find('a') ?? { participantId: '', levels: [], revision: 0 });
-    for (const named of [DUPAGE, 'DuPage', 'Du Page'])
-      expect(isWithin([{ factor: '9', levels: [named] }], trial.registered.design, levels)).toBe(true);
-    expect(isWithin([{ factor: '9', levels: [COOK] }], trial.registered.design, levels)).toBe(false);
-  });
-
-  it('can go back to one of its earlier names, but cannot take a present or past name of another level', () => {
-    const trial = begun();
-    trial.ask(amend([renamed(DUPAGE, 'DuPage')]));
-    const taken = [
-      [renamed(COOK, DUPAGE), 'changes[0].to'],
-      [renamed(COOK, 'DuPage'), 'changes[0].to'],
-      [level('level-added', DUPAGE), 'changes[0].level'],
-      [level('level-closed', DUPAGE), 'changes[0].level'],
-    ] as const;
-    for (const [change, field] of taken)
-      expect(trial.ask(amend([change], 2))).toMatchObject({ type: 'not-amendable', problems: [{ field }] });
-    expect(trial.ask(amend([renamed('DuPage', DUPAGE)], 2))).toEqual({ type: 'amended' });
-    expect(trial.enrol('c')).toMatchObject({ type: 'randomized' });
-  });
-});
-
-describe('limits, policies, pattern and target', () => {
-  it('apply from then on, and count everybody already enrolled', () => {
-    const trial = begun();
-    const value = { total: 3, levels: [{ factor: '9', level: DUPAGE, max: 1 }] };
-    const stop: DesignChange = { kind: 'policy', name: 'stopAtLimit', value: true };
-    trial.ask(amend([{ kind: 'limits', value }, stop]));
-    expect(trial.last('StudyAmended').history).toBeUndefined();
-    expect(trial.enrol('c')).toMatchObject({ type: 'full', limit: { max: 1 } });
-    trial.enrol('c', ['Female', COOK]);
-    expect(trial.enrol('d', ['Female', COOK])).toMatchObject({ type: 'full', limit: { max: 3 } });
-    trial.ask(amend([{ kind: 'limits' }], 2));
-    expect(trial.enrol('d')).toMatchObject({ type: 'randomized' });
-  });
-
-  it('affect only later corrections', () => {
-    const trial = begun();
-    const policy: DesignChange = { kind: 'policy', name: 'levelCounts', value: 'as-corrected' };
-    const correct = (id: string, from: string, to: string): FlatAct => ({
-      ...{ act: 'LevelsCorrected', user: 'nurse', participantId: id, cause: 'entry', note: 'slip' },
-      changes: [{ factor: '10', from, to }],
-    });
-    expect(trial.ask(correct('a', 'Female', 'Male'))).toMatchObject({ moves: false });
-    trial.ask(amend([policy, { kind: 'blinding', value: 'blinded' }]));
-    expect(trial.ask(correct('b', 'Male', 'Female'))).toMatchObject({ moves: true });
-    // The defaults that depend on the blinding were set at registration.
-    trial.ask(amend([{ kind: 'blinding', value: 'open' }], 2));
-    expect(trial.ask(correct('b', 'Female', 'Male'))).toMatchObject({ moves: true });
+    for (const number of [0, 2])
+      expect(trial.ask(amend([level('level-added', MCLEAN)], number))).toEqual({
+        ...{ type: 'stale', field: 'amendment', why: 'the next amendment is number 1' },
+      });
+    const command = amend([level('level-added', MCLEAN)], 1, { idempotencyKey: 'k' });
+    trial.ask(command);
+    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 3, data: {} });
+    expect(trial.ask({ ...command, reason: 'another' })).toEqual({ type: 'idempotency-key-reused' });
   });
 });
 
 describe('an amendment', () => {
-  it('is refused if it is not the next one, or has been made already', () => {
+  it('is possible while the study is paused or closed, with a protocol alone, and in a test without an approval', () => {
     const trial = begun();
-    for (const number of [0, 2])
-      expect(trial.ask(amend([level('level-added', MCLEAN)], number))).toMatchObject({
-        ...{ type: 'stale', field: 'amendment', why: 'the next amendment is number 1' },
-      });
-  });
-
-  it('is made only once with the same idempotency key', () => {
-    const trial = begun();
-    const command = amend([level('level-added', MCLEAN)], 1, { idempotencyKey: 'k' });
-    trial.ask(command);
-    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 3, data: expect.any(Object) });
-    expect(trial.ask({ ...command, reason: 'another' })).toEqual({ type: 'idempotency-key-reused' });
-  });
-
-  it('is possible while the study is paused or closed, and not during an import', () => {
-    const trial = begun();
-    trial.ask({ act: 'StudyPaused', user: 'operator', reason: 'review' });
-    expect(trial.ask(amend([level('level-added', MCLEAN)]))).toEqual({ type: 'amended' });
-    trial.ask({ act: 'StudyClosed', user: 'operator', reason: 'done', cause: 'end' });
-    expect(trial.ask(amend([level('level-closed', MCLEAN)], 2))).toEqual({ type: 'amended' });
-    expect(trial.registered.status).toBe('closed');
-  });
-
-  it('reports all problems at once, checking each change against the design left by the changes before it', () => {
-    const changes: DesignChange[] = [
-      level('level-added', COOK),
-      level('level-added', MCLEAN),
-      level('level-closed', MCLEAN),
-      level('level-added', MCLEAN),
-      level('level-closed', 'Nowhere'),
-      level('level-reopened', COOK),
-      { kind: 'level-added', factor: 'age', level: 'old' },
-      { kind: 'limits' },
-      { kind: 'limits', value: { levels: [{ factor: '9', level: 'Nowhere', max: 3 }] } },
-      { kind: 'id-pattern', value: '(a+)+\\1' },
-      { kind: 'target' },
-      { kind: 'policy', name: 'voidCounts', value: 'kept' },
-      { kind: 'blinding', value: 'open' },
-      renamed(COOK, COOK),
-    ];
-    const outcome = begun().ask(amend(changes, 1, { approvals: [] }));
-    const fields = outcome.type === 'not-amendable' ? outcome.problems.map(({ field }) => field) : [];
-    const wrong = [0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
-    expect(fields[0]).toBe('approvals');
-    expect(fields.slice(1).map((field) => Number(/\[(\d+)\]/.exec(field)?.[1]))).toEqual(wrong);
-  });
-
-  it('needs a change or a protocol, an approval if the study is live, and valid dates', () => {
-    const trial = begun();
-    const refused = (command: Amend) => expect(trial.ask(command)).toMatchObject({ type: 'not-amendable' });
-    refused(amend([]));
-    refused(amend([], 1, { protocol: { version: '3', date: '2027-02-30' } }));
-    refused(amend([], 1, { protocol: { version: '3' }, approvals: [] }));
-    refused(
-      amend([], 1, {
-        protocol: { version: '3' },
-        approvals: [{ ...APPROVED.approvals[0], on: '2027-13-01' } as never],
-      }),
-    );
-    expect(trial.ask(amend([], 1, { protocol: { version: '3' } }))).toEqual({ type: 'amended' });
-    expect(trial.registered.design.protocol).toEqual({ version: '3' });
+    trial.record({ act: 'StudyPaused', reason: 'review' });
+    trial.amend(level('level-added', MCLEAN));
+    trial.record({ act: 'StudyClosed', reason: 'done', cause: 'end' });
+    expect(trial.ask(amend([], 2, { protocol: { version: '3' } }))).toEqual({ type: 'amended' });
+    expect(trial.registered).toMatchObject({ status: 'closed', design: { protocol: { version: '3' } } });
     const test = begun({ mode: 'test' });
-    expect(test.ask(amend([level('level-added', MCLEAN)], 1, { approvals: [] }))).toEqual({
-      type: 'amended',
-    });
-  });
-
-  it('never leaves a factor without an open level', () => {
-    const trial = begun();
-    expect(trial.ask(amend([level('level-closed', COOK), level('level-closed', DUPAGE)]))).toMatchObject({
-      problems: [{ field: 'changes[1].level', why: 'no level of the factor would be open' }],
-    });
+    expect(test.ask(amend([visits('V2')], 1, { approvals: [] }))).toEqual({ type: 'amended' });
   });
 
   it('refuses a command that was checked against the design before it', () => {
     const trial = begun();
-    trial.ask(amend([level('level-added', MCLEAN)]));
+    trial.amend(level('level-added', MCLEAN));
     expect(trial.enrol('c', LEVELS, { amendment: 0 })).toEqual({ type: 'amended-meanwhile' });
     expect(trial.enrol('a', LEVELS, { amendment: 0 })).toMatchObject({ type: 'duplicate' });
     expect(trial.enrol('c', LEVELS, { amendment: 1 })).toMatchObject({ type: 'randomized' });
@@ -295,7 +236,246 @@ describe('the names of new levels', () => {
   it.each(['', ' ', 'a\tb', 'x\u200by', '\ufffd', 'n'.repeat(201)])('may not be %j', (name) => {
     expect(newNameProblems([level('level-added', name)])).toMatchObject([{ field: 'changes[0].level' }]);
     expect(newNameProblems([renamed(COOK, name)])).toMatchObject([{ field: 'changes[0].to' }]);
+    expect(newNameProblems([added(name)])).toMatchObject([{ field: 'changes[0].treatment' }]);
     expect(newNameProblems([level('level-closed', name)])).toEqual([]);
+  });
+});
+
+describe('an added level', () => {
+  it('starts with an empty urn and changes no other urn', () => {
+    const trial = begun();
+    const [before, { bgState }] = [trial.counts(), trial];
+    trial.amend(level('level-added', MCLEAN));
+    expect(trial.last('StudyAmended')).toMatchObject({ amendment: 1, history: 'keep' });
+    expect(trial.counts()).toEqual([before[0], [...(before[1] ?? []), [0, 0, 0]]]);
+    expect(trial.bgState).toEqual(bgState);
+    expect(trial.enrol('c', ['Male', MCLEAN])).toMatchObject({ type: 'randomized' });
+    expect(trial.balance?.counted.factors[1]?.levels[2]).toMatchObject({ level: MCLEAN });
+  });
+
+  it('is drawn from as if it had been there from the start', () => {
+    const [sex] = CONFIGURATION.factors;
+    const early = begun({ factors: [sex, { name: '9', levels: [COOK, DUPAGE, MCLEAN] }] });
+    const late = begun();
+    late.amend(level('level-added', MCLEAN));
+    for (const trial of [late, early])
+      for (const [n, site] of [MCLEAN, COOK, MCLEAN].entries()) trial.enrol(`c${n}`, ['Male', site]);
+    expect(late.counts()).toEqual(early.counts());
+    expect(late.bgState).toEqual(early.bgState);
+  });
+});
+
+describe('a closed level', () => {
+  it('accepts nobody, but keeps its urn for when it is reopened', () => {
+    const trial = begun();
+    const before = trial.counts();
+    trial.amend(level('level-closed', DUPAGE));
+    expect(trial.enrol('c')).toEqual({ type: 'level-closed', factor: '9', level: DUPAGE });
+    expect(trial.enrol('c', ['Female', COOK])).toMatchObject({ type: 'randomized' });
+    expect(trial.counts()[1]?.[1]).toEqual(before[1]?.[1]);
+    // It can still be the corrected level of a participant.
+    trial.record(corrects('b', '9', COOK, DUPAGE));
+    trial.amend(level('level-reopened', DUPAGE));
+    expect(trial.enrol('d')).toMatchObject({ type: 'randomized' });
+  });
+
+  it('is the reason for a refusal after paused, closed and suspended, but before a limit', () => {
+    const trial = begun({ limits: { total: 2 }, policies: { stopAtLimit: true } });
+    trial.amend(level('level-closed', DUPAGE));
+    expect(trial.enrol('c')).toMatchObject({ type: 'level-closed' });
+    expect(trial.enrol('c', LEVELS, { suspended: true })).toMatchObject({ because: 'suspended' });
+    trial.record({ act: 'StudyPaused', reason: 'review' });
+    expect(trial.enrol('c')).toMatchObject({ because: 'paused' });
+  });
+});
+
+describe('a renamed level', () => {
+  it('keeps its urn under the new name, in lists, counts, limits and corrections', () => {
+    const limits = { levels: [{ factor: '9', level: DUPAGE, max: 1 }] };
+    const trial = begun({ limits, policies: { stopAtLimit: true } });
+    const before = trial.counts();
+    trial.amend(renamed(DUPAGE, 'DuPage'));
+    expect(trial.counts()).toEqual(before);
+    expect(trial.list.find('a')?.levels).toEqual(['Female', 'DuPage']);
+    expect(trial.registered.participants.get('a')?.levels).toEqual(['Female', 'DuPage']);
+    expect(trial.balance?.factors[1]?.levels[1]?.level).toBe('DuPage');
+    expect(trial.enrol('c', ['Female', 'DuPage'])).toMatchObject({ type: 'full' });
+    trial.record(corrects('a', '9', 'DuPage', COOK));
+    expect(trial.enrol('c', ['Female', 'DuPage'])).toMatchObject({ type: 'randomized' });
+  });
+
+  it('does not change the answer to an earlier request, and can go back to its earlier name', () => {
+    const trial = new TrialRun();
+    trial.enrol('a', LEVELS, { idempotencyKey: 'k' });
+    trial.amend(renamed(DUPAGE, 'DuPage'));
+    for (const site of [DUPAGE, 'DuPage']) {
+      expect(trial.enrol('a', ['Female', site], { idempotencyKey: 'k' })).toMatchObject({ type: 'repeated' });
+      expect(trial.enrol('a', ['Female', site])).toMatchObject({ type: 'duplicate', differingFactors: [] });
+    }
+    expect(trial.enrol('a', ['Female', COOK])).toMatchObject({ differingFactors: ['9'] });
+    expect(trial.enrol('b')).toEqual({ type: 'level-unknown', factor: '9', level: DUPAGE });
+    trial.amend(renamed('DuPage', DUPAGE));
+    expect(trial.enrol('b')).toMatchObject({ type: 'randomized' });
+  });
+
+  it('stays within the limits of a key that uses its old or its new name', () => {
+    const trial = begun();
+    trial.amend(renamed(DUPAGE, 'DuPage'), renamed('DuPage', 'Du Page'));
+    const levels = currentLevels(trial.list.find('a') ?? { participantId: '', levels: [], revision: 0 });
+    for (const named of [DUPAGE, 'DuPage', 'Du Page', COOK])
+      expect(isWithin([{ factor: '9', levels: [named] }], trial.registered.design, levels), named).toBe(
+        named !== COOK,
+      );
+  });
+});
+
+describe('limits, policies, pattern and target', () => {
+  it('apply from then on, and count everybody already enrolled', () => {
+    const trial = begun();
+    const value = { total: 3, levels: [{ factor: '9', level: DUPAGE, max: 1 }] };
+    trial.amend({ kind: 'limits', value }, { kind: 'policy', name: 'stopAtLimit', value: true });
+    expect(trial.last('StudyAmended').history).toBeUndefined();
+    expect(trial.enrol('c')).toMatchObject({ type: 'full', limit: { max: 1 } });
+    trial.enrol('c', ['Female', COOK]);
+    expect(trial.enrol('d', ['Female', COOK])).toMatchObject({ type: 'full', limit: { max: 3 } });
+    trial.amend({ kind: 'limits' });
+    expect(trial.enrol('d')).toMatchObject({ type: 'randomized' });
+  });
+
+  it('affect only later corrections', () => {
+    const trial = begun();
+    expect(trial.ask(corrects('a', '10', 'Female', 'Male'))).toMatchObject({ moves: false });
+    trial.amend(
+      { kind: 'policy', name: 'levelCounts', value: 'as-corrected' },
+      { kind: 'blinding', value: 'blinded' },
+    );
+    expect(trial.ask(corrects('b', '10', 'Male', 'Female'))).toMatchObject({ moves: true });
+    // The defaults that depend on the blinding were set at registration.
+    trial.amend({ kind: 'blinding', value: 'open' });
+    expect(trial.ask(corrects('b', '10', 'Female', 'Male'))).toMatchObject({ moves: true });
+  });
+});
+
+describe('visits', () => {
+  it('are none unless they are registered, and become those of an amendment', () => {
+    expect(new TrialRun().registered.design.visits).toEqual([]);
+    const trial = new TrialRun({ visits: ['V2', 'V3'] });
+    const { bgState } = trial;
+    for (const value of [['V3', 'Week 12'], []]) {
+      trial.amend(visits(...value));
+      expect(trial.last('StudyAmended')).not.toHaveProperty('history');
+      expect(trial.registered.design.visits).toEqual(value);
+    }
+    expect(trial.bgState).toEqual(bgState);
+  });
+
+  it('are found whatever the case of their letters', () => {
+    const { design } = new TrialRun({ visits: ['Week 12', 'V2'] }).registered;
+    const found = ['week 12', 'WEEK 12', 'v2', 'V 2'].map((visit) => declaredVisit(design, visit));
+    expect(found).toEqual(['Week 12', 'Week 12', 'V2', undefined]);
+  });
+
+  it('keep an arm from having a name that is in one of them, unless it is short or they go before', () => {
+    const trial = new TrialRun({ visits: ['V2', 'Week 12'] });
+    // A short name stands in a visit by chance.
+    trial.amend(added('12'));
+    trial.amend(visits('V2'), added('Week'));
+  });
+
+  /** The study with visits, and participants with a pack for each of these. `undefined`: it was never theirs. */
+  function withPacks(
+    declared: readonly string[],
+    given: Readonly<Record<string, readonly (string | undefined)[]>>,
+  ): TrialRun {
+    const trial = new TrialRun({ visits: [...declared] });
+    for (const [id, of] of Object.entries(given)) {
+      trial.enrol(id);
+      const enrolled = trial.registered.participants.get(id);
+      if (!enrolled) throw new Error(`${id} is not in the study`);
+      const dispensed = of.map((visit, i) => ({
+        ...{ code: `${id}-${i}`, visit, at: '2026-03-02T09:00:00.000Z', replacements: 0 },
+      }));
+      trial.registered.participants.replace({ ...enrolled, dispensed });
+    }
+    return trial;
+  }
+
+  const BOTH = { a: ['V3'], b: ['V2', 'V3'] };
+  const has = (names: string) => `somebody has a pack for ${names}`;
+  it.each<[string, readonly DesignChange[], object]>([
+    [`${has('"V2"')}: a visit with packs stays`, [visits('V3')], BOTH],
+    [`${has('"V3", "V2"')}: a visit with packs stays`, [visits()], BOTH],
+    [`${has('"V2"')}: it must be written like that`, [visits('v2', 'V3')], BOTH],
+    [
+      `${has('"V3"')}: a visit with packs stays; ${has('"V2"')}: it must be written like that`,
+      [visits('v2')],
+      BOTH,
+    ],
+    [`${has('"V2"')}: a visit with packs stays`, [visits('V2', 'V5', 'V3'), visits('V3')], BOTH],
+    // It may be declared later, if it is written as it is recorded.
+    [`${has('"Unit 1"')}: it must be written like that`, [visits('V2', 'unit 1')], { a: ['Unit 1'] }],
+    [
+      `${has('"Unit 1"')}: a visit with packs stays`,
+      [visits('V2', 'Unit 1'), visits('V2', 'V4')],
+      { a: ['Unit 1'] },
+    ],
+  ])('stay as they are written while somebody has a pack for them: %s', (why, changes, given) => {
+    const trial = withPacks(['V2', 'V3', 'V4'], given as typeof BOTH);
+    const field = `changes[${changes.length - 1}].value`;
+    expect(trial.ask(amend(changes))).toEqual({ type: 'not-amendable', problems: [{ field, why }] });
+  });
+
+  it('may stand in another order, beside others, and go once nobody has a pack for them', () => {
+    withPacks(['V2', 'V3', 'V4'], BOTH).amend(visits('V3', 'Week 12', 'V2'));
+    withPacks(['V2', 'V3'], { a: [undefined, 'V3'], b: [] }).amend(visits('V3'));
+    withPacks(['V2'], { a: ['Unplanned 1'] }).amend(visits('V2', 'V3'), visits('V2', 'Unplanned 1'));
+  });
+});
+
+describe('a stopped arm', () => {
+  it('is one that is closed, until it is reopened; it has no history, and changes no count', () => {
+    const trial = new TrialRun();
+    trial.enrol('a');
+    trial.amend(closed(RMCA));
+    const before = trial.counts();
+    expect(trial.ask(amend([stopped(RMCA)], 2, { history: 'keep' }))).toMatchObject({
+      problems: [{ field: 'history' }],
+    });
+    trial.amend(stopped(RMCA));
+    expect(trial.last('StudyAmended')).not.toHaveProperty('history');
+    expect(trial.counts()).toEqual(before);
+    const { design } = trial.registered;
+    expect(design).toMatchObject({ closedTreatments: [RMCA], stoppedTreatments: [RMCA] });
+    trial.amend(reopened(RMCA));
+    expect(trial.registered.design).toMatchObject({ closedTreatments: [], stoppedTreatments: [] });
+    trial.amend(closed(RMCA));
+    expect(trial.registered.design.stoppedTreatments).toEqual([]);
+    expect(amendmentOf(amend([stopped(RMCA), closed(MART)]), design).history).toBe('keep');
+  });
+
+  const packs = (list: number, ...treatments: string[]): RegisterPacks => ({
+    ...{ type: 'register-packs', list, key: '0f1e2d3c4b5a69788796a5b4c3d2e1f0' },
+    entries: treatments.map((treatment, i) => ({ code: `P${list}-${i}`, treatment })),
+  });
+
+  it('gets no lists of packs, and a list says under seal that it has some of a closed arm', () => {
+    const trial = new TrialRun();
+    const taken = (command: RegisterPacks, more: object) => {
+      expect(trial.ask(command)).toEqual({ type: 'codes-registered' });
+      const { key, entries } = command;
+      expect(trial.facts.at(-1)?.sections).toEqual({ codes: { key, entries, ...more } });
+    };
+    taken(packs(1, MART, RMCA), {});
+    trial.amend(closed(RMCA));
+    taken(packs(2, MART, RMCA), { closedArms: true });
+    taken(packs(3, MART), {});
+    expect(trial.registered.packs.get('P2-1')).toMatchObject({ treatment: RMCA });
+    trial.amend(stopped(RMCA));
+    expect(trial.ask(packs(4, MART, RMCA))).toEqual({
+      ...{ type: 'impossible', field: 'entries', why: 'P4-1: the arm RMC-A is stopped' },
+    });
+    trial.amend(reopened(RMCA));
+    taken(packs(4, MART, RMCA), {});
   });
 });
 

@@ -19,15 +19,14 @@ function force(participantId: string, more: Partial<Force> = {}): Force {
 }
 
 const voided = (participantId: string): FlatAct => ({
-  ...{
-    act: 'AllocationVoided',
-    user: 'nurse',
-    participantId,
-    cause: 'entry',
-    analysis: 'exclude',
-    note: 'wrong arm',
-  },
+  ...{ act: 'AllocationVoided', participantId, cause: 'entry', analysis: 'exclude', note: 'wrong arm' },
 });
+const reinstated = (participantId: string): FlatAct => ({
+  ...{ act: 'AllocationReinstated', participantId, note: 'slip' },
+});
+const PAUSE = { act: 'StudyPaused', reason: 'outage' } as const;
+const CLOSE = { act: 'StudyClosed', reason: 'done', cause: 'end' } as const;
+const impossible = (field: string, why: string) => ({ type: 'impossible', field, why });
 
 function begun(more = {}): TrialRun {
   const trial = new TrialRun(more);
@@ -38,8 +37,7 @@ function begun(more = {}): TrialRun {
 describe('a forced allocation', () => {
   it('is counted by the urns, and does not use the generator', () => {
     const trial = begun();
-    const before = trial.counts();
-    const { bgState } = trial;
+    const [before, { bgState }] = [trial.counts(), trial];
     expect(trial.ask(force('b'))).toEqual({ type: 'recorded', participantId: 'b', moves: true });
     expect(trial.last('AllocationForced').counted).toBe(true);
     const one = (row: number[] = []) => row.map((n, k) => n + Number(k === 0));
@@ -52,78 +50,86 @@ describe('a forced allocation', () => {
     expect(trial.list.find('b')?.bgStateAfter).toEqual(bgState);
   });
 
-  it('is listed but not counted, if the study says so', () => {
+  it('is listed but not counted, if the study says so, and no correction makes it count', () => {
     const trial = begun({ policies: { forcedCounts: 'not-counted' } });
     const before = trial.counts();
     expect(trial.ask(force('b'))).toEqual({ type: 'recorded', participantId: 'b', moves: false });
     expect(trial.counts()).toEqual(before);
-    const view = trial.balance;
-    expect([view?.totals[0], view?.counted.totals[0]]).toEqual([
-      (view?.counted.totals[0] ?? 0) + 1,
-      view?.counted.totals[0],
-    ]);
-    // No correction makes it count.
-    trial.ask({ ...voided('b') });
-    trial.ask({ act: 'AllocationReinstated', user: 'nurse', participantId: 'b', note: 'right after all' });
+    const { totals, counted } = trial.balance ?? {};
+    expect(totals?.[0]).toBe((counted?.totals[0] ?? 0) + 1);
+    for (const act of [voided('b'), reinstated('b')]) trial.record(act);
     expect(trial.counts()).toEqual(before);
   });
 
-  it('is possible in a paused study, and in a closed one if it was made before', () => {
-    const trial = begun();
-    trial.ask({ act: 'StudyPaused', user: 'operator', reason: 'outage' });
-    expect(trial.ask(force('b'))).toMatchObject({ type: 'recorded' });
-    trial.ask({ act: 'StudyClosed', user: 'operator', reason: 'done', cause: 'end' });
-    expect(trial.ask(force('c'))).toMatchObject({ type: 'recorded' });
-    const after = '2999-01-01T00:00:00.000Z';
-    expect(trial.ask(force('d', { occurredAt: after }))).toMatchObject({
-      type: 'impossible',
-      field: 'occurredAt',
-    });
-  });
-
-  it('is never refused because the study is full, and takes a place', () => {
+  it('is possible in a paused study, in a closed one if it was made before, and in a full one', () => {
     const trial = begun({ limits: { total: 2 }, policies: { stopAtLimit: true } });
-    trial.ask(force('b'));
-    expect(trial.ask(force('c'))).toMatchObject({ type: 'recorded' });
+    trial.record(force('b'));
+    trial.record(force('c'));
     expect(trial.enrol('d')).toMatchObject({ type: 'full' });
+    trial.record(PAUSE);
+    trial.record(force('d'));
+    trial.record(CLOSE);
+    trial.record(force('e'));
+    const { closedAt = '' } = trial.registered;
+    expect(trial.ask(force('f', { occurredAt: closedAt }))).toEqual(
+      impossible('occurredAt', `the study was closed at ${closedAt}`),
+    );
+    trial.record(force('f', { occurredAt: new Date(Date.parse(closedAt) - 1).toISOString() }));
   });
 
-  it('needs a free id, open levels, and an arm of the study', () => {
+  it.each<[object, Force]>([
+    [impossible('participantId', 'a participant has, or had, this id'), force('a')],
+    [impossible('treatment', 'the study has no such treatment'), force('b', { treatment: 'placebo' })],
+    [{ type: 'level-unknown', factor: '9', level: 'Nowhere' }, force('b', { levels: ['Female', 'Nowhere'] })],
+    [
+      impossible('levels[1].level', `${COOK} of 9 is closed (hint: reopen it, or amend the study)`),
+      force('b', { levels: ['Female', COOK] }),
+    ],
+    [{ type: 'amended-meanwhile' }, force('b', { amendment: 0 })],
+  ])('is refused: %j', (refused, command) => {
     const trial = begun();
-    expect(trial.ask(force('a'))).toMatchObject({ type: 'impossible', field: 'participantId' });
-    expect(trial.ask(force('b', { treatment: 'placebo' }))).toMatchObject({ field: 'treatment' });
-    expect(trial.ask(force('b', { levels: ['Female', 'Nowhere'] }))).toMatchObject({ type: 'level-unknown' });
-    trial.ask({
-      ...{ type: 'amend', user: 'operator', amendment: 1, reason: 'Cook closed' },
-      changes: [{ kind: 'level-closed', factor: '9', level: COOK }],
-      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }],
-    });
-    expect(trial.ask(force('b', { levels: ['Female', COOK] }))).toMatchObject({ field: 'levels[1].level' });
-    expect(trial.ask(force('b', { amendment: 0 }))).toEqual({ type: 'amended-meanwhile' });
+    trial.amend({ kind: 'level-closed', factor: '9', level: COOK });
+    expect(trial.ask(command)).toEqual(refused);
   });
 
-  it('is entered once per idempotency key, and naming another arm makes it another request', () => {
+  it('is entered once per idempotency key, and any other member makes it another request', () => {
     const trial = begun();
     const command = force('b', { idempotencyKey: 'k' });
-    trial.ask(command);
-    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 2, data: expect.any(Object) });
-    expect(trial.ask({ ...command, treatment: SECOND })).toEqual({ type: 'idempotency-key-reused' });
+    trial.record(command);
+    expect(trial.ask(command)).toEqual({ type: 'done-before', revision: 2, data: {} });
+    const others: Partial<Force>[] = [
+      ...[{ treatment: SECOND }, { participantId: 'c' }, { levels: ['Male', DUPAGE] }, { note: 'another' }],
+      ...[{ occurredAt: '2020-03-02T21:41:00.000Z' }, { cause: 'other' as const }, { replaces: 1 }],
+    ];
+    for (const other of others)
+      expect(trial.ask({ ...command, ...other }), JSON.stringify(other)).toEqual({
+        type: 'idempotency-key-reused',
+      });
     expect(trial.enrol('b', LEVELS, { idempotencyKey: 'k' })).toEqual({ type: 'idempotency-key-reused' });
+    // A new name is the same level.
+    trial.amend({ kind: 'level-renamed', factor: '9', level: DUPAGE, to: 'DuPage', alias: true });
+    expect(trial.ask({ ...command, levels: ['Female', 'DuPage'] })).toMatchObject({ type: 'done-before' });
   });
 });
 
 describe('a wrong entry', () => {
+  const NOT_OF_IT = impossible('replaces', 'no participant with this id was entered at this revision');
+
   it('is voided, is taken out of the urns, and can be replaced', () => {
     const trial = begun();
     const before = trial.counts();
-    trial.ask(force('b'));
-    expect(trial.ask(force('b', { replaces: 2 }))).toMatchObject({ type: 'impossible', field: 'replaces' });
+    trial.record(force('b'));
+    expect(trial.ask(force('b', { replaces: 2 }))).toEqual(
+      impossible('replaces', 'that allocation is not voided as a wrong entry'),
+    );
     expect(trial.ask(voided('b'))).toMatchObject({ moves: true });
     expect(trial.counts()).toEqual(before);
     trial.enrol('c');
-    expect(trial.ask(force('b'))).toMatchObject({ why: expect.stringContaining('replaces 2') });
-    expect(trial.ask(force('b', { replaces: 1 }))).toMatchObject({ field: 'replaces' });
-    expect(trial.ask(force('b', { replaces: 2, treatment: SECOND }))).toMatchObject({ type: 'recorded' });
+    expect(trial.ask(force('b'))).toEqual(
+      impossible('participantId', 'a participant has, or had, this id (hint: replaces 2)'),
+    );
+    expect(trial.ask(force('b', { replaces: 1 }))).toEqual(NOT_OF_IT);
+    trial.record(force('b', { replaces: 2, treatment: SECOND }));
     expect(trial.list.inOrder.map(({ participantId, sequence }) => [participantId, sequence])).toEqual([
       ['a', 1],
       ['c', 3],
@@ -137,16 +143,12 @@ describe('a wrong entry', () => {
 
   it('is still found by an id given to it later', () => {
     const trial = begun();
-    trial.ask(force('b'));
-    trial.ask({ act: 'ParticipantIdCorrected', user: 'nurse', participantId: 'b', to: 'z', cause: 'entry' });
-    trial.ask(voided('z'));
-    expect(trial.ask(force('z', { replaces: 2 }))).toMatchObject({ field: 'replaces' });
-    trial.ask(force('b', { replaces: 2 }));
+    trial.record(force('b'));
+    trial.record({ act: 'ParticipantIdCorrected', participantId: 'b', to: 'z', cause: 'entry' });
+    trial.record(voided('z'));
+    expect(trial.ask(force('z', { replaces: 2 }))).toEqual(NOT_OF_IT);
+    trial.record(force('b', { replaces: 2 }));
     expect(trial.list.find('z')?.revision).toBe(5);
-  });
-
-  it('cannot be an allocation drawn by the service', () => {
-    expect(begun().ask(voided('a'))).toMatchObject({ type: 'impossible', field: 'cause' });
   });
 });
 
@@ -164,18 +166,10 @@ describe('any life of a study with allocations made outside', () => {
           replaces: replaces ?? undefined,
         }),
       ),
-    ids.map((id) => voided(id)),
-    ids.map(
-      (id) => ({ act: 'AllocationReinstated', user: 'nurse', participantId: id, note: 'slip' }) as const,
-    ),
-    fc.tuple(ids, levels).map(([id, [sex]]) => ({
-      ...({
-        act: 'LevelsCorrected',
-        user: 'nurse',
-        participantId: id,
-        cause: 'entry',
-        note: 'slip',
-      } as const),
+    ids.map(voided),
+    ids.map(reinstated),
+    fc.tuple(ids, levels).map(([participantId, [sex]]) => ({
+      ...({ act: 'LevelsCorrected', participantId, cause: 'entry', note: 'slip' } as const),
       changes: [{ factor: '10', from: sex === 'Male' ? 'Female' : 'Male', to: sex }],
     })),
   );
