@@ -1,22 +1,21 @@
 /** The map of packs in a study with visits: for which visit somebody has a pack, and where packs run low. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { packMap, stockOf } from '../../../src/core/study/pack-map.ts';
-import type { FlatAct } from '../../support/acts.ts';
-import { correct, dispense, gives, SUPPLY, visitsTrial, ZOE } from '../../support/visits.ts';
+import {
+  correct,
+  dispense,
+  moved,
+  reinstated,
+  replace,
+  SUPPLY,
+  visitsTrial,
+  voided,
+  ZOE,
+} from '../../support/visits.ts';
 
 let trial: ReturnType<typeof visitsTrial>;
 beforeEach(() => {
   trial = visitsTrial();
-});
-
-function recorded(act: FlatAct): string {
-  const outcome = trial.ask(act);
-  expect(outcome, JSON.stringify(act)).toMatchObject({ type: 'recorded' });
-  return String(gives(outcome));
-}
-
-const replace = (participantId: string, code: string): FlatAct => ({
-  ...{ act: 'CodeReplaced', participantId, code, cause: 'lost' },
 });
 
 describe('the map of packs', () => {
@@ -26,20 +25,20 @@ describe('the map of packs', () => {
     stock().map(({ treatment, where, free, low: is }) => `${treatment} ${where?.level} ${free} ${is}`);
 
   it('says for which visit the participant has a pack', () => {
-    const code = recorded(dispense('001', 'V2'));
+    const { code = '' } = trial.record(dispense('001', 'V2'));
     expect([visitOf(code), visitOf('P-105'), visitOf('P-101')]).toEqual(['V2', undefined, undefined]);
-    const by = recorded(replace('001', code));
+    const { by = '' } = trial.record(replace('001', code));
     expect([visitOf(code), visitOf(by)]).toEqual([undefined, 'V2']);
-    recorded(correct('001', by, null));
+    trial.record(correct('001', by, null));
     expect(visitOf(by)).toBeUndefined();
   });
 
   it('says where less is free than three packs and one for each participant who may get one', () => {
     // 001 and Zoë have A, 002 has B. Zoë and 001 are at N, 002 at S.
     expect(low()).toEqual(['A undefined 5 undefined', 'B undefined 5 undefined', 'A N 2 true', 'B N 1 true']);
-    recorded(dispense('002', 'V2'));
+    trial.record(dispense('002', 'V2'));
     expect(low()[1]).toBe('B undefined 4 undefined');
-    recorded(dispense('002', 'V3'));
+    trial.record(dispense('002', 'V3'));
     expect(low()[1]).toBe('B undefined 3 true');
   });
 
@@ -47,11 +46,9 @@ describe('the map of packs', () => {
     trial.ask({ act: 'CodesWithdrawn', codes: ['P-101'], reason: 'recall' });
     expect(low()[0]).toBe('A undefined 4 true');
     for (const cause of ['other', 'ineligible', 'never-enrolled'] as const) {
-      trial.ask({
-        ...{ act: 'AllocationVoided', participantId: ZOE, cause, analysis: 'keep', note: 'x' },
-      });
+      trial.record(voided(ZOE, cause));
       expect(low()[0], cause).toBe(`A undefined 4 ${cause === 'never-enrolled' ? undefined : true}`);
-      trial.ask({ act: 'AllocationReinstated', participantId: ZOE, note: 'x' });
+      trial.record(reinstated(ZOE));
     }
     const list = ['R', 'S', 'T', 'U'].map((code) => ({ code, treatment: 'A' }));
     trial.ask({
@@ -59,25 +56,17 @@ describe('the map of packs', () => {
       where: { factor: 'site', level: 'S' },
     });
     expect(low().at(-1)).toBe('A S 4 undefined');
-    for (const participantId of ['001', ZOE]) {
-      trial.ask({
-        ...{ act: 'LevelsCorrected', participantId, cause: 'transfer', note: 'moved' },
-        changes: [{ factor: 'site', from: 'N', to: 'S' }],
-      });
-    }
+    for (const id of ['001', ZOE]) trial.record(moved(id));
     expect([low().at(-1), low()[2]]).toEqual(['A S 4 true', 'A N 2 true']);
-    trial.ask({
-      ...amendment(1),
-      changes: [{ kind: 'level-renamed', factor: 'site', level: 'S', to: 'South' }],
-    });
+    trial.amend({ kind: 'level-renamed', factor: 'site', level: 'S', to: 'South' });
     expect(low().at(-1)).toBe('A South 4 true');
   });
 
   it('says nothing of a stopped arm', () => {
-    trial.ask({ ...amendment(1), changes: [{ kind: 'arm-added', treatment: 'C' }] });
-    trial.ask({ ...amendment(2), changes: [{ kind: 'arm-closed', treatment: 'A' }] });
+    trial.amend({ kind: 'arm-added', treatment: 'C' });
+    trial.amend({ kind: 'arm-closed', treatment: 'A' });
     expect(low()[2]).toBe('A N 2 true');
-    trial.ask({ ...amendment(3), changes: [{ kind: 'arm-stopped', treatment: 'A' }] });
+    trial.amend({ kind: 'arm-stopped', treatment: 'A' });
     expect([low()[2], low()[3]]).toEqual(['A N 2 undefined', 'B N 1 true']);
   });
 
@@ -85,21 +74,16 @@ describe('the map of packs', () => {
     trial = visitsTrial({ visits: [] });
     expect(trial.registered.hasVisits).toBe(false);
     expect(low()[2]).toBe('A N 2 undefined');
-    recorded(dispense('001', 'U1', SUPPLY));
+    trial.record(dispense('001', 'U1', SUPPLY));
     expect(trial.registered.hasVisits).toBe(true);
     expect(low()[2]).toMatch(/true$/);
   });
 
   it('goes on saying so when the visits were taken away', () => {
-    trial.ask({ ...amendment(1), changes: [{ kind: 'visits', value: [] }] });
+    trial.amend({ kind: 'visits', value: [] });
     expect(trial.registered.hasVisits).toBe(true);
     trial = visitsTrial({ visits: [] });
-    trial.ask({ ...amendment(1), changes: [{ kind: 'visits', value: ['V2'] }] });
+    trial.amend({ kind: 'visits', value: ['V2'] });
     expect(trial.registered.hasVisits).toBe(true);
   });
 });
-
-function amendment(number: number) {
-  const why = { user: 'nurse', reason: 'as planned', approvals: [] };
-  return { type: 'amend', amendment: number, ...why } as const;
-}
