@@ -16,39 +16,27 @@ const DUPAGE = '30-Dupage County';
 const AT_COOK = [{ factor: '9', levels: [COOK] }];
 const AT_DUPAGE = [{ factor: '9', levels: [DUPAGE] }];
 
-const enrolled = (participantId: string, site: string): StudyFact => ({
+const enrolled = (participantId: string, level: string): StudyFact => ({
   ...randomized(participantId),
   data: {
     participantId,
     levels: [
       { factor: '10', level: 'Female' },
-      { factor: '9', level: site },
+      { factor: '9', level },
     ],
   },
 });
-const revealed = (participantId: string, randomizedAt: number): StudyFact => ({
-  type: 'AllocationRevealed',
-  data: {
-    reveal: '7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4',
-    category: 'emergency',
-    participantId,
-    randomizedAt,
-  },
-  sections: { grounds: { reason: 'anaphylaxis' } },
+const revealedOf = (about: object): StudyFact => ({
+  ...{ type: 'AllocationRevealed', sections: { grounds: { reason: 'anaphylaxis' } } },
+  data: { reveal: '7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4', category: 'emergency', ...about },
 });
-const packRevealed: StudyFact = {
-  type: 'AllocationRevealed',
-  data: { reveal: '7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4', category: 'emergency', code: 'P1' },
-  sections: { grounds: { reason: 'found in a ward' } },
-};
+const revealed = (participantId: string, randomizedAt: number) => revealedOf({ participantId, randomizedAt });
+const packRevealed = revealedOf({ code: 'P1' });
 const moved = (participantId: string, randomizedAt: number, from: string, to: string): StudyFact => ({
   type: 'LevelsCorrected',
   data: {
-    cause: 'transfer',
+    ...{ cause: 'transfer', counts: 'as-randomized', participantId, randomizedAt },
     changes: [{ factor: '9', from, to }],
-    counts: 'as-randomized',
-    participantId,
-    randomizedAt,
   },
   sections: { note: { text: 'moved house' } },
 });
@@ -100,38 +88,31 @@ describe('a key without limits', () => {
 describe('a key of one site', () => {
   const allocated = [enrolled('a', COOK), enrolled('b', DUPAGE), enrolled('c', DUPAGE)];
 
-  it('is told of its own allocations, and not of others', () => {
-    expect(lastChange(studyOf(...allocated), AT_COOK, -1)).toBe(1);
-    expect(lastChange(studyOf(...allocated), AT_DUPAGE, -1)).toBe(3);
-    expect(lastChange(studyOf(...allocated, enrolled('d', COOK)), AT_COOK, 1)).toBe(4);
+  const transfer = moved('b', 2, DUPAGE, COOK);
+  const TO_MEN = [{ factor: '10', levels: ['Male'] }];
+
+  it.each<[string, number, typeof AT_COOK, number, readonly Fact[]]>([
+    ['its own allocation', 1, AT_COOK, -1, []],
+    ['the last one of its own allocations', 3, AT_DUPAGE, -1, []],
+    ['a later allocation of its own', 4, AT_COOK, 1, [enrolled('d', COOK)]],
+    ['nothing older than what it knows', 2, AT_COOK, 2, []],
+    ['a change to the study', 4, AT_COOK, 1, [paused, enrolled('d', DUPAGE)]],
+    ['a change to its own participant', 4, AT_COOK, 1, [revealed('a', 1)]],
+    ['no change to another participant', 1, AT_COOK, 1, [revealed('b', 2)]],
+    ['the last change to its own participant', 4, AT_COOK, -1, [revealed('a', 1), revealed('b', 2)]],
+    ['a transfer to its site', 4, AT_COOK, 3, [transfer]],
+    ['a transfer from its site', 4, AT_DUPAGE, 3, [transfer]],
+    ['a change after the transfer to its site', 5, AT_COOK, 4, [transfer, revealed('b', 2)]],
+    ['no change after the transfer from its site', 4, AT_DUPAGE, 4, [transfer, revealed('b', 2)]],
+    ['no transfer of those whom it may not see', 0, TO_MEN, 0, [transfer]],
+    ['no code-break of a pack that nobody had', 1, AT_COOK, 1, [packRevealed]],
+    ['nothing of participants whose import was given up', 1, AT_COOK, 1, [revealed('a', 77)]],
+  ])('is told of %s', (_, revision, where, after, facts) => {
+    expect(lastChange(studyOf(...allocated, ...facts), where, after)).toBe(revision);
+  });
+
+  it('is told of nothing but the registration while all are elsewhere', () => {
     expect(lastChange(studyOf(enrolled('b', DUPAGE)), AT_COOK, -1)).toBe(0);
-  });
-
-  it('is told of changes to the study', () => {
-    expect(lastChange(studyOf(...allocated, paused, enrolled('d', DUPAGE)), AT_COOK, 1)).toBe(4);
-  });
-
-  it('is told of changes to its own participants, and not to others', () => {
-    expect(lastChange(studyOf(...allocated, revealed('a', 1)), AT_COOK, 1)).toBe(4);
-    expect(lastChange(studyOf(...allocated, revealed('b', 2)), AT_COOK, 1)).toBe(1);
-    expect(lastChange(studyOf(...allocated, revealed('a', 1), revealed('b', 2)), AT_COOK, -1)).toBe(4);
-  });
-
-  it('is told of transfers to and from its site', () => {
-    const transfer = moved('b', 2, DUPAGE, COOK);
-    for (const where of [AT_COOK, AT_DUPAGE]) {
-      expect(lastChange(studyOf(...allocated, transfer), where, 3)).toBe(4);
-      expect(lastChange(studyOf(...allocated, transfer, revealed('b', 2)), where, 4)).toBe(
-        where === AT_COOK ? 5 : 4,
-      );
-    }
-    const other = [{ factor: '10', levels: ['Male'] }];
-    expect(lastChange(studyOf(...allocated, transfer), other, 0)).toBe(0);
-  });
-
-  it('is not told of packs that nobody had, or of participants whose import was given up', () => {
-    expect(lastChange(studyOf(...allocated, packRevealed), AT_COOK, 1)).toBe(1);
-    expect(lastChange(studyOf(...allocated, revealed('a', 77)), AT_COOK, 1)).toBe(1);
   });
 
   it('hears of participants who come while it listens, after an import was given up', () => {
@@ -160,9 +141,5 @@ describe('a key of one site', () => {
     if (!held) throw new Error('nobody listens');
     expect(participants.select(state)).toBe(held);
     expect(lastChange({ ...studyOf(...facts.slice(1)), participants: held }, AT_COOK, 2)).toBe(3);
-  });
-
-  it('is not told of changes older than the one it knows', () => {
-    expect(lastChange(studyOf(...allocated), AT_COOK, 2)).toBe(2);
   });
 });
