@@ -67,8 +67,15 @@ async function scene() {
     only = stream;
     refuse('halted');
   };
-  return { store, codeBreaks, study, studies, file, hooks, arm, refuse, refuseOnly };
+  /** Asks for the arm, or for that of another. */
+  const reveal = (more: Partial<Parameters<CodeBreaks['reveal']>[1]> = {}) =>
+    codeBreaks.reveal(study(), { ...ASKED, ...more }, OPERATOR);
+  return { store, codeBreaks, reveal, study, studies, file, hooks, arm, refuse, refuseOnly };
 }
+
+const NO_SPACE = new Error('no space left on device');
+/** What is left once everything is in the log. */
+const NOTHING = { left: [], damaged: 0 };
 
 describe('a code-break by the pack', () => {
   it('shows only the pack if nobody had it then, although somebody gets it right after', async () => {
@@ -90,10 +97,11 @@ describe('a code-break by the pack', () => {
 
 describe('a code-break in an emergency', () => {
   it('is in the log before the arm is given', async () => {
-    const { codeBreaks, study, arm, file } = await scene();
-    const revealed = await codeBreaks.reveal(study(), ASKED, OPERATOR);
-    expect(revealed).toMatchObject({ type: 'revealed', recordedIn: 'log', revision: 2 });
-    expect(revealed).toMatchObject({ subject: { participant: { treatment: arm } } });
+    const { reveal, study, arm, file } = await scene();
+    expect(await reveal()).toMatchObject({
+      ...{ type: 'revealed', recordedIn: 'log', revision: 2 },
+      subject: { participant: { treatment: arm } },
+    });
     expect(study().revision).toBe(2);
     expect(file.lines).toEqual([]);
   });
@@ -101,12 +109,10 @@ describe('a code-break in an emergency', () => {
   it.each(['rolled-back', 'moved', 'halted', 'endangered', 'identity'] as const)(
     'goes to the file at once, and the arm to the physician, when the log is %s',
     async (code) => {
-      const { codeBreaks, study, arm, file, hooks, refuse } = await scene();
+      const { codeBreaks, reveal, study, arm, file, hooks, refuse } = await scene();
       refuse(code);
-      const revealed = await codeBreaks.reveal(study(), ASKED, OPERATOR);
-      expect(revealed).toMatchObject({
-        type: 'revealed',
-        recordedIn: 'pending',
+      expect(await reveal()).toMatchObject({
+        ...{ type: 'revealed', recordedIn: 'pending' },
         subject: { participant: { treatment: arm } },
       });
       expect(file.lines).toMatchObject([
@@ -115,17 +121,17 @@ describe('a code-break in an emergency', () => {
       expect(JSON.stringify(file.lines)).not.toContain(arm);
       expect(hooks.onPending).toHaveBeenCalledOnce();
       refuse(undefined);
-      expect(await codeBreaks.recordPending()).toMatchObject({ left: [], damaged: 0 });
+      expect(await codeBreaks.recordPending()).toMatchObject(NOTHING);
       expect(file.lines).toEqual([]);
       expect(study().revision).toBe(2);
     },
   );
 
   it('waits three seconds for a store that does not answer, and is recorded once although it lands late', async () => {
-    const { codeBreaks, study, arm, file, store } = await scene();
+    const { codeBreaks, reveal, study, arm, file, store } = await scene();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     store.next('lands-late');
-    const asked = codeBreaks.reveal(study(), ASKED, OPERATOR);
+    const asked = reveal();
     await vi.advanceTimersByTimeAsync(3000);
     expect(await asked).toMatchObject({
       recordedIn: 'pending',
@@ -135,37 +141,39 @@ describe('a code-break in an emergency', () => {
     // The writer gives up waiting, sends the same record again, and learns that it is there.
     await vi.advanceTimersByTimeAsync(60_000);
     vi.useRealTimers();
-    expect(await codeBreaks.recordPending()).toMatchObject({ left: [], damaged: 0 });
+    expect(await codeBreaks.recordPending()).toMatchObject(NOTHING);
     expect(study().revision).toBe(2);
     expect(file.lines).toEqual([]);
   });
 
-  it('is shown even if nothing can be recorded anywhere, which is reported', async () => {
-    const { codeBreaks, study, arm, file, hooks, refuse } = await scene();
+  it('is shown even if nothing can be recorded anywhere, which is reported, and named when the process ends', async () => {
+    const { codeBreaks, reveal, arm, file, hooks, refuse } = await scene();
     refuse('rolled-back');
-    file.fails = new Error('no space left on device');
-    const revealed = await codeBreaks.reveal(study(), ASKED, OPERATOR);
-    expect(revealed).toMatchObject({ recordedIn: 'none', subject: { participant: { treatment: arm } } });
+    file.fails = NO_SPACE;
+    expect(await reveal()).toMatchObject({
+      recordedIn: 'none',
+      subject: { participant: { treatment: arm } },
+    });
     const shown = { study: CONFIGURATION.name, participant: '001' };
     expect(hooks.onUnrecorded).toHaveBeenCalledExactlyOnceWith(file.fails, shown);
+    expect(await codeBreaks.stop()).toEqual([shown]);
   });
 
   it('goes to the log although that has no room but for what is urgent, and no other category does', async () => {
-    const { codeBreaks, study, file, store } = await scene();
+    const { reveal, study, file, store } = await scene();
     store.always = 'full-but-for-urgent';
-    expect(await codeBreaks.reveal(study(), ASKED, OPERATOR)).toMatchObject({ recordedIn: 'log' });
-    const monitoring = codeBreaks.reveal(study(), { ...ASKED, category: 'monitoring' }, OPERATOR);
-    await expect(monitoring).rejects.toThrow('the disk is full');
+    expect(await reveal()).toMatchObject({ recordedIn: 'log' });
+    await expect(reveal({ category: 'monitoring' })).rejects.toThrow('the disk is full');
     expect(file.lines).toEqual([]);
     expect(study().revision).toBe(2);
   });
 
   it('that could be recorded nowhere is remembered, and goes to the log as soon as that is possible', async () => {
-    const { codeBreaks, study, file, store } = await scene();
+    const { codeBreaks, reveal, study, file, store } = await scene();
     store.always = 'full';
-    file.fails = new Error('no space left on device');
-    await codeBreaks.reveal(study(), ASKED, OPERATOR);
-    await codeBreaks.reveal(study(), ASKED, OPERATOR);
+    file.fails = NO_SPACE;
+    await reveal();
+    await reveal();
     expect(await codeBreaks.recordPending()).toMatchObject({ remembered: [], left: [] });
     store.always = 'none';
     const { remembered } = await codeBreaks.recordPending();
@@ -176,10 +184,10 @@ describe('a code-break in an emergency', () => {
   });
 
   it('that could be recorded nowhere goes to the file if that is possible first', async () => {
-    const { codeBreaks, study, file, refuse } = await scene();
+    const { codeBreaks, reveal, study, file, refuse } = await scene();
     refuse('rolled-back');
-    file.fails = new Error('no space left on device');
-    await codeBreaks.reveal(study(), ASKED, OPERATOR);
+    file.fails = NO_SPACE;
+    await reveal();
     file.fails = undefined;
     expect(await codeBreaks.recordPending()).toMatchObject({ recorded: [], left: [{ isWaiting: true }] });
     expect(file.lines).toMatchObject([{ participantId: '001' }]);
@@ -188,46 +196,29 @@ describe('a code-break in an emergency', () => {
     expect(study().revision).toBe(2);
   });
 
-  it('that is recorded nowhere when the process ends is named', async () => {
-    const { codeBreaks, study, file, refuse } = await scene();
-    refuse('rolled-back');
-    file.fails = new Error('no space left on device');
-    await codeBreaks.reveal(study(), ASKED, OPERATOR);
-    expect(await codeBreaks.stop()).toEqual([{ study: CONFIGURATION.name, participant: '001' }]);
-  });
-
-  it('gives nothing to a key that is limited to others, whatever the state of the log', async () => {
-    const { codeBreaks, study, file, refuse } = await scene();
-    const where = [{ factor: CONFIGURATION.factors[0]?.name ?? '', levels: ['another'] }];
+  it.each([
+    ['to a key that is limited to others', { where: [{ factor: '10', levels: ['another'] }] }],
+    ['of somebody unknown', { participantId: '009' }],
+  ])('gives nothing %s, whatever the state of the log', async (_, more) => {
+    const { reveal, file, refuse } = await scene();
     const nobody = { type: 'not-revealed', outcome: { type: 'no-such-participant' } };
-    expect(await codeBreaks.reveal(study(), { ...ASKED, where }, OPERATOR)).toMatchObject(nobody);
-    // Then nobody can know whether there is such a participant, so the answer is the same as for an unknown id.
+    expect(await reveal(more)).toMatchObject(nobody);
+    // Then nobody can know whether there is such a participant, so the answer is the same for both.
     refuse('moved');
-    await expect(codeBreaks.reveal(study(), { ...ASKED, where }, OPERATOR)).rejects.toThrow('it is moved');
+    await expect(reveal(more)).rejects.toThrow('it is moved');
     expect(file.lines).toEqual([]);
   });
+});
 
-  it('of somebody unknown gives nothing', async () => {
-    const { codeBreaks, study, file, refuse } = await scene();
-    const unknown = { ...ASKED, participantId: '009' };
-    expect(await codeBreaks.reveal(study(), unknown, OPERATOR)).toMatchObject({ type: 'not-revealed' });
+it.each(['monitoring', 'planned', 'safety-report', 'end', 'other'] as const)(
+  'a code-break of the category %s is refused when the log cannot be written, and leaves nothing behind',
+  async (category) => {
+    const { reveal, file, refuse } = await scene();
     refuse('rolled-back');
-    await expect(codeBreaks.reveal(study(), unknown, OPERATOR)).rejects.toThrow('it is rolled-back');
+    await expect(reveal({ category })).rejects.toThrow(DomainError);
     expect(file.lines).toEqual([]);
-  });
-});
-
-describe('a code-break of another category', () => {
-  it.each(['monitoring', 'planned', 'safety-report', 'end', 'other'] as const)(
-    '%s is refused when the log cannot be written, and leaves nothing behind',
-    async (category) => {
-      const { codeBreaks, study, file, refuse } = await scene();
-      refuse('rolled-back');
-      await expect(codeBreaks.reveal(study(), { ...ASKED, category }, OPERATOR)).rejects.toThrow(DomainError);
-      expect(file.lines).toEqual([]);
-    },
-  );
-});
+  },
+);
 
 describe('what is pending', () => {
   const line = {
@@ -261,7 +252,7 @@ describe('what is pending', () => {
   it('is not dated before its participant was randomized, as by a clock that was behind', async () => {
     const { codeBreaks, study, file, store } = await scene();
     file.lines.push({ ...line, shownAt: '2026-03-01T08:00:00.000Z' });
-    expect(await codeBreaks.recordPending()).toMatchObject({ left: [], damaged: 0 });
+    expect(await codeBreaks.recordPending()).toMatchObject(NOTHING);
     const times: unknown[] = [];
     for await (const page of store.readStream(study().stream, 1))
       for (const stored of page) {
@@ -285,11 +276,11 @@ describe('what is pending', () => {
   });
 
   it('is recorded without its Idempotency-Key if that belongs to another request by now', async () => {
-    const { codeBreaks, study, file } = await scene();
+    const { codeBreaks, reveal, study, file } = await scene();
     const key = { idempotencyKey: 'night-1' };
-    await codeBreaks.reveal(study(), { ...ASKED, ...key, category: 'other' }, OPERATOR);
+    await reveal({ ...key, category: 'other' });
     file.lines.push({ ...line, ...key });
-    expect(await codeBreaks.recordPending()).toMatchObject({ left: [], damaged: 0 });
+    expect(await codeBreaks.recordPending()).toMatchObject(NOTHING);
     expect(study().revision).toBe(3);
   });
 

@@ -5,7 +5,6 @@ import { Counts } from '../../../src/core/methods/counts.ts';
 import { allocate } from '../../../src/core/methods/urn/allocate.ts';
 import { type MethodDesign, urnDesignOf } from '../../../src/core/model/method-of.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
-import type { Force } from '../../../src/core/study/commands.ts';
 import { Band, MAX_POINTS } from '../../../src/statistics/expected/band.ts';
 import { FollowedStudy } from '../../../src/statistics/expected/followed.ts';
 import { midPercentile, quantiles } from '../../../src/statistics/expected/place.ts';
@@ -13,9 +12,9 @@ import { Range } from '../../../src/statistics/expected/range.ts';
 import { replicatesFor } from '../../../src/statistics/expected/replicates.ts';
 import { baseSeed } from '../../../src/statistics/replicate/seeds.ts';
 import type { DesignStep, DrawStep, Step } from '../../../src/statistics/replicate/steps.ts';
-import { lifeStep } from '../../support/arbitrary-life.ts';
+import { force, lifeStep } from '../../support/arbitrary-life.ts';
 import { choicesOf } from '../../support/choices.ts';
-import { CONFIGURATION, event, LEVELS } from '../../support/facts.ts';
+import { event } from '../../support/facts.ts';
 import { beginImport, drawnRows, IMPORT } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
@@ -51,6 +50,10 @@ function bandOf(steps: readonly Step[], reps = 50, seed = 3) {
   const band = new Band(reps, seed);
   for (const step of steps) band.take(step);
   return band.result();
+}
+
+function follow(study: FollowedStudy, { facts }: TrialRun): void {
+  for (const [revision, fact] of facts.entries()) study.take(event(fact, revision));
 }
 
 describe('the expected band', () => {
@@ -167,31 +170,14 @@ describe('the expected band', () => {
     const trial = new TrialRun();
     const followed = new FollowedStudy();
     trial.enrol('a');
-    const entry: Force = {
-      ...{
-        type: 'force',
-        user: 'nurse',
-        participantId: 'b',
-        levels: LEVELS,
-        cause: 'outage',
-        note: 'envelope',
-      },
-      ...{ treatment: CONFIGURATION.treatments[0] ?? '', occurredAt: '2999-01-01T00:00:00.000Z' },
-    };
-    trial.ask(entry);
-    trial.ask({
-      ...{
-        act: 'AllocationVoided',
-        user: 'nurse',
-        participantId: 'b',
-        cause: 'entry',
-        analysis: 'exclude',
-        note: 'slip',
-      },
+    const entry = force('b');
+    trial.record(entry);
+    trial.record({
+      ...{ act: 'AllocationVoided', participantId: 'b', cause: 'entry', analysis: 'exclude', note: 'slip' },
     });
-    trial.ask({ ...entry, replaces: 2 });
+    trial.record({ ...entry, replaces: 2 });
     trial.enrol('c');
-    for (const [revision, fact] of trial.facts.entries()) followed.take(event(fact, revision));
+    follow(followed, trial);
     expect([followed.participants, trial.list.inOrder.length]).toEqual([3, 3]);
     const band = new Band(20, 3);
     for (const step of followed.takeSteps().steps) band.take(step);
@@ -270,7 +256,7 @@ describe('a followed study', () => {
     const trial = new TrialRun();
     trial.all([beginImport(rows), ...rows]);
     const study = new FollowedStudy();
-    for (const [revision, fact] of trial.facts.entries()) study.take(event(fact, revision));
+    follow(study, trial);
     expect(study.takeSteps()).toMatchObject({ beginsAnew: true, steps: { length: 4 } });
     trial.ask(abort);
     const last = trial.facts.length - 1;
@@ -285,7 +271,7 @@ describe('a followed study', () => {
     const seed = baseSeed(9);
     trial.ask(beginImport(rows, { seed, bgState: Pcg64.fromSeed(seed).snapshot() }));
     const study = new FollowedStudy();
-    for (const [revision, fact] of trial.facts.entries()) study.take(event(fact, revision));
+    follow(study, trial);
     expect([study.sharesSeed(9, 1), study.sharesSeed(10, 1)]).toEqual([true, false]);
   });
 });

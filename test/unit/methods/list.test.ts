@@ -5,7 +5,7 @@ import type { DesignChange } from '../../../events/amendment.ts';
 import { encodeRecord } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import type { Written } from '../../support/acts.ts';
-import { amend } from '../../support/arbitrary-life.ts';
+import { amend, force } from '../../support/arbitrary-life.ts';
 import { beginImport, IMPORT } from '../../support/import-facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
@@ -102,28 +102,15 @@ it('a second list follows the first, stratum by stratum', () => {
 });
 
 describe('a list is refused', () => {
-  it.each([
-    ['with a number that is not the next', { list: 2 }, { type: 'stale', field: 'list' }],
-    ['if rows of the file are left out', { first: 2 }, { type: 'stale', field: 'first' }],
-    [
-      'with an unknown arm',
-      { entries: [{ levels: ['11'], treatment: 'C' }] },
-      { field: 'entries[0].treatment' },
-    ],
-    [
-      'with an unknown level',
-      { entries: [{ levels: ['12'], treatment: 'A' }] },
-      { field: 'entries[0].levels' },
-    ],
-    ['without levels', { entries: [{ treatment: 'A' }] }, { field: 'entries[0].levels' }],
-    [
-      'with too many entries',
-      { entries: Array.from({ length: 4001 }, () => ENTRIES[0]) },
-      { field: 'count', why: 'a list has at most 4000 entries' },
-    ],
-  ])('%s', (_name, more, refused) => {
-    const trial = new TrialRun(CONFIGURATION);
-    expect(trial.ask(listOf(ENTRIES, more))).toMatchObject({ type: 'impossible', ...refused });
+  it.each<[string, string, object]>([
+    ['list', 'the next list is number 1', { list: 2 }],
+    ['first', 'FIRST', { first: 2 }],
+    ['entries[0].treatment', 'ARM', { entries: [{ levels: ['11'], treatment: 'C' }] }],
+    ['entries[0].levels', 'LEVEL', { entries: [{ levels: ['12'], treatment: 'A' }] }],
+    ['entries[0].levels', 'NONE', { entries: [{ treatment: 'A' }] }],
+    ['count', 'a list has at most 4000 entries', { entries: Array.from({ length: 4001 }, () => ENTRIES[0]) }],
+  ])('for its %s: %s', (field, why, more) => {
+    expect(new TrialRun(CONFIGURATION).ask(listOf(ENTRIES, more))).toMatchObject({ field, why });
   });
 
   it('in a live study without an approval', () => {
@@ -140,7 +127,7 @@ describe('amendments', () => {
   it('of the arms void the entries so far, and numbers go on', () => {
     const trial = listed();
     next(trial, '11');
-    trial.ask(amend([{ kind: 'arm-added', treatment: 'C' }], 1));
+    trial.amend({ kind: 'arm-added', treatment: 'C' });
     expect(next(trial, '11')).toBe('no-entry');
     const more = [...ENTRIES, { levels: ['11'], treatment: 'C' }];
     expect(trial.ask(listOf(more, { list: 2 })).type).toBe('list-registered');
@@ -160,8 +147,8 @@ describe('amendments', () => {
   it('keep the entries of a level that is renamed, and give a new one none', () => {
     const trial = listed();
     next(trial, '30');
-    trial.ask(amend([{ kind: 'level-renamed', factor: 'local_site', level: '30', to: '31' }], 1));
-    trial.ask(amend([{ kind: 'level-added', factor: 'local_site', level: '40' }], 2));
+    trial.amend({ kind: 'level-renamed', factor: 'local_site', level: '30', to: '31' });
+    trial.amend({ kind: 'level-added', factor: 'local_site', level: '40' });
     expect([next(trial, '31'), next(trial, '40')]).toEqual(['A 1.5', 'no-entry']);
   });
 
@@ -241,20 +228,10 @@ describe('a skip', () => {
 it('corrections, voids and forced allocations neither use an entry nor free one', () => {
   const trial = listed();
   trial.enrol('x', ['F', '11']);
-  const noted = { user: 'nurse', note: 'source record' };
-  const cause = 'other';
-  trial.ask({
-    ...{ ...noted, type: 'force', participantId: 'f', levels: ['F', '11'], treatment: 'A', cause },
-    occurredAt: '2026-01-01T00:00:00.000Z',
-  });
+  trial.record(force('f', { levels: ['F', '11'], treatment: 'A' }));
+  const about = { participantId: 'x', cause: 'other', note: 'source record' };
   const changes = [{ factor: 'local_site', from: '11', to: '30' }];
-  trial.ask({ ...noted, act: 'LevelsCorrected', participantId: 'x', cause: 'transcription', changes });
-  trial.ask({
-    ...noted,
-    act: 'AllocationVoided',
-    participantId: 'x',
-    cause: 'entry-error',
-    analysis: 'exclude',
-  });
+  trial.record({ ...about, act: 'LevelsCorrected', changes });
+  trial.record({ ...about, act: 'AllocationVoided', analysis: 'exclude' });
   expect([next(trial, '11'), next(trial, '30')]).toEqual(['B 1.3', 'B 1.2']);
 });
