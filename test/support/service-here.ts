@@ -15,6 +15,8 @@ import type { StoredText } from './stored-log.ts';
 
 export interface ServiceHere {
   readonly url: string;
+  /** Of /metrics, if it has its own. */
+  readonly metricsAddress: string | undefined;
   readonly data: string;
   /** Its log so far. */
   readonly output: { readonly stderr: string };
@@ -57,7 +59,8 @@ export async function serveHere(
       stopped ??= service.stop();
       return stopped;
     };
-    return { url: service.address, data, output, log: service.log, stop };
+    const { address: url, metricsAddress, log } = service;
+    return { url, metricsAddress, data, output, log, stop };
   } finally {
     process.umask(umask);
   }

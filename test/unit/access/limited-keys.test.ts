@@ -21,100 +21,77 @@ const SLEEP = study('Sleep', {
 });
 const WARD = study('Ward', { ward: ['a', 'b'] });
 
-const compare = (
-  where: readonly (readonly [factor: string, ...levels: string[]])[] | undefined,
-  studies: readonly string[] | undefined,
-  registered = [SLEEP, WARD],
-) => compareLimits({ studies, where: where?.map(([factor, ...levels]) => ({ factor, levels })) }, registered);
+type Where = Readonly<Record<string, readonly string[]>>;
+const compare = (where?: Where, studies?: readonly string[], registered = [SLEEP, WARD]) => {
+  const limits = where && Object.entries(where).map(([factor, levels]) => ({ factor, levels: [...levels] }));
+  return compareLimits({ studies, where: limits }, registered);
+};
 const FINE = { problems: [], warnings: [] };
+const SITES = '"11-Cook County", "30-Dupage County"';
 
 describe('the check of a key’s limits', () => {
-  it.each([
-    ['no limits', undefined, undefined],
-    ['a level', [['sex', 'Male']], undefined],
-    ['two levels of a factor', [['local_site', '11-Cook County', '30-Dupage County']], undefined],
-    [
-      'levels of two factors of one study',
-      [
-        ['sex', 'Male'],
-        ['local_site', '11-Cook County'],
-      ],
-      ['Sleep'],
-    ],
-  ] as const)('accepts %s', (_, where, studies) => {
+  it.each<[Where | undefined, string[] | undefined]>([
+    [undefined, undefined],
+    [{ sex: ['Male'] }, undefined],
+    [{ local_site: ['11-Cook County', '30-Dupage County'] }, undefined],
+    [{ sex: ['Male'], local_site: ['11-Cook County'] }, ['Sleep']],
+  ])('accepts %j for studies %j', (where, studies) => {
     expect(compare(where, studies)).toEqual(FINE);
   });
 
-  it.each([
+  it.each<[string, Where, string]>([
     [
-      'a misspelt level',
-      [['local_site', '30-Dupage Country']],
+      ...(['a misspelt level', { local_site: ['30-Dupage Country'] }] as const),
       'local_site" has no level "30-Dupage Country" (hint: did you mean "30-Dupage County"?)',
     ],
-    ['a level in another case', [['sex', 'male']], 'did you mean "Male"?'],
-    ['an invisible character', [['sex', 'Male\u200b']], 'did you mean "Male"?'],
-    ['a leading space', [['sex', ' Male']], 'did you mean "Male"?'],
-    ['a part of a level', [['local_site', '30']], 'hint: choose from "11-Cook County", "30-Dupage County")'],
-    ['one level of two', [['sex', 'Male', 'Other']], 'factor "sex" has no level "Other"'],
+    ['a level in another case', { sex: ['male'] }, 'did you mean "Male"?'],
+    ['an invisible character', { sex: ['Male\u200b'] }, 'did you mean "Male"?'],
+    ['a leading space', { sex: [' Male'] }, 'did you mean "Male"?'],
+    ['a part of a level', { local_site: ['30'] }, `hint: choose from ${SITES})`],
+    ['one level of two', { sex: ['Male', 'Other'] }, 'factor "sex" has no level "Other"'],
     [
-      'a misspelt factor',
-      [['site', 'a']],
+      ...(['a misspelt factor', { site: ['a'] }] as const),
       'no study has a factor "site" (hint: choose from "sex", "local_site", "ward")',
     ],
     [
-      'the level of another factor',
-      [['ward', 'Male']],
+      ...(['the level of another factor', { ward: ['Male'] }] as const),
       'factor "ward" has no level "Male" (hint: choose from "a", "b")',
     ],
     [
-      'factors that no study has together',
-      [
-        ['sex', 'Male'],
-        ['ward', 'a'],
-      ],
+      ...(['factors that no study has together', { sex: ['Male'], ward: ['a'] }] as const),
       'no single study has "sex" and "ward" with these levels',
     ],
-  ] as const)('refuses %s', (_, where, problem) => {
-    const { problems, warnings } = compare(where, undefined);
-    expect(problems).toEqual([expect.stringContaining(problem)]);
-    expect(warnings).toEqual([]);
+  ])('refuses %s', (_, where, problem) => {
+    expect(compare(where)).toEqual({ problems: [expect.stringContaining(problem)], warnings: [] });
   });
 
   it('compares them with the studies that the key is limited to', () => {
-    expect(compare([['ward', 'a']], ['Sleep']).problems).toEqual([
+    expect(compare({ ward: ['a'] }, ['Sleep']).problems).toEqual([
       expect.stringContaining('no study has a factor "ward"'),
     ]);
-    expect(compare([['ward', 'a']], ['Ward', 'Sleep'])).toEqual({
+    expect(compare({ ward: ['a'] }, ['Ward', 'Sleep'])).toEqual({
       problems: [],
       warnings: ['study "Sleep" has no factor "ward", so the key does not reach it'],
     });
   });
 
   it('reports every problem at once', () => {
-    expect(
-      compare(
-        [
-          ['sex', 'male', 'X'],
-          ['sight', 'a'],
-        ],
-        undefined,
-      ).problems,
-    ).toHaveLength(3);
+    expect(compare({ sex: ['male', 'X'], sight: ['a'] }).problems).toHaveLength(3);
   });
 
   it('lists at most twenty choices', () => {
     const levels = Array.from({ length: 300 }, (_, i) => `site ${i}`);
-    const [problem] = compare([['site', 'elsewhere']], undefined, [study('S', { site: levels })]).problems;
+    const [problem] = compare({ site: ['elsewhere'] }, undefined, [study('S', { site: levels })]).problems;
     expect(problem).toContain('"site 19" and 280 more)');
   });
 
   it('cannot cover a study that is not registered yet, and says so in a warning', () => {
-    const [study, unchecked] = compare([['sex', 'male']], ['Slepp']).warnings;
+    const [study, unchecked] = compare({ sex: ['male'] }, ['Slepp']).warnings;
     expect(study).toBe(
       'no study "Slepp" is registered yet (hint: did you mean "Sleep"?); the key is limited to that name anyway',
     );
     expect(unchecked).toContain('--where was not checked');
-    expect(compare([['sex', 'male']], undefined, [])).toMatchObject({ problems: [], warnings: [unchecked] });
+    expect(compare({ sex: ['male'] }, undefined, [])).toMatchObject({ problems: [], warnings: [unchecked] });
   });
 });
 
@@ -122,11 +99,11 @@ describe('the check of a key’s limits in an amended study', () => {
   const amended = study('Sleep', { site: ['One', '2', '3'] }, [{ name: '1', now: 'One', isAlias: true }]);
 
   it('accepts present names, including those of added levels', () => {
-    expect(compare([['site', 'One', '3']], undefined, [amended])).toEqual(FINE);
+    expect(compare({ site: ['One', '3'] }, undefined, [amended])).toEqual(FINE);
   });
 
   it('refuses an earlier name, and gives the present one', () => {
-    expect(compare([['site', '1']], undefined, [amended]).problems).toEqual([
+    expect(compare({ site: ['1'] }, undefined, [amended]).problems).toEqual([
       'factor "site" has no level "1" (hint: it is called "One" now)',
     ]);
   });
