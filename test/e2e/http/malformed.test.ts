@@ -1,388 +1,449 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ask, checked, clientOf, rawAnswer, rawRequest } from '../../support/client.ts';
-import { recordsOf, type ServiceHere, serveInMemory } from '../../support/service-here.ts';
+/** Requests that are not as described, to every route; and what all answers have in common. */
+import { describe, expect, it } from 'vitest';
+import { openApiDocument } from '../../../src/service/http/openapi.ts';
+import { ask, checked, rawAnswer, rawRequest, talk } from '../../support/client.ts';
+import { served } from '../../support/served.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
-let service: ServiceHere;
-let keys: Record<'full' | 'other', string>;
-
-beforeAll(async () => {
-  ({ service, keys } = await serveInMemory(TRIALS, { full: ['edc'], other: ['other'] }));
+const SCOPES = 'read,randomize,audit,supply,unblind,manage,correct,force';
+const http = served(TRIALS, {
+  edc: ['edc'],
+  other: ['other'],
+  all: ['all', '--scope', SCOPES, '--allow-prediction'],
 });
-afterAll(() => service.stop());
 
-const post = (query: string, headers: readonly string[] = []) =>
-  rawAnswer(service.url, rawRequest('POST', `/study_participants?${query}`, headers));
-
+const raw = (bytes: string | Uint8Array) => rawAnswer(http.url, bytes);
+/** A POST about Ward, with its query and headers byte for byte. */
+const postRaw = (query: string, headers: readonly string[] = []) =>
+  raw(rawRequest('POST', `/study_participants?study=Ward&ward=a&api_key=${http.keys.edc}&${query}`, headers));
 /** Text as UTF-8 with one character per byte, which is how `rawRequest` takes bytes. */
 const bytesOf = (text: string) => Buffer.from(text).toString('latin1');
+const containing = (text: string) => expect.stringContaining(text);
+
+/** The routes with an envelope, by the `results` of their errors and their methods. */
+const ROUTES: readonly [results: '{}' | '[]', methods: string, names: string][] = [
+  ['{}', 'GET, HEAD', 'changes study_config study_design study_form enrolment codes verification_progress'],
+  ['{}', 'GET, HEAD', 'checkpoint inclusion_proof consistency_proof expected_balance'],
+  ['{}', 'POST', 'amendments code_replacements dispensations dispensation_corrections code_withdrawals'],
+  ['{}', 'POST', 'study_state'],
+  ['{}', 'GET, HEAD, POST, DELETE', 'session'],
+  ['[]', 'GET, HEAD', 'studies pack_accountability participant_history records operations verification'],
+  ['[]', 'GET, HEAD', 'bundle explanation balance healthz readyz'],
+  ['[]', 'POST', 'forced_allocations level_corrections voids reinstatements id_corrections unblindings'],
+  ['[]', 'GET, HEAD, POST', 'study_participants code_breaks'],
+];
+const ALL = ROUTES.flatMap(([results, methods, names]) =>
+  names.split(' ').map((name) => ({ name, results, methods })),
+);
+/** Their answers have no envelope, but their errors do. */
+const PLAIN = ['metrics', 'openapi.json', 'docs'].map((name) => ({
+  ...{ name, results: '[]', methods: 'GET, HEAD' },
+}));
+
+describe('every route', () => {
+  it('is among these, as the OpenAPI document has them', () => {
+    const paths = Object.keys(openApiDocument('0')['paths'] as object);
+    expect(ALL.map(({ name }) => `/${name}`).toSorted()).toEqual(paths.toSorted());
+  });
+
+  it.each([...ALL, ...PLAIN])('$name takes $methods; the results of an error are $results', async (route) => {
+    const { name, results, methods } = route;
+    for (const method of ['GET', 'POST', 'DELETE', 'PUT', 'PATCH', 'OPTIONS']) {
+      if (methods.includes(method)) continue;
+      const { status, headers, text } = await ask(http.url, `/${name}`, { method, key: http.keys.edc });
+      expect({ method, status, allow: headers.get('allow') }).toEqual({
+        method,
+        status: 405,
+        allow: methods,
+      });
+      expect(text).toContain(`"results":${results}`);
+    }
+  });
+
+  // Probes are asked by other programs, which may add to the query.
+  const READ = ALL.filter(({ name, methods }) => /^GET/.test(methods) && !/^(session|.*z)$/.test(name));
+  it.each(READ)('GET $name needs a key, and refuses an unknown parameter', async ({ name, results }) => {
+    expect((await http.get(undefined, `/${name}`, { study: 'Sleep' })).status).toBe(401);
+    const subject = { study_participants: 'this study', expected_balance: 'expected-balance' }[name] ?? name;
+    const parameters = { ...(!/^(studies|operations)$/.test(name) && { study: 'Sleep' }), 'urn.limitt': '1' };
+    const { status, message, text } = await http.get('all', `/${name}`, parameters);
+    expect([status, message]).toEqual([400, containing(`urn.limitt is not a parameter of ${subject}`)]);
+    expect(text).toContain(`"results":${results}`);
+  });
+
+  it.each([
+    ...['/study_config/', '/Study_config', '/study_participants/001', '//study_config', '/nothing'],
+    ...[
+      '/docsx',
+      '/docs/nothing',
+      '/pages',
+      '/Pages/studies',
+      '/assets',
+      '/assets/nothing.js',
+      '/index.html',
+    ],
+    '/pages%2fstudies',
+  ])('is not %s: 404', async (path) => {
+    expect(await ask(http.url, path, { key: http.keys.edc })).toMatchObject({ status: 404, results: [] });
+  });
+
+  it('is not repeated in the answer if it is unknown', async () => {
+    expect((await ask(http.url, `/${http.keys.edc}`)).text).not.toContain(http.keys.edc);
+    for (const [method, path, status] of [
+      ['PATCH', '/nothing', 404],
+      ['POST', '/', 405],
+      ['POST', '/pages/studies', 405],
+    ] as const)
+      expect(await ask(http.url, path, { method })).toMatchObject({ status, results: [] });
+  });
+
+  it.each(['/study_config', '/study_participants'])(
+    'HEAD %s has the headers of GET and no body',
+    async (path) => {
+      const target = `${path}?study=Sleep&api_key=${http.keys.edc}`;
+      const [head, body] = (await talk(http.url, rawRequest('HEAD', target))).split('\r\n\r\n');
+      const [get] = (await talk(http.url, rawRequest('GET', target))).split('\r\n\r\n');
+      expect(head?.replace(/Date: .*/, '')).toBe(get?.replace(/Date: .*/, ''));
+      expect([head, body]).toEqual([expect.stringMatching(/^HTTP\/1\.1 200/), '']);
+    },
+  );
+
+  it('tells caches to keep nothing and browsers to run nothing', async () => {
+    const { headers } = await http.as('edc').list('Sleep');
+    expect(Object.fromEntries(headers)).toMatchObject({
+      ...{ 'cache-control': 'no-store', 'content-security-policy': containing("default-src 'none'") },
+      'x-content-type-options': 'nosniff',
+    });
+    expect(headers.get('x-powered-by')).toBeNull();
+  });
+
+  it('is documented: /docs loads nothing from other hosts; /metrics is for Prometheus', async () => {
+    const page = await fetch(`${http.url}/docs`);
+    expect(page.headers.get('content-type')).toMatch(/^text\/html/);
+    const assets = [...(await page.text()).matchAll(/(?:src|href)="([^"]+)"/g)].map(
+      ([, address]) => `${address}`,
+    );
+    expect(assets.length).toBeGreaterThan(3);
+    for (const asset of assets) {
+      expect(asset).toMatch(/^\/[a-z]/);
+      expect((await fetch(`${http.url}${asset}`)).status, asset).toBe(200);
+    }
+    const described = await fetch(`${http.url}/openapi.json`);
+    expect(described.headers.get('content-type')).toBe('application/json');
+    const { openapi, paths } = (await described.json()) as { openapi: string; paths: Record<string, object> };
+    expect(openapi).toMatch(/^3\.1/);
+    expect(Object.keys(paths['/study_participants'] ?? {})).toEqual(['get', 'post']);
+    const metrics = await fetch(`${http.url}/metrics`);
+    expect(metrics.headers.get('content-type')).toMatch(/^text\/plain/);
+    expect(await metrics.text()).toContain('urn_http_request_duration_seconds_count{');
+  });
+});
+
+describe('a request that is not HTTP/1, or can be read in two ways, is', () => {
+  const lines = (...all: string[]) => [...all, 'Connection: close', '', ''].join('\r\n');
+  const get = (target: string, ...headers: string[]) =>
+    lines(`GET ${target} HTTP/1.1`, 'Host: a', ...headers);
+  const TWO = 'The request has more than one Host header';
+  const SHARP = 'The URL contains a "#": percent-encode it as %23';
+  const NOT_HTTP = 'The request is not valid HTTP';
+  const VERSION = 'The version of HTTP is not 1.0 or 1.1';
+  const post = (...headers: string[]) => lines('POST /healthz HTTP/1.1', 'Host: a', ...headers);
+
+  it.each<[string, number, string, string | Uint8Array, object?]>([
+    ['bytes', 400, NOT_HTTP, Buffer.from('160301020001fc0303ff00', 'hex')],
+    ['a control character in the URL', 400, NOT_HTTP, get('/study_participants?study=a\u0001b')],
+    ['a space in the URL', 400, NOT_HTTP, get('/study_participants?study=a b')],
+    ['a space in the URL, for the configuration', 400, NOT_HTTP, get('/study_config?study=a b'), {}],
+    ['an unknown method', 400, NOT_HTTP, lines('RANDOMIZE /study_participants HTTP/1.1', 'Host: a')],
+    ['the preface of HTTP/2', 400, NOT_HTTP, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['a header without a colon', 400, NOT_HTTP, get('/healthz', 'nonsense')],
+    ['two lengths', 400, NOT_HTTP, post('Content-Length: 1', 'Content-Length: 2')],
+    ['a length and chunks', 400, NOT_HTTP, post('Content-Length: 5', 'Transfer-Encoding: chunked')],
+    ['two Host headers', 400, TWO, get('/healthz', 'Host: b')],
+    ['the same Host twice, in HTTP/1.0', 400, TWO, lines('GET /healthz HTTP/1.0', 'Host: a', 'hOST: a')],
+    ['no Host header', 400, 'The request has no Host header', lines('GET /healthz HTTP/1.1')],
+    ['HTTP/2.0', 400, VERSION, lines('GET /healthz HTTP/2.0', 'Host: a')],
+    ['HTTP/0.9', 400, VERSION, lines('GET /healthz HTTP/0.9', 'Host: a')],
+    ...['/healthz#x', '/nowhere#x', '/docs#x', 'http://a/healthz#x', '/healthz?a=b#c'].map(
+      (target): [string, number, string, string] => [`a raw # in ${target}`, 400, SHARP, get(target)],
+    ),
+    ['raw Latin-1 in the path', 400, NOT_HTTP, get('/caf\u00e9')],
+    ...['/study_config%ff', '/%zz'].map((target): [string, number, string, string] => [
+      ...([`a path that cannot be decoded, ${target}`, 400, 'The path is not valid', get(target)] as const),
+    ]),
+    ['a header of more than 64 KiB', 431, 'at most 65536 bytes', get('/healthz', `X: ${'x'.repeat(70_000)}`)],
+    ['a URL of more than 64 KiB', 431, 'at most 65536 bytes', get(`/healthz?study=${'x'.repeat(70_000)}`)],
+    ['a body of more than 64 KiB', 413, 'The body is longer than 64 KiB', post('Content-Length: 70000')],
+    [
+      'such a body for the configuration',
+      413,
+      'The body is',
+      get('/study_config', 'Content-Length: 70000'),
+      {},
+    ],
+    [
+      'one that does not arrive in 10 s',
+      408,
+      'too long to arrive',
+      'GET /study_config HTTP/1.1\r\nHost: x\r\n',
+      {},
+    ],
+  ])('refused in the envelope: %s: %i', async (_, status, message, bytes, results = []) => {
+    expect(await raw(bytes)).toMatchObject({ status, message: containing(message), results });
+  });
+
+  it('not one with a small body, an unknown expectation, or an absolute URL, as sent by proxies', async () => {
+    const target = `/study_participants?study=Ward&ward=a&id=body&api_key=${http.keys.edc}`;
+    const request = rawRequest('POST', target, ['Content-Type: application/json', 'Content-Length: 14']);
+    expect((await raw(`${request}{"id":"other"}`)).results[0].id).toBe('body');
+    expect((await raw(rawRequest('GET', '/healthz', ['Expect: wonders']))).status).toBe(200);
+    const absolute = `http://test/study_config?study=Ward&api_key=${http.keys.edc}`;
+    expect((await raw(rawRequest('GET', absolute))).status).toBe(200);
+  });
+
+  it('answered after the requests before it on the connection, never in their place', async () => {
+    const { edc } = http.keys;
+    const statuses = async (bytes: string) =>
+      (await talk(http.url, bytes)).match(/HTTP\/1\.1 \d+|"id":"\w+"/g);
+    const pipelined = `POST /study_participants?study=Ward&ward=a&id=first&api_key=${edc} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    expect(await statuses(`${pipelined}GARBAGE\u0000\r\n\r\n`)).toEqual(['HTTP/1.1 200', '"id":"first"']);
+    const find = (id: string, more = '') =>
+      `GET /study_participants?study=Ward&id=${id}&api_key=${edc} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+    const all = find('none') + find('first') + find('none', 'Connection: close\r\n');
+    expect(await statuses(all)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200', '"id":"first"', 'HTTP/1.1 200']);
+  });
+});
 
 describe('two different byte strings never become the same id: 400 for', () => {
   it.each([
-    ['a stray percent sign', 'id=100%'],
-    ['half a percent-encoding', 'id=%4'],
-    ['letters that are not hexadecimal digits', 'id=%zz'],
-    ['a byte that cannot begin a character', 'id=%FF'],
-    ['a truncated character', 'id=%E2%80'],
-    ['an overlong form', 'id=%C0%AF'],
-    ['an overlong NUL', 'id=%C0%80'],
-    ['an encoded surrogate', 'id=%ED%A0%80'],
-    ['a code point beyond the last', 'id=%F4%90%80%80'],
-    ['a raw byte that is Latin-1', 'id=caf\u00e9'],
-    ['raw bytes that are UTF-8', `id=${bytesOf('café')}`],
-    ['an overlong form in the name of a parameter', 'id=1&%C0%AF=1'],
-    ['an invalid byte in a parameter that nothing reads', 'id=1&extra=%FF'],
-  ])('%s', async (_, query) => {
-    const answer = await post(`study=Ward&ward=a&api_key=${keys.full}&${query}`);
-    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('not valid') });
+    ...['100%', '%4', '%zz', '%FF', '%E2%80', '%C0%AF', '%C0%80', '%ED%A0%80', '%F4%90%80%80'],
+    ...['caf\u00e9', bytesOf('café'), '1&%C0%AF=1', '1&extra=%FF'],
+  ])('id=%s', async (id) => {
+    // Raw bytes above ASCII are not even HTTP.
+    const message = /^The (query string is not valid: percent-encode it as UTF-8|request is not valid HTTP)$/;
+    expect(await postRaw(`id=${id}`)).toMatchObject({ status: 400, message: expect.stringMatching(message) });
   });
 
   it('a replacement character, which stands for lost text and is named', async () => {
-    const answer = await post(`study=Ward&ward=a&api_key=${keys.full}&id=%EF%BF%BD`);
-    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('id contains U+FFFD') });
+    const message = containing('id contains U+FFFD');
+    expect(await postRaw('id=%EF%BF%BD')).toMatchObject({ status: 400, message });
   });
 
-  it.each(['/study_config%ff', '/%zz', '/caf\u00e9'])('a path that cannot be decoded: %j', async (path) => {
-    expect((await rawAnswer(service.url, rawRequest('GET', path))).status).toBe(400);
+  it('nothing else: a plus sign is a space, and %2B is a plus sign, as in forms', async () => {
+    const ids = [];
+    for (const id of ['a+b', 'a%20c', 'a%2Bb']) ids.push((await postRaw(`id=${id}`)).results[0].id);
+    expect(ids).toEqual(['a b', 'a c', 'a+b']);
   });
 });
 
-describe('a request that can be read in two ways, or is not HTTP/1, is 400:', () => {
-  const lines = (...all: string[]) => [...all, 'Connection: close', '', ''].join('\r\n');
-
+describe('a parameter given twice is 400, and the message names it:', () => {
   it.each([
-    ['two Host headers', lines('GET /healthz HTTP/1.1', 'Host: a', 'Host: b'), 'more than one Host'],
+    ['POST', 'id', [['id', 'other']]],
+    ['POST', 'study', [['study', 'Ward']]],
+    ['POST', 'sex', [['sex', 'Female']]],
+    ['POST', 'sex', [['sex', COOK.sex]]],
+    ['GET', 'sex', [['sex', COOK.sex]]],
+    ['POST', 'api_key', [['api_key', 'x']]],
     [
-      'the same Host twice, in HTTP/1.0',
-      lines('GET /healthz HTTP/1.0', 'Host: a', 'hOST: a'),
-      'more than one Host',
-    ],
-    ['no Host header', lines('GET /healthz HTTP/1.1'), 'no Host'],
-    ['HTTP/2.0', lines('GET /healthz HTTP/2.0', 'Host: a'), 'version'],
-    ['HTTP/0.9', lines('GET /healthz HTTP/0.9', 'Host: a'), 'version'],
-    ['a raw # in the path', lines('GET /healthz#x HTTP/1.1', 'Host: a'), '%23'],
-    ['a raw # in an unknown path', lines('GET /nowhere#x HTTP/1.1', 'Host: a'), '%23'],
-    ['a raw # in the path of the documentation', lines('GET /docs#x HTTP/1.1', 'Host: a'), '%23'],
-    ['a raw # in an absolute URL', lines('GET http://a/healthz#x HTTP/1.1', 'Host: a'), '%23'],
-    ['a raw # in the query', lines('GET /healthz?a=b#c HTTP/1.1', 'Host: a'), '%23'],
-    [
-      'two lengths',
-      lines('POST /healthz HTTP/1.1', 'Host: a', 'Content-Length: 1', 'Content-Length: 2'),
-      'valid HTTP',
+      'POST',
+      'extra',
+      [
+        ['extra', 'x'],
+        ['extra', 'x'],
+      ],
     ],
     [
-      'a length and chunks',
-      lines('POST /healthz HTTP/1.1', 'Host: a', 'Content-Length: 1', 'Transfer-Encoding: chunked'),
-      'valid HTTP',
+      'POST',
+      'sex, id',
+      [
+        ['sex', 'Male'],
+        ['id', 'twice'],
+      ],
     ],
-  ])('%s', async (_, request, message) => {
-    expect(await rawAnswer(service.url, request)).toMatchObject({
-      status: 400,
-      message: expect.stringContaining(message),
-      results: [],
-    });
+  ] as const)('%s %s', async (method, names, extra) => {
+    const parameters = [...Object.entries({ study: 'Sleep', id: 'twice', ...COOK }), ...extra] as const;
+    const answer = await ask(http.url, '/study_participants', { method, parameters, key: http.keys.edc });
+    const message = `Given more than once: ${names} (each parameter may be given once)`;
+    expect(answer).toMatchObject({ status: 400, message });
+  });
+
+  it('even if it is spelled in two ways', async () => {
+    expect(await postRaw('id=1&i%64=1')).toMatchObject({ status: 400, message: containing('once: id ') });
   });
 });
 
-it('a plus sign is a space, and %2B is a plus sign, as in forms', async () => {
-  const ids = [];
-  for (const id of ['a+b', 'a%20c', 'a%2Bb'])
-    ids.push((await post(`study=Ward&ward=a&api_key=${keys.full}&id=${id}`)).results[0].id);
-  expect(ids).toEqual(['a b', 'a c', 'a+b']);
-});
-
-describe('a parameter given twice is 400, and the message names it', () => {
-  const twice = async (extra: readonly (readonly [string, string])[], method = 'POST') => {
-    const parameters = [['study', 'Sleep'], ['id', 'twice'], ...Object.entries(COOK), ...extra] as [
-      string,
-      string,
-    ][];
-    return ask(service.url, '/study_participants', { method, parameters, key: keys.full });
-  };
-
-  it.each([
-    ['id', 'other'],
-    ['study', 'Ward'],
-    ['sex', 'Female'],
-    ['a parameter that nothing reads', 'x'],
-  ])('%s', async (name, value) => {
-    const extra = name === 'a parameter that nothing reads' ? [[name, value] as const] : [];
-    const answer = await twice([...extra, [name, value]]);
-    expect(answer).toMatchObject({
-      status: 400,
-      message: expect.stringContaining(`more than once: ${name}`),
-    });
-  });
-
-  it('even with the same value, and even when reading', async () => {
-    expect((await twice([['sex', COOK.sex]])).status).toBe(400);
-    expect((await twice([['sex', COOK.sex]], 'GET')).status).toBe(400);
-  });
-
-  it('including the key', async () => {
-    expect((await twice([['api_key', keys.full]])).status).toBe(400);
-  });
-
-  it('including all of them at once', async () => {
-    const { message } = await twice([
-      ['sex', 'Male'],
-      ['id', 'twice'],
-    ]);
-    expect(message).toContain('sex, id');
-  });
-
-  it('including one that is spelled in two ways', async () => {
-    const answer = await post(`study=Ward&ward=a&id=1&i%64=1&api_key=${keys.full}`);
-    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('id') });
-  });
-});
-
-describe('parameters that the contract does not know', () => {
-  it('f_sex is 400 with the hint that the prefix belongs to records only', async () => {
-    const { randomize, list } = clientOf(service.url, keys.full);
-    const hint = 'f_sex: the prefix f_ belongs to records only; send sex';
-    expect(await randomize('Sleep', '1', { ...COOK, f_sex: 'Male' })).toMatchObject({
-      status: 400,
-      message: hint,
-    });
-    expect(await list('Sleep', { f_sex: 'Male' })).toMatchObject({ status: 400, message: hint });
-  });
-
-  it('are ignored by POST', async () => {
-    const { randomize } = clientOf(service.url, keys.full);
+describe('POST /study_participants', () => {
+  it('ignores what it does not know, but not the prefix of records', async () => {
+    const { randomize } = http.as('edc');
     const answer = await randomize('Sleep', 'extra', { ...COOK, phase: '2', '': '' });
-    expect(answer.status).toBe(200);
-    expect(Object.keys(answer.results[0])).toEqual([
-      'id',
-      'f_sex',
-      'f_local_site',
-      'trt',
-      'datetime',
-      'user',
-    ]);
+    const members = ['id', 'f_sex', 'f_local_site', 'trt', 'datetime', 'user'];
+    expect([answer.status, Object.keys(answer.results[0])]).toEqual([200, members]);
+    const message = 'f_sex: the prefix f_ belongs to records only; send sex';
+    expect(await randomize('Sleep', '1', { ...COOK, f_sex: 'Male' })).toMatchObject({ status: 400, message });
   });
 
-  it('are named by POST if one that it needs is missing', async () => {
-    const { randomize } = clientOf(service.url, keys.full);
-    const { local_site } = COOK;
-    const { status, message } = await randomize('Sleep', 'misspelt', { Sex: 'Male', local_site, phase: '2' });
-    expect(status).toBe(400);
-    expect(message).toBe(
-      'Sex is not a parameter (hint: did you mean sex?); sex is missing (allowed: "Male", "Female")',
-    );
-    const nowhere = await ask(service.url, '/study_participants', {
-      ...{ method: 'POST', key: keys.full, parameters: { Study: 'Sleep' } },
-    });
-    expect(nowhere.message).toBe('study is missing (hint: Study is given; did you mean study?)');
-  });
-
-  it('are refused by GET: a misspelt filter would silently list everybody', async () => {
-    const { list, config } = clientOf(service.url, keys.full);
-    expect(await list('Sleep', { Sex: 'Male', sexx: 'Male' })).toMatchObject({
+  it('names what it does not know if something that it needs is missing', async () => {
+    const misspelt = { Sex: 'Male', local_site: COOK.local_site, phase: '2' };
+    expect(await http.as('edc').randomize('Sleep', 'misspelt', misspelt)).toMatchObject({
       status: 400,
-      message:
-        'Sex is not a parameter of this study (hint: did you mean sex?); sexx is not a parameter of this study (hint: did you mean sex?)',
+      message: 'Sex is not a parameter (hint: did you mean sex?); sex is missing (allowed: "Male", "Female")',
     });
-    expect((await list('Sleep', { ward: 'a' })).message).toBe(
-      'ward is not a parameter of this study (there are: id, sex, local_site)',
-    );
-    expect((await list('Sleep', { limit: '5' })).message).toContain('did you mean urn.limit?');
-    expect(await config('Sleep', { id: '1' })).toMatchObject({ status: 400, results: {} });
-  });
-});
-
-describe('credentials', () => {
-  const query = { study: 'Ward' };
-  const read = (headers: Record<string, string>, key?: string) =>
-    ask(service.url, '/study_participants', { parameters: query, headers, key });
-
-  it.each([
-    ['the parameter api_key', () => read({}, keys.full)],
-    ['Authorization: Bearer', () => read({ Authorization: `Bearer ${keys.full}` })],
-    ['authorization: bearer, in any case', () => read({ authorization: `bEARER ${keys.full}` })],
-    ['X-API-Key', () => read({ 'X-API-Key': keys.full })],
-    [
-      'all three, when they are the same',
-      () => read({ Authorization: `Bearer ${keys.full}`, 'X-API-Key': keys.full }, keys.full),
-    ],
-  ])('are taken from %s', async (_, request) => {
-    expect((await request()).status).toBe(200);
+    const nowhere = { method: 'POST', key: http.keys.edc, parameters: { Study: 'Sleep' } };
+    const { message } = await ask(http.url, '/study_participants', nowhere);
+    expect(message).toBe('study is missing (hint: Study is given; did you mean study?)');
   });
 
-  it.each([
-    ['api_key and Bearer', () => read({ Authorization: `Bearer ${keys.other}` }, keys.full)],
-    ['api_key and X-API-Key', () => read({ 'X-API-Key': keys.other }, keys.full)],
-    ['Bearer and X-API-Key', () => read({ Authorization: `Bearer ${keys.other}`, 'X-API-Key': keys.full })],
-    ['a valid and an unknown one', () => read({ 'X-API-Key': 'guess' }, keys.full)],
-    [
-      'two headers with the same name',
-      () =>
-        rawAnswer(
-          service.url,
-          rawRequest('GET', '/study_participants?study=Ward', [
-            `X-API-Key: ${keys.full}`,
-            `X-API-Key: ${keys.other}`,
-          ]),
-        ),
-    ],
-    [
-      'two Authorization headers',
-      () =>
-        rawAnswer(
-          service.url,
-          rawRequest('GET', '/study_participants?study=Ward', [
-            `Authorization: Bearer ${keys.full}`,
-            `Authorization: Bearer ${keys.other}`,
-          ]),
-        ),
-    ],
-  ])('two different keys in one request are 400: %s', async (_, request) => {
-    expect(await request()).toMatchObject({ status: 400, message: expect.stringContaining('Two different') });
-  });
-
-  it('in another Authorization scheme are not a key: 401, with a challenge', async () => {
-    const answer = await read({ Authorization: 'Basic dXNlcjpwYXNzd29yZA==' });
-    expect(answer).toMatchObject({ status: 401, message: expect.stringContaining('missing') });
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="urn"');
-  });
-
-  it('count as missing if empty, and a key is never trimmed or case-folded', async () => {
-    expect((await read({}, '')).message).toContain('missing');
-    expect((await read({}, `${keys.full} `)).status).toBe(401);
-    expect((await read({}, keys.full.toUpperCase())).status).toBe(401);
-  });
-
-  it.each([
-    ['the value of a parameter', () => ({ parameters: { study: 'Ward', ward: 'a', id: keys.full } })],
-    ['the name of the study', () => ({ parameters: { study: keys.full } })],
-    ['the name of a parameter', () => ({ parameters: { study: 'Ward', [keys.full]: 'a' } })],
-    ['a parameter given twice', () => ({ parameters: [[keys.full, ''] as const, [keys.full, ''] as const] })],
-    [
-      'the Idempotency-Key',
-      () => ({
-        parameters: { study: 'Ward', ward: 'a', id: 'x' },
-        headers: { 'Idempotency-Key': keys.full },
-      }),
-    ],
-    [
-      'X-On-Behalf-Of',
-      () => ({ parameters: { study: 'Ward', ward: 'a', id: 'x' }, headers: { 'X-On-Behalf-Of': keys.full } }),
-    ],
-  ])('are refused and not quoted in %s, where they would be recorded or quoted: 400', async (_, request) => {
-    const answer = await ask(service.url, '/study_participants', {
-      method: 'POST',
-      key: keys.full,
-      ...request(),
-    });
-    expect(answer).toMatchObject({ status: 400, message: expect.stringContaining('API key was sent where') });
-    expect(answer.text).not.toContain(keys.full);
-  });
-});
-
-describe('a POST with its parameters in the body', () => {
-  const fields = { study: 'Ward', ward: 'a', id: 'in-the-body' };
-  const bodies: Record<string, [body: string | URLSearchParams | FormData, type?: string]> = {
-    'a form': [new URLSearchParams(fields)],
-    JSON: [JSON.stringify(fields), 'application/json'],
-    'a form of several parts': [formOf(fields)],
-    'a form with the key in it': [new URLSearchParams({ ...fields, api_key: 'urn_x' })],
-  };
-  function formOf(entries: Readonly<Record<string, string>>): FormData {
+  describe('with its parameters in the body', () => {
+    const fields = { study: 'Ward', ward: 'a', id: 'in-the-body' };
     const form = new FormData();
-    for (const [name, value] of Object.entries(entries)) form.set(name, value);
-    return form;
-  }
-  const send = async (query: string, body: string | URLSearchParams | FormData, type?: string) => {
-    const headers = { 'X-API-Key': keys.full, ...(type !== undefined && { 'Content-Type': type }) };
-    const response = await fetch(`${service.url}/study_participants?${query}`, {
-      method: 'POST',
-      headers,
-      body,
+    for (const [name, value] of Object.entries(fields)) form.set(name, value);
+    type Body = string | FormData | URLSearchParams;
+    const send = async (query: string, body: Body, type?: string) => {
+      const headers = { 'X-API-Key': http.keys.edc, ...(type !== undefined && { 'Content-Type': type }) };
+      const url = `${http.url}/study_participants?${query}`;
+      const response = await fetch(url, { method: 'POST', headers, body });
+      return checked(response.status, response.headers, await response.text());
+    };
+    const JSON_TYPE = 'application/json';
+
+    it.each<[string, Body, string?]>([
+      ['a form', new URLSearchParams(fields)],
+      ['JSON', JSON.stringify(fields), JSON_TYPE],
+      ['a form of several parts', form],
+      ['a form with the key in it', new URLSearchParams({ ...fields, api_key: 'urn_x' })],
+    ])('is refused with the reason: %s', async (_, body, type) => {
+      const { status, message } = await send('', body, type);
+      expect(status).toBe(400);
+      expect(message).toMatch(
+        /^The parameters are missing, and the body of the request is not read: .*curl: -G/,
+      );
+      expect((await send('study=Ward', body, type)).message).toBe(message);
     });
-    return checked(response.status, response.headers, await response.text());
-  };
 
-  it.each(Object.entries(bodies))('is refused with the reason: %s', async (_, [body, type]) => {
-    const { status, message } = await send('', body, type);
-    expect(status).toBe(400);
-    expect(message).toMatch(
-      /^The parameters are missing, and the body of the request is not read: .*curl: -G/,
-    );
-    expect((await send('study=Ward', body, type)).message).toBe(message);
-  });
-
-  it('is refused along with what is missing if only some are there', async () => {
-    const { status, message } = await send('study=Ward&id=in-the-body', ...(bodies['JSON'] ?? ['']));
-    expect(status).toBe(400);
-    expect(message).toMatch(/^ward is missing \(allowed: "a", "b"\); the body of the request is not read: /);
-  });
-
-  it('is answered as if it had no body if the query has them all', async () => {
-    const { status, results } = await send(
-      'study=Ward&id=in-the-query&ward=a',
-      '{"id": "other"}',
-      'application/json',
-    );
-    expect([status, results[0].id]).toEqual([200, 'in-the-query']);
-    expect((await send('study=Ward&id=in-the-query&ward=a', '{}', 'application/json')).message).toBe(
-      'Participant in-the-query is already assigned',
-    );
+    it('is refused along with what is missing if only some are there, and not if they all are', async () => {
+      const some = await send('study=Ward&id=in-the-body', JSON.stringify(fields), JSON_TYPE);
+      expect(some.status).toBe(400);
+      expect(some.message).toMatch(
+        /^ward is missing \(allowed: "a", "b"\); the body of the request is not read: /,
+      );
+      const all = 'study=Ward&id=in-the-query&ward=a';
+      const { status, results } = await send(all, '{"id": "other"}', JSON_TYPE);
+      expect([status, results[0].id]).toEqual([200, 'in-the-query']);
+      const again = 'Participant in-the-query is already assigned';
+      expect((await send(all, '{}', JSON_TYPE)).message).toBe(again);
+    });
   });
 });
 
-describe('X-On-Behalf-Of', () => {
-  const target = (id: string) => `/study_participants?study=Ward&ward=a&id=${id}&api_key=${keys.full}`;
-  const behalf = (id: string, value: string) =>
-    rawAnswer(service.url, rawRequest('POST', target(id), [`X-On-Behalf-Of: ${bytesOf(value)}`]));
+describe('an API key', () => {
+  const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
+  const read = (headers: Record<string, string>, key?: string) =>
+    ask(http.url, '/study_participants', { parameters: { study: 'Ward' }, headers, key });
 
+  it('is taken from the parameter api_key, from Authorization: Bearer, or from X-API-Key', async () => {
+    const { edc } = http.keys;
+    for (const [headers, key] of [
+      [{}, edc],
+      [bearer(edc)],
+      [{ authorization: `bEARER ${edc}` }],
+      [{ 'X-API-Key': edc }],
+      [{ ...bearer(edc), 'X-API-Key': edc }, edc],
+    ] as const)
+      expect((await read(headers, key)).status, Object.keys(headers).join()).toBe(200);
+  });
+
+  it('is one: two different ones in a request are 400', async () => {
+    const { edc, other } = http.keys;
+    const twice = (name: string, [one, two]: readonly string[]) =>
+      raw(rawRequest('GET', '/study_participants?study=Ward', [`${name}: ${one}`, `${name}: ${two}`]));
+    const message = 'Two different API keys are given; send one';
+    for (const answer of [
+      await read(bearer(other), edc),
+      await read({ 'X-API-Key': other }, edc),
+      await read({ ...bearer(other), 'X-API-Key': edc }),
+      await read({ 'X-API-Key': 'guess' }, edc),
+      await twice('X-API-Key', [edc, other]),
+      await twice('Authorization', [`Bearer ${edc}`, `Bearer ${other}`]),
+    ])
+      expect(answer).toMatchObject({ status: 400, message });
+  });
+
+  it('is missing if it is empty or in another scheme, which is challenged, and never trimmed or case-folded', async () => {
+    const { edc } = http.keys;
+    for (const answer of [await read({ Authorization: 'Basic dXNlcjpwYXNzd29yZA==' }), await read({}, '')]) {
+      expect(answer).toMatchObject({ status: 401, message: containing('API key is missing') });
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="urn"');
+    }
+    for (const changed of [`${edc} `, edc.toUpperCase()])
+      expect(await read({}, changed)).toMatchObject({ status: 401, message: containing('is not valid') });
+  });
+
+  it('is refused and not quoted where it would be recorded or quoted', async () => {
+    const { edc } = http.keys;
+    const ward = { study: 'Ward', ward: 'a' };
+    for (const [parameters, headers] of [
+      [{ ...ward, id: edc }],
+      [{ study: edc }],
+      [{ ...ward, [edc]: 'a' }],
+      [[[edc, ''] as const, [edc, ''] as const]],
+      [{ ...ward, id: 'x' }, { 'Idempotency-Key': edc }],
+      [{ ...ward, id: 'x' }, { 'X-On-Behalf-Of': edc }],
+    ] as const) {
+      const request = { method: 'POST', key: edc, parameters, ...(headers && { headers }) };
+      const answer = await ask(http.url, '/study_participants', request);
+      expect(answer).toMatchObject({ status: 400, message: containing('An API key was sent where') });
+      expect(answer.text).not.toContain(edc);
+    }
+  });
+});
+
+describe('the header', () => {
   it.each([
     ['plain', 'Dr. Example'],
     ['utf8', 'Dr. Grün – 緑'],
     ['astral', '😀'.repeat(128)],
-  ])('accepts up to 128 characters of UTF-8, and is recorded (%s)', async (id, value) => {
-    expect((await behalf(id, value)).status).toBe(200);
-    const { record } =
-      (await recordsOf(service)).find((stored) => stored.record.data.participantId === id) ?? {};
-    expect(record.actor).toMatchObject({ user: 'edc', onBehalfOf: value });
+  ])('X-On-Behalf-Of takes up to 128 characters of UTF-8, which are recorded (%s)', async (id, value) => {
+    expect((await postRaw(`id=${id}`, [`X-On-Behalf-Of: ${bytesOf(value)}`])).status).toBe(200);
+    const found = (await http.records()).find(({ record }) => record.data.participantId === id);
+    expect(found?.record.actor).toMatchObject({ user: 'edc', onBehalfOf: value });
   });
 
+  it('Idempotency-Key takes 1 to 255 visible ASCII characters', async () => {
+    expect((await postRaw('id=one', ['Idempotency-Key: !'])).status).toBe(200);
+    expect((await postRaw('id=many', [`Idempotency-Key: ${'~'.repeat(255)}`])).status).toBe(200);
+  });
+
+  const PERSON = 'The header X-On-Behalf-Of takes 1 to 128 characters in UTF-8, and no control characters';
+  const VISIBLE = 'The header Idempotency-Key takes 1 to 255 visible ASCII characters';
+  const bad = (name: string, values: readonly string[], message: string) =>
+    values.map((value): [string, string[], string] => [name, [value], message]);
   it.each([
-    ['129 characters', 'x'.repeat(129)],
-    ['an empty value', ''],
-    ['a control character', 'a\u0085b'],
-  ])('refuses %s', async (_, value) => {
-    expect(await behalf('refused', value)).toMatchObject({
-      status: 400,
-      message: expect.stringContaining('X-On-'),
-    });
+    ...bad('X-On-Behalf-Of', ['x'.repeat(129), '', bytesOf('a\u0085b'), 'caf\u00e9'], PERSON),
+    ['X-On-Behalf-Of', ['a', 'b'], 'The header X-On-Behalf-Of is given more than once'],
+    ...bad('Idempotency-Key', ['x'.repeat(256), '', 'a b', 'caf\u00e9'], VISIBLE),
+    ['Idempotency-Key', ['a', 'b'], 'The header Idempotency-Key is given more than once'],
+  ] satisfies [string, string[], string][])('%s is not %j', async (name, values, message) => {
+    const headers = values.map((value) => `${name}: ${value}`);
+    expect(await postRaw('id=refused', headers)).toMatchObject({ status: 400, message });
   });
 
-  it('refuses a value that is not UTF-8, and a second header', async () => {
-    const header = (lines: string[]) => rawAnswer(service.url, rawRequest('POST', target('refused'), lines));
-    expect((await header(['X-On-Behalf-Of: caf\u00e9'])).status).toBe(400);
-    expect((await header(['X-On-Behalf-Of: a', 'X-On-Behalf-Of: b'])).status).toBe(400);
-  });
-});
+  it.each(['Urn-Dry-Run', 'urn-dryrun', 'URN-IGNORED', 'Urn-Automatically'])(
+    '%s, which the service does not have, is refused everywhere',
+    async (name) => {
+      const headers = { [name]: 'true' };
+      const is = new RegExp(`^${name} is not a header of this service`, 'i');
+      const before = (await http.as('edc').list('Ward')).results.length;
+      expect(await http.as('edc').randomize('Ward', 'h', { ward: 'a' }, headers)).toMatchObject({
+        ...{ status: 400, message: expect.stringMatching(is) },
+      });
+      expect((await http.as('edc').list('Ward')).results).toHaveLength(before);
+      for (const path of ['/healthz', '/study_config?study=Ward', '/pages/studies', '/nowhere'])
+        expect((await fetch(`${http.url}${path}`, { headers })).status, path).toBe(400);
+    },
+  );
 
-describe('Idempotency-Key', () => {
-  const retry = (id: string, lines: readonly string[]) =>
-    post(`study=Ward&ward=a&id=${id}&api_key=${keys.full}`, lines);
-
-  it('accepts 1 to 255 visible ASCII characters', async () => {
-    expect((await retry('one', ['Idempotency-Key: !'])).status).toBe(200);
-    expect((await retry('many', [`Idempotency-Key: ${'~'.repeat(255)}`])).status).toBe(200);
-  });
-
-  it.each([
-    ['256 characters', [`Idempotency-Key: ${'x'.repeat(256)}`]],
-    ['an empty value', ['Idempotency-Key: ']],
-    ['a space', ['Idempotency-Key: a b']],
-    ['other characters', ['Idempotency-Key: caf\u00e9']],
-    ['two headers', ['Idempotency-Key: a', 'Idempotency-Key: b']],
-  ])('refuses %s', async (_, lines) => {
-    expect(await retry('refused', lines)).toMatchObject({
-      status: 400,
-      message: expect.stringContaining('Idempotency-Key'),
-    });
+  it('Urn-Automatic, which the pages send, is known', async () => {
+    const automatic = { 'Urn-Automatic': 'true' };
+    expect((await http.as('edc').randomize('Ward', 'h1', { ward: 'a' }, automatic)).status).toBe(200);
   });
 });

@@ -151,35 +151,22 @@ describe('there are at most', () => {
     streams.enter(asResponse(response), { keyId, sessionId });
     return response;
   };
-  const REFUSED = expect.objectContaining({ status: 429, headers: { 'Retry-After': '10' } });
-
-  it('3 for a session, before they are opened as well', () => {
+  it.each<[number, string, (n: number) => [keyId: string, sessionId?: string], [string, string?]]>([
+    // Before they are opened as well.
+    [3, 'This session has', () => ['key', 'one'], ['key', 'other']],
+    // With all its sessions and without.
+    [30, 'This API key has', (n) => (n < 27 ? ['key', `session ${n % 9}`] : ['key']), ['other key']],
+    [200, 'This service has', (n) => [`holder ${n}`], ['nobody else']],
+  ])('%i streams: %s no more', (most, whose, holder, elsewhere) => {
     const streams = new ChangeStreams();
-    const own = () => enter(streams, 'key', 'one');
-    const [first] = [own(), own(), own()];
-    expect(own).toThrow(REFUSED);
-    enter(streams, 'key', 'other');
-    first?.emit('close');
-    own();
-    expect(own).toThrow(REFUSED);
-  });
-
-  it('30 for a key, with all its sessions and without', () => {
-    const streams = new ChangeStreams();
-    const [first] = Array.from({ length: 27 }, (_, i) => enter(streams, 'key', `session ${i % 9}`));
-    for (let i = 0; i < 3; i++) enter(streams, 'key');
-    expect(() => enter(streams, 'key', 'another session')).toThrow(REFUSED);
-    expect(() => enter(streams, 'key')).toThrow(REFUSED);
-    enter(streams, 'other key');
-    first?.emit('close');
-    enter(streams, 'key');
-  });
-
-  it('200 in a process', () => {
-    const streams = new ChangeStreams();
-    const all = Array.from({ length: 200 }, (_, i) => enter(streams, `holder ${i}`));
-    expect(() => enter(streams, 'one more')).toThrow(REFUSED);
+    const all = Array.from({ length: most }, (_, n) => enter(streams, ...holder(n)));
+    const message = expect.stringMatching(`^${whose} its maximum of ${most}`);
+    const refused = expect.objectContaining({ status: 429, headers: { 'Retry-After': '10' }, message });
+    expect(() => enter(streams, ...holder(most))).toThrow(refused);
+    if (most === 30) expect(() => enter(streams, 'key', 'another session')).toThrow(refused);
+    if (most < 200) enter(streams, ...elsewhere);
     all[0]?.emit('close');
-    enter(streams, 'one more');
+    enter(streams, ...holder(most));
+    expect(() => enter(streams, ...holder(most))).toThrow(refused);
   });
 });
