@@ -54,6 +54,24 @@ export function descriptors(pid: number | undefined): { readonly all: number; re
   return { all: targets.length, sockets: targets.filter((target) => target.startsWith('socket:')).length };
 }
 
+/** How many connections from an address a process holds open at the port of the service (Linux). */
+export function connectionsFrom(address: string, url: string): number {
+  const hex = (byte: string | number, digits: number) =>
+    Number(byte).toString(16).toUpperCase().padStart(digits, '0');
+  const peer = address
+    .split('.')
+    .toReversed()
+    .map((byte) => hex(byte, 2))
+    .join('');
+  const port = hex(new URL(url).port, 4);
+  const lines = readFileSync('/proc/net/tcp', 'utf8').trim().split('\n').slice(1);
+  return lines.filter((line) => {
+    const [, local = '', remote = '', , , , , , , inode] = line.trim().split(/\s+/);
+    // One that the process has closed has no inode.
+    return local.endsWith(`:${port}`) && remote.startsWith(`${peer}:`) && inode !== '0';
+  }).length;
+}
+
 /** The most memory that a process has had so far, in MB (Linux). */
 export function peakMemory(pid: number | undefined): number {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
