@@ -4,11 +4,12 @@ import { allocate } from '../../../src/core/methods/urn/allocate.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { clientOf, exactResults } from '../../support/client.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { urnOf } from '../../support/urn-study.ts';
 
 const CLIENTS = 64;
-const ROUNDS = 6;
+const ROUNDS = 3;
 const SEXES = ['Male', 'Female'];
 const SITES = ['north', 'south', 'west'];
 const STUDY = {
@@ -25,7 +26,7 @@ const STUDY = {
 };
 
 const data = temporaryFolders()();
-let services: Service[];
+let services: (Service | ServiceHere)[];
 let keys: Record<'edc' | 'auditor', string>;
 
 beforeAll(async () => {
@@ -35,7 +36,7 @@ beforeAll(async () => {
     [name]: { mode: 'test', D, treatments, factors: { sex: SEXES, site: SITES } },
   });
   // Two processes on one log: each must build on what the other has decided.
-  services = [await serve({ data, studies }), await serve({ data, studies })];
+  services = [await serveHere(data, studies), await serve({ data, studies })];
 });
 afterAll(() => Promise.all(services.map((service) => service.stop())));
 

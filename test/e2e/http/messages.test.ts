@@ -1,12 +1,9 @@
 /** Messages that say what to do, in the right number. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { clientOf } from '../../support/client.ts';
+import { describe, expect, it } from 'vitest';
 import { command, commandOk } from '../../support/command.ts';
-import { postJson } from '../../support/post-json.ts';
-import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { served } from '../../support/served.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -21,106 +18,63 @@ One:
   factors: {ward: [North, South, West], sex: [F, M]}
 `;
 const IN_NORTH = { ward: 'North', sex: 'F' };
-let service: ServiceHere;
-let keys: Record<'edc' | 'site' | 'manager', string>;
-
-beforeAll(async () => {
-  keys = await issueKeys(data, {
+const WHERE = ['--where', 'ward=North', '--where', 'ward=South', '--force'];
+const http = served(
+  STUDIES,
+  {
     edc: ['edc'],
-    site: [
-      'site',
-      '--scope',
-      'randomize,correct',
-      '--where',
-      'ward=North',
-      '--where',
-      'ward=South',
-      '--force',
-    ],
+    site: ['site', '--scope', 'randomize,correct', ...WHERE],
     manager: ['manager', '--scope', 'correct,read'],
-  });
-  service = await serveHere(data, STUDIES);
-  expect(await clientOf(service.url, keys.edc).randomize('One', '001-0001', IN_NORTH)).toMatchObject({
-    status: 200,
-  });
-});
-afterAll(() => service.stop());
+  },
+  { data, filled: (one) => one.as('edc').randomize('One', '001-0001', IN_NORTH) },
+);
+const post = (name: keyof typeof http.keys, path: string, body: object) =>
+  http.post(name, path, { study: 'One', id: '001-0001', ...body });
 
-const post = (key: string, path: string, body: object) =>
-  postJson(service.url, path, key, { study: 'One', ...body });
-
-describe('a key that is limited to levels', () => {
-  it('is told which, when it enrols somebody with another', async () => {
-    const at = clientOf(service.url, keys.site);
-    expect(await at.randomize('One', '001-0002', { ward: 'West', sex: 'F' })).toMatchObject({
-      status: 403,
-      message: 'This API key is limited to ward = "North" or "South"',
-    });
+it('a key that is limited to levels is told which', async () => {
+  const message = 'This API key is limited to ward = "North" or "South"';
+  const enrolling = await http.as('site').randomize('One', '001-0002', { ward: 'West', sex: 'F' });
+  expect(enrolling).toMatchObject({ status: 403, message });
+  const changes = [{ factor: 'ward', from: 'North', to: 'West' }];
+  const moving = await post('site', '/level_corrections', {
+    changes,
+    cause: 'entry',
+    note: 'x',
+    dry_run: true,
   });
-
-  it('is told which, when it moves somebody out of them', async () => {
-    const changes = [{ factor: 'ward', from: 'North', to: 'West' }];
-    const body = { id: '001-0001', changes, cause: 'entry', note: 'slip', dry_run: true };
-    expect(await post(keys.site, '/level_corrections', body)).toMatchObject({
-      status: 403,
-      message:
-        'This API key is limited to ward = "North" or "South" (hint: the cause of a move to another site is transfer)',
-    });
-  });
+  const hint = '(hint: the cause of a move to another site is transfer)';
+  expect(moving).toMatchObject({ status: 403, message: `${message} ${hint}` });
 });
 
 it('a dry run says in a sentence that nothing was recorded, and what the urns would do', async () => {
-  const body = { id: '001-0001', cause: 'ineligible', analysis: 'exclude', note: 'too young', dry_run: true };
-  expect(await post(keys.manager, '/voids', body)).toMatchObject({
+  const body = { cause: 'ineligible', analysis: 'exclude', note: 'too young', dry_run: true };
+  expect(await post('manager', '/voids', body)).toMatchObject({
     status: 200,
     message:
       'Nothing was recorded: this is a dry run. The request would be accepted, and the urns would go on counting as they do',
     results: { effect: { counts: 'stays' } },
   });
-});
-
-it('a dry run of a randomization says that the urns would count differently', async () => {
-  const tried = await clientOf(service.url, keys.edc).randomize('One', '001-0009', {
-    ...{ ...IN_NORTH, 'urn.dry_run': 'true' },
-  });
-  expect(tried).toMatchObject({
-    status: 200,
-    message: expect.stringMatching(
-      /^Nothing was recorded: .* the urns would count differently from then on$/,
-    ),
-  });
+  const dry = { ...IN_NORTH, 'urn.dry_run': 'true' };
+  const { status, message } = await http.as('edc').randomize('One', '001-0009', dry);
+  expect(status).toBe(200);
+  expect(message).toMatch(/^Nothing was recorded: .* the urns would count differently from then on$/);
 });
 
 it('an id that does not match the pattern is refused with one that does', async () => {
   const said = "does not match this study's pattern [0-9]{3}-[0-9]{4} (an id of this form: 111-1111)";
-  const { message } = await clientOf(service.url, keys.edc).randomize('One', 'x', IN_NORTH);
-  expect(message).toBe(`id ${said}`);
-  const rename = { id: '001-0001', to: 'x', cause: 'entry' };
-  expect((await post(keys.manager, '/id_corrections', rename)).message).toBe(`to: ${said}`);
-  const renamed = [
-    'participants',
-    'rename',
-    '--study',
-    'One',
-    '--id',
-    '001-0001',
-    '--to',
-    'x',
-    '--cause',
-    'entry',
-  ];
-  expect(await command([...renamed, '--data', data])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining(said),
-  });
+  expect((await http.as('edc').randomize('One', 'x', IN_NORTH)).message).toBe(`id ${said}`);
+  expect((await post('manager', '/id_corrections', { to: 'x', cause: 'entry' })).message).toBe(`to: ${said}`);
+  const renamed = ['participants', 'rename', '--study', 'One', '--id', '001-0001', '--to', 'x'];
+  const stderr = expect.stringContaining(said);
+  expect(await command([...renamed, '--cause', 'entry', '--data', data])).toMatchObject({ code: 2, stderr });
 });
 
 describe('a study with one of everything', () => {
   const PLURAL_OF_ONE =
     /\b1 (?:participants|records|studies|rows|packs|arms|levels|slots|lists|streams|checkpoints|trials|fields|times|events)\b/;
+  const out = (name: string) => join(newFolder(), name);
 
   it('is never "1 participants"', async () => {
-    const out = (name: string) => join(newFolder(), name);
     const said: string[] = [];
     for (const args of [
       ['studies', 'list'],
@@ -138,18 +92,17 @@ describe('a study with one of everything', () => {
       said.push(stdout, stderr);
     }
     const text = said.join('');
-    expect(text).toContain('1 participant');
     expect(text).toContain('1 of 1 participant');
     expect(text.match(PLURAL_OF_ONE)).toBeNull();
   });
 
   it('has a report and a check that say so, too', async () => {
-    const report = join(newFolder(), 'one.html');
+    const report = out('one.html');
     await commandOk(['report', '--study', 'One', '--out', report, '--data', data]);
     const html = readFileSync(report, 'utf8').replaceAll(/<[^>]*>/g, '');
     expect(html).toContain('1 participant');
     expect(html.match(PLURAL_OF_ONE)).toBeNull();
-    const file = join(newFolder(), 'studies.yaml');
+    const file = out('studies.yaml');
     writeFileSync(file, STUDIES.replace('One', 'Another'));
     const checked = await commandOk(['studies', 'check', '--studies', file, '--data', data]);
     expect(checked).toContain('1 participant (information only');

@@ -1,19 +1,17 @@
 import { request as httpRequest } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { served } from '../../support/served.ts';
 import { TRIALS } from '../../support/trials.ts';
 
-let service: ServiceHere;
+const http = served(TRIALS, {});
 /** The script that the document loads. */
 let script: string;
 
 beforeAll(async () => {
-  ({ service } = await serveInMemory(TRIALS, {}));
   const { body } = await get('/');
   [script = ''] = /\/assets\/index-[\w-]+\.js/.exec(body.toString()) ?? [];
 });
-afterAll(() => service.stop());
 
 interface Got {
   readonly status: number;
@@ -24,16 +22,11 @@ interface Got {
 
 function get(path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<Got> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest(`${service.url}${path}`, { headers, method }, (response) => {
+    const request = httpRequest(`${http.url}${path}`, { headers, method }, (response) => {
+      const { statusCode: status = 0, headers: given } = response;
       const pieces: Buffer[] = [];
       response.on('data', (piece: Buffer) => pieces.push(piece));
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          body: Buffer.concat(pieces),
-        }),
-      );
+      response.on('end', () => resolve({ status, headers: given, body: Buffer.concat(pieces) }));
     });
     request.on('error', reject).end();
   });

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { clientOf, exactResults } from '../../support/client.ts';
-import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
+import { describe, expect, it } from 'vitest';
+import { exactResults } from '../../support/client.ts';
+import { served } from '../../support/served.ts';
 import { type ReferenceHistory, referenceHistories } from '../../support/vectors.ts';
 
 const histories = referenceHistories();
-let service: ServiceHere;
-let key: string;
-
 /** JSON is YAML; the seeds are small enough for it. */
 const studies = JSON.stringify(
   Object.fromEntries(
@@ -22,14 +19,8 @@ const studies = JSON.stringify(
   ),
 );
 
-beforeAll(async () => {
-  const args = ['replay', '--scope', 'read,randomize,audit', '--allow-prediction'];
-  ({
-    service,
-    keys: { key },
-  } = await serveInMemory(studies, { key: args }));
-});
-afterAll(() => service.stop());
+const SCOPES = ['--scope', 'read,randomize,audit', '--allow-prediction'];
+const http = served(studies, { key: ['replay', ...SCOPES] });
 
 type Participant = ReferenceHistory['participants'][number];
 
@@ -55,7 +46,7 @@ function recordOf(
 
 describe('the service repeats the reference implementation over HTTP, participant by participant', () => {
   it.concurrent.each(histories)('in $configuration.name', async (history) => {
-    const { randomize, list } = clientOf(service.url, key);
+    const { randomize, list } = http.as('key');
     const { name } = history.configuration;
     const expected = [];
     for (const [i, participant] of history.participants.entries()) {
