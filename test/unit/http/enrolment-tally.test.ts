@@ -15,16 +15,9 @@ const [cook = '', dupage = ''] = site?.levels ?? [];
 
 function participant(sequence: number, treatment: string, levels: string[], more: Partial<Participant> = {}) {
   return {
-    ...{
-      participantId: `${sequence}`,
-      levels,
-      revision: sequence,
-      sequence,
-      treatment,
-      slot: DESIGN.slots.indexOf(treatment),
-      at: `at ${sequence}`,
-    },
-    ...{ user: 'edc', onBehalfOf: undefined, bgStateAfter: undefined, ...more },
+    ...{ participantId: `${sequence}`, levels, revision: sequence, sequence, treatment },
+    ...{ slot: DESIGN.slots.indexOf(treatment), at: `at ${sequence}`, user: 'edc' },
+    ...{ onBehalfOf: undefined, bgStateAfter: undefined, ...more },
   };
 }
 
@@ -41,38 +34,23 @@ const LIST: readonly Participant[] = [
 /** Counts as a list by treatment of the design, with those that nobody has. */
 const on = (counts: Readonly<Record<string, number>>) => DESIGN.treatments.map((name) => counts[name] ?? 0);
 
+const tallies = (enrolled: number, voided: number, counts: Readonly<Record<string, number>>) => ({
+  ...{ enrolled, voided, filled: enrolled - voided, byTreatment: on(counts) },
+});
+
 describe('tallied', () => {
   it('counts everybody over time, by treatment and by current level', () => {
     const tally = tallied(DESIGN, LIST);
-    expect(tally).toMatchObject({
-      treatments: DESIGN.treatments,
-      ...{ enrolled: 3, voided: 1, filled: 2 },
-      byTreatment: on({ [A]: 1, [B]: 2 }),
-    });
+    expect(tally).toMatchObject({ treatments: DESIGN.treatments, ...tallies(3, 1, { [A]: 1, [B]: 2 }) });
     expect(tally.points).toEqual([
-      { sequence: 1, at: 'at 1', enrolled: 1, voided: 0, filled: 1, byTreatment: on({ [B]: 1 }) },
-      { sequence: 2, at: 'at 2', enrolled: 2, voided: 1, filled: 1, byTreatment: on({ [A]: 1, [B]: 1 }) },
-      { sequence: 4, at: 'at 4', enrolled: 3, voided: 1, filled: 2, byTreatment: on({ [A]: 1, [B]: 2 }) },
+      { sequence: 1, at: 'at 1', ...tallies(1, 0, { [B]: 1 }) },
+      { sequence: 2, at: 'at 2', ...tallies(2, 1, { [A]: 1, [B]: 1 }) },
+      { sequence: 4, at: 'at 4', ...tallies(3, 1, { [A]: 1, [B]: 2 }) },
     ]);
-    const counted = tally.levels.filter(({ enrolled }) => enrolled > 0);
-    expect(counted).toEqual([
-      { factor: sex?.name, level: male, enrolled: 1, voided: 0, filled: 1, byTreatment: on({ [B]: 1 }) },
-      {
-        factor: sex?.name,
-        level: female,
-        enrolled: 2,
-        voided: 1,
-        filled: 1,
-        byTreatment: on({ [A]: 1, [B]: 1 }),
-      },
-      {
-        factor: site?.name,
-        level: cook,
-        enrolled: 2,
-        voided: 1,
-        filled: 1,
-        byTreatment: on({ [A]: 1, [B]: 1 }),
-      },
+    expect(tally.levels.filter(({ enrolled }) => enrolled > 0)).toEqual([
+      { factor: sex?.name, level: male, ...tallies(1, 0, { [B]: 1 }) },
+      { factor: sex?.name, level: female, ...tallies(2, 1, { [A]: 1, [B]: 1 }) },
+      { factor: site?.name, level: cook, ...tallies(2, 1, { [A]: 1, [B]: 1 }) },
     ]);
     const names = CONFIGURATION.factors.flatMap(({ name, levels }) => levels.map((level) => [name, level]));
     expect(tally.levels.map(({ factor, level }) => [factor, level])).toEqual(names);
@@ -92,14 +70,8 @@ describe('tallied', () => {
   it('counts a long list', () => {
     const long = Array.from({ length: 6001 }, (_, i) => participant(i + 1, i % 2 ? A : B, [male, cook]));
     const { enrolled, points, levels } = tallied(DESIGN, long);
-    const all = { enrolled: 6001, voided: 0, filled: 6001 };
-    expect([enrolled, points.length, points.at(-1)]).toEqual([
-      ...[
-        6001,
-        MAX_POINTS,
-        { sequence: 6001, at: 'at 6001', ...all, byTreatment: on({ [A]: 3000, [B]: 3001 }) },
-      ],
-    ]);
+    const last = { sequence: 6001, at: 'at 6001', ...tallies(6001, 0, { [A]: 3000, [B]: 3001 }) };
+    expect([enrolled, points.length, points.at(-1)]).toEqual([6001, MAX_POINTS, last]);
     for (const point of points) expect(point.enrolled).toBe(point.sequence);
     expect(levels[0]).toMatchObject({ enrolled: 6001 });
   });

@@ -30,8 +30,10 @@ function scene() {
     );
     return answer;
   };
+  const asked = (number: number, prefix = '') =>
+    Array.from({ length: number }, (_, i) => ask('k1', `${prefix}${i}`));
   const settled = () => vi.advanceTimersByTimeAsync(0);
-  return { lists, begun, refused, ask, settled };
+  return { lists, begun, refused, ask, asked, settled };
 }
 
 beforeEach(() => {
@@ -43,8 +45,8 @@ afterEach(() => {
 
 describe('the lists of a key', () => {
   it('are sent one at a time; eight wait in order, and the tenth is refused', async () => {
-    const { ask, begun, refused, settled } = scene();
-    const answers = Array.from({ length: 10 }, (_, i) => ask('k1', `${i}`));
+    const { asked, begun, refused, settled } = scene();
+    const answers = asked(10);
     await settled();
     expect([begun, refused]).toEqual([['0'], ['9: 429']]);
     for (const answer of answers) {
@@ -55,8 +57,8 @@ describe('the lists of a key', () => {
   });
 
   it('can wait again as soon as earlier ones have been sent', async () => {
-    const { ask, begun, refused, settled } = scene();
-    const answers = Array.from({ length: 9 }, (_, i) => ask('k1', `${i}`));
+    const { ask, asked, begun, refused, settled } = scene();
+    const answers = asked(9);
     await settled();
     answers[0]?.close();
     ask('k1', 'next');
@@ -66,10 +68,10 @@ describe('the lists of a key', () => {
   });
 
   it('give up their place when the client disconnects, waiting or not', async () => {
-    const { ask, begun, refused, settled } = scene();
-    const answers = Array.from({ length: 9 }, (_, i) => ask('k1', `${i}`));
+    const { ask, asked, begun, refused, settled } = scene();
+    const answers = asked(9);
     for (const answer of answers.slice(1)) answer.close();
-    const more = Array.from({ length: 8 }, (_, i) => ask('k1', `more ${i}`));
+    const more = asked(8, 'more ');
     await settled();
     expect(refused).toEqual(['1', '2', '3', '4', '5', '6', '7', '8'].map((name) => `${name}: unavailable`));
     answers[0]?.close();
@@ -135,12 +137,7 @@ describe('slices of lists', () => {
     const { lists } = scene();
     const order: string[] = [];
     let done = 0;
-    for (let n = 0; n < 6; n++)
-      void lists
-        .slice(() => order.push(`slice ${n}`))
-        .then(() => {
-          done++;
-        });
+    for (let n = 0; n < 6; n++) void lists.slice(() => order.push(`slice ${n}`)).then(() => done++);
     setImmediate(function turn() {
       order.push('turn');
       if (done < 6) setImmediate(turn);

@@ -30,15 +30,8 @@ describe('byId', () => {
   it('compares numbers in ids as numbers, and the ids in use', () => {
     const given = ['10-2', '9-10', 'a2', '9-9', 'B1', 'A10'].map((id) => participant(id));
     const renamed = participant('0', 'a', { id: '9-9b', level: 'a' });
-    expect(idsOf([...given, renamed].toSorted(byId))).toEqual([
-      '9-9',
-      '9-9b',
-      '9-10',
-      '10-2',
-      'a2',
-      'A10',
-      'B1',
-    ]);
+    const sorted = ['9-9', '9-9b', '9-10', '10-2', 'a2', 'A10', 'B1'];
+    expect(idsOf([...given, renamed].toSorted(byId))).toEqual(sorted);
   });
 
   it('leaves ids that read as the same in the order of randomization', () => {
@@ -52,12 +45,7 @@ describe('byLevel', () => {
   const factor = { levels: ['b', 'a', 'c'] };
 
   it('follows the configuration; who has no level is last', () => {
-    const list = [
-      participant('1', NONE),
-      participant('2', 'c'),
-      participant('3', 'a'),
-      participant('4', 'b'),
-    ];
+    const list = [NONE, 'c', 'a', 'b'].map((level, i) => participant(`${i + 1}`, level));
     expect(idsOf(list.toSorted(byLevel(0, factor, 'current')))).toEqual(['4', '3', '2', '1']);
   });
 
@@ -76,23 +64,17 @@ describe('sortedInTurns', () => {
     'sorts %i participants as toSorted does, and keeps the order of equal ones',
     async (size) => {
       const one = participant('1');
+      const compare = (a: Participant, b: Participant) => a.sequence - b.sequence;
+      const revisions = (sorted: readonly Participant[]) => sorted.map(({ revision }) => revision);
+      const kinds = fc.integer({ min: 1, max: 50 });
       await check(
-        fc.asyncProperty(
-          fc.integer({ min: 1, max: 1e6 }),
-          fc.integer({ min: 1, max: 50 }),
-          async (by, kinds) => {
-            const list = Array.from({ length: size }, (_, i) => ({
-              ...one,
-              sequence: (i * by) % kinds,
-              revision: i,
-            }));
-            const compare = (a: Participant, b: Participant) => a.sequence - b.sequence;
-            const revisions = (sorted: readonly Participant[]) => sorted.map(({ revision }) => revision);
-            expect(revisions(await sortedInTurns(list, compare, lists))).toEqual(
-              revisions(list.toSorted(compare)),
-            );
-          },
-        ),
+        fc.asyncProperty(fc.integer({ min: 1, max: 1e6 }), kinds, async (by, most) => {
+          const list = Array.from({ length: size }, (_, i) => {
+            return { ...one, sequence: (i * by) % most, revision: i };
+          });
+          const sorted = revisions(list.toSorted(compare));
+          expect(revisions(await sortedInTurns(list, compare, lists))).toEqual(sorted);
+        }),
         { numRuns: 5 },
       );
     },

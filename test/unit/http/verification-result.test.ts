@@ -22,32 +22,19 @@ const stream = (name: string, more: Partial<StreamReport> = {}): StreamReport =>
 });
 
 const divergence = (field: string, value: string) => ({
-  revision: 6,
-  id: '0190b7a4-7a3c-7def-8123-456789abcdef',
-  type: 'ParticipantRandomized',
-  participant: '001',
-  field,
-  expected: value,
-  found: value,
-  why: 'it differs',
+  ...{ revision: 6, id: '0190b7a4-7a3c-7def-8123-456789abcdef', type: 'ParticipantRandomized' },
+  ...{ participant: '001', field, expected: value, found: value, why: 'it differs' },
   alsoDiffer: ['data.other'],
 });
 
 const report = (...streams: readonly StreamReport[]): Report => ({
-  ok: false,
-  selfConsistentOnly: true,
+  ...{ ok: false, selfConsistentOnly: true },
   log: {
-    id: '0190b7a4-7a3c-7def-8123-456789abcdef',
-    name: 'urn',
-    publicKey: 'urn+00000000+AQ==',
+    ...{ id: '0190b7a4-7a3c-7def-8123-456789abcdef', name: 'urn', publicKey: 'urn+00000000+AQ==' },
     laterKeys: [],
     recoveries: [{ recovery: 1, at: '2027-04-21T10:00:00.000Z', reason: SECRET }],
   },
-  trusted: [],
-  untrustedKey: false,
-  streams,
-  unusedCheckpoints: [],
-  seconds: 0.1,
+  ...{ trusted: [], untrustedKey: false, streams, unusedCheckpoints: [], seconds: 0.1 },
 });
 
 const limited = (...streams: readonly StreamReport[]) =>
@@ -120,11 +107,9 @@ describe('any key', () => {
     };
     const full = stream(STREAM, { study: 'CHS JCOIN', participants: 7, life, evidence, warnings });
     const { trusted: _, untrustedKey: _u, ...expected } = report(full);
+    const whole = { ...expected, trusted: [], untrustedKey: false };
     const { caution: _c, ...shown } = JSON.parse(
-      verificationJson(
-        { ...expected, trusted: [], untrustedKey: false },
-        { stream: STREAM, isLimited: false },
-      ),
+      verificationJson(whole, { stream: STREAM, isLimited: false }),
     );
     expect(shown).toEqual(expected);
   });
