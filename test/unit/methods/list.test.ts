@@ -102,15 +102,21 @@ it('a second list follows the first, stratum by stratum', () => {
 });
 
 describe('a list is refused', () => {
-  it.each<[string, string, object]>([
-    ['list', 'the next list is number 1', { list: 2 }],
-    ['first', 'FIRST', { first: 2 }],
-    ['entries[0].treatment', 'ARM', { entries: [{ levels: ['11'], treatment: 'C' }] }],
-    ['entries[0].levels', 'LEVEL', { entries: [{ levels: ['12'], treatment: 'A' }] }],
-    ['entries[0].levels', 'NONE', { entries: [{ treatment: 'A' }] }],
-    ['count', 'a list has at most 4000 entries', { entries: Array.from({ length: 4001 }, () => ENTRIES[0]) }],
-  ])('for its %s: %s', (field, why, more) => {
-    expect(new TrialRun(CONFIGURATION).ask(listOf(ENTRIES, more))).toMatchObject({ field, why });
+  const STRATUM = 'the study has no such stratum';
+  it.each<[string, string, string, object]>([
+    ['stale', 'list', 'the next list is number 1', { list: 2 }],
+    ['stale', 'first', '0 rows of the file are in', { first: 2 }],
+    [
+      'impossible',
+      'entries[0].treatment',
+      'it is no open arm',
+      { entries: [{ levels: ['11'], treatment: 'C' }] },
+    ],
+    ['impossible', 'entries[0].levels', STRATUM, { entries: [{ levels: ['12'], treatment: 'A' }] }],
+    ['impossible', 'entries[0].levels', STRATUM, { entries: [{ treatment: 'A' }] }],
+    ['impossible', 'count', 'a list has at most 4000 entries', { entries: Array(4001).fill(ENTRIES[0]) }],
+  ])('as %s for its %s: %s', (type, field, why, more) => {
+    expect(new TrialRun(CONFIGURATION).ask(listOf(ENTRIES, more))).toEqual({ type, field, why });
   });
 
   it('in a live study without an approval', () => {
