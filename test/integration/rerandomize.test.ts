@@ -11,14 +11,14 @@ import { BundleFiles } from '../../src/evidence/bundle/bundle-files.ts';
 import { BundleSource } from '../../src/evidence/verify/bundle-source.ts';
 import { MonteCarlo } from '../../src/statistics/rerandomize/monte-carlo.ts';
 import { runReplicates } from '../../src/statistics/rerandomize/replicates.ts';
-import { makeAmendedLog } from '../support/amended-log.ts';
-import { makeArmsLog } from '../support/arms-log.ts';
+import { bundledStudy } from '../support/bundled-study.ts';
 import { command } from '../support/command.ts';
-import { makeCorrectedLog } from '../support/corrected-log.ts';
-import { makeForcedLog } from '../support/forced-log.ts';
-import { makeImportedLog } from '../support/imported-log.ts';
 import { inCi } from '../support/in-ci.ts';
-import { bundledStudy } from '../support/life-log.ts';
+import { AMENDED } from '../support/lives/amended.ts';
+import { ARMS } from '../support/lives/arms.ts';
+import { CORRECTED } from '../support/lives/corrected.ts';
+import { FORCED } from '../support/lives/forced.ts';
+import { IMPORTED } from '../support/lives/imported.ts';
 import { findPython } from '../support/numpy.ts';
 import { configuration, drawn, G1, G2, planOf } from '../support/rerandomized.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
@@ -41,7 +41,7 @@ async function studyOf(
   values: readonly (number | '')[],
 ): Promise<Made> {
   const folder = newFolder();
-  const { files } = await bundledStudy(folder, { configuration: study, seed }, async (issue, submit) => {
+  const { files } = await bundledStudy(folder, { configuration: study, seed }, async ({ issue, submit }) => {
     const nurse = await issue('nurse', ['randomize']);
     for (const [i, names] of levels.entries())
       await submit(nurse, {
@@ -165,11 +165,11 @@ async function idsIn(bundle: string): Promise<string[]> {
 
 describe('a study with decisions by people', () => {
   it.each([
-    ['corrected', makeCorrectedLog],
-    ['with allocations by hand', makeForcedLog],
-    ['amended', makeAmendedLog],
-    ['with other arms and a ratio', makeArmsLog],
-    ['imported', makeImportedLog],
+    ['corrected', CORRECTED.make],
+    ['with allocations by hand', FORCED.make],
+    ['amended', AMENDED.make],
+    ['with other arms and a ratio', ARMS.make],
+    ['imported', IMPORTED.make],
   ])('%s', async (_, make) => {
     const folder = newFolder();
     const { files } = await make(folder);
@@ -221,7 +221,7 @@ describe('the number of threads', () => {
 describe('a bundle', () => {
   it('without arms is refused', async () => {
     const folder = newFolder();
-    const { files } = await makeCorrectedLog(folder);
+    const { files } = await CORRECTED.make(folder);
     const { code, stderr } = await command([
       ...['rerandomize', '--bundle', files.blinded, '--outcomes', 'y.csv', '--outcome', 'y'],
       ...['--statistic', 'mean'],

@@ -1,119 +1,124 @@
-/** Bundles of a study whose records somebody altered, with seals and leaves recomputed, and where both verifiers find that. */
+/**
+ * Bundles of a study that somebody altered, with seals, leaves, references and manifest corrected, and where that is found. Our own
+ * verifier reads every one of them in memory; of each study, both verifiers read a sample as files, which FC_SEED repeats.
+ */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { CONTENTS, type Content, includedSections } from '../../events/content.ts';
+import type { BundleFiles as OpenBundle } from '../../src/evidence/bundle/bundle-files.ts';
+import { BundleSource } from '../../src/evidence/verify/bundle-source.ts';
+import type { Report } from '../../src/evidence/verify/report/report.ts';
+import { verifyLog } from '../../src/evidence/verify/verify.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import { altered, type Row } from '../e2e/audit/database.ts';
 import { bothVerifiers } from './both-verifiers.ts';
-import { firstDivergence, type OwnVerdict } from './own-verifier.ts';
+import type { BundledStudy } from './bundled-study.ts';
+import { CONFIGURATION } from './facts.ts';
+import { bundleFiles } from './files-in.ts';
+import type { Life } from './life.ts';
+import { requiredPython } from './numpy.ts';
+import { firstDivergence } from './own-verifier.ts';
+import { sample } from './property.ts';
+import { temporaryFolders } from './temporary-folder.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
 export type Json = any;
-export type Change = (rows: readonly Row[]) => readonly Row[];
-/** The revision at which it is found, in all contents or by content. `ok`: only a checkpoint can show it. */
-export type Finding = number | 'ok';
-export type Findings = Finding | Readonly<Record<Content, Finding>>;
 
-export const PERSON = { cli: true, user: 'somebody' };
+/** A record of the study, wherever it is now. */
+interface Placed {
+  /** That of the step, or of the step and `, again`. */
+  readonly name: string;
+  /** Where it was before anything was altered; nothing of what was added. */
+  readonly before: number | undefined;
+  readonly row: Row;
+}
 
-/** Only the bundle that includes all sections shows it. */
-export const inFull = (revision: number): Findings => ({ full: revision, open: 'ok', blinded: 'ok' });
-export const inEach = (expected: Findings) =>
-  CONTENTS.map((content) => (typeof expected === 'object' ? expected[content] : expected));
-
-export const changed =
-  (revision: number, change: (record: Json, sealed: Json) => void): Change =>
-  (rows) =>
-    rows.map((row) => (row.revision === revision ? altered(row, change) : row));
-export const data = (revision: number, members: object) =>
-  changed(revision, (record) => Object.assign(record.data, members));
-export const without = (revision: number, member: string) =>
-  changed(revision, (record) => delete record.data[member]);
-export const version = (revision: number, to: number) =>
-  changed(revision, (record) => Object.assign(record, { version: to }));
-export const by = (revision: number, actor: object) =>
-  changed(revision, (record) => Object.assign(record, { actor }));
-export const removed =
-  (revision: number): Change =>
-  (rows) =>
-    rows.filter((row) => row.revision !== revision);
-/** Swapped with the next one. */
-export const movedOn =
-  (revision: number): Change =>
-  (rows) =>
-    rows.map((row, i) => rows[i === revision ? i + 1 : i === revision + 1 ? i - 1 : i] ?? row);
-export const unrequested = (record: Json, sealed: Json) => {
-  delete record.seals.request;
-  delete sealed.request;
-};
-/** Again after itself, with an id and salts of its own and without its Idempotency-Key. */
-export const twice =
-  (revision: number, change: (record: Json, sealed: Json) => void = () => undefined): Change =>
-  (rows) =>
-    rows.flatMap((row) =>
-      row.revision === revision
-        ? [
-            row,
-            altered(row, (record, sealed) => {
-              record.id = record.id.replace(/.{12}$/, randomBytes(6).toString('hex'));
-              for (const section of Object.values<Json>(sealed))
-                section.salt = randomBytes(16).toString('hex');
-              unrequested(record, sealed);
-              change(record, sealed);
-            }),
-          ]
-        : [row],
-    );
-/** With an Idempotency-Key, which it did not have. */
-export const asked = (revision: number, idempotencyKey: string) =>
-  changed(revision, (record, sealed) => {
-    record.seals.request = '';
-    sealed.request = { idempotencyKey, salt: randomBytes(16).toString('hex') };
-  });
-export const noted = (revision: number, text: string) =>
-  changed(revision, (_, sealed) => Object.assign(sealed.note, { text }));
-export const unnoted = (record: Json, sealed: Json) => {
-  delete record.seals.note;
-  delete sealed.note;
-};
-export const both =
-  (...changes: readonly Change[]): Change =>
-  (rows) =>
-    changes.reduce((changedRows, change) => change(changedRows), rows);
-
+/** Of records that say where another one is. */
 const REFERENCES = ['randomizedAt', 'voidedAt', 'revealedAt', 'replaces'];
 
-/** A change of the order, after which the records refer to the new revisions. */
-export const renumbered =
-  (change: Change): Change =>
-  (rows) => {
-    const inOrder = change(rows);
-    const places = inOrder.map(({ revision }) => revision);
-    return inOrder.map((row) =>
-      altered(row, ({ data: members }) => {
-        for (const name of REFERENCES)
-          if (places.includes(members[name])) members[name] = places.indexOf(members[name]);
-      }),
+/** A bundle while somebody alters it: with all sections of the study, whatever it will include. */
+export class Altering {
+  placed: Placed[];
+  readonly access: Row[];
+  readonly actors: BundledStudy<string>['actors'];
+  readonly at: Readonly<Record<string, number>>;
+  readonly #files: BundleFiles;
+  #isMoved = false;
+
+  constructor({ bundles, actors, stream }: Made, { at }: Life, content: Content) {
+    this.at = at;
+    this.actors = actors;
+    const names = Object.keys(at);
+    this.placed = bundles.full
+      .rows(stream)
+      .map((row, before) => ({ name: names[before] ?? `revision ${before}`, before, row }));
+    this.#files = new BundleFiles();
+    for (const [path, bytes] of bundles[content].files) this.#files.files.set(path, bytes);
+    this.#files.set('checkpoints.txt', '');
+    this.access = this.#files.rows('access');
+  }
+
+  find(name: string): number {
+    const place = this.placed.findIndex((one) => one.name === name);
+    if (place < 0) throw new Error(`there is no ${name}`);
+    return place;
+  }
+
+  record(name: string): Json {
+    return JSON.parse(`${this.placed[this.find(name)]?.row.record}`);
+  }
+
+  sections(name: string): Json {
+    return JSON.parse(`${this.placed[this.find(name)]?.row.sealed}`);
+  }
+
+  change(name: string, change: (record: Json, sealed: Json) => void): void {
+    const place = this.find(name);
+    const { row, ...rest } = this.placed[place] as Placed;
+    this.placed[place] = { ...rest, row: altered(row, change) };
+  }
+
+  /** Changes the order of the records. What they say of one another's places follows. */
+  move(to: (placed: readonly Placed[]) => Placed[]): void {
+    this.placed = to(this.placed);
+    this.#isMoved = true;
+  }
+
+  configure(members: object): void {
+    const configuration = JSON.parse(this.#files.text('configuration.json'));
+    this.#files.set('configuration.json', JSON.stringify({ ...configuration, ...members }));
+  }
+
+  /** The files, with only what the content includes. Keys that did nothing are withheld, as in every bundle. */
+  finished(stream: string, content: Content): BundleFiles {
+    const rows = this.placed.map(({ row }, revision) =>
+      this.#isMoved
+        ? altered({ ...row, revision }, (record) => {
+            record.revision = revision;
+            this.#refer(record.data);
+          })
+        : row,
     );
-  };
+    this.#files.setRows(
+      stream,
+      rows.map((row) => ({ ...row, sealed: Buffer.from(includedSections(row.sealed, content)) })),
+    );
+    this.#files.setRows('access', this.access);
+    withholdIdleKeys(this.#files, stream);
+    return this.#files;
+  }
 
-export const gone = (revision: number) => renumbered(removed(revision));
-export const moved = (revision: number) => renumbered(movedOn(revision));
-export const doubled = (revision: number) => renumbered(twice(revision));
+  #refer(members: Json): void {
+    for (const name of REFERENCES) {
+      const place = this.placed.findIndex(({ before }) => before !== undefined && before === members[name]);
+      if (place >= 0) members[name] = place;
+    }
+  }
+}
 
-/** Changes what a key was issued with, which no signature covers in these bundles. */
-export const issuedWith = (revision: number, members: object) => (bundle: BundleFiles) =>
-  bundle.setRows(
-    'access',
-    bundle
-      .rows('access')
-      .map((row) =>
-        row.revision === revision ? altered(row, (record) => Object.assign(record.data, members)) : row,
-      ),
-  );
-
-/** Keys that did nothing in the study, as it is now, are withheld, as they are in every bundle. */
+/** Keys that did nothing in the study, as it is now, are withheld. */
 export function withholdIdleKeys(bundle: BundleFiles, stream: string): void {
   const acting = new Set(bundle.rows(stream).map(({ record }) => JSON.parse(`${record}`).actor.keyId));
   const nothing = Buffer.alloc(0);
@@ -124,13 +129,240 @@ export function withholdIdleKeys(bundle: BundleFiles, stream: string): void {
   bundle.setRows('access', shown);
 }
 
-interface Bundled {
-  readonly stream: string;
-  readonly files: Readonly<Record<Content, string>>;
+/** What somebody does to a bundle. @param name of the record that the table is about */
+export type Change = (bundle: Altering, name: string) => void;
+
+export const changed =
+  (change: (record: Json, sealed: Json, bundle: Altering) => void): Change =>
+  (bundle, name) =>
+    bundle.change(name, (record, sealed) => change(record, sealed, bundle));
+export const sealed = (change: (sections: Json) => void): Change => changed((_, all) => change(all));
+export const data = (members: object | ((bundle: Altering) => object)): Change =>
+  changed((record, _, bundle) =>
+    Object.assign(record.data, members instanceof Function ? members(bundle) : members),
+  );
+export const without = (...members: string[]): Change =>
+  changed((record) => {
+    for (const member of members) delete record.data[member];
+  });
+/** About somebody else, who was enrolled in the step of that name. */
+export const about = (participantId: string, enrolled = participantId): Change =>
+  data(({ at }) => ({ participantId, randomizedAt: at[enrolled] }));
+export const version = (to: number): Change => changed((record) => Object.assign(record, { version: to }));
+/** By the key of a user, or by somebody at the command line. */
+export const by = (user: string): Change =>
+  changed((record, _, { actors }) =>
+    Object.assign(record, { actor: user === 'somebody' ? { cli: true, user } : actors[user] }),
+  );
+/** Of another record than the one that the table is about. */
+export const at =
+  (name: string, change: Change): Change =>
+  (bundle) =>
+    change(bundle, name);
+export const both =
+  (...changes: readonly Change[]): Change =>
+  (bundle, name) => {
+    for (const change of changes) change(bundle, name);
+  };
+export const unchanged: Change = () => undefined;
+export const gone: Change = (bundle, name) => bundle.move((all) => all.filter((one) => one.name !== name));
+/** Behind the next one. */
+export const moved: Change = (bundle, name) =>
+  bundle.move((all) => {
+    const place = bundle.find(name);
+    const one = all[place] as Placed;
+    return all.toSpliced(place, 1).toSpliced(place + 1, 0, one);
+  });
+/** Again behind itself, with an id and salts of its own and without its Idempotency-Key. */
+export const doubledAs =
+  (change: (record: Json) => void): Change =>
+  (bundle, name) =>
+    bundle.move((all) => {
+      const place = bundle.find(name);
+      const row = altered((all[place] as Placed).row, (record, sections) => {
+        record.id = record.id.replace(/.{12}$/, randomBytes(6).toString('hex'));
+        for (const section of Object.values<Json>(sections)) section.salt = salt();
+        delete record.seals.request;
+        delete sections.request;
+        change(record);
+      });
+      return all.toSpliced(place + 1, 0, { name: `${name}, again`, before: undefined, row });
+    });
+export const doubled = doubledAs(() => undefined);
+const salt = () => randomBytes(16).toString('hex');
+export const drop = (section: string): Change =>
+  changed((record, sections) => {
+    delete record.seals[section];
+    delete sections[section];
+  });
+export const put = (section: string, members: object): Change =>
+  changed((record, sections) => {
+    record.seals[section] = '';
+    sections[section] = { ...members, salt: salt() };
+  });
+/** With an Idempotency-Key, which it did not have. */
+export const asked = (idempotencyKey: string) => put('request', { idempotencyKey });
+export const noted = (text: string) => sealed(({ note }) => Object.assign(note, { text }));
+export const onArm = (treatment: string) =>
+  sealed(({ allocation }) => Object.assign(allocation, { treatment }));
+export const onAnotherArm = sealed(({ allocation }) => {
+  const others = CONFIGURATION.treatments.filter((treatment) => treatment !== allocation.treatment);
+  Object.assign(allocation, { treatment: others[0] });
+});
+/** With these changes of an amendment. */
+export const changes = (...list: readonly object[]) => data({ changes: list });
+/** Changes what a key was issued with, which no signature covers in these bundles. @param place of the key, from 0 */
+export const issuedWith =
+  (place: number, members: object): Change =>
+  ({ access }) => {
+    const row = access[place];
+    if (row?.record.length) access[place] = altered(row, ({ data: all }) => Object.assign(all, members));
+  };
+/** Members of the configuration in the registration, and in `configuration.json`. */
+export const configured =
+  (members: object): Change =>
+  (bundle) => {
+    bundle.change('registered', (record) => Object.assign(record.data.configuration, members));
+    bundle.configure(members);
+  };
+
+/** Where an alteration is found: the name of a record in all contents, or by content. `ok`: only a checkpoint can show it. */
+export type Found = string | Partial<Readonly<Record<Content, string>>>;
+/** The record that the table is about. */
+const ITSELF = 'itself';
+/** Only the bundle that includes all sections shows it. */
+export const inFull = (name = ITSELF): Found => ({ full: name, open: 'ok', blinded: 'ok' });
+/** Only where arms are shown. */
+export const withArms = (name = ITSELF): Found => ({ full: name, open: name, blinded: 'ok' });
+/** At once where the draws are included, and later or not at all in the clear. */
+export const sooner = (full: string, clear: string): Found => ({ full, open: clear, blinded: clear });
+/** What only the clear decides, and need not be asked of the other contents. */
+export const inClear = (name = ITSELF): Found => ({ blinded: name });
+
+/** Name, change, and where it is found: default, at the record itself in all contents. */
+export type Alteration = readonly [name: string, change: Change, found?: Found];
+/** By the name of the record that they are about. */
+export type Alterations<N extends string> = Partial<Readonly<Record<N, readonly Alteration[]>>>;
+
+interface Made extends BundledStudy<string> {
+  readonly bundles: Readonly<Record<Content, BundleFiles>>;
+}
+
+async function make(life: Life, folder: string): Promise<Made> {
+  const made = await life.make(folder);
+  const bundles = {} as Record<Content, BundleFiles>;
+  for (const content of CONTENTS) bundles[content] = await bundleFiles(made.files[content]);
+  return { ...made, bundles };
+}
+
+/** What our own verifier says of files, as if they were in an archive. */
+export async function verifyFiles({ files }: BundleFiles, stream: string, content: Content) {
+  const bundle = {
+    manifest: { content, study: { stream } },
+    has: (path: string) => files.has(path),
+    sizeOf: (path: string) => files.get(path)?.length ?? 0,
+    async *read(path: string) {
+      yield files.get(path) ?? Buffer.alloc(0);
+    },
+    readWhole: async (path: string) => files.get(path) ?? Buffer.alloc(0),
+    problems: async () => [],
+  };
+  const source = new BundleSource(bundle as unknown as OpenBundle);
+  const report = await verifyLog({ source, trusted: [], checkpoints: [] });
+  const keys = report.log && [report.log.publicKey, ...report.log.laterKeys];
+  return { report, problems: await source.problems(keys) };
+}
+
+const python = requiredPython('numpy, cryptography');
+export const hasPython = python !== undefined;
+export const verifyBoth = bothVerifiers(python ?? '');
+/** Of so many alterations of a study, in each content, one is shown to both verifiers. `SAMPLED=1` shows all of them. */
+const SAMPLED = Number(process.env['SAMPLED'] ?? 25);
+
+export interface Judged {
+  readonly report: Report;
+  /** The name of the first record that diverges; `ok` of none. With its stream if that is not the study. */
+  readonly found: string;
+  /** Its place in the altered study; infinity of none. */
+  readonly revision: number;
+  /** What the verifier in Python printed, if it was asked. */
+  readonly stdout: string | undefined;
+}
+
+/** The bundles of a life, once for a test file, and what verifiers find in them when somebody alters them. */
+export function bundlesOf<N extends string>(life: Life<string, N>) {
+  const newFolder = temporaryFolders();
+  let making: Promise<Made> | undefined;
+  const made = () => {
+    making ??= make(life, newFolder());
+    return making;
+  };
+
+  async function alteredFiles(content: Content, name: string, change: Change) {
+    const study = await made();
+    const altering = new Altering(study, life, content);
+    change(altering, name);
+    return { study, placed: altering.placed, files: altering.finished(study.stream, content) };
+  }
+
+  const write = (files: BundleFiles) => files.pack(join(newFolder(), 'altered.zip'));
+  const fileOf = async (content: Content, change: Change) =>
+    write((await alteredFiles(content, 'registered', change)).files);
+
+  /** @param isShown to both verifiers, as a file */
+  async function judge(
+    content: Content,
+    change: Change,
+    { name = 'registered', isShown = false }: { name?: string; isShown?: boolean } = {},
+  ): Promise<Judged> {
+    const { study, placed, files } = await alteredFiles(content, name, change);
+    const { report, problems } = await verifyFiles(files, study.stream, content);
+    expect(problems).toEqual([]);
+    const one = report.streams.find(({ divergence }) => divergence);
+    expect(report.ok).toBe(one === undefined);
+    const where = (stream: string, revision: number) =>
+      stream === study.stream ? (placed[revision]?.name ?? `revision ${revision}`) : `${stream}/${revision}`;
+    const revision = one?.divergence?.revision ?? Number.POSITIVE_INFINITY;
+    const found = one ? where(one.stream, revision) : 'ok';
+    if (!isShown) return { report, found, revision, stdout: undefined };
+    const { own, stdout } = await verifyBoth(await write(files));
+    const first = firstDivergence(own);
+    expect(first ? where(first.stream, first.revision) : 'ok', 'as a file').toBe(found);
+    return { report, found, revision, stdout };
+  }
+
+  /** Declares a test of each alteration. */
+  function alterations(subject: string, all: Alterations<N | 'registered'>): void {
+    const cases = Object.entries<readonly Alteration[] | undefined>(all).flatMap(([name, list = []]) =>
+      list.map((alteration) => [`${name}, ${alteration[0]}`, name, alteration] as const),
+    );
+    const shown = shownOf(cases.length);
+    describe.skipIf(!hasPython)(subject, () => {
+      beforeAll(made);
+      it.each(cases.map((one, place) => [...one, place] as const))(
+        'find %s',
+        async (_, name, [, change, expected = name], place) => {
+          const wanted = typeof expected === 'object' ? expected : allContents(expected);
+          const found: Partial<Record<Content, string>> = {};
+          for (const content of CONTENTS.filter((one) => wanted[one] !== undefined)) {
+            const judged = await judge(content, change, { name, isShown: shown[content].has(place) });
+            found[content] = judged.found;
+          }
+          const named = Object.entries(wanted).map(([content, where]) => [
+            content,
+            where.replace(/^itself/, name),
+          ]);
+          expect(found).toEqual(Object.fromEntries(named));
+        },
+      );
+    });
+  }
+
+  return { made, fileOf, judge, alterations };
 }
 
 /** The lines in which the verifier in Python gives the warnings that the program gives of the last stream. */
-export function warningLines({ report }: OwnVerdict): string[] {
+export function warningLines(report: Report | undefined): string[] {
   const { stream, warnings } = report?.streams.at(-1) ?? { stream: '', warnings: [] };
   return warnings.map(({ count, revision, text }) => {
     const more = count > 1 ? ` (and ${count - 1} times more)` : '';
@@ -138,62 +370,18 @@ export function warningLines({ report }: OwnVerdict): string[] {
   });
 }
 
-/** @returns functions that alter the bundles of a study and verify them with both verifiers */
-export function alteredBundles(python: string, newFolder: () => string) {
-  const verifyBoth = bothVerifiers(python);
+const allContents = (found: string): Record<Content, string> => ({
+  full: found,
+  open: found,
+  blinded: found,
+});
 
-  /** @param prepare changes the bundle besides the study's records */
-  async function make(
-    { stream, files }: Bundled,
-    content: Content,
-    change: Change,
-    prepare: (bundle: BundleFiles) => void = () => undefined,
-  ): Promise<string> {
-    const whole = BundleFiles.unpack(python, files.full);
-    const bundle = BundleFiles.unpack(python, files[content]);
-    bundle.set('checkpoints.txt', '');
-    const rows = change(whole.rows(stream)).map((row, revision) =>
-      altered({ ...row, revision }, (record) => Object.assign(record, { revision })),
-    );
-    bundle.setRows(
-      stream,
-      rows.map((row) => ({ ...row, sealed: Buffer.from(includedSections(row.sealed, content)) })),
-    );
-    prepare(bundle);
-    withholdIdleKeys(bundle, stream);
-    return bundle.pack(join(newFolder(), 'changed.zip'));
-  }
-
-  async function verified(...altering: Parameters<typeof make>) {
-    return verifyBoth(await make(...altering));
-  }
-
-  /** What each content shows, in the order of `CONTENTS`. */
-  async function findings(
-    log: Bundled,
-    change: Change,
-    prepare?: (bundle: BundleFiles) => void,
-  ): Promise<Finding[]> {
-    const all: Finding[] = [];
-    for (const content of CONTENTS) {
-      const { code, own } = await verified(log, content, change, prepare);
-      const divergence = firstDivergence(own);
-      expect(divergence?.stream ?? log.stream).toBe(log.stream);
-      all.push(code === 0 ? 'ok' : (divergence?.revision ?? Number.NaN));
-    }
-    return all;
-  }
-
-  return { verifyBoth, make, verified, findings };
-}
-
-/** Changes members of the configuration in the registration, and `configuration.json` with it. */
-export function configured(members: object): readonly [Change, (bundle: BundleFiles) => void] {
-  return [
-    changed(0, (record) => Object.assign(record.data.configuration, members)),
-    (bundle) => {
-      const configuration = JSON.parse(bundle.text('configuration.json'));
-      bundle.set('configuration.json', JSON.stringify({ ...configuration, ...members }));
-    },
+/** Which of so many alterations both verifiers are shown, by content: at least one. */
+function shownOf(count: number): Readonly<Record<Content, ReadonlySet<number>>> {
+  const some = Math.min(count, Math.max(1, Math.ceil(count / SAMPLED)));
+  const places = fc.uniqueArray(fc.nat(Math.max(0, count - 1)), { minLength: some, maxLength: some });
+  const [[full, open, blinded]] = sample(fc.tuple(places, places, places), 1) as [
+    [number[], number[], number[]],
   ];
+  return { full: new Set(full), open: new Set(open), blinded: new Set(blinded) };
 }

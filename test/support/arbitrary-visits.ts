@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import type { DesignChange } from '../../events/amendment.ts';
 import type { FlatAct, Written } from './acts.ts';
-import { SITE } from './amended-log.ts';
+import { SITE } from './life.ts';
 import type { Asks, Comes, PackOracle } from './pack-oracle.ts';
 
 export { SITE };

@@ -19,6 +19,12 @@ export interface Drawn {
   readonly back?: number;
   /** How many rows before it the counts are from. */
   readonly countsBack?: number;
+  /** The reference gave another arm, recorded no state, or one that nothing leads to. */
+  readonly otherArm?: boolean;
+  readonly noState?: boolean;
+  readonly ownState?: boolean;
+  /** Default: the number of rows before it. */
+  readonly second?: number;
 }
 
 /** What the reference would have written, row by row. */
@@ -26,22 +32,30 @@ export function drawnRows(
   rows: readonly Drawn[],
   configuration: StudyConfiguration = CONFIGURATION,
 ): ImportParticipant[] {
-  const counts = new Counts(urnOf(configuration));
-  const states: BgState[] = [Pcg64.fromSeed(SEED).snapshot()];
+  const urn = urnOf(configuration);
+  const counts = new Counts(urn);
+  const states: (BgState | undefined)[] = [Pcg64.fromSeed(SEED).snapshot()];
   const before: Counts[] = [counts.fork()];
-  return rows.map(({ levels = LEVELS, back = 1, countsBack = back }, i) => {
+  return rows.map(({ levels = LEVELS, back = 1, countsBack = back, second, ...made }, i) => {
     const indexes = levels.map((level, f) => configuration.factors[f]?.levels.indexOf(level) ?? -1);
     const known = before[i + 1 - countsBack] ?? counts;
     const state = states[i + 1 - back] ?? states[0];
     if (!state) throw new Error('no state');
-    const { draw, treatment, slot } = allocate(urnOf(configuration), known, indexes, state);
-    counts.add(indexes, slot);
+    const { draw, slot } = allocate(urn, known, indexes, state);
+    const arm = made.otherArm ? (slot + 1) % configuration.treatments.length : slot;
+    const bgState = made.ownState ? Pcg64.fromSeed(5n).snapshot() : draw.bgStateAfter;
+    counts.add(indexes, arm);
     before.push(counts.fork());
-    states.push(draw.bgStateAfter);
+    states.push(made.noState ? undefined : bgState);
     return {
       ...{ type: 'import-participant', import: IMPORT, row: i + 1, participantId: `i${i + 1}` },
-      ...{ levels, treatment, bgState: draw.bgStateAfter },
-      original: { datetime: `${instantOf(i).replace('T', ' ').slice(0, -5)}.000001`, user: 'dummy' },
+      ...{ levels, treatment: configuration.treatments[arm] ?? '', ...(!made.noState && { bgState }) },
+      original: {
+        datetime: `${instantOf(second ?? i)
+          .replace('T', ' ')
+          .slice(0, -5)}.000001`,
+        user: 'dummy',
+      },
     };
   });
 }

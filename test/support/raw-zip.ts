@@ -1,9 +1,12 @@
 /** Zip archives byte by byte, so that each may say what no library would write. */
-import { crc32, deflateRawSync } from 'node:zlib';
+import { createHash } from 'node:crypto';
+import { constants, crc32, deflateRawSync } from 'node:zlib';
 
 export interface RawFile {
   readonly path: string;
   readonly bytes: Uint8Array;
+  /** In place of what a library would make of the bytes. */
+  readonly packed?: Uint8Array;
   /** What the directory says, where that is not so. */
   readonly size?: number;
   readonly packedSize?: number;
@@ -42,7 +45,8 @@ export function rawZip(files: readonly RawFile[], archive: RawArchive = {}): Buf
   let offset = archive.countsBefore ? before.length : 0;
   for (const file of files) {
     const { path, bytes, method = 8, flags = 0, garbage = Buffer.alloc(0) } = file;
-    const packed = Buffer.concat([method === 0 ? bytes : deflateRawSync(bytes), garbage]);
+    const deflated = method === 0 ? bytes : (file.packed ?? deflateRawSync(bytes));
+    const packed = Buffer.concat([deflated, garbage]);
     const about = numbers(
       ...([
         [2, flags],
@@ -86,4 +90,20 @@ export function rawZip(files: readonly RawFile[], archive: RawArchive = {}): Buf
   );
   const last = [numbers([2, comment.length]), Buffer.from(comment), archive.behind ?? Buffer.alloc(0)];
   return Buffer.concat([...parts, listed, end, ...last]);
+}
+
+/** A file of many mebibytes of the same text, of which only one is ever made, and its SHA-256. */
+export function large(text: string, mebibytes: number): { file: Omit<RawFile, 'path'>; sha256: string } {
+  const piece = Buffer.alloc(3 * 2 ** 18, text);
+  const times = Math.ceil((mebibytes * 2 ** 20) / piece.length);
+  const deflated = deflateRawSync(piece, { finishFlush: constants.Z_FULL_FLUSH });
+  const sha256 = createHash('sha256');
+  let checksum = 0;
+  for (let n = 0; n < times; n++) {
+    sha256.update(piece);
+    checksum = crc32(piece, checksum);
+  }
+  const packed = Buffer.concat([...Array<Buffer>(times).fill(deflated), deflateRawSync(Buffer.alloc(0))]);
+  const file = { bytes: Buffer.alloc(0), packed, size: times * piece.length, checksum };
+  return { file, sha256: sha256.digest('hex') };
 }

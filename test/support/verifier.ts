@@ -1,9 +1,8 @@
 /** The stand-alone verifier of bundles, in a Python child process. */
-import { type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
 
 /** The verifier in the repository: the one in a bundle must not be trusted. */
 const VERIFIER = fileURLToPath(new URL('../../verifier/verify_bundle.py', import.meta.url));
@@ -44,28 +43,37 @@ print(json.dumps(${expression}))`;
   return JSON.parse(stdout);
 }
 
-/** Like `runVerifier`, for tests that run it often: one process does all runs, and ends with the test file. */
+/** The processes of this one that run verifiers, by interpreter: test files share them, and they end with this process. */
+const loaded = new Map<string, (argv: readonly string[]) => Promise<Verified>>();
+
+/** Like `runVerifier`, for tests that run it often: one process does all runs. */
 export function loadedVerifier(
   python: string,
   verifier = VERIFIER,
 ): (args: readonly string[]) => Promise<Verified> {
-  let parent: ChildProcessByStdio<Writable, Readable, null> | undefined;
-  let answers: AsyncIterator<string> | undefined;
-  let last: Promise<unknown> = Promise.resolve();
-  afterAll(() => {
-    parent?.stdin.end();
-  });
-  const verify = async (args: readonly string[]): Promise<Verified> => {
-    parent ??= spawn(python, [RUNS], { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] });
-    answers ??= createInterface(parent.stdout)[Symbol.asyncIterator]();
-    parent.stdin.write(`${JSON.stringify([verifier, ...args])}\n`);
+  return (args) => {
+    const run = loaded.get(python) ?? startRuns(python);
+    loaded.set(python, run);
+    return run([verifier, ...args]);
+  };
+}
+
+function startRuns(python: string): (argv: readonly string[]) => Promise<Verified> {
+  const runs = spawn(python, [RUNS], { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] });
+  const { stdin, stdout } = runs as unknown as { stdin: Socket; stdout: Socket };
+  // It waits for its next line, and must not keep this process from ending.
+  for (const part of [runs, stdin, stdout]) part.unref();
+  const answers = createInterface(stdout)[Symbol.asyncIterator]();
+  const verify = async (argv: readonly string[]): Promise<Verified> => {
+    stdin.write(`${JSON.stringify(argv)}\n`);
     const answer = await answers.next();
     if (answer.done) throw new Error(`${RUNS} ended before it answered`);
-    const [code, stdout, stderr] = JSON.parse(answer.value);
-    return { code, stdout, stderr };
+    const [code, out, err] = JSON.parse(answer.value);
+    return { code, stdout: out, stderr: err };
   };
-  return (args) => {
-    const verified = last.then(() => verify(args));
+  let last: Promise<unknown> = Promise.resolve();
+  return (argv) => {
+    const verified = last.then(() => verify(argv));
     last = verified.catch(() => undefined);
     return verified;
   };

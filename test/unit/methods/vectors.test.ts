@@ -6,9 +6,9 @@ import { DesignChange, History } from '../../../events/amendment.ts';
 import { ForcedCause } from '../../../events/forced.ts';
 import { ALGORITHMS, BgState, StudyConfiguration } from '../../../events/study.ts';
 import type { Written } from '../../support/acts.ts';
-import { APPROVAL } from '../../support/amended-log.ts';
 import { amend } from '../../support/arbitrary-life.ts';
 import { beginImport, IMPORT } from '../../support/import-facts.ts';
+import { APPROVAL } from '../../support/life.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
 const PARTICIPANT = { participantId: z.string(), levels: z.array(z.string().nullable()) };

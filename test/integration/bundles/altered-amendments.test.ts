@@ -1,0 +1,251 @@
+/** A study with every kind of amendment but those of arms, and one with visits and a stopped arm, altered. */
+import { describe, expect, it } from 'vitest';
+import type { DesignChange } from '../../../events/amendment.ts';
+import {
+  type Alteration,
+  asked,
+  at,
+  both,
+  bundlesOf,
+  by,
+  changed,
+  changes,
+  configured,
+  data,
+  gone,
+  inClear,
+  inFull,
+  issuedWith,
+  type Json,
+  moved,
+  unchanged,
+  version,
+  without,
+} from '../../support/altered-bundles.ts';
+import {
+  A,
+  APPROVAL,
+  arm,
+  C,
+  COOK,
+  change,
+  DUPAGE,
+  FEMALE,
+  MALE,
+  renamedLevel,
+  SEX,
+  SITE,
+  site,
+  visits,
+} from '../../support/life.ts';
+import { AMENDED, CHANGES, CITY, limited, MAN, MCLEAN } from '../../support/lives/amended.ts';
+import { VISIT_SETTINGS } from '../../support/lives/visit-settings.ts';
+
+const NAMES = CHANGES.names;
+/** With another change of that kind or policy in `rules`, or without it. */
+const rules = (name: string, ...instead: readonly object[]) =>
+  changed(({ data: members }) => {
+    members.changes = members.changes.flatMap((one: Json) =>
+      (one.name ?? one.kind) === name ? instead : [one],
+    );
+  });
+const levels = (...names: string[]) =>
+  changed((record) => {
+    for (const [i, name] of names.entries()) record.data.levels[i].level = name;
+  });
+const pattern = (value: string) => ({ kind: 'id-pattern', value });
+const { alterations } = bundlesOf(AMENDED);
+
+alterations('both verifiers of altered amendments', {
+  sites: [
+    ['another level that is added', changes(site.added('x'), site.closed(DUPAGE)), '004'],
+    ['another level that is closed', changes(site.added(MCLEAN), site.closed(COOK)), '005'],
+    ['no level that is closed', changes(site.added(MCLEAN)), inClear('again')],
+    ['no history', without('history')],
+    ['no amendment', gone, '004'],
+    ['an amendment after the next draw', moved, '004'],
+    ['a person', by('somebody'), 'ok'],
+  ],
+  '004': [['an amendment before the draw before it', moved, inClear()]],
+  names: [
+    ['another number', data({ amendment: 3 })],
+    ['another reason', data({ reason: 'another' }), 'ok'],
+    ['another new name', changes(renamedLevel(SITE, COOK, 'x'), NAMES[1]), '005'],
+    ['an old name that is not an alias', changes(renamedLevel(SITE, COOK, CITY), NAMES[1]), 'ok'],
+    ['nobody’s approval', data({ approvals: [] })],
+    ['a day that does not exist', data({ approvals: [{ ...APPROVAL, on: '2027-02-29' }] })],
+    ['no approval in a test study', both(configured({ mode: 'test' }), data({ approvals: [] })), 'ok'],
+  ],
+  rules: [
+    ['a lower limit', rules('limits', limited(6, 3, 2)), '008-01'],
+    ['a lower limit of a renamed level', rules('limits', limited(7, 2, 2)), inClear('008-01')],
+    ['a lower limit, reached by corrections', rules('limits', limited(7, 3, 1)), inClear('007-01')],
+    ['the registered limits, under the new name', rules('limits'), '008-01'],
+    ['no more limits', rules('limits', { kind: 'limits' }), inClear('ok')],
+    ['limits that stop nobody', both(rules('stopAtLimit'), rules('limits', limited(1, 1, 1))), inClear('ok')],
+    ['another policy of corrections', rules('levelCounts'), 'source'],
+    ['another policy of voids', rules('voidCounts'), 'voided'],
+    [
+      'another policy of voids, and those counts',
+      both(rules('voidCounts'), at('voided', data({ counts: 'kept' }))),
+      inFull('007-01'),
+    ],
+    ['a history that nothing changes', data({ history: 'keep' })],
+  ],
+  again: [
+    ['no level that is reopened', changes(renamedLevel(SEX, MAN, MALE)), '007-01'],
+    ['no way back to the old name', changes(site.reopened(DUPAGE)), '007-01'],
+    ['the Idempotency-Key of another', asked('amendment-1'), inFull()],
+    ['no amendment while it is closed', gone, '007-01'],
+  ],
+  closed: [['an amendment before the closing', moved, 'ok']],
+  protocol: [['no amendment at the end', gone, 'ok']],
+  '006-01': [
+    ['a participant of a closed level', levels(FEMALE, DUPAGE)],
+    ['a participant of no level', levels(FEMALE, 'x')],
+    ['a participant beyond a limit that was reached', levels(FEMALE, CITY)],
+  ],
+  '005': [
+    ['a participant under an alias', levels(MAN, COOK)],
+    ['a participant under an old name', levels(MALE, CITY)],
+  ],
+  corrected: [
+    ['a correction under an old name', changes(change(SEX, MALE, FEMALE))],
+    ['a key limited to the new name of its level', issuedWith(2, ofSite(CITY)), 'ok'],
+    ['a key limited to another level', issuedWith(2, ofSite(MCLEAN))],
+    ['a key limited to a level of another factor', issuedWith(2, ofSite(MAN))],
+  ],
+});
+
+function ofSite(level: string) {
+  return { where: [{ factor: SITE, levels: [level] }] };
+}
+
+/** Amendments that the design before them does not allow, with the history that their changes need. */
+const impossible = (...list: readonly (readonly [string, ...object[]])[]): Alteration[] =>
+  list.map(([name, ...instead]) => {
+    const touched = instead.some((one) => 'level' in one);
+    return [
+      name,
+      both(changes(...instead), touched ? data({ history: 'keep' }) : without('history')),
+      inClear(),
+    ];
+  });
+/** Of sites, each the limit that one of them was registered with. */
+const limits = (...names: readonly string[]) => ({
+  ...{ kind: 'limits', value: { levels: names.map((level) => ({ factor: SITE, level, max: 2 })) } },
+});
+/** In a study whose sites are not blinded. */
+const DEFAULTS = {
+  ...{ stopAtLimit: false, levelCounts: 'as-randomized', voidCounts: 'kept', forcedCounts: 'counted' },
+};
+
+alterations('both verifiers of an amendment that the design before it does not allow', {
+  sites: impossible(
+    ['a level of no factor', { ...site.added(MCLEAN), factor: 'x' }],
+    ['a level that is there, added', site.added(COOK)],
+    ['a level added twice', site.added(MCLEAN), site.added(MCLEAN)],
+    ['no level, closed', site.closed(MCLEAN)],
+    ['the only open level, closed', site.closed(COOK), site.closed(DUPAGE)],
+    ['a level that is open, reopened', site.reopened(COOK)],
+    ['a level renamed to its own name', renamedLevel(SITE, COOK, COOK)],
+    ['a level renamed to that of another', renamedLevel(SITE, COOK, DUPAGE)],
+    [
+      'a level renamed to what another was called a moment ago',
+      ...[renamedLevel(SEX, MALE, MAN), renamedLevel(SEX, FEMALE, MALE)],
+    ],
+    ['no level, renamed', renamedLevel(SITE, 'x', MCLEAN)],
+    ['a limit of no level', limits(CITY)],
+    ['the limits that are in force', limits(COOK)],
+    ['a member of another change', { ...site.added(MCLEAN), alias: true }],
+  ),
+  names: impossible(
+    ['nothing'],
+    ['a level that is closed, added', site.added(DUPAGE)],
+    ['a level closed twice', site.closed(DUPAGE)],
+    [
+      'the only level that is still open, closed',
+      ...[site.closed(COOK), renamedLevel(SITE, MCLEAN, 'x'), site.closed('x')],
+    ],
+    ['a level renamed to a closed one', renamedLevel(SITE, COOK, DUPAGE)],
+    ['limits without a limit', { kind: 'limits', value: {} }],
+    ['the limits that are in force under a new name', NAMES[0], limits(CITY)],
+    ['no limits where there are none', { kind: 'limits' }, { kind: 'limits' }],
+    ['the pattern that is in force', pattern('[0-9]{3}')],
+    ['no target where there is none', { kind: 'target' }],
+    ['the blinding that is in force', { kind: 'blinding', value: 'open' }],
+    ...Object.entries(DEFAULTS).map(
+      ([name, value]) => [`the default of ${name}`, { kind: 'policy', name, value }] as const,
+    ),
+    ['the value of another policy', { kind: 'policy', name: 'voidCounts', value: 'as-corrected' }],
+    ['a policy without a value', { kind: 'policy', name: 'stopAtLimit' }],
+    ['a change of its own', arm.closed(A)],
+    ['an alias that is false', { ...NAMES[0], alias: false }],
+  ),
+  again: impossible(
+    ['a level under a former name, added', site.added(COOK)],
+    ['a level under an old name, closed', site.closed(COOK)],
+    ['a level renamed to what another was called', renamedLevel(SITE, MCLEAN, COOK)],
+  ),
+  rules: impossible(
+    ['a limit of what a level was called', limits(COOK)],
+    ['limits in another order', limits(DUPAGE, CITY)],
+    ['a limit twice', limits(CITY, CITY)],
+  ),
+});
+
+// The verifier in Python does not read patterns, which are ECMAScript expressions.
+describe('this software compares ids with the pattern in force:', () => {
+  const { judge } = bundlesOf(AMENDED);
+  it.each([
+    ['the new one', 'rules', unchanged, 'ok'],
+    ['an id off the new one', '006-01', data({ participantId: '006' }), '006-01'],
+    ['another new one', 'rules', rules('id-pattern', pattern('[0-9]{4}')), '006-01'],
+    ['no pattern any more', 'rules', rules('id-pattern', { kind: 'id-pattern' }), 'ok'],
+    ['none that is new', 'rules', rules('id-pattern'), '006-01'],
+    ['one that other engines read differently', 'rules', rules('id-pattern', pattern('.*')), 'rules'],
+    ['a new one after the next participant', 'rules', moved, '006-01'],
+  ] as const)('%s', async (_, name, change, expected) => {
+    expect((await judge('blinded', change, { name })).found).toBe(expected);
+  });
+});
+
+const closedArms = (to: 1 | 2) =>
+  both(
+    version(to),
+    changed((_, { codes }) => {
+      if (to === 2) codes.closedArms = true;
+      else delete codes.closedArms;
+    }),
+  );
+const stopped: DesignChange = arm.stopped(C);
+bundlesOf(VISIT_SETTINGS).alterations('both verifiers of a study with visits', {
+  registered: [
+    ['a visit twice', configured({ visits: ['V2', 'v2'] })],
+    ['a visit that is an arm', configured({ visits: ['V2', C.toLowerCase()] })],
+    ['a visit that is none', configured({ visits: ['V2 '] })],
+    ['a visit with a line feed', configured({ visits: ['V2\n'] })],
+  ],
+  visits: [
+    ['a visit twice', changes(visits('V2', 'v2'))],
+    ['the name of an arm', changes(visits('V2', `no ${A}`))],
+    ['what is so already', changes(visits('V2', 'Week 12'))],
+    ['a history', data({ history: 'keep' })],
+    ['an arm whose name is in a visit', changes(arm.added('Week'))],
+  ],
+  closed: [
+    [
+      'packs of an arm that is stopped',
+      both(version(2), changes(arm.closed(C), stopped)),
+      // It cannot be stopped again.
+      { full: 'ofClosed', open: 'stopped', blinded: 'stopped' },
+    ],
+  ],
+  ofClosed: [['packs of a closed arm, and nothing that says so', closedArms(1), inFull()]],
+  ofOpen: [['packs of open arms that are said to be of closed ones', closedArms(2), inFull()]],
+  stopped: [
+    ['no change of visits', changes(stopped), 'ok'],
+    ['an arm that is not closed', changes(arm.stopped(A))],
+    ['an arm that is stopped twice', changes(stopped, stopped)],
+  ],
+});

@@ -1,0 +1,333 @@
+/**
+ * Archives made by hand. What is not a bundle, can be read in two ways, or fills the memory, both verifiers refuse with one exit code;
+ * what is wrong with the files of a bad bundle is reported.
+ */
+import { hash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { verifyBundle } from '../../../src/evidence/verify/verify-bundle.ts';
+import { hasPython, verifyBoth } from '../../support/altered-bundles.ts';
+import { filesIn } from '../../support/files-in.ts';
+import { OldLog } from '../../support/old-log.ts';
+import { large, type RawArchive, type RawFile, rawZip } from '../../support/raw-zip.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
+
+const folder = temporaryFolders()();
+const BUNDLE = new OldLog('0.2.0/every-act').file('full.zip');
+const SOUND: readonly RawFile[] = await filesIn(BUNDLE);
+const CONFIGURATION = 'configuration.json';
+const MANIFEST = 'manifest.json';
+const STREAM = SOUND.find(({ path }) => path.startsWith('records/study-'))?.path ?? '';
+let made = 0;
+
+function write(bytes: Uint8Array): string {
+  const file = join(folder, `${made++}.zip`);
+  writeFileSync(file, bytes);
+  return file;
+}
+const textOf = (path: string) =>
+  Buffer.from(SOUND.find((file) => file.path === path)?.bytes ?? []).toString();
+/** The files with one of them as given. */
+const withFile = (path: string, change: Partial<RawFile>) =>
+  SOUND.map((file) => (file.path === path ? { ...file, ...change } : file));
+/** With other bytes, which the manifest lists. */
+function withBytes(path: string, bytes: Uint8Array | string): RawFile[] {
+  const listed = textOf(MANIFEST).replace(hash('sha256', textOf(path)), hash('sha256', bytes));
+  return withFile(path, { bytes: Buffer.from(bytes) }).map((file) =>
+    file.path === MANIFEST ? { ...file, bytes: Buffer.from(listed) } : file,
+  );
+}
+const manifest = (bytes: Uint8Array | string) => withFile(MANIFEST, { bytes: Buffer.from(bytes) });
+const manifestWith = (change: (json: { files: { path: string }[] }) => object) =>
+  manifest(JSON.stringify(change(JSON.parse(textOf(MANIFEST)))));
+const file = (path: string, text: string): RawFile => ({ path, bytes: Buffer.from(text) });
+
+/** @returns exit code of both, and what each said */
+async function verdict(bytes: Uint8Array) {
+  const { code, stdout, stderr, own } = await verifyBoth(write(bytes));
+  expect(stderr).not.toContain('Traceback');
+  return { code, python: `${stdout}${stderr}`, own: own.text };
+}
+const verify = (bytes: Uint8Array) => verifyBundle({ file: write(bytes), trusted: [], checkpoints: [] });
+const refusal = (path: string) =>
+  verifyBundle({ file: path, trusted: [], checkpoints: [] }).then(
+    () => 'none',
+    (error: Error) => `${error.name}: ${error.message}`,
+  );
+
+describe('our own verifier reports a file', () => {
+  const { path: first = '' } = SOUND[0] ?? {};
+  const [log] = SOUND.filter(({ path }) => path === 'records/log.txt') as [RawFile];
+  const [line] = textOf('records/access.txt').split('\n');
+
+  it.each<[string, readonly RawFile[], readonly (string | RegExp)[]]>([
+    ['of nothing, in a bundle that was packed again', SOUND, []],
+    [
+      'that differs from the manifest',
+      withFile('README.txt', { bytes: Buffer.from('Trust me.') }),
+      [`README.txt is not what manifest.json lists: its SHA-256 is ${hash('sha256', 'Trust me.')}`],
+    ],
+    [
+      'that is cut off',
+      withFile('records/access.txt', { bytes: Buffer.from(`${line}\n\n`) }),
+      [/^records\/access.txt is not what/],
+    ],
+    [
+      'that is not listed',
+      [...SOUND, file('notes/a.txt', 'a')],
+      ['notes/a.txt is not listed in manifest.json'],
+    ],
+    [
+      'that is missing',
+      SOUND.filter(({ path }) => path !== 'report.html'),
+      ['report.html is listed in manifest.json, but missing'],
+    ],
+    [
+      'that is listed twice',
+      manifestWith(({ files, ...rest }) => ({ ...rest, files: [...files, ...files.slice(0, 1)] })),
+      [`${first} is listed in manifest.json twice`],
+    ],
+    ['that occurs twice', [...SOUND, log], ['records/log.txt is in the archive twice']],
+    [
+      'that is a manifest, twice',
+      [...SOUND, file(MANIFEST, textOf(MANIFEST))],
+      ['manifest.json is in the archive twice'],
+    ],
+    [
+      'of records whose last line is incomplete',
+      withBytes(STREAM, textOf(STREAM).slice(0, -1)),
+      [`${STREAM} does not end with a line feed`],
+    ],
+    ...['null', '{', '{"name":"X"}'].map((text): [string, readonly RawFile[], string[]] => [
+      `of a configuration that was not registered: ${text}`,
+      withBytes(CONFIGURATION, text),
+      ["configuration.json does not say what the study's first record says"],
+    ]),
+  ])('%s', async (_, files, problems) => {
+    const { ok, bundle } = await verify(rawZip(files));
+    const found = bundle?.files.map(({ path, why }) => `${path} ${why}`) ?? [];
+    expect(found).toEqual(
+      problems.map((one) => (typeof one === 'string' ? one : expect.stringMatching(one))),
+    );
+    expect(ok).toBe(found.length === 0);
+  });
+
+  it.each(['records/access.txt', 'checkpoints.txt', CONFIGURATION])(
+    '%s that is in neither the manifest nor the archive',
+    async (path) => {
+      const listed = manifestWith(({ files, ...rest }) => ({
+        ...rest,
+        files: files.filter((one) => one.path !== path),
+      }));
+      const { ok, bundle } = await verify(rawZip(listed.filter((one) => one.path !== path)));
+      expect(ok).toBe(false);
+      expect(bundle?.files).toContainEqual({ path, why: 'is missing' });
+    },
+  );
+});
+
+describe('our own verifier reads a line of records', () => {
+  const lines = textOf(STREAM).split('\n');
+  const divergence = async (how: (line: string) => string) => {
+    const changed = lines.map((line, i) => (i === 1 ? how(line) : line)).join('\n');
+    return (await verify(rawZip(withBytes(STREAM, changed)))).streams.at(-1)?.divergence;
+  };
+
+  it.each<[string, (line: string) => string, object]>([
+    ['its leaf in upper case', (line) => line.slice(0, 64).toUpperCase() + line.slice(64), { field: 'leaf' }],
+    ['no tab', (line) => line.replaceAll('\t', ''), {}],
+    ['one tab', (line) => line.replace(/\t[^\t]*$/, ''), {}],
+    ['three tabs', (line) => `${line}\t`, {}],
+    ['a carriage return', (line) => `${line}\r`, {}],
+    ['nothing', () => '', {}],
+    ['only its leaf', (line) => `${line.slice(0, 64)}\t\t`, {}],
+  ])('that has %s, as one that diverges', async (_, how, expected) => {
+    expect(await divergence(how)).toMatchObject({ revision: 1, ...expected });
+  });
+
+  it('across the chunks in which an archive is read', async () => {
+    const many = textOf(STREAM) + `${lines[0]}\n`.repeat(300);
+    const { streams } = await verify(rawZip(withBytes(STREAM, many)));
+    const records = lines.length - 1;
+    const expected = { records: records + 300, divergence: { revision: records, field: 'revision' } };
+    expect(streams.at(-1)).toMatchObject(expected);
+  });
+});
+
+describe('our own verifier refuses', () => {
+  it('a file that is missing, is not an archive, or is part of one', async () => {
+    expect(await refusal(join(folder, 'none.zip'))).toMatch(/^BundleError: cannot read .*none\.zip/);
+    expect(await refusal(write(Buffer.from('just text')))).toMatch(
+      /^BundleError: .*\.zip is not a complete zip archive: .*hint/,
+    );
+    const bytes = readFileSync(BUNDLE);
+    const cut = write(bytes.subarray(0, bytes.length - 100));
+    expect(await refusal(cut)).toContain('is not a complete zip archive');
+    // The directory is at the end, so what was lost in the middle is seen when it is read.
+    const lost = Buffer.concat([bytes.subarray(0, 200), Buffer.alloc(300), bytes.subarray(500)]);
+    expect(await refusal(write(lost))).toMatch(
+      /^BundleError: .*\.zip is not a complete zip archive \(records\//,
+    );
+    // In the directory, which both verifiers go by: signature, then the checksum at 16.
+    const entry = bytes.indexOf('504b0102', 0, 'hex');
+    bytes.writeUInt32LE((bytes.readUInt32LE(entry + 16) ^ 1) >>> 0, entry + 16);
+    expect(await refusal(write(bytes))).toMatch(/is not a complete zip archive \(records\/.*checksum/);
+  });
+
+  it.each<[string, readonly RawFile[], string | RegExp]>([
+    ['no manifest', [file('a.txt', 'a')], 'is not a bundle: it has no manifest.json'],
+    ['a broken one', [file(MANIFEST, '{')], 'its manifest.json is not one of urn-bundle@1'],
+    [
+      'another format',
+      manifestWith((json) => ({ ...json, format: 'urn-bundle@2' })),
+      /the format "urn-bundle@2", and this version reads urn-bundle@1 \(hint/,
+    ],
+    ...[{ content: 'all' }, { study: { stream: 'access' } }, { files: {} }].map(
+      (spoilt): [string, readonly RawFile[], string] => [
+        JSON.stringify(spoilt),
+        manifestWith((json) => ({ ...json, ...spoilt })),
+        'is not a bundle',
+      ],
+    ),
+    ['invalid checkpoints', withBytes('checkpoints.txt', 'size 3'), 'checkpoints.txt of the bundle:1'],
+  ])('an archive with %s', async (_, files, says) => {
+    expect(await refusal(write(rawZip(files)))).toMatch(says);
+  });
+});
+
+describe.skipIf(!hasPython)('both verifiers', () => {
+  it('accept a bundle that was packed again, stored or deflated', async () => {
+    expect(await verdict(rawZip(SOUND))).toMatchObject({ code: 0 });
+    expect(await verdict(rawZip(SOUND.map((file) => ({ ...file, method: 0 }))))).toMatchObject({ code: 0 });
+  });
+
+  it.each<[string, readonly RawFile[], RawArchive?]>([
+    ['a size that is too small', withFile(STREAM, { size: 100 })],
+    ['a size that is too large', withFile(STREAM, { size: 10_000_000 })],
+    ['a size of nothing', withFile(STREAM, { size: 0 })],
+    [
+      'a size of stored bytes that is too small',
+      withFile('README.txt', { method: 0, size: 10, packedSize: 10 }),
+    ],
+    ['a packed size that is too small', withFile(STREAM, { packedSize: 100 })],
+    ['bytes behind the packed ones', withFile(STREAM, { garbage: Buffer.from('more') })],
+    ['many bytes behind the packed ones', withFile(STREAM, { garbage: Buffer.alloc(1_000_000) })],
+    ['another checksum', withFile(STREAM, { checksum: 1 })],
+    ['another name before the bytes', withFile(STREAM, { header: STREAM.replace('study', 'STUDY') })],
+    ['an encrypted file', withFile(STREAM, { flags: 1 })],
+    ['another way of packing', withFile(STREAM, { method: 12 })],
+    ['a name with a zero byte', [...SOUND, { path: 'manifest.json\0', bytes: Buffer.from('x') }]],
+    ['a name with a backslash', [...SOUND, { path: 'records\\log.txt', bytes: Buffer.from('x') }]],
+    ['a name that is not ASCII', [...SOUND, { path: 'manifest.jsön', bytes: Buffer.from('x') }]],
+    ['bytes before the first file', SOUND, { before: Buffer.from('#!/bin/sh\n') }],
+    [
+      'bytes before, which the offsets count',
+      SOUND,
+      { before: Buffer.from('#!/bin/sh\n'), countsBefore: true },
+    ],
+    ['another archive before it', SOUND, { before: rawZip(SOUND.slice(0, 2)), countsBefore: true }],
+    ['bytes behind it', SOUND, { behind: Buffer.from('more') }],
+    ['a comment', SOUND, { comment: 'trust me' }],
+    ['fewer files than the directory lists', SOUND, { count: SOUND.length - 1 }],
+    ['more files than the directory lists', SOUND, { count: SOUND.length + 1 }],
+    [
+      'a thousand files and more',
+      Array.from({ length: 1001 }, () => ({ path: 'a', bytes: Buffer.from('') })),
+    ],
+  ])('refuse an archive with %s', async (_, files, archive) => {
+    expect(await verdict(rawZip(files, archive))).toMatchObject({
+      code: 2,
+      python: expect.stringContaining('is not a complete zip archive'),
+      own: expect.stringContaining('is not a complete zip archive'),
+    });
+  });
+
+  const text = textOf(MANIFEST);
+  it.each([
+    ['with a byte-order mark', manifest(`\ufeff${text}`)],
+    ['in UTF-16', manifest(Buffer.from(`\ufeff${text}`, 'utf16le'))],
+    ['that is not UTF-8', manifest(Buffer.from(text.replace('"urn ', '"\xff '), 'latin1'))],
+    ['with a member twice', manifest(text.replace('{', '{"format": "urn-bundle@1",'))],
+    ['with a member twice, spelt otherwise', manifest(text.replace('{', '{"f\\u006frmat": "urn-bundle@1",'))],
+    ['with a member twice inside', manifest(text.replace(/"study": \{/, '$&"name": "X",'))],
+    ['with a member twice in a list', manifest(text.replace(/"files": \[\s*\{/, '$&"path": "x",'))],
+    ['with a member twice where nobody looks', manifest(text.replace('{', '{"x": [[{"y": 1, "y": 1}]],'))],
+    [
+      'that is nested without end',
+      manifest(text.replace('{', `{"x": ${'['.repeat(5000)}${']'.repeat(5000)},`)),
+    ],
+    ['with a number that is not JSON', manifest(text.replace('{', '{"x": NaN,'))],
+    ['that is a list', manifest('[]')],
+    ['whose files are no list', manifest(text.replace(/"files": \[/, '"files": 1, "x": ['))],
+    ['of more than a mebibyte', manifest(text.replace('{', `{${' '.repeat(2 ** 20)}`))],
+  ])('refuse a manifest %s', async (_, files) => {
+    const { code, own, python } = await verdict(rawZip(files));
+    expect([code, own, python]).toEqual([
+      2,
+      expect.stringContaining(MANIFEST),
+      expect.stringContaining(MANIFEST),
+    ]);
+  });
+
+  it('take a manifest with members that they do not know', async () => {
+    expect(await verdict(rawZip(manifest(text.replace('{', '{"x": [{"y": 1.5}],'))))).toMatchObject({
+      code: 0,
+    });
+  });
+
+  it.each([
+    [MANIFEST, ' ', 200],
+    [CONFIGURATION, ' ', 65],
+    [CONFIGURATION, '[],', 30],
+    [STREAM, ' ', 65],
+    [STREAM, '[],', 30],
+    ['checkpoints.txt', ' ', 257],
+    ['checkpoints.txt', ' ', 65],
+    ['checkpoints.txt', '\n', 12],
+    ['public-key.txt', ' ', 65],
+  ])('refuse %s that unpacks to too much: %j, %i MiB', async (path, text, mebibytes) => {
+    const { file, sha256 } = large(text, mebibytes);
+    const listed = textOf(MANIFEST).replace(hash('sha256', textOf(path)), sha256);
+    const files = withFile(path, file).map((one) =>
+      one.path === MANIFEST && path !== MANIFEST ? { ...one, bytes: Buffer.from(listed) } : one,
+    );
+    const archive = rawZip(files);
+    expect(archive.length).toBeLessThan(400_000);
+    expect(await verdict(archive)).toMatchObject({
+      code: 2,
+      own: expect.stringContaining('more than'),
+      python: expect.stringContaining('more than'),
+    });
+  });
+
+  it('refuse a configuration that is much longer than the one that was registered, unparsed', async () => {
+    for (const text of [' ', '[', '{"a":'])
+      expect(await verdict(rawZip(withBytes(CONFIGURATION, Buffer.alloc(2 ** 20, text))))).toMatchObject({
+        code: 1,
+      });
+  });
+
+  it('take a configuration that is written otherwise, and none with a member twice or a mark', async () => {
+    const configuration = textOf(CONFIGURATION);
+    const written = (how: string) => verdict(rawZip(withBytes(CONFIGURATION, how)));
+    expect(await written(JSON.stringify(JSON.parse(configuration)))).toMatchObject({ code: 0 });
+    expect(await written(configuration.replace(/("w": 1)/, '$1.0'))).toMatchObject({ code: 0 });
+    expect(await written(configuration.replace('{', '{"name": "X",'))).toMatchObject({ code: 1 });
+    expect(await written(`\ufeff${configuration}`)).toMatchObject({ code: 1 });
+  });
+
+  it('find a public key of another log', async () => {
+    const [key = ''] = new OldLog('0.1.0/ordinary').keys;
+    const shown = (text: string) => verdict(rawZip(withBytes('public-key.txt', text)));
+    for (const text of [`${key}\n`, '', textOf('public-key.txt').trim()])
+      expect(await shown(text)).toMatchObject({
+        code: 1,
+        own: expect.stringContaining('public-key.txt is not a key of this log'),
+        python: expect.stringContaining('public-key.txt is not a key of this log'),
+      });
+    // Before it was replaced, this was the log's key.
+    const [first = ''] = new OldLog('0.2.0/every-act').keys;
+    expect(await shown(`${first}\n`)).toMatchObject({ code: 0 });
+  });
+});

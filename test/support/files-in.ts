@@ -1,0 +1,22 @@
+/** The files of a bundle, read by our own reader of archives. */
+import { ZipReader } from '../../src/evidence/bundle/zip-reader.ts';
+import { BundleFiles } from '../e2e/audit/bundle-file.ts';
+
+export async function filesIn(bundle: string): Promise<{ path: string; bytes: Buffer }[]> {
+  const archive = await ZipReader.open(bundle);
+  const files: { path: string; bytes: Buffer }[] = [];
+  for (const path of archive.paths) {
+    const pieces: Buffer[] = [];
+    for await (const piece of archive.read(path)) pieces.push(piece);
+    files.push({ path, bytes: Buffer.concat(pieces) });
+  }
+  await archive.close();
+  return files;
+}
+
+/** To be altered, and packed again. */
+export async function bundleFiles(bundle: string): Promise<BundleFiles> {
+  const files = new BundleFiles();
+  for (const { path, bytes } of await filesIn(bundle)) files.files.set(path, bytes);
+  return files;
+}
