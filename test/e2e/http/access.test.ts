@@ -209,10 +209,8 @@ describe('failed attempts', () => {
     }
     expect(statuses).toEqual([...Array(30).fill(401), 429, 429]);
     const refused = await from('192.0.2.1', 'guess');
-    expect(refused).toMatchObject({
-      message: /^Too many failed attempts from this address; wait \d+ s$/,
-      results: {},
-    });
+    expect(refused.message).toMatch(/^Too many failed attempts from this address; wait \d+ s$/);
+    expect(refused.results).toEqual({});
     const seconds = Number(refused.headers.get('retry-after'));
     expect(seconds).toBeGreaterThan(0);
     expect(seconds).toBeLessThanOrEqual(60);

@@ -85,7 +85,7 @@ describe('GET /explanation', () => {
   });
 
   const LACKS = 'This API key lacks the scope audit';
-  it.each<[Name, Parameters, number, RegExp | string]>([
+  it.each<[Name, Parameters, number, string]>([
     ['auditOnly', { study: 'Sleep', id: 'p0' }, 200, 'Success'],
     ['edc', { study: 'Sleep', id: 'p0' }, 403, LACKS],
     ['blinded', { study: 'Sleep', id: 'p0' }, 403, LACKS],

@@ -200,18 +200,6 @@ describe('a request that is not HTTP/1, or can be read in two ways, is', () => {
     const absolute = `http://test/study_config?study=Ward&api_key=${http.keys.edc}`;
     expect((await raw(rawRequest('GET', absolute))).status).toBe(200);
   });
-
-  it('answered after the requests before it on the connection, never in their place', async () => {
-    const { edc } = http.keys;
-    const statuses = async (bytes: string) =>
-      (await talk(http.url, bytes)).match(/HTTP\/1\.1 \d+|"id":"\w+"/g);
-    const pipelined = `POST /study_participants?study=Ward&ward=a&id=first&api_key=${edc} HTTP/1.1\r\nHost: x\r\n\r\n`;
-    expect(await statuses(`${pipelined}GARBAGE\u0000\r\n\r\n`)).toEqual(['HTTP/1.1 200', '"id":"first"']);
-    const find = (id: string, more = '') =>
-      `GET /study_participants?study=Ward&id=${id}&api_key=${edc} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
-    const all = find('none') + find('first') + find('none', 'Connection: close\r\n');
-    expect(await statuses(all)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200', '"id":"first"', 'HTTP/1.1 200']);
-  });
 });
 
 describe('two different byte strings never become the same id: 400 for', () => {

@@ -300,52 +300,50 @@ describe('a list of participants, some of them corrected', () => {
       expect([answer.headers.get('urn-total'), answer.headers.get('urn-next')]).toEqual([total, next]);
     // Only those who may read arms see them.
     const seesArms = name === 'edc' || name === 'auditor';
-    for (const { text } of [json, csv])
-      expect(/"trt"|treatment|ZZTREAT/.test(text)).toBe(
-        seesArms && (text === csv.text || expected.length > 0),
-      );
+    expect(json.text.includes('"trt"')).toBe(seesArms && expected.length > 0);
+    expect(csv.text.includes('treatment')).toBe(seesArms);
+    if (!seesArms) expect(json.text + csv.text).not.toContain('ZZTREAT');
   });
 
   const SORT = 'urn.sort must be one of time, id, f_sex, f_local_site';
   const FROM =
     'urn.from is a place in the order of randomization, and cannot be combined with urn.offset or another order (hint: leave urn.from out, and page with urn.offset and urn.limit)';
   const LIMIT = 'urn.limit is not a whole number from 1 to 1000';
-  it.each<[Name, Parameters, number, string]>([
-    ...['trt', 'treatment', 'f_trt', 'f_none', ''].flatMap((sort): [Name, Parameters, number, string][] => [
-      ['edc', { 'urn.sort': sort }, 400, SORT],
-      ['blinded', { 'urn.sort': sort }, 400, SORT],
-    ]),
-    ...['0', '1001', '', '1e2'].map(
-      (limit) => ['edc', { 'urn.limit': limit }, 400, LIMIT] as [Name, Parameters, number, string],
-    ),
-    ['edc', { 'urn.from': '-1' }, 400, 'urn.from is not a whole number from 0 on'],
-    ['edc', { 'urn.view': 'x' }, 400, 'urn.view must be current or as_randomized'],
+  const WHOLE = 'urn.from is not a whole number from 0 on';
+  const NO_SEX = 'is not a parameter of this study (hint: did you mean sex?)';
+  /** [who, parameters, message, status if it is not 400] */
+  const REFUSED: readonly [Name, Parameters, string, number?][] = [
+    ['edc', { 'urn.sort': 'trt' }, SORT],
+    ['blinded', { 'urn.sort': 'trt' }, SORT],
+    ['edc', { 'urn.sort': 'treatment' }, SORT],
+    ['edc', { 'urn.sort': 'f_trt' }, SORT],
+    ['edc', { 'urn.sort': 'f_none' }, SORT],
+    ['edc', { 'urn.sort': '' }, SORT],
+    ['edc', { 'urn.limit': '0' }, LIMIT],
+    ['edc', { 'urn.limit': '1001' }, LIMIT],
+    ['edc', { 'urn.limit': '' }, LIMIT],
+    ['edc', { 'urn.limit': '1e2' }, LIMIT],
+    ['edc', { 'urn.from': '-1' }, WHOLE],
+    ['edc', { 'urn.from': 'x', 'urn.bg_state': 'show' }, `${WHOLE}; urn.bg_state must be omit`],
+    ['edc', { 'urn.view': 'x' }, 'urn.view must be current or as_randomized'],
     [
-      ...(['edc', { 'urn.from': '1', 'urn.sort': 'arm', 'urn.order': 'up', 'urn.search': '' }, 400] as const),
+      ...(['edc', { 'urn.from': '1', 'urn.sort': 'arm', 'urn.order': 'up', 'urn.search': '' }] as const),
       `urn.order must be asc or desc; ${FROM}; urn.search is empty (hint: leave it out); ${SORT}`,
     ],
-    [
-      'edc',
-      { 'urn.from': 'x', 'urn.bg_state': 'show' },
-      400,
-      'urn.from is not a whole number from 0 on; urn.bg_state must be omit',
-    ],
-    ['edc', { sex: 'male' }, 400, 'sex has no level "male" (allowed: "Male", "Female")'],
-    ['edc', { ward: 'a' }, 400, 'ward is not a parameter of this study (there are: id, sex, local_site)'],
-    ['edc', { limit: '5' }, 400, 'limit is not a parameter of this study (hint: did you mean urn.limit?)'],
-    [
-      ...(['edc', { Sex: 'Male', sexx: 'Male' }, 400] as const),
-      'Sex is not a parameter of this study (hint: did you mean sex?); sexx is not a parameter of this study (hint: did you mean sex?)',
-    ],
-    ['edc', { f_sex: 'Male' }, 400, 'f_sex: the prefix f_ belongs to records only; send sex'],
-    ['edc', { study: 'none' }, 404, 'There is no study named "none"'],
+    ['edc', { sex: 'male' }, 'sex has no level "male" (allowed: "Male", "Female")'],
+    ['edc', { ward: 'a' }, 'ward is not a parameter of this study (there are: id, sex, local_site)'],
+    ['edc', { limit: '5' }, 'limit is not a parameter of this study (hint: did you mean urn.limit?)'],
+    ['edc', { Sex: 'Male', sexx: 'Male' }, `Sex ${NO_SEX}; sexx ${NO_SEX}`],
+    ['edc', { f_sex: 'Male' }, 'f_sex: the prefix f_ belongs to records only; send sex'],
+    ['edc', { study: 'none' }, 'There is no study named "none"', 404],
     [
       'edc',
       { 'urn.revision': '1' },
-      403,
       'This API key lacks the scope audit, which urn.revision and urn.at need',
+      403,
     ],
-  ])('is refused for %s with %j: %i', async (name, parameters, status, message) => {
+  ];
+  it.each(REFUSED)('is refused for %s with %j: %s', async (name, parameters, message, status = 400) => {
     for (const accept of [undefined, CSV]) {
       const { headers, text, ...answer } = await listed(name, parameters, accept);
       expect(checked(answer.status, headers, text)).toMatchObject({ status, message, results: [] });

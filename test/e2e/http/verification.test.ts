@@ -98,24 +98,17 @@ describe('a sound study', () => {
     expect(ofStream(answer, stream).evidence).toMatchObject(evidence);
   });
 
-  it('fails with a receipt signed by another key', async () => {
+  it('fails with a receipt whose signature is not that of the log', async () => {
     const [text = '', signature = ''] = Buffer.from(receipts[1] ?? '', 'base64')
       .toString()
       .split('\n\n');
     const [, name = '', encoded = ''] = signature.trimEnd().split(' ');
-    for (const [at, because] of [
-      [0, 'not-trusted'],
-      [-1, 'forged'],
-    ] as const) {
-      const bytes = Buffer.from(encoded, 'base64');
-      const place = (at + bytes.length) % bytes.length;
-      bytes[place] = (bytes[place] ?? 0) ^ 1;
-      const note = Buffer.from(`${text}\n\n— ${name} ${bytes.toString('base64')}\n`);
-      const unusedCheckpoints = [{ where: 'checkpoint', size: 3, because }];
-      expect(await verify('auditor', { checkpoint: note.toString('base64') })).toMatchObject({
-        ...{ status: 200, results: { ok: false, unusedCheckpoints } },
-      });
-    }
+    const bytes = Buffer.from(encoded, 'base64');
+    bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
+    const note = Buffer.from(`${text}\n\n— ${name} ${bytes.toString('base64')}\n`).toString('base64');
+    const unusedCheckpoints = [{ where: 'checkpoint', size: 3, because: 'forged' }];
+    const results = { ok: false, unusedCheckpoints };
+    expect(await verify('auditor', { checkpoint: note })).toMatchObject({ status: 200, results });
   });
 
   it('has reports that fit the schema in the OpenAPI document', async () => {
