@@ -125,10 +125,10 @@ describe('the expected bands of a service', () => {
 
   it('say how far they are when they are not ready in time, and go on', async () => {
     const { log, bands, of } = made();
-    log.trials.set('a', trialOf(300));
-    expect(await bands.of(study('a'), 300, 0)).toEqual({ participants: 0, of: 0 });
+    log.trials.set('a', trialOf(60));
+    expect(await bands.of(study('a'), 60, 0)).toEqual({ participants: 0, of: 0 });
     const { revision } = await of('a');
-    expect(revision).toBe(300);
+    expect(revision).toBe(60);
     expect(log.read).toEqual(['a from 0']);
   });
 

@@ -59,6 +59,8 @@ async function openBrowser(): Promise<Browser> {
 
 type Name = string | RegExp;
 
+const isAsset = (url: string) => new URL(url).pathname.startsWith('/assets/');
+
 /** A person at a browser of their own, with everything that it received. */
 export class Person {
   readonly page: Page;
@@ -73,8 +75,8 @@ export class Person {
     this.page = page;
     this.#press = hasTouch ? 'tap' : 'click';
     const keep = (response: Response) => {
-      // A redirect, or a stream that is still open, has no body yet.
-      if (response.headers()['content-type'] === 'text/event-stream') return;
+      // A stream that is still open has no body yet; the files of the program are the same for everybody.
+      if (response.headers()['content-type'] === 'text/event-stream' || isAsset(response.url())) return;
       this.#bodies.push(
         response.text().then(
           (body) => ({ url: response.url(), body }),
@@ -96,7 +98,7 @@ export class Person {
     };
   }
 
-  /** The bodies of all responses so far, by their URLs. */
+  /** The bodies of all responses so far, by their URLs, but for the files of the program. */
   received(): Promise<{ url: string; body: string }[]> {
     return Promise.all(this.#bodies);
   }
@@ -182,10 +184,15 @@ export class Person {
     return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
   }
 
-  /** The page as it is: it is no wider than its window, and accessible. */
-  async look(name: string): Promise<void> {
+  /** The page as it is: it is no wider than its window. */
+  async fits(name: string): Promise<void> {
     await this.picture(name);
     await expectToFit(this.page, name);
+  }
+
+  /** The page as it is: it is no wider than its window, and accessible. */
+  async look(name: string): Promise<void> {
+    await this.fits(name);
     await expectAccessible(this.page);
   }
 

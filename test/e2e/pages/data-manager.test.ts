@@ -242,13 +242,13 @@ describeInBrowser('a data manager', () => {
     await page.getByLabel('Pack that was given').waitFor();
     await pharmacist.choose({ 'Was a pack given?': 'none' });
     expect(await page.getByLabel('Pack that was given').count()).toBe(0);
-    await pharmacist.look('force-narrow');
+    await pharmacist.fits('force-narrow');
     const said = await pharmacist.confirm('Enter the allocation');
     expect(said).toContain('010 is entered with the treatment Right');
     await pharmacist.follow('Back to');
     const [{ data: entered }] = await history('010');
     expect(Date.parse(entered.occurredAt)).toBe(given.setUTCSeconds(0, 0));
-    await pharmacist.look('manage-pharmacist-narrow');
+    await pharmacist.fits('manage-pharmacist-narrow');
 
     await pharmacist.follow('Withdraw packs that nobody has');
     const { results } = await ask(service.url, '/codes', { key: keys.pharmacist, parameters: { study } });

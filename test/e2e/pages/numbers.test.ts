@@ -135,7 +135,7 @@ describeInBrowser('the numbers on the pages', () => {
     const manager = await at(keys.manager, 'studies');
     const { page } = manager;
     await page.getByText('6 of 9 enrolled', { exact: true }).waitFor();
-    await manager.look('numbers-studies');
+    await manager.fits('numbers-studies');
     await manager.follow(STUDY);
     const glance = page.getByRole('region', { name: 'At a glance' });
     await glance.getByText('8 in the list, 3 of them void').waitFor();
@@ -143,7 +143,7 @@ describeInBrowser('the numbers on the pages', () => {
     await page.getByRole('img', { name: /^6 of 9 enrolled, the first/ }).waitFor();
     await manager.sees('1–8 of 8');
     await page.getByText('Everybody in the list, also those who are void.').first().waitFor();
-    await manager.look('numbers-study');
+    await manager.fits('numbers-study');
     await page.getByRole('link', { name: 'Manage', exact: true }).click();
     await manager.sees('6 / 10', '6 / 9');
     const rowOf = (level: string) =>

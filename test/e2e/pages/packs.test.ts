@@ -185,9 +185,9 @@ describeInBrowser('whoever supplies packs', () => {
     await pharmacy.page.getByText('knapp').first().waitFor();
     await pharmacy.press('Packungen zeigen');
     await pharmacy.select({ Zustand: 'held' });
-    await pharmacy.look('packs-narrow-german');
+    await pharmacy.fits('packs-narrow-german');
     await pharmacy.press('Verbleib drucken');
-    await pharmacy.look('packs-print-narrow-german');
+    await pharmacy.fits('packs-print-narrow-german');
   });
 
   it('is the only one: a site has no link there, and no page', async () => {

@@ -198,6 +198,6 @@ describeInBrowser('the page of a participant', () => {
     expect(await manager.countOf('text', 'Why this arm')).toBe(0);
     await manager.press('Deutsch');
     await manager.seesHeading('Verlauf');
-    await manager.look('participant-narrow-german');
+    await manager.fits('participant-narrow-german');
   });
 });

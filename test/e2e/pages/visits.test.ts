@@ -277,7 +277,7 @@ describeInBrowser('a site with visits', () => {
     expect(now).not.toBe(code);
     expect((await recordOf('c5'))['urn.code']).toBe(first);
     await site.page.getByText(now, { exact: true }).waitFor();
-    await site.look('visit-replaced-narrow');
+    await site.fits('visit-replaced-narrow');
   });
 
   it('leaves other visits to whoever supplies packs, who needs no right to read', async () => {
