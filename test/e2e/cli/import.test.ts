@@ -3,6 +3,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
+import { commandsOn, recordsOf, typed } from '../../support/cli-log.ts';
 import { ask, clientOf, exactResults, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION, SEED } from '../../support/facts.ts';
@@ -33,8 +34,6 @@ function copyOf(folder: string): string {
   return data;
 }
 
-const typesIn = (data: string) => storedLog(data).map(({ record }) => record.type as string);
-const eventsIn = (data: string, type: string) => storedLog(data).filter(({ record }) => record.type === type);
 const showOf = async (data: string, study = HARVEST) =>
   JSON.parse(await commandOk(['studies', 'show', study, '--json', '--data', data]));
 
@@ -139,13 +138,13 @@ describe('a history of the reference', () => {
     const data = copyOf(registered);
     const { code } = await importInto(data, REFERENCE.csv, ...APPROVED);
     expect(code).toBe(0);
-    const [begun] = eventsIn(data, 'HistoryImported');
-    expect(begun?.record.data).toMatchObject({
+    const [begun] = recordsOf(data, 'HistoryImported');
+    expect(begun?.data).toMatchObject({
       ...{ generator: 'fresh', proof: { redrawn: 59, unproven: 1 } },
       approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-10-01' }],
     });
-    expect(begun?.record.data).not.toHaveProperty('seedKnown');
-    expect(JSON.parse(begun?.sealed ?? '').generator.seed).toMatch(/^\d{30,39}$/);
+    expect(begun?.data).not.toHaveProperty('seedKnown');
+    expect(begun?.sections.generator.seed).toMatch(/^\d{30,39}$/);
     const shown = await commandOk(['studies', 'show', HARVEST, '--data', data]);
     expect(shown).toMatch(/^participants +60 participants\nimported +59 redrawn, 1 unproven$/m);
     const { stdout } = await command(['verify', '--data', data]);
@@ -225,10 +224,10 @@ describe('treatments that have other names in the file', () => {
     const { code, stderr } = await importInto(own, eaten(), ...args);
     expect(code).toBe(0);
     expect(stderr).toContain('60 redrawn, 0 unproven');
-    expect(JSON.parse(eventsIn(own, 'HistoryImported')[0]?.sealed ?? '').source.treatmentMap).toEqual([
+    expect(recordsOf(own, 'HistoryImported')[0]?.sections.source.treatmentMap).toEqual([
       { from: 'ndard', to: 'standard' },
     ]);
-    expect((await command(['verify', '--data', own])).stdout).toContain('no fault was found');
+    expect(await commandOk(['verify', '--data', own])).toContain('no fault was found');
   });
 
   it.each([
@@ -270,7 +269,7 @@ describe('a history that kept a ratio by several names of one arm', () => {
     const { code, stderr } = await importInto(own, from, '--seed-known', ...MAP, ...APPROVED);
     expect(code).toBe(0);
     expect(stderr).toContain('60 rows: 60 redrawn, 0 unproven. The generator is fresh.');
-    expect(JSON.parse(eventsIn(own, 'HistoryImported')[0]?.sealed ?? '').source.treatmentMap).toEqual([
+    expect(recordsOf(own, 'HistoryImported')[0]?.sections.source.treatmentMap).toEqual([
       { from: 'Low dose', to: 'Dose', slot: 1 },
       { from: 'High dose', to: 'Dose', slot: 2 },
     ]);
@@ -279,10 +278,10 @@ describe('a history that kept a ratio by several names of one arm', () => {
     const levels = { site: '02-Süd', sex: 'Male', 'prior (1+) lines': '0' };
     expect((await clientOf(service.url, key).randomize(HARVEST, 'next', levels)).status).toBe(200);
     await service.stop();
-    const { draw, allocation } = JSON.parse(eventsIn(own, 'ParticipantRandomized')[0]?.sealed ?? '');
+    const { draw, allocation } = recordsOf(own, 'ParticipantRandomized')[0]?.sections ?? {};
     expect(draw.balls).toHaveLength(3);
     expect(['Control', 'Dose', 'Dose'][draw.slot]).toBe(allocation.treatment);
-    expect((await command(['verify', '--data', own])).stdout).toContain('no fault was found');
+    expect(await commandOk(['verify', '--data', own])).toContain('no fault was found');
     const { balance } = await showOf(own);
     expect(balance).toMatchObject({ treatments: ['Control', 'Dose'], ratio: [1, 2] });
     const { code: refused, stderr: why } = await command([
@@ -319,7 +318,7 @@ describe('a history that kept a ratio by several names of one arm', () => {
     const own = await registerIn(newFolder(), yaml.replace(String(Number(SEED)), String(SEED)));
     const { stderr } = await importInto(own, from, '--seed-known', '--treatment-map', 'A1=A,A2=A');
     expect(stderr).toContain('300 rows: 300 redrawn, 0 unproven');
-    expect((await command(['verify', '--data', own])).stdout).toContain('no fault was found');
+    expect(await commandOk(['verify', '--data', own])).toContain('no fault was found');
   });
 
   it('is not drawn again if the names take the slots in another order, which the database shows', async () => {
@@ -368,127 +367,98 @@ describe('a history that kept a ratio by several names of one arm', () => {
 });
 
 describe('a large history', () => {
-  const ROWS = 4000;
+  const ROWS = 1500;
   const LARGE = 'Large trial';
-  const yaml = JSON.stringify(
-    {
-      [LARGE]: {
-        mode: 'live',
-        starting_seed: 205891132094649041003846091740412883221n,
-        ...{ D: 'chisquare', w: 1, alpha: 0, beta: 1, treatments: CONFIGURATION.treatments },
-        factors: Object.fromEntries(CONFIGURATION.factors.map(({ name, levels }) => [name, levels])),
-      },
-    },
-    (_, value) => (typeof value === 'bigint' ? `${value}` : value),
-  ).replace(/"(\d{39})"/, '$1');
+  const { treatments, factors } = CONFIGURATION;
+  const design = {
+    ...{ mode: 'live', D: 'chisquare', w: 1, alpha: 0, beta: 1, treatments },
+    factors: Object.fromEntries(factors.map(({ name, levels }) => [name, levels])),
+  };
+  const yaml = `${LARGE}: ${JSON.stringify(design).replace('{', `{"starting_seed":${SEED},`)}`;
   const folder = newFolder();
   const [file, other] = [join(folder, 'large.csv'), join(folder, 'other.csv')];
   const empty = newFolder();
-  const args = (data: string, ...more: string[]) => [
-    'import',
-    '--study',
-    LARGE,
-    '--from',
-    file,
-    '--seed-known',
-    '--data',
-    data,
-    ...APPROVED,
-    ...more,
-  ];
-  const taken = (data: string) => eventsIn(data, 'ParticipantImported').length;
+  /** Where an import was killed when some of the rows were in. */
+  const interrupted = newFolder();
+  const line = (data: string, from = file) =>
+    typed`import --study ${LARGE} --from ${from} --seed-known --data ${data} ${APPROVED}`;
+  const taken = (data: string) => recordsOf(data, 'ParticipantImported').length;
+  const rowsIn = (data: string) => recordsOf(data, 'ParticipantImported').map((one) => one.data.row);
+  const all = Array.from({ length: ROWS }, (_, i) => i + 1);
 
   beforeAll(async () => {
-    const [sex, site] = CONFIGURATION.factors;
+    const [sex, site] = factors;
     const levels = (i: number) => [sex?.levels[i % 2] ?? '', site?.levels[(i >> 1) % 2] ?? ''];
-    const text = referenceCsv(drawnRows(Array.from({ length: ROWS }, (_, i) => ({ levels: levels(i) }))));
+    const text = referenceCsv(drawnRows(all.map((_, i) => ({ levels: levels(i) }))));
     writeFileSync(file, text);
     writeFileSync(other, text.replace('dummy', 'other'));
     await registerIn(empty, yaml);
-  });
-
-  /** Killed when some of the rows are in. */
-  async function interrupted(): Promise<string> {
-    const data = copyOf(empty);
-    const { child, exited } = start(args(data));
-    await within(60_000, async () => taken(data) > 0);
+    cpSync(empty, interrupted, { recursive: true });
+    const { child, exited } = start(line(interrupted));
+    await within(60_000, async () => taken(interrupted) > 0);
     child.kill('SIGKILL');
     expect(await exited).toBeNull();
-    expect(taken(data)).toBeLessThan(ROWS);
-    return data;
-  }
+    expect(taken(interrupted)).toBeLessThan(ROWS);
+  });
 
   it('goes on where it was killed, but only with the same file and options', async () => {
-    const data = await interrupted();
+    const data = copyOf(interrupted);
     const before = taken(data);
     expect(await showOf(data, LARGE)).toMatchObject({
       ...{ state: 'importing', reason: `a history of ${ROWS} participants is being imported` },
       ...{ participants: before, imported: { redrawn: ROWS, unproven: 0 } },
     });
-    const from = await command(args(data).map((arg) => (arg === file ? other : arg)));
-    expect(from).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('from another file (hint: give the same file again, or --abort)'),
-    });
-    const otherwise = await command(args(data).filter((arg) => arg !== '--seed-known'));
-    expect(otherwise).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining(
+    for (const [otherwise, why] of [
+      [line(data, other), 'from another file (hint: give the same file again, or --abort)'],
+      [
+        line(data).filter((word) => word !== '--seed-known'),
         'was begun with other options (hint: --format reference --generator fresh --seed-known)',
-      ),
-    });
-    const dry = await command(args(data, '--dry-run'));
-    expect(dry.stdout).toBe(`dry run: the import would continue after ${before} of ${ROWS} rows\n`);
+      ],
+    ] as const)
+      expect(await command(otherwise)).toMatchObject({ code: 2, stderr: expect.stringContaining(why) });
+    expect(await commandOk([...line(data), '--dry-run'])).toBe(
+      `dry run: the import would continue after ${before} of ${ROWS} rows\n`,
+    );
     expect(taken(data)).toBe(before);
-    const again = await command(args(data));
-    expect(again).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining(`continuing after ${before} of ${ROWS} rows`),
+    expect(await command(line(data))).toMatchObject({
+      ...{ code: 0, stderr: expect.stringContaining(`continuing after ${before} of ${ROWS} rows`) },
     });
-    const rows = eventsIn(data, 'ParticipantImported').map(({ record }) => record.data.row);
-    expect(rows).toEqual(Array.from({ length: ROWS }, (_, i) => i + 1));
-    expect(typesIn(data).filter((type) => type === 'HistoryImported')).toHaveLength(1);
-    expect((await command(['verify', '--data', data])).stdout).toContain('no fault was found');
+    expect(rowsIn(data)).toEqual(all);
+    expect(recordsOf(data, 'HistoryImported')).toHaveLength(1);
+    expect(await commandOk(['verify', '--data', data])).toContain('no fault was found');
   });
 
   it('can be given up with a reason, and imported again from another file', async () => {
-    const data = await interrupted();
-    const abort = ['import', '--abort', '--study', LARGE, '--data', data];
-    expect(await command(abort)).toMatchObject({ code: 2, stderr: 'urn: --reason is missing\n' });
+    const data = copyOf(interrupted);
+    const { said } = commandsOn(data, '--study', LARGE);
+    expect(await said`import --abort`).toBe('2 urn: --reason is missing');
     const before = storedLog(data).length;
-    const tried = await command([...abort, '--reason', 'the wrong file', '--dry-run']);
-    expect(tried.stdout).toMatch(
-      /^dry run: nothing was recorded; the import of \d+ of \d+ rows would be given up\n$/,
+    expect(await said`import --abort --reason 'the wrong file' --dry-run`).toMatch(
+      /^0 dry run: nothing was recorded; the import of \d+ of \d+ rows would be given up$/,
     );
     expect(storedLog(data)).toHaveLength(before);
-    const given = await command([...abort, '--reason', 'the wrong file']);
-    expect(given).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining('the study has no participants, as before'),
-    });
+    expect(await said`import --abort --reason 'the wrong file'`).toMatch(
+      /^0 .*the study has no participants, as before/,
+    );
     expect(await showOf(data, LARGE)).toMatchObject({ state: 'open', participants: 0 });
     expect(await showOf(data, LARGE)).not.toHaveProperty('imported');
-    const again = await command([...abort, '--reason', 'the wrong file']);
-    expect(again).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining('no import into Large trial is under way'),
-    });
-    const from = args(data).map((arg) => (arg === file ? other : arg));
-    expect((await command(from)).code).toBe(0);
+    expect(await said`import --abort --reason 'the wrong file'`).toMatch(
+      /^0 .*no import into Large trial is under way/,
+    );
+    await commandOk(line(data, other));
     expect(await showOf(data, LARGE)).toMatchObject({ state: 'open', participants: ROWS });
-    expect((await command(['verify', '--data', data])).stdout).toContain('no fault was found');
+    expect(await commandOk(['verify', '--data', data])).toContain('no fault was found');
   });
 
   it('is imported once by two processes at the same time', async () => {
-    const data = await interrupted();
-    const ended = await Promise.all([urn(args(data)), urn(args(data))]);
+    const data = copyOf(interrupted);
+    const ended = await Promise.all([urn(line(data)), urn(line(data))]);
     // One may be done before the other begins.
     for (const { code, stderr } of ended)
       if (code !== 0) expect(stderr).toContain('the study already has participants');
     expect(ended.map(({ code }) => code)).toContain(0);
-    const rows = eventsIn(data, 'ParticipantImported').map(({ record }) => record.data.row);
-    expect(rows).toEqual(Array.from({ length: ROWS }, (_, i) => i + 1));
-    expect(typesIn(data).filter((type) => type === 'HistoryImportEnded')).toHaveLength(1);
+    expect(rowsIn(data)).toEqual(all);
+    expect(recordsOf(data, 'HistoryImportEnded')).toHaveLength(1);
   });
 
   it('is imported beside a running service, which takes no participants meanwhile', async () => {
@@ -497,18 +467,16 @@ describe('a large history', () => {
     const service = await serveHere(data, yaml);
     const levels = { '10': 'Male', '9': '30-Dupage County' };
     const randomize = (id: string) => clientOf(service.url, edc).randomize(LARGE, id, levels);
-    const { child, exited } = start(args(data));
+    const { child, exited } = start(line(data));
     await within(60_000, async () => taken(data) > 0);
     // A stopped process has the study as a killed one leaves it.
     child.kill('SIGSTOP');
-    const before = taken(data);
-    expect(before).toBeLessThan(ROWS);
+    expect(taken(data)).toBeLessThan(ROWS);
     await within(10_000, async () => (await randomize('new')).status === 409);
-    const refused = await randomize('new');
-    expect(refused).toMatchObject({ status: 409, results: [] });
-    expect(refused.message).toBe(
-      'A history is being imported into the study, which takes no participants until then',
-    );
+    expect(await randomize('new')).toMatchObject({
+      ...{ status: 409, results: [] },
+      message: 'A history is being imported into the study, which takes no participants until then',
+    });
     const writing = await ask(service.url, '/readyz', { parameters: { 'urn.for': 'writing' } });
     expect(writing.text).toContain('importing');
     expect(await (await fetch(`${service.url}/metrics`)).text()).toMatch(
@@ -523,6 +491,6 @@ describe('a large history', () => {
     await within(10_000, async () => (await randomize('new')).status === 200);
     expect(await randomize('i1')).toMatchObject({ status: 400, message: expect.stringContaining('i1') });
     await service.stop();
-    expect((await command(['verify', '--data', data])).stdout).toContain('no fault was found');
+    expect(await commandOk(['verify', '--data', data])).toContain('no fault was found');
   });
 });
