@@ -82,7 +82,7 @@ export async function registered(
 export async function actorWith(log: OpenLog, user: string, scopes: Scope[]): Promise<Actor> {
   const issued = await log.keys.issue({ user, scopes }, OPERATOR);
   if ('refused' in issued) throw new Error(issued.refused);
-  return { keyId: issued.keyId, user, accessRevision: 0 };
+  return { keyId: issued.keyId, user, accessRevision: log.runner.revision('access') };
 }
 
 /** Randomizes people by their ids. @returns the outcomes */

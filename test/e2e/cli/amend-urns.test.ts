@@ -1,8 +1,8 @@
 /** urn studies amend, where arms, ratio, urns or factors change: what it shows, and what happens to the urns. */
-import { writeFileSync } from 'node:fs';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
-import { openLog } from '../../../src/service/open/open-log.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { withOpenLog } from '../../support/cli-log.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { registerIn } from '../../support/importing.ts';
@@ -42,47 +42,30 @@ const ofType = (type: string) => storedLog(data).filter(({ record }) => record.t
 
 /** @param numbers of men in Cook with each arm */
 async function enter(numbers: Readonly<Record<string, number>>): Promise<void> {
-  const log = await openLog({ data }, OPERATOR);
-  await log.rebuild();
-  const stream = log.studies.streamOf('Sleep');
-  const occurredAt = log.studies.find('Sleep')?.registered.registeredAt ?? '';
-  const arms = Object.entries(numbers).flatMap(([arm, n]) => Array<string>(n).fill(arm));
-  const entered = arms.map((treatment, i) =>
-    log.studies.submit(
-      stream,
-      {
-        ...{
-          type: 'force',
-          user: 'operator',
-          participantId: `${i + 1}`,
-          levels: ['Male', 'Cook'],
-          treatment,
-        },
-        ...{ cause: 'elsewhere', occurredAt, note: 'envelope' },
-      },
-      OPERATOR,
-    ),
-  );
-  for (const { outcome } of await Promise.all(entered)) expect(outcome.type).toBe('recorded');
-  await log.close();
+  await withOpenLog(data, async ({ studies }) => {
+    const occurredAt = studies.find('Sleep')?.registered.registeredAt ?? '';
+    const arms = Object.entries(numbers).flatMap(([arm, n]) => Array<string>(n).fill(arm));
+    const outside = { type: 'force', user: 'operator', levels: ['Male', 'Cook'], note: 'envelope' } as const;
+    const entered = arms.map((treatment, i) => {
+      const entry = { ...outside, participantId: `${i + 1}`, treatment, occurredAt };
+      return studies.submit(studies.streamOf('Sleep'), { ...entry, cause: 'elsewhere' }, OPERATOR);
+    });
+    for (const { outcome } of await Promise.all(entered)) expect(outcome.type).toBe('recorded');
+  });
 }
 
-beforeEach(async () => {
-  data = await registerIn(newFolder(), STUDY);
+/** The log from which each test begins. */
+const begun = newFolder();
+beforeAll(() => registerIn(begun, STUDY));
+beforeEach(() => {
+  data = newFolder();
+  cpSync(begun, data, { recursive: true });
 });
 
 const arms = (list: string, ...lines: string[]) =>
   STUDY.replace('[A, B, C]', [list, ...lines.map((line) => `  ${line}`)].join('\n'));
 const check = async (text: string) =>
   (await command(['studies', 'check', '--data', data, '--studies', file(text)])).stdout.split('\n')[0];
-
-describe('urn studies check', () => {
-  it('shows the ratio that would be registered', async () => {
-    const path = file(`New:${arms('[A, B, C]', 'ratio: {C: 3, A: 1, B: 1}').split('Sleep:')[1]}`);
-    const { stdout } = await command(['studies', 'check', '--data', data, '--studies', path]);
-    expect(stdout).toMatch(/^ {2}arms +"A", "B", "C"\n {2}ratio +1:1:3 \("A" 1, "B" 1, "C" 3\)$/m);
-  });
-});
 
 describe('urn studies amend, of arms, ratio, urns and factors', () => {
   it('shows the odds of every open level before and after an arm is closed, and records that it did', async () => {
@@ -163,22 +146,22 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
   });
 
   it('names the keys that can no longer enter anybody', async () => {
-    const log = await openLog({ data }, OPERATOR);
-    await log.rebuild();
-    const ids: string[] = [];
-    for (const [user, levels, scopes] of [
-      ['cook', ['Cook'], ['randomize']],
-      ['both', ['Cook', 'Dupage'], ['randomize', 'blinded']],
-      ['reader', ['Cook'], ['blinded']],
-      ['other', ['Dupage'], ['randomize']],
-    ] as const) {
-      const where = [{ factor: 'site', levels: [...levels] }];
-      const issued = await log.keys.issue({ user, scopes: [...scopes], where }, OPERATOR);
-      if ('refused' in issued) throw new Error(issued.refused);
-      ids.push(issued.keyId);
-    }
-    await log.keys.revoke(ids[3] ?? '', undefined, OPERATOR);
-    await log.close();
+    const ids = await withOpenLog(data, async ({ keys }) => {
+      const issued: string[] = [];
+      for (const [user, levels, scopes] of [
+        ['cook', ['Cook'], ['randomize']],
+        ['both', ['Cook', 'Dupage'], ['randomize', 'blinded']],
+        ['reader', ['Cook'], ['blinded']],
+        ['other', ['Dupage'], ['randomize']],
+      ] as const) {
+        const where = [{ factor: 'site', levels: [...levels] }];
+        const key = await keys.issue({ user, scopes: [...scopes], where }, OPERATOR);
+        if ('refused' in key) throw new Error(key.refused);
+        issued.push(key.keyId);
+      }
+      await keys.revoke(issued[3] ?? '', undefined, OPERATOR);
+      return issued;
+    });
     const closed = await dryRun(STUDY.replace('[Cook, Dupage]', '[Dupage]'));
     expect(closed.match(/^key .*$/gm)).toEqual([
       `key           ${ids[0]} of cook is limited to site = "Cook": it keeps its participants, and cannot enrol anybody new`,

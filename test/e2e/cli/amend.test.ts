@@ -1,16 +1,14 @@
 /** urn studies amend: the studies file says the new design, and everything follows from how it differs from the one in force. */
-import { writeFileSync } from 'node:fs';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
-import { openLog } from '../../../src/service/open/open-log.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { commandsOn, enrol, recordsOf, typed, withOpenLog } from '../../support/cli-log.ts';
 import { clientOf } from '../../support/client.ts';
-import { command, commandOk } from '../../support/command.ts';
-import { OPERATOR, randomize } from '../../support/facts.ts';
+import { OPERATOR } from '../../support/facts.ts';
 import { beginImport, drawnRows } from '../../support/import-facts.ts';
 import { registerIn } from '../../support/importing.ts';
-import { issueKey, serve, urn } from '../../support/service.ts';
+import { issueKey } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
-import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -30,9 +28,9 @@ Sleep:
 const sites = (...levels: string[]) => `site: [${levels.map((level) => `"${level}"`).join(', ')}]`;
 /** A file with other levels of the factor `site`. */
 const withSites = (...levels: string[]) => LIVE.replace(/site: \[.*\]/, sites(...levels));
-const RUIZ = ['--approved-by', 'Dr. A. Ruiz, sponsor, 2026-03-01, Amendment 3'];
+const RUIZ = typed`--approved-by 'Dr. A. Ruiz, sponsor, 2026-03-01, Amendment 3'`;
 const APPROVED = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01', reference: 'Amendment 3' };
-const WHY = ['--reason', 'new site, Cook closed'];
+const WHY = typed`--reason 'new site, Cook closed'`;
 
 let data: string;
 let written = 0;
@@ -44,23 +42,24 @@ function file(text: string): string {
 }
 
 const amend = (text: string, ...args: string[]) =>
-  command(['studies', 'amend', 'Sleep', '--data', data, '--studies', file(text), ...WHY, ...args]);
-const amendments = () =>
-  storedLog(data)
-    .filter(({ record }) => record.type === 'StudyAmended')
-    .map(({ record }) => record.data);
+  run`studies amend Sleep --studies ${file(text)} ${WHY} ${args}`;
+const amendments = () => recordsOf(data, 'StudyAmended').map((one) => one.data);
 
-beforeEach(async () => {
-  data = await registerIn(newFolder(), LIVE);
-  const log = await openLog({ data }, OPERATOR);
-  await log.rebuild();
-  const issued = await log.keys.issue({ user: 'nurse', scopes: ['randomize'] }, OPERATOR);
-  if ('refused' in issued) throw new Error(issued.refused);
-  const nurse = { keyId: issued.keyId, user: 'nurse', accessRevision: 0 };
-  const participant = randomize('1', { levels: ['Male', COOK] });
-  await log.studies.submit(log.studies.streamOf('Sleep'), participant, nurse);
-  await log.close();
+/** The log from which each test begins: with one participant. */
+const begun = newFolder();
+beforeAll(async () => {
+  await registerIn(begun, LIVE);
+  await enrol(begun, 'Sleep', { '1': ['Male', COOK] });
 });
+beforeEach(() => {
+  data = newFolder();
+  cpSync(begun, data, { recursive: true });
+});
+const { ok, run, json } = {
+  ok: (...line: Parameters<typeof typed>) => commandsOn(data).ok(...line),
+  run: (...line: Parameters<typeof typed>) => commandsOn(data).run(...line),
+  json: (...line: Parameters<typeof typed>) => commandsOn(data).json(...line),
+};
 
 describe('urn studies amend', () => {
   it('shows in sentences what --dry-run would record, and writes nothing', async () => {
@@ -68,14 +67,8 @@ describe('urn studies amend', () => {
       .replace(`{"${DUPAGE}": 40}`, '{"30-Dupage County": 50}')
       .replace('mode: live', 'mode: live\n  target_enrollment: 400\n  id_pattern: "[0-9]+"');
     const rename = ['--rename', `site:${DUPAGE}=30-Dupage County`, '--alias'];
-    const { code, stdout, stderr } = await amend(
-      wished,
-      ...rename,
-      '--dry-run',
-      ...RUIZ,
-      '--protocol',
-      '3.0,2027-02-20',
-    );
+    const protocol = ['--protocol', '3.0,2027-02-20'];
+    const { code, stdout, stderr } = await amend(wished, ...rename, '--dry-run', ...RUIZ, ...protocol);
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: `dry run: nothing was recorded; the record would be
@@ -100,7 +93,7 @@ effect             No count in any urn changes. A new level begins with the same
 
   it('records the difference of the file to the design in force, and the file agrees afterwards', async () => {
     const wished = withSites(MCLEAN, DUPAGE);
-    const before = JSON.parse(await commandOk(['studies', 'show', 'Sleep', '--json', '--data', data]));
+    const before = await json`studies show Sleep --json`;
     const { code, stdout, stderr } = await amend(wished, ...RUIZ, '--protocol', '3.0');
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
     expect(stderr).toMatch(/^Sleep is amended \(amendment 1, revision 2\)$/m);
@@ -114,34 +107,33 @@ effect             No count in any urn changes. A new level begins with the same
         reason: 'new site, Cook closed',
       },
     ]);
-    const check = ['studies', 'check', '--data', data, '--studies'];
-    expect(await urn([...check, file(wished)])).toMatchObject({
+    expect(await run`studies check --studies ${file(wished)}`).toMatchObject({
       code: 0,
       stdout: 'Sleep: as amended, amendment 1\n',
     });
-    const shown = JSON.parse(await commandOk(['studies', 'show', 'Sleep', '--json', '--data', data]));
+    const shown = await json`studies show Sleep --json`;
     expect(shown.configuration).toEqual(before.configuration);
     expect(shown.design).toMatchObject({ amendment: 1, protocol: { version: '3.0' } });
     expect(shown.balance.totals).toEqual(before.balance.totals);
     expect(await amend(wished)).toEqual({
       ...{ code: 0, stdout: '', stderr: 'nothing to amend: Sleep is as the file says\n' },
     });
-    expect(await commandOk(['verify', '--data', data])).toContain('no fault was found');
+    expect(await ok`verify`).toContain('no fault was found');
   });
 
   it('says that a closed level keeps its participants, in lists and in urn studies show', async () => {
     await amend(withSites(DUPAGE), ...RUIZ);
-    const shown = await commandOk(['studies', 'show', 'Sleep', '--data', data]);
+    const shown = await ok`studies show Sleep`;
     expect(shown).toMatch(/^amendments +1$/m);
     expect(shown).toMatch(/^limit +40 with site = 30-Dupage \(nobody is taken beyond it\)$/m);
     expect(shown).toMatch(/^site = 11-Cook County – Chicago \(closed\) +(0 +1|1 +0)$/m);
-    const past = await commandOk(['studies', 'show', 'Sleep', '--revision', '1', '--data', data]);
+    const past = await ok`studies show Sleep --revision 1`;
     expect(past).not.toMatch(/amendments|closed/);
   });
 
   it('distinguishes a file of an earlier design from one that was never in force', async () => {
     await amend(withSites(COOK, DUPAGE, MCLEAN), ...RUIZ);
-    const check = (text: string) => command(['studies', 'check', '--data', data, '--studies', file(text)]);
+    const check = (text: string) => run`studies check --studies ${file(text)}`;
     const behind = await check(LIVE);
     expect(behind.code).toBe(0);
     expect(behind.stdout).toMatch(
@@ -257,12 +249,11 @@ effect             No count in any urn changes. A new level begins with the same
 
   it('is not possible while a history is imported', async () => {
     data = await registerIn(newFolder(), LIVE);
-    const log = await openLog({ data }, OPERATOR);
-    await log.rebuild();
-    const stream = log.studies.streamOf('Sleep');
-    const { outcome } = await log.studies.submit(stream, beginImport(drawnRows([{}])), OPERATOR);
-    expect(outcome).toEqual({ type: 'import-begun' });
-    await log.close();
+    await withOpenLog(data, async ({ studies }) => {
+      const begin = beginImport(drawnRows([{}]));
+      const { outcome } = await studies.submit(studies.streamOf('Sleep'), begin, OPERATOR);
+      expect(outcome).toEqual({ type: 'import-begun' });
+    });
     expect(await amend(withSites(COOK, DUPAGE, MCLEAN), ...RUIZ)).toMatchObject({
       ...{ code: 2, stderr: 'urn: Sleep cannot be amended while a history is being imported\n' },
     });
@@ -271,8 +262,7 @@ effect             No count in any urn changes. A new level begins with the same
   it('issues keys for the present levels, and says what a renamed one is called', async () => {
     const wished = withSites(COOK, 'DuPage', MCLEAN).replace(`{"${DUPAGE}": 40}`, '{DuPage: 40}');
     await amend(wished, ...RUIZ, '--rename', `site:${DUPAGE}=DuPage`);
-    const add = (level: string) =>
-      command(['keys', 'add', 'site', '--where', `site=${level}`, '--data', data]);
+    const add = (level: string) => run`keys add site --where site=${level}`;
     expect((await add(MCLEAN)).code).toBe(0);
     expect(await add(DUPAGE)).toMatchObject({
       code: 2,
@@ -282,10 +272,9 @@ effect             No count in any urn changes. A new level begins with the same
 
   it('lets a participant be corrected to a level that was added', async () => {
     await amend(withSites(COOK, DUPAGE, MCLEAN), ...RUIZ);
-    const { code, stderr } = await command([
-      ...['participants', 'correct', '--study', 'Sleep', '--id', '1', '--level', `site=${MCLEAN}`],
-      ...['--cause', 'entry', '--note', 'a slip', '--data', data],
-    ]);
+    const level = ['--level', `site=${MCLEAN}`];
+    const { code, stderr } =
+      await run`participants correct --study Sleep --id 1 ${level} --cause entry --note x`;
     expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining(`to ${MCLEAN}`) });
   });
 });
@@ -294,9 +283,9 @@ describe('a service whose studies file was brought up to date first', () => {
   it('takes participants once the amendment is recorded; one that is behind goes on, and says so', async () => {
     const key = await issueKey(data, 'edc');
     const wished = withSites(COOK, DUPAGE, MCLEAN);
-    const post = (service: Pick<ServiceHere, 'url'>, id: string, site: string) =>
+    const post = (service: ServiceHere, id: string, site: string) =>
       clientOf(service.url, key).randomize('Sleep', id, { sex: 'Male', site });
-    const first = await serve({ data, studies: wished });
+    const first = await serveHere(data, wished);
     expect((await post(first, '2', COOK)).status).toBe(503);
     expect((await amend(wished, ...RUIZ)).code).toBe(0);
     await expect.poll(async () => (await post(first, '3', MCLEAN)).status).toBe(200);

@@ -2,9 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openLog } from '../../../src/service/open/open-log.ts';
+import { commandsOn, enrol, typed } from '../../support/cli-log.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { OPERATOR, randomize } from '../../support/facts.ts';
 import { registerIn } from '../../support/importing.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -23,36 +22,22 @@ Sleep:
 
 let data: string;
 let opened: string;
-let keyId: string;
 
-async function enrol(from: number, to: number, levels: readonly string[]): Promise<void> {
-  const log = await openLog({ data }, OPERATOR);
-  await log.rebuild();
-  const stream = log.studies.streamOf('Sleep');
-  const nurse = { keyId, user: 'nurse', accessRevision: 0 };
-  for (let id = from; id <= to; id++) {
-    const asked = randomize(String(id), { levels: [...levels] });
-    expect((await log.studies.submit(stream, asked, nurse)).outcome.type).toBe('randomized');
-  }
-  await log.close();
+async function randomizeAll(from: number, to: number, levels: readonly string[]): Promise<void> {
+  const ids = Array.from({ length: to - from + 1 }, (_, i) => `${from + i}`);
+  const outcomes = await enrol(data, 'Sleep', Object.fromEntries(ids.map((id) => [id, levels])));
+  expect(new Set(outcomes)).toEqual(new Set(['randomized']));
 }
 
 async function amend(text: string, ...args: string[]): Promise<void> {
   const path = join(data, 'studies.yaml');
   writeFileSync(path, text);
-  const why = ['--reason', 'decided', '--data', data, '--studies', path];
-  await commandOk(['studies', 'amend', 'Sleep', ...why, ...args]);
+  await commandsOn(data).ok`studies amend Sleep --reason decided --studies ${path} ${args}`;
 }
 
 beforeAll(async () => {
   data = await registerIn(newFolder(), STUDY);
-  const log = await openLog({ data }, OPERATOR);
-  await log.rebuild();
-  const issued = await log.keys.issue({ user: 'nurse', scopes: ['randomize'] }, OPERATOR);
-  if ('refused' in issued) throw new Error(issued.refused);
-  keyId = issued.keyId;
-  await log.close();
-  await enrol(1, 8, ['Male', 'Cook']);
+  await randomizeAll(1, 8, ['Male', 'Cook']);
   opened = new Date().toISOString();
   await amend(STUDY.replace('[A, B, C]', '[A, B]').replace('{B: 1, A: 2, C: 1}', '[2, 1]'));
   await amend(
@@ -60,7 +45,7 @@ beforeAll(async () => {
       .replace('{B: 1, A: 2, C: 1}', '[2, 1, 3]')
       .replace('    sex: [Male, Female]\n', ''),
   );
-  await enrol(9, 12, ['', 'Cook']);
+  await randomizeAll(9, 12, ['', 'Cook']);
 });
 
 describe('urn studies show', () => {
@@ -146,13 +131,11 @@ describe('urn explain', () => {
 });
 
 describe('urn participants force', () => {
-  const force = async (treatment: string, occurredAt: string, ...levels: string[]) => {
-    const { code, stdout, stderr } = await command([
-      ...['participants', 'force', '--study', 'Sleep', '--data', data, '--id', '20', '--dry-run'],
-      ...['--cause', 'outage', '--note', 'envelope', '--treatment', treatment, '--occurred-at', occurredAt],
-      ...levels.flatMap((level) => ['--level', level]),
-    ]);
-    return `${code} ${stdout}${stderr}`;
+  const force = (treatment: string, occurredAt: string, ...levels: string[]) => {
+    const entry = typed`--id 20 --dry-run --cause outage --note envelope --treatment ${treatment}`;
+    const named = levels.flatMap((level) => ['--level', level]);
+    return commandsOn(data)
+      .said`participants force --study Sleep ${entry} --occurred-at ${occurredAt} ${named}`;
   };
 
   it('takes an arm that was open then, and says why another one was not', async () => {
@@ -160,7 +143,7 @@ describe('urn participants force', () => {
     expect(await force('C', opened, 'site=Cook')).toMatch(/^treatment +C \(closed now, open then\)$/m);
     expect(await force('D', now, 'site=Cook')).toMatch(/^treatment +D$/m);
     expect(await force('C', now, 'site=Cook')).toMatch(
-      /^2 urn: --treatment: this arm was closed at .*: since \d{4}-.*, and it still is\n$/,
+      /^2 urn: --treatment: this arm was closed at .*: since \d{4}-.*, and it still is$/,
     );
     expect(await force('D', opened, 'site=Cook')).toMatch(
       /^2 urn: --treatment: this arm did not exist at .*: it was added at \d{4}-/,
@@ -175,7 +158,7 @@ describe('urn participants force', () => {
       /^2 urn: --level "sex=Male": the factor "sex" is retired/,
     );
     expect(await force('A', now, 'age=1')).toMatch(
-      /the study has no factor "age" \(factors: "site"\)\n +--level is missing for site\n$/,
+      /the study has no factor "age" \(factors: "site"\)\n +--level is missing for site$/,
     );
   });
 });

@@ -5,10 +5,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { DomainError } from '../../../src/base/errors.ts';
 import { Studies } from '../../../src/core/study/studies.ts';
-import { openLog } from '../../../src/service/open/open-log.ts';
-import { command, commandOk } from '../../support/command.ts';
-import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
-import { storedLog } from '../../support/stored-log.ts';
+import { commandsOn, recordsOf, registered, typed } from '../../support/cli-log.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -23,54 +21,41 @@ const STUDY: StudyConfiguration = {
   ],
 };
 const SAMPLE = 'treatment,local_site\nA,11\nB,30\nB,11\nA,11\nA,30\nB,11\n';
-const APPROVED = ['--approved-by', 'Dr. K. Ode, statistician, 2026-02-01'];
+const APPROVED = typed`--approved-by 'Dr. K. Ode, statistician, 2026-02-01'`;
 
 /** A data folder with these studies. */
-async function begun(...studies: readonly Partial<StudyConfiguration>[]): Promise<string> {
-  const data = newFolder();
-  const log = await openLog({ data }, OPERATOR);
-  await log.rebuild();
-  for (const more of studies.length > 0 ? studies : [{}])
-    await log.studies.register(
+const begun = (...studies: readonly Partial<StudyConfiguration>[]) =>
+  registered(
+    newFolder(),
+    (studies.length > 0 ? studies : [{}]).map((more) =>
       'D' in more ? CONFIGURATION : ({ ...STUDY, ...more } as StudyConfiguration),
-      undefined,
-      OPERATOR,
-    );
-  await log.close();
-  return data;
-}
+    ),
+  );
 
-const commandsOn = (data: string, study = 'Listed') => {
-  const lists = (verb: string, ...args: string[]) =>
-    command(['lists', verb, '--study', study, '--data', data, ...args]);
+const onList = (data: string, study = 'Listed') => {
+  const { run, ok, said } = commandsOn(data, '--study', study);
   const add = (text: string, ...args: string[]) => {
     const file = join(newFolder(), 'list.csv');
     writeFileSync(file, text);
-    return lists('add', '--from', file, ...args);
+    return run`lists add --from ${file} ${args}`;
   };
   const status = async () => {
-    const { stdout } = await lists('status', '--json');
-    const { strata, ...rest } = JSON.parse(stdout);
+    const { strata, ...rest } = JSON.parse(await ok`lists status --json`);
     const numbers = strata.map(
       ({ levels, used, left }: { levels: { level: string }[]; used: number; left: number }) =>
         `${levels.map(({ level }) => level).join(' ')}: ${used}, ${left}`,
     );
     return { ...rest, strata: numbers };
   };
-  return { lists, add, status };
+  return { run, ok, said, add, status };
 };
-
-const recordsOf = (data: string, type: string) =>
-  storedLog(data).flatMap(({ record, sealed }) =>
-    record.type === type ? [{ data: record.data, sections: JSON.parse(sealed ?? '{}') }] : [],
-  );
 
 afterEach(() => vi.restoreAllMocks());
 
 describe('urn lists add', () => {
   it('registers a file, tells first what it would do, and does it once', async () => {
     const data = await begun();
-    const { add, status } = commandsOn(data);
+    const { add, status } = onList(data);
     expect((await add(SAMPLE, '--dry-run')).stderr).toMatch(/^dry run: would register 6 entries of Listed/m);
     expect(recordsOf(data, 'ListRegistered')).toEqual([]);
     expect((await add(SAMPLE)).stderr).toMatch(/registered 6 entries of Listed\n {2}list 1 {2}rows 1 to 6/);
@@ -79,9 +64,7 @@ describe('urn lists add', () => {
       ...{ study: 'Listed', lists: 1, skip_owed: false },
       strata: ['11: 0, 4', '30: 0, 2'],
     });
-    const [{ data: clear, sections }] = recordsOf(data, 'ListRegistered') as [
-      ReturnType<typeof recordsOf>[number],
-    ];
+    const [{ data: clear, sections } = { data: {}, sections: {} }] = recordsOf(data, 'ListRegistered');
     expect(clear).toEqual({ approvals: [], count: 6, list: 1 });
     expect(sections.list).toMatchObject({
       file: 'af0a14b6c8b8d6b1f30cb7181b0617ff3c445552c881403169f136f10f023681',
@@ -90,17 +73,17 @@ describe('urn lists add', () => {
   });
 
   it('continues the list with a further file', async () => {
-    const { add, lists } = commandsOn(await begun());
+    const { add, ok } = onList(await begun());
     await add(SAMPLE);
     expect((await add('local_site,treatment\n30,A\n30,B\n')).code).toBe(0);
-    expect((await lists('status')).stdout).toBe(
+    expect(await ok`lists status`).toBe(
       'stratum        used  left\nlocal_site=11  0     4\nlocal_site=30  0     4\n',
     );
   });
 
   it('cuts a long file into lists, and goes on where it was interrupted', async () => {
     const data = await begun();
-    const { add, status } = commandsOn(data);
+    const { add, status } = onList(data);
     const rows = Array.from({ length: 9001 }, (_, i) => `${'AB'[((i * i) % 7) % 2]},${i % 3 ? '11' : '30'}`);
     const text = `${['treatment,local_site', ...rows].join('\r\n')}\r\n`;
     const { submit } = Studies.prototype;
@@ -125,7 +108,7 @@ describe('urn lists add', () => {
 
   it('names every problem of a file, by line', async () => {
     const data = await begun();
-    const { add } = commandsOn(data);
+    const { add } = onList(data);
     const { code, stderr } = await add('treatment,local_site\na,11\nA,12\nC,9,\nA,30\n');
     expect(code).toBe(2);
     expect(stderr.replaceAll(/\S*list\.csv/g, 'list.csv')).toBe(
@@ -157,13 +140,13 @@ describe('urn lists add', () => {
     ['treatment,local_site,local_site\nA,11,11\n', [], /the column "local_site" is there 2 times/],
     ['treatment,local_site\n', [], /the file has no entries/],
   ])('refuses other columns than those of the strata: %j', async (text, args, said) => {
-    const { code, stderr } = await commandsOn(await begun()).add(text, ...args);
+    const { code, stderr } = await onList(await begun()).add(text, ...args);
     expect(code).toBe(2);
     expect(stderr).toMatch(said);
   });
 
   it('passes over columns that are to be ignored', async () => {
-    const { add } = commandsOn(await begun());
+    const { add } = onList(await begun());
     const { code } = await add(
       'block,treatment,size,local_site\n1,A,2,11\n1,B,2,11\n',
       '--ignore',
@@ -183,7 +166,7 @@ describe('urn lists add', () => {
     });
     const rows = ['11', '30'].flatMap((site) => [...'ABBABAABBABA'].map((arm) => `${arm},${site}`));
     const sorted = [...'AAAAAABBBBBB'].map((arm) => `${arm},40`);
-    const { stderr } = await commandsOn(data).add(['treatment,local_site', ...rows, ...sorted].join('\n'));
+    const { stderr } = await onList(data).add(['treatment,local_site', ...rows, ...sorted].join('\n'));
     expect(stderr).toContain('warning: the list for local_site = 40 is sorted by arm');
     expect(stderr).toContain('warning: the lists for local_site = 11, local_site = 30 are in the same order');
     expect(stderr).toContain(
@@ -195,7 +178,7 @@ describe('urn lists add', () => {
   });
 
   it('warns of a list that is in already, in another file', async () => {
-    const { add } = commandsOn(await begun());
+    const { add } = onList(await begun());
     const rows = [...'ABBABAABBA'].map((arm) => `${arm},11`);
     await add(['treatment,local_site', ...rows].join('\n'));
     const said =
@@ -208,17 +191,14 @@ describe('urn lists add', () => {
 
   it('warns of a file that was used before the list began anew', async () => {
     const data = await begun();
-    const { add, status } = commandsOn(data);
+    const { add, status } = onList(data);
     await add(SAMPLE);
     const studies = join(newFolder(), 'studies.yaml');
     const { name, mode, method, treatments } = STUDY as typeof STUDY & { method: object };
     const factors = { sex: ['F', 'M'], local_site: ['11', '30', '40'] };
     writeFileSync(studies, JSON.stringify({ [name]: { mode, method, treatments, factors } }));
-    const amended = await command([
-      ...['studies', 'amend', name, '--studies', studies, '--data', data, '--reason', 'x'],
-      ...['--history', 'restart', '--protocol', '2.0,2026-01-01'],
-    ]);
-    expect(amended.stderr).toContain('is amended');
+    await commandsOn(data).ok`studies amend ${name} --studies ${studies} --reason x --history restart
+      --protocol 2.0,2026-01-01`;
     expect((await status()).strata).toEqual(['11: 0, 0', '30: 0, 0', '40: 0, 0']);
     const { code, stderr } = await add(SAMPLE);
     expect(stderr).toContain('warning: this file was registered before the list began anew');
@@ -228,7 +208,7 @@ describe('urn lists add', () => {
 
   it('wants an approval for a live study, and no file that the other mode knows', async () => {
     const data = await begun({ mode: 'live' }, { name: 'Rehearsal' });
-    const { add } = commandsOn(data);
+    const { add } = onList(data);
     expect(await add(SAMPLE)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(
@@ -239,7 +219,7 @@ describe('urn lists add', () => {
       'the study is live: the list needs --approved-by',
     );
     expect((await add(SAMPLE, ...APPROVED)).code).toBe(0);
-    const rehearsed = await commandsOn(data, 'Rehearsal').add(SAMPLE);
+    const rehearsed = await onList(data, 'Rehearsal').add(SAMPLE);
     expect(rehearsed.code).toBe(2);
     expect(rehearsed.stderr).toContain(
       'the live study "Listed" has this file, and a test would show its arms',
@@ -247,7 +227,7 @@ describe('urn lists add', () => {
   });
 
   it('is for studies with a list', async () => {
-    const { code, stderr } = await commandsOn(await begun(CONFIGURATION), CONFIGURATION.name).add(SAMPLE);
+    const { code, stderr } = await onList(await begun(CONFIGURATION), CONFIGURATION.name).add(SAMPLE);
     expect(code).toBe(2);
     expect(stderr).toContain('follows no list: it draws its allocations itself');
   });
@@ -257,27 +237,24 @@ describe('urn lists skip', () => {
   /** A study whose log was recovered. */
   async function recovered(more: Partial<StudyConfiguration> = {}, text = SAMPLE) {
     const data = await begun(more);
-    const commands = commandsOn(data);
-    await commands.add(text);
-    const { stderr } = await command(['recover', '--unproven', '--reason', 'disk', '--data', data]);
-    return { ...commands, data, said: stderr };
+    await onList(data).add(text);
+    const recovery = await commandsOn(data).said`recover --unproven --reason disk`;
+    return { ...onList(data), data, recovery, shows: commandsOn(data) };
   }
 
   it('is owed after a recovery, which says so, and passes over entries', async () => {
-    const { lists, said, status, data } = await recovered();
-    expect(said).toContain('Listed follows a list: nobody is randomized until urn lists skip says');
-    expect((await lists('status')).stderr).toContain('nobody is randomized until');
-    const show = ['studies', 'show', 'Listed', '--data', data];
-    expect(await commandOk(show)).toMatch(
+    const { run, said, recovery, status, data, shows } = await recovered();
+    expect(recovery).toContain('Listed follows a list: nobody is randomized until urn lists skip says');
+    expect((await run`lists status`).stderr).toContain('nobody is randomized until');
+    expect(await shows.ok`studies show Listed`).toMatch(
       /^entries +0 used, 6 left \(urn lists status\); nobody is randomized until urn lists skip$/m,
     );
-    const reason = ['--reason', 'lists of the sites'];
-    const used = ['--used', 'local_site = 11:2', '--used', 'local_site=30:1', ...reason];
-    expect((await lists('skip', ...used, '--dry-run')).stderr).toContain('would skip 3 entries of 2 strata');
+    const used = typed`--used 'local_site = 11:2' --used local_site=30:1 --reason 'lists of the sites'`;
+    expect(await said`lists skip ${used} --dry-run`).toContain('would skip 3 entries of 2 strata');
     expect(recordsOf(data, 'EntriesSkipped')).toEqual([]);
-    expect((await lists('skip', ...used)).stderr).toContain('3 entries of 2 strata were skipped in Listed');
+    expect(await said`lists skip ${used}`).toContain('3 entries of 2 strata were skipped in Listed');
     expect(await status()).toMatchObject({ skip_owed: false, strata: ['11: 2, 2', '30: 1, 1'] });
-    const { entries } = JSON.parse(await commandOk([...show, '--json']));
+    const { entries } = await shows.json`studies show Listed --json`;
     expect(entries).toEqual({ lists: 1, used: 3, left: 3, skipOwed: false });
     expect(recordsOf(data, 'EntriesSkipped')[0]?.data).toEqual({
       reason: 'lists of the sites',
@@ -286,52 +263,51 @@ describe('urn lists skip', () => {
         { levels: ['30'], count: 1 },
       ],
     });
-    expect(await lists('skip', '--none', ...reason)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('no entries are to be skipped'),
-    });
+    expect(await said`lists skip --none --reason x`).toMatch(/^2 .*no entries are to be skipped/);
   });
 
   it('may say that there were none', async () => {
-    const { lists, data } = await recovered();
-    expect((await lists('skip', '--none', '--reason', 'x', '--json')).stdout).toContain('"skipped": []');
+    const { ok, data } = await recovered();
+    expect(await ok`lists skip --none --reason x --json`).toContain('"skipped": []');
     expect(recordsOf(data, 'EntriesSkipped')).toHaveLength(1);
   });
 
-  it.each([
-    [['--reason', 'x'], /say which entries were used: --used for each stratum, or --none/],
-    [['--used', 'local_site=11', '--reason', 'x'], /no number of at least 1 at the end/],
-    [
-      ['--used', 'local_site=12:1', '--reason', 'x'],
-      /no stratum "local_site=12" has entries \(hint: local_site=11;/,
-    ],
-    [
-      ['--used', 'local_site=11:5', '--reason', 'x'],
-      /--used "local_site=11:5": 4 entries of the stratum are left \(hint: if a list was lost too/,
-    ],
-    [['--used', 'local_site=11:1', '--used', 'local_site = 11 : 1', '--reason', 'x'], /there twice/],
-    [['--none', '--reason', ' '], /--reason/],
-    [['--none', '--used', 'local_site=11:1', '--reason', 'x'], /cannot be used with/],
-  ])('is refused: %j', async (args, said) => {
-    const { lists, data } = await recovered();
-    const { code, stderr } = await lists('skip', ...args);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(said);
+  it('is refused with what is wrong, and then nothing is skipped', async () => {
+    const { said, data } = await recovered();
+    for (const [line, why] of [
+      [typed`--reason x`, /say which entries were used: --used for each stratum, or --none/],
+      [typed`--used local_site=11 --reason x`, /no number of at least 1 at the end/],
+      [
+        typed`--used local_site=12:1 --reason x`,
+        /no stratum "local_site=12" has entries \(hint: local_site=11;/,
+      ],
+      [
+        typed`--used local_site=11:5 --reason x`,
+        /--used "local_site=11:5": 4 entries of the stratum are left \(hint: if a list was lost too/,
+      ],
+      [typed`--used local_site=11:1 --used 'local_site = 11 : 1' --reason x`, /there twice/],
+      [typed`--none --reason ' '`, /--reason/],
+      [typed`--none --used local_site=11:1 --reason x`, /cannot be used with/],
+    ] as const) {
+      const refused = await said`lists skip ${line}`;
+      expect(refused, line.join(' ')).toMatch(/^2 /);
+      expect(refused).toMatch(why);
+    }
     expect(recordsOf(data, 'EntriesSkipped')).toEqual([]);
   });
 
   it.each([
-    [[], 'treatment\nA\nB\nB\n', ['--used', '2'], [': 2, 1']],
-    [[], 'treatment\nA\nB\nB\n', ['--used', 'the whole study:2'], [': 2, 1']],
+    [[], 'treatment\nA\nB\nB\n', '2', [': 2, 1']],
+    [[], 'treatment\nA\nB\nB\n', 'the whole study:2', [': 2, 1']],
     [
       ['sex', 'local_site'],
       'treatment,sex,local_site\nA,M,11\nB,M,11\nA,F,30\nB,F,11\n',
-      ['--used', 'sex=M,local_site=11:2'],
+      'sex=M,local_site=11:2',
       ['F 11: 0, 1', 'F 30: 0, 1', 'M 11: 2, 0', 'M 30: 0, 0'],
     ],
-  ])('names strata of any number of factors: %j', async (by, text, args, strata) => {
-    const { lists, status } = await recovered({ method: { name: 'list', by } }, text);
-    expect((await lists('skip', ...args, '--reason', 'x')).code).toBe(0);
+  ])('names strata of any number of factors: %j', async (by, text, used, strata) => {
+    const { ok, status } = await recovered({ method: { name: 'list', by } }, text);
+    await ok`lists skip --used ${used} --reason x`;
     expect((await status()).strata).toEqual(strata);
   });
 
@@ -340,60 +316,52 @@ describe('urn lists skip', () => {
       { name: 'sex', levels: ['F', 'F,site=1'] },
       { name: 'site', levels: ['a,b', 'a, b', '1,site=2', '2'] },
     ];
-    const { lists, status } = await recovered(
+    const { ok, said, status } = await recovered(
       { factors, method: { name: 'list', by: ['sex', 'site'] } },
       'treatment,sex,site\nA,F,"a,b"\nB,F,"a, b"\nA,F,"1,site=2"\nB,"F,site=1",2\n',
     );
-    expect((await lists('skip', '--used', 'sex=F,site=1,site=2:1', '--reason', 'x')).stderr).toContain(
+    expect(await said`lists skip --used sex=F,site=1,site=2:1 --reason x`).toContain(
       'several strata are called that',
     );
-    expect((await lists('skip', '--used', 'sex=F,site=a, b:1', '--reason', 'x')).code).toBe(0);
+    await ok`lists skip --used 'sex=F,site=a, b:1' --reason x`;
     expect((await status()).strata.slice(0, 2)).toEqual(['F a,b: 0, 1', 'F a, b: 1, 0']);
   });
 
   it('is owed after an import, which says what to skip if its rows have used the list', async () => {
-    const data = await begun();
-    const { add, lists } = commandsOn(data);
+    const { add, ok, said } = onList(await begun());
     await add(SAMPLE);
     const file = join(newFolder(), 'history.csv');
-    const row = (id: string, site: string) => `${id},F,${site},A,2026-01-01 00:00:0${id}.000000,other`;
-    writeFileSync(
-      file,
-      `id,f_sex,f_local_site,trt,datetime,user\n${[row('1', '11'), row('2', '11'), row('3', '30')].join('\n')}\n`,
+    const rows = [...['11', '11', '30'].entries()].map(
+      ([i, site]) => `${i},F,${site},A,2026-01-01 00:00:0${i}.000000,other`,
     );
-    const { stderr } = await command([
-      ...['import', '--study', 'Listed', '--from', file, '--format', 'csv', '--data', data],
-    ]);
-    expect(stderr).toContain(
+    writeFileSync(file, ['id,f_sex,f_local_site,trt,datetime,user', ...rows, ''].join('\n'));
+    expect(await said`import --from ${file} --format csv`).toContain(
       'if all were allocated from it: --used "local_site=11:2" --used "local_site=30:1"',
     );
-    expect(
-      (await lists('skip', '--used', 'local_site=11:2', '--used', 'local_site=30:1', '--reason', 'x')).code,
-    ).toBe(0);
+    await ok`lists skip --used local_site=11:2 --used local_site=30:1 --reason x`;
   });
 });
 
 it('the statistician’s sealed file has the entries, and that is recorded', async () => {
   const data = await begun();
-  await commandsOn(data).add(SAMPLE);
-  const show = (...args: string[]) =>
-    commandOk(['studies', 'show', 'Listed', '--sealed', '--data', data, ...args]);
-  expect(await show()).toContain('1     2      local_site=30  B');
-  const { entries } = JSON.parse(await show('--json'));
+  await onList(data).add(SAMPLE);
+  const { ok, json } = commandsOn(data);
+  expect(await ok`studies show Listed --sealed`).toContain('1     2      local_site=30  B');
+  const { entries } = await json`studies show Listed --sealed --json`;
   expect(entries).toHaveLength(6);
   expect(entries[1]).toEqual({
     ...{ list: 1, entry: 2, levels: [{ factor: 'local_site', level: '30' }], treatment: 'B', used: false },
   });
-  expect(await commandOk(['operations', '--data', data])).toMatch(/was shown the seed of Listed/);
+  expect(await ok`operations`).toMatch(/was shown the seed of Listed/);
 });
 
 it('no allocation depends on who is counted, and the command line says so', async () => {
-  const data = await begun();
-  const participants = (verb: string, ...args: string[]) =>
-    command(['participants', verb, '--study', 'Listed', '--data', data, '--id', '1', '--note', 'x', ...args]);
-  const made = ['--treatment', 'A', '--cause', 'outage', '--occurred-at', new Date().toISOString()];
-  const { stderr } = await participants('force', '--level', 'sex=F', '--level', 'local_site=11', ...made);
-  expect(stderr).toContain('1 is entered (revision 1); later allocations do not count 1');
-  const voided = await participants('void', '--cause', 'entry', '--analysis', 'exclude');
-  expect(voided.stderr).toContain('(revision 2); later allocations count as before');
+  const { said } = onList(await begun());
+  const outside = typed`--treatment A --cause outage --occurred-at NOW --note x`;
+  expect(await said`participants force --id 1 --level sex=F --level local_site=11 ${outside}`).toBe(
+    '0 1 is entered (revision 1); later allocations do not count 1',
+  );
+  expect(await said`participants void --id 1 --cause entry --analysis exclude --note x`).toMatch(
+    /\(revision 2\); later allocations count as before$/,
+  );
 });
