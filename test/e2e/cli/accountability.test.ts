@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { commandsOn, typed } from '../../support/cli-log.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { registerIn } from '../../support/importing.ts';
@@ -25,26 +26,19 @@ async function begun(visits: string): Promise<string> {
   const file = join(data, 'codes.csv');
   const rows = Array.from({ length: 24 }, (_, n) => `P${(n * 7) % 24},${ARMS[n % 2]}`);
   writeFileSync(file, `code,treatment\n${rows.join('\n')}\n`);
-  await commandOk(['codes', 'add', '--study', 'Sleep', '--data', data, '--from', file]);
-  const occurredAt = new Date().toISOString();
-  for (const [id, arm, code] of [
-    ['001', 'ZZMELATONIN', 'P0'],
-    ['002', 'ZZCONTROL', 'P7'],
-  ])
-    await commandOk([
-      ...['participants', 'force', '--study', 'Sleep', '--data', data, '--id', id ?? ''],
-      ...['--treatment', arm ?? '', '--level', 'site=North', '--code', code ?? '', '--cause', 'outage'],
-      ...['--occurred-at', occurredAt, '--note', 'envelope', '--yes'],
-    ]);
+  const { ok } = onSleep(data);
+  await ok`codes add --from ${file}`;
+  const outside = typed`--level site=North --cause outage --occurred-at ${new Date().toISOString()} --note x`;
+  await ok`participants force --id 001 --treatment ZZMELATONIN --code P0 ${outside}`;
+  await ok`participants force --id 002 --treatment ZZCONTROL --code P7 ${outside}`;
   return data;
 }
 
 let data: string;
 let plain: string;
-const on = (folder: string, group: string, verb: string, ...args: string[]) =>
-  command([group, verb, '--study', 'Sleep', '--data', folder, ...args]);
-const ok = (folder: string, group: string, verb: string, ...args: string[]) =>
-  commandOk([group, verb, '--study', 'Sleep', '--data', folder, ...args]);
+const onSleep = (folder: string) => commandsOn(folder, '--study', 'Sleep');
+const on = (folder: string, ...words: string[]) => onSleep(folder).run`${words}`;
+const ok = (folder: string, ...words: string[]) => onSleep(folder).ok`${words}`;
 
 interface Row {
   readonly code: string;
@@ -59,18 +53,14 @@ const packsOf = async (id: string): Promise<{ visit: string; code: string; at: s
 
 beforeAll(async () => {
   [data, plain] = [await begun(VISITS), await begun('')];
-  const dispense = (id: string, visit: string) =>
-    ok(data, 'participants', 'dispense', '--id', id, '--visit', visit);
-  await dispense('001', 'V3');
-  await dispense('001', 'V2');
-  await dispense('002', 'V2');
-  const [given] = await packsOf('001');
-  await ok(data, 'codes', 'replace', '--id', '001', '--code', given?.code ?? '', '--cause', 'expired');
-  const [dropped] = await packsOf('002');
-  await ok(
-    ...[data, 'participants', 'correct-dispensation', '--id', '002', '--code', dropped?.code ?? ''],
-    ...['--not-theirs', '--cause', 'not-handed-out', '--note', 'dropped'],
-  );
+  const commands = onSleep(data);
+  await commands.ok`participants dispense --id 001 --visit V3`;
+  await commands.ok`participants dispense --id 001 --visit V2`;
+  await commands.ok`participants dispense --id 002 --visit V2`;
+  const [given, dropped] = [(await packsOf('001'))[0]?.code ?? '', (await packsOf('002'))[0]?.code ?? ''];
+  await commands.ok`codes replace --id 001 --code ${given} --cause expired`;
+  const cause = typed`--cause not-handed-out --note dropped`;
+  await commands.ok`participants correct-dispensation --id 002 --code ${dropped} --not-theirs ${cause}`;
 });
 
 describe('urn participants list', () => {

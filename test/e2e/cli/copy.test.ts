@@ -1,7 +1,7 @@
 /** urn copy, with the real service before and after: what it refuses, giving a move up, and a source that is started by mistake. */
-import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemTools } from '../../../src/base/tools.ts';
 import { moveLog } from '../../../src/evidence/move/move-log.ts';
 import { logIdIn } from '../../../src/evidence/move/standing.ts';
@@ -33,8 +33,8 @@ const place = (name: string) => join(folder, name);
 const database = (name: string) => join(folder, name, 'urn.sqlite');
 const copy = (to: string, ...args: string[]): Promise<Finished> =>
   command(['copy', '--from', `sqlite:${database('home')}`, '--to', `sqlite:${database(to)}`, ...args]);
-async function start(data: string): Promise<Service> {
-  const service = await serveHere(place(data), TRIALS);
+async function start(data: string, more: Parameters<typeof serveHere>[2] = {}): Promise<Service> {
+  const service = await serveHere(place(data), TRIALS, more);
   running.push(service);
   return service;
 }
@@ -61,12 +61,18 @@ async function beginTo(target: string): Promise<void> {
   for (const store of [source, there]) await store.close();
 }
 
-beforeEach(async () => {
-  folder = newFolder();
+/** The log from which each test begins. */
+const begun = newFolder();
+beforeAll(async () => {
+  folder = begun;
   key = await issueKey(place('home'), 'edc');
   const service = await start('home');
   for (const id of ['a', 'b']) expect((await randomize(service, id)).status).toBe(200);
   await service.stop();
+});
+beforeEach(() => {
+  folder = newFolder();
+  cpSync(begun, folder, { recursive: true });
 });
 afterEach(async () => {
   for (const service of running.splice(0)) await service.stop();
@@ -82,8 +88,7 @@ it('a log that was moved goes on in the target, and its source says so and takes
   await target.stop();
 
   // By mistake.
-  const source = await serve({ data: place('home'), studies: TRIALS });
-  running.push(source);
+  const source = await start('home');
   expect(source.output.stderr).toContain('this log takes no participants');
   expect((await ask(source.url, '/readyz', FOR_WRITING)).status).toBe(503);
   expect(await ask(source.url, '/readyz')).toMatchObject({
@@ -268,8 +273,7 @@ it('a log moves to EventStoreDB, and none of the credentials are recorded', asyn
     expect(plainStore(secret).description).toBe('esdb://db:2113, stream prefix trials');
     takeKey('away');
     const args = ['--store', url, '--stream-prefix', 'trials'];
-    const target = await serve({ data: place('away'), studies: TRIALS, args });
-    running.push(target);
+    const target = await start('away', { store: url, streamPrefix: 'trials' });
     expect((await randomize(target, 'c')).status).toBe(200);
     expect((await clientOf(target.url, key).list('Sleep')).results).toHaveLength(3);
     await target.stop();

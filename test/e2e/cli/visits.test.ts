@@ -2,7 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { command, commandOk } from '../../support/command.ts';
+import { commandsOn } from '../../support/cli-log.ts';
+import { commandOk } from '../../support/command.ts';
 import { registerIn } from '../../support/importing.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -19,18 +20,19 @@ Sleep:
 `;
 const WITHOUT = STUDY.replace(/ {2}visits.*\n/, '');
 
-function commandsOn(data: string) {
+function onStudy(data: string) {
   const path = join(data, 'studies.yaml');
+  const { run, ok } = commandsOn(data);
   const written = (text: string) => {
     writeFileSync(path, text);
-    return ['--data', data, '--studies', path];
+    return ['--studies', path];
   };
   return {
     path,
-    check: (text: string) => command(['studies', 'check', ...written(text)]),
+    check: (text: string) => run`studies check ${written(text)}`,
     amend: (text: string, ...args: string[]) =>
-      command(['studies', 'amend', 'Sleep', '--reason', 'decided', ...written(text), ...args]),
-    show: (...args: string[]) => commandOk(['studies', 'show', 'Sleep', '--data', data, ...args]),
+      run`studies amend Sleep --reason decided ${written(text)} ${args}`,
+    show: (...args: string[]) => ok`studies show Sleep ${args}`,
     records: (type: string) =>
       storedLog(data).flatMap(({ record }) => (record.type === type ? [record] : [])),
   };
@@ -38,7 +40,7 @@ function commandsOn(data: string) {
 
 describe('a study with visits', () => {
   it('is checked with the line of each mistake, and registered with its visits', async () => {
-    const { path, check } = commandsOn(newFolder());
+    const { path, check } = onStudy(newFolder());
     const { code, stdout } = await check(STUDY);
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -50,7 +52,7 @@ describe('a study with visits', () => {
       expect(wrong.stderr).toContain(`${path}:7: study "Sleep": ${problem}`);
     expect(wrong.stderr).toContain('visit 4 has not the form of a visit');
     const data = await registerIn(newFolder(), STUDY);
-    const [registered] = commandsOn(data).records('StudyRegistered');
+    const [registered] = onStudy(data).records('StudyRegistered');
     expect(registered).toMatchObject({
       ...{ version: 3, data: { configuration: { visits: ['V2', 'V3', 'Week 12'] } } },
     });
@@ -58,7 +60,7 @@ describe('a study with visits', () => {
 
   it('is amended to the visits of the file, and arms are stopped', async () => {
     const data = await registerIn(newFolder(), STUDY);
-    const { amend, check, records, show } = commandsOn(data);
+    const { amend, check, records, show } = onStudy(data);
     const closed = STUDY.replace(', Placebo]', ']');
     const next = closed.replace('V3, ', '').replace('Week 12]', 'Week 12, Week 24]');
     const tried = await amend(next, '--stop', 'Placebo', '--dry-run');
@@ -117,7 +119,7 @@ describe('a study with visits', () => {
 describe('a study without visits', () => {
   it('is registered and shown as ever', async () => {
     const data = await registerIn(newFolder(), WITHOUT);
-    const { amend, records, show } = commandsOn(data);
+    const { amend, records, show } = onStudy(data);
     expect(records('StudyRegistered')).toMatchObject([{ version: 1 }]);
     expect(await amend(WITHOUT.replace(', Placebo]', ']'))).toMatchObject({ code: 0 });
     expect(records('StudyAmended')).toMatchObject([{ version: 1 }]);
