@@ -91,8 +91,11 @@ function putInto(trial: TrialRun, state: Status): TrialRun {
 }
 
 /** A study in which the example is possible. */
-function lived({ after = [], state = 'open' }: ActRow, site: Site = DUPAGE): TrialRun {
-  const trial = BEGUN[site].copy();
+function lived(
+  { after = [], state = 'open' }: ActRow,
+  site: Site = DUPAGE,
+  trial = BEGUN[site].copy(),
+): TrialRun {
   for (const earlier of after) recorded(trial, example(earlier, trial));
   return putInto(trial, state);
 }
@@ -114,6 +117,9 @@ function transfer(trial: TrialRun, from: string, to: string): void {
   });
 }
 
+/** The answer to the same request without its idempotency key. */
+const againOf = ({ again }: ActRow) => (again.type === 'recorded' ? expect.objectContaining(again) : again);
+
 /** What acts change. */
 function shownOf(trial: TrialRun) {
   const { registered: model } = trial;
@@ -128,7 +134,7 @@ function shownOf(trial: TrialRun) {
   };
 }
 
-const all = (members: Members, names: readonly string[]) =>
+const without = (members: Members, names: readonly string[]) =>
   Object.fromEntries(Object.entries(members).filter(([name]) => !names.includes(name)));
 
 describe('the table of acts', () => {
@@ -172,7 +178,7 @@ describe('the form of', () => {
     expect(problems(row.name, asked)).toEqual([]);
     expect(problems(row.name, { ...asked, dry_run: true })).toEqual([]);
     for (const name of Object.keys(actOf(row.name).asks)) {
-      const missing = problems(row.name, all(asked, [name]));
+      const missing = problems(row.name, without(asked, [name]));
       if (row.optional?.includes(name)) expect(missing, name).toEqual([]);
       else expect(missing, name).toEqual([expect.stringContaining(`${bodyName(name)} is missing`)]);
     }
@@ -207,7 +213,7 @@ describe('the record of', () => {
   });
 
   it.each(ROWS)('$name is the same on a fork, and when it is replayed', (row) => {
-    const [trial, fork, replay] = [lived(row), lived(row).onFork(), lived(row).onFork()];
+    const [trial, fork, replay] = [lived(row, DUPAGE, begun(DUPAGE)), lived(row), lived(row)];
     const command = example(row.name, trial);
     for (const one of [trial, fork]) recorded(one, command);
     recorded(replay, { ...command, askedAt: undefined });
@@ -228,7 +234,7 @@ describe('a dry run of', () => {
     expect(writtenDecider.decide(trial.state, command)).toEqual(decided);
     expect(trial.state).toEqual(untouched.state);
     const outcome = trial.ask(command) as { data: Members };
-    expect(tried).toEqual({ ...outcome, data: all(outcome.data, row.chooses ?? []) });
+    expect(tried).toEqual({ ...outcome, data: without(outcome.data, row.chooses ?? []) });
     expect(tryWritten(trial.state, command)).toMatchObject({ type: 'done-before' });
   });
 });
@@ -316,7 +322,7 @@ describe('asked for again,', () => {
     const command = example(row.name, trial);
     recorded(trial, command);
     for (const outcome of [tryWritten(trial.state, command), trial.ask(command)])
-      expect(outcome).toMatchObject(row.again);
+      expect(outcome).toEqual(againOf(row));
   });
 
   it.each(ROWS)('$name with the same idempotency key gets the same answer, in every state', (row) => {
@@ -363,7 +369,7 @@ describe('asked for again,', () => {
     const trial = lived(row);
     const command = example(row.name, trial, { idempotencyKey: 'k' });
     recorded(trial, command);
-    expect(trial.ask({ ...command, user: 'doctor' })).toMatchObject(row.again);
+    expect(trial.ask({ ...command, user: 'doctor' })).toEqual(againOf(row));
   });
 
   it.each(ROWS)('$name with the key of any other act is another request', (row) => {
