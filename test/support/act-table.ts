@@ -96,6 +96,8 @@ const NO_APPROVAL = [
 const noChoice = (member: string, ...names: string[]) =>
   [member, 'none', `${member}: must be one of ${names.join(', ')}`] as const;
 
+/** The versions of the protocol in the designs of that study: four amendments named none. */
+const UNVERSIONED = Array<undefined>(5).fill(undefined);
 const already = (why: string) => ({ type: 'already', why }) as const;
 const alreadySo = (why: string) => ({ type: 'stale', why, isSo: true }) as const;
 
@@ -171,7 +173,7 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
       ['protocol', { version: '' }, `protocol.version: ${NO_PERSON}`],
     ],
     records: { data: { reason: 'target raised', approvals: APPROVALS, protocol: { version: '3' } } },
-    leaves: { status: 'open', halt: undefined, protocol: { version: '3' } },
+    leaves: { status: 'open', halt: undefined, protocols: [...UNVERSIONED, '3', '3'] },
     again: already('the study is not closed'),
   },
   LevelsCorrected: {

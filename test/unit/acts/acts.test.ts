@@ -6,9 +6,11 @@ import { catalogue, type StudyFact } from '../../../events/catalogue.ts';
 import { currentId, currentLevels } from '../../../projections/enrolled.ts';
 import { ACT_NAMES, type ActName, actOf, isCorrection, mayOf } from '../../../src/core/acts/acts.ts';
 import { commandIn } from '../../../src/core/acts/command.ts';
+import type { Model } from '../../../src/core/model/model.ts';
 import type { Members, StudyOutcome } from '../../../src/core/model/outcomes.ts';
 import { isFree } from '../../../src/core/model/packs.ts';
 import { STATUSES, type Status } from '../../../src/core/model/status.ts';
+import { decideInClear } from '../../../src/core/study/decide.ts';
 import { studyState } from '../../../src/core/study/state.ts';
 import { bodyName, bodyOf } from '../../../src/service/http/request/act-form.ts';
 import { checkedBody } from '../../../src/service/http/request/body-problems.ts';
@@ -24,7 +26,7 @@ import {
   SITE,
   VISITS,
 } from '../../support/act-table.ts';
-import { type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
+import { asCommand, type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
 import { event } from '../../support/facts.ts';
 import { beginImport, drawnRows } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';
@@ -123,11 +125,12 @@ const againOf = ({ again }: ActRow) => (again.type === 'recorded' ? expect.objec
 /** What acts change. */
 function shownOf(trial: TrialRun) {
   const { registered: model } = trial;
-  const { status, closedAt, design, reveals, participants, registered } = model;
+  const { status, closedAt, designs, reveals, participants, registered } = model;
   const a = participants.find('a');
   if (!a) throw new Error('the participant is lost');
   return {
-    ...{ status, closedAt, reveals, halt: registered.halt, protocol: design.protocol },
+    ...{ status, closedAt, reveals, halt: registered.halt },
+    protocols: [...designs, model.design].map(({ protocol }) => protocol?.version),
     ...{ id: currentId(a), levels: currentLevels(a), voided: a.corrected?.voided },
     ...{ counts: trial.counts(), pack: a.pack, dispensed: a.dispensed },
     ...{ isFree: isFree(model, codesOf(BEGUN[DUPAGE]).free) },
@@ -221,6 +224,30 @@ describe('the record of', () => {
       expect(one.facts).toEqual(trial.facts);
       expect(shownOf(one)).toEqual(shownOf(trial));
     }
+  });
+});
+
+describe('what an act chose, in a record whose lists are withheld,', () => {
+  const given = 'this pack was given out before';
+  it.each<[ActName, Members, StudyOutcome | undefined]>([
+    ['CodeReplaced', { by: 'P0-0' }, undefined],
+    ['CodeReplaced', { by: 'P0-2' }, { type: 'impossible', field: 'by', why: given }],
+    ['PackDispensed', { code: 'P0-0' }, undefined],
+    ['PackDispensed', { code: 'P0-2' }, { type: 'impossible', field: 'code', why: given }],
+    ['CodesWithdrawn', { count: 1 }, undefined],
+    [
+      'CodesWithdrawn',
+      { count: 2 },
+      { type: 'impossible', field: 'count', why: 'not the number of the packs' },
+    ],
+  ])('%s %j, must be possible', (name, chosen, problem) => {
+    const trial = lived(ACTS[name]);
+    const command = asCommand(example(name, trial, { askedAt: undefined }));
+    const decide = (model: Model) => decideInClear(model, command, { recorded: chosen });
+    if (problem) expect(decide(trial.registered)).toEqual({ outcome: problem });
+    else expect(decide(trial.registered).fact?.data).toMatchObject(chosen);
+    const without = decide({ ...trial.registered, lists: 0 });
+    if (name !== 'CodesWithdrawn') expect(without).toEqual({ outcome: { type: 'no-code' } });
   });
 });
 

@@ -365,6 +365,14 @@ describe('the first of two refusals is', () => {
     expect(trial.ask(asked)).toMatchObject({ type: 'done-before', data: { code, visit: 'V2' } });
     expect(trial.ask(undone)).toMatchObject({ type: 'done-before', data: { code, from: 'V2' } });
   });
+
+  it('none for a request that is repeated in other capital letters, even of a visit that is not declared', () => {
+    const asked = dispense('001', 'u1', { ...SUPPLY, idempotencyKey: 'k' });
+    const corrected = correct('001', recorded(asked), 'u2', { ...SUPPLY, idempotencyKey: 'c' });
+    recorded(corrected);
+    expect(trial.ask({ ...asked, visit: 'U1' })).toMatchObject({ type: 'done-before' });
+    expect(trial.ask({ ...corrected, to: 'U2' })).toMatchObject({ type: 'done-before' });
+  });
 });
 
 describe('three free packs', () => {
