@@ -27,7 +27,7 @@ const server = await new EventStoreDbServer().start();
 afterAll(() => server.stop());
 const folder = temporaryFolders()();
 /** Long enough for several pages and several appends. */
-const PARTICIPANTS = 700;
+const PARTICIPANTS = 300;
 
 async function open(store: EventStore, logId: string) {
   const runner = new Runner(store, logId, [logHistory, studyState, access, studyConfig]);
@@ -36,9 +36,7 @@ async function open(store: EventStore, logId: string) {
   return { studies: new Studies(parts), keys: new Keys(parts) };
 }
 
-it('a log moves from SQLite to EventStoreDB, on to memory, and back to SQLite', {
-  timeout: 60_000,
-}, async () => {
+it('a log moves from SQLite to EventStoreDB, on to memory, and back to SQLite', async () => {
   const stores: [string, EventStore][] = [
     ['first', new SqliteStore(join(folder, 'first.sqlite'))],
     ['second', new EventStoreDbStore(server.connectionString(), crypto.randomUUID())],

@@ -12,7 +12,7 @@ import { temporaryFolders } from '../support/temporary-folder.ts';
 const newFolder = temporaryFolders();
 afterEach(() => vi.restoreAllMocks());
 
-const PARTICIPANTS = 600;
+const PARTICIPANTS = 300;
 
 /** A log of more than one page. @returns how many records it has */
 async function makeLog(data: string): Promise<number> {

@@ -1,6 +1,6 @@
 /** A small real disk, soon full: a file system of 2 MiB in memory, which only the superuser may mount. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { afterAll } from 'vitest';
 import { inCi } from './in-ci.ts';
 
@@ -23,6 +23,28 @@ export function mountSmallDisk(folder: string): string | undefined {
     execFileSync('umount', [folder]);
   });
   return undefined;
+}
+
+/** Says in the output of the run what was not tried: a fault that was not must not look as if it had been survived. */
+export function notTested(what: string, why: string): void {
+  // biome-ignore lint/suspicious/noConsole: nobody would notice it otherwise
+  console.warn(`NOT TESTED: ${what}. No small disk could be mounted: ${why}`);
+}
+
+/** Fills the disk to the last byte with a file that takes what room there is. */
+export function fill(file: string): void {
+  const descriptor = openSync(file, 'a');
+  try {
+    for (const size of [65_536, 4096, 1])
+      try {
+        for (;;) writeSync(descriptor, Buffer.alloc(size));
+      } catch (error) {
+        // No more of this size.
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      }
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** Whether this process has CAP_SYS_ADMIN (21): the superuser of a container may not have it. */

@@ -1,13 +1,12 @@
 /** Records changed inside the database, past its triggers: only the study concerned stops. */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { canonicalJson, leafHash } from '../../../events/record.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { type Answer, clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
-import { serveHere } from '../../support/service-here.ts';
+import { issueKeys } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 interface Row {
@@ -19,7 +18,8 @@ interface Row {
 /** What is done to a study, by its name, and how the service's log names it. */
 const DAMAGE: Readonly<Record<string, { alter: (db: Database, stream: string) => void; why: RegExp }>> = {
   'a byte of a record': {
-    alter: (db, stream) => replace(db, stream, 2, (row) => ({ ...row, record: flipLevel(row.record) })),
+    alter: (db, stream) =>
+      replace(db, stream, 2, (row) => ({ ...row, record: flip(row.record, '"level":"') })),
     why: /\/2: the record does not match the leaf hash/,
   },
   'a record and its leaf': {
@@ -63,20 +63,12 @@ const DAMAGE: Readonly<Record<string, { alter: (db: Database, stream: string) =>
   'a type of a later build': {
     alter: (db, stream) => {
       const record = JSON.parse(read(db, stream, 3).record.toString());
-      const later = Buffer.from(
-        canonicalJson({
-          ...record,
-          id: '0193a8e0-0000-7000-8000-00000000beef',
-          revision: 4,
-          type: 'StudyArchived',
-        }),
-      );
-      db.prepare('INSERT INTO records (stream, revision, record, sealed, leaf) VALUES (?, 4, ?, ?, ?)').run(
-        stream,
-        later,
-        read(db, stream, 3).sealed,
-        leafHash(later),
-      );
+      const changes = { id: '0193a8e0-0000-7000-8000-00000000beef', revision: 4, type: 'StudyArchived' };
+      const later = Buffer.from(canonicalJson({ ...record, ...changes }));
+      const { sealed } = read(db, stream, 3);
+      const columns = 'stream, revision, record, sealed, leaf';
+      const added = [stream, later, sealed, leafHash(later)];
+      db.prepare(`INSERT INTO records (${columns}) VALUES (?, 4, ?, ?, ?)`).run(...added);
     },
     why: /\/4: StudyArchived@1 is unknown to this build \(hint: a newer version/,
   },
@@ -87,16 +79,12 @@ const STUDIES = NAMES.map(
   (name) => `"${name}": {mode: test, treatments: [A, B], factors: {sex: [F, M]}}`,
 ).join('\n');
 
-const temporaryFolder = temporaryFolders();
-const folder = temporaryFolder();
-const data = join(folder, 'data');
-const studies = join(folder, 'studies.yaml');
+const data = temporaryFolders()();
 let keys: { work: string; audit: string };
-let service: Service;
+let service: ServiceHere;
 let before: Row[];
 
 beforeAll(async () => {
-  writeFileSync(studies, STUDIES);
   keys = await issueKeys(data, { work: ['edc'], audit: ['auditor', '--scope', 'read,audit'] });
   const first = await serveHere(data, STUDIES);
   const client = clientOf(first.url, keys.work);
@@ -121,10 +109,10 @@ beforeAll(async () => {
     for (const [name, { alter }] of Object.entries(DAMAGE)) alter(db, streams.get(name) ?? '');
   });
   before = rows();
-  service = await serve({ data, args: ['--studies', studies] });
+  service = await serveHere(data, STUDIES);
 });
 
-afterAll(() => service.kill());
+afterAll(() => service.stop());
 
 describe('altered records', () => {
   it.each(Object.keys(DAMAGE))('%s: 503 for that study, and the log says where', async (name) => {
@@ -163,7 +151,7 @@ describe('altered records', () => {
     expect(rows().slice(0, before.length)).toEqual(before);
     expect(rows()).toHaveLength(before.length + 1);
     // Without the file as well: every study in the log is served.
-    service = await serve({ data });
+    service = await serveHere(data);
     const client = clientOf(service.url, keys.work);
     expect((await client.randomize('a missing record', '9', { sex: 'F' })).status).toBe(503);
     expect((await client.randomize(WHOLE, '5', { sex: 'M' })).status).toBe(200);
@@ -176,7 +164,9 @@ describe('altered records', () => {
   ])(
     'prevent a start if the stream %s was changed, because the service could not tell whom to trust',
     async (stream, says) => {
-      withDatabase((db) => replace(db, stream, 0, (row) => ({ ...row, record: flipUser(row.record) })));
+      withDatabase((db) =>
+        replace(db, stream, 0, (row) => ({ ...row, record: flip(row.record, '"user":"') })),
+      );
       for (const args of [
         ['serve', '--port', '0'],
         ['keys', 'list'],
@@ -189,7 +179,9 @@ describe('altered records', () => {
         expect(stderr).toMatch(/\(hint: .*restore a backup/);
         expect(stderr).not.toMatch(/^ {4}at /m);
       }
-      withDatabase((db) => replace(db, stream, 0, (row) => ({ ...row, record: flipUser(row.record) })));
+      withDatabase((db) =>
+        replace(db, stream, 0, (row) => ({ ...row, record: flip(row.record, '"user":"') })),
+      );
       await commandOk(['keys', 'list', '--data', data]);
     },
   );
@@ -225,25 +217,11 @@ function read(db: Database, stream: string, revision: number): Row {
 
 function replace(db: Database, stream: string, revision: number, change: (row: Row) => Row): void {
   const { record, sealed, leaf } = change(read(db, stream, revision));
-  db.prepare('UPDATE records SET record = ?, sealed = ?, leaf = ? WHERE stream = ? AND revision = ?').run(
-    record,
-    sealed,
-    leaf,
-    stream,
-    revision,
-  );
+  const update = 'UPDATE records SET record = ?, sealed = ?, leaf = ? WHERE stream = ? AND revision = ?';
+  db.prepare(update).run(record, sealed, leaf, stream, revision);
 }
 
-/** One byte: F becomes G. */
-function flipLevel(record: Buffer): Buffer {
-  return flip(record, '"level":"');
-}
-
-/** One bit of the user's name; done twice, it is undone. */
-function flipUser(record: Buffer): Buffer {
-  return flip(record, '"user":"');
-}
-
+/** Flips one bit after a text; done twice, it is undone. */
 function flip(record: Buffer, before: string): Buffer {
   const at = record.indexOf(before) + before.length;
   const flipped = Buffer.from(record);

@@ -15,7 +15,6 @@ const HOUR_MS = 3_600_000;
 const temporaryFolder = temporaryFolders();
 const folder = temporaryFolder();
 const data = join(folder, 'data');
-const studies = join(folder, 'studies.yaml');
 const clock = join(folder, 'clock');
 const module = pathToFileURL(join(import.meta.dirname, '../../support/shifted-clock.mjs'));
 const env = { NODE_OPTIONS: `--import=${module}`, SHIFTED_CLOCK: clock };
@@ -32,7 +31,7 @@ function setClock(ms: number): void {
 }
 
 async function start(): Promise<Service> {
-  const service = await serve({ data, args: ['--studies', studies], env });
+  const service = await serve({ data, studies: STUDIES, env });
   running.push(service);
   return service;
 }
@@ -46,7 +45,6 @@ function warnings({ output }: Service): { stream: string; before: string; now: s
 
 it('a service whose clock steps allocates in the right order, reports it once, and expires keys by the current clock', async () => {
   setClock(0);
-  writeFileSync(studies, STUDIES);
   const inHalfAnHour = new Date(Date.now() + HOUR_MS / 2).toISOString().replace(/\.\d+Z$/, 'Z');
   const keys = await issueKeys(data, {
     work: ['edc'],

@@ -1,5 +1,5 @@
 /** A full disk: allocations are refused, reading goes on, nothing is half recorded, and it needs only room to continue. */
-import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { ask, clientOf, within } from '../../support/client.ts';
 import { Account, post, type Sent, STUDIES, STUDY_NAMES } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
-import { mountSmallDisk } from '../../support/small-disk.ts';
+import { fill, mountSmallDisk, notTested } from '../../support/small-disk.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const temporaryFolder = temporaryFolders();
@@ -16,6 +16,7 @@ const folder = temporaryFolder();
 const disk = join(folder, 'disk');
 mkdirSync(disk);
 const why = mountSmallDisk(disk);
+const filler = join(disk, 'filler');
 const running: Service[] = [];
 const agent = new Agent({ keepAlive: true, maxSockets: 32 });
 
@@ -26,8 +27,7 @@ afterAll(async () => {
 
 it('a service on a full disk refuses allocations until there is room, and then continues', async (test) => {
   if (why !== undefined) {
-    // biome-ignore lint/suspicious/noConsole: a fault that was not tried must not look as if it had been survived
-    console.warn(`NOT TESTED: what happens when the disk is full. No small disk could be mounted: ${why}`);
+    notTested('what happens when the disk is full', why);
     test.skip(`mount is refused here: ${why}`);
   }
   const choices = seededChoices();
@@ -55,7 +55,7 @@ it('a service on a full disk refuses allocations until there is room, and then c
   };
   for (let i = 0; i < 20; i++) await send(account.fresh(choices.pick(STUDY_NAMES)));
 
-  fill();
+  fill(filler);
   // What is left in blocks that are allocated already may still hold a few.
   await within(20_000, async () => (await send(account.fresh('One'))).status === 503);
   const refused = await Promise.all(
@@ -94,16 +94,16 @@ it('a service on a full disk refuses allocations until there is room, and then c
   expect(issuing).toMatchObject({ code: 2, stdout: '' });
   expect(issuing.stderr).toMatch(/^urn: .*the disk is full/);
 
-  makeRoom();
+  rmSync(filler);
   await expect.poll(mayWrite, { timeout: 20_000 }).toBe(200);
   await account.settle(service.url, keys.work);
   expect(account.open).toEqual([]);
   expect(account.agreesWith(log.check())).toBe(0);
 
-  fill();
+  fill(filler);
   await within(20_000, async () => (await send(account.fresh('One'))).status === 503);
   await service.stop();
-  fill();
+  fill(filler);
   // It starts for reading and for emergencies. A new study waits for room.
   writeFileSync(studies, `${STUDIES}Late: {mode: test, treatments: [A, B], factors: {sex: [F, M]}}\n`);
   const onFullDisk = await start();
@@ -112,28 +112,9 @@ it('a service on a full disk refuses allocations until there is room, and then c
   const late = async () => (await clientOf(onFullDisk.url, keys.read).list('Late')).status;
   expect(await late()).toBe(404);
 
-  makeRoom();
+  rmSync(filler);
   await account.settle(onFullDisk.url, keys.work);
   await expect.poll(late, { timeout: 20_000 }).toBe(200);
   await onFullDisk.stop();
   expect(account.agreesWith(log.check())).toBe(0);
 });
-
-function fill(): void {
-  const fd = openSync(join(disk, 'filler'), 'a');
-  try {
-    for (const bytes of [64 * 1024, 1024, 1]) {
-      try {
-        for (;;) writeSync(fd, Buffer.alloc(bytes));
-      } catch (error) {
-        expect((error as NodeJS.ErrnoException).code).toBe('ENOSPC');
-      }
-    }
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function makeRoom(): void {
-  rmSync(join(disk, 'filler'));
-}

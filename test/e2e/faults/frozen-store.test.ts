@@ -1,38 +1,26 @@
 /** Another process keeps the database's write lock: requests wait, then are refused, and later continue; none counts twice. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { ask, clientOf } from '../../support/client.ts';
+import { hold } from '../../support/held-lock.ts';
 import { Account, post, STUDIES, STUDY_NAMES } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { issueKey, type Service, serve } from '../../support/service.ts';
+import { issueKey } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-const temporaryFolder = temporaryFolders();
+const newFolder = temporaryFolders();
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-const holders: ChildProcess[] = [];
-let service: Service | undefined;
-
-afterAll(async () => {
-  agent.destroy();
-  for (const holder of holders) holder.kill('SIGKILL');
-  await service?.kill();
-});
+afterAll(() => agent.destroy());
 
 it('a service with a frozen store makes requests wait, refuses those that wait too long, and counts none twice', async () => {
   const choices = seededChoices();
-  const folder = temporaryFolder();
-  const data = join(folder, 'data');
-  const studies = join(folder, 'studies.yaml');
-  writeFileSync(studies, STUDIES);
+  const data = newFolder();
   const key = await issueKey(data, 'edc');
-  service = await serve({ data, args: ['--studies', studies] });
-  const { url, stop } = service;
+  const { url, stop } = await serveHere(data, STUDIES);
   const account = new Account(choices);
   const log = new LogCheck(data);
   const send = async () => {
@@ -51,16 +39,16 @@ it('a service with a frozen store makes requests wait, refuses those that wait t
   expect(new Set(await sendMany())).toEqual(new Set([200]));
 
   const started = performance.now();
-  const briefly = await hold(join(data, 'urn.sqlite'));
+  let release = await hold(join(data, 'urn.sqlite'));
   const waiting = sendMany();
   await delay(300);
-  await briefly.release();
+  await release();
   const statuses = new Set(await waiting);
   // On a busy machine the lock may have lasted longer than they wait.
   if (performance.now() - started < 1800) expect(statuses, 'they waited').toEqual(new Set([200]));
   await account.settle(url, key);
 
-  const long = await hold(join(data, 'urn.sqlite'));
+  release = await hold(join(data, 'urn.sqlite'));
   const refused = sendMany();
   await reads();
   expect(new Set(await refused), 'they waited in vain').toEqual(new Set([503]));
@@ -68,7 +56,7 @@ it('a service with a frozen store makes requests wait, refuses those that wait t
   expect(account.agreesWith(log.check())).toBe(0);
   // These may still be waiting when the others ask again.
   const late = sendMany();
-  await long.release();
+  await release();
   await account.settle(url, key);
   await late;
   await account.settle(url, key);
@@ -76,16 +64,3 @@ it('a service with a frozen store makes requests wait, refuses those that wait t
   expect(account.agreesWith(log.check())).toBe(0);
   expect(account.acknowledged).toBe(4 * 32);
 });
-
-async function hold(file: string): Promise<{ release(): Promise<void> }> {
-  const script = join(import.meta.dirname, '../../support/lock-holder.mjs');
-  const child = spawn(process.execPath, [script, file], { stdio: ['pipe', 'pipe', 'inherit'] });
-  holders.push(child);
-  await once(child.stdout, 'data');
-  return {
-    release: async () => {
-      child.stdin.end();
-      await once(child, 'exit');
-    },
-  };
-}

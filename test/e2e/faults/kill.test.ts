@@ -1,6 +1,4 @@
 /** kill -9 at random moments: what was acknowledged stays, and nothing is in the log twice. FAULT_ROUNDS sets how often. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
@@ -8,23 +6,17 @@ import { clientOf } from '../../support/client.ts';
 import { Account, isConnectionError, STUDIES, STUDY_NAMES, startClients } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { issueKeys, launch, serve } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 5);
-const temporaryFolder = temporaryFolders();
-
-function newFolder(): { data: string; args: string[] } {
-  const folder = temporaryFolder();
-  const studies = join(folder, 'studies.yaml');
-  writeFileSync(studies, STUDIES);
-  return { data: join(folder, 'data'), args: ['--studies', studies] };
-}
+const newFolder = temporaryFolders();
 
 it('a service killed under load loses nothing that was acknowledged', {
-  timeout: 30_000 + ROUNDS * 10_000,
+  timeout: 60_000 + ROUNDS * 20_000,
 }, async () => {
   const choices = seededChoices();
-  const { data, args } = newFolder();
+  const data = newFolder();
   const keys = await issueKeys(data, {
     work: ['edc'],
     audit: ['auditor', '--scope', 'read,audit'],
@@ -35,13 +27,13 @@ it('a service killed under load loses nothing that was acknowledged', {
 
   for (let round = 0; round <= ROUNDS; round++) {
     if (choices.chance(0.25)) {
-      const starting = launch({ data, args });
+      const starting = launch({ data, studies: STUDIES });
       await delay(choices.between(50, 700));
       starting.child.kill('SIGKILL');
       await starting.exited;
       seen.killsAtStart++;
     }
-    const service = await serve({ data, args: [...args, '--log-level', 'info'] });
+    const service = await serve({ data, studies: STUDIES });
     try {
       seen.unheard += account.agreesWith(log.check());
       seen.open += account.open.length;
@@ -54,8 +46,8 @@ it('a service killed under load loses nothing that was acknowledged', {
         break;
       }
       const targets = [{ url: service.url, key: keys.work }];
-      const clients = startClients(account, choices, targets, choices.between(32, 64));
-      await delay(choices.between(20, 900));
+      const clients = startClients(account, choices, targets, choices.between(16, 32));
+      await delay(choices.between(20, 600));
       service.child.kill('SIGKILL');
       seen.kills++;
       const failures = await clients.done;
@@ -78,15 +70,14 @@ it('a service killed under load loses nothing that was acknowledged', {
 it('a service begins a log only once, however often it is killed while beginning it', async () => {
   const choices = seededChoices();
   for (let round = 0; round < 3; round++) {
-    const { data, args } = newFolder();
+    const data = newFolder();
     for (let kills = 0; kills < 3; kills++) {
-      const starting = launch({ data, args });
+      const starting = launch({ data, studies: STUDIES });
       await delay(choices.between(150, 600));
       starting.child.kill('SIGKILL');
       await starting.exited;
     }
-    const service = await serve({ data, args });
-    await service.stop();
+    await (await serveHere(data, STUDIES)).stop();
     const log = new LogCheck(data).check();
     expect(log.events('log').map(({ type }) => type)).toEqual(['LogCreated']);
     expect([...log.studies().keys()].toSorted()).toEqual(STUDY_NAMES.toSorted());

@@ -9,15 +9,16 @@ import { clientOf } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { Account, STUDIES, startClients } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { issueKey, type Service, serve, start as startProgram } from '../../support/service.ts';
+import { issueKey, start as startProgram } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const KILLS = Number(process.env['FAULT_ROUNDS'] ?? 5);
 
 const temporaryFolder = temporaryFolders();
-const running: Service[] = [];
+const running: ServiceHere[] = [];
 afterEach(async () => {
-  for (const service of running.splice(0)) await service.kill();
+  for (const service of running.splice(0)) await service.stop();
 });
 
 /** Whether the stream `log` has this many records: 2 where it was moved, 3 where it has arrived. */
@@ -42,10 +43,8 @@ it('a move loses nothing and gives nobody two arms, however often the mover is k
   const choices = seededChoices();
   const folder = temporaryFolder();
   const [from, to] = [join(folder, 'from'), join(folder, 'to')];
-  const studies = join(folder, 'studies.yaml');
-  writeFileSync(studies, STUDIES);
   const start = async (data: string) => {
-    const service = await serve({ data, args: ['--studies', studies] });
+    const service = await serveHere(data, STUDIES);
     running.push(service);
     return service;
   };
@@ -56,7 +55,8 @@ it('a move loses nothing and gives nobody two arms, however often the mover is k
   const account = new Account(choices);
   account.sending({ study: 'One', id: 'before', levels: { sex: 'F' } });
   const clients = startClients(account, choices, [{ url: service.url, key }], 16);
-  await delay(2000);
+  // A log that takes longer to copy than the mover to die.
+  await delay(1000);
   clients.stop();
   await clients.done;
   await service.stop();
@@ -105,13 +105,8 @@ it('a move loses nothing and gives nobody two arms, however often the mover is k
     for (const [id, { id: eventId }] of source.participants(study))
       expect(log.participants(study).get(id)?.id, 'one record for one participant').toBe(eventId);
   for (const data of [from, to]) {
-    const { code, stdout } = await command([
-      'verify',
-      '--data',
-      data,
-      '--checkpoint',
-      join(folder, 'receipt'),
-    ]);
+    const kept = ['--checkpoint', join(folder, 'receipt')];
+    const { code, stdout } = await command(['verify', '--data', data, ...kept]);
     expect(code, stdout).toBe(0);
   }
   await moved.stop();

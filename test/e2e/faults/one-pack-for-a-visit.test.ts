@@ -8,6 +8,7 @@ import { hold } from '../../support/held-lock.ts';
 import { registerPacks } from '../../support/pack-lists.ts';
 import { postJson } from '../../support/post-json.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { type SwallowingProxy, swallowingProxy } from '../../support/swallowing-proxy.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -27,7 +28,7 @@ const data = temporaryFolders()();
 const running: Service[] = [];
 let key: string;
 let a: Service;
-let b: Service;
+let b: ServiceHere;
 let proxy: SwallowingProxy | undefined;
 let choices: Choices;
 
@@ -67,7 +68,7 @@ async function isTheOnlyPack(visit: string, by: string): Promise<void> {
 beforeAll(async () => {
   choices = seededChoices();
   key = (await issueKeys(data, { site: ['site', '--scope', 'randomize,blinded'] })).site;
-  [a, b] = await Promise.all([start(), start()]);
+  [a, b] = await Promise.all([start(), serveHere(data, STUDIES)]);
   const arms = ['Verum', 'Placebo'];
   const entries = Array.from({ length: 80 }, (_, n) => ({ code: `P-${n}`, treatment: arms[n % 2] ?? '' }));
   await registerPacks(data, 'Relief', [{ entries }]);
@@ -76,6 +77,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await proxy?.close();
   for (const service of running) await service.kill();
+  await b.stop();
 });
 
 describe('the pack of a visit, asked for at two services', () => {

@@ -29,70 +29,66 @@ const revisionsOf = (heard: Heard, stream: string) =>
   heard.records.flatMap((record) => (record.stream === stream ? [record.revision] : []));
 
 const ALL = [0, 1, 2, 3];
+const ONE = 'urn.study-a';
+
+function scavenged(change: (log: ServerLog) => void): (log: ServerLog) => void {
+  return (log) => {
+    change(log);
+    log.scavenge();
+  };
+}
 
 describe('a stream that was broken in the server', () => {
-  const ways: [string, (log: ServerLog) => void, readonly number[], RegExp][] = [
-    ['deleted for good', (log) => log.tombstone('urn.study-a'), ALL, /study-a was deleted .*for good/],
+  it.each<[string, (log: ServerLog) => void, readonly number[], RegExp]>([
+    ['deleted for good', (log) => log.tombstone(ONE), ALL, /study-a was deleted .*for good/],
     [
       'deleted for good and scavenged',
-      (log) => {
-        log.tombstone('urn.study-a');
-        log.scavenge();
-      },
+      scavenged((log) => log.tombstone(ONE)),
       [],
       /study-a was deleted .*for good/,
     ],
     [
       'cut off and scavenged',
-      (log) => {
-        log.setMetadata('urn.study-a', { $tb: 2 });
-        log.scavenge();
-      },
+      scavenged((log) => log.setMetadata(ONE, { $tb: 2 })),
       [],
       /study-a are missing .*from revision 0 to 1/,
     ],
     [
       'deleted and scavenged',
-      (log) => {
-        log.softDelete('urn.study-a');
-        log.scavenge();
-      },
+      scavenged((log) => log.softDelete(ONE)),
       [],
       /study-a are missing .*from revision 0 to 2/,
     ],
-  ];
+  ])(
+    '%s, affects only that stream, when all is read and when the log is followed',
+    async (_, breakIt, left, why) => {
+      const { server, store } = await open();
+      breakIt(server.log);
+      const read = await readWatched(store);
+      expect(read.broken).toEqual({ 'study-a': expect.stringMatching(why) });
+      expect(read.broken['study-a']).not.toMatch(/9223372036854775|\d{17}/);
+      expect(read.broken['study-a']).toMatch(/hint: .*docs\/instances\.md/);
+      expect(revisionsOf(read, 'study-a')).toEqual(left);
+      for (const stream of ['study-b', 'log']) expect(revisionsOf(read, stream)).toEqual(ALL);
+      // A reader that does not watch for it would mistake the rest for everything.
+      expect(await failureOf(readAll(store))).toMatchObject({ failure: 'corrupt' });
 
-  it.each(ways)('%s, affects only that stream when all is read', async (_, breakIt, left, why) => {
-    const { server, store } = await open();
-    breakIt(server.log);
-    const heard = await readWatched(store);
-    expect(heard.broken).toEqual({ 'study-a': expect.stringMatching(why) });
-    expect(heard.broken['study-a']).not.toMatch(/9223372036854775|\d{17}/);
-    expect(heard.broken['study-a']).toMatch(/hint: .*docs\/instances\.md/);
-    expect(revisionsOf(heard, 'study-a')).toEqual(left);
-    for (const stream of ['study-b', 'log']) expect(revisionsOf(heard, stream)).toEqual(ALL);
-    // A reader that does not watch for it would mistake the rest for everything.
-    expect(await failureOf(readAll(store))).toMatchObject({ failure: 'corrupt' });
-  });
-
-  it.each(ways)('%s, affects only that stream when the log is followed', async (_, breakIt, left, why) => {
-    const { server, store } = await open();
-    breakIt(server.log);
-    const heard = scene.listen(store);
-    await heard.untilCaughtUp();
-    await store.append('study-b', 3, records('more', 1));
-    await heard.until(left.length + 9);
-    await heard.untilCaughtUp();
-    expect(heard.broken).toEqual({ 'study-a': expect.stringMatching(why) });
-    expect(revisionsOf(heard, 'study-b')).toEqual([...ALL, 4]);
-    expect(heard.errors).toEqual([]);
-  });
+      const heard = scene.listen(store);
+      await heard.untilCaughtUp();
+      await store.append('study-b', 3, records('more', 1));
+      await heard.until(left.length + 9);
+      await heard.untilCaughtUp();
+      expect(heard.broken).toEqual({ 'study-a': expect.stringMatching(why) });
+      expect(revisionsOf(heard, 'study-b')).toEqual([...ALL, 4]);
+      expect(heard.errors).toEqual([]);
+    },
+  );
 
   it('while the log is followed does not affect the others, before or after', async () => {
     const { server, store } = await open();
     const heard = scene.listen(store);
     await heard.until(12);
-    server.log.tombstone('urn.study-a');
+    server.log.tombstone(ONE);
     await vi.waitFor(() => expect(heard.broken).toHaveProperty('study-a'), 5000);
     expect((await failureOf(store.append('study-a', 3, records('x', 1)))).outcome).toBe('not-written');
     expect(await store.append('study-b', 3, records('more', 1))).toEqual({ type: 'written' });
@@ -116,41 +112,28 @@ describe('a stream that was broken in the server', () => {
 });
 
 describe('metadata that will remove records', () => {
-  const kinds: [string, (log: ServerLog) => void, RegExp][] = [
-    [
-      '$maxCount',
-      (log) => log.setMetadata('urn.study-a', { $maxCount: 2 }),
-      /has \$maxCount 2 in its metadata/,
-    ],
-    ['$maxAge', (log) => log.setMetadata('urn.study-a', { $maxAge: 86_400 }), /has \$maxAge 86400 in its/],
-    ['$tb', (log) => log.setMetadata('urn.study-a', { $tb: 1 }), /has \$tb 1 in its metadata/],
-    ['a soft delete', (log) => log.softDelete('urn.study-a'), /was deleted in EventStoreDB, but can still/],
-  ];
-
-  it.each(kinds)(
-    '%s, is reported at the start, with the command that removes it',
-    async (_, endanger, why) => {
-      const { server, store } = await open();
-      endanger(server.log);
-      const heard = await readWatched(store);
-      expect(heard.dangers).toEqual({ 'study-a': expect.stringMatching(why) });
-      expect(heard.dangers['study-a']).toMatch(/node deploy\/eventstoredb\.mjs keep urn\.study-a/);
-      // Nothing is gone yet, and all of it is read.
-      expect([heard.broken, revisionsOf(heard, 'study-a')]).toEqual([{}, ALL]);
-    },
-  );
-
-  it.each(kinds)(
-    '%s, is reported while the log is followed, and when it is removed',
+  it.each<[string, (log: ServerLog) => void, RegExp]>([
+    ['$maxCount', (log) => log.setMetadata(ONE, { $maxCount: 2 }), /has \$maxCount 2 in its metadata/],
+    ['$maxAge', (log) => log.setMetadata(ONE, { $maxAge: 86_400 }), /has \$maxAge 86400 in its/],
+    ['$tb', (log) => log.setMetadata(ONE, { $tb: 1 }), /has \$tb 1 in its metadata/],
+    ['a soft delete', (log) => log.softDelete(ONE), /was deleted in EventStoreDB, but can still/],
+  ])(
+    '%s, is reported while the log is followed and at the start, with the command that removes it',
     async (_, endanger, why) => {
       const { server, store } = await open();
       const heard = scene.listen(store);
       await heard.until(12);
       endanger(server.log);
       await vi.waitFor(() => expect(heard.dangers).toEqual({ 'study-a': expect.stringMatching(why) }), 5000);
+      const read = await readWatched(store);
+      expect(read.dangers).toEqual({ 'study-a': expect.stringMatching(why) });
+      expect(read.dangers['study-a']).toMatch(/node deploy\/eventstoredb\.mjs keep urn\.study-a/);
+      // Nothing is gone yet, and all of it is read.
+      expect([read.broken, revisionsOf(read, 'study-a')]).toEqual([{}, ALL]);
+
       // Of a stream that was deleted, the server keeps it cut off once more.
-      server.log.setMetadata('urn.study-a', {});
-      server.log.setMetadata('urn.study-a', {});
+      server.log.setMetadata(ONE, {});
+      server.log.setMetadata(ONE, {});
       await vi.waitFor(() => expect(heard.dangers).toEqual({}), 5000);
       expect([heard.broken, heard.errors, heard.rolledBack]).toEqual([{}, [], []]);
     },
@@ -159,8 +142,8 @@ describe('metadata that will remove records', () => {
   it('that was removed before the start is not reported', async () => {
     const { server, store } = await open();
     const watch = { onDanger: vi.fn(), onBroken: vi.fn() };
-    server.log.setMetadata('urn.study-a', { $maxCount: 2 });
-    server.log.setMetadata('urn.study-a', { $acl: { $d: '$admins' } });
+    server.log.setMetadata(ONE, { $maxCount: 2 });
+    server.log.setMetadata(ONE, { $acl: { $d: '$admins' } });
     for await (const _ of store.readAll(undefined, watch));
     expect(watch.onDanger.mock.calls.filter(([, danger]) => danger !== undefined)).toEqual([]);
   });
@@ -168,15 +151,9 @@ describe('metadata that will remove records', () => {
   it('is reported in the server’s own terms, up to its largest number', async () => {
     const { server, store } = await open();
     const set = (json: string) => server.log.append('$$urn.study-b', 'any', [jsonEvent('$metadata', json)]);
-    for (const harmless of [
-      '{"$acl":{"$r":"urn"}}',
-      '{"$tb":0}',
-      '{"$maxCount":null}',
-      'no JSON',
-      '[]',
-      'null',
-    ]) {
-      set(harmless);
+    const harmless = ['{"$acl":{"$r":"urn"}}', '{"$tb":0}', '{"$maxCount":null}', 'no JSON', '[]', 'null'];
+    for (const json of harmless) {
+      set(json);
       expect((await readWatched(store)).dangers).toEqual({});
     }
     set(`{"$tb":${DELETED_STREAM}}`);

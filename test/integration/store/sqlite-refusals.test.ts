@@ -14,7 +14,7 @@ import { describe, expect, it } from 'vitest';
 import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
-import { type Ended, otherProcess } from '../../support/other-process.ts';
+import { otherProcess } from '../../support/other-process.ts';
 import { records } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { WITHOUT_OVERRIDE } from '../../support/without-override.ts';
@@ -59,19 +59,23 @@ function otherProgramsDatabase(file: string, mark = 'PRAGMA application_id = 7')
 
 describe('it is not a log of this program, and is left untouched:', () => {
   it.each<[string, (file: string) => void, string]>([
-    ['an empty file', (file) => writeFileSync(file, ''), 'too short'],
-    ['a text file', (file) => writeFileSync(file, 'id,arm\n'.repeat(50)), 'not an SQLite database'],
+    ['an empty file', (file) => writeFileSync(file, ''), 'it is too short'],
+    ['a text file', (file) => writeFileSync(file, 'id,arm\n'.repeat(50)), 'it is not an SQLite database'],
     [
       'a file of random bytes',
       (file) => writeFileSync(file, Buffer.from(Array.from({ length: 8192 }, (_, i) => (i * 37) % 256))),
-      'not an SQLite database',
+      'it is not an SQLite database',
     ],
-    ['a database of another program', otherProgramsDatabase, 'another program'],
-    ['a database without a mark', (file) => otherProgramsDatabase(file, ''), 'another program'],
+    ['a database of another program', otherProgramsDatabase, 'it is an SQLite database of another program'],
+    [
+      'a database without a mark',
+      (file) => otherProgramsDatabase(file, ''),
+      'it is an SQLite database of another program',
+    ],
     [
       'a log of a later version',
       (file) => otherProgramsDatabase(file, `PRAGMA application_id = ${0x75726e31}; PRAGMA user_version = 2`),
-      'version 2',
+      'its schema has version 2, and this build knows 1',
     ],
   ])('%s', (_, make, why) => {
     const file = newFile();
@@ -145,57 +149,39 @@ describe('it is damaged, and is left untouched:', () => {
 });
 
 describe('without write permission:', () => {
-  const open = (file: string) => otherProcess(['open', file], WITHOUT_OVERRIDE);
-  const said = ({ said: lines }: Ended) => lines.at(-1);
+  const CANNOT_WRITE = 'hint: the service must be able to write to the file and to its folder';
 
-  it('a folder in which no file can be created', async () => {
+  it.each([
+    ['a folder in which no file can be created', 'urn.sqlite', CANNOT_WRITE],
+    ['a folder in which no folder can be created', join('data', 'urn.sqlite'), 'cannot make the folder'],
+  ])('%s', async (_, name, why) => {
     const folder = newFolder();
     chmodSync(folder, 0o500);
-    expect(said(await open(join(folder, 'urn.sqlite')))).toMatchObject({
-      name: 'StoreError',
-      failure: 'unavailable',
-      message: expect.stringContaining(
-        'hint: the service must be able to write to the file and to its folder',
-      ),
-    });
+    await isUnavailable(join(folder, name), why);
     chmodSync(folder, 0o700);
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('a folder in which no folder can be created', async () => {
-    const folder = newFolder();
-    chmodSync(folder, 0o500);
-    expect(said(await open(join(folder, 'data', 'urn.sqlite')))).toMatchObject({
-      name: 'StoreError',
-      failure: 'unavailable',
-      message: expect.stringContaining('cannot make the folder'),
-    });
-  });
-
-  it('a log in a read-only folder', async () => {
+  it.each([
+    ['a log in a read-only folder', 0o500, 0o600],
+    ['a read-only log', 0o700, 0o400],
+    ['an unreadable log', 0o700, 0o000],
+  ])('%s', async (_, folderMode, fileMode) => {
     const file = await writtenFile();
+    const before = snapshot(file);
+    chmodSync(file, fileMode);
+    chmodSync(join(file, '..'), folderMode);
+    await isUnavailable(file, CANNOT_WRITE);
     chmodSync(file, 0o600);
-    chmodSync(join(file, '..'), 0o500);
-    const before = readFileSync(file);
-    expect(said(await open(file))).toMatchObject({
-      name: 'StoreError',
-      failure: 'unavailable',
-      message: expect.stringContaining('hint: the service must be able to write'),
-    });
-    expect(readFileSync(file)).toEqual(before);
+    expect(snapshot(file)).toEqual(before);
   });
 
-  it('a read-only log', async () => {
-    const file = await writtenFile();
-    chmodSync(file, 0o400);
-    chmodSync(join(file, '..'), 0o700);
-    const before = readFileSync(file);
-    expect(said(await open(file))).toMatchObject({
+  async function isUnavailable(file: string, why: string): Promise<void> {
+    const { said } = await otherProcess(['open', file], WITHOUT_OVERRIDE);
+    expect(said.at(-1)).toMatchObject({
       name: 'StoreError',
       failure: 'unavailable',
-      message: expect.stringContaining('hint: the service must be able to write'),
+      message: expect.stringContaining(why),
     });
-    expect(readFileSync(file)).toEqual(before);
-    expect(existsSync(`${file}-wal`)).toBe(false);
-  });
+  }
 });
