@@ -199,16 +199,9 @@ describe('reading the enrolment', () => {
   it('is described in the OpenAPI document', async () => {
     // biome-ignore lint/suspicious/noExplicitAny: the document is checked elsewhere.
     const document: any = await (await fetch(`${service.url}/openapi.json`)).json();
-    const { Enrolment, StudyConfiguration } = document.components.schemas;
+    const { properties, required } = document.components.schemas.Enrolment;
     const { results } = await enrolment(keys.edc);
-    expect(Object.keys(results).toSorted()).toEqual(Object.keys(Enrolment.properties).toSorted());
-    expect(Enrolment.required).toEqual(['enrolled', 'voided', 'filled', 'points', 'levels']);
-    expect(Enrolment.properties.treatments).toMatchObject({
-      type: 'object',
-      additionalProperties: { type: 'integer' },
-    });
-    expect(StudyConfiguration.properties.factors.additionalProperties).toEqual({
-      ...{ type: 'array', items: { type: 'string' } },
-    });
+    expect(Object.keys(results).toSorted()).toEqual(Object.keys(properties).toSorted());
+    expect(required).toEqual(['enrolled', 'voided', 'filled', 'points', 'levels']);
   });
 });

@@ -2,7 +2,7 @@
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ask, clientOf } from '../../support/client.ts';
+import { ask } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
 import { issueKeys } from '../../support/service.ts';
@@ -304,34 +304,6 @@ describe('a log that lost its newest records', () => {
     await expect.poll(async () => (await randomize('List', 'p8', at('11'))).status).toBe(200);
     expect(await entryOf('List', 'p8')).toEqual([2, 2]);
     await urn('lists', 'skip', '--study', 'Central', '--none', '--reason', 'recovery 1');
-  });
-});
-
-describe('a history of another system', () => {
-  it('may have used entries, so nobody is randomized until it is said which', async () => {
-    const own = newFolder();
-    const there = await issueKeys(own, { edc: ['edc', '--scope', 'randomize,read'] });
-    const here = await serveHere(own, STUDIES);
-    try {
-      const { randomize: enrol } = clientOf(here.url, there.edc);
-      const list = fileOf('central.csv', 'treatment\nA\nB\nC\nB\n');
-      await commandOk(['lists', 'add', '--study', 'Central', '--from', list, '--data', own]);
-      const from = fileOf(
-        'from.csv',
-        'id,f_sex,trt,datetime,user\ni1,F,A,2026-01-01T10:00:00Z,x\ni2,M,B,2026-01-02T10:00:00Z,x\n',
-      );
-      const importing = ['import', '--study', 'Central', '--from', from, '--format', 'csv'];
-      const { code, stderr } = await command([...importing, '--generator', 'fresh', '--data', own]);
-      expect([code, stderr]).toEqual([0, expect.stringContaining('--used "2"')]);
-      await expect.poll(async () => (await enrol('Central', 'i3', { sex: 'F' })).message).toBe(NO_ENTRY);
-      const skip = ['lists', 'skip', '--study', 'Central', '--used', '2', '--reason', 'import 1'];
-      await commandOk([...skip, '--data', own]);
-      await expect.poll(async () => (await enrol('Central', 'i3', { sex: 'F' })).status).toBe(200);
-      const why = ['explain', '--study', 'Central', '--id', 'i3', '--json', '--data', own];
-      expect(JSON.parse(await commandOk(why))).toMatchObject({ trt: 'C', entry: { list: 1, entry: 3 } });
-    } finally {
-      await here.stop();
-    }
   });
 });
 

@@ -400,33 +400,22 @@ describe('a correction of a visit', () => {
   });
 });
 
-describe('the document', () => {
-  it('describes the route and the members', async () => {
-    const { paths, components } = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
-    const { get: operation } = paths['/pack_accountability'];
-    expect(operation.operationId).toBe('listAccountability');
-    expect(operation.description).toContain('`supply`');
-    const { content } = operation.responses['200'];
-    expect(Object.keys(content)).toEqual(['application/json', CSV]);
-    expect(content[CSV].schema.description).toContain(HEAD.replaceAll(',', ', '));
-    const membersOf = (rows: readonly object[]) => [...new Set(rows.flatMap((row) => Object.keys(row)))];
-    const exampleOf = (path: string) =>
-      paths[path].get.responses['200'].content['application/json'].example.results;
-    const map = (await get('/codes', keys.pharmacy)).results;
-    for (const part of ['codes', 'stock'])
-      expect(membersOf(map[part])).toEqual(expect.arrayContaining(membersOf(exampleOf('/codes')[part])));
-    expect(membersOf(await accounts())).toEqual(
-      expect.arrayContaining(membersOf(exampleOf('/pack_accountability'))),
-    );
-    const { schemas } = components;
-    const { results } = content['application/json'].schema.properties;
-    expect(results).toEqual({ $ref: '#/components/schemas/Accountability' });
-    expect(Object.keys(schemas.Accountability.items.properties)).toEqual(HEAD.split(','));
-    const shown = schemas.ParticipantRecord.properties['urn.packs'];
-    expect(shown.items).toEqual({ $ref: '#/components/schemas/PackOfVisit' });
-    expect(Object.keys(schemas.PackOfVisit.properties)).toEqual(['visit', 'code', 'datetime']);
-    expect(schemas.Codes.properties.codes.items.properties).toHaveProperty('visit');
-    expect(schemas.Codes.properties.stock.items.properties).toHaveProperty('low');
-    expect(JSON.stringify(paths['/study_participants'])).toContain('V2=104233');
-  });
+it('the document has examples with members that there are, and the columns of the accountability', async () => {
+  const { paths, components } = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
+  const { content } = paths['/pack_accountability'].get.responses['200'];
+  expect(Object.keys(content)).toEqual(['application/json', CSV]);
+  expect(content[CSV].schema.description).toContain(HEAD.replaceAll(',', ', '));
+  const membersOf = (rows: readonly object[]) => [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const exampleOf = (path: string) =>
+    paths[path].get.responses['200'].content['application/json'].example.results;
+  const map = (await get('/codes', keys.pharmacy)).results;
+  for (const [shown, example] of [
+    [map.codes, exampleOf('/codes').codes],
+    [map.stock, exampleOf('/codes').stock],
+    [await accounts(), exampleOf('/pack_accountability')],
+  ])
+    expect(membersOf(shown)).toEqual(expect.arrayContaining(membersOf(example)));
+  const { Accountability, PackOfVisit } = components.schemas;
+  expect(Object.keys(Accountability.items.properties)).toEqual(HEAD.split(','));
+  expect(Object.keys(PackOfVisit.properties)).toEqual(['visit', 'code', 'datetime']);
 });
