@@ -289,9 +289,11 @@ export interface Judged {
   readonly stdout: string | undefined;
 }
 
-/** The bundles of a life, once for a test file, and what verifiers find in them when somebody alters them. */
-export function bundlesOf<N extends string>(life: Life<string, N>) {
-  const newFolder = temporaryFolders();
+/**
+ * The bundles of a life, once for a test file, and what verifiers find in them when somebody alters them.
+ * @param newFolder needed within a test, which cannot say what is done at the end of its file
+ */
+export function bundlesOf<N extends string>(life: Life<string, N>, newFolder = temporaryFolders()) {
   let making: Promise<Made> | undefined;
   const made = () => {
     making ??= make(life, newFolder());

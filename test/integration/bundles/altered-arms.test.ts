@@ -15,6 +15,7 @@ import {
   moved,
   onArm,
   sealed,
+  version,
   withArms,
   without,
 } from '../../support/altered-bundles.ts';
@@ -107,8 +108,12 @@ alterations('both verifiers of another slot or arm', {
   '001': [
     ['another slot of the arm, drawn', inSlot(7, 'draw'), inFull()],
     ['no slot, drawn', noSlot('draw'), inFull()],
+    ['version 1 with a ratio', version(1)],
   ],
-  '016': [['a slot without a ratio, drawn', inSlot(0, 'draw'), inFull()]],
+  '016': [
+    ['a slot without a ratio, drawn', inSlot(0, 'draw'), inFull()],
+    ['version 2 without one', version(2)],
+  ],
   F1: [
     ['a slot of another arm, entered', inSlot(2), withArms()],
     ['a slot that does not exist, entered', inSlot(40), withArms()],

@@ -56,6 +56,7 @@ alterations('both verifiers of altered levels', {
     ['a note of 2,001 characters', noted('😀'.repeat(2001)), inFull()],
     ['an empty note', noted(''), inFull()],
     ['levels of somebody outside the limits of the key', about('003')],
+    ['a person', by('somebody'), 'ok'],
   ],
   '002': [['another arm', onAnotherArm, inFull()]],
   source: [
@@ -101,6 +102,7 @@ alterations('both verifiers of altered voids', {
     ['the Idempotency-Key of a later request', asked('ic-1'), inFull('renamed')],
     ['that of another user', asked('lc-2'), 'ok'],
     ['a void of somebody within the limits of the key', by('site'), 'ok'],
+    ['a person', by('somebody'), 'ok'],
   ],
   ineligible: [
     ['a cause with other counts', data({ cause: 'never-enrolled' })],
@@ -148,6 +150,7 @@ alterations('both verifiers of altered reinstatements', {
     ['a reinstatement after the next draw', moved, inFull('007')],
     ['the Idempotency-Key of the void', asked('v-1'), inFull()],
     ['a reinstatement within the limits of the key', by('site'), 'ok'],
+    ['a person', by('somebody'), 'ok'],
   ],
 });
 
@@ -163,6 +166,7 @@ alterations('both verifiers of altered corrections of ids', {
     ['a note', put('note', { text: 'x' })],
     ['the Idempotency-Key of the void', asked('v-1'), inFull()],
     ['an id of somebody within the limits of the key', by('site'), 'ok'],
+    ['a person', by('somebody'), 'ok'],
     ['an id of somebody outside them', both(by('site'), about('003'), data({ from: '003' }))],
   ],
   again: [

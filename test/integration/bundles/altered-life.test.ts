@@ -12,6 +12,7 @@ import {
   changed,
   configured,
   data,
+  doubled,
   doubledAs,
   gone,
   hasPython,
@@ -201,6 +202,7 @@ alterations('both verifiers of altered reports of unblinding', {
     ['in the past', data({ occurredAt: '2001-01-01T00:00:00.000Z' }), 'ok'],
     ['not at all', gone, 'ok'],
     ['later', moved, 'ok'],
+    ['twice', doubled, 'ok'],
   ],
   envelope: [
     ['another participant', data({ participantId: '001' })],

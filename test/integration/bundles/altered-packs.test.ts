@@ -9,6 +9,7 @@ import {
   changed,
   changes,
   data,
+  doubled,
   gone,
   inClear,
   inFull,
@@ -80,7 +81,10 @@ alterations('both verifiers of another pack given out', {
       { full: '005', open: 'supplied', blinded: 'supplied' },
     ],
   ],
-  '001': [['a pack before there is a list', both(code(SPARE_A), version(2))]],
+  '001': [
+    ['a pack before there is a list', both(code(SPARE_A), version(2))],
+    ['no pack, in version 2, before there is a list', version(2)],
+  ],
   F1: [
     ['another free pack of the arm', code(SPARE_A), 'ok'],
     ['no pack', without('code'), 'ok'],
@@ -205,6 +209,7 @@ alterations('both verifiers of an altered withdrawal', {
     ['all packs of an arm', withdrawn(...codesOf(2, C), ...codesOf(1, C)), inFull('recalled')],
     ['without a reason', sealed((sections) => delete sections.withdrawn.reason), inFull()],
     ['with an Idempotency-Key', asked('w-1'), 'ok'],
+    ['twice', doubled, inFull('withdrawn, again')],
   ],
   recalled: [['not at all', gone, 'ok']],
 });

@@ -40,8 +40,11 @@ import { DUPAGE, type Life, SEX, SITE } from '../../support/life.ts';
 import { type MethodStudy, minimizing, studyOf } from '../../support/lives/methods.ts';
 import { makeMethodLife } from '../../support/method-life.ts';
 import { sample } from '../../support/property.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { VISITS_SEED } from '../../support/visits.ts';
 import { GRANTS, LIVES_STUDY, VisitsLife } from '../../support/visits-life.ts';
+
+const newFolder = temporaryFolders();
 
 type Named = readonly [name: string, change: Change];
 /** Of each type of record, what somebody could alter. Records are named by their revisions. */
@@ -58,7 +61,7 @@ async function compare(
   judged: (full: string, name: string, record: string) => void = () => undefined,
 ): Promise<string[]> {
   const life: Life<string, never> = { at: { registered: 0 }, keys: {} as Life['keys'], make };
-  const bundles = bundlesOf(life);
+  const bundles = bundlesOf(life, newFolder);
   const study = await bundles.made();
   const said: string[] = [];
   for (const content of CONTENTS) {

@@ -270,7 +270,7 @@ describe.skipIf(!hasPython)('the verifier of 0.2.0 stops at what it does not kno
   });
 
   it.each(CONTENTS)('visits that were registered, or came later, content %s', async (content) => {
-    const { made, fileOf } = bundlesOf(SAMPLE);
+    const { made, fileOf } = bundlesOf(SAMPLE, newFolder);
     const { files, stream } = await made();
     expect(await failures(files[content])).toEqual([
       unknown(stream, 0),
