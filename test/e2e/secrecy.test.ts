@@ -11,13 +11,15 @@ import { command, commandOk } from '../support/command.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { registerPacks } from '../support/pack-lists.ts';
 import { postJson } from '../support/post-json.ts';
-import { issueKeys, type Service, serve, urn } from '../support/service.ts';
+import { issueKeys, type Service, serve } from '../support/service.ts';
 import { damageLastRecord, storedLog } from '../support/stored-log.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../support/trials.ts';
 import { BundleFiles } from './audit/bundle-file.ts';
 
-const data = temporaryFolders()();
+const newFolder = temporaryFolders();
+const data = newFolder();
+const folder = newFolder();
 const python = requiredPython('numpy, cryptography') ?? '';
 const GRANTS = {
   reader: ['reader', '--scope', 'read,randomize'],
@@ -32,6 +34,7 @@ const GRANTS = {
   supplier: ['supplier', '--scope', 'supply'],
 } as const;
 type Name = keyof typeof GRANTS;
+const NAMES = Object.keys(GRANTS) as Name[];
 let keys: Record<Name, string>;
 
 /** Every site has packs of both arms, of one, or of the other. */
@@ -61,7 +64,13 @@ const CODES = LISTS.flatMap(({ entries }) => entries.map(({ code }) => code));
 /** What the service said: on stderr and stdout, start by start, and in answers, key by key. */
 const logs: string[] = [];
 const inTheOpen: string[] = [];
+/** Everything that they must not say. */
+let secrets: readonly string[];
 const answers: { readonly name: Name; readonly path: string; readonly answer: Answer }[] = [];
+/** Codes that a request named, so that its answer may name them. */
+const namedCodes = new Set<string>();
+/** Answers to those who asked at a site that has no packs of one arm: of the first one, then of the second one, key by key. */
+const noPack: { readonly name: Name; readonly answer: Answer }[] = [];
 
 /** Free text about a participant, and who asked: sealed. */
 const GROUNDS = { reason: 'ZZGROUNDS of the code-break', requested_by: 'ZZGROUNDS Dr. K.' };
@@ -69,11 +78,48 @@ const NOTE = 'ZZGROUNDS of the correction';
 const NO_ARM = 'ZZTREAT of no study';
 const ADDED = 'ZZTREAT added by';
 const IDEMPOTENCY_KEYS = ['ZZIDEMPOTENCY-first', 'ZZIDEMPOTENCY-second', 'ZZIDEMPOTENCY-third'];
-const as = async (service: Service, name: Name, path: string, options: Ask = {}) => {
-  const answer = await ask(service.url, path, { key: keys[name], ...options });
-  answers.push({ name, path, answer });
-  return answer;
-};
+const DRY = { dry_run: true };
+
+/** Somebody with a key, whose answers are kept. */
+class Asker {
+  readonly url: string;
+  readonly name: Name;
+  /** An id that nobody else asks about. */
+  readonly own: string;
+
+  constructor({ url }: Service, name: Name, own = '') {
+    this.url = url;
+    this.name = name;
+    this.own = own;
+  }
+
+  #keep(path: string, answer: Answer): Answer {
+    answers.push({ name: this.name, path, answer });
+    return answer;
+  }
+
+  async ask(path: string, options: Ask): Promise<Answer> {
+    return this.#keep(path, await ask(this.url, path, { key: keys[this.name], ...options }));
+  }
+
+  /** Reads each of these, with each of the parameters. */
+  async read(paths: readonly string[], ...all: readonly Record<string, string>[]): Promise<void> {
+    for (const path of paths) for (const parameters of all) await this.ask(path, { parameters });
+  }
+
+  enrol(parameters: Record<string, string>, headers = {}): Promise<Answer> {
+    return this.ask('/study_participants', { method: 'POST', parameters, headers });
+  }
+
+  async post(path: string, body: object, headers = {}): Promise<Answer> {
+    return this.#keep(path, await postJson(this.url, path, keys[this.name], body, headers));
+  }
+
+  /** The header of a retry of such a request. */
+  retry(path: string): Record<string, string> {
+    return { 'Idempotency-Key': `ZZIDEMPOTENCY-${path}-${this.own}` };
+  }
+}
 
 async function started(studies: string, use: (service: Service) => Promise<void>): Promise<void> {
   const service = await serve({ data, studies, args: ['--log-level', 'trace'], env: { DEBUG: '*' } });
@@ -89,196 +135,117 @@ async function started(studies: string, use: (service: Service) => Promise<void>
   }
 }
 
-/** Every operation with every key, right and wrong. */
-async function everyRequest(service: Service, id: string): Promise<void> {
-  for (const name of Object.keys(GRANTS) as Name[]) {
-    const post = (parameters: Record<string, string>, headers: Record<string, string> = {}) =>
-      as(service, name, '/study_participants', {
-        method: 'POST',
-        parameters: { study: 'Sleep', ...parameters },
-        headers: { 'X-On-Behalf-Of': 'Dr. Example', ...headers },
-      });
-    const own = `${id}-${name}`;
-    for (const key of IDEMPOTENCY_KEYS) await post({ id: own, ...COOK }, { 'Idempotency-Key': key });
-    await post({ id: own, ...DUPAGE });
-    await post({ id: own, ...COOK });
-    await post({ id: `${own}-more`, ...DUPAGE });
-    await post({ id: ' ', sex: 'none' });
-    for (const path of ['/study_config', '/study_participants'])
-      for (const parameters of [
-        { study: 'Sleep' },
-        { study: 'Ward' },
-        { study: 'Dream' },
-        {},
-        { study: 'Sleep', x: 'y' },
-      ])
-        await as(service, name, path, { parameters });
-    for (const path of [
-      '/explanation',
-      '/balance',
-      '/expected_balance',
-      '/study_config',
-      '/study_participants',
-    ])
-      for (const parameters of [{}, { id: own }, { 'urn.revision': '1' }, { 'urn.at': '2100-01-01T00:00Z' }])
-        await as(service, name, path, { parameters: { study: 'Sleep', ...parameters } });
-    for (const path of ['/records', '/verification', '/checkpoint', '/inclusion_proof', '/consistency_proof'])
-      for (const parameters of [{}, { revision: '1' }, { first: '1' }])
-        await as(service, name, path, { parameters: { study: 'Sleep', ...parameters } });
-    await everyList(service, name, own);
-    await as(service, name, '/study_config', { method: 'DELETE' });
-    await everyCodeBreak(service, name, own);
-    await everyCorrection(service, name, own);
-    await everyAmendment(service, name, own);
-    await everyEntry(service, name, own);
-    await everyPack(service, name, own);
-    for (const study of ['Sleep', 'Packed']) await listedAsCsv(service, name, study);
+/** Every operation with these keys, right and wrong. */
+async function everyRequest(service: Service, id: string, names: readonly Name[] = NAMES): Promise<void> {
+  for (const name of names) {
+    const asker = new Asker(service, name, `${id}-${name}`);
+    await everyRandomization(asker);
+    await everyReading(asker);
+    await everyCodeBreak(asker);
+    await everyCorrection(asker);
+    await everyAmendment(asker);
+    await everyEntry(asker);
+    await everyPack(asker);
+    for (const study of ['Sleep', 'Packed']) await listedAsCsv(asker, study);
   }
 }
 
-/** What the pages for people read. */
-async function everyList(service: Service, name: Name, own: string): Promise<void> {
-  await as(service, name, '/studies');
-  for (const study of ['Sleep', 'Packed']) await as(service, name, '/enrolment', { parameters: { study } });
-  for (const sort of ['id', 'time', 'f_sex', 'trt', 'ZZTREATA'])
-    for (const more of [{}, { 'urn.search': own, 'urn.limit': '5' }])
-      await as(service, name, '/study_participants', {
-        parameters: { study: 'Sleep', 'urn.sort': sort, 'urn.order': 'desc', ...more },
-      });
+async function everyRandomization(asker: Asker): Promise<void> {
+  const { own } = asker;
+  const enrol = (parameters: Record<string, string>, headers = {}) =>
+    asker.enrol({ study: 'Sleep', ...parameters }, { 'X-On-Behalf-Of': 'Dr. Example', ...headers });
+  for (const key of IDEMPOTENCY_KEYS) await enrol({ id: own, ...COOK }, { 'Idempotency-Key': key });
+  for (const levels of [DUPAGE, COOK]) await enrol({ id: own, ...levels });
+  await enrol({ id: `${own}-more`, ...DUPAGE });
+  await enrol({ id: ' ', sex: 'none' });
+  await asker.ask('/study_config', { method: 'DELETE' });
 }
 
-/** Codes that a request named, so that its answer may name them. */
-const namedCodes = new Set<string>();
-
-/** Packs: given out, refused, replaced until that is refused, withdrawn, entered, broken, and then shown. */
-async function everyPack(service: Service, name: Name, own: string): Promise<void> {
-  const of = (id: string, site: string) => ({ study: 'Packed', id, site });
-  const post = async (path: string, body: object, headers = {}) => {
-    const answer = await postJson(service.url, path, keys[name], { study: 'Packed', ...body }, headers);
-    answers.push({ name, path, answer });
-    return answer;
-  };
-  const enrol = (id: string, site: string, more = {}) =>
-    as(service, name, '/study_participants', { method: 'POST', parameters: { ...of(id, site), ...more } });
-  const enrolled = await enrol(own, 'both');
-  await enrol(own, 'both');
-  for (const site of ['first', 'second']) {
-    const answer = await enrol(`${own}-out`, site);
-    noPack.push({ name, answer });
-    await enrol(`${own}-out`, site, { 'urn.dry_run': 'true' });
-  }
-  let code: string | undefined = enrolled.results[0]?.['urn.code'];
-  for (let n = 0; n < 4 && code !== undefined; n++) {
-    const replaced = await post('/code_replacements', { id: own, code, cause: 'lost' });
-    code = replaced.results.by ?? undefined;
-  }
-  await post('/code_replacements', { id: own, code: 'ZZPACK-0', cause: 'lost', dry_run: true });
-  await everyVisit(post, own);
-  const free = await ask(service.url, '/codes', { key: keys.supplier, parameters: { study: 'Packed' } });
-  const [one = '', two = ''] = (free.results.codes ?? []).flatMap((pack: Record<string, string>) =>
-    pack['state'] === 'free' && pack['where'] !== undefined ? [pack['code']] : [],
+/** What auditors and pages read, too. */
+async function everyReading(asker: Asker): Promise<void> {
+  const study = 'Sleep';
+  const ofSleep = (...all: readonly Record<string, string>[]) => all.map((one) => ({ study, ...one }));
+  await asker.read(
+    ['/study_config', '/study_participants'],
+    ...[{ study }, { study: 'Ward' }, { study: 'Dream' }, {}, { study, x: 'y' }],
   );
-  for (const named of [one, two].filter((text) => text !== '')) namedCodes.add(named);
-  const entry = { levels: { site: 'both' }, treatment: 'ZZTREATA', cause: 'outage', note: NOTE };
-  const occurred_at = new Date().toISOString();
-  for (const given of [one, two, 'ZZPACK-none'])
-    await post('/forced_allocations', { ...entry, id: `${own}-f`, code: given, occurred_at, dry_run: true });
-  for (const more of [{ dry_run: true }, {}, {}])
-    await post('/code_withdrawals', { codes: [two, 'ZZPACK-none'], reason: GROUNDS.reason, ...more });
-  for (const asked of [{ code: one }, { code: 'ZZPACK-none' }, { id: own }, {}])
-    await post('/code_breaks', { ...asked, category: 'emergency', ...GROUNDS });
-  await post('/code_withdrawals', { codes: [two], reason: GROUNDS.reason });
-  const parameters = { study: 'Packed' };
-  for (const path of [
-    '/codes',
-    '/pack_accountability',
-    '/study_participants',
-    '/code_breaks',
-    '/study_design',
-    '/study_form',
-    '/study_config',
-  ])
-    await as(service, name, path, { parameters });
-  await as(service, name, '/participant_history', { parameters: { ...parameters, id: own } });
-}
-
-type Post = (path: string, body: object, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
-
-/** Packs of visits: given out, refused, told again, corrected. */
-async function everyVisit(post: Post, id: string): Promise<void> {
-  const retry = { 'Idempotency-Key': `ZZIDEMPOTENCY-/dispensations-${id}` };
-  let code: string | undefined;
-  for (const [visit, more, headers] of [
-    ['V2', { dry_run: true }, {}],
-    ['V2', {}, retry],
-    ['v2', {}, retry],
-    ['V3', {}, retry],
-    ['V2', {}, {}],
-    ['V3', {}, {}],
-    ['U1', {}, {}],
-    ['ZZTREATA', {}, {}],
-    ['ZZTREATB ', {}, {}],
-  ] as const) {
-    const { results } = await post('/dispensations', { id, visit, ...more }, headers);
-    code ??= results.code;
-  }
-  for (const [of, to] of [
-    [code, 'V3'],
-    [code, null],
-    [code, null],
-    ['ZZPACK-0', null],
-    [code, 'ZZTREATA'],
-    [code, 'U2'],
-    [code, 'V2'],
-  ] as const) {
-    const body = { id, code: of ?? 'ZZPACK-1', to, cause: 'entry', note: NOTE };
-    for (const more of [{ dry_run: true }, {}]) await post('/dispensation_corrections', { ...body, ...more });
+  await asker.read(
+    ['/explanation', '/balance', '/expected_balance', '/study_config', '/study_participants'],
+    ...ofSleep({}, { id: asker.own }, { 'urn.revision': '1' }, { 'urn.at': '2100-01-01T00:00Z' }),
+  );
+  await asker.read(
+    ['/records', '/verification', '/checkpoint', '/inclusion_proof', '/consistency_proof'],
+    ...ofSleep({}, { revision: '1' }, { first: '1' }),
+  );
+  await asker.read(['/studies'], {});
+  await asker.read(['/enrolment'], { study }, { study: 'Packed' });
+  for (const sort of ['id', 'time', 'f_sex', 'trt', 'ZZTREATA']) {
+    const sorted = { study, 'urn.sort': sort, 'urn.order': 'desc' };
+    await asker.read(['/study_participants'], sorted, {
+      ...sorted,
+      'urn.search': asker.own,
+      'urn.limit': '5',
+    });
   }
 }
 
-/** Answers to those who asked at a site that has no packs of one arm: of the first one, then of the second one, key by key. */
-const noPack: { readonly name: Name; readonly answer: Answer }[] = [];
+async function listedAsCsv({ url, name }: Asker, study: string): Promise<void> {
+  const headers = { 'X-API-Key': keys[name], Accept: 'text/csv' };
+  const response = await fetch(`${url}/study_participants?study=${study}`, { headers });
+  const text = await response.text();
+  const answer = { status: response.status, headers: response.headers, text, message: '', results: [] };
+  answers.push({ name, path: '/study_participants', answer });
+}
+
+/** Every request with a JSON body about a participant; the state of the study stays as it is. */
+async function everyCodeBreak(asker: Asker): Promise<void> {
+  const { own } = asker;
+  const post = (path: string, body: object) =>
+    asker.post(path, { study: 'Sleep', ...GROUNDS, ...body }, asker.retry(path));
+  const occurred = { how: 'label', occurred_at: '2026-01-02T03:04:05Z' };
+  for (const id of [own, 'first-reader', 'nobody'])
+    for (const more of [DRY, {}, { category: 'other' }, { unknown: 1 }]) {
+      await post('/code_breaks', { id, category: 'emergency', ...more });
+      await post('/unblindings', { id, ...occurred, ...more });
+    }
+  await post('/study_state', { action: 'close', cause: 'other', reason: 'ZZOPEN', ...DRY });
+  await asker.read(['/code_breaks'], { study: 'Sleep' });
+  await asker.read(['/participant_history'], { study: 'Sleep', id: own });
+  await asker.enrol({ study: 'Sleep', id: `${own}-dry`, ...COOK, 'urn.dry_run': 'true' });
+}
 
 /** Every correction, as one that is possible, as one that is not, as a retry and as a dry run; then what shows it. */
-async function everyCorrection(service: Service, name: Name, own: string): Promise<void> {
-  const post = async (path: string, body: object) => {
-    const about = { study: 'Sleep', id: own, ...body };
-    const retry = { 'Idempotency-Key': `ZZIDEMPOTENCY-${path}-${own}` };
-    const tries: [object, Readonly<Record<string, string>>][] = [
-      [{ dry_run: true }, {}],
-      [{}, retry],
-      [{}, retry],
-      [{}, {}],
-      [{ id: 'nobody' }, {}],
-    ];
-    for (const [more, headers] of tries) {
-      const answer = await postJson(service.url, path, keys[name], { ...about, ...more }, headers);
-      answers.push({ name, path, answer });
-    }
-  };
+async function everyCorrection(asker: Asker): Promise<void> {
+  const { own } = asker;
+  const study = 'Sleep';
   const change = { factor: 'sex', from: COOK.sex, to: COOK.sex === 'Male' ? 'Female' : 'Male' };
-  const duplicate = { cause: 'duplicate', duplicate_of: 'first-reader', analysis: 'exclude' };
-  await post('/level_corrections', { changes: [change], cause: 'entry', note: NOTE });
-  await post('/level_corrections', { changes: [{ ...change, to: 'nothing' }], cause: 'entry', note: NOTE });
-  await post('/voids', { ...duplicate, note: NOTE });
-  await post('/reinstatements', { note: NOTE });
-  await post('/voids', { ...duplicate, cause: 'never-enrolled', note: NOTE });
-  await post('/voids', { cause: 'never-enrolled', analysis: 'exclude', note: NOTE });
-  await post('/id_corrections', { to: `${own}-renamed`, cause: 'entry' });
+  const levels = { cause: 'entry', note: NOTE };
+  const duplicate = { cause: 'duplicate', duplicate_of: 'first-reader', analysis: 'exclude', note: NOTE };
+  for (const [path, body] of [
+    ['/level_corrections', { changes: [change], ...levels }],
+    ['/level_corrections', { changes: [{ ...change, to: 'nothing' }], ...levels }],
+    ['/voids', duplicate],
+    ['/reinstatements', { note: NOTE }],
+    ['/voids', { ...duplicate, cause: 'never-enrolled' }],
+    ['/voids', { cause: 'never-enrolled', analysis: 'exclude', note: NOTE }],
+    ['/id_corrections', { to: `${own}-renamed`, cause: 'entry' }],
+  ] as const) {
+    const retry = asker.retry(path);
+    for (const [more, headers] of [[DRY], [{}, retry], [{}, retry], [{}], [{ id: 'nobody' }]] as const)
+      await asker.post(path, { study, id: own, ...body, ...more }, headers);
+  }
+  const views = ['current', 'as_randomized'].map((view) => ({ study, 'urn.view': view }));
   for (const parameters of [{}, { id: own }, { sex: change.to }])
-    for (const view of ['current', 'as_randomized'])
-      await as(service, name, '/study_participants', {
-        parameters: { study: 'Sleep', 'urn.view': view, ...parameters },
-      });
-  for (const path of ['/participant_history', '/balance', '/explanation'])
-    await as(service, name, path, { parameters: { study: 'Sleep', id: `${own}-renamed` } });
-  await as(service, name, '/balance', { parameters: { study: 'Sleep' } });
+    await asker.read(['/study_participants'], ...views.map((view) => ({ ...view, ...parameters })));
+  await asker.read(['/participant_history', '/balance', '/explanation'], { study, id: `${own}-renamed` });
+  await asker.read(['/balance'], { study });
 }
 
 /** Amendments, possible or not, tried out, retried and late; then what shows them, and a request under each name. */
-async function everyAmendment(service: Service, name: Name, own: string): Promise<void> {
+async function everyAmendment(asker: Asker): Promise<void> {
+  const { own } = asker;
   const parameters = { study: 'Sleep' };
-  const shown = await ask(service.url, '/study_design', { key: keys.reader, parameters });
+  const shown = await ask(asker.url, '/study_design', { key: keys.reader, parameters });
   const next = (shown.results.design?.amendment ?? 0) + 1;
   const of = { factor: 'local_site' };
   const changes = [
@@ -294,57 +261,45 @@ async function everyAmendment(service: Service, name: Name, own: string): Promis
     { kind: 'arm-reopened', treatment: 'ZZTREATA' },
     { kind: 'urn', w: next + 1 },
   ];
-  const retry = { 'Idempotency-Key': `ZZIDEMPOTENCY-/amendments-${own}` };
+  const retry = asker.retry('/amendments');
+  const later = (...these: object[]) => ({ changes: these, amendment: next + 1 });
   for (const [more, headers] of [
-    [{ dry_run: true }, {}],
+    [DRY],
     [{}, retry],
     [{}, retry],
-    [{}, {}],
-    [{ amendment: next + 1 }, {}],
-    [{ changes: [{ kind: 'arm-closed' }] }, {}],
-    [{ changes: [{ kind: 'arm-reopened', treatment: 'ZZTREATB' }], amendment: next + 1 }, {}],
-    [{ changes: [{ kind: 'arm-closed', treatment: 'ZZTREATB' }], amendment: next + 1 }, {}],
-    [{ changes: [{ kind: 'ratio', value: [2, 1] }], amendment: next + 1, dry_run: true }, {}],
-  ] as const) {
-    const body = { ...parameters, amendment: next, changes, reason: 'ZZOPEN', ...more };
-    const answer = await postJson(service.url, '/amendments', keys[name], body, headers);
-    answers.push({ name, path: '/amendments', answer });
-  }
+    [{}],
+    [{ amendment: next + 1 }],
+    [{ changes: [{ kind: 'arm-closed' }] }],
+    [later({ kind: 'arm-reopened', treatment: 'ZZTREATB' })],
+    [later({ kind: 'arm-closed', treatment: 'ZZTREATB' })],
+    [{ ...later({ kind: 'ratio', value: [2, 1] }), ...DRY }],
+  ] as const)
+    await asker.post(
+      '/amendments',
+      { ...parameters, amendment: next, changes, reason: 'ZZOPEN', ...more },
+      headers,
+    );
   for (const local_site of [own, `Kane ${own}`, KANE.local_site]) {
-    const levels = { sex: 'Male', local_site };
-    await as(service, name, '/study_participants', { parameters: { ...parameters, local_site } });
-    const asked = { ...parameters, id: `${own}-${local_site}`, ...levels };
-    await as(service, name, '/study_participants', { method: 'POST', parameters: asked });
+    await asker.read(['/study_participants'], { ...parameters, local_site });
+    await asker.enrol({ ...parameters, id: `${own}-${local_site}`, sex: 'Male', local_site });
   }
-  for (const path of ['/study_design', '/study_config']) await as(service, name, path, { parameters });
+  await asker.read(['/study_design', '/study_config'], parameters);
 }
 
 /** Allocations made outside, possible or not, tried out, retried, voided and entered anew; then what shows them. */
-async function everyEntry(service: Service, name: Name, own: string): Promise<void> {
-  const id = `${own}-forced`;
-  const post = async (path: string, body: object, headers: Readonly<Record<string, string>> = {}) => {
-    const answer = await postJson(
-      service.url,
-      path,
-      keys[name],
-      { study: 'Sleep', id, note: NOTE, ...body },
-      headers,
-    );
-    answers.push({ name, path, answer });
-    return answer;
-  };
+async function everyEntry(asker: Asker): Promise<void> {
+  const about = { study: 'Sleep', id: `${asker.own}-forced` };
   const entry = {
-    levels: COOK,
-    treatment: 'ZZTREATA',
-    cause: 'outage',
+    ...{ ...about, levels: COOK, treatment: 'ZZTREATA', cause: 'outage', note: NOTE },
     occurred_at: new Date().toISOString(),
   };
-  const retry = { 'Idempotency-Key': `ZZIDEMPOTENCY-/forced_allocations-${own}` };
-  const force = (more: object, headers = {}) => post('/forced_allocations', { ...entry, ...more }, headers);
-  await force({ dry_run: true });
+  const path = '/forced_allocations';
+  const retry = asker.retry(path);
+  const force = (more: object, headers = {}) => asker.post(path, { ...entry, ...more }, headers);
+  await force(DRY);
   const { headers } = await force({}, retry);
-  await force({}, retry);
-  for (const more of [{ treatment: 'ZZTREATB' }, { note: 'ZZGROUNDS, other ones' }]) await force(more, retry);
+  for (const more of [{}, { treatment: 'ZZTREATB' }, { note: 'ZZGROUNDS, other ones' }])
+    await force(more, retry);
   for (const more of [
     {},
     { id: 'first-reader' },
@@ -355,45 +310,85 @@ async function everyEntry(service: Service, name: Name, own: string): Promise<vo
     { occurred_at: '2020-01-01T00:00:00Z' },
   ])
     await force(more);
-  await post('/voids', { cause: 'entry', analysis: 'exclude' });
+  await asker.post('/voids', { ...about, note: NOTE, cause: 'entry', analysis: 'exclude' });
   await force({ treatment: 'ZZTREATB', replaces: Number(headers.get('urn-revision')) });
-  await as(service, name, '/study_participants', {
-    method: 'POST',
-    parameters: { study: 'Sleep', id, ...COOK },
-  });
-  for (const path of ['/study_participants', '/participant_history', '/explanation'])
-    await as(service, name, path, { parameters: { study: 'Sleep', id } });
+  await asker.enrol({ ...about, ...COOK });
+  await asker.read(['/study_participants', '/participant_history', '/explanation'], about);
 }
 
-async function listedAsCsv({ url }: Service, name: Name, study: string): Promise<void> {
-  const headers = { 'X-API-Key': keys[name], Accept: 'text/csv' };
-  const response = await fetch(`${url}/study_participants?study=${study}`, { headers });
-  const text = await response.text();
-  const answer = { status: response.status, headers: response.headers, text, message: '', results: [] };
-  answers.push({ name, path: '/study_participants', answer });
-}
-
-/** Every request with a JSON body about a participant; the state of the study stays as it is. */
-async function everyCodeBreak(service: Service, name: Name, own: string): Promise<void> {
-  const post = async (path: string, body: object) => {
-    const about = { study: 'Sleep', ...GROUNDS, ...body };
-    const retry = { 'Idempotency-Key': `ZZIDEMPOTENCY-${path}-${own}` };
-    const answer = await postJson(service.url, path, keys[name], about, retry);
-    answers.push({ name, path, answer });
+/** Packs: given out, refused, replaced until that is refused, withdrawn, entered, broken, and then shown. */
+async function everyPack(asker: Asker): Promise<void> {
+  const { own } = asker;
+  const study = 'Packed';
+  const post = (path: string, body: object, headers = {}) => asker.post(path, { study, ...body }, headers);
+  const enrolled = await asker.enrol({ study, id: own, site: 'both' });
+  await asker.enrol({ study, id: own, site: 'both' });
+  for (const site of ['first', 'second']) {
+    const out = { study, id: `${own}-out`, site };
+    noPack.push({ name: asker.name, answer: await asker.enrol(out) });
+    await asker.enrol({ ...out, 'urn.dry_run': 'true' });
+  }
+  let code: string | undefined = enrolled.results[0]?.['urn.code'];
+  for (let n = 0; n < 4 && code !== undefined; n++) {
+    const replaced = await post('/code_replacements', { id: own, code, cause: 'lost' });
+    code = replaced.results.by ?? undefined;
+  }
+  await post('/code_replacements', { id: own, code: 'ZZPACK-0', cause: 'lost', ...DRY });
+  await everyVisit(post, asker);
+  const free = await ask(asker.url, '/codes', { key: keys.supplier, parameters: { study } });
+  const [one = '', two = ''] = (free.results.codes ?? []).flatMap((pack: Record<string, string>) =>
+    pack['state'] === 'free' && pack['where'] !== undefined ? [pack['code']] : [],
+  );
+  for (const named of [one, two].filter((text) => text !== '')) namedCodes.add(named);
+  const entry = {
+    ...{ id: `${own}-f`, levels: { site: 'both' }, treatment: 'ZZTREATA', cause: 'outage', note: NOTE },
+    occurred_at: new Date().toISOString(),
   };
-  const occurred = { how: 'label', occurred_at: '2026-01-02T03:04:05Z' };
-  for (const id of [own, 'first-reader', 'nobody'])
-    for (const more of [{ dry_run: true }, {}, { category: 'other' }, { unknown: 1 }]) {
-      await post('/code_breaks', { id, category: 'emergency', ...more });
-      await post('/unblindings', { id, ...occurred, ...more });
-    }
-  await post('/study_state', { action: 'close', cause: 'other', reason: 'ZZOPEN', dry_run: true });
-  await as(service, name, '/code_breaks', { parameters: { study: 'Sleep' } });
-  await as(service, name, '/participant_history', { parameters: { study: 'Sleep', id: own } });
-  await as(service, name, '/study_participants', {
-    method: 'POST',
-    parameters: { study: 'Sleep', id: `${own}-dry`, ...COOK, 'urn.dry_run': 'true' },
-  });
+  for (const given of [one, two, 'ZZPACK-none'])
+    await post('/forced_allocations', { ...entry, code: given, ...DRY });
+  for (const more of [DRY, {}, {}])
+    await post('/code_withdrawals', { codes: [two, 'ZZPACK-none'], reason: GROUNDS.reason, ...more });
+  for (const asked of [{ code: one }, { code: 'ZZPACK-none' }, { id: own }, {}])
+    await post('/code_breaks', { ...asked, category: 'emergency', ...GROUNDS });
+  await post('/code_withdrawals', { codes: [two], reason: GROUNDS.reason });
+  await asker.read(['/codes', '/pack_accountability', '/study_participants', '/code_breaks'], { study });
+  await asker.read(['/study_design', '/study_form', '/study_config'], { study });
+  await asker.read(['/participant_history'], { study, id: own });
+}
+
+type Post = (path: string, body: object, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
+
+/** Packs of visits: given out, refused, told again, corrected. */
+async function everyVisit(post: Post, asker: Asker): Promise<void> {
+  const { own: id } = asker;
+  const retry = asker.retry('/dispensations');
+  let code: string | undefined;
+  for (const [visit, more, headers] of [
+    ['V2', DRY],
+    ['V2', {}, retry],
+    ['v2', {}, retry],
+    ['V3', {}, retry],
+    ['V2'],
+    ['V3'],
+    ['U1'],
+    ['ZZTREATA'],
+    ['ZZTREATB '],
+  ] as const) {
+    const { results } = await post('/dispensations', { id, visit, ...more }, headers);
+    code ??= results.code;
+  }
+  for (const [of, to] of [
+    [code, 'V3'],
+    [code, null],
+    [code, null],
+    ['ZZPACK-0', null],
+    [code, 'ZZTREATA'],
+    [code, 'U2'],
+    [code, 'V2'],
+  ] as const) {
+    const body = { id, code: of ?? 'ZZPACK-1', to, cause: 'entry', note: NOTE };
+    for (const more of [DRY, {}]) await post('/dispensation_corrections', { ...body, ...more });
+  }
 }
 
 /** The key in every place where people put it by mistake. */
@@ -438,15 +433,14 @@ beforeAll(async () => {
     }[];
     const { keyId = '' } = listed.find(({ user }) => user === 'leaver') ?? {};
     await commandOk(['keys', 'revoke', keyId, '--data', data]);
-    await within(1_000, async () => (await as(service, 'leaver', '/study_config')).status === 401);
+    const leaver = new Asker(service, 'leaver', 'revoked');
+    await within(1_000, async () => (await leaver.ask('/study_config', {})).status === 401);
     await commandOk(['studies', 'pause', 'Sleep', '--reason', 'a question', '--data', data]);
+    const writer = new Asker(service, 'writer');
     await within(1_000, async () => {
-      const parameters = { study: 'Sleep', id: 'paused', ...COOK };
-      return (
-        (await as(service, 'writer', '/study_participants', { method: 'POST', parameters })).status === 409
-      );
+      return (await writer.enrol({ study: 'Sleep', id: 'paused', ...COOK })).status === 409;
     });
-    await everyRequest(service, 'paused');
+    await everyRequest(service, 'paused', ['reader', 'leaver', 'corrector', 'enterer']);
   });
   await commandOk(['studies', 'resume', 'Sleep', '--reason', 'answered', '--data', data]);
   const exported = (format: string) => ['export', '--study', 'Sleep', '--format', format, '--data', data];
@@ -458,62 +452,42 @@ beforeAll(async () => {
     'starting_seed: 3',
     'starting_seed: 9',
   );
-  await started(changed, (service) => everyRequest(service, 'changed'));
-  logs.push(
-    (
-      await urn([
-        'serve',
-        '--data',
-        data,
-        '--studies',
-        fileOf('Sleep:\n  treatments: [ZZTREATA, "ZZTREATB]\n'),
-      ])
-    ).stderr,
+  await started(changed, (service) =>
+    everyRequest(service, 'changed', ['writer', 'auditor', 'blinded', 'manager', 'enterer']),
   );
+  const broken = join(folder, 'broken.yaml');
+  writeFileSync(broken, 'Sleep:\n  treatments: [ZZTREATA, "ZZTREATB]\n');
+  logs.push((await command(['serve', '--data', data, '--studies', broken])).stderr);
   damageLastRecord(data, storedLog(data).find(({ record }) => record.data.participantId)?.stream ?? '');
-  await started(STUDIES, (service) => everyRequest(service, 'damaged'));
+  await started(STUDIES, (service) =>
+    everyRequest(service, 'damaged', ['reader', 'auditor', 'breaker', 'corrector', 'enterer', 'supplier']),
+  );
+  secrets = allSecrets();
 });
 
-const folder = temporaryFolders()();
-function fileOf(text: string): string {
-  const file = join(folder, 'broken.yaml');
-  writeFileSync(file, text);
-  return file;
-}
-
 /** Values of these members of the sealed sections, wherever they are. */
-const SEALED = [
-  'salt',
-  'seed',
-  'state',
-  'inc',
-  'uinteger',
-  'uniform53',
-  'treatment',
-  'sha256',
-  'idempotencyKey',
-  'key',
-];
+const SEALED = new Set([
+  ...['salt', 'seed', 'state', 'inc', 'uinteger', 'uniform53', 'treatment', 'sha256'],
+  ...['idempotencyKey', 'key'],
+]);
 
-function sealedSecrets(value: unknown, found: Set<string> = new Set()): Set<string> {
+function sealedSecrets(value: unknown, into: Set<string>): void {
   for (const [name, member] of Object.entries(value ?? {})) {
-    if (typeof member === 'object') sealedSecrets(member, found);
-    else if (SEALED.includes(name) && String(member).length > 5) found.add(String(member));
+    if (typeof member === 'object') sealedSecrets(member, into);
+    else if (SEALED.has(name) && String(member).length >= START) into.add(String(member));
   }
-  return found;
 }
 
 /** All that is sealed in the log, the keys, and what could be computed from them. */
-function secrets(): string[] {
-  const sealed = storedLog(data).flatMap((stored) => [...sealedSecrets(JSON.parse(stored.sealed))]);
-  const ofKeys = Object.values(keys).flatMap((key) => [
-    key,
-    key.slice(4),
-    ...(['hex', 'base64', 'base64url'] as const).map((encoding) =>
-      createHash('sha256').update(key).digest(encoding),
-    ),
-  ]);
-  return [...new Set([...sealed, ...ofKeys, ...IDEMPOTENCY_KEYS, 'ZZTREAT', 'ZZIDEMPOTENCY'])];
+function allSecrets(): string[] {
+  const all = new Set([...IDEMPOTENCY_KEYS, 'ZZTREAT', 'ZZIDEMPOTENCY']);
+  for (const { sealed } of storedLog(data)) sealedSecrets(JSON.parse(sealed), all);
+  for (const key of Object.values(keys)) {
+    all.add(key).add(key.slice(4));
+    for (const encoding of ['hex', 'base64', 'base64url'] as const)
+      all.add(createHash('sha256').update(key).digest(encoding));
+  }
+  return [...all];
 }
 
 /** They show which arms the design has. */
@@ -528,150 +502,138 @@ const withoutNamed = (text: string) =>
 /** Members of draws as they are in JSON. */
 const SLOTS = ['"slot":', '"draw":', '"balls":'];
 
+/** What is searched for is at least as long. */
+const START = 6;
+
+/** Those of them that one of the texts has. The texts are read once, whatever is searched for: there are thousands of secrets. */
+function found(texts: readonly string[], of: readonly string[] = secrets): string[] {
+  const byStart = new Map<string, string[]>();
+  for (const one of of) {
+    const start = one.slice(0, START);
+    byStart.set(start, [...(byStart.get(start) ?? []), one]);
+  }
+  const all = [...new Set(texts)].join('\n');
+  const there = new Set<string>();
+  for (let i = 0; i <= all.length - START; i++)
+    for (const one of byStart.get(all.slice(i, i + START)) ?? []) if (all.startsWith(one, i)) there.add(one);
+  return of.filter((one) => there.has(one));
+}
 const isArm = (secret: string) => secret.startsWith('ZZTREAT');
-const found = (texts: readonly string[], of: readonly string[]) =>
-  of.filter((secret) => texts.some((text) => text.includes(secret)));
+const toldTo = (...names: readonly Name[]) => answers.filter(({ name }) => names.includes(name));
+const about = (...paths: readonly string[]) => answers.filter(({ path }) => paths.includes(path));
 const textsOf = (shown: typeof answers) =>
   shown.flatMap(({ answer }) => [answer.text, JSON.stringify([...answer.headers])]);
+const statusesOf = (shown: typeof answers) => new Set(shown.map(({ answer }) => answer.status));
+const namesOf = (shown: typeof answers) => new Set(shown.map(({ name }) => name));
+const isRecorded = ({ answer }: (typeof answers)[number]) => answer.headers.has('urn-receipt');
+const isDryRun = ({ answer }: (typeof answers)[number]) => answer.headers.has('urn-dry-run');
 
-describe('the scenario', () => {
-  it('went as planned, and the search finds what is there', () => {
-    const statuses = new Set(answers.map(({ answer }) => answer.status));
-    expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 405, 409, 422, 503]));
-    expect(logs.join('').match(/"msg":"request"/g)?.length).toBeGreaterThan(300);
-    expect(logs.join('')).toContain('study suspended');
-    expect(logs.join('')).toContain('cannot be read any further');
-    expect(logs.join('')).toContain('not valid YAML');
-    const all = secrets();
-    expect(all.length).toBeGreaterThan(50);
-    const audited = textsOf(answers.filter(({ name }) => name === 'auditor'));
-    expect(found(audited, all).length).toBeGreaterThan(10);
-  });
+it('went as planned, and the search finds what is there', () => {
+  const statuses = [200, 400, 401, 403, 404, 405, 409, 422, 503];
+  expect([...statusesOf(answers)]).toEqual(expect.arrayContaining(statuses));
+  expect(logs.join('').match(/"msg":"request"/g)?.length).toBeGreaterThan(300);
+  for (const said of ['study suspended', 'cannot be read any further', 'not valid YAML'])
+    expect(logs.join('')).toContain(said);
+  expect(secrets.length).toBeGreaterThan(50);
+  expect(found(textsOf(toldTo('auditor'))).length).toBeGreaterThan(10);
 });
 
 describe('no key, treatment, generator state, seed, uniform, salt, hash of a key or Idempotency-Key is in', () => {
   it('any line of the log', () => {
-    expect(found(logs, secrets())).toEqual([]);
+    expect(found(logs)).toEqual([]);
   });
 
   it('/metrics, /openapi.json, /docs, and the answers to misplaced keys', () => {
-    expect(found(inTheOpen, secrets())).toEqual([]);
+    expect(found(inTheOpen)).toEqual([]);
   });
 
   it('any header of any answer', () => {
-    expect(
-      found(
-        answers.map(({ answer }) => JSON.stringify([...answer.headers])),
-        secrets(),
-      ),
-    ).toEqual([]);
+    expect(found(answers.map(({ answer }) => JSON.stringify([...answer.headers])))).toEqual([]);
   });
 
-  it.each([
-    ...([
-      'reader',
-      'writer',
-      'blinded',
-      'leaver',
-      'breaker',
-      'manager',
-      'corrector',
-      'enterer',
-      'supplier',
-    ] as const),
-  ])('what the key %s can read, except for the arms that its scopes show', (name) => {
-    const told = textsOf(answers.filter((shown) => shown.name === name));
-    expect(
-      found(
-        told,
-        secrets().filter((secret) => !isArm(secret)),
-      ),
-    ).toEqual([]);
+  it('any error message for any key, except for an arm that the request named', () => {
+    expect(found(answers.map(({ answer }) => withoutNamed(answer.message)))).toEqual([]);
   });
+
+  it.each(NAMES.filter((name) => name !== 'auditor'))(
+    'what the key %s can read, except for the arms that its scopes show',
+    (name) => {
+      expect(found(textsOf(toldTo(name))).filter((secret) => !isArm(secret))).toEqual([]);
+    },
+  );
 
   it.each(['writer', 'blinded', 'breaker', 'corrector'] as const)(
-    'no participant shown to the key %s has an arm',
+    'a participant shown to the key %s, not even an arm',
     (name) => {
-      const told = answers.filter((shown) => shown.name === name && shown.path === '/study_participants');
-      expect(found(textsOf(told), secrets())).toEqual([]);
+      const told = toldTo(name).filter(({ path }) => path === '/study_participants');
+      expect(found(textsOf(told))).toEqual([]);
       expect(told.some(({ answer }) => answer.status === 200 && answer.results.length > 0)).toBe(true);
     },
   );
 
-  it('no answer but that to a code-break shows an arm to a key without read', () => {
-    const broken = answers.filter(
-      ({ path, answer }) => path === '/code_breaks' && answer.headers.has('urn-recorded'),
-    );
-    expect(new Set(broken.map(({ name }) => name))).toEqual(new Set(['breaker']));
+  it('any answer to a key without read, not even an arm, but in that to a code-break', () => {
+    const broken = about('/code_breaks').filter(({ answer }) => answer.headers.has('urn-recorded'));
+    expect(namesOf(broken)).toEqual(new Set(['breaker']));
     expect(found(textsOf(broken), ['ZZTREAT'])).toEqual(['ZZTREAT']);
-    const blind: Name[] = ['writer', 'blinded', 'breaker', 'manager', 'corrector'];
-    const others = answers.filter(
-      (shown) => blind.includes(shown.name) && !NAMING_ARMS.has(shown.path) && !broken.includes(shown),
-    );
-    expect(found(textsOf(others), secrets())).toEqual([]);
+    const blind = toldTo('writer', 'blinded', 'breaker', 'manager', 'corrector');
+    const others = blind.filter((shown) => !NAMING_ARMS.has(shown.path) && !broken.includes(shown));
+    expect(found(textsOf(others))).toEqual([]);
   });
 
-  it('no answer to a correction reveals an arm, and a blinded key is shown no balance', () => {
+  it('an answer to a correction, not even an arm; and a blinded key is shown no balance', () => {
     const corrections = ['/level_corrections', '/voids', '/reinstatements', '/id_corrections'];
-    const told = answers.filter(({ name, path }) => name === 'corrector' && corrections.includes(path));
+    const told = toldTo('corrector');
     for (const path of corrections) {
       const answered = told.filter((one) => one.path === path && one.answer.status === 200);
-      const recorded = answered.filter(({ answer }) => answer.headers.has('urn-receipt'));
+      const recorded = answered.filter(isRecorded);
       expect(recorded.length, path).toBeGreaterThan(0);
       expect(recorded.every(({ answer }) => answer.results.length === 1)).toBe(true);
-      expect(answered.some(({ answer }) => answer.headers.has('urn-dry-run'))).toBe(true);
+      expect(answered.some(isDryRun)).toBe(true);
     }
-    expect(found(textsOf(told), secrets())).toEqual([]);
-    const balances = answers.filter(({ name, path }) => name === 'corrector' && path === '/balance');
-    const statuses = balances.map(({ answer }) => answer.status);
+    expect(found(textsOf(told.filter(({ path }) => corrections.includes(path))))).toEqual([]);
+    const statuses = statusesOf(told.filter(({ path }) => path === '/balance'));
     expect(statuses).toContain(403);
     expect(statuses).not.toContain(200);
   });
 
-  it('no answer to an entered allocation names an arm, except to a request that named one that does not exist', () => {
-    const told = answers.filter(({ name, path }) => name === 'enterer' && path === '/forced_allocations');
-    const recorded = told.filter(({ answer }) => answer.headers.has('urn-receipt'));
+  it('an answer to an entered allocation, not even an arm, except one that the request named', () => {
+    const all = about('/forced_allocations');
+    const told = all.filter(({ name }) => name === 'enterer');
+    const recorded = told.filter(isRecorded);
     expect(recorded.length).toBeGreaterThan(2);
     expect(recorded.every(({ answer }) => answer.results.length === 0)).toBe(true);
-    expect(told.some(({ answer }) => answer.headers.has('urn-dry-run'))).toBe(true);
-    const statuses = told.map(({ answer }) => answer.status);
-    expect(statuses).toEqual(expect.arrayContaining([200, 400, 422, 503]));
+    expect(told.some(isDryRun)).toBe(true);
+    expect([...statusesOf(told)]).toEqual(expect.arrayContaining([200, 400, 422, 503]));
     expect(found(textsOf(told), ['ZZTREATB'])).toEqual(['ZZTREATB']);
-    expect(found(textsOf(told).map(withoutNamed), secrets())).toEqual([]);
-    const refused = answers.filter(({ name, path }) => name !== 'enterer' && path === '/forced_allocations');
-    expect(found(textsOf(refused), [...secrets(), 'ZZGROUNDS'])).toEqual([]);
-    expect(refused.some(({ answer }) => answer.status === 200)).toBe(false);
+    expect(found(textsOf(told).map(withoutNamed))).toEqual([]);
+    const refused = all.filter(({ name }) => name !== 'enterer');
+    expect(found(textsOf(refused), [...secrets, 'ZZGROUNDS'])).toEqual([]);
+    expect(statusesOf(refused)).not.toContain(200);
   });
 
-  it('the design, and the answer to an amendment, name arms only as those of the study', () => {
-    const told = answers.filter(({ path }) => ['/study_design', '/amendments'].includes(path));
+  it('the design or the answer to an amendment, except for arms as those of the study', () => {
+    const told = about('/study_design', '/amendments');
     const without = textsOf(told).map((text) => text.replaceAll(/"(closed_)?treatments":\[[^\]]*\]/g, ''));
-    expect(found(without, secrets())).toEqual([]);
-    const made = told.filter(({ path, answer }) => path === '/amendments' && answer.status === 200);
-    expect(new Set(made.map(({ name }) => name))).toEqual(new Set(['manager']));
-    expect(made.filter(({ answer }) => answer.headers.has('urn-receipt')).length).toBeGreaterThan(2);
-    expect(made.some(({ answer }) => answer.headers.has('urn-dry-run'))).toBe(true);
+    expect(found(without)).toEqual([]);
+    const made = about('/amendments').filter(({ answer }) => answer.status === 200);
+    expect(namesOf(made)).toEqual(new Set(['manager']));
+    expect(made.filter(isRecorded).length).toBeGreaterThan(2);
+    expect(made.some(isDryRun)).toBe(true);
   });
+});
 
-  it('no key without audit is shown a slot, or anything else of a draw', () => {
-    const told = textsOf(answers.filter(({ name }) => name !== 'auditor'));
-    expect(found([...told, ...logs], SLOTS)).toEqual([]);
-    const sealed = storedLog(data).map((stored) => stored.sealed);
-    expect(found(sealed, SLOTS)).toEqual(SLOTS);
-  });
+it('no key without audit is shown a slot, or anything else of a draw', () => {
+  const told = textsOf(answers.filter(({ name }) => name !== 'auditor'));
+  expect(found([...told, ...logs], SLOTS)).toEqual([]);
+  const sealed = storedLog(data).map((stored) => stored.sealed);
+  expect(found(sealed, SLOTS)).toEqual(SLOTS);
+});
 
-  it('no key without read or audit is shown why a code was broken, or what was wrong', () => {
-    const grounds = (names: readonly Name[]) =>
-      found(textsOf(answers.filter(({ name }) => names.includes(name))), ['ZZGROUNDS']);
-    expect(grounds(['writer', 'blinded', 'breaker', 'manager', 'leaver', 'corrector'])).toEqual([]);
-    expect(grounds(['reader'])).toEqual(['ZZGROUNDS']);
-    expect(found([...logs, ...inTheOpen], ['ZZGROUNDS'])).toEqual([]);
-  });
-
-  it('no error message for any key names an arm that the request did not name', () => {
-    const messages = answers.map(({ answer }) => withoutNamed(answer.message));
-    expect(found(messages, secrets())).toEqual([]);
-  });
+it('no key without read or audit is shown why a code was broken, or what was wrong', () => {
+  const grounds = (...names: readonly Name[]) => found(textsOf(toldTo(...names)), ['ZZGROUNDS']);
+  expect(grounds('writer', 'blinded', 'breaker', 'manager', 'leaver', 'corrector')).toEqual([]);
+  expect(grounds('reader')).toEqual(['ZZGROUNDS']);
+  expect(found([...logs, ...inTheOpen], ['ZZGROUNDS'])).toEqual([]);
 });
 
 describe('which treatment a pack holds', () => {
@@ -686,20 +648,19 @@ describe('which treatment a pack holds', () => {
   };
 
   it('is shown only to the key supplier, in one place, and no other list but one has a pack that nobody has', () => {
-    const told = (...paths: string[]) =>
-      textsOf(answers.filter(({ name, path }) => name === 'supplier' && paths.includes(path)));
+    const told = (list: string) => textsOf(toldTo('supplier').filter(({ path }) => path === list));
     const isList = (path: string) => ['/codes', '/pack_accountability'].includes(path);
     const elsewhere = answers.filter(({ name, path }) => name !== 'supplier' || !isList(path));
     expect(free().length).toBeGreaterThan(20);
     expect(shown(told('/codes'), free())).toEqual(free());
     expect(shown(told('/pack_accountability'), free())).toEqual(free());
     expect(shown(textsOf(elsewhere), free())).toEqual([]);
-    const ofSupplier = answers.filter(({ name, path }) => name === 'supplier' && !NAMING_ARMS.has(path));
+    const ofSupplier = toldTo('supplier').filter(({ path }) => !NAMING_ARMS.has(path));
     const others = ofSupplier.filter(({ path }) => path !== '/codes');
-    expect(found(textsOf(others), secrets())).toEqual([]);
+    expect(found(textsOf(others))).toEqual([]);
     expect(found(textsOf(ofSupplier), ['ZZTREATA', 'ZZTREATB'])).toHaveLength(2);
     const gotMap = answers.filter(({ path, answer }) => isList(path) && answer.status === 200);
-    expect(new Set(gotMap.map(({ name }) => name))).toEqual(new Set(['supplier']));
+    expect(namesOf(gotMap)).toEqual(new Set(['supplier']));
   });
 
   it('is in no line of the service log, and nothing public names a pack', () => {
@@ -722,10 +683,9 @@ describe('which treatment a pack holds', () => {
   });
 
   it('is in no answer to a replacement, and a key without supply is refused after three', () => {
-    const told = answers.filter(({ path }) => path === '/code_replacements');
-    expect(found(textsOf(told), secrets())).toEqual([]);
-    const statuses = told.map(({ answer }) => answer.status);
-    expect(statuses).toEqual(expect.arrayContaining([200, 403, 404, 422]));
+    const told = about('/code_replacements');
+    expect(found(textsOf(told))).toEqual([]);
+    expect([...statusesOf(told)]).toEqual(expect.arrayContaining([200, 403, 404, 422]));
   });
 
   it('is in no answer about a visit, whoever asks, and those who may are given packs and corrections', () => {
@@ -733,9 +693,9 @@ describe('which treatment a pack holds', () => {
       ['/dispensations', ['reader', 'writer', 'leaver', 'blinded', 'corrector']],
       ['/dispensation_corrections', ['corrector']],
     ] as const) {
-      const told = answers.filter((one) => one.path === path);
+      const told = about(path);
       const given = told.filter(({ answer }) => answer.status === 200 && answer.results.code !== undefined);
-      expect(new Set(given.map(({ name }) => name)), path).toEqual(new Set(names));
+      expect(namesOf(given), path).toEqual(new Set(names));
       expect(found(textsOf(told), ['ZZTREAT', NOTE]), path).toEqual([]);
     }
   });
@@ -782,7 +742,7 @@ describe('in the log of events', () => {
     const designs = clear.filter(({ record }) => ofDesign.includes(record.type));
     const others = clear.filter(({ record }) => !ofDesign.includes(record.type));
     expect(designs.some(({ record }) => record.type === 'StudyAmended')).toBe(true);
-    expect(found(texts(others), [...secrets(), 'ZZGROUNDS'])).toEqual([]);
+    expect(found(texts(others), [...secrets, 'ZZGROUNDS'])).toEqual([]);
     expect(others.map(({ record }) => record.type)).toEqual(
       expect.arrayContaining([
         ...['AllocationRevealed', 'LevelsCorrected', 'AllocationVoided', 'AllocationReinstated'],
@@ -790,6 +750,6 @@ describe('in the log of events', () => {
       ]),
     );
     expect(others.filter(({ record }) => record.data.what === 'export')).toHaveLength(1);
-    expect(found(texts(designs), secrets()).filter((secret) => !isArm(secret))).toEqual([]);
+    expect(found(texts(designs)).filter((secret) => !isArm(secret))).toEqual([]);
   });
 });
