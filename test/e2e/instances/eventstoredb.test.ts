@@ -169,7 +169,7 @@ async function signed() {
   const server = await begun(new EventStoreDbServer());
   const log = begin(server.connectionString());
   const keys = await log.keysOf();
-  const service = await log.start('a');
+  const service = await log.startHere('a');
   const enrol = (of: Served, study: string, id: string) => {
     const levels = study === 'One' ? { sex: 'F' } : { sex: 'F', site: '11' };
     return clientOf(of.url, keys.work).randomize(study, id, levels);
@@ -186,7 +186,7 @@ async function signed() {
 describe('a service whose store knows less than it did', () => {
   it('for a moment, at its start, reads again and accepts participants', async () => {
     const { server, log, service, enrol, last } = await signed();
-    await service.kill();
+    await service.stop();
     server.knowUpTo(last);
     const starting = log.startHere('a');
     // It has read all that is known, and what was signed last is missing.
@@ -216,7 +216,7 @@ describe('a service whose store knows less than it did', () => {
       /hint: restore the newest copy, or declare the loss with urn recover/,
     );
     expect(service.output.stderr.match(/has lost records/g)).toHaveLength(1);
-    await service.kill();
+    await service.stop();
     const again = await log.startHere('a');
     expect((await enrol(again, 'Two', '9')).status).toBe(503);
     expect(again.output.stderr).toContain('this log takes no participants');
@@ -224,7 +224,7 @@ describe('a service whose store knows less than it did', () => {
 
   it('since it was restored from a backup, continues once the loss is declared', async () => {
     const { server, log, service, enrol, before } = await signed();
-    await service.kill();
+    await service.stop();
     await server.stop();
     await begun(new EventStoreDbServer({ log: logOf(before), port: server.port }));
     const again = await log.startHere('a');
