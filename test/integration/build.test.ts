@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { filesIn, installBuild, removeLeftOver } from '../../tools/install-build.mjs';
 import { copyProject } from '../support/project-copy.ts';
@@ -86,8 +87,11 @@ describe('npm run build', () => {
     writeFileSync(join(copy, 'src/unused.txt'), '');
     const building = spawn(process.execPath, [join(copy, 'tools/build.mjs')], { stdio: 'ignore' });
     const ended = new Promise((resolve) => building.once('close', resolve));
-    while (building.exitCode === null)
+    while (building.exitCode === null) {
       expect(await start(join(copy, 'bin/urn.js'), 'serve', '--help')).toBe(0);
+      // The test below stops at every moment; without a pause, most of the time would go to starts.
+      await setTimeout(500);
+    }
     expect(await ended).toBe(0);
     expect(version()).toContain(`(commit ${commit}, with changes that are in no commit)`);
     // Nothing else tells one build of a version from another.
