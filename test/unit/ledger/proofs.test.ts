@@ -87,10 +87,10 @@ describe('a proof', () => {
         expect(isShown()).toBe(true);
         if (isSpoiled(size)) {
           expect(spoiled(proof, [root, leaf]).filter((wrong) => isShown(wrong))).toEqual([]);
-          for (const wrong of WRONG) {
-            expect(verifyInclusion(wrong, index, size, proof, root)).toBe(false);
-            expect(verifyInclusion(leaf, index, size, proof, wrong)).toBe(false);
-          }
+          const isLeafOrRoot = (wrong: Uint8Array) =>
+            verifyInclusion(wrong, index, size, proof, root) ||
+            verifyInclusion(leaf, index, size, proof, wrong);
+          expect(WRONG.filter(isLeafOrRoot)).toEqual([]);
         }
         expect([0, ...sizes].filter((other) => isShown(proof, other))).toEqual([index]);
         expect(sizes.filter((other) => isShown(proof, index, other))).toEqual([size]);
@@ -108,10 +108,10 @@ describe('a proof', () => {
         if (isSpoiled(second)) {
           const wrongs = spoiled(proof, [rootAt(first), rootAt(second)]);
           expect(wrongs.filter((wrong) => isShown(wrong))).toEqual([]);
-          for (const wrong of WRONG) {
-            expect(verifyConsistency(first, wrong, second, rootAt(second), proof)).toBe(false);
-            expect(verifyConsistency(first, rootAt(first), second, wrong, proof)).toBe(false);
-          }
+          const isRoot = (wrong: Uint8Array) =>
+            verifyConsistency(first, wrong, second, rootAt(second), proof) ||
+            verifyConsistency(first, rootAt(first), second, wrong, proof);
+          expect(WRONG.filter(isRoot)).toEqual([]);
         }
         if (first === second) continue;
         expect(verifyConsistency(first, rootAt(second), second, rootAt(first), proof)).toBe(false);
