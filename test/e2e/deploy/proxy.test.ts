@@ -1,9 +1,8 @@
 /** The TLS proxy of deploy/haproxy.cfg, run by HAProxy itself, before two services on one log. */
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { logIdIn } from '../../../src/evidence/move/standing.ts';
-import type { ServiceSettings } from '../../../src/service/start-service.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { type Answer, ask, within } from '../../support/client.ts';
 import { CookieClient } from '../../support/cookie-client.ts';
@@ -11,10 +10,9 @@ import { EarlierMove } from '../../support/earlier-move.ts';
 import { freePorts } from '../../support/free-ports.ts';
 import { openMany, readAll } from '../../support/hostile.ts';
 import { STUDIES, STUDY_NAMES } from '../../support/load.ts';
-import { startNameServer } from '../../support/name-server.ts';
+import { type NameServer, startNameServer } from '../../support/name-server.ts';
 import { hasProxy, startProxy, type TlsProxy } from '../../support/proxy.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
-import { serveHere } from '../../support/service-here.ts';
+import { issueKeys, type ServeOptions, type Service, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const temporaryFolder = temporaryFolders();
@@ -130,86 +128,90 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
 describe.skipIf(!hasProxy())('the proxy', () => {
   /** With another studies file, which suspends every study. */
   const OTHER_STUDIES = STUDIES.replaceAll('treatments: [A, B', 'treatments: [A, Z, B');
-  /** At the end of a test, the last one first. */
-  let ends: (() => unknown)[] = [];
-  afterEach(async () => {
-    for (const end of ends.toReversed()) await end();
-    ends = [];
+  let started: { readonly proxies: TlsProxy[]; readonly services: Service[]; readonly names: NameServer[] };
+  beforeEach(() => {
+    started = { proxies: [], services: [], names: [] };
   });
-  const start = async (data: string, studies = STUDIES, more: Partial<ServiceSettings> = {}) => {
-    const service = await serveHere(data, studies, { trustProxy: 1, ...more });
-    ends.push(service.stop);
+  afterEach(async () => {
+    for (const { child } of started.proxies) child.kill('SIGKILL');
+    for (const service of started.services) await service.kill();
+    for (const names of started.names) names.close();
+  });
+  const start = async (options: ServeOptions) => {
+    const service = await serve({ ...options, args: ['--trust-proxy', '1', ...(options.args ?? [])] });
+    started.services.push(service);
     return service;
   };
   const startBefore = async (hosts: [string, string], key: string, resolver?: string) => {
     const proxy = await startProxy(temporaryFolder(), hosts, key, resolver);
-    ends.push(() => proxy.child.kill('SIGKILL'));
+    started.proxies.push(proxy);
     return proxy;
   };
-  /** The proxy before an instance with each studies file, on one log. */
-  async function startTwo(studies: readonly [string, string]) {
-    const data = temporaryFolder();
-    const { edc } = await issueKeys(data, { edc: ['edc'] });
-    const hosts: string[] = [];
-    for (const one of studies) hosts.push(new URL((await start(data, one)).url).host);
-    const proxy = await startBefore(hosts as [string, string], edc);
-    // Until the proxy has asked both.
-    await within(20_000, async () => (await post(proxy, 'One', 'first')).status !== 503);
-    return { data, proxy };
-  }
+  const hostOf = ({ url }: Service) => new URL(url).host;
   const post = (proxy: TlsProxy, study: string, id: string) =>
     proxy.ask('POST', '/study_participants', { study, id, ...LEVELS[study] });
-  async function expectLists(proxy: TlsProxy): Promise<void> {
-    for (const study of STUDY_NAMES)
-      expect((await proxy.ask('GET', '/study_participants', { study })).status).toBe(200);
-  }
 
   it('sends POSTs to an instance that can write, and reads to any', async () => {
-    const { proxy } = await startTwo([STUDIES, OTHER_STUDIES]);
+    const data = temporaryFolder();
+    const { edc } = await issueKeys(data, { edc: ['edc'] });
+    const able = await start({ data, studies: STUDIES });
+    const unable = await start({ data, studies: OTHER_STUDIES });
+    const proxy = await startBefore([hostOf(unable), hostOf(able)], edc);
+    // Until the proxy has asked both.
+    await within(20_000, async () => (await post(proxy, 'One', 'first')).status !== 503);
     for (const study of STUDY_NAMES)
       for (const id of ['1', '2']) expect(await post(proxy, study, id)).toMatchObject({ status: 200 });
-    await expectLists(proxy);
+    for (const study of STUDY_NAMES)
+      expect((await proxy.ask('GET', '/study_participants', { study })).status).toBe(200);
   });
 
   it('lets reads through when the log is closed, and the service itself answers a POST', async () => {
-    const { data, proxy } = await startTwo([STUDIES, STUDIES]);
+    const data = temporaryFolder();
+    const { edc } = await issueKeys(data, { edc: ['edc'] });
+    const one = await start({ data, studies: STUDIES });
+    const other = await start({ data, studies: STUDIES });
+    const proxy = await startBefore([hostOf(one), hostOf(other)], edc);
+    await within(20_000, async () => (await post(proxy, 'One', '1')).status !== 503);
     // Always with a POST under way: none may be cut off when the proxy finds out, after asking twice.
-    let until = Number.POSITIVE_INFINITY;
+    let ends = Number.POSITIVE_INFINITY;
     const answers: Answer[] = [];
     const postUntilEnd = async (name: string) => {
-      for (let id = 1; Date.now() < until; id++) answers.push(await post(proxy, 'One', `${name}${id}`));
+      for (let id = 1; Date.now() < ends; id++) answers.push(await post(proxy, 'One', `${name}${id}`));
     };
     const posting = ['a', 'b', 'c', 'd'].map(postUntilEnd);
     const store = new SqliteStore(join(data, 'urn.sqlite'));
     await new EarlierMove(store, (await logIdIn(store)) ?? '').close();
     await store.close();
-    until = Date.now() + 3_000;
+    ends = Date.now() + 3_000;
     await Promise.all(posting);
     const refused = answers.filter(({ status }) => status !== 200);
     expect(refused.length).toBeGreaterThan(0);
     for (const { status, message } of refused)
       expect([status, message]).toEqual([503, expect.stringContaining('The log is moved to another store')]);
     expect((await post(proxy, 'One', 'last')).status).toBe(503);
-    await expectLists(proxy);
+    for (const study of STUDY_NAMES)
+      expect((await proxy.ask('GET', '/study_participants', { study })).status).toBe(200);
   });
 
   it('finds a recreated instance at another address, and answers in the envelope while there is none', async () => {
     const data = temporaryFolder();
     const { edc } = await issueKeys(data, { edc: ['edc'] });
     const [port = 0] = await freePorts(1);
+    const at = (host: string) =>
+      start({ data, studies: STUDIES, args: ['--host', host, '--port', String(port)] });
     const addresses = new Map([['urn-1.test', '127.0.0.2']]);
     const names = await startNameServer(addresses);
-    ends.push(() => names.close());
-    const before = await start(data, STUDIES, { host: '127.0.0.2', port });
+    started.names.push(names);
+    const before = await at('127.0.0.2');
     const proxy = await startBefore([`urn-1.test:${port}`, `urn-2.test:${port}`], edc, names.address);
     await within(20_000, async () => (await post(proxy, 'One', '1')).status === 200);
-    await before.stop();
+    await before.kill();
     await within(20_000, async () => {
       const answer = await proxy.ask('GET', '/study_config', { study: 'One' });
       return answer.message === 'Not done: no instance of the service is ready';
     });
     addresses.set('urn-1.test', '127.0.0.3');
-    await start(data, STUDIES, { host: '127.0.0.3', port });
+    await at('127.0.0.3');
     await within(30_000, async () => (await post(proxy, 'One', '2')).status === 200);
   });
 });

@@ -157,9 +157,9 @@ describe('the form of a study', () => {
 describe('a study that cannot be read', () => {
   const data = temporaryFolders()();
   beforeAll(async () => {
-    const first = await serveHere(data, STUDIES);
     const key = await issueKey(data, 'edc');
-    await clientOf(first.url, key).randomize('Sleep', '1', COOK);
+    const first = await serveHere(data, STUDIES);
+    expect((await clientOf(first.url, key).randomize('Sleep', '1', COOK)).status).toBe(200);
     await first.stop();
     for (const name of ['Sleep', 'Exact']) {
       const found = storedLog(data).find(({ record }) => record.data.configuration?.name === name);

@@ -350,7 +350,7 @@ describe('a request for a pack at a visit', () => {
   it('is answered again with the pack of its own event, even after a replacement', async () => {
     const retry = { 'Idempotency-Key': 'tablet-1' };
     const first = await asksFor('k1', 'U1', keys.pharmacy, {}, retry);
-    expect((await replace('k1', first.results.code, keys.pharmacy)).status).toBe(200);
+    expect(await replace('k1', first.results.code, keys.pharmacy)).toMatchObject({ status: 200 });
     expect((await asksFor('k1', 'u1', keys.pharmacy, {}, retry)).results).toEqual(first.results);
   });
 

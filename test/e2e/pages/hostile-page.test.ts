@@ -177,13 +177,13 @@ describeInBrowser('a hostile page on another origin', () => {
   });
 
   it('frames nothing', async () => {
-    await visit();
     for (const path of ['/pages/studies', '/', LIST, '/docs/']) {
+      await visit();
       await run(`
         const frame = document.createElement('iframe');
         frame.src = service + ${JSON.stringify(path)};
         const loaded = new Promise((resolve) => { frame.onload = resolve; });
-        document.body.replaceChildren(frame);
+        document.body.append(frame);
         await loaded;
       `);
       const [, frame] = page.frames();

@@ -193,6 +193,8 @@ describeInBrowser('a study without urns', () => {
       ['Complete', 'close-arm', /^(?!.*balanced)/],
     ] as const) {
       await page.goto(address('manage', { study, act }));
+      // Anew, so that the amendment before is not reported to a form that is being filled in.
+      await page.reload();
       await manager.select({ 'Which treatment?': 'C' });
       await manager.fill({ Reason: 'protocol 2' });
       expect(await manager.confirm('Amend the study'), `${study}: ${act}`).toMatch(said);
