@@ -13,6 +13,10 @@ import type { OpenLog } from '../../src/service/open/open-log.ts';
 import { type ServiceSettings, startService } from '../../src/service/start-service.ts';
 import type { StoredText } from './stored-log.ts';
 
+/** Services of one file may start at the same time: only the last of them gives it back. */
+const UMASK_OF_TESTS = process.umask();
+let starting = 0;
+
 export interface ServiceHere {
   readonly url: string;
   /** Of /metrics, if it has its own. */
@@ -51,7 +55,8 @@ export async function serveHere(
   const write = (line: string) => {
     output.stderr += line;
   };
-  const umask = process.umask(0o077);
+  starting += 1;
+  process.umask(0o077);
   try {
     const service = await startService(settings, cliActor(), makeLogger('info', { write }));
     let stopped: Promise<void> | undefined;
@@ -62,7 +67,8 @@ export async function serveHere(
     const { address: url, metricsAddress, log } = service;
     return { url, metricsAddress, data, output, log, stop };
   } finally {
-    process.umask(umask);
+    starting -= 1;
+    if (starting === 0) process.umask(UMASK_OF_TESTS);
   }
 }
 
