@@ -1,502 +1,317 @@
-/** Amendments of a design, as data managers, sites, blinded readers and auditors see them over HTTP. */
-
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, ask, clientOf, within } from '../../support/client.ts';
+/**
+ * Amendments over HTTP: the form of a request and its answers, and how records, keys and earlier moments are shown under another
+ * design. What amendments change and which are refused: test/unit/study/amendments.test.ts and arms.test.ts.
+ */
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Answer } from '../../support/client.ts';
 import { parseCsv } from '../../support/csv.ts';
-import { postJson } from '../../support/post-json.ts';
-import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
-import { storedLog } from '../../support/stored-log.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
-import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
+import { served } from '../../support/served.ts';
 
-const data = temporaryFolders()();
-const MCLEAN = '50-Mclean County';
+const [COOK, DUPAGE, KANE] = ['11-Cook County – Chicago', '30-Dupage County', '45-Kane (3+)'] as const;
 const WILL = '30-Dupage and Will';
-const STUDIES = `${TRIALS.replace('Sleep:\n', 'Sleep:\n  policies: {level_counts: as-corrected}\n')}
+const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01', reference: 'Amendment 3' }];
+const STUDIES = `
+Sleep:
+  mode: test
+  blinding: blinded
+  treatments: [A, B, C]
+  factors:
+    sex: [Male, Female]
+    local_site: ["${COOK}", "${DUPAGE}", "${KANE}"]
+
 Trial:
   mode: live
-  treatments: [ZZTREATA, ZZTREATB]
-  factors:
-    ward: [a, b]
-
-Visited:
-  mode: test
-  treatments: [A, B, Placebo]
-  factors: {sex: [Male, Female]}
-  visits: [V2, Week 12]
+  treatments: [A, B]
+  factors: {ward: [a, b]}
 `;
-const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01', reference: 'Amendment 3' }];
-let service: ServiceHere;
-let keys: Record<'edc' | 'manager' | 'reader' | 'auditor' | 'early' | 'late', string>;
-
-interface Level {
-  readonly name: string;
-  readonly earlier_names: readonly string[];
-  readonly closed: boolean;
-}
-
+const limited = (site: string) => ['--scope', 'blinded,randomize', '--where', `local_site=${site}`];
+const http = served(STUDIES, {
+  edc: ['edc', '--scope', 'randomize,read'],
+  manager: ['data-manager', '--scope', 'blinded,manage,correct'],
+  forcer: ['enterer', '--scope', 'read,force'],
+  auditor: ['auditor', '--scope', 'read,audit'],
+  early: ['site-30', ...limited(DUPAGE)],
+  // The level does not have this name yet.
+  late: ['site-30-new', ...limited(WILL)],
+});
+type Name = keyof typeof http.keys;
+type Texts = Readonly<Record<string, string>>;
 interface Listed {
   readonly id: string;
+  readonly f_sex: string;
   readonly f_local_site: string;
 }
 
-const get = (path: string, key = keys.manager, parameters: Record<string, string> = {}) =>
-  ask(service.url, path, { key, parameters: { study: 'Sleep', ...parameters } });
-const designOf = async (study = 'Sleep') => (await get('/study_design', keys.manager, { study })).results;
-/** The current levels of the site factor. */
-const sites = async (): Promise<Level[]> => (await designOf()).design.factors[1].levels;
-
-const change = (kind: string, level: string, more: object = {}) => ({
-  ...{ kind, factor: 'local_site', level },
+const at = (local_site: string, sex = 'Male') => ({ sex, local_site });
+const get = (name: Name, path: string, more: Texts = {}) => http.get(name, path, { study: 'Sleep', ...more });
+const designOf = async (study = 'Sleep') => (await get('manager', '/study_design', { study })).results.design;
+const level = (kind: string, name: string, more: object = {}) => ({
+  ...{ kind, factor: 'local_site', level: name },
   ...more,
 });
-const rename = (level: string, to: string, more: object = {}) =>
-  change('level-renamed', level, { to, ...more });
+const rename = (from: string, to: string, more: object = {}) => level('level-renamed', from, { to, ...more });
+const arm = (kind: string, treatment: string, more: object = {}) => ({ kind, treatment, ...more });
+const visits = (...value: string[]) => ({ kind: 'visits', value });
 
 /** The next amendment of the study. */
-async function amend(changes: readonly object[], more: object = {}, headers = {}) {
+async function amend(changes: readonly object[], more: object = {}, headers = {}): Promise<Answer> {
   const { study = 'Sleep' } = more as { study?: string };
-  const { amendment } = (await designOf(study)).design;
+  const { amendment } = await designOf(study);
   const body = { study, amendment: amendment + 1, changes, reason: 'protocol 3', ...more };
-  return postJson(service.url, '/amendments', keys.manager, body, headers);
+  return http.post('manager', '/amendments', body, headers);
 }
-
-async function amended(...changes: readonly object[]): Promise<Answer> {
-  const answer = await amend(changes);
-  expect(answer.status, answer.message).toBe(200);
-  return answer;
+async function amended(...changes: readonly object[]): Promise<void> {
+  const { status, message } = await amend(changes);
+  expect(status, message).toBe(200);
 }
-
-const edc = () => clientOf(service.url, keys.edc);
-let lastId = 0;
-
-/** Enrols a participant and returns the id. */
-async function enrolled(levels: Record<string, string>, headers = {}): Promise<string> {
-  const id = `p${++lastId}`;
-  const answer = await edc().randomize('Sleep', id, levels, headers);
-  expect(answer.status, answer.message).toBe(200);
-  return id;
+const enrol = (id: string, levels: Texts, name: Name = 'edc', headers = {}) =>
+  http.as(name).randomize('Sleep', id, levels, headers);
+async function enrolled(id: string, levels: Texts, name: Name = 'edc', headers = {}): Promise<Listed> {
+  const { status, message, results } = await enrol(id, levels, name, headers);
+  expect(status, message).toBe(200);
+  return results[0];
 }
-
-const correct = (id: string, from: string, to: string, note = 'typo', headers = {}) =>
-  postJson(
-    service.url,
-    '/level_corrections',
-    keys.manager,
-    { study: 'Sleep', id, cause: 'entry', note, changes: [{ factor: 'local_site', from, to }] },
-    headers,
-  );
-
-/** `f_local_site` of one participant. */
-async function siteOf(id: string, parameters: Record<string, string> = {}, key = keys.edc) {
-  const [one] = (await get('/study_participants', key, { id, ...parameters })).results;
-  return one?.f_local_site;
-}
-
-async function idsWith(site: string, key = keys.edc): Promise<string[]> {
-  const { results } = await get('/study_participants', key, { local_site: site });
-  return results.map(({ id }: Listed) => id);
-}
-
-/** The logged reasons for refused requests. */
-const refusals = (user: string) =>
-  storedLog(data).flatMap(({ record }) =>
-    record.type === 'RequestRefused' && record.actor.user === user ? [record.data.reason] : [],
-  );
-
-beforeAll(async () => {
-  service = await serveHere(data, STUDIES);
-  const limited = (site: string) => ['--where', `local_site=${site}`, '--study', 'Sleep', '--force'];
-  keys = await issueKeys(data, {
-    edc: ['edc', '--scope', 'randomize,read'],
-    manager: ['data-manager', '--scope', 'blinded,manage,correct'],
-    reader: ['monitor', '--scope', 'blinded'],
-    auditor: ['auditor', '--scope', 'read,audit'],
-    early: ['site-30', '--scope', 'blinded,randomize', ...limited(DUPAGE.local_site)],
-    // The level does not have this name yet.
-    late: ['site-30-new', '--scope', 'blinded,randomize', ...limited(WILL)],
+const correct = (id: string, from: string, to: string) =>
+  http.post('manager', '/level_corrections', {
+    ...{ study: 'Sleep', id, cause: 'entry', note: 'typo' },
+    changes: [{ factor: 'local_site', from, to }],
   });
-  await within(5_000, async () => (await get('/study_config', keys.late)).status === 200);
-  for (const levels of [COOK, DUPAGE, KANE]) await enrolled(levels);
-});
-afterAll(() => service.stop());
+const idsOf = ({ results }: Answer): string[] => results.map(({ id }: Listed) => id);
+const idsWith = async (local_site: string, name: Name = 'edc') =>
+  idsOf(await get(name, '/study_participants', { local_site }));
 
-describe('an amendment', () => {
-  it('leaves no trace as a dry run, then is recorded with the resulting design', async () => {
-    const before = await designOf();
-    const changes = [change('level-added', MCLEAN), { kind: 'target', value: 320 }];
-    const tried = await amend(changes, { dry_run: true });
-    expect(tried.headers.get('urn-dry-run')).toBe('true');
-    expect(tried.headers.get('urn-receipt')).toBeNull();
-    expect(tried.results.effect.counts).toBe('stays');
-    expect(await designOf()).toEqual(before);
-    const made = await amend(changes, { protocol: { version: '3.0', date: '2027-02-20' } });
-    expect(made.headers.get('urn-receipt')).not.toBeNull();
-    const { design } = await designOf();
-    expect(made.results).toEqual({ amendment: 1, design });
-    expect(design).toEqual({ ...tried.results.effect.design, protocol: made.results.design.protocol });
-    expect(design).toMatchObject({ amendment: 1, target: 320, protocol: { version: '3.0' } });
-    expect((await sites()).map(({ name }) => name)).toContain(MCLEAN);
-    const config = await get('/study_config', keys.reader);
-    expect(config.results.factors.local_site).toContain(MCLEAN);
-    expect(await siteOf(await enrolled({ sex: 'Male', local_site: MCLEAN }))).toBe(MCLEAN);
-  });
-
-  it('is refused with every problem at once: 422', async () => {
-    const before = await designOf();
-    const answer = await amend([
-      change('level-added', COOK.local_site),
-      change('level-closed', COOK.local_site),
-      change('level-closed', COOK.local_site),
-      { kind: 'level-closed', factor: 'site', level: 'x' },
-      { kind: 'policy', name: 'void_counts', value: 'kept' },
-      { kind: 'limits', value: { levels: [{ factor: 'sex', level: 'X', max: 1 }] } },
-      { kind: 'id-pattern', value: '(a' },
-    ]);
-    expect([answer.status, answer.results]).toEqual([422, {}]);
-    expect(answer.message.split('; ')).toEqual([
-      'changes[0].level: a level has this name',
-      'changes[2].level: it is closed already',
-      'changes[3].factor: the study has no such factor',
-      'changes[4].kind: it is so already',
-      'changes[5].value.levels[0]: the study has no such level',
-      expect.stringMatching(/^changes\[6\]\.value: the pattern /),
-    ]);
-    expect(await designOf()).toEqual(before);
-  });
-
+describe('a request that amends a design', () => {
   it('is refused with every mistake in its form: 400', async () => {
-    const answer = await amend([{ kind: 'factor-added' }, change('level-added', 'x', { to: 'y' })], {
-      amendment: 0,
-      reason: '',
-      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-30' }],
-      history: 'forget',
-    });
-    expect([answer.status, answer.results]).toEqual([400, {}]);
-    for (const part of ['amendment', 'changes[0].kind', 'changes[1]', 'reason', 'approvals[0].on', 'history'])
-      expect(answer.message).toContain(part);
-    const invisible = await amend([change('level-added', 'a\u200bb'), rename(KANE.local_site, '\u202ex')]);
-    expect(invisible.status).toBe(400);
-    expect(invisible.message).toMatch(/^changes\[0\]\.level: .*U\+200B.*; changes\[1\]\.to: .*U\+202E/);
-    const twice = '{"study":"Sleep","amendment":2,"amendment":3,"changes":[],"reason":"x"}';
-    expect((await postJson(service.url, '/amendments', keys.manager, twice)).status).toBe(400);
+    const wrong: readonly (readonly [change: object, ...where: string[]])[] = [
+      [{ kind: 'factor-added' }, '[0].kind'],
+      [level('level-added', 'x', { to: 'y' }), '[1]'],
+      [arm('arm-added', 'D', { ratio: 1 }), '[2].ratio'],
+      [{ kind: 'urn', w: 0, D: 'entropy' }, '[3].w', '[3].D'],
+      [{ kind: 'ratio', value: [21, 1, 1] }, '[4].value'],
+      [{ kind: 'factor-retired', factor: 'sex', level: 'Male' }, '[5]'],
+      [visits('V2', 'V3 '), '[6].value[1]: is no name of a visit'],
+      [visits(...Array.from({ length: 101 }, (_, i) => `V${i}`)), '[7].value: has more than 100 items'],
+      [{ kind: 'visits' }, '[8].value is missing'],
+      [{ kind: 'limits', value: { total: 0, levels: [] } }, '[9].value.total', '[9].value.levels'],
+      [{ kind: 'policy', name: 'void_counts', value: 'gone' }, '[10].value'],
+    ];
+    const more = { amendment: 0, reason: '', approvals: [{ ...APPROVALS[0], on: '2026-02-30' }] };
+    const changes = wrong.map(([change]) => change);
+    const { status, results, message } = await amend(changes, { ...more, history: 'forget' });
+    expect([status, results]).toEqual([400, {}]);
+    const fields = wrong.flatMap(([, ...where]) => where.map((one) => `changes${one}`));
+    for (const field of ['amendment', 'reason', 'approvals[0].on', 'history', ...fields])
+      expect(message).toContain(field);
+    const names = [level('level-added', 'a\u200bb'), rename(KANE, '\u202ex'), arm('arm-added', 'a\u200bb')];
+    expect((await amend(names)).message).toMatch(
+      /^changes\[0\]\.level: .*U\+200B.*; changes\[1\]\.to: .*U\+202E.*; changes\[2\]\.treatment: .*U\+200B/,
+    );
   });
 
-  it('needs an approval in a live study, which no approval of the future is: 422', async () => {
-    const live = [{ kind: 'level-added', factor: 'ward', level: 'c' }];
-    const future = { approvals: [{ ...APPROVALS[0], on: '9999-12-31' }] };
-    const lacking = 'approvals: a live study can be amended only with an approval';
-    const early = 'approvals[0].on: 9999-12-31 is in the future';
-    expect(await amend(live, { study: 'Trial' })).toMatchObject({ status: 422, message: lacking });
-    expect(await amend(live, { study: 'Trial', ...future })).toMatchObject({ status: 422, message: early });
-    const closing = { study: 'Trial', action: 'close', cause: 'target', reason: 'all are in', ...future };
-    expect(await postJson(service.url, '/study_state', keys.manager, closing)).toMatchObject({
-      ...{ status: 422, message: early },
+  it('is refused with everything that the design does not allow: 422', async () => {
+    const before = await designOf();
+    const policy = { kind: 'policy', name: 'void_counts', value: 'kept' };
+    const impossible = await amend([level('level-added', COOK), policy]);
+    expect([impossible.status, impossible.results, impossible.message]).toEqual([
+      ...[422, {}],
+      'changes[0].level: a level has this name; changes[1].kind: it is so already',
+    ]);
+    const approvals = [{ ...APPROVALS[0], on: '9999-12-31' }];
+    const target = [{ kind: 'target', value: 9 }];
+    expect(await amend(target, { study: 'Trial', approvals })).toMatchObject({
+      ...{ status: 422, message: 'approvals[0].on: 9999-12-31 is in the future' },
     });
-    expect((await amend(live, { study: 'Trial', approvals: APPROVALS })).status).toBe(200);
+    expect((await amend(target, { study: 'Trial', approvals: APPROVALS })).status).toBe(200);
+    expect(await designOf()).toEqual(before);
   });
 
-  it('that is repeated is answered with the current design, as a dry run, too', async () => {
-    const body = { amendment: (await designOf()).design.amendment + 1 };
-    const retry = { 'Idempotency-Key': 'amend-1' };
-    const target = [{ kind: 'target', value: 330 }];
-    expect((await amend(target, body, retry)).status).toBe(200);
-    const later = await amended({ kind: 'target', value: 340 });
-    expect((await amend(target, body, retry)).results).toEqual(later.results);
-    const tried = await amend(target, { ...body, dry_run: true }, retry);
+  it('says in a dry run what happens to the counts, and the design that would be in force', async () => {
+    const before = await designOf();
+    const added = [arm('arm-added', 'D')];
+    for (const [changes, history, counts, design] of [
+      [added, undefined, 'zero', { treatments: ['A', 'B', 'C', 'D'], epoch: 1 }],
+      [added, 'keep', 'stays', { treatments: ['A', 'B', 'C', 'D'], epoch: 0 }],
+      [[{ kind: 'ratio', value: [2, 1, 1] }], undefined, 'zero', { ratio: [2, 1, 1] }],
+      [[arm('arm-closed', 'C'), arm('arm-stopped', 'C')], undefined, 'stays', { stopped_treatments: ['C'] }],
+      [[visits('V2')], undefined, 'stays', { visits: ['V2'] }],
+      [[{ kind: 'urn', w: 2, D: 'range' }], undefined, 'stays', { w: 2, D: 'range' }],
+      [[{ kind: 'id-pattern', value: '[a-z]+' }], undefined, 'stays', { id_pattern: '[a-z]+' }],
+    ] as const) {
+      const { results, message } = await amend(changes, { history, dry_run: true });
+      expect(results.effect, message).toMatchObject({ counts, design });
+    }
+    expect(await designOf()).toEqual(before);
+    for (const name of ['ratio', 'stopped_treatments', 'visits', 'id_pattern'])
+      expect(before).not.toHaveProperty(name);
+  });
+
+  it('is answered with the resulting design, and again with that of then, as a dry run, too', async () => {
+    const key = { 'Idempotency-Key': 'amend-1' };
+    const first = { amendment: 1, protocol: { version: '3.0', date: '2027-02-20' } };
+    const target = (value: number) => [{ kind: 'target', value }];
+    const made = await amend(target(330), first, key);
+    expect(made.results).toEqual({ amendment: 1, design: await designOf() });
+    expect(made.results.design).toMatchObject({ target: 330, protocol: first.protocol });
+    const later = await amend(target(340));
+    expect((await amend(target(330), first, key)).results).toEqual(later.results);
+    const tried = await amend(target(330), { ...first, dry_run: true }, key);
     expect(tried.results.effect.design).toEqual(later.results.design);
   });
 });
 
-describe('a closed level', () => {
-  it('refuses new participants, but those who have it can still be listed', async () => {
-    const id = await enrolled(KANE);
-    const before = await idsWith(KANE.local_site);
-    await amended(change('level-closed', KANE.local_site));
-    expect(await edc().randomize('Sleep', 'new', KANE)).toMatchObject({
-      status: 409,
-      results: [],
-      message: `The study takes no more participants with local_site = ${KANE.local_site}: the level is closed`,
-    });
-    await within(5_000, async () => refusals('edc').includes('level-closed'));
-    const dry = await edc().randomize('Sleep', 'new', { ...KANE, 'urn.dry_run': 'true' });
-    expect([dry.status, dry.headers.get('urn-dry-run')]).toEqual([409, 'true']);
-    expect(await idsWith(KANE.local_site)).toEqual(before);
-    expect(await siteOf(id)).toBe(KANE.local_site);
-    expect((await edc().config('Sleep')).results.factors.local_site).not.toContain(KANE.local_site);
-    const unknown = await edc().randomize('Sleep', 'new', { ...KANE, local_site: 'X' });
-    expect(unknown.status).toBe(400);
-    expect(unknown.message).not.toContain(KANE.local_site);
-    expect(await sites()).toContainEqual({ name: KANE.local_site, earlier_names: [], closed: true });
-  });
-
-  it('is still accepted in a correction, and takes participants again once it is reopened', async () => {
-    const corrected = await correct(await enrolled(COOK), COOK.local_site, KANE.local_site);
-    expect(corrected).toMatchObject({ status: 200, results: [{ f_local_site: KANE.local_site }] });
-    await amended(change('level-reopened', KANE.local_site));
-    expect(await siteOf(await enrolled(KANE))).toBe(KANE.local_site);
-  });
-});
-
-describe('a renamed level', () => {
-  const RETRY = { 'Idempotency-Key': 'before-the-renaming' };
-  let before: string;
+const RETRY = { 'Idempotency-Key': 'before-the-renaming' };
+describe('where one level has another name, one an alias, and one is closed', () => {
   let revision: string;
-  let asItWas: { lists: Listed[][]; balance: unknown; explained: unknown };
-
-  const listsAt = async (parameters: Record<string, string> = {}): Promise<Listed[][]> =>
-    Promise.all(
-      (['current', 'as_randomized'] as const).map(
-        async (view) =>
-          (await get('/study_participants', keys.auditor, { ...parameters, 'urn.view': view })).results,
-      ),
-    );
   /** What auditors see of the study at a revision. */
-  const auditorView = async (at: Record<string, string> = {}) => ({
-    lists: await listsAt({ ...at, 'urn.bg_state': 'omit' }),
-    balance: (await get('/balance', keys.auditor, at)).results,
-    explained: (await clientOf(service.url, keys.auditor).explain('Sleep', before)).results,
-  });
+  const auditorView = async (then: Texts = {}) => {
+    const lists = ['current', 'as_randomized'].map((view) =>
+      get('auditor', '/study_participants', { ...then, 'urn.view': view, 'urn.bg_state': 'omit' }),
+    );
+    const all = [...(await Promise.all(lists)), await get('auditor', '/balance', then)];
+    return all.map(({ results }) => results);
+  };
+  const explained = async (id: string) => (await http.as('auditor').explain('Sleep', id)).results;
+  let asItWas: [unknown, unknown];
 
   beforeAll(async () => {
-    const corrected = await enrolled(COOK);
-    before = await enrolled(DUPAGE, RETRY);
-    const answer = await correct(corrected, COOK.local_site, DUPAGE.local_site);
-    revision = answer.headers.get('urn-revision') ?? '';
-    asItWas = await auditorView();
-    await amended(rename(DUPAGE.local_site, WILL));
+    await enrolled('p1', at(COOK));
+    await enrolled('p2', at(DUPAGE), 'edc', RETRY);
+    await enrolled('p3', at(KANE));
+    revision = (await correct('p1', COOK, DUPAGE)).headers.get('urn-revision') ?? '';
+    asItWas = [await auditorView(), await explained('p2')];
+    const renamings = [rename(DUPAGE, WILL), rename(COOK, 'Cook', { alias: true })];
+    await amended(...renamings, level('level-closed', KANE), arm('arm-closed', 'C'));
   });
 
-  it('has its new name in every list, in both views, in CSV and in the balance', async () => {
-    const underNewName = (shown: unknown) =>
-      JSON.parse(JSON.stringify(shown).replaceAll(`"${DUPAGE.local_site}"`, `"${WILL}"`));
-    const now = await auditorView();
-    expect(now.lists).toEqual(underNewName(asItWas.lists));
-    expect(now.balance).toEqual(underNewName(asItWas.balance));
-    const { url } = service;
-    const response = await fetch(`${url}/study_participants?study=Sleep`, {
-      headers: { 'X-API-Key': keys.reader, Accept: 'text/csv' },
+  it('the design says so', async () => {
+    const { factors, ...design } = await designOf();
+    expect(design).toMatchObject({ treatments: ['A', 'B', 'C'], closed_treatments: ['C'], epoch: 0 });
+    expect(factors[1].levels).toEqual([
+      { name: 'Cook', earlier_names: [COOK], closed: false },
+      { name: WILL, earlier_names: [DUPAGE], closed: false },
+      { name: KANE, earlier_names: [], closed: true },
+    ]);
+    const { results } = await http.as('edc').config('Sleep');
+    expect(results.factors.local_site).toEqual(['Cook', WILL]);
+    expect(results.treatments).toEqual(['A', 'B', 'C']);
+  });
+
+  const ofClosed = `The study takes no more participants with local_site = ${KANE}: the level is closed`;
+  it.each<[string, () => Promise<Answer>, number, string]>([
+    ['a participant of the closed level', () => enrol('new', at(KANE)), 409, ofClosed],
+    ['a dry run of one', () => enrol('new', { ...at(KANE), 'urn.dry_run': 'true' }), 409, ofClosed],
+    ['the old name', () => enrol('new', at(DUPAGE)), 400, `it is called "${WILL}" now`],
+    ['no level, without the closed ones', () => enrol('new', at('X')), 400, `(allowed: "Cook", "${WILL}")`],
+    ['a filter by the old name', () => http.as('edc').list('Sleep', at(DUPAGE)), 400, `"${WILL}" now`],
+    ['a correction to the old name', () => correct('p3', KANE, DUPAGE), 400, `it is called "${WILL}" now`],
+    ['somebody outside the limits of a key', () => enrol('new', at('Cook'), 'early'), 403, `"${WILL}"`],
+  ])('a request is refused for %s', async (_, ask, status, said) => {
+    const { message, ...answer } = await ask();
+    expect([answer.status, answer.results, message]).toEqual([status, [], expect.stringContaining(said)]);
+  });
+
+  it('an earlier request has its answer, and the alias can be sent and filtered by', async () => {
+    expect(await enrolled('p2', at(DUPAGE), 'edc', RETRY)).toMatchObject({ id: 'p2', f_local_site: WILL });
+    expect((await enrolled('p4', at(COOK))).f_local_site).toBe('Cook');
+    expect(await idsWith(COOK)).toEqual(['p4']);
+    expect(await idsWith('Cook')).toEqual(['p4']);
+    const corrected = await correct('p3', KANE, COOK);
+    expect(corrected.results).toMatchObject([
+      { f_local_site: 'Cook', 'urn.as_randomized': { f_local_site: KANE } },
+    ]);
+  });
+
+  it('a key with either name of its level lists, and enrols at, the same site', async () => {
+    for (const name of ['early', 'late'] as const) {
+      expect((await enrolled(`p-${name}`, at(WILL), name)).f_local_site).toBe(WILL);
+      expect(idsOf(await http.as(name).list('Sleep'))).toEqual(await idsWith(WILL));
+      expect((await get(name, '/participant_history', { id: 'p2' })).status).toBe(200);
+    }
+  });
+
+  it('lists, CSV and explanations have the present names, and those of an earlier revision the old ones', async () => {
+    const response = await fetch(`${http.url}/study_participants?study=Sleep`, {
+      headers: { 'X-API-Key': http.keys.manager, Accept: 'text/csv' },
     });
     const cells = parseCsv(await response.text()).flat();
     expect(cells).toContain(WILL);
-    expect(cells).not.toContain(DUPAGE.local_site);
-    expect(await sites()).toContainEqual({
-      ...{ name: WILL, earlier_names: [DUPAGE.local_site], closed: false },
-    });
-  });
-
-  it('is refused under its old name, and the message gives the new one: 400', async () => {
-    const words = `local_site has no level "${DUPAGE.local_site}": it is called "${WILL}" now`;
-    for (const { status, message } of [
-      await edc().randomize('Sleep', 'new', DUPAGE),
-      await edc().list('Sleep', { local_site: DUPAGE.local_site }),
-    ]) {
-      expect(status).toBe(400);
-      expect(message).toContain(words);
-    }
-    expect(await idsWith(WILL)).toContain(before);
-  });
-
-  it('leaves the answers to earlier requests as they were', async () => {
-    const record = { id: before, f_local_site: WILL };
-    expect(await edc().randomize('Sleep', before, DUPAGE, RETRY)).toMatchObject({
-      status: 200,
-      results: [record],
-    });
-    for (const local_site of [DUPAGE.local_site, WILL])
-      expect(await edc().randomize('Sleep', before, { ...DUPAGE, local_site })).toMatchObject({
-        ...{ status: 400, results: [record], message: `Participant ${before} is already assigned` },
-      });
-    const other = await edc().randomize('Sleep', before, { ...DUPAGE, sex: 'Male' }, RETRY);
-    expect(other.status).toBe(422);
-  });
-
-  it('can still be sent as an alias, and is recorded under its current name', async () => {
-    const answer = await amended(rename(COOK.local_site, 'Cook', { alias: true }));
-    const id = await enrolled(COOK);
-    expect(await siteOf(id)).toBe('Cook');
-    const stored = storedLog(data).find(({ record }) => record.data.participantId === id);
-    expect(stored?.record.data.levels[1]).toEqual({ factor: 'local_site', level: 'Cook' });
-    expect(await idsWith(COOK.local_site)).toEqual(await idsWith('Cook'));
-    expect(await idsWith('Cook')).toContain(id);
-    const [cook] = answer.results.design.factors[1].levels;
-    expect(cook).toEqual({ name: 'Cook', earlier_names: [COOK.local_site], closed: false });
-  });
-
-  it('keeps its alias until it is renamed back and then renamed again without one', async () => {
-    await amended(rename(KANE.local_site, 'Kane', { alias: true }));
-    expect(await siteOf(await enrolled(KANE))).toBe('Kane');
-    await amended(rename('Kane', KANE.local_site), rename(KANE.local_site, 'Kane'));
-    expect((await edc().randomize('Sleep', 'new', KANE)).status).toBe(400);
-    await amended(rename('Kane', KANE.local_site));
-  });
-
-  it('is accepted in a correction by its current name or an alias, and recorded under its current name', async () => {
-    const id = await enrolled(KANE);
-    expect(await correct(id, KANE.local_site, DUPAGE.local_site)).toMatchObject({
-      status: 400,
-      message: expect.stringContaining(`it is called "${WILL}" now`),
-    });
-    expect((await correct(id, KANE.local_site, COOK.local_site)).results).toMatchObject([
-      { f_local_site: 'Cook', 'urn.as_randomized': { f_local_site: KANE.local_site } },
-    ]);
-    const { results } = await get('/participant_history', keys.reader, { id });
-    expect(results.at(-1).data.changes).toEqual([
-      { factor: 'local_site', from: KANE.local_site, to: 'Cook' },
-    ]);
-  });
-
-  it('does not break retries of earlier corrections, under its old name or its new one', async () => {
-    const [id, other] = [await enrolled(KANE), await enrolled(KANE)];
-    const fix = (one: string, to: string, note = 'typo') =>
-      correct(one, KANE.local_site, to, note, { 'Idempotency-Key': `fix-${one}` });
-    // One by its current name, the other by an alias.
-    expect((await fix(id, WILL)).status).toBe(200);
-    expect((await fix(other, COOK.local_site)).status).toBe(200);
-    await amended(rename(WILL, 'Will'), rename('Cook', 'Crook'));
-    for (const [one, to, now] of [
-      [id, WILL, 'Will'],
-      [id, 'Will', 'Will'],
-      [other, COOK.local_site, 'Crook'],
-      [other, 'Cook', 'Crook'],
-    ] as const)
-      expect(await fix(one, to)).toMatchObject({ status: 200, results: [{ f_local_site: now }] });
-    expect((await fix(id, WILL, 'another')).status).toBe(422);
-    expect((await fix(id, 'Crook')).status).toBe(422);
-    await amended(rename('Will', WILL), rename('Crook', 'Cook', { alias: true }));
-  });
-
-  it('is within the limits of keys issued with either name', async () => {
-    for (const key of [keys.early, keys.late]) {
-      const site = clientOf(service.url, key);
-      const ids = (await site.list('Sleep')).results.map(({ id }: Listed) => id);
-      expect(ids).toEqual(await idsWith(WILL));
-      expect(ids).toContain(before);
-      const id = `p${++lastId}`;
-      const made = await site.randomize('Sleep', id, { ...DUPAGE, local_site: WILL });
-      expect(made).toMatchObject({ status: 200, results: [{ f_local_site: WILL }] });
-      expect((await site.randomize('Sleep', 'new', KANE)).status).toBe(403);
-      expect((await get('/participant_history', key, { id: before })).status).toBe(200);
-    }
-  });
-
-  it('has its old name when the study is read at an earlier revision', async () => {
-    const at = { 'urn.revision': revision };
-    expect(await auditorView(at)).toEqual(asItWas);
+    expect(cells).not.toContain(DUPAGE);
+    const then = { 'urn.revision': revision };
+    expect([await auditorView(then), await explained('p2')]).toEqual(asItWas);
     const past = (local_site: string) =>
-      get('/study_participants', keys.auditor, { ...at, local_site, 'urn.bg_state': 'omit' });
-    const [current = []] = asItWas.lists;
-    const those = current.filter(({ f_local_site }) => f_local_site === DUPAGE.local_site);
-    const found: Listed[] = (await past(DUPAGE.local_site)).results;
-    expect(found.map(({ id }) => id)).toEqual(those.map(({ id }) => id));
+      get('auditor', '/study_participants', { ...then, local_site, 'urn.bg_state': 'omit' });
+    expect(idsOf(await past(DUPAGE))).toEqual(['p1', 'p2']);
     expect((await past(WILL)).status).toBe(400);
-    const config = await get('/study_config', keys.auditor, at);
-    expect(config.results.factors.local_site).toContain(DUPAGE.local_site);
-  });
-
-  it('is explained under its old name, and under its new name for later participants', async () => {
-    const auditor = clientOf(service.url, keys.auditor);
-    expect((await auditor.explain('Sleep', before)).results).toEqual(asItWas.explained);
-    const id = await enrolled({ ...DUPAGE, local_site: WILL });
-    const { results } = await auditor.explain('Sleep', id);
-    expect(results.agrees).toBe(true);
-    expect(results.urns[1]).toMatchObject({ factor: 'local_site', level: WILL });
+    const config = await get('auditor', '/study_config', then);
+    expect(config.results.factors.local_site).toEqual([COOK, DUPAGE, KANE]);
+    const { urns, corrections, ...why } = await explained('p-early');
+    expect(why).toMatchObject({ agrees: true, treatments: ['A', 'B'], closed_treatments: ['C'] });
+    expect(urns[1]).toMatchObject({ factor: 'local_site', level: WILL });
     // The correction was made under the old names, and moved a participant into this urn.
-    const moved = results.corrections.find((one: { revision: number }) => String(one.revision) === revision);
-    expect(moved.levels).toContainEqual({ factor: 'local_site', level: WILL });
+    expect(corrections[0].levels).toContainEqual({ factor: 'local_site', level: WILL });
   });
 });
 
-describe('a changed limit, pattern and policy', () => {
-  it('applies from then on, and not before', async () => {
-    const id = await enrolled(KANE);
-    const renameTo = (to: string, headers = {}) => {
-      const body = { study: 'Sleep', id, to, cause: 'entry' };
-      return postJson(service.url, '/id_corrections', keys.manager, body, headers);
-    };
-    const retry = { 'Idempotency-Key': 'before-the-pattern' };
-    expect((await renameTo('free text', retry)).status).toBe(200);
-    const { results } = await edc().list('Sleep');
-    const value = { total: results.length + 1 };
-    const stop = { kind: 'policy', name: 'stop_at_limit', value: true };
-    await amended({ kind: 'limits', value }, stop, { kind: 'id-pattern', value: 'p[0-9]+' });
-    const { limits, design } = await designOf();
-    expect(limits).toEqual([{ max: value.total, enrolled: results.length }]);
-    expect(design).toMatchObject({ id_pattern: 'p[0-9]+', policies: { stop_at_limit: true } });
-    const refused = async (one: string) => (await edc().randomize('Sleep', one, KANE)).message;
-    expect(await refused('x')).toMatch(/does not match .*pattern p\[0-9\]\+/);
-    expect((await renameTo('other text')).status).toBe(422);
-    expect(await renameTo('free text', retry)).toMatchObject({ status: 200, results: [{ id: 'free text' }] });
-    await enrolled(KANE);
-    expect(await refused('p9999')).toMatch(/limit of \d+ is reached/);
-    await amended({ kind: 'limits' }, { kind: 'id-pattern' });
-    expect((await designOf()).design).not.toHaveProperty('id_pattern');
-    expect((await edc().randomize('Sleep', 'x', KANE)).status).toBe(200);
+describe('where a factor is retired', () => {
+  beforeAll(() => amended({ kind: 'factor-retired', factor: 'local_site' }));
+
+  it('it is no longer asked for or recorded, and those who have a level of it keep it, also in CSV', async () => {
+    expect(Object.keys((await get('edc', '/study_config')).results.factors)).toEqual(['sex']);
+    expect((await designOf()).factors.map((one: { retired: boolean }) => one.retired)).toEqual([false, true]);
+    expect(await enrolled('p5', { sex: 'Female' })).not.toHaveProperty('f_local_site');
+    for (const more of [{}, { 'urn.view': 'as_randomized' }]) {
+      const all: Listed[] = (await get('manager', '/study_participants', more)).results;
+      const [first, last] = ['p2', 'p5'].map((id) => all.find((one) => one.id === id));
+      expect([first, last]).toMatchObject([{ f_local_site: WILL }, { f_sex: 'Female' }]);
+      expect(last).not.toHaveProperty('f_local_site');
+    }
+    const response = await fetch(`${http.url}/study_participants?study=Sleep`, {
+      headers: { 'X-API-Key': http.keys.manager, Accept: 'text/csv' },
+    });
+    const [head = [], ...rows] = parseCsv(await response.text());
+    const cells = (id: string) =>
+      ['f_local_site', 'randomized_f_local_site'].map(
+        (name) => rows.find((row) => row[head.indexOf('id')] === id)?.[head.indexOf(name)],
+      );
+    expect([cells('p2'), cells('p5')]).toEqual([
+      [WILL, WILL],
+      ['', ''],
+    ]);
+    expect(await idsWith(WILL)).toContain('p2');
+    expect((await get('edc', '/study_participants', { local_site: 'X' })).status).toBe(400);
+  });
+
+  it('it is refused where it is still sent, unless the request was answered before', async () => {
+    const hint = 'local_site is retired (hint: leave it out)';
+    expect(await enrol('late', at(WILL))).toMatchObject({ status: 400, results: [], message: hint });
+    const forced = await http.post('forcer', '/forced_allocations', {
+      ...{ study: 'Sleep', id: 'f', levels: at(WILL), treatment: 'A', cause: 'outage', note: 'envelope 12' },
+      occurred_at: new Date().toISOString(),
+    });
+    expect(forced).toMatchObject({ status: 400, message: expect.stringContaining('local_site is retired') });
+    for (const levels of [at(DUPAGE), { sex: 'Male' }])
+      expect(await enrolled('p2', levels, 'edc', RETRY)).toMatchObject({ id: 'p2', f_local_site: WILL });
+    expect((await enrol('p2', at(DUPAGE, 'Female'), 'edc', RETRY)).status).toBe(422);
+  });
+
+  it('a key that it limits keeps its participants, and enrols nobody', async () => {
+    expect(idsOf(await http.as('early').list('Sleep'))).toEqual(await idsWith(WILL));
+    for (const levels of [at(WILL), { sex: 'Male' }])
+      expect(await enrol('late', levels, 'early')).toMatchObject({
+        ...{ status: 403, results: [] },
+        message: expect.stringMatching(/limited by local_site, which is retired, so it can enrol nobody/),
+      });
   });
 });
 
-describe('visits and stopped arms', () => {
-  const VISITED = { study: 'Visited' };
-  const visits = (...value: string[]) => ({ kind: 'visits', value });
-  const arm = (kind: string, treatment = 'Placebo') => ({ kind, treatment });
-  const visited = async () => (await designOf('Visited')).design;
-
-  it('are shown as registered, and only where there are some', async () => {
-    expect(await visited()).toMatchObject({ visits: ['V2', 'Week 12'] });
-    for (const name of ['visits', 'stopped_treatments'])
-      expect((await designOf('Trial')).design).not.toHaveProperty(name);
-  });
-
-  it('are amended', async () => {
-    const changes = [visits('V2', 'V3', 'Week 12')];
-    const tried = await amend(changes, { ...VISITED, dry_run: true });
-    const made = await amend(changes, VISITED);
-    expect(tried.results.effect).toMatchObject({ counts: 'stays', design: made.results.design });
-    expect(await visited()).toMatchObject({ amendment: 1, visits: ['V2', 'V3', 'Week 12'] });
-  });
-
-  const many = Array.from({ length: 101 }, (_, i) => `V${i}`);
-  it.each([
-    [400, visits('V2', 'V3 '), 'changes[0].value[1]: is no name of a visit'],
-    [400, visits(...many), 'changes[0].value: has more than 100 items'],
-    [400, { kind: 'visits' }, 'changes[0].value is missing'],
-    [422, visits('V2', 'v2'), 'changes[0].value[1]: "v2" is the same as visit 1'],
-    [422, visits('V2', 'a'), 'changes[0].value[1]: "a" is, or contains, the name of an arm'],
-    [422, arm('arm-added', 'week'), 'changes[0].treatment: the visit "Week 12" is, or contains, this name'],
-    [422, visits('V2', 'V3', 'Week 12'), 'changes[0].kind: it is so already'],
-    [422, arm('arm-stopped'), 'changes[0].treatment: it is not closed'],
-  ])('are refused with %d as %j', async (status, one, message) => {
-    const answer = await amend([one], VISITED);
-    expect([answer.status, answer.message]).toEqual([status, expect.stringContaining(message)]);
-  });
-
-  it('go again', async () => {
-    expect((await amend([visits(), arm('arm-closed')], VISITED)).status).toBe(200);
-    const { design } = (await amend([arm('arm-stopped')], VISITED)).results;
-    expect(design).toMatchObject({ closed_treatments: ['Placebo'], stopped_treatments: ['Placebo'] });
-    expect((await amend([arm('arm-reopened')], VISITED)).status).toBe(200);
-    for (const name of ['visits', 'stopped_treatments']) expect(await visited()).not.toHaveProperty(name);
-  });
-});
-
-describe('the log after all of these', () => {
-  it('is sound, and shows the same after a restart', async () => {
-    const shown = async () => [
-      await designOf(),
-      (await get('/study_participants', keys.auditor)).results,
-      (await get('/study_participants', keys.early, { 'urn.view': 'as_randomized' })).results,
-      (await get('/balance', keys.auditor)).results,
-    ];
-    const { results } = await get('/verification', keys.auditor);
-    const { amendment } = (await designOf()).design;
-    const { life } = results.streams.at(-1);
-    expect([results.ok, life.amendments]).toEqual([true, amendment]);
-    const before = await shown();
-    await service.stop();
-    service = await serveHere(data, STUDIES);
-    expect(await shown()).toEqual(before);
-    await amended(change('level-added', 'after the restart'));
-    await enrolled({ sex: 'Male', local_site: 'after the restart' });
-  });
+it('a ratio is in design and balance until it is set back to ones, and the log is sound', async () => {
+  const shown = async () => [await designOf(), (await get('auditor', '/balance')).results];
+  await amended({ kind: 'ratio', value: [2, 1, 1] });
+  for (const one of await shown()) expect(one).toMatchObject({ ratio: [2, 1, 1] });
+  await amended({ kind: 'ratio', value: [1, 1, 1] });
+  for (const one of await shown()) expect(one).not.toHaveProperty('ratio');
+  const { results } = await get('auditor', '/verification');
+  expect([results.ok, results.streams.at(-1).life.amendments]).toEqual([
+    ...[true, (await designOf()).amendment],
+  ]);
 });

@@ -67,15 +67,6 @@ describe('a closed arm', () => {
     expect(drawOf(trial).counts).toHaveLength(3);
   });
 
-  it('leaves the balls given in the description of the method: 19 and 21 for the counts 20, 18 and 25', () => {
-    const design = registeredDesign(CONFIGURATION);
-    const counts = new Counts(design);
-    for (const [slot, n] of [20, 18, 25].entries()) for (let i = 0; i < n; i++) counts.add([0, 0], slot);
-    const { bgState } = new TrialRun();
-    const seen = urnDesignOf({ ...design, closedTreatments: [RMCA] });
-    expect(workOut(seen, counts, [0, 0], bgState).urns[0]?.balls).toEqual([19, 21]);
-  });
-
   it('can be entered for an allocation made outside before it was closed', () => {
     const trial = begun();
     const amended = trial.facts.length;
@@ -109,16 +100,6 @@ describe('an added arm', () => {
     const before = kept.counts();
     kept.ask(amend([added('D')], 1, { history: 'keep' }));
     expect(kept.counts()).toEqual(before.map((levels) => levels.map((counts) => [...counts, 0])));
-  });
-
-  it('gets 0.4975 of the next draw against two arms that keep their counts of 50 each', () => {
-    const design = registeredDesign({ ...CONFIGURATION, treatments: ['A', 'B'] });
-    const withThird = { ...design, treatments: ['A', 'B', 'C'], slots: ['A', 'B', 'C'] };
-    const counts = new Counts(withThird);
-    for (let n = 0; n < 50; n++) for (const slot of [0, 1]) counts.add([0, 0], slot);
-    const { bgState } = new TrialRun();
-    const { probabilities } = workOut(urnDesignOf(withThird), counts, [0, 0], bgState);
-    expect(probabilities[2]).toBeCloseTo(0.4975, 4);
   });
 
   it('cannot be entered for an allocation made before it was added', () => {
@@ -262,7 +243,7 @@ describe('a ratio', () => {
 });
 
 describe('a retired factor', () => {
-  it('is no longer drawn from or recorded', () => {
+  it('is no longer drawn from, recorded or corrected', () => {
     const trial = begun();
     trial.amend(retired('9'));
     for (let n = 0; n < 8; n++) {
@@ -273,6 +254,12 @@ describe('a retired factor', () => {
     expect(trial.list.find('q0')?.levels).toEqual(['Male', '']);
     expect(trial.list.find('p0')?.levels).toEqual(['Male', COOK]);
     expect(trial.enrol('r', ['Male', COOK])).toEqual({ type: 'level-unknown', factor: '9', level: COOK });
+    const correct: FlatAct = {
+      ...{ act: 'LevelsCorrected', note: 'slip', cause: 'entry', participantId: 'p0' },
+      changes: [{ factor: '9', from: COOK, to: DUPAGE }],
+    };
+    const why = 'the factor is retired';
+    expect(trial.ask(correct)).toEqual({ type: 'impossible', field: 'changes[0].factor', why });
   });
 
   it('is still compared in requests from before it was retired', () => {
@@ -297,17 +284,6 @@ describe('a retired factor', () => {
       type: 'impossible',
       field: 'levels[0].level',
     });
-  });
-
-  it('can no longer be corrected', () => {
-    const trial = begun();
-    trial.amend(retired('9'));
-    const correct: FlatAct = {
-      ...{ act: 'LevelsCorrected', note: 'slip', cause: 'entry', participantId: 'p0' },
-      changes: [{ factor: '9', from: COOK, to: DUPAGE }],
-    };
-    const problem = { type: 'impossible', field: 'changes[0].factor', why: 'the factor is retired' };
-    expect(trial.ask(correct)).toEqual(problem);
   });
 });
 
