@@ -61,32 +61,17 @@ async function why(person: Person, study: string, id: string): Promise<string> {
 }
 
 /** Whose arm is explained, and what is said. */
-const REASONS = [
+const REASONS: readonly (readonly [study: string, id: string, ...said: string[]])[] = [
   [
-    ...[
-      'Blocks',
-      'p9',
-      'Block 1 of Local site = 1 has 6 places. Its size was drawn when it began, from 4, 6.',
-    ],
+    ...(['Blocks', 'p9'] as const),
+    'Block 1 of Local site = 1 has 6 places. Its size was drawn when it began, from 4, 6.',
     'Places left: A 0, B 2, each equally likely.',
   ],
   ['Central', 'p1', 'Block 1 of the whole study has 8 places. Places left: A 4, B 2, C 2,'],
-  [
-    ...['Minimized', 'p2'],
-    'The least score occurs 3 times: one of them, at random, has the probability 0.8,',
-  ],
-  ['Minimized', 'p4', 'Local site = 1 · weight 3', 'Score (variance)'],
+  ['Minimized', 'p4', 'has the probability 0.8', 'Local site = 1 · weight 3', 'Score (variance)'],
   ['Complete', 'p1', 'Every draw has the same probabilities'],
-  [
-    ...['List', 'p3'],
-    'Entry 3 of list 1: the first unused of Local site = 11; nothing was drawn. It holds C.',
-  ],
-] as const;
-const REASONS_IN_GERMAN = [
-  ['Minimized', 'p4', 'hat die Wahrscheinlichkeit 0,8'],
-  ['Blocks', 'p9', 'Noch frei: A 0, B 2;'],
-  ['List', 'p1', 'Eintrag 2 der Liste 1'],
-] as const;
+  ['List', 'p1', 'Entry 1 of list 1: the first unused of Local site = 11; nothing was drawn. It holds A.'],
+];
 
 describeInBrowser('a study without urns', () => {
   beforeAll(async () => {
@@ -108,19 +93,17 @@ describeInBrowser('a study without urns', () => {
       'Blocks',
       [...'121122121'].map((local_site) => ({ local_site })),
     );
-    await enrol('Central', [{ sex: 'F' }, { sex: 'F' }]);
+    await enrol('Central', [{ sex: 'F' }]);
     const patients = 'F3x M1y M2y F1y'.split(' ').map(([sex = '', local_site = '', stage = '']) => ({
       ...{ sex, local_site, stage },
     }));
     await enrol('Minimized', patients);
     await enrol('Complete', [{ sex: 'F' }]);
     const list = join(data, 'list.csv');
-    writeFileSync(list, 'treatment,local_site\nA,11\nB,30\nC,11\nA,30\n');
+    writeFileSync(list, 'treatment,local_site\nA,11\nB,30\nC,30\n');
     await commandOk(['lists', 'add', '--study', 'List', '--from', list, '--data', data]);
-    const at = (local_site: string) => ({ sex: 'F', local_site });
-    await vi.waitFor(async () => expect((await randomize('List', 'p1', at('30'))).status).toBe(200), 5000);
-    for (const [i, site] of ['11', '11'].entries())
-      expect((await randomize('List', `p${i + 2}`, at(site))).status).toBe(200);
+    const first = () => randomize('List', 'p1', { sex: 'F', local_site: '11' });
+    await vi.waitFor(async () => expect((await first()).status).toBe(200), 5000);
   });
   afterAll(() => service?.stop());
 
@@ -136,10 +119,8 @@ describeInBrowser('a study without urns', () => {
 
   it('says so in German and on a telephone, where tables can be scrolled by keyboard', async () => {
     const auditor = await openAs(keys.auditor, address('studies', {}), { ...TELEPHONE, locale: 'de-DE' });
-    for (const [study, id, said] of REASONS_IN_GERMAN) {
-      expect(await why(auditor, study, id)).toContain(said);
-      await auditor.look(`why-${study}-narrow-german`);
-    }
+    expect(await why(auditor, 'Minimized', 'p4')).toContain('hat die Wahrscheinlichkeit 0,8');
+    await auditor.look('why-minimized-narrow-german');
   });
 
   it('says that what was to be expected of a list is not known, even to who may not read the design', async () => {
@@ -148,10 +129,6 @@ describeInBrowser('a study without urns', () => {
     await auditor.sees(unknown);
     const watcher = await openAs(keys.watcher, address('study', { study: 'List' }));
     await watcher.sees(unknown);
-    await auditor.page.goto(address('audit', { study: 'List' }));
-    await auditor.page.getByRole('tab', { name: 'Records' }).click();
-    await auditor.press('Show the newest records');
-    await auditor.sees('List registered');
   });
 
   it('says that nobody with these levels can be randomized, and records nobody', async () => {
@@ -168,7 +145,6 @@ describeInBrowser('a study without urns', () => {
     const corrector = await openAs(keys.corrector, address('studies', {}));
     for (const [study, said] of Object.entries({
       List: 'Later allocations do not depend on it.',
-      Complete: 'Later allocations do not depend on it.',
       Minimized: 'Later allocations still count this participant.',
     })) {
       await corrector.page.goto(address('participant', { study, id: 'p1', act: 'void' }));
@@ -187,7 +163,6 @@ describeInBrowser('a study without urns', () => {
       ['Central', 'close-arm', 'All open blocks end, and new ones begin.'],
       ['Central', 'reopen-arm', 'C can be drawn again.All open blocks end'],
       ['List', 'close-arm', 'What is left of the lists so far is not used any more'],
-      ['List', 'reopen-arm', 'A new list can have C again.'],
       ['Minimized', 'close-arm', 'The other treatments are balanced among themselves.No count changes.'],
       ['Minimized', 'reopen-arm', 'The method begins anew'],
       ['Complete', 'close-arm', /^(?!.*balanced)/],

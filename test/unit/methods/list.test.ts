@@ -2,23 +2,22 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
+import type { StudyFact } from '../../../events/catalogue.ts';
 import { encodeRecord } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
+import { explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
+import { explanationText } from '../../../src/evidence/explain/explanation-text.ts';
 import type { Written } from '../../support/acts.ts';
 import { amend, force } from '../../support/arbitrary-life.ts';
+import { event } from '../../support/facts.ts';
 import { beginImport, IMPORT } from '../../support/import-facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
 const CSV = 'treatment,local_site\nA,11\nB,30\nB,11\nA,11\nA,30\nB,11\n';
 const FILE = createHash('sha256').update(CSV).digest('hex');
-const ENTRIES = [
-  ['A', '11'],
-  ['B', '30'],
-  ['B', '11'],
-  ['A', '11'],
-  ['A', '30'],
-  ['B', '11'],
-].map(([treatment = '', site = '']) => ({ levels: [site], treatment }));
+const ENTRIES = [...CSV.matchAll(/^([AB]),(\d+)$/gm)].map(([, treatment = '', site = '']) => ({
+  ...{ levels: [site], treatment },
+}));
 
 const CONFIGURATION: StudyConfiguration = {
   name: 'Listed',
@@ -72,16 +71,23 @@ describe('the worked sample', () => {
     });
   });
 
-  it('gives these entries, and draws nothing', () => {
+  it('gives these entries, draws nothing, and is explained', () => {
     const trial = listed();
     const { bgState } = trial;
-    expect(['30', '11', '11', '30', '30'].map((site) => next(trial, site))).toEqual([
-      'B 1.2',
-      'A 1.1',
-      'B 1.3',
-      'A 1.5',
-      'no-entry',
-    ]);
+    expect(['30', '11'].map((site) => next(trial, site))).toEqual(['B 1.2', 'A 1.1']);
+    const before = trial.copy().registered;
+    expect(next(trial, '11')).toBe('B 1.3');
+    const why = explain(before, event(trial.facts.at(-1) as StudyFact, 4) as RandomizedEvent);
+    expect(why).toMatchObject({
+      ...{ agrees: true, method: 'list', trt: 'B', treatments: ['A', 'B'] },
+      entry: { list: 1, entry: 3, stratum: [{ factor: 'local_site', level: '11' }] },
+    });
+    for (const name of ['uniform53', 'weights', 'probabilities', 'bg_state_before', 'bg_state_after'])
+      expect(why).not.toHaveProperty(name);
+    expect(explanationText(why)).toContain(
+      'Entry 3 of list 1: the first unused of local_site = 11; nothing was drawn.',
+    );
+    expect(['30', '30'].map((site) => next(trial, site))).toEqual(['A 1.5', 'no-entry']);
     expect(trial.bgState).toEqual(bgState);
   });
 });
@@ -93,12 +99,8 @@ it('without a list nobody is randomized', () => {
 it('a second list follows the first, stratum by stratum', () => {
   const trial = listed(ENTRIES.slice(0, 2));
   expect(trial.ask(listOf(ENTRIES.slice(2), { list: 2, first: 3 })).type).toBe('list-registered');
-  expect(['11', '11', '30', '30'].map((site) => next(trial, site))).toEqual([
-    'A 1.1',
-    'B 2.1',
-    'B 1.2',
-    'A 2.3',
-  ]);
+  const given = ['11', '11', '30', '30'].map((site) => next(trial, site));
+  expect(given).toEqual(['A 1.1', 'B 2.1', 'B 1.2', 'A 2.3']);
 });
 
 describe('a list is refused', () => {
