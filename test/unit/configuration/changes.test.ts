@@ -42,10 +42,6 @@ const asked = (file: StudyInFile, renamings: LevelRenamed[] = [], from: Design =
   changesTo(file, registered, from, renamings);
 
 describe('the changes that a file asks for', () => {
-  it('are none if it matches the design', () => {
-    expect(asked(fileWith({}))).toEqual([]);
-  });
-
   it('add levels before they close others, and keep the limits of closed levels', () => {
     const limits = { total: 300 };
     expect(asked(fileWith({ ...sites('5', '1', '3', '4'), limits }))).toEqual([
@@ -112,10 +108,17 @@ describe('the changes that a file asks for', () => {
       ...['mode', 'treatments', 'factors.site'],
     ]);
     const factor = { name: 'age', levels: ['<18'] };
-    const added = fileWith({ factors: [...configuration.factors, factor] });
-    expect(asked(added)).toEqual([]);
-    expect(configurationDifferences(registered, design, added)).toEqual([
-      { what: 'factors.age', file: '["<18"]' },
+    expect(asked(fileWith({ factors: [...configuration.factors, factor] }))).toEqual([]);
+  });
+
+  it('are one change with all visits or with none, before an arm with the name of a former visit', () => {
+    const visited = { ...design, visits: ['V2', 'V3'] };
+    const ask = (more: Partial<StudyConfiguration>) => asked(fileWith(more), [], visited);
+    expect(ask({ visits: ['V2', 'V3'] })).toEqual([]);
+    expect(ask({})).toEqual([{ kind: 'visits', value: [] }]);
+    expect(ask({ visits: ['V2', 'V4'], treatments: ['A', 'B', 'V3'] })).toEqual([
+      { kind: 'visits', value: ['V2', 'V4'] },
+      { kind: 'arm-added', treatment: 'V3' },
     ]);
   });
 });
@@ -168,11 +171,8 @@ describe('the changes of arms, urns and factors that a file asks for', () => {
     expect(asked(file)).toEqual([{ kind: 'factor-retired', factor: 'site' }]);
     const retired = changedDesign(design, { kind: 'factor-retired', factor: 'site' });
     expect(asked(file, [], retired)).toEqual([]);
-    // A retired factor never returns, so the file differs.
+    // A retired factor never returns.
     expect(asked(fileWith({}), [], retired)).toEqual([]);
-    expect(configurationDifferences(registered, retired, fileWith({}))).toEqual([
-      { what: 'factors.site', file: '["1", "2", "3"]' },
-    ]);
   });
 });
 

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
-import type { StudyConfiguration } from '../../../events/study.ts';
-import { amendedDesign, type Design, registeredDesign } from '../../../projections/design.ts';
+import type { MethodParameters, StudyConfiguration, UrnConfiguration } from '../../../events/study.ts';
+import { amendedDesign, changedDesign, type Design, registeredDesign } from '../../../projections/design.ts';
 import {
+  type Comparison,
   compare,
   configurationDifferences,
   describeComparison,
@@ -11,21 +12,15 @@ import {
 } from '../../../src/core/configuration/differences.ts';
 
 const configuration: StudyConfiguration = {
-  name: 'S',
-  mode: 'test',
-  D: 'range',
-  urnSelection: 'method1',
-  w: 1,
-  alpha: 0,
-  beta: 1,
+  ...{ name: 'S', mode: 'test', D: 'range', urnSelection: 'method1', w: 1, alpha: 0, beta: 1 },
   treatments: ['A', 'B'],
   factors: [
     { name: 'sex', levels: ['Male', 'Female'] },
     { name: 'site', levels: ['1', '2'] },
   ],
-  idPattern: '[0-9]+',
-  targetEnrollment: 300,
+  ...{ idPattern: '[0-9]+', targetEnrollment: 300 },
 };
+type Factor = StudyConfiguration['factors'][number];
 const drawn: RegisteredStudy = { configuration, seed: '4242', seedSource: 'drawn' };
 const configured: RegisteredStudy = { configuration, seed: '4242', seedSource: 'configured' };
 
@@ -36,6 +31,10 @@ const fileWith = (
   ...{ configuration: { ...configuration, ...change }, levelCounts: undefined, seed: undefined },
   ...more,
 });
+const without = (member: 'idPattern' | 'targetEnrollment') => {
+  const { [member]: _, ...others } = configuration;
+  return others as StudyConfiguration;
+};
 const differences = (registered: RegisteredStudy, file: StudyInFile) =>
   configurationDifferences(registered, registeredDesign(registered.configuration), file);
 const whenFileHas = (change: Partial<StudyConfiguration>) => differences(drawn, fileWith(change));
@@ -44,32 +43,24 @@ const inWords = (found: ReturnType<typeof differences>) =>
   describeComparison({ standing: 'differs', differences: found }, { secrets: 'show' });
 
 describe('a file that agrees with the registration', () => {
-  it('has no differences', () => {
-    expect(whenFileHas({})).toEqual([]);
-    expect(describeComparison({ standing: 'agrees', differences: [] }, { secrets: 'show' })).toEqual([]);
+  it.each<[what: string, file: StudyInFile]>([
+    ['is the same', fileWith()],
+    ['has another target, which is for information only', fileWith({ targetEnrollment: 400 })],
+    ['has no target', { ...fileWith(), configuration: without('targetEnrollment') }],
+    ['gives the seed that was drawn', fileWith({}, { seed: 4242n })],
+  ])('%s', (_, file) => {
+    expect(differences(drawn, file)).toEqual([]);
   });
 
-  it('may change or drop the target enrollment, which is for information only', () => {
-    expect(whenFileHas({ targetEnrollment: 400 })).toEqual([]);
-    const { targetEnrollment: _, ...without } = configuration;
-    expect(differences(drawn, { ...fileWith(), configuration: without })).toEqual([]);
-  });
-
-  it('may omit the seed if the service drew it', () => {
-    expect(differences(drawn, fileWith({}, { seed: undefined }))).toEqual([]);
-  });
-
-  it('may give the seed that is in use', () => {
+  it('gives the seed that it gave before, and is described in no lines', () => {
     expect(differences(configured, fileWith({}, { seed: 4242n }))).toEqual([]);
-    expect(differences(drawn, fileWith({}, { seed: 4242n }))).toEqual([]);
+    expect(describeComparison({ standing: 'agrees', differences: [] }, { secrets: 'show' })).toEqual([]);
   });
 });
 
 describe('a file that disagrees with the registration', () => {
-  const [sex, site] = configuration.factors as [
-    StudyConfiguration['factors'][number],
-    StudyConfiguration['factors'][number],
-  ];
+  const [sex, site] = configuration.factors as [Factor, Factor];
+  const women = { name: 'sex', levels: ['Female', 'Male'] };
 
   it.each<[string, Partial<StudyConfiguration>, string, string]>([
     ['mode', { mode: 'live' }, 'test', 'live'],
@@ -78,36 +69,65 @@ describe('a file that disagrees with the registration', () => {
     ['alpha', { alpha: 1 }, '0', '1'],
     ['beta', { beta: 3 }, '1', '3'],
     ['id_pattern', { idPattern: '[a-z]+' }, '"[0-9]+"', '"[a-z]+"'],
-    ['treatments', { treatments: ['A', 'C'] }, '["A", "B"]', '["A", "C"]'],
     ['treatments', { treatments: ['B', 'A'] }, '["A", "B"]', '["B", "A"]'],
     ['treatments', { treatments: ['A', 'B', 'C'] }, '["A", "B"]', '["A", "B", "C"]'],
     ['factors', { factors: [site, sex] }, '["sex", "site"]', '["site", "sex"]'],
-    [
-      'factors.sex',
-      { factors: [{ name: 'sex', levels: ['Female', 'Male'] }, site] },
-      '["Male", "Female"]',
-      '["Female", "Male"]',
-    ],
+    ['factors.sex', { factors: [women, site] }, '["Male", "Female"]', '["Female", "Male"]'],
+    ['start', { start: 'paused' }, 'open', 'paused'],
     ['factors.site', { factors: [sex, { name: 'site', levels: ['1, 2'] }] }, '["1", "2"]', '["1, 2"]'],
   ])('reports a difference in %s, with both values', (what, change, registered, file) => {
     expect(whenFileHas(change)).toEqual([{ what, inForce: registered, file }]);
   });
 
-  it('reports a factor that was added or removed', () => {
+  it('reports what was added or removed', () => {
     expect(whenFileHas({ factors: [{ name: 'age', levels: ['<18'] }, sex, site] })).toEqual([
       { what: 'factors.age', file: '["<18"]' },
     ]);
     expect(whenFileHas({ factors: [sex] })).toEqual([{ what: 'factors.site', inForce: '["1", "2"]' }]);
+    const unpatterned = without('idPattern');
+    const what = 'id_pattern';
+    expect(differences(drawn, { ...fileWith(), configuration: unpatterned })).toEqual([
+      { what, inForce: '"[0-9]+"' },
+    ]);
+    expect(differences({ ...drawn, configuration: unpatterned }, fileWith())).toEqual([
+      { what, file: '"[0-9]+"' },
+    ]);
   });
 
-  it('reports an id_pattern that was added or removed', () => {
-    const { idPattern: _, ...without } = configuration;
-    expect(differences(drawn, { ...fileWith(), configuration: without })).toEqual([
-      { what: 'id_pattern', inForce: '"[0-9]+"' },
-    ]);
-    expect(differences({ ...drawn, configuration: without }, fileWith())).toEqual([
-      { what: 'id_pattern', file: '"[0-9]+"' },
-    ]);
+  it('reports visits in another order, in other capital letters, or none', () => {
+    const visited = { ...drawn, configuration: { ...configuration, visits: ['V2', 'V3'] } };
+    const reported = (more: Partial<StudyConfiguration>) => differences(visited, fileWith(more));
+    const inForce = '["V2", "V3"]';
+    expect(reported({ visits: ['V2', 'V3'] })).toEqual([]);
+    for (const visits of [
+      ['V3', 'V2'],
+      ['v2', 'V3'],
+    ])
+      expect(reported({ visits })).toEqual([{ what: 'visits', inForce, file: `["${visits.join('", "')}"]` }]);
+    expect(reported({})).toEqual([{ what: 'visits', inForce }]);
+  });
+
+  it('reports another method, and other parameters of it without their values', () => {
+    const { D: _, urnSelection: __, w: ___, alpha, beta, ...study } = configuration as UrnConfiguration;
+    const minimizing = { ...study, method: { name: 'minimization' } } as StudyConfiguration;
+    const parameters = (more: object) =>
+      ({ minimization: { measure: 'range', pThousandths: 800, ...more } }) as MethodParameters;
+    const inLog = { ...drawn, configuration: minimizing, parameters: parameters({ weights: [2, 1] }) };
+    const file = (more: object) => ({
+      ...fileWith(),
+      configuration: minimizing,
+      parameters: parameters(more),
+    });
+    expect(differences(inLog, file({ weights: [2, 1] }))).toEqual([]);
+    for (const more of [{ weights: [2, 1], pThousandths: 617 }, {}])
+      expect(differences(inLog, file(more))).toEqual([
+        { what: 'method', inForce: 'other parameters', file: 'these parameters' },
+      ]);
+    expect(differences(inLog, fileWith())).toMatchObject([{ what: 'method', inForce: 'minimization' }]);
+    // The weights of a retired factor are not in a file, and the others have no common divisor.
+    const design = changedDesign(registeredDesign(minimizing), { kind: 'factor-retired', factor: 'site' });
+    const retired = { ...minimizing, factors: minimizing.factors.slice(0, 1) };
+    expect(configurationDifferences(inLog, design, { ...file({}), configuration: retired })).toEqual([]);
   });
 
   it('reports a seed that was changed, added or removed, without showing it', () => {
@@ -130,11 +150,7 @@ describe('a file that disagrees with the registration', () => {
       fileWith({ mode: 'live', w: 3, treatments: ['X', 'Y'], factors: [site] }),
     );
     expect(found.map(({ what }) => what)).toEqual([
-      'mode',
-      'w',
-      'treatments',
-      'factors.sex',
-      'starting_seed',
+      ...['mode', 'w', 'treatments', 'factors.sex', 'starting_seed'],
     ]);
   });
 });
@@ -171,18 +187,13 @@ function designsAfter(
   registered: StudyConfiguration = configuration,
 ): readonly Design[] {
   const designs = [registeredDesign(registered)];
-  for (const [i, changes] of amendments.entries())
-    designs.push(
-      amendedDesign(designs.at(-1) as Design, {
-        amendment: i + 1,
-        approvals: [],
-        changes: [...changes],
-        reason: 'x',
-      }),
-    );
+  for (const changes of amendments) {
+    const amendment = { amendment: designs.length, approvals: [], changes: [...changes], reason: 'x' };
+    designs.push(amendedDesign(designs.at(-1) as Design, amendment));
+  }
   return designs;
 }
-const site = (levels: string[]) => ({
+const sites = (...levels: string[]) => ({
   factors: [
     { name: 'sex', levels: ['Male', 'Female'] },
     { name: 'site', levels },
@@ -191,83 +202,80 @@ const site = (levels: string[]) => ({
 const change = (kind: 'level-added' | 'level-closed' | 'level-reopened', level: string): DesignChange => ({
   ...{ kind, factor: 'site', level },
 });
-const renaming: DesignChange = { kind: 'level-renamed', factor: 'site', level: '1', to: 'One' };
+const arm = (kind: 'arm-added' | 'arm-closed', treatment: string): DesignChange => ({ kind, treatment });
 
 describe('the file of an amended study', () => {
-  const standing = (amendments: DesignChange[][], file: Partial<StudyConfiguration>) =>
-    compare(drawn, designsAfter(amendments), fileWith(file)).standing;
+  const added = [change('level-added', '3')];
+  const twoAdded = [...added, change('level-added', '4')];
+  const closed = [change('level-closed', '2')];
+  const renamed: DesignChange[] = [{ kind: 'level-renamed', factor: 'site', level: '1', to: 'One' }];
+  const three = [added, closed, [{ kind: 'id-pattern' } as const]];
+  const fourArms = [[arm('arm-added', 'C')], [arm('arm-added', 'D')]];
+  const withoutA = [...fourArms, [arm('arm-closed', 'A')]];
+  const inRatio: DesignChange[][] = [
+    [{ kind: 'arm-added', treatment: 'C', ratio: 3 }],
+    [{ kind: 'ratio', value: [2, 2, 3] }],
+  ];
+  const withoutC = [...inRatio, [arm('arm-closed', 'C')]];
+  const arms = (names: string, ...ratio: number[]) => ({
+    treatments: [...names],
+    ...(ratio.length > 0 && { ratio }),
+  });
+  const urn: DesignChange[] = [{ kind: 'urn', w: 2, D: 'variance' }];
 
-  it('agrees if it lists the open levels by their present names', () => {
-    const added = [change('level-added', '3')];
-    expect(standing([added], site(['1', '2', '3']))).toBe('agrees');
-    expect(standing([added, [change('level-closed', '2')]], site(['1', '3']))).toBe('agrees');
-    expect(standing([added, [renaming]], site(['One', '2', '3']))).toBe('agrees');
-    expect(standing([added, [renaming]], site(['1', 'One', '2', '3']))).toBe('differs');
+  it.each<[string, Comparison['standing'], DesignChange[][], Partial<StudyConfiguration>]>([
+    ['lists the open levels', 'agrees', [added], sites('1', '2', '3')],
+    ['lists no closed ones', 'agrees', [added, closed], sites('1', '3')],
+    ['lists a level by its present name', 'agrees', [added, renamed], sites('One', '2', '3')],
+    ['lists it by its former name, too', 'differs', [added, renamed], sites('1', 'One', '2', '3')],
+    ['lists added levels anywhere', 'agrees', [twoAdded], sites('4', '1', '3', '2')],
+    ['lists registered ones in another order', 'differs', [twoAdded], sites('2', '1', '3', '4')],
+    ['does so under a new name', 'differs', [twoAdded, renamed], sites('2', 'One', '3', '4')],
+    ['matches the registration', 'behind', three, sites('1', '2')],
+    ['matches a later design', 'behind', three, sites('1', '3')],
+    ['matches none in another setting', 'differs', three, { ...sites('1', '3'), w: 2 }],
+    ['matches none', 'differs', three, sites('1', '2', '4')],
+    ['matches no registration', 'differs', [], sites('1')],
+    ['lists added arms anywhere', 'agrees', fourArms, arms('DACB')],
+    ['lists registered arms in another order', 'differs', fourArms, arms('BACD')],
+    ['lacks an added arm', 'behind', fourArms, arms('ABC')],
+    ['lacks a closed arm', 'agrees', withoutA, arms('DBC')],
+    ['has a closed arm', 'behind', withoutA, arms('ABCD')],
+    ['has the ratio in its order', 'agrees', inRatio, arms('CAB', 3, 2, 2)],
+    ['has an earlier ratio', 'behind', inRatio, arms('ABC', 1, 1, 3)],
+    ['has another ratio', 'differs', inRatio, arms('ABC', 1, 2, 3)],
+    ['has the ratio of the open arms', 'agrees', withoutC, arms('AB', 2, 2)],
+    ['has another one of them', 'differs', withoutC, arms('AB', 2, 1)],
+    ['gives the numbers of the urns', 'agrees', [urn], { w: 2, D: 'variance' }],
+    ['gives earlier ones', 'behind', [urn], {}],
+    ['gives some of them', 'differs', [urn], { w: 2 }],
+  ])('%s: it %s', (_, standing, amendments, file) => {
+    expect(compare(drawn, designsAfter(amendments), fileWith(file)).standing).toBe(standing);
   });
 
-  it('may list added levels anywhere, but must keep the order of the registered ones', () => {
-    const added = [change('level-added', '3'), change('level-added', '4')];
-    for (const levels of [
-      ['1', '2', '3', '4'],
-      ['4', '1', '3', '2'],
-    ])
-      expect(standing([added], site(levels))).toBe('agrees');
-    expect(standing([added], site(['2', '1', '3', '4']))).toBe('differs');
-    expect(standing([added, [renaming]], site(['2', 'One', '3', '4']))).toBe('differs');
-  });
-
-  it('is behind if it matches an earlier design, and differs if it matches none', () => {
-    const amendments = [
-      [change('level-added', '3')],
-      [change('level-closed', '2')],
-      [{ kind: 'id-pattern' } as const],
-    ];
-    expect(standing(amendments, site(['1', '2']))).toBe('behind');
-    expect(standing(amendments, site(['1', '2', '3']))).toBe('behind');
-    expect(standing(amendments, site(['1', '3']))).toBe('behind');
-    expect(standing(amendments, { ...site(['1', '3']), w: 2 })).toBe('differs');
-    expect(standing(amendments, site(['1', '2', '4']))).toBe('differs');
-    expect(standing([], site(['1']))).toBe('differs');
-  });
-
-  const arm = (kind: 'arm-added' | 'arm-closed', treatment: string): DesignChange => ({ kind, treatment });
-
-  it('lists the open arms: added ones anywhere, registered ones in their order', () => {
-    const amendments = [[arm('arm-added', 'C')], [arm('arm-added', 'D')]];
-    const treatments = (...names: string[]) => ({ treatments: names });
-    expect(standing(amendments, treatments('A', 'B', 'C', 'D'))).toBe('agrees');
-    expect(standing(amendments, treatments('D', 'A', 'C', 'B'))).toBe('agrees');
-    expect(standing(amendments, treatments('B', 'A', 'C', 'D'))).toBe('differs');
-    expect(standing(amendments, treatments('A', 'B', 'C'))).toBe('behind');
-    const closed = [...amendments, [arm('arm-closed', 'A')]];
-    expect(standing(closed, treatments('D', 'B', 'C'))).toBe('agrees');
-    expect(standing(closed, treatments('A', 'B', 'C', 'D'))).toBe('behind');
-  });
-
-  it('gives the ratio of the open arms in any order, and a differing ratio is reported without naming arms', () => {
-    const amendments: DesignChange[][] = [
-      [{ kind: 'arm-added', treatment: 'C', ratio: 3 }],
-      [{ kind: 'ratio', value: [2, 2, 3] }],
-    ];
-    const file = (treatments: string[], ratio?: number[]) => ({ treatments, ...(ratio && { ratio }) });
-    expect(standing(amendments, file(['A', 'B', 'C'], [2, 2, 3]))).toBe('agrees');
-    expect(standing(amendments, file(['C', 'A', 'B'], [3, 2, 2]))).toBe('agrees');
-    expect(standing(amendments, file(['A', 'B', 'C'], [1, 1, 3]))).toBe('behind');
-    expect(standing(amendments, file(['A', 'B', 'C'], [1, 2, 3]))).toBe('differs');
-    const closed = [...amendments, [arm('arm-closed', 'C')]];
-    expect(standing(closed, file(['A', 'B'], [2, 2]))).toBe('agrees');
-    expect(standing(closed, file(['A', 'B'], [2, 1]))).toBe('differs');
-    const comparison = compare(drawn, designsAfter(closed), fileWith(file(['A', 'B'], [2, 1])));
+  it('differs in its ratio, which is reported without naming arms', () => {
+    const comparison = compare(drawn, designsAfter(withoutC), fileWith(arms('AB', 2, 1)));
     expect(describeComparison(comparison, { secrets: 'withhold' })[0]).toBe(
       'ratio differs (in force: 2:2; file: 2:1)',
     );
-    expect(compare(drawn, designsAfter(closed), fileWith()).differences).toEqual([
+    expect(compare(drawn, designsAfter(withoutC), fileWith()).differences).toEqual([
       { what: 'ratio', inForce: '2:2' },
     ]);
   });
 
+  it('gets a description of what it lacks, which says that the study continues', () => {
+    const comparison = compare(drawn, designsAfter([added]), fileWith());
+    expect(describeComparison(comparison, { secrets: 'withhold' })).toEqual([
+      'factors.site differs (in force: ["1", "2", "3"]; file: ["1", "2"])',
+      expect.stringMatching(/^The file describes an earlier design, and the study continues/),
+    ]);
+  });
+
+  const limit = (level: string, max: number) => ({ factor: 'site', level, max });
+  const limits = (...levels: ReturnType<typeof limit>[]) => ({ limits: { levels } });
+
   it('leaves out retired factors and their limits', () => {
-    const limited = { ...configuration, limits: { levels: [{ factor: 'site', level: '1', max: 10 }] } };
+    const limited = { ...configuration, ...limits(limit('1', 10)) };
     const designs = designsAfter([[{ kind: 'factor-retired', factor: 'site' }]], limited);
     const registered = { ...drawn, configuration: limited };
     const sex = { factors: configuration.factors.slice(0, 1) };
@@ -278,37 +286,21 @@ describe('the file of an amended study', () => {
     });
   });
 
-  it('gives the numbers of the urns in force', () => {
-    const urn: DesignChange = { kind: 'urn', w: 2, D: 'variance' };
-    expect(standing([[urn]], { w: 2, D: 'variance' })).toBe('agrees');
-    expect(standing([[urn]], {})).toBe('behind');
-    expect(standing([[urn]], { w: 2 })).toBe('differs');
-  });
-
-  it('gets a description of what it lacks, which says that the study continues', () => {
-    const comparison = compare(drawn, designsAfter([[change('level-added', '3')]]), fileWith());
-    expect(describeComparison(comparison, { secrets: 'withhold' })).toEqual([
-      'factors.site differs (in force: ["1", "2", "3"]; file: ["1", "2"])',
-      expect.stringMatching(/^The file describes an earlier design, and the study continues/),
-    ]);
-  });
-
   it('leaves out the limits of closed levels, and lists limits in any order', () => {
-    const limit = (level: string, max: number) => ({ factor: 'site', level, max });
-    const limited = { ...configuration, limits: { levels: [limit('1', 10), limit('2', 20)] } };
-    const registered = { ...drawn, configuration: limited };
+    const limited = { ...configuration, ...limits(limit('1', 10), limit('2', 20)) };
+    const { limits: value } = limits(limit('1', 10), limit('2', 20), limit('3', 30));
     const designs = designsAfter(
-      [
-        [change('level-added', '3')],
-        [change('level-closed', '1')],
-        [{ kind: 'limits', value: { levels: [limit('1', 10), limit('2', 20), limit('3', 30)] } }],
-      ],
+      [added, [change('level-closed', '1')], [{ kind: 'limits', value }]],
       limited,
     );
-    const file = fileWith({ ...site(['3', '2']), limits: { levels: [limit('3', 30), limit('2', 20)] } });
-    expect(compare(registered, designs, file).standing).toBe('agrees');
-    const without = fileWith({ ...site(['3', '2']), limits: { levels: [limit('2', 25)] } });
-    expect(compare(registered, designs, without)).toMatchObject({
+    const standing = (...of: ReturnType<typeof limit>[]) =>
+      compare(
+        { ...drawn, configuration: limited },
+        designs,
+        fileWith({ ...sites('3', '2'), ...limits(...of) }),
+      );
+    expect(standing(limit('3', 30), limit('2', 20)).standing).toBe('agrees');
+    expect(standing(limit('2', 25))).toMatchObject({
       standing: 'differs',
       differences: [{ what: 'limits' }],
     });
@@ -316,25 +308,20 @@ describe('the file of an amended study', () => {
 
   it('may omit the protocol, which cannot be removed, but not give another one', () => {
     const version = (number: string) => ({ protocol: { version: number } });
-    const designs = [
-      registeredDesign(configuration),
-      { ...registeredDesign(configuration), ...version('3.0') },
-    ];
-    expect(compare(drawn, designs, fileWith()).standing).toBe('agrees');
-    expect(compare(drawn, designs, fileWith(version('3.0'))).standing).toBe('agrees');
-    expect(compare(drawn, designs, fileWith(version('4.0'))).differences).toEqual([
+    const design = registeredDesign(configuration);
+    const of = (more: object) => compare(drawn, [design, { ...design, ...version('3.0') }], fileWith(more));
+    for (const more of [{}, version('3.0')]) expect(of(more).standing).toBe('agrees');
+    expect(of(version('4.0')).differences).toEqual([
       { what: 'protocol', inForce: '{"version":"3.0"}', file: '{"version":"4.0"}' },
     ]);
   });
 
   it('keeps the level_counts of the registration when the blinding changes, unless it gives another value', () => {
     const designs = designsAfter([[{ kind: 'blinding', value: 'blinded' }]]);
-    const blinded = { blinding: 'blinded' } as const;
-    expect(compare(drawn, designs, fileWith(blinded)).standing).toBe('agrees');
-    expect(compare(drawn, designs, fileWith(blinded, { levelCounts: 'as-randomized' })).standing).toBe(
-      'agrees',
-    );
-    expect(compare(drawn, designs, fileWith(blinded, { levelCounts: 'as-corrected' })).differences).toEqual([
+    const of = (levelCounts?: 'as-randomized' | 'as-corrected') =>
+      compare(drawn, designs, fileWith({ blinding: 'blinded' }, { levelCounts })).differences;
+    expect([of(), of('as-randomized')]).toEqual([[], []]);
+    expect(of('as-corrected')).toEqual([
       { what: 'policies.level_counts', inForce: 'as-randomized', file: 'as-corrected' },
     ]);
   });

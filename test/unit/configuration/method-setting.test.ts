@@ -41,11 +41,6 @@ describe('a method', () => {
     [{ name: 'blocks', by: [], sizes: [6] }, { name: 'blocks', by: [] }, { blocks: { perSlot: [2] } }],
     [{ name: 'list', by: ['site', 'sex'] }, { name: 'list', by: ['sex', 'site'] }, {}],
     [
-      { name: 'minimization' },
-      { name: 'minimization' },
-      { minimization: { measure: 'range', pThousandths: 800 } },
-    ],
-    [
       { name: 'minimization', p: 0.667, measure: 'variance', weights: { site: 3, stage: 1, sex: 2 } },
       { name: 'minimization' },
       { minimization: { measure: 'variance', pThousandths: 667, weights: [2, 3, 1] } },
@@ -62,10 +57,6 @@ describe('a method', () => {
   it('has sizes by the slots of a ratio', () => {
     const blocks = { name: 'blocks', by: [], sizes: [4, 8] };
     expect(read(blocks, { ratio: [2, 1, 1] }).parameters).toEqual({ blocks: { perSlot: [1, 2] } });
-  });
-
-  it('leaves a study without one as it was', () => {
-    expect(read({ name: 'urn' }, { w: 5 }).method).toBeUndefined();
   });
 
   it.each<[object, string[]]>([
@@ -103,22 +94,18 @@ describe('a method', () => {
       ],
     ],
     [{ method: { name: 'blocks', by: [], sizes: [] } }, ['method: sizes must be 1 to 8 different numbers']],
-    ...[0.5, 0.951, 0.8125, '0.8', 1].map((p): [object, string[]] => [
+    ...[0.549, 0.951, 0.8125, '0.8'].map((p): [object, string[]] => [
       { method: { name: 'minimization', p } },
       ['method: p must be from 0.55 to 0.95, with at most three decimals'],
     ]),
-    [
-      { method: { name: 'minimization', measure: 'varianze' } },
-      ['method: measure must be range or variance'],
-    ],
-    [
-      { method: { name: 'minimization', weights: { sex: 2, site: 4, stage: 2 } } },
+    [{ method: { name: 'minimization', measure: 'x' } }, ['method: measure must be range or variance']],
+    ...[
+      { sex: 2, site: 4, stage: 2 },
+      { sex: 2, site: 3 },
+    ].map((weights): [object, string[]] => [
+      { method: { name: 'minimization', weights } },
       ['method: weights must be whole numbers from 1 to 100 for all factors, without a common divisor'],
-    ],
-    [
-      { method: { name: 'minimization', weights: { sex: 2, site: 3 } } },
-      ['method: weights must be whole numbers from 1 to 100 for all factors, without a common divisor'],
-    ],
+    ]),
     [
       { method: { name: 'minimization', weights: { age: 1, sex: 101, site: 1, stage: 1 } } },
       ['method: weights has no "age"', 'method: the weight of "sex" is above 100'],

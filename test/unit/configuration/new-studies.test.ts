@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { StudiesFileError } from '../../../src/core/configuration/finding.ts';
 import { refuseNewStudies } from '../../../src/core/configuration/new-studies.ts';
-import { onlyStudyOf, refusalsOf, studyWith } from './support.ts';
+import { bareStudy, onlyStudyOf, studyWith } from './support.ts';
 
 const looksAhead = onlyStudyOf(studyWith("id_pattern: '(?!0)[0-9]{3}'"));
 
@@ -17,18 +17,24 @@ describe('an id pattern that RE2 cannot run', () => {
   it('is kept for a study that was registered with it', () => {
     expect(looksAhead.configuration.idPattern).toBe('(?!0)[0-9]{3}');
     expect(() => refuseNewStudies([looksAhead], (name) => name !== 'S', [])).not.toThrow();
-  });
-
-  it('is refused for every study if ECMAScript cannot run it either', () => {
-    expect(refusalsOf(studyWith("id_pattern: '[0-9'"))).toEqual([
-      expect.stringContaining('id_pattern cannot be used'),
-    ]);
+    expect(onlyStudyOf(studyWith("id_pattern: '[0-9]{3}'")).refusedIfNew).toEqual([]);
   });
 });
 
-it('a pattern that both engines can run causes no warning', () => {
-  expect(onlyStudyOf(studyWith("id_pattern: '[0-9]{3}'")).refusedIfNew).toEqual([]);
-  expect(onlyStudyOf(studyWith()).refusedIfNew).toEqual([]);
+describe('the ratio of a new study', () => {
+  it.each([
+    ['must be in its lowest terms', '[4, 2, 2]', '[2, 1, 1]', 'all its numbers can be divided by 2'],
+    ['has at most 40 slots', '[20, 20, 1]', '[20, 19, 1]', 'there would be 41 slots'],
+  ])('%s', (_, impossible, possible, why) => {
+    const study = (ratio: string) =>
+      onlyStudyOf(bareStudy('treatments: [A, B, C]', `ratio: ${ratio}`, 'factors: {sex: [M, F]}'));
+    expect(() => refuseNewStudies([study(impossible)], () => true, [])).toThrow(
+      `studies.yaml:3: study "S": the ratio is not possible: ${why}`,
+    );
+    expect(refuseNewStudies([study(possible)], () => true, [])).toEqual([]);
+    // In a registered study it may be the ratio in force for the arms that are still open.
+    expect(refuseNewStudies([study(impossible)], () => false, [])).toEqual([]);
+  });
 });
 
 describe('a seed that another study has', () => {
@@ -66,4 +72,18 @@ describe('a seed that another study has', () => {
     expect(refuse).toThrow('that of the test study "Rehearsal"');
     expect(refuse).not.toThrow(String(SEED));
   });
+});
+
+it('names of a new study have at most 200 characters, and none that looks like another; treatments are not shown', () => {
+  const long = (letter: string) => letter.repeat(201);
+  const text = [`${long('n')}:`, `  treatments: [${long('t')}, ${'t'.repeat(200)}]`];
+  const factors = `  factors: {${long('f')}: [x, ${long('l')}]}`;
+  const said = onlyStudyOf([...text, factors].join('\n')).refusedIfNew.map(({ message }) => message);
+  expect(said.map((message) => /^study "n{40}…": (.*?) has more than 200/.exec(message)?.[1])).toEqual([
+    ...['its name', 'treatment 1', 'the name of factor 1', 'level 2 of factor 1'],
+  ]);
+  expect(said.join()).not.toMatch(/tt|ff|ll\b/);
+  expect(onlyStudyOf(studyWith().replace('S:', '"S\u200b":')).refusedIfNew).toMatchObject([
+    { message: expect.stringContaining('its name contains U+200B, which nobody sees') },
+  ]);
 });

@@ -1,50 +1,65 @@
+/** What a studies file cannot have: each row has the file, or what is written into one, and how its only refusal begins. */
 import { describe, expect, it } from 'vitest';
 import { StudiesFileError } from '../../../src/core/configuration/finding.ts';
 import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
 import { bareStudy, refusalsOf, studyWith } from './support.ts';
 
-const S = 'study "S":';
-const factors = 'factors: {sex: [Male, Female]}';
-const treatments = 'treatments: [A, B]';
+const FACTORS = 'factors: {sex: [Male, Female]}';
+const TREATMENTS = 'treatments: [A, B]';
+type Row = readonly [written: string, refusal: string];
 
-/** Each row: what is refused, the file, and how its only refusal begins. */
-type Row = [what: string, text: string, refusal: string];
-
-function refuses(rows: Row[]): void {
-  it.each(rows)('%s', (_what, text, refusal) => {
-    const refusals = refusalsOf(text);
-    expect(refusals).toEqual([expect.stringMatching(/\(hint: .+\)$/s)]);
-    expect(refusals[0]?.slice(0, refusal.length)).toBe(refusal);
+/** @param refused the refusal in whole, from what the row says of it */
+const refuses = (
+  subject: string,
+  rows: readonly Row[],
+  written: (text: string) => string = (text) => text,
+  refused: (refusal: string) => string = (refusal) => refusal,
+) =>
+  describe(`the parser refuses ${subject}:`, () => {
+    it.each(rows.map(([text, refusal]) => [text.slice(0, 80), text, refusal] as const))(
+      '%j',
+      (_, text, refusal) => {
+        const refusals = refusalsOf(written(text));
+        expect(refusals).toEqual([expect.stringMatching(/\(hint: .+\)$/s)]);
+        const expected = refused(refusal);
+        expect(refusals[0]?.slice(0, expected.length)).toBe(expected);
+      },
+    );
   });
-}
+/** On the fourth line of a study. */
+const refusesSetting = (subject: string, rows: readonly Row[]) =>
+  refuses(
+    subject,
+    rows,
+    (text) => studyWith(text),
+    (refusal) => `4: study "S": ${refusal}`,
+  );
+/** From the second line of a study on, behind a line that is in order. */
+const refusesBehind = (line: string, subject: string, rows: readonly Row[]) =>
+  refuses(
+    subject,
+    rows,
+    (text) => bareStudy(line, ...text.split('\n')),
+    (refusal) => refusal.replace(/^\d+: /, '$&study "S": '),
+  );
 
 describe('a refusal', () => {
-  const broken = [
-    'w: 0',
-    'S:',
-    '  D: rnage',
-    '  treatments: [A]',
-    '  colour: red',
-    '  factors: {id: [x]}',
-  ].join('\n');
+  const broken = 'w: 0\nS:\n  D: rnage\n  treatments: [A]\n  colour: red\n  factors: {id: [x]}';
 
   it('lists every reason at once, in the order of the file', () => {
     expect(refusalsOf(broken).map((refusal) => refusal.replace(/ \(hint.*/, ''))).toEqual([
       '1: w is below 1',
-      `3: ${S} D is "rnage", not one of range, variance, chisquare`,
-      `4: ${S} it has fewer than two treatments`,
-      `5: ${S} unknown key "colour"`,
-      `6: ${S} factor "id" has the name of a parameter of every request`,
+      '3: study "S": D is "rnage", not one of range, variance, chisquare',
+      '4: study "S": it has fewer than two treatments',
+      '5: study "S": unknown key "colour"',
+      '6: study "S": factor "id" has the name of a parameter of every request',
     ]);
   });
 
   it('formats each reason as file:line: reason (hint: what to do)', () => {
-    const error = new StudiesFileError([
-      { file: 'studies.yaml', line: 3, message: 'w is below 1 (hint: write at least 1)' },
-      { file: 'studies.yaml', line: 8, message: 'no (hint: yes)' },
-    ]);
-    expect(error.message).toBe(
-      'the studies file is refused:\n  studies.yaml:3: w is below 1 (hint: write at least 1)\n  studies.yaml:8: no (hint: yes)',
+    const findings = [3, 8].map((line) => ({ file: 'studies.yaml', line, message: 'no (hint: yes)' }));
+    expect(new StudiesFileError(findings).message).toBe(
+      'the studies file is refused:\n  studies.yaml:3: no (hint: yes)\n  studies.yaml:8: no (hint: yes)',
     );
     expect(() => parseStudiesFile(broken, 'my/studies.yml')).toThrow(
       /^the studies file is refused:\n {2}my\/studies\.yml:1: w is below 1 \(hint: .*\)\n/,
@@ -52,363 +67,241 @@ describe('a refusal', () => {
   });
 
   it('shows no treatment and no seed, because it may end up in a log', () => {
-    const text = bareStudy(
-      factors,
-      'treatments: [Secret, Secret, "Secret\\t", {Secret: 1}]',
-      'starting_seed: -4242.5',
-    );
+    const secrets = 'treatments: [Secret, Secret, "Secret\\t", {Secret: 1}]';
+    const text = bareStudy(FACTORS, secrets, 'starting_seed: -4242.5');
     expect(refusalsOf(text)).toHaveLength(4);
     expect(refusalsOf(text).join()).not.toMatch(/Secret|4242/);
-    for (const slip of ['treatments: [A, B] Secret', 'treatments: [A, B]] Secret', 'starting_seed: 4: 242']) {
+    for (const slip of ['treatments: [A, B] Secret', 'treatments: [A, B]] Secret', 'starting_seed: 4: 242'])
       expect(refusalsOf(bareStudy(slip)).join()).not.toMatch(/Secret|242/);
-    }
-  });
-});
-
-describe('the parser refuses these files:', () => {
-  refuses([
-    ['an empty one', '', '1: the file names no study'],
-    ['only a byte order mark', '\ufeff', '1: the file names no study'],
-    ['only comments', '# to do\n', '1: the file names no study'],
-    ['an empty document', '---\n', '1: the file names no study'],
-    ['an empty mapping', '{}', '1: the file names no study'],
-    ['null', 'null', '1: the file names no study'],
-    ['only defaults', 'db: x\nw: 2\n', '1: the file names no study'],
-    ['a list', '\n- S\n', '2: the file is not a mapping from names to studies'],
-    ['a text', 'hello', '1: the file is not a mapping from names to studies'],
-    ['a second document', `${studyWith()}\n---\n${studyWith()}`, '4: a second YAML document begins here'],
-    ['more than a million characters', `${studyWith()}\n#${'x'.repeat(1_048_576)}`, '1: the file is longer'],
-  ]);
-});
-
-describe('the parser refuses this YAML:', () => {
-  refuses([
-    [
-      'a tab as indentation',
-      `S:\n\ttreatments: [A, B]`,
-      '2: not valid YAML: Tabs are not allowed as indentation',
-    ],
-    ['a bracket left open', bareStudy('treatments: [A, B', factors), '3: not valid YAML'],
-    [
-      'two colons',
-      bareStudy(treatments, 'D: range: x'),
-      '3: not valid YAML: Nested mappings are not allowed',
-    ],
-    ['a quotation mark left open', bareStudy('mode: "test'), '2: not valid YAML: Missing closing "quote'],
-    ['a version it does not know', `%YAML 9.9\n---\n${studyWith()}`, '1: Unsupported YAML version 9.9'],
-    ['a tag', studyWith('w: !!int 1'), '4: a YAML tag (!) is not supported here'],
-    ['a tag of its own', studyWith('mode: !env test'), '4: a YAML tag (!) is not supported here'],
-    ['a repeated key', studyWith('w: 1', 'w: 1'), '5: the key of line 4 is repeated here'],
-    [
-      'a repeated study',
-      `${studyWith()}\n${studyWith().replace('S', '"S"')}`,
-      '4: the key of line 1 is repeated here',
-    ],
-    [
-      'a repeated factor',
-      bareStudy(treatments, 'factors:', '  a: [x]', '  a: [y]'),
-      '5: the key of line 4 is repeated here',
-    ],
-    [
-      'a merge key',
-      `A: &a {${treatments}, ${factors}}\nB:\n  <<: *a\n  ${treatments}\n  ${factors}`,
-      '3: merge keys',
-    ],
-    ['a list as a key', `${studyWith()}\n? [a, b]\n: 1`, '4: a list or mapping is used as a key'],
-    [
-      'an alias to nothing',
-      bareStudy(treatments, 'factors: {sex: [Male, *female]}'),
-      '3: an alias (*) has no value above',
-    ],
-  ]);
-
-  it('more than a hundred aliases', () => {
-    const levels = (count: number) =>
-      `factors: {a: [&x one, two], b: [${Array(count).fill('*x').join(', ')}]}`;
-    const refusals = refusalsOf(bareStudy(treatments, levels(150)));
-    expect(refusals.filter((refusal) => refusal.startsWith('3: more than 100 aliases'))).toHaveLength(1);
-  });
-
-  it('an alias inside the value it refers to', () => {
-    expect(refusalsOf('S: &s {treatments: [A, B], factors: *s}')).toContainEqual(
-      expect.stringMatching(/^1: study "S": factor "factors": the levels are not a list/),
-    );
-  });
-
-  it.each([
-    ['lists', '['.repeat(900) + ']'.repeat(900)],
-    ['unclosed lists', '['.repeat(50_000)],
-    ['mappings', '{a: '.repeat(900) + '}'.repeat(900)],
-    ['indented mappings', Array.from({ length: 900 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n')],
-  ])('%s nested too deeply', (_what, text) => {
-    expect(refusalsOf(`S: {}\nT:\n ${text.replaceAll('\n', '\n ')}`).length).toBeGreaterThan(0);
-  });
-
-  it('aliases of aliases that expand to a billion values', () => {
-    const laughs = Array.from(
-      { length: 9 },
-      (_, n) => `l${n + 1}: &l${n + 1} [${Array(10).fill(`*l${n}`).join(', ')}]`,
-    );
-    expect(refusalsOf(['l0: &l0 [x, y]', ...laughs].join('\n')).length).toBeGreaterThanOrEqual(10);
-  });
-});
-
-describe('the parser refuses this at the top level:', () => {
-  refuses([
-    ['an unknown scalar', `tile: x\n${studyWith()}`, '1: unknown key "tile" at the top level'],
-    ['a list', `${studyWith()}\nothers: [a]`, '4: unknown key "others" at the top level'],
-    ['a setting of a study', `${studyWith()}\nmode: test`, '4: mode is outside a study'],
-    ['a study with nothing below it', `${studyWith()}\nT:`, '4: "T" has nothing below it'],
-    ['a default without a value', `w:\n${studyWith()}`, '1: w has no value'],
-    ['a default out of range', `${studyWith()}\nbeta: -1`, '4: beta is negative'],
-    ['a default that is unknown', `D: chi\n${studyWith()}`, '1: D is "chi", not one of'],
-    ['a default that is a list', `alpha: [1]\n${studyWith()}`, '1: alpha is not a number'],
-  ]);
-
-  it('treatments without a study around them, with a hint on how to fix it', () => {
-    expect(refusalsOf('treatments: [A, B]')).toEqual([
-      '1: treatments is outside a study (hint: indent it below the name of its study)',
+    const ratio = refusalsOf(studyWith('ratio:', '  A: 2', '  Zulu: 1', '  B: many'));
+    expect(ratio).toEqual([
+      expect.stringMatching(/^6: study "S": entry 2 of the ratio is not a treatment of the study/),
+      expect.stringMatching(/^7: study "S": the ratio of treatment 2 is not a whole number/),
     ]);
+    const visits = [
+      'treatments: [Zulu, B]',
+      FACTORS,
+      'visits:',
+      '  - V2',
+      '  - after zulu',
+      '  - v2',
+      '  - ","',
+    ];
+    expect(refusalsOf(bareStudy(...visits))).toEqual([
+      expect.stringMatching(/^6: .* visit 2 is, or contains, the name of an arm/),
+      expect.stringMatching(/^7: .* visit 3 is the same as visit 1/),
+      expect.stringMatching(/^8: .* visit 4 has not the form/),
+    ]);
+    expect(`${ratio}${refusalsOf(bareStudy(...visits))}`).not.toMatch(/zulu/i);
   });
 });
 
-describe('the parser refuses these study names:', () => {
-  const named = (name: string) => studyWith().replace('S:', `${name}:`);
-  refuses([
-    ['none', named('""'), '1: study "": its name is empty'],
-    ['white space', named('"  "'), '1: study "  ": its name is empty'],
-    ['a line break', named('"a\\nb"'), '1: study "a\\nb": its name contains a control character'],
-    ['a C1 control', named('"a\\x85b"'), '1: study "a\u0085b": its name contains a control character'],
-    ['half a character', named('"a\\ud800"'), '1: study "a\\ud800": its name contains half a character'],
-    [
-      'the remains of text that was not UTF-8',
-      named('"Caf\ufffd"'),
-      '1: study "Caf\ufffd": its name contains the',
-    ],
-  ]);
-});
+const NO_STUDY = '1: the file names no study';
+refuses('a file', [
+  ['', NO_STUDY],
+  ['\ufeff', NO_STUDY],
+  ['# to do\n', NO_STUDY],
+  ['---\n', NO_STUDY],
+  ['{}', NO_STUDY],
+  ['null', NO_STUDY],
+  ['db: x\nw: 2\n', NO_STUDY],
+  ['\n- S\n', '2: the file is not a mapping from names to studies'],
+  ['hello', '1: the file is not a mapping from names to studies'],
+  [`${studyWith()}\n---\n${studyWith()}`, '4: a second YAML document begins here'],
+  [`${studyWith()}\n#${'x'.repeat(1_048_576)}`, '1: the file is longer'],
+]);
 
-describe('the parser refuses these treatments:', () => {
-  const having = (...list: string[]) => bareStudy(factors, ...list);
-  refuses([
-    ['none', having(), `1: ${S} it has no treatments`],
-    ['no value', having('treatments:'), `3: ${S} treatments has no value`],
-    ['an empty list', having('treatments: []'), `3: ${S} it has fewer than two treatments`],
-    ['a single one', having('treatments:', '  - A'), `3: ${S} it has fewer than two treatments`],
-    ['a text', having('treatments: A, B'), `3: ${S} the treatments are not a list`],
-    ['a mapping', having('treatments: {A: 1, B: 1}'), `3: ${S} the treatments are not a list`],
-    [
-      'a repeated one',
-      having('treatments:', '  - A', '  - B', '  - "A"'),
-      `6: ${S} treatment 3 is the same as treatment 1`,
-    ],
-    [
-      'a number and the same text',
-      having('treatments: [1, "1"]'),
-      `3: ${S} treatment 2 is the same as treatment 1`,
-    ],
-    ['an empty name', having('treatments:', '  - A', '  - ""'), `5: ${S} treatment 2 is empty`],
-    ['a name left out', having('treatments:', '  -', '  - B'), `4: ${S} treatment 1 is empty`],
-    ['a tab', having('treatments: [A, "B\\t"]'), `3: ${S} treatment 2 contains a control character`],
-    [
-      'the line break of a text block',
-      having('treatments:', '  - A', '  - |', '    B', ''),
-      `5: ${S} treatment 2 contains a control`,
-    ],
-    [
-      'half a character',
-      having('treatments: ["\\udc00", B]'),
-      `3: ${S} treatment 1 contains half a character`,
-    ],
-    ['a colon without quotes', having('treatments: [A, B: b]'), `3: ${S} treatment 2 is a list or a mapping`],
-    ['a list in the list', having('treatments: [A, [B]]'), `3: ${S} treatment 2 is a list or a mapping`],
-  ]);
-});
+refuses('YAML', [
+  ['S:\n\ttreatments: [A, B]', '2: not valid YAML: Tabs are not allowed as indentation'],
+  [bareStudy('treatments: [A, B', FACTORS), '3: not valid YAML'],
+  [bareStudy(TREATMENTS, 'D: range: x'), '3: not valid YAML: Nested mappings are not allowed'],
+  [bareStudy('mode: "test'), '2: not valid YAML: Missing closing "quote'],
+  [`%YAML 9.9\n---\n${studyWith()}`, '1: Unsupported YAML version 9.9'],
+  [studyWith('w: !!int 1'), '4: a YAML tag (!) is not supported here'],
+  [studyWith('mode: !env test'), '4: a YAML tag (!) is not supported here'],
+  [studyWith('w: 1', 'w: 1'), '5: the key of line 4 is repeated here'],
+  [`${studyWith()}\n${studyWith().replace('S', '"S"')}`, '4: the key of line 1 is repeated here'],
+  [bareStudy(TREATMENTS, 'factors:', '  a: [x]', '  a: [y]'), '5: the key of line 4 is repeated here'],
+  [`A: &a {${TREATMENTS}, ${FACTORS}}\nB:\n  <<: *a\n  ${TREATMENTS}\n  ${FACTORS}`, '3: merge keys'],
+  [`${studyWith()}\n? [a, b]\n: 1`, '4: a list or mapping is used as a key'],
+  [bareStudy(TREATMENTS, 'factors: {sex: [Male, *female]}'), '3: an alias (*) has no value above'],
+]);
 
-describe('the parser refuses these factors and levels:', () => {
-  const having = (...list: string[]) => bareStudy(treatments, ...list);
-  refuses([
-    ['none', having(), `1: ${S} it has no factors`],
-    ['no value', having('factors:'), `3: ${S} factors has no value`],
-    ['an empty mapping', having('factors: {}'), `3: ${S} it has no factor`],
-    ['a list', having('factors:', '  - sex: [Male]'), `3: ${S} the factors are not a mapping`],
-    ['a factor with an empty list', having('factors:', '  sex: []'), `4: ${S} factor "sex" has no level`],
-    ['a factor with nothing', having('factors:', '  sex:'), `4: ${S} factor "sex" has no level`],
+describe('the parser refuses this, too, and ends:', () => {
+  const LAUGHS = Array.from(
+    { length: 9 },
+    (_, n) => `l${n + 1}: &l${n + 1} [${Array(10).fill(`*l${n}`).join(', ')}]`,
+  );
+  const aliases = `factors: {a: [&x one, two], b: [${Array(150).fill('*x').join(', ')}]}`;
+  const nested = (text: string) => `S: {}\nT:\n ${text.replaceAll('\n', '\n ')}`;
+  const indented = Array.from({ length: 900 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n');
+  it.each([
+    ['more than a hundred aliases', bareStudy(TREATMENTS, aliases), /^3: more than 100 aliases/],
     [
-      'a factor with a single text',
-      having('factors:', '  sex: Male'),
-      `4: ${S} factor "sex": the levels are not a list`,
+      'an alias inside the value it refers to',
+      'S: &s {treatments: [A, B], factors: *s}',
+      /the levels are not a/,
     ],
-    [
-      'a repeated level',
-      having('factors:', '  sex:', '    - M', '    - M'),
-      `6: ${S} factor "sex": level 2 is the same as level 1`,
-    ],
-    ['an empty level', having('factors: {sex: [Male, ""]}'), `3: ${S} factor "sex": level 2 is empty`],
-    [
-      'a level with a control character',
-      having('factors: {sex: ["M\\0"]}'),
-      `3: ${S} factor "sex": level 1 contains a control`,
-    ],
-    [
-      'a level with half a character',
-      having('factors: {sex: ["\\ud83d"]}'),
-      `3: ${S} factor "sex": level 1 contains half`,
-    ],
-    ['an empty factor name', having('factors: {"": [x]}'), `3: ${S} factor "" is empty`],
-    [
-      'a factor name with a control character',
-      having('factors: {"a\\e": [x]}'),
-      `3: ${S} factor "a\\u001b" contains a control`,
-    ],
-    ...['api_key', 'study', 'id'].map(
-      (name): Row => [
-        `a factor called ${name}`,
-        having('factors:', '  sex: [Male]', `  ${name}: [x]`),
-        `5: ${S} factor "${name}" has the name of a parameter of every request`,
-      ],
-    ),
-    [
-      'a factor that begins with f_',
-      having('factors: {f_sex: [x]}'),
-      `3: ${S} factor "f_sex" begins with "f_"`,
-    ],
-    [
-      'a factor that begins with urn.',
-      having('factors: {urn.at: [x]}'),
-      `3: ${S} factor "urn.at" begins with "urn."`,
-    ],
-  ]);
-
-  it('but accepts names that are merely similar', () => {
-    const text = having('factors: {ID: [x], study_site: [x], f: [x], urn: [x], api_key2: [x], F_sex: [x]}');
-    expect(parseStudiesFile(text, 'studies.yaml').studies).toHaveLength(1);
+    ['aliases that expand to a billion values', ['l0: &l0 [x, y]', ...LAUGHS].join('\n'), /./],
+    ['lists nested too deeply', nested('['.repeat(900) + ']'.repeat(900)), /./],
+    ['unclosed lists', nested('['.repeat(50_000)), /./],
+    ['mappings nested too deeply', nested('{a: '.repeat(900) + '}'.repeat(900)), /./],
+    ['indented mappings', nested(indented), /./],
+  ])('%s', (_what, text, refusal) => {
+    expect(refusalsOf(text)).toContainEqual(expect.stringMatching(refusal));
   });
 });
 
-describe('the parser refuses these numbers:', () => {
-  const keys = ['starting_seed', 'w', 'alpha', 'beta', 'target_enrollment'];
-  const cases: [string, string][] = [
-    ['-1', 'is negative'],
-    ['-0', 'is negative'],
-    ['1.0', 'is not a whole number'],
-    ['1e3', 'is not a whole number'],
-    ['+1', 'is not a whole number'],
-    ['.inf', 'is not a whole number'],
-    ['one', 'is not a whole number'],
-    ['true', 'is not a whole number'],
-    ['1_000', 'is not a whole number'],
-    ['0x', 'is not a whole number'],
-    ['"1"', 'is text, not a number'],
-    ['!!str 1', 'is text, not a number'],
-    ['0100', 'begins with a zero, which some YAML readers take for octal'],
-    ['0o144', 'begins with a zero'],
-    ['00', 'begins with a zero'],
-    ['[1]', 'is not a number'],
-    ['{a: 1}', 'is not a number'],
-    ['~', 'has no value'],
-    ['null', 'has no value'],
-    ['', 'has no value'],
-  ];
-  for (const key of keys) {
-    refuses(
-      cases.map(
-        ([value, reason]): Row => [
-          `${key}: ${value}`,
-          studyWith(`${key}: ${value}`),
-          `4: ${S} ${key} ${reason}`,
-        ],
-      ),
-    );
-  }
-  refuses([
-    [
-      'w of 0, against ICH E9',
-      studyWith('w: 0'),
-      `4: ${S} w is below 1 (hint: write at least 1: with w 0 the second`,
-    ],
-    ...['w', 'alpha', 'beta'].map(
-      (key): Row => [
-        `${key} above a million`,
-        studyWith(`${key}: 1000001`),
-        `4: ${S} ${key} is above 1000000`,
-      ],
-    ),
-    [
-      'a target above 2^53',
-      studyWith('target_enrollment: 9007199254740992'),
-      `4: ${S} target_enrollment is above`,
-    ],
-  ]);
+refuses(
+  'at the top level',
+  [
+    ['tile: x', 'unknown key "tile" at the top level'],
+    ['others: [a]', 'unknown key "others" at the top level'],
+    ['mode: test', 'mode is outside a study'],
+    [TREATMENTS, 'treatments is outside a study (hint: indent it below the name of its study)'],
+    ['T:', '"T" has nothing below it'],
+    ['w:', 'w has no value'],
+    ['beta: -1', 'beta is negative'],
+    ['D: chi', 'D is "chi", not one of'],
+    ['alpha: [1]', 'alpha is not a number'],
+  ],
+  (text) => `${studyWith()}\n${text}`,
+  (refusal) => `4: ${refusal}`,
+);
 
-  it('but accepts the bounds themselves', () => {
-    const text = studyWith('w: 1000000', 'alpha: 0', 'beta: 0', 'target_enrollment: 0');
-    expect(parseStudiesFile(text, 'studies.yaml').studies[0]?.configuration).toMatchObject({
-      w: 1_000_000,
-      beta: 0,
-    });
-  });
-});
+refuses(
+  'a study by the name of',
+  [
+    ['""', 'study "": its name is empty'],
+    ['"  "', 'study "  ": its name is empty'],
+    ['"a\\nb"', 'study "a\\nb": its name contains a control character'],
+    ['"a\\x85b"', 'study "a\u0085b": its name contains a control character'],
+    ['"a\\ud800"', 'study "a\\ud800": its name contains half a character'],
+    ['"Caf\ufffd"', 'study "Caf\ufffd": its name contains the'],
+  ],
+  (name) => studyWith().replace('S:', `${name}:`),
+  (refusal) => `1: ${refusal}`,
+);
 
-describe('the parser refuses these other settings:', () => {
-  refuses([
-    [
-      'an unknown measure',
-      studyWith('D: entropy'),
-      `4: ${S} D is "entropy", not one of range, variance, chisquare`,
+refusesBehind(FACTORS, 'treatments', [
+  ['mode: test', '1: it has no treatments'],
+  ['treatments:', '3: treatments has no value'],
+  ['treatments: []', '3: it has fewer than two treatments'],
+  ['treatments:\n  - A', '3: it has fewer than two treatments'],
+  ['treatments: A, B', '3: the treatments are not a list'],
+  ['treatments: {A: 1, B: 1}', '3: the treatments are not a list'],
+  ['treatments:\n  - A\n  - B\n  - "A"', '6: treatment 3 is the same as treatment 1'],
+  ['treatments: [1, "1"]', '3: treatment 2 is the same as treatment 1'],
+  ['treatments:\n  - A\n  - ""', '5: treatment 2 is empty'],
+  ['treatments:\n  -\n  - B', '4: treatment 1 is empty'],
+  ['treatments: [A, "B\\t"]', '3: treatment 2 contains a control character'],
+  ['treatments:\n  - A\n  - |\n    B\n', '5: treatment 2 contains a control'],
+  ['treatments: [A, B: b]', '3: treatment 2 is a list or a mapping'],
+  ['treatments: [A, [B]]', '3: treatment 2 is a list or a mapping'],
+]);
+
+refusesBehind(TREATMENTS, 'factors and levels', [
+  ['mode: test', '1: it has no factors'],
+  ['factors:', '3: factors has no value'],
+  ['factors: {}', '3: it has no factor'],
+  ['factors:\n  - sex: [Male]', '3: the factors are not a mapping'],
+  ['factors:\n  sex: []', '4: factor "sex" has no level'],
+  ['factors:\n  sex:', '4: factor "sex" has no level'],
+  ['factors:\n  sex: Male', '4: factor "sex": the levels are not a list'],
+  ['factors:\n  sex:\n    - M\n    - M', '6: factor "sex": level 2 is the same as level 1'],
+  ['factors: {sex: [Male, ""]}', '3: factor "sex": level 2 is empty'],
+  ['factors: {sex: ["\\ud83d"]}', '3: factor "sex": level 1 contains half'],
+  ['factors: {"": [x]}', '3: factor "" is empty'],
+  ['factors: {"a\\e": [x]}', '3: factor "a\\u001b" contains a control'],
+  ...['api_key', 'study', 'id'].map(
+    (name): Row => [
+      `factors:\n  sex: [Male]\n  ${name}: [x]`,
+      `5: factor "${name}" has the name of a parameter of every request`,
     ],
-    [
-      'a measure in capitals',
-      studyWith('D: Range'),
-      `4: ${S} D is "Range", not one of range, variance, chisquare (hint: did you mean range?)`,
+  ),
+  ['factors: {f_sex: [x]}', '3: factor "f_sex" begins with "f_"'],
+  ['factors: {urn.at: [x]}', '3: factor "urn.at" begins with "urn."'],
+]);
+
+refusesSetting('numbers', [
+  ...Object.entries({
+    ...{ '-1': 'is negative', '-0': 'is negative', '"1"': 'is text, not a number' },
+    ...{ '!!str 1': 'is text, not a number', '0o144': 'begins with a zero', '00': 'begins with a zero' },
+    ...{ '0100': 'begins with a zero, which some YAML readers take for octal', '[1]': 'is not a number' },
+    ...{ '{a: 1}': 'is not a number', '~': 'has no value', null: 'has no value', '': 'has no value' },
+  }).map(([value, why]): Row => [`w: ${value}`, `w ${why}`]),
+  ...['1.0', '1e3', '+1', '.inf', 'one', 'true', '1_000', '0x'].map(
+    (value): Row => [`w: ${value}`, 'w is not a whole number'],
+  ),
+  ...['starting_seed', 'alpha', 'beta', 'target_enrollment'].map(
+    (key): Row => [`${key}: -1`, `${key} is negative`],
+  ),
+  // Against ICH E9.
+  ['w: 0', 'w is below 1 (hint: write at least 1: with w 0 the second'],
+  ...['w', 'alpha', 'beta'].map((key): Row => [`${key}: 1000001`, `${key} is above 1000000`]),
+  ['target_enrollment: 9007199254740992', 'target_enrollment is above'],
+  ['limits: {total: 0}', 'total is below 1'],
+  ['limits: {levels: {sex: {Male: many}}}', 'Male is not a whole number'],
+]);
+
+refusesSetting('other settings', [
+  ['D: entropy', 'D is "entropy", not one of range, variance, chisquare'],
+  ['D: Range', 'D is "Range", not one of range, variance, chisquare (hint: did you mean range?)'],
+  ['urn_selection: method2', 'urn_selection is "method2", not one of method1'],
+  ['mode: production', 'mode is "production", not one of test, live'],
+  ['mode: [test]', 'mode is a list or mapping, not one of test, live'],
+  ['mode:', 'mode has no value'],
+  ['colour: red', 'unknown key "colour" (hint: choose one of D, '],
+  ['d: range', 'unknown key "d" (hint: did you mean D?)'],
+  ['target_enrolment: 1', 'unknown key "target_enrolment" (hint: did you mean target_enrollment?)'],
+  ['db: x', 'db is inside the study'],
+  ["id_pattern: '[0-9'", 'id_pattern cannot be used: Invalid regular expression'],
+  ["id_pattern: 'a)|(?:b'", 'id_pattern cannot be used'],
+  // In the syntax before 2015.
+  ["id_pattern: '\\-'", 'id_pattern cannot be used'],
+  ['id_pattern: [0-9]', 'id_pattern is not a regular expression'],
+  ['id_pattern: ""', 'id_pattern is not a regular expression'],
+  [`id_pattern: ${'x'.repeat(1001)}`, 'id_pattern is longer than'],
+  ['id_pattern: null', 'id_pattern has no value'],
+  ['blinding: double', 'blinding is "double", not one of open, blinded'],
+  ['start: closed', 'start is "closed", not one of open, paused'],
+  ['limits: 300', 'limits is not a mapping'],
+  ['limits: {totl: 3}', 'limits has no "totl" (hint: did you mean total?)'],
+  ['limits: {levels: {sx: {Male: 1}}}', 'levels has no "sx" (hint: did you mean sex?)'],
+  ['limits: {levels: {sex: {Mal: 1}}}', 'sex has no "Mal" (hint: did you mean Male?)'],
+  ['policies: {stop_at_limit: yes}', 'stop_at_limit is "yes", not one of true, false'],
+  ['policies: {void_counts: gone}', 'void_counts is "gone", not one of kept, removed'],
+  ['protocol: {date: "2027-01-10"}', 'the protocol has no version'],
+  ['protocol: {version: "2", date: "2027-02-30"}', 'the protocol\'s date "2027-02-30" is not'],
+]);
+
+refusesSetting('a ratio', [
+  ['ratio: [1, 1]', 'the ratio gives every treatment the same share (hint: leave it out)'],
+  ['ratio: 2:1', 'the ratio is neither a mapping nor a list'],
+  ['ratio: [2]', 'the ratio has 1 number for 2 treatments'],
+  ['ratio: [2, 1, 1]', 'the ratio has 3 numbers for 2 treatments'],
+  ['ratio: {A: 2}', 'the ratio leaves out treatment 2'],
+  ['ratio: [2, 0]', 'the ratio of treatment 2 is below 1'],
+  ['ratio: [21, 1]', 'the ratio of treatment 1 is above 20'],
+  ['ratio: {A: , B: 1}', 'the ratio of treatment 1 has no value'],
+  ['ratio:', 'ratio has no value'],
+]);
+
+refusesSetting('visits', [
+  ...['', 'V'.repeat(21), 'V2 ', ' V2', '=V2', 'Außen', 'V2, V3', 'V2\n'].map(
+    (visit): Row => [
+      `visits: [V1, ${JSON.stringify(visit)}]`,
+      'visit 2 has not the form of a visit (hint: write 1 to 20 ',
     ],
-    [
-      'an unknown method',
-      studyWith('urn_selection: method2'),
-      `4: ${S} urn_selection is "method2", not one of method1`,
-    ],
-    ['an unknown mode', studyWith('mode: production'), `4: ${S} mode is "production", not one of test, live`],
-    [
-      'a mode that is a list',
-      studyWith('mode: [test]'),
-      `4: ${S} mode is a list or mapping, not one of test, live`,
-    ],
-    ['a mode without a value', studyWith('mode:'), `4: ${S} mode has no value`],
-    ['an unknown key', studyWith('colour: red'), `4: ${S} unknown key "colour" (hint: choose one of D, `],
-    ['a misspelt key', studyWith('start_seed: 1'), `4: ${S} unknown key "start_seed"`],
-    ['a key in small letters', studyWith('d: range'), `4: ${S} unknown key "d" (hint: did you mean D?)`],
-    [
-      'a key one letter off',
-      studyWith('target_enrolment: 1'),
-      `4: ${S} unknown key "target_enrolment" (hint: did you mean target_enrollment?)`,
-    ],
-    ['db inside a study', studyWith('db: x'), `4: ${S} db is inside the study`],
-    [
-      'a pattern that does not compile',
-      studyWith("id_pattern: '[0-9'"),
-      `4: ${S} id_pattern cannot be used: Invalid regular expression`,
-    ],
-    [
-      'a pattern that breaks out of its group',
-      studyWith("id_pattern: 'a)|(?:b'"),
-      `4: ${S} id_pattern cannot be used`,
-    ],
-    [
-      'a pattern in the syntax before 2015',
-      studyWith("id_pattern: '\\-'"),
-      `4: ${S} id_pattern cannot be used`,
-    ],
-    [
-      'a pattern that YAML reads as a list',
-      studyWith('id_pattern: [0-9]'),
-      `4: ${S} id_pattern is not a regular expression`,
-    ],
-    ['an empty pattern', studyWith('id_pattern: ""'), `4: ${S} id_pattern is not a regular expression`],
-    [
-      'a pattern longer than any id needs',
-      studyWith(`id_pattern: ${'x'.repeat(1001)}`),
-      `4: ${S} id_pattern is longer than`,
-    ],
-    ['a pattern without a value', studyWith('id_pattern: null'), `4: ${S} id_pattern has no value`],
-  ]);
-});
+  ),
+  ['visits:', 'visits has no value'],
+  ['visits: V2', 'the visits are not a list'],
+  ['visits: []', 'it has no visit (hint: leave visits out)'],
+  ['visits: [V2, [V3]]', 'visit 2 has not the form of a visit'],
+  ['visits: [V2, V3, v2]', 'visit 3 is the same as visit 1 (capital letters do not matter)'],
+  ['visits: [V2, b]', 'visit 2 is, or contains, the name of an arm'],
+  [
+    `visits: [${Array.from({ length: 101 }, (_, i) => `V${i}`)}]`,
+    'it has 101 visits (hint: list at most 100)',
+  ],
+]);

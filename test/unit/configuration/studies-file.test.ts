@@ -52,22 +52,15 @@ describe('a studies file in the format of the reference', () => {
   });
 
   it('may name the reference’s database, which is ignored without a warning', () => {
-    const { studies, warnings } = parseStudiesFile(`db: sqlite:///urn.db\n${studyWith()}`, 'studies.yaml');
-    expect(studies).toHaveLength(1);
-    expect(warnings).toEqual([]);
-    expect(parseStudiesFile(`db:\n${studyWith()}`, 'studies.yaml').studies).toHaveLength(1);
+    for (const db of ['db: sqlite:///urn.db', 'db:']) expect(warningsOf(`${db}\n${studyWith()}`)).toEqual([]);
   });
 
   it('may be JSON', () => {
     const json = JSON.stringify({
       S: { treatments: ['A', 'B'], factors: { sex: ['Male', 'Female'] }, w: 2, D: 'range' },
     });
-    expect(onlyStudyOf(json).configuration).toMatchObject({
-      name: 'S',
-      w: 2,
-      D: 'range',
-      treatments: ['A', 'B'],
-    });
+    const read = { name: 'S', w: 2, D: 'range', treatments: ['A', 'B'] };
+    expect(onlyStudyOf(json).configuration).toMatchObject(read);
     const { lineOf } = onlyStudyOf(JSON.stringify(JSON.parse(json), null, '\t'));
     // The last one has no line of its own, so it gets that of the study.
     const settings = ['treatments', 'factors.sex', 'factors.age', 'D', 'beta'];
@@ -87,18 +80,18 @@ describe('the shipped example', () => {
     'studies.yaml',
   );
 
-  it('loads without a warning', () => expect(warnings).toEqual([]));
-  it('gives no seed', () => expect(studies.map(({ seed }) => seed)).toEqual(studies.map(() => undefined)));
-  it('contains only test studies', () =>
-    expect(studies.map(({ configuration }) => configuration.mode)).toEqual(studies.map(() => 'test')));
-  it('begins with the study used in the documentation', () =>
-    expect(studies[0]?.configuration).toMatchObject({
-      name: 'CHS JCOIN',
-      treatments: ['MART', 'RMC-Q', 'RMC-A'],
-    }));
-  it('fits the schema of the registration event', () => {
-    for (const { configuration } of studies)
+  it('loads without a warning, gives no seed, and contains only test studies', () => {
+    expect(warnings).toEqual([]);
+    for (const { configuration, seed } of studies) {
+      expect([seed, configuration.mode]).toEqual([undefined, 'test']);
+      // It fits the schema of the registration event.
       expect(StudyConfiguration.parse(configuration)).toEqual(configuration);
+    }
+  });
+
+  it('begins with the study used in the documentation', () => {
+    const documented = { name: 'CHS JCOIN', treatments: ['MART', 'RMC-Q', 'RMC-A'] };
+    expect(studies[0]?.configuration).toMatchObject(documented);
   });
 });
 
@@ -126,24 +119,16 @@ describe('settings that are omitted', () => {
     });
   });
 
-  it('take the defaults of the file, wherever those appear in it', () => {
-    const text = `w: 2\n${studyWith()}\nD: variance\nalpha: 1\nbeta: 3\nurn_selection: method1\n`;
-    expect(onlyStudyOf(text).configuration).toMatchObject({ w: 2, alpha: 1, beta: 3, D: 'variance' });
-  });
-
-  it('do not override what a study sets itself', () => {
-    const text = `w: 2\nbeta: 5\nD: range\n${studyWith('w: 7', 'D: variance')}`;
-    expect(onlyStudyOf(text).configuration).toMatchObject({ w: 7, beta: 5, D: 'variance' });
+  it('take the defaults of the file, wherever those appear in it, which override no setting of a study', () => {
+    const text = `w: 2\n${studyWith('D: range')}\nD: variance\nalpha: 1\nbeta: 3\nurn_selection: method1\n`;
+    expect(onlyStudyOf(text).configuration).toMatchObject({ w: 2, alpha: 1, beta: 3, D: 'range' });
   });
 });
 
 describe('a top-level key whose value is a mapping', () => {
-  it.each(['w', 'db', 'D', 'treatments', '__proto__', 'constructor', '1'])(
-    'is a study, even if it is called %s',
-    (name) => {
-      expect(onlyStudyOf(studyWith().replace('S:', `${name}:`)).configuration.name).toBe(name);
-    },
-  );
+  it.each(['w', 'db', '__proto__', '1'])('is a study, even if it is called %s', (name) => {
+    expect(onlyStudyOf(studyWith().replace('S:', `${name}:`)).configuration.name).toBe(name);
+  });
 });
 
 describe('the order of the file', () => {
@@ -204,11 +189,7 @@ describe('names', () => {
         name.map((text) => `x${text}`),
         names(1),
       ),
-      {
-        minLength: 1,
-        maxLength: 5,
-        selector: ([factor]) => factor,
-      },
+      { minLength: 1, maxLength: 5, selector: ([factor]) => factor },
     );
     fc.assert(
       fc.property(name, names(2), factors, (study, treatments, wanted) => {
@@ -253,9 +234,7 @@ describe('an alias', () => {
 describe('starting_seed', () => {
   it.each([
     ['0', 0n],
-    ['100', 100n],
     ['9007199254740993', 9007199254740993n],
-    [String(2n ** 128n), 2n ** 128n],
     [`1${'0'.repeat(400)}`, 10n ** 400n],
     ['0xFFFFffffFFFFffffFFFFffffFFFFffff', 2n ** 128n - 1n],
     ['0x00ff', 255n],
@@ -264,147 +243,164 @@ describe('starting_seed', () => {
   });
 });
 
-describe('warnings', () => {
-  it('are not given for a sound design', () => {
-    expect(warningsOf(studyWith(`starting_seed: ${2n ** 96n}`, 'alpha: 1', 'beta: 1'))).toEqual([]);
+describe('settings for the life of a study', () => {
+  const of = (...lines: string[]) => onlyStudyOf(studyWith(...lines)).configuration;
+
+  it('are read, with limits and ratio in the order of factors and arms', () => {
+    const limits = 'limits: {levels: {sex: {Female: 20, Male: 10}}, total: 25}';
+    const counts = 'level_counts: as-randomized, void_counts: removed, forced_counts: not-counted';
+    const policies = `policies: {stop_at_limit: true, ${counts}}`;
+    const protocol = 'protocol: {version: "2.0", date: "2027-01-10"}';
+    expect(of('blinding: blinded', 'start: paused', limits, policies, protocol)).toMatchObject({
+      ...{ blinding: 'blinded', start: 'paused', protocol: { version: '2.0', date: '2027-01-10' } },
+      limits: {
+        total: 25,
+        levels: [
+          { factor: 'sex', level: 'Male', max: 10 },
+          { factor: 'sex', level: 'Female', max: 20 },
+        ],
+      },
+      policies: {
+        ...{ stopAtLimit: true, levelCounts: 'as-randomized' },
+        ...{ voidCounts: 'removed', forcedCounts: 'not-counted' },
+      },
+    });
+    for (const [written, read] of [
+      ['{A: 2, B: 1}', [2, 1]],
+      ['{B: 1, A: 2}', [2, 1]],
+      ['[3, 20]', [3, 20]],
+    ] as const)
+      expect(of(`ratio: ${written}`).ratio).toEqual(read);
   });
 
-  it('say that a seed below 2^96 can be found, without showing it', () => {
-    const seed = 2n ** 96n - 1n;
-    const [warning, ...others] = warningsOf(studyWith('w: 1', `starting_seed: ${seed}`));
-    expect(others).toEqual([]);
-    expect(warning).toMatch(/^5: study "S": starting_seed is below 2\^96: .*\(hint: leave starting_seed out/);
-    expect(warning).not.toContain(String(seed));
-  });
-
-  it('say that alpha above beta drives the arms apart, at the line of alpha', () => {
-    const pattern = /^4: study "S": alpha \(2\) is greater than beta \(1\): .* apart .*\(hint: choose beta/;
-    expect(warningsOf(studyWith('alpha: 2'))).toEqual([expect.stringMatching(pattern)]);
-  });
-
-  it('point to the default in the file if the study does not override it', () => {
-    expect(warningsOf(`alpha: 3\n${studyWith('beta: 2')}`)).toEqual([
-      expect.stringMatching(/^1: study "S": alpha \(3\) is greater than beta \(2\)/),
-    ]);
-    expect(warningsOf(`${studyWith('w: 1')}\nbeta: 40`)).toEqual([expect.stringMatching(/^5: .* 42 balls/)]);
-  });
-
-  it('say that the next arm is nearly certain if w/(w*K + beta*(K-1)) is below 0.05, but not at 0.05', () => {
-    expect(warningsOf(studyWith('beta: 18'))).toEqual([]); // 1/20
-    expect(warningsOf(studyWith('beta: 19'))).toEqual([
-      expect.stringMatching(
-        /^4: study "S": after one assignment .* w = 1 of .* = 21 balls .*\(hint: choose a larger w/,
-      ),
-    ]);
-  });
-
-  it('say the same for many arms with the usual weights, at the line of the treatments', () => {
-    const arms = (count: number) => Array.from({ length: count }, (_, arm) => `arm ${arm}`).join(', ');
-    const study = (count: number) =>
-      bareStudy('factors: {sex: [Male, Female]}', `treatments: [${arms(count)}]`);
-    expect(warningsOf(study(10))).toEqual([]); // 1/19
-    expect(warningsOf(study(11))).toEqual([expect.stringMatching(/^3: .* 21 balls \(K = 11/)]);
-    expect(warningsOf(`${study(11)}\n  w: 1`)).toEqual([expect.stringMatching(/^4: .* 21 balls/)]);
-  });
-
-  it('name names that people would mistake for each other', () => {
-    const factors = ['factors:', '  site: [Cook, "Cook ", cook, "C\\u200book", Kane]', '  Site: [a, b]'];
-    expect(warningsOf(bareStudy('treatments: [A, a, "B\\u00a0"]', ...factors, 'D: range'))).toEqual([
-      expect.stringMatching(
-        /^2: study "S": treatment 1 and treatment 2 differ only in case, leading or trailing blanks, or/,
-      ),
-      expect.stringMatching(/^2: study "S": treatment 3 contains U\+00A0, a space other than/),
-      expect.stringMatching(/^3: study "S": factor "site" and factor "Site" differ only in/),
-      expect.stringMatching(
-        /^3: study "S": level "Cook" of "site" and level "Cook " of "site" differ only in/,
-      ),
-      expect.stringMatching(/^3: .*and level "cook" of "site" differ only in/),
-      expect.stringMatching(/^3: .*and level "C\u200book" of "site" differ only in/),
-      expect.stringMatching(/^3: .*level "C\u200book" of "site" contains U\+200B, which nobody sees/),
-    ]);
-  });
-
-  it('name factors with one level', () => {
-    expect(warningsOf(bareStudy('treatments: [A, B]', 'factors: {x: [y]}'))).toEqual([
-      expect.stringMatching(
-        /^3: .* factor "x" has one level.*\(hint: right for a trial without stratification/,
-      ),
-    ]);
-    expect(warningsOf(bareStudy('treatments: [A, B]', 'factors: {x: [y], z: [a, b]}'))).toEqual([
-      expect.stringMatching(/^3: .* factor "x" has one level.*\(hint: list the levels that are missing/),
-    ]);
-  });
-
-  it('advise range for three or more arms on several factors', () => {
-    const study = (arms: string, ...more: string[]) =>
-      bareStudy(`treatments: [${arms}]`, 'factors: {x: [a, b], y: [a, b]}', ...more);
-    expect(warningsOf(study('A, B, C'))).toEqual([
-      expect.stringMatching(
-        /^1: study "S": with 3 arms and 2 factors, D: chisquare does not give .*\(hint: write D: range for a new study;/,
-      ),
-    ]);
-    expect(warningsOf(study('A, B, C', 'D: variance'))).toEqual([
-      expect.stringMatching(/^4: study "S": with 3 arms and 2 factors, D: variance does not give/),
-    ]);
-    for (const right of [
-      study('A, B, C', 'D: range'),
-      study('A, B'),
-      study('A, B, C', 'ratio: [2, 1, 1]'),
-      bareStudy('treatments: [A, B, C]', 'factors: {x: [a, b]}'),
+  it('are left out if they have their default values, so that a registration has only one form', () => {
+    for (const lines of [
+      ['blinding: open', 'start: open', 'limits: {}'],
+      ['policies: {stop_at_limit: false, level_counts: as-randomized, void_counts: kept}'],
+      ['policies: {forced_counts: counted}'],
     ])
-      expect(warningsOf(right)).toEqual([]);
+      expect(of(...lines)).toEqual(of());
+    const written = onlyStudyOf(studyWith('blinding: blinded', 'policies: {level_counts: as-corrected}'));
+    expect(written.configuration.policies).toBeUndefined();
+    expect(written.levelCounts).toBe('as-corrected');
+    for (const name of ['ratio', 'visits']) expect(of()).not.toHaveProperty(name);
+  });
+
+  it.each([
+    ['in their order', ['V3', 'V2', 'Week 12']],
+    ['as they are written', ['1', '1.0', '01', 'a_b-c.d']],
+    [
+      'of 1 to 20 characters, with blanks within and a sign at the end',
+      ['V', 'V'.repeat(20), 'Week  12', 'V2-'],
+    ],
+    ['with a short name of an arm within', ['V2 A']],
+    ['100 at most', Array.from({ length: 100 }, (_, i) => `V${i}`)],
+  ])('visits are taken %s', (_, visits) => {
+    expect(of(`visits: [${visits.join(', ')}]`).visits).toEqual(visits);
+  });
+});
+
+describe('warnings', () => {
+  const SEED = 2n ** 96n;
+  const arms = (count: number, ...more: string[]) =>
+    bareStudy(
+      'factors: {sex: [Male, Female]}',
+      `treatments: [${Array.from({ length: count }, (_, arm) => `arm ${arm}`).join(', ')}]`,
+      ...more,
+    );
+  const crossed = (list: string, ...more: string[]) =>
+    bareStudy(`treatments: [${list}]`, 'factors: {x: [a, b], y: [a, b]}', ...more);
+  const alike = ['factors:', '  site: [Cook, "Cook ", cook, "C\\u200book", Kane]', '  Site: [a, b]'];
+
+  it.each<[what: string, text: string, ...warnings: RegExp[]]>([
+    ['none of a sound design', studyWith(`starting_seed: ${SEED}`, 'alpha: 1', 'beta: 1')],
+    [
+      'a seed below 2^96 can be found',
+      studyWith('w: 1', `starting_seed: ${SEED - 1n}`),
+      /^5: study "S": starting_seed is below 2\^96: .*\(hint: leave starting_seed out/,
+    ],
+    [
+      'alpha above beta drives the arms apart',
+      studyWith('alpha: 2'),
+      /^4: study "S": alpha \(2\) is greater than beta \(1\): .* apart .*\(hint: choose beta/,
+    ],
+    [
+      'the line of a default that the study does not override',
+      `alpha: 3\n${studyWith('beta: 2')}`,
+      /^1: study "S": alpha \(3\) is greater than beta \(2\)/,
+    ],
+    ['that of the last default', `${studyWith('w: 1')}\nbeta: 40`, /^5: .* 42 balls/],
+    ['no certain draw if w/(w*K + beta*(K-1)) is 0.05', studyWith('beta: 18')],
+    [
+      'a nearly certain draw if it is below',
+      studyWith('beta: 19'),
+      /^4: study "S": after one assignment .* w = 1 of .* = 21 balls .*\(hint: choose a larger w/,
+    ],
+    ['none with ten arms', arms(10)],
+    ['a nearly certain draw with eleven', arms(11), /^3: .* 21 balls \(K = 11/],
+    ['that at the line of w', arms(11, 'w: 1'), /^4: .* 21 balls/],
+    ['no certain draw without a ratio', studyWith('beta: 9')],
+    ['that with one', studyWith('beta: 9', 'ratio: [2, 1]'), /^4: .* balls \(K = 3 slots of the ratio/],
+    ['limits that stop nobody', studyWith('limits: {total: 3}'), /information only/],
+    ['none if they do', studyWith('limits: {total: 3}', 'policies: {stop_at_limit: true}')],
+    [
+      'names that people would mistake for each other',
+      bareStudy('treatments: [A, a, "B\\u00a0"]', ...alike, 'D: range'),
+      /^2: study "S": treatment 1 and treatment 2 differ only in case, leading or trailing blanks, or/,
+      /^2: study "S": treatment 3 contains U\+00A0, a space other than/,
+      /^3: study "S": factor "site" and factor "Site" differ only in/,
+      /^3: study "S": level "Cook" of "site" and level "Cook " of "site" differ only in/,
+      /^3: .*and level "cook" of "site" differ only in/,
+      /^3: .*and level "C\u200book" of "site" differ only in/,
+      /^3: .*level "C\u200book" of "site" contains U\+200B, which nobody sees/,
+    ],
+    [
+      'a factor with one level alone',
+      bareStudy('treatments: [A, B]', 'factors: {x: [y]}'),
+      /^3: .* factor "x" has one level.*\(hint: right for a trial without stratification/,
+    ],
+    [
+      'one beside others',
+      bareStudy('treatments: [A, B]', 'factors: {x: [y], z: [a, b]}'),
+      /^3: .* factor "x" has one level.*\(hint: list the levels that are missing/,
+    ],
+    [
+      'another D than range for three arms on several factors',
+      crossed('A, B, C'),
+      /^1: study "S": with 3 arms and 2 factors, D: chisquare does not give .*\(hint: write D: range for a new/,
+    ],
+    [
+      'that at its line',
+      crossed('A, B, C', 'D: variance'),
+      /^4: .* with 3 arms and 2 factors, D: variance does/,
+    ],
+    ['not of range', crossed('A, B, C', 'D: range')],
+    ['nor of two arms', crossed('A, B')],
+    ['nor with a ratio', crossed('A, B, C', 'ratio: [2, 1, 1]')],
+    ['nor of one factor', bareStudy('treatments: [A, B, C]', 'factors: {x: [a, b]}')],
+  ])('say: %s', (_, text, ...expected) => {
+    const warnings = warningsOf(text);
+    expect(warnings).toEqual(expected.map((one) => expect.stringMatching(one)));
+    expect(warnings.join()).not.toContain(String(SEED - 1n));
   });
 
   it('are in the order of the file, with its name', () => {
     const text = `${studyWith('starting_seed: 1')}\n${studyWith('starting_seed: 2').replace('S:', 'T:')}\nalpha: 9`;
     const { warnings } = parseStudiesFile(text, 'trial/studies.yml');
-    expect(warnings.map(({ file, line }) => [file, line])).toEqual([
-      ['trial/studies.yml', 4],
-      ['trial/studies.yml', 8],
-      ['trial/studies.yml', 9],
-      ['trial/studies.yml', 9],
-    ]);
+    expect(warnings.map(({ file, line }) => `${file} ${line}`)).toEqual(
+      [4, 8, 9, 9].map((line) => `trial/studies.yml ${line}`),
+    );
   });
 });
 
 describe('any file', () => {
   const pieces = [
-    'S:',
-    '\n',
-    '  ',
-    'treatments: ',
-    'factors: ',
-    '[',
-    ']',
-    '{',
-    '}',
-    'a',
-    ', ',
-    '&x ',
-    '*x',
-    '"',
-    "'",
-  ];
-  const noise = [
-    '<<: ',
-    '- ',
-    '? ',
-    ': ',
-    '!t ',
-    '---\n',
-    '|',
-    '>',
-    '#',
-    '%',
-    '\t',
-    '\ud800',
-    '\u0000',
-    '0',
-    '~',
+    ...['S:', '\n', '  ', 'treatments: ', 'factors: ', '[', ']', '{', '}', 'a', ', ', '&x ', '*x', '"', "'"],
+    ...['<<: ', '- ', '? ', ': ', '!t ', '---\n', '|', '>', '#', '%', '\t', '\ud800', '\u0000', '0', '~'],
   ];
 
   it('is either loaded, or refused with line numbers that exist', () => {
-    const text = fc.array(fc.constantFrom(...pieces, ...noise), { maxLength: 40 }).map((all) => all.join(''));
+    const text = fc.array(fc.constantFrom(...pieces), { maxLength: 40 }).map((all) => all.join(''));
     fc.assert(
       fc.property(text, (given) => {
         try {
