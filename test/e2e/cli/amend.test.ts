@@ -1,4 +1,7 @@
-/** urn studies amend: the studies file says the new design, and everything follows from how it differs from the one in force. */
+/**
+ * urn studies amend: the studies file says the new design, and everything follows from how it differs from the one in force
+ * (test/unit/configuration/changes.test.ts).
+ */
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -12,9 +15,43 @@ import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
-const [COOK, DUPAGE, MCLEAN] = ['11-Cook County – Chicago', '30-Dupage', '50-Mclean County'];
+let data: string;
+let written = 0;
+const file = (text: string): string => {
+  const path = join(data, `studies-${written++}.yaml`);
+  writeFileSync(path, text);
+  return path;
+};
+const { ok, run, json } = {
+  ok: (...line: Parameters<typeof typed>) => commandsOn(data).ok(...line),
+  run: (...line: Parameters<typeof typed>) => commandsOn(data).run(...line),
+  json: (...line: Parameters<typeof typed>) => commandsOn(data).json(...line),
+};
+const WHY = typed`--reason 'new site, Cook closed'`;
+const amend = (text: string, ...args: readonly string[]) =>
+  run`studies amend Sleep --studies ${file(text)} ${WHY} ${args}`;
+const dryRun = async (text: string, ...args: readonly string[]) => {
+  const { code, stdout, stderr } = await amend(text, '--dry-run', ...args);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  return stdout;
+};
+const amendments = () => recordsOf(data, 'StudyAmended').map((one) => one.data);
+const disclosed = () => recordsOf(data, 'EvidenceDisclosed').map((one) => one.data);
+const check = (text: string) => run`studies check --studies ${file(text)}`;
 
-const LIVE = `
+/** Each test begins from a copy of a log that is made once. */
+function eachFrom(begin: (folder: string) => Promise<unknown>): void {
+  const begun = newFolder();
+  beforeAll(() => begin(begun));
+  beforeEach(() => {
+    data = newFolder();
+    cpSync(begun, data, { recursive: true });
+  });
+}
+
+describe('urn studies amend, of a live study with one participant,', () => {
+  const [COOK, DUPAGE, MCLEAN] = ['11-Cook County – Chicago', '30-Dupage', '50-Mclean County'];
+  const LIVE = `
 Sleep:
   mode: live
   limits:
@@ -25,43 +62,16 @@ Sleep:
     sex: [Male, Female]
     site: ["${COOK}", "${DUPAGE}"]
 `;
-const sites = (...levels: string[]) => `site: [${levels.map((level) => `"${level}"`).join(', ')}]`;
-/** A file with other levels of the factor `site`. */
-const withSites = (...levels: string[]) => LIVE.replace(/site: \[.*\]/, sites(...levels));
-const RUIZ = typed`--approved-by 'Dr. A. Ruiz, sponsor, 2026-03-01, Amendment 3'`;
-const APPROVED = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01', reference: 'Amendment 3' };
-const WHY = typed`--reason 'new site, Cook closed'`;
+  const sites = (...levels: string[]) => `site: [${levels.map((level) => `"${level}"`).join(', ')}]`;
+  /** A file with other levels of the factor `site`. */
+  const withSites = (...levels: string[]) => LIVE.replace(/site: \[.*\]/, sites(...levels));
+  const RUIZ = typed`--approved-by 'Dr. A. Ruiz, sponsor, 2026-03-01, Amendment 3'`;
+  const APPROVED = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01', reference: 'Amendment 3' };
+  eachFrom(async (folder) => {
+    await registerIn(folder, LIVE);
+    await enrol(folder, 'Sleep', { '1': ['Male', COOK] });
+  });
 
-let data: string;
-let written = 0;
-
-function file(text: string): string {
-  const path = join(data, `studies-${written++}.yaml`);
-  writeFileSync(path, text);
-  return path;
-}
-
-const amend = (text: string, ...args: string[]) =>
-  run`studies amend Sleep --studies ${file(text)} ${WHY} ${args}`;
-const amendments = () => recordsOf(data, 'StudyAmended').map((one) => one.data);
-
-/** The log from which each test begins: with one participant. */
-const begun = newFolder();
-beforeAll(async () => {
-  await registerIn(begun, LIVE);
-  await enrol(begun, 'Sleep', { '1': ['Male', COOK] });
-});
-beforeEach(() => {
-  data = newFolder();
-  cpSync(begun, data, { recursive: true });
-});
-const { ok, run, json } = {
-  ok: (...line: Parameters<typeof typed>) => commandsOn(data).ok(...line),
-  run: (...line: Parameters<typeof typed>) => commandsOn(data).run(...line),
-  json: (...line: Parameters<typeof typed>) => commandsOn(data).json(...line),
-};
-
-describe('urn studies amend', () => {
   it('shows in sentences what --dry-run would record, and writes nothing', async () => {
     const wished = withSites('30-Dupage County', MCLEAN)
       .replace(`{"${DUPAGE}": 40}`, '{"30-Dupage County": 50}')
@@ -107,10 +117,7 @@ effect             No count in any urn changes. A new level begins with the same
         reason: 'new site, Cook closed',
       },
     ]);
-    expect(await run`studies check --studies ${file(wished)}`).toMatchObject({
-      code: 0,
-      stdout: 'Sleep: as amended, amendment 1\n',
-    });
+    expect(await check(wished)).toMatchObject({ code: 0, stdout: 'Sleep: as amended, amendment 1\n' });
     const shown = await json`studies show Sleep --json`;
     expect(shown.configuration).toEqual(before.configuration);
     expect(shown.design).toMatchObject({ amendment: 1, protocol: { version: '3.0' } });
@@ -118,22 +125,16 @@ effect             No count in any urn changes. A new level begins with the same
     expect(await amend(wished)).toEqual({
       ...{ code: 0, stdout: '', stderr: 'nothing to amend: Sleep is as the file says\n' },
     });
+    const said = await ok`studies show Sleep`;
+    expect(said).toMatch(/^amendments +1$/m);
+    expect(said).toMatch(/^limit +40 with site = 30-Dupage \(nobody is taken beyond it\)$/m);
+    expect(said).toMatch(/^site = 11-Cook County – Chicago \(closed\) +(0 +1|1 +0)$/m);
+    expect(await ok`studies show Sleep --revision 1`).not.toMatch(/amendments|closed/);
     expect(await ok`verify`).toContain('no fault was found');
-  });
-
-  it('says that a closed level keeps its participants, in lists and in urn studies show', async () => {
-    await amend(withSites(DUPAGE), ...RUIZ);
-    const shown = await ok`studies show Sleep`;
-    expect(shown).toMatch(/^amendments +1$/m);
-    expect(shown).toMatch(/^limit +40 with site = 30-Dupage \(nobody is taken beyond it\)$/m);
-    expect(shown).toMatch(/^site = 11-Cook County – Chicago \(closed\) +(0 +1|1 +0)$/m);
-    const past = await ok`studies show Sleep --revision 1`;
-    expect(past).not.toMatch(/amendments|closed/);
   });
 
   it('distinguishes a file of an earlier design from one that was never in force', async () => {
     await amend(withSites(COOK, DUPAGE, MCLEAN), ...RUIZ);
-    const check = (text: string) => run`studies check --studies ${file(text)}`;
     const behind = await check(LIVE);
     expect(behind.code).toBe(0);
     expect(behind.stdout).toMatch(
@@ -146,18 +147,6 @@ effect             No count in any urn changes. A new level begins with the same
     const back = await amend(LIVE, '--dry-run');
     expect(back.stderr).toContain('warning: the file describes an earlier design, so this reverts');
     expect(back.stdout).toContain(`"${MCLEAN}" takes no new participants (nobody has it)`);
-  });
-
-  it('keeps the limits of a level that is closed, for the day on which it is reopened', async () => {
-    await amend(withSites(COOK).replace(/limits:\n.*\n/, 'limits: {total: 300}\n'), ...RUIZ);
-    await amend(LIVE.replace('levels:', 'total: 300\n    levels:'), ...RUIZ);
-    expect(amendments().map(({ changes }) => changes)).toEqual([
-      [
-        { kind: 'level-closed', factor: 'site', level: DUPAGE },
-        { kind: 'limits', value: { total: 300, levels: [{ factor: 'site', level: DUPAGE, max: 40 }] } },
-      ],
-      [{ kind: 'level-reopened', factor: 'site', level: DUPAGE }],
-    ]);
   });
 
   it('names everything that no amendment can change, with its line, and writes nothing', async () => {
@@ -213,27 +202,15 @@ effect             No count in any urn changes. A new level begins with the same
     expect(amendments()).toEqual([]);
   });
 
-  it('names a level that had the name of a new one', async () => {
-    await amend(
-      withSites(COOK, 'DuPage').replace(`{"${DUPAGE}": 40}`, '{DuPage: 40}'),
-      ...RUIZ,
-      '--rename',
-      `site:${DUPAGE}=DuPage`,
-    );
-    const { code, stderr } = await amend(withSites(COOK, 'DuPage', DUPAGE), ...RUIZ);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/factors\.site: new level "30-Dupage": a level had this name/);
-  });
-
   it('prints as JSON what was recorded, and whether it was', async () => {
     const wished = withSites(COOK, DUPAGE, MCLEAN);
     const changes = [{ kind: 'level-added', factor: 'site', level: MCLEAN }];
-    const json = async (...args: string[]) => JSON.parse((await amend(wished, '--json', ...args)).stdout);
-    expect(await json('--dry-run')).toEqual({ study: 'Sleep', recorded: false, amendment: 1, changes });
-    expect(await json(...RUIZ)).toEqual({
+    const printed = async (...args: string[]) => JSON.parse((await amend(wished, '--json', ...args)).stdout);
+    expect(await printed('--dry-run')).toEqual({ study: 'Sleep', recorded: false, amendment: 1, changes });
+    expect(await printed(...RUIZ)).toEqual({
       ...{ study: 'Sleep', recorded: true, amendment: 1, revision: 2, changes },
     });
-    expect(await json()).toEqual({ study: 'Sleep', recorded: false, amendment: 1, changes: [] });
+    expect(await printed()).toEqual({ study: 'Sleep', recorded: false, amendment: 1, changes: [] });
   });
 
   it.each([
@@ -259,28 +236,7 @@ effect             No count in any urn changes. A new level begins with the same
     });
   });
 
-  it('issues keys for the present levels, and says what a renamed one is called', async () => {
-    const wished = withSites(COOK, 'DuPage', MCLEAN).replace(`{"${DUPAGE}": 40}`, '{DuPage: 40}');
-    await amend(wished, ...RUIZ, '--rename', `site:${DUPAGE}=DuPage`);
-    const add = (level: string) => run`keys add site --where site=${level}`;
-    expect((await add(MCLEAN)).code).toBe(0);
-    expect(await add(DUPAGE)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('has no level "30-Dupage" (hint: it is called "DuPage" now)'),
-    });
-  });
-
-  it('lets a participant be corrected to a level that was added', async () => {
-    await amend(withSites(COOK, DUPAGE, MCLEAN), ...RUIZ);
-    const level = ['--level', `site=${MCLEAN}`];
-    const { code, stderr } =
-      await run`participants correct --study Sleep --id 1 ${level} --cause entry --note x`;
-    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining(`to ${MCLEAN}`) });
-  });
-});
-
-describe('a service whose studies file was brought up to date first', () => {
-  it('takes participants once the amendment is recorded; one that is behind goes on, and says so', async () => {
+  it('lets a service take participants whose file was changed before; one that is behind goes on, and says so', async () => {
     const key = await issueKey(data, 'edc');
     const wished = withSites(COOK, DUPAGE, MCLEAN);
     const post = (service: ServiceHere, id: string, site: string) =>
@@ -298,5 +254,190 @@ describe('a service whose studies file was brought up to date first', () => {
     expect((await post(second, '5', COOK)).status).toBe(409);
     expect((await post(second, '6', MCLEAN)).status).toBe(200);
     await second.stop();
+  });
+});
+
+describe('urn studies amend, of arms, ratio, urns and factors,', () => {
+  const STUDY = `
+Sleep:
+  mode: test
+  blinding: blinded
+  treatments: [A, B, C]
+  factors:
+    sex: [Male, Female]
+    site: [Cook, Dupage]
+`;
+  const WITHOUT_SITES = STUDY.replace('    site: [Cook, Dupage]\n', '');
+  eachFrom((folder) => registerIn(folder, STUDY));
+
+  /** @param numbers of men in Cook with each arm */
+  async function enter(numbers: Readonly<Record<string, number>>): Promise<void> {
+    await withOpenLog(data, async ({ studies }) => {
+      const occurredAt = studies.find('Sleep')?.registered.registeredAt ?? '';
+      const arms = Object.entries(numbers).flatMap(([arm, n]) => Array<string>(n).fill(arm));
+      const outside = {
+        type: 'force',
+        user: 'operator',
+        levels: ['Male', 'Cook'],
+        note: 'envelope',
+      } as const;
+      const entered = arms.map((treatment, i) => {
+        const entry = { ...outside, participantId: `${i + 1}`, treatment, occurredAt };
+        return studies.submit(studies.streamOf('Sleep'), { ...entry, cause: 'elsewhere' }, OPERATOR);
+      });
+      for (const { outcome } of await Promise.all(entered)) expect(outcome.type).toBe('recorded');
+    });
+  }
+  const arms = (list: string, ...lines: string[]) =>
+    STUDY.replace('[A, B, C]', [list, ...lines.map((line) => `  ${line}`)].join('\n'));
+
+  it('shows the odds of every open level before and after an arm is closed, and records that it did', async () => {
+    await enter({ A: 20, B: 18, C: 25 });
+    expect(await dryRun(arms('[A, B]'))).toBe(`dry run: nothing was recorded; the record would be
+event       StudyAmended
+study       Sleep (test, 63 participants)
+amendment   1
+treatments  "C" takes no new participants (25 participants keep it)
+history     keep (by default; --history says otherwise)
+reason      new site, Cook closed
+effect      No count in any urn changes. The counts of a closed arm are set aside, and count again if it is reopened.
+
+probability of each arm at the next draw, if the urn of the level is the one that is drawn from
+(not for blinded readers)
+               A before  B before  C before  A after  B after
+sex = Male     0.3411    0.3566    0.3023    0.4750   0.5250
+sex = Female   0.3333    0.3333    0.3333    0.5000   0.5000
+site = Cook    0.3411    0.3566    0.3023    0.4750   0.5250
+site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
+`);
+    expect(amendments()).toEqual([]);
+    expect(disclosed()).toMatchObject([{ what: 'balance', study: 'Sleep', toRevision: 63 }]);
+    const printed = JSON.parse(await dryRun(arms('[A, B]'), '--json'));
+    expect(printed).toMatchObject({
+      recorded: false,
+      history: 'keep',
+      nextDraw: { before: {}, after: [{}] },
+    });
+    const odds = (a: number, b: number) => [
+      { treatment: 'A', probability: a },
+      { treatment: 'B', probability: b },
+    ];
+    expect(printed.nextDraw.after[0].levels.slice(0, 2)).toEqual([
+      { factor: 'sex', level: 'Male', odds: odds(0.475, 0.525) },
+      { factor: 'sex', level: 'Female', odds: odds(0.5, 0.5) },
+    ]);
+  });
+
+  it('shows what a new arm may expect under both histories, unless one is asked for', async () => {
+    data = await registerIn(newFolder(), arms('[A, B]'));
+    await enter({ A: 50, B: 50 });
+    const table = (await dryRun(STUDY)).split('\n').slice(-6);
+    expect(table).toEqual([
+      '               A before  B before  A restart  B restart  C restart  A keep  B keep  C keep',
+      'sex = Male     0.5000    0.5000    0.3333     0.3333     0.3333     0.2512  0.2512  0.4975',
+      'sex = Female   0.5000    0.5000    0.3333     0.3333     0.3333     0.3333  0.3333  0.3333',
+      'site = Cook    0.5000    0.5000    0.3333     0.3333     0.3333     0.2512  0.2512  0.4975',
+      'site = Dupage  0.5000    0.5000    0.3333     0.3333     0.3333     0.3333  0.3333  0.3333',
+      '',
+    ]);
+    const kept = await dryRun(STUDY, '--history', 'keep');
+    expect(kept).toMatch(/^history +keep\neffect|^history +keep\nreason/m);
+    expect(kept).toContain('A before  B before  A after  B after  C after');
+    expect(kept).toContain('A new arm is drawn more often until it has caught up with the others.');
+  });
+
+  it('records what it showed, and the file agrees afterwards', async () => {
+    await enter({ A: 3, B: 2, C: 2 });
+    const [first, ...more] = ['[B, D, A]', '\n  ratio: {A: 2, B: 1, D: 3}', '\n  w: 2'];
+    const wished = WITHOUT_SITES.replace('[A, B, C]', [first, ...more].join(''));
+    expect((await amend(wished.replace('[B, D, A]', '[A, D, B]'))).code).toBe(0);
+    expect(amendments()).toMatchObject([
+      {
+        history: 'restart',
+        changes: [
+          { kind: 'factor-retired', factor: 'site' },
+          { kind: 'urn', w: 2 },
+          { kind: 'arm-added', treatment: 'D' },
+          { kind: 'ratio', value: [2, 1, 1, 3] },
+          { kind: 'arm-closed', treatment: 'C' },
+        ],
+      },
+    ]);
+    const again = await check(wished.replace('[B, D, A]', '[D, A, B]'));
+    expect(again.stdout).toBe('Sleep: as amended, amendment 1\n');
+    expect((await check(STUDY)).stdout).toMatch(/^Sleep: behind, amendment 1$/m);
+    expect(await ok`verify`).toContain('no fault was found');
+  });
+
+  it('leaves the odds out where no urn of another level changes', async () => {
+    const wished = STUDY.replace('[Cook, Dupage]', '[Cook, Dupage, Elsewhere]');
+    expect(await dryRun(wished)).not.toMatch(/probability|history/);
+    expect(disclosed()).toEqual([]);
+    expect(await dryRun(wished, '--history', 'restart')).toContain(
+      'The urns begin anew: everybody now in the study stays in it, but is no longer counted.',
+    );
+  });
+
+  it('names the keys that can no longer enter anybody', async () => {
+    const ids = await withOpenLog(data, async ({ keys }) => {
+      const issued: string[] = [];
+      for (const [user, levels, scopes] of [
+        ['cook', ['Cook'], ['randomize']],
+        ['both', ['Cook', 'Dupage'], ['randomize', 'blinded']],
+        ['reader', ['Cook'], ['blinded']],
+        ['other', ['Dupage'], ['randomize']],
+      ] as const) {
+        const where = [{ factor: 'site', levels: [...levels] }];
+        const key = await keys.issue({ user, scopes: [...scopes], where }, OPERATOR);
+        if ('refused' in key) throw new Error(key.refused);
+        issued.push(key.keyId);
+      }
+      await keys.revoke(issued[3] ?? '', undefined, OPERATOR);
+      return issued;
+    });
+    const closed = await dryRun(STUDY.replace('[Cook, Dupage]', '[Dupage]'));
+    expect(closed.match(/^key .*$/gm)).toEqual([
+      `key           ${ids[0]} of cook is limited to site = "Cook": it keeps its participants, and cannot enrol anybody new`,
+    ]);
+    const retired = await dryRun(WITHOUT_SITES);
+    expect(retired.match(/ of \w+ is limited/g)).toEqual([' of cook is limited', ' of both is limited']);
+    const json = JSON.parse(await dryRun(STUDY.replace('[Cook, Dupage]', '[Dupage]'), '--json'));
+    expect(json.keysLeftBehind).toEqual([
+      { keyId: ids[0], user: 'cook', limit: { factor: 'site', levels: ['Cook'] } },
+    ]);
+  });
+
+  it.each([
+    [arms('[A, B, C]', 'ratio: [2, 1, 1]'), ['--history', 'keep'], /^urn: --history: a new ratio/],
+    [
+      arms('[A, B, C]', 'ratio: [4, 2, 2]'),
+      [],
+      /yaml:6: ratio: 4:2:2: all its numbers can be divided by 2$/m,
+    ],
+    [
+      `${STUDY}    age: [young, old]\n`,
+      [],
+      /yaml:9: the factor "age" is new: .*\(hint: register a successor/,
+    ],
+    [arms('[B, A, C]'), [], /yaml:5: treatments differs .*, which no amendment can change/],
+  ] as const)('is refused, and says why: %j', async (text, args, message) => {
+    expect(await amend(text, ...args)).toMatchObject({
+      ...{ code: 2, stdout: '', stderr: expect.stringMatching(message) },
+    });
+    expect(amendments()).toEqual([]);
+  });
+
+  it('refuses what a retired factor, a closed arm or the last factor would need', async () => {
+    expect((await amend(WITHOUT_SITES)).code).toBe(0);
+    expect((await amend(STUDY)).stderr).toMatch(
+      /yaml:8: the factor "site" is retired, and a retired factor never/,
+    );
+    expect((await amend(WITHOUT_SITES.replace('sex: [Male, Female]', 'age: [young]'))).stderr).toMatch(
+      /the factor "age" is new[\s\S]*yaml:6: factors: "sex" is retired.*: it is the last factor/,
+    );
+    expect((await amend(WITHOUT_SITES.replace('[A, B, C]', '[A, B]'))).code).toBe(0);
+    expect((await amend(WITHOUT_SITES.replace('[A, B, C]', '[X, A]'))).stderr).toMatch(
+      /^hint: one arm is closed and another is added/,
+    );
   });
 });

@@ -2,12 +2,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { command, commandOk } from '../../support/command.ts';
+import { commandsOn, registered, typed } from '../../support/cli-log.ts';
+import { clientOf } from '../../support/client.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
 import { served } from '../../support/served.ts';
+import { issueKey } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 const data = newFolder();
+const { ok, run, json } = commandsOn(data);
 const STUDIES = `
 One:
   mode: test
@@ -28,32 +33,20 @@ const http = served(
   },
   { data, filled: (one) => one.as('edc').randomize('One', '001-0001', IN_NORTH) },
 );
-const post = (name: keyof typeof http.keys, path: string, body: object) =>
-  http.post(name, path, { study: 'One', id: '001-0001', ...body });
 
 it('a key that is limited to levels is told which', async () => {
   const message = 'This API key is limited to ward = "North" or "South"';
   const enrolling = await http.as('site').randomize('One', '001-0002', { ward: 'West', sex: 'F' });
   expect(enrolling).toMatchObject({ status: 403, message });
-  const changes = [{ factor: 'ward', from: 'North', to: 'West' }];
-  const moving = await post('site', '/level_corrections', {
-    changes,
-    cause: 'entry',
-    note: 'x',
-    dry_run: true,
+  const moving = await http.post('site', '/level_corrections', {
+    ...{ study: 'One', id: '001-0001', cause: 'entry', note: 'x', dry_run: true },
+    changes: [{ factor: 'ward', from: 'North', to: 'West' }],
   });
   const hint = '(hint: the cause of a move to another site is transfer)';
   expect(moving).toMatchObject({ status: 403, message: `${message} ${hint}` });
 });
 
-it('a dry run says in a sentence that nothing was recorded, and what the urns would do', async () => {
-  const body = { cause: 'ineligible', analysis: 'exclude', note: 'too young', dry_run: true };
-  expect(await post('manager', '/voids', body)).toMatchObject({
-    status: 200,
-    message:
-      'Nothing was recorded: this is a dry run. The request would be accepted, and the urns would go on counting as they do',
-    results: { effect: { counts: 'stays' } },
-  });
+it('an allocation that is tried is told, too, what the urns would do', async () => {
   const dry = { ...IN_NORTH, 'urn.dry_run': 'true' };
   const { status, message } = await http.as('edc').randomize('One', '001-0009', dry);
   expect(status).toBe(200);
@@ -63,10 +56,30 @@ it('a dry run says in a sentence that nothing was recorded, and what the urns wo
 it('an id that does not match the pattern is refused with one that does', async () => {
   const said = "does not match this study's pattern [0-9]{3}-[0-9]{4} (an id of this form: 111-1111)";
   expect((await http.as('edc').randomize('One', 'x', IN_NORTH)).message).toBe(`id ${said}`);
-  expect((await post('manager', '/id_corrections', { to: 'x', cause: 'entry' })).message).toBe(`to: ${said}`);
-  const renamed = ['participants', 'rename', '--study', 'One', '--id', '001-0001', '--to', 'x'];
-  const stderr = expect.stringContaining(said);
-  expect(await command([...renamed, '--cause', 'entry', '--data', data])).toMatchObject({ code: 2, stderr });
+  const renaming = { study: 'One', id: '001-0001', to: 'x', cause: 'entry' };
+  expect((await http.post('manager', '/id_corrections', renaming)).message).toBe(`to: ${said}`);
+});
+
+it('of a pattern that RE2 cannot run, as earlier versions registered, there is no example, and no endless wait', async () => {
+  const old = newFolder();
+  const idPattern = '(?=a)(a|a|a|a)*b';
+  const study = { ...CONFIGURATION, name: 'Ahead', mode: 'test', idPattern } as const;
+  await registered(old, [
+    { ...study, treatments: ['a', 'b'], factors: [{ name: 'ward', levels: ['a', 'b'] }] },
+  ]);
+  const key = await issueKey(old, 'edc');
+  const service = await serveHere(old);
+  try {
+    const { randomize } = clientOf(service.url, key);
+    expect((await randomize('Ahead', 'aab', { ward: 'a' })).status).toBe(200);
+    const message = `id does not match this study's pattern ${idPattern}`;
+    expect(await randomize('Ahead', 'xb', { ward: 'a' })).toMatchObject({ status: 400, message });
+    const late = await randomize('Ahead', `${'a'.repeat(127)}c`, { ward: 'a' });
+    expect(late).toMatchObject({ status: 503, message: expect.stringContaining('in time'), results: [] });
+    expect(late.headers.get('retry-after')).toBe('1');
+  } finally {
+    await service.stop();
+  }
 });
 
 describe('a study with one of everything', () => {
@@ -76,40 +89,40 @@ describe('a study with one of everything', () => {
 
   it('is never "1 participants"', async () => {
     const said: string[] = [];
-    for (const args of [
-      ['studies', 'list'],
-      ['studies', 'show', 'One'],
-      ['studies', 'pause', 'One', '--reason', 'x', '--dry-run'],
-      ['export', '--study', 'One', '--format', 'csv', '--out', out('one.csv')],
-      ['export', '--study', 'One', '--format', 'reference-csv', '--out', out('reference.csv')],
-      ['bundle', '--study', 'One', '--out', out('one.zip')],
-      ['explain', '--study', 'One', '--id', '001-0001'],
-      ['verify'],
-      ['copy', '--to', `sqlite:${out('urn.sqlite')}`, '--dry-run'],
+    for (const line of [
+      typed`studies list`,
+      typed`studies show One`,
+      typed`studies pause One --reason x --dry-run`,
+      typed`export --study One --format csv --out ${out('one.csv')}`,
+      typed`export --study One --format reference-csv --out ${out('reference.csv')}`,
+      typed`bundle --study One --out ${out('one.zip')}`,
+      typed`explain --study One --id 001-0001`,
+      typed`verify`,
+      typed`copy --to sqlite:${out('urn.sqlite')} --dry-run`,
     ]) {
-      const { code, stdout, stderr } = await command([...args, '--data', data]);
+      const { code, stdout, stderr } = await run`${line}`;
       expect(code, stderr).toBe(0);
       said.push(stdout, stderr);
     }
+    const report = out('one.html');
+    await ok`report --study One --out ${report}`;
+    said.push(readFileSync(report, 'utf8').replaceAll(/<[^>]*>/g, ''));
+    const file = out('studies.yaml');
+    writeFileSync(file, STUDIES.replace('One', 'Another'));
+    said.push(await ok`studies check --studies ${file}`);
+    for (const [i, words] of [
+      [0, '1 participant'],
+      [-2, '1 participant'],
+      [-1, '1 participant (information only'],
+    ] as const)
+      expect(said.at(i)).toContain(words);
     const text = said.join('');
     expect(text).toContain('1 of 1 participant');
     expect(text.match(PLURAL_OF_ONE)).toBeNull();
   });
-
-  it('has a report and a check that say so, too', async () => {
-    const report = out('one.html');
-    await commandOk(['report', '--study', 'One', '--out', report, '--data', data]);
-    const html = readFileSync(report, 'utf8').replaceAll(/<[^>]*>/g, '');
-    expect(html).toContain('1 participant');
-    expect(html.match(PLURAL_OF_ONE)).toBeNull();
-    const file = out('studies.yaml');
-    writeFileSync(file, STUDIES.replace('One', 'Another'));
-    const checked = await commandOk(['studies', 'check', '--studies', file, '--data', data]);
-    expect(checked).toContain('1 participant (information only');
-  });
 });
 
 it('the time that a verification took is in milliseconds, not in 17 digits', async () => {
-  const { seconds } = JSON.parse(await commandOk(['verify', '--json', '--data', data]));
+  const { seconds } = await json`verify --json`;
   expect(String(seconds)).toMatch(/^\d+(?:\.\d{1,3})?$/);
 });
