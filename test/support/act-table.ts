@@ -78,6 +78,8 @@ const MANAGES = { scopes: ['manage'], commandLine: true } as const;
 const GIVES = { scopes: ['randomize', 'supply'], commandLine: true, in: SETTLED, limits: 'now' } as const;
 
 const A = { participantId: 'a', randomizedAt: 2 };
+/** Of the example. */
+const AT = '2026-03-01T09:00:11.000Z';
 const LONG = 'x'.repeat(2001);
 const NO_TEXT = 'must be 1 to 2000 characters';
 const NO_ID = ['participantId', '', 'id: id is empty'] as const;
@@ -87,6 +89,8 @@ const NO_GROUNDS = ['reason', 'xx', 'reason: must be 3 to 2000 characters'] as c
 const NO_CODE = ['code', 'P 1', 'code: must match the pattern /^[A-Za-z0-9._/-]{1,64}$/'] as const;
 const NO_PERSON =
   'must be 1 to 128 characters, without control characters and without white space at either end';
+const TO_FEMALE = { factor: SEX, from: 'Male', to: 'Female' };
+const NO_VISIT = 'is no name of a visit: 1 to 20 letters, digits, blanks and . _ -, and no blank at the end';
 const NO_DAY = 'is not a day of the calendar, such as 2027-03-01';
 const NO_APPROVAL = [
   'approvals',
@@ -113,10 +117,7 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
     other: () => ({ reason: 'audit' }),
     wrong: [NO_REASON, ['reason', '', `reason: ${NO_TEXT}`], ['reason', 7, 'reason: must be a string']],
     records: { data: { reason: 'data review' } },
-    leaves: {
-      status: 'paused',
-      halt: { state: 'paused', reason: 'data review', at: '2026-03-01T09:00:11.000Z' },
-    },
+    leaves: { status: 'paused', halt: { state: 'paused', reason: 'data review', at: AT } },
     again: already('the study is paused already'),
   },
   StudyResumed: {
@@ -151,8 +152,8 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
     ],
     records: { data: { reason: '300 randomized', cause: 'target', approvals: APPROVALS } },
     leaves: {
-      ...{ status: 'closed', closedAt: '2026-03-01T09:00:11.000Z' },
-      halt: { state: 'closed', reason: 'target: 300 randomized', at: '2026-03-01T09:00:11.000Z' },
+      ...{ status: 'closed', closedAt: AT },
+      halt: { state: 'closed', reason: 'target: 300 randomized', at: AT },
     },
     again: already('the study is closed already'),
   },
@@ -193,19 +194,8 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
       noChoice('cause', 'entry', 'source', 'definition', 'transfer', 'other'),
       ['changes', [], 'changes: must have at least one change'],
       ['changes', [{ factor: SEX, from: 'Male', to: 'Male' }], 'changes[0]: from and to are the same level'],
-      [
-        'changes',
-        [
-          { factor: SEX, from: 'Male', to: 'Female' },
-          { factor: SEX, from: 'Female', to: 'Male' },
-        ],
-        'changes: 10 is given more than once',
-      ],
-      [
-        'changes',
-        Array(101).fill({ factor: SEX, from: 'Male', to: 'Female' }),
-        'changes: has more than 100 items',
-      ],
+      ['changes', [TO_FEMALE, TO_FEMALE], 'changes: 10 is given more than once'],
+      ['changes', Array(101).fill(TO_FEMALE), 'changes: has more than 100 items'],
     ],
     records: {
       data: {
@@ -342,17 +332,10 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
     asked: () => ({ participantId: 'a', visit: 'V2' }),
     alike: [{ visit: 'v2' }],
     other: () => ({ participantId: 'c', visit: 'V3' }),
-    wrong: [
-      NO_ID,
-      [
-        'visit',
-        'V2 ',
-        'visit: is no name of a visit: 1 to 20 letters, digits, blanks and . _ -, and no blank at the end',
-      ],
-    ],
+    wrong: [NO_ID, ['visit', 'V2 ', `visit: ${NO_VISIT}`]],
     chooses: ['code'],
     records: { data: { ...A, code: NEXT, visit: 'V2' } },
-    leaves: { dispensed: [{ code: NEXT, visit: 'V2', at: '2026-03-01T09:00:11.000Z', replacements: 0 }] },
+    leaves: { dispensed: [{ code: NEXT, visit: 'V2', at: AT, replacements: 0 }] },
     again: { type: 'dispensed-already', participantId: 'a', visit: 'V2' },
   },
   DispensationCorrected: {
@@ -365,18 +348,14 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
       NO_ID,
       NO_CODE,
       NO_NOTE,
-      [
-        'to',
-        '',
-        'to: is no name of a visit: 1 to 20 letters, digits, blanks and . _ -, and no blank at the end',
-      ],
+      ['to', '', `to: ${NO_VISIT}`],
       noChoice('cause', 'entry', 'not-handed-out', 'other'),
     ],
     records: {
       data: { ...A, code: NEXT, from: 'V2', to: 'V3', cause: 'entry' },
       sections: { note: { text: 'a slip' } },
     },
-    leaves: { dispensed: [{ code: NEXT, visit: 'V3', at: '2026-03-01T09:00:11.000Z', replacements: 0 }] },
+    leaves: { dispensed: [{ code: NEXT, visit: 'V3', at: AT, replacements: 0 }] },
     again: alreadySo('the pack is for V3 already'),
   },
   CodesWithdrawn: {

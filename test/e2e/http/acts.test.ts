@@ -4,11 +4,12 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Scope } from '../../../events/access.ts';
+import type { ActName } from '../../../src/core/acts/acts.ts';
 import type { Members } from '../../../src/core/model/outcomes.ts';
-import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import { ACTS, type ActRow } from '../../support/act-table.ts';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { OPERATOR } from '../../support/facts.ts';
-import { FRESH, IMPORT } from '../../support/import-facts.ts';
+import { beginImport, IMPORT } from '../../support/import-facts.ts';
 import { registerPacksIn } from '../../support/pack-lists.ts';
 import { postJson } from '../../support/post-json.ts';
 import { recordsOf, type ServiceHere, serveInMemory } from '../../support/service-here.ts';
@@ -26,30 +27,25 @@ const STUDIES = `Relief:${OF_A_KIND}\nMoved:${OF_A_KIND}\nWard:
 const SEX = { factor: 'sex', from: 'Male', to: 'Female' };
 const TARGET = { kind: 'target', value: 90 };
 const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }];
+const CSV = { format: 'csv', rows: 2 } as const;
 const NOW = new Date().toISOString();
 const WORDS = 'the words of the request';
 /** Who is asked about has an id of their own for each act. */
 const PARTICIPANTS = ['moved', 'void', 'voided', 'renamed', 'torn', 'visiting', 'visited', 'ill', 'told'];
 
-type State = 'open' | 'paused' | 'closed' | 'importing';
-const SETTLED: readonly State[] = ['open', 'paused', 'closed'];
-const ALL: readonly State[] = [...SETTLED, 'importing'];
+type State = 'open' | 'paused' | 'closed';
 type Said = readonly [status: number, message: string];
 
 interface Row {
   readonly path: string;
   /** The event that it records. */
   readonly event: string;
-  /** A key needs one of them. */
-  readonly scopes: readonly Scope[];
-  /** In which it is answered with 200. */
-  readonly states: readonly State[];
+  /** Of what is no act: a key needs it, unless the study is being imported. */
+  readonly scope?: Scope;
   /** The state before. Default: open. */
   readonly from?: State;
   /** A body that is possible, without the study. */
   asks(): Members;
-  /** The members of it that it may lack. */
-  readonly optional?: readonly string[];
   /** Makes it another request. */
   readonly other: Members;
   /** What a dry run says of the counts. Default: stays. */
@@ -65,12 +61,6 @@ interface Row {
   readonly outside?: Said | 'no such key';
 }
 
-const HINTS: Readonly<Record<State, string>> = {
-  open: '',
-  paused: 'resume it, or close it',
-  closed: 'reopen it first',
-  importing: 'a history is being imported: wait until it is in',
-};
 const EFFECTS = {
   moves: 'count differently from then on',
   stays: 'go on counting as they do',
@@ -95,7 +85,7 @@ const recordOf = (id: string, more: object = {}) => [
 
 const ON_PARTICIPANTS: readonly Row[] = [
   {
-    ...{ path: '/level_corrections', event: 'LevelsCorrected', scopes: ['correct'], states: SETTLED },
+    ...{ path: '/level_corrections', event: 'LevelsCorrected' },
     asks: () => ({ id: 'moved', changes: [SEX], cause: 'entry', note: WORDS }),
     other: { note: 'another' },
     counts: 'moves',
@@ -105,9 +95,8 @@ const ON_PARTICIPANTS: readonly Row[] = [
     again: nothing('sex is "Female" now'),
   },
   {
-    ...{ path: '/voids', event: 'AllocationVoided', scopes: ['correct'], states: SETTLED },
+    ...{ path: '/voids', event: 'AllocationVoided' },
     asks: () => ({ id: 'void', cause: 'duplicate', duplicate_of: 'moved', analysis: 'exclude', note: WORDS }),
-    optional: ['duplicate_of'],
     other: { analysis: 'keep' },
     results: () => recordOf('void', { 'urn.voided': 'duplicate' }),
     records: {
@@ -117,7 +106,7 @@ const ON_PARTICIPANTS: readonly Row[] = [
     again: [409, expect.stringMatching(/the participant is voided already \(duplicate, revision \d+\)$/), 0],
   },
   {
-    ...{ path: '/reinstatements', event: 'AllocationReinstated', scopes: ['correct'], states: SETTLED },
+    ...{ path: '/reinstatements', event: 'AllocationReinstated' },
     asks: () => ({ id: 'voided', note: WORDS }),
     other: { note: 'another' },
     results: () => [expect.not.objectContaining({ 'urn.voided': expect.anything() })],
@@ -126,7 +115,7 @@ const ON_PARTICIPANTS: readonly Row[] = [
     again: nothing('the participant is not voided'),
   },
   {
-    ...{ path: '/id_corrections', event: 'ParticipantIdCorrected', scopes: ['correct'], states: SETTLED },
+    ...{ path: '/id_corrections', event: 'ParticipantIdCorrected' },
     asks: () => ({ id: 'renamed', to: 'right', cause: 'entry' }),
     other: { cause: 'other' },
     results: () => [expect.objectContaining({ id: 'right', 'urn.id_as_randomized': 'renamed' })],
@@ -134,12 +123,7 @@ const ON_PARTICIPANTS: readonly Row[] = [
     again: nothing('the participant has this id already'),
   },
   {
-    ...{
-      path: '/code_replacements',
-      event: 'CodeReplaced',
-      scopes: ['randomize', 'supply'],
-      states: SETTLED,
-    },
+    ...{ path: '/code_replacements', event: 'CodeReplaced' },
     asks: () => ({ id: 'torn', code: packOf.get('torn'), cause: 'damaged' }),
     other: { cause: 'lost' },
     results: () => ({ code: packOf.get('torn'), by: anotherFor('torn') }),
@@ -147,7 +131,7 @@ const ON_PARTICIPANTS: readonly Row[] = [
     again: [409, expect.stringMatching(/^Nothing was recorded: the participant has the pack C-\d+ now$/), 0],
   },
   {
-    ...{ path: '/dispensations', event: 'PackDispensed', scopes: ['randomize', 'supply'], states: SETTLED },
+    ...{ path: '/dispensations', event: 'PackDispensed' },
     asks: () => ({ id: 'visiting', visit: 'v2' }),
     other: { visit: 'V3' },
     results: () => ({ visit: 'V2', code: anotherFor('visiting') }),
@@ -155,8 +139,7 @@ const ON_PARTICIPANTS: readonly Row[] = [
     again: [400, 'visiting has a pack for V2 already', 0],
   },
   {
-    ...{ path: '/dispensation_corrections', event: 'DispensationCorrected', states: SETTLED },
-    scopes: ['correct', 'supply'],
+    ...{ path: '/dispensation_corrections', event: 'DispensationCorrected' },
     asks: () => ({ id: 'visited', code: dispensed, to: 'v3', cause: 'entry', note: WORDS }),
     other: { to: null },
     results: () => ({ code: dispensed, from: 'V2', to: 'V3' }),
@@ -165,9 +148,8 @@ const ON_PARTICIPANTS: readonly Row[] = [
     again: nothing('the pack is for V3 already'),
   },
   {
-    ...{ path: '/code_breaks', event: 'AllocationRevealed', scopes: ['unblind'], states: ALL },
+    ...{ path: '/code_breaks', event: 'AllocationRevealed' },
     asks: () => ({ id: 'ill', category: 'emergency', reason: WORDS, requested_by: 'Dr. K.' }),
-    optional: ['id', 'requested_by'],
     other: { category: 'planned' },
     results: () => recordOf('ill'),
     records: { ...about('ill'), category: 'emergency', reveal: expect.stringMatching(/^[0-9a-f-]{36}$/) },
@@ -175,9 +157,8 @@ const ON_PARTICIPANTS: readonly Row[] = [
     again: ONCE_MORE,
   },
   {
-    ...{ path: '/unblindings', event: 'UnblindingReported', scopes: ['unblind', 'correct'], states: ALL },
+    ...{ path: '/unblindings', event: 'UnblindingReported' },
     asks: () => ({ id: 'told', occurred_at: NOW, how: 'label', inadvertent: true, reason: WORDS }),
-    optional: ['inadvertent'],
     other: { how: 'envelope' },
     results: () => recordOf('told'),
     records: { ...about('told'), occurredAt: NOW, how: 'label', inadvertent: true },
@@ -188,7 +169,7 @@ const ON_PARTICIPANTS: readonly Row[] = [
 
 const OF_STUDIES: readonly Row[] = [
   {
-    ...{ path: '/code_withdrawals', event: 'CodesWithdrawn', scopes: ['supply'], states: SETTLED },
+    ...{ path: '/code_withdrawals', event: 'CodesWithdrawn' },
     asks: () => ({ codes: ['L-1'], reason: WORDS }),
     other: { codes: ['L-2'] },
     results: () => ({ withdrawn: 1 }),
@@ -198,12 +179,11 @@ const OF_STUDIES: readonly Row[] = [
     outside: [422, 'codes: no free pack has the code L-1'],
   },
   {
-    ...{ path: '/forced_allocations', event: 'AllocationForced', scopes: ['force'], states: SETTLED },
+    ...{ path: '/forced_allocations', event: 'AllocationForced', scope: 'force' },
     asks: () => ({
       ...{ id: 'forced', levels: { sex: 'Male', site: 'Cook' }, treatment: 'ZZVERUM', occurred_at: forcedAt },
       ...{ cause: 'outage', code: null, note: WORDS },
     }),
-    optional: ['code'],
     other: { cause: 'elsewhere' },
     counts: 'moves',
     results: () => [expect.objectContaining({ id: 'forced', trt: 'ZZVERUM', 'urn.occurred_at': forcedAt })],
@@ -219,9 +199,8 @@ const OF_STUDIES: readonly Row[] = [
     outside: [403, 'This API key is limited to site = "Kane"'],
   },
   {
-    ...{ path: '/amendments', event: 'StudyAmended', scopes: ['manage'], states: SETTLED },
+    ...{ path: '/amendments', event: 'StudyAmended', scope: 'manage' },
     asks: () => ({ amendment: 1, changes: [TARGET], reason: WORDS, approvals: APPROVALS }),
-    optional: ['approvals'],
     other: { reason: 'another' },
     results: () => ({ amendment: 1, design: expect.objectContaining({ amendment: 1, target: 90 }) }),
     records: { amendment: 1, changes: [TARGET], approvals: APPROVALS },
@@ -231,16 +210,15 @@ const OF_STUDIES: readonly Row[] = [
   },
   ...(
     [
-      ['pause', 'StudyPaused', ['open', 'paused'], 'open', {}, 'paused'],
-      ['resume', 'StudyResumed', ['open', 'paused'], 'paused', {}, 'open'],
-      ['close', 'StudyClosed', SETTLED, 'open', { cause: 'target' }, 'closed'],
-      ['reopen', 'StudyReopened', ['open', 'closed'], 'closed', { approvals: APPROVALS }, 'open'],
+      ['pause', 'StudyPaused', 'open', {}, 'paused'],
+      ['resume', 'StudyResumed', 'paused', {}, 'open'],
+      ['close', 'StudyClosed', 'open', { cause: 'target' }, 'closed'],
+      ['reopen', 'StudyReopened', 'closed', { approvals: APPROVALS }, 'open'],
     ] as const
   ).map(
-    ([action, event, states, from, more, state]): Row => ({
-      ...{ path: '/study_state', event, scopes: ['manage'], states, from },
+    ([action, event, from, more, state]): Row => ({
+      ...{ path: '/study_state', event, from },
       asks: () => ({ action, reason: WORDS, ...more }),
-      optional: ['approvals'],
       other: { reason: 'another' },
       results: () => ({ state }),
       records: more,
@@ -251,6 +229,8 @@ const OF_STUDIES: readonly Row[] = [
   ),
 ];
 const ROWS = [...ON_PARTICIPANTS, ...OF_STUDIES];
+const actRow = ({ event }: Row): ActRow | undefined => ACTS[event as ActName];
+const scopesOf = (row: Row) => actRow(row)?.scopes ?? [row.scope as Scope];
 const NAMED = ROWS.map((row) => [row.event, row] as const);
 
 const ARMS = ['ZZVERUM', 'ZZPLACEBO'];
@@ -296,20 +276,16 @@ async function become(state: State): Promise<void> {
 }
 
 /** A study into which a history is being imported, with a participant. */
-async function beginImport({ log: { studies } }: ServiceHere): Promise<void> {
+async function importOne({ log: { studies } }: ServiceHere): Promise<void> {
   const stream = studies.streamOf('Moved');
   const row = { type: 'import-participant', import: IMPORT, row: 1, participantId: 'i1' } as const;
-  await studies.submit(
-    stream,
-    {
-      ...{ type: 'begin-import', import: IMPORT, source: { format: 'csv', rows: 2 }, sha256: '0'.repeat(64) },
-      ...{ generator: 'fresh', seed: FRESH, bgState: Pcg64.fromSeed(FRESH).snapshot() },
-      ...{ proof: { redrawn: 0, unproven: 2 }, approvals: APPROVALS, amendment: 0 },
-    },
-    OPERATOR,
-  );
   const original = { datetime: '2026-01-01 00:00:00', user: 'other' };
   const imported = { ...row, levels: ['Male', 'Cook'], treatment: 'ZZVERUM', original };
+  await studies.submit(
+    stream,
+    beginImport([imported, imported], { source: CSV, seedKnown: false }, 0),
+    OPERATOR,
+  );
   expect((await studies.submit(stream, imported, OPERATOR)).outcome.type).toBe('imported');
 }
 
@@ -337,7 +313,7 @@ beforeAll(async () => {
   dispensed = (await send(rowOf('PackDispensed'), { id: 'visited' })).results.code;
   await send(rowOf('AllocationVoided'), { id: 'voided' });
   forcedAt = new Date().toISOString();
-  await beginImport(service);
+  await importOne(service);
 });
 afterAll(() => service.stop());
 
@@ -371,11 +347,11 @@ describe.each(NAMED)('a request for %s', (_, row) => {
       if (answer.status === 200) allowed.push(scope);
       else
         expect(answer, scope).toMatchObject({
-          ...{ status: 403, message: `This API key lacks the scope ${row.scopes.join(' or ')}` },
+          ...{ status: 403, message: `This API key lacks the scope ${scopesOf(row).join(' or ')}` },
           results: emptyOf(row),
         });
     }
-    expect(allowed.toSorted()).toEqual(row.scopes.toSorted());
+    expect(allowed.toSorted()).toEqual(scopesOf(row).toSorted());
   });
 
   it('needs a key, and a study of the key', async () => {
@@ -385,30 +361,21 @@ describe.each(NAMED)('a request for %s', (_, row) => {
   });
 
   it('is about what is within the limits of the key', async () => {
-    const { outside = NOBODY, scopes } = row;
+    const { outside = NOBODY } = row;
     if (outside === 'no such key') return;
     for (const more of [{}, { dry_run: true }])
-      expect(said(await send(row, more, `${scopes[0]} of Kane`))).toEqual(outside);
+      expect(said(await send(row, more, `${scopesOf(row)[0]} of Kane`))).toEqual(outside);
     if (outside === NOBODY) expect(said(await send(row, { id: 'nobody' }))).toEqual(NOBODY);
   });
 
-  it('is refused with everything that is missing, or else with everything that is wrong in it', async () => {
-    const { action, ...members } = row.asks();
-    const names = Object.keys(members);
-    const refused = async (body: Members, problem: RegExp) => {
-      const { status, message, results } = await post(row.path, { ...(action ? { action } : {}), ...body });
-      expect([status, results]).toEqual([400, emptyOf(row)]);
-      const problems = message.split('; ');
-      for (const one of problems) expect(one).toMatch(problem);
-      return problems.map((one) => one.split(/[[: ]/)[0]);
-    };
-    expect(await refused({}, /^\w+ is missing( \(it must be one of .*\))?$/)).toEqual(
-      names.filter((name) => !row.optional?.includes(name)),
-    );
-    const wrong = Object.fromEntries([...names, 'dry_run', 'arm'].map((name) => [name, [7]]));
-    const inThem = /^\w+(\[0\])?: (must be|is not) |^arm is not a member of this request$/;
-    expect((await refused(wrong, inThem)).toSorted()).toEqual(Object.keys(wrong).toSorted());
-    expect(await refused({ ...members, study: undefined }, /^study is missing$/)).toEqual(['study']);
+  it('is refused in another form, with all that is wrong in it', async () => {
+    const { status, message, results } = await send(row, { dry_run: 'yes', arm: 7 });
+    expect([status, results]).toEqual([400, emptyOf(row)]);
+    expect(message.split('; ').toSorted()).toEqual([
+      'arm is not a member of this request',
+      'dry_run: must be true or false',
+    ]);
+    expect(said(await send(row, { study: undefined }))).toEqual([400, 'study is missing']);
   });
 
   it('leaves nothing as a dry run, and says what would happen', async () => {
@@ -426,34 +393,19 @@ describe.each(NAMED)('a request for %s', (_, row) => {
   });
 });
 
-describe('in a study that is', () => {
-  const expected = (row: Row, state: State) =>
-    row.states.includes(state)
-      ? [row.event, 200, null]
-      : [row.event, 409, state, `The study is ${state} (${HINTS[state]})`];
-  const answers = async (more: Members) => {
-    const all: unknown[] = [];
-    for (const row of ROWS) {
-      const ofImport = ON_PARTICIPANTS.includes(row) && { id: 'i1' };
-      const { status, headers, message } = await dry(row, { ...more, ...(more['study'] ? ofImport : {}) });
-      all.push([row.event, status, headers.get('urn-refused'), ...(status === 200 ? [] : [message])]);
-    }
-    return all;
-  };
-
-  it.each(SETTLED)('%s, an act is possible or refused', async (state) => {
-    await become(state);
-    expect(await answers({})).toEqual(ROWS.map((row) => expected(row, state)));
-  });
-
-  it('being imported, only arms are shown, and unblindings reported', async () => {
-    const ofAmendments = 'A history is being imported into the study (wait until it is in)';
-    expect(await answers({ study: 'Moved' })).toEqual(
-      ROWS.map((row) => expected(row, 'importing')).map(([event, ...others]) =>
-        event === 'StudyAmended' ? [event, 409, 'importing', ofAmendments] : [event, ...others],
-      ),
-    );
-  });
+it.each([
+  ['closed', 'reopen it first', {}],
+  ['importing', 'a history is being imported: wait until it is in', { study: 'Moved' }],
+] as const)('in a study that is %s, each is possible or refused', async (state, hint, more) => {
+  if (state === 'closed') await become(state);
+  for (const row of ROWS) {
+    const ofImport = state === 'importing' && ON_PARTICIPANTS.includes(row) && { id: 'i1' };
+    const { status, headers, message } = await dry(row, { ...more, ...ofImport });
+    const isRefused = (actRow(row)?.in[state] ?? (state === 'closed' ? '' : 'refused')) === 'refused';
+    const expected = isRefused ? [row.event, 409, state] : [row.event, 200, null];
+    expect([row.event, status, headers.get('urn-refused')]).toEqual(expected);
+    if (isRefused) expect(message, row.event).toContain(row.scope === 'manage' ? 'wait until' : `(${hint})`);
+  }
 });
 
 describe.each(NAMED)('%s', (_, row) => {
@@ -507,11 +459,12 @@ describe.each(NAMED)('%s', (_, row) => {
 
 it('each answer of a route is documented, and so are its scopes', async () => {
   const paths = await documented();
-  for (const { path, scopes } of ROWS) {
+  for (const row of ROWS) {
+    const { path } = row;
     const { description, responses, requestBody } = paths[path]?.post ?? {};
     const statuses = [...(answered.get(path) ?? [])].map(String);
     expect(Object.keys(responses), path).toEqual(expect.arrayContaining(statuses));
-    for (const scope of scopes) expect(description, path).toContain(`\`${scope}\``);
+    for (const scope of scopesOf(row)) expect(description, path).toContain(`\`${scope}\``);
     expect(requestBody.content['application/json'].example.study, path).toBe('CHS JCOIN');
   }
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { keySha256, newApiKey } from '../../../src/core/access/credentials.ts';
 import { appendFact } from '../../support/altered-log.ts';
 import { type Answer, clientOf, exactResults, within } from '../../support/client.ts';
-import { commandOk } from '../../support/command.ts';
+import { command, commandOk } from '../../support/command.ts';
 import { served } from '../../support/served.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -26,8 +26,6 @@ const http = served(
     edc: ['edc'],
     auditor: ['auditor', '--scope', 'read,audit'],
     auditOnly: ['inspector', '--scope', 'audit'],
-    blinded: ['monitor', '--scope', 'blinded'],
-    writer: ['site', '--scope', 'randomize'],
     wardAudit: ['auditor', '--scope', 'read,audit', '--study', 'Ward'],
   },
   {
@@ -63,19 +61,17 @@ const cook = () => clientOf(http.url, cookAudit);
 
 describe('GET /explanation', () => {
   it('explains why a participant got this arm, and shows the revision of its record', async () => {
-    for (const i of LEVELS.keys()) {
-      const id = `p${i}`;
+    for (const [i, id] of ['p0', 'p4'].entries()) {
       const answer = await auditor().explain('Sleep', id);
       const listed = await auditor().list('Sleep', { id });
       expect(answer).toMatchObject({
         status: 200,
         results: {
-          ...{ id, study: 'Sleep', revision: i + 1, trt: listed.results[0].trt, user: 'edc', agrees: true },
-          ...{ differences: [], earlier_participants: i, treatments: ['ZZTREATA', 'ZZTREATB'] },
-          ...{ D: 'chisquare', w: 1, alpha: 0, beta: 1 },
+          ...{ id, study: 'Sleep', revision: 4 * i + 1, trt: listed.results[0].trt, user: 'edc' },
+          ...{ agrees: true, differences: [], earlier_participants: 4 * i },
         },
       });
-      expect(revisionOf(answer)).toBe(String(i + 1));
+      expect(revisionOf(answer)).toBe(String(4 * i + 1));
       const exact = exactResults(answer) as { bg_state_after: unknown };
       const [shown] = exactResults(listed) as { bg_state: unknown }[];
       expect(exact.bg_state_after).toEqual(shown?.bg_state);
@@ -84,16 +80,10 @@ describe('GET /explanation', () => {
     }
   });
 
-  const LACKS = 'This API key lacks the scope audit';
   it.each<[Name, Parameters, number, string]>([
     ['auditOnly', { study: 'Sleep', id: 'p0' }, 200, 'Success'],
-    ['edc', { study: 'Sleep', id: 'p0' }, 403, LACKS],
-    ['blinded', { study: 'Sleep', id: 'p0' }, 403, LACKS],
-    ['writer', { study: 'Sleep', id: 'p0' }, 403, LACKS],
-    ['auditor', { id: 'p0' }, 400, 'study is missing'],
-    ['edc', { study: 'Dream' }, 404, 'There is no study named "Dream"'],
+    ['edc', { study: 'Sleep', x: 'y' }, 403, 'This API key lacks the scope audit'],
     ['wardAudit', { study: 'Sleep', id: 'p0' }, 404, 'There is no study named "Sleep"'],
-    ['edc', { study: 'Sleep', x: 'y' }, 403, LACKS],
     ['auditor', { study: 'Sleep', x: 'y' }, 400, 'x is not a parameter of explanation; id is missing'],
     ['auditor', { study: 'Sleep', id: 'p9' }, 404, 'This study has no participant "p9"'],
   ])('for %s, with %j: %i', async (name, parameters, status, message) => {
@@ -101,37 +91,16 @@ describe('GET /explanation', () => {
     expect(answer).toMatchObject({ status, message, ...(status !== 200 && { results: [] }) });
   });
 
-  it('reveals nothing about other levels to a key that is limited to levels', async () => {
+  it('reveals nothing about other levels to a key that is limited to levels, nor does the balance', async () => {
     expect((await cook().explain('Sleep', 'p0')).status).toBe(200);
     const outside = await cook().explain('Sleep', 'p1');
     const nobody = await cook().explain('Sleep', 'p9');
     expect(outside).toMatchObject({ status: 404, results: [] });
     expect(outside.message).toBe(nobody.message.replace('p9', 'p1'));
     expect(revisionOf(outside)).toBe(revisionOf(nobody));
-  });
-});
-
-describe('GET /balance', () => {
-  it('counts the participants with each level on each treatment', async () => {
-    const answer = await auditor().balance('Sleep');
-    expect([answer.status, revisionOf(answer)]).toEqual([200, '6']);
-    const list: Record<string, string>[] = (await auditor().list('Sleep')).results;
-    const { treatments, totals, factors } = answer.results;
-    const count = (of: (one: Record<string, string>) => boolean) =>
-      treatments.map((arm: string) => list.filter((one) => one['trt'] === arm && of(one)).length);
-    expect(treatments).toEqual(['ZZTREATA', 'ZZTREATB']);
-    expect(totals).toEqual(count(() => true));
-    expect(factors.map(({ factor }: { factor: string }) => factor)).toEqual(['sex', 'local_site']);
-    for (const { factor, levels } of factors)
-      for (const { level, counts } of levels)
-        expect(counts).toEqual(count((one) => one[`f_${factor}`] === level));
-  });
-
-  it('is for audit keys that may see everybody', async () => {
-    for (const name of ['edc', 'blinded', 'writer'] as const)
-      expect((await http.as(name).balance('Sleep')).status).toBe(403);
     const message = expect.stringContaining('limited to some levels');
     expect(await cook().balance('Sleep')).toMatchObject({ status: 403, message });
+    expect((await http.as('edc').balance('Sleep')).status).toBe(403);
   });
 });
 
@@ -148,7 +117,6 @@ describe('urn.revision and urn.at', () => {
   it('can be combined with filters, and with the limits of a key', async () => {
     const then = { 'urn.revision': '3' };
     expect(idsOf(await auditor().list('Sleep', { ...then, sex: 'Male' }))).toEqual(['p0', 'p2']);
-    expect(idsOf(await auditor().list('Sleep', { ...then, id: 'p3' }))).toEqual([]);
     expect(idsOf(await cook().list('Sleep', then))).toEqual(['p0']);
   });
 
@@ -156,11 +124,9 @@ describe('urn.revision and urn.at', () => {
     const config = await auditor().config('Sleep', { 'urn.revision': '0' });
     expect(config.results).toEqual((await auditor().config('Sleep')).results);
     expect(revisionOf(config)).toBe('0');
-    for (const [revision, enrolled] of [0, 1, 2, 3, 4, 5, 5].entries()) {
-      const answer = await auditor().balance('Sleep', { 'urn.revision': String(revision) });
-      expect(revisionOf(answer)).toBe(String(revision));
-      expect(answer.results.totals.reduce((sum: number, n: number) => sum + n, 0)).toBe(enrolled);
-    }
+    const then = await auditor().balance('Sleep', { 'urn.revision': '3' });
+    expect(revisionOf(then)).toBe('3');
+    expect(then.results.totals.reduce((sum: number, n: number) => sum + n, 0)).toBe(3);
     const future = await auditor().balance('Sleep', { 'urn.at': '2999-01-01T00:00Z' });
     expect([future.status, revisionOf(future)]).toEqual([200, '6']);
   });
@@ -169,16 +135,12 @@ describe('urn.revision and urn.at', () => {
   const NEED = 'This API key lacks the scope audit, which urn.revision and urn.at need';
   const REFUSED: readonly [Name, Parameters, number, RegExp | string][] = [
     ['auditor', { 'urn.revision': '7' }, 400, 'urn.revision is beyond the study, which is at revision 6'],
-    ['auditor', { 'urn.revision': '-1' }, 400, `urn.revision ${WHOLE}`],
     ['auditor', { 'urn.revision': '' }, 400, `urn.revision ${WHOLE}`],
     ['auditor', { 'urn.at': 'yesterday' }, 400, /^urn\.at is not an instant in UTC, such as/],
     ['auditor', { 'urn.at': '2001-01-01T00:00Z' }, 400, /^urn\.at is before .* which was registered at 20/],
     ['auditor', { 'urn.at': '2999-01-01T00:00Z', 'urn.revision': '1' }, 400, /cannot be combined/],
     ['auditor', { 'urn.min_revision': 'x' }, 400, `urn.min_revision ${WHOLE}`],
-    ['auditor', { 'urn.revision': 'x', y: 'z' }, 400, /y is not a parameter.*; |; y is not a parameter/],
-    ['edc', { 'urn.revision': '1' }, 403, NEED],
     ['edc', { 'urn.at': 'x', y: 'z' }, 403, NEED],
-    ['blinded', { 'urn.revision': '1' }, 403, NEED],
     ['auditOnly', { 'urn.revision': '1' }, 403, 'This API key lacks the scope read or blinded'],
   ];
   it.each(REFUSED)('for %s, with %j, are refused by all routes that have them: %i', async (...row) => {
@@ -191,12 +153,6 @@ describe('urn.revision and urn.at', () => {
       expect(answer, path).toMatchObject({ status, message: expect.stringMatching(message), results });
     }
   });
-
-  it('are ignored by POST, like other unknown parameters', async () => {
-    const moment = { 'urn.revision': '0', 'urn.at': 'x', 'urn.min_revision': '99' };
-    const answer = await http.as('edc').randomize('Ward', 'w', { ward: 'a', ...moment });
-    expect([answer.status, revisionOf(answer)]).toEqual([200, '1']);
-  });
 });
 
 describe('urn.min_revision', () => {
@@ -206,17 +162,9 @@ describe('urn.min_revision', () => {
     });
 
   it('is answered at once if it is already shown', async () => {
-    const paths = [
-      '/study_participants',
-      '/study_config',
-      '/balance',
-      '/explanation',
-      '/records',
-      '/checkpoint',
-    ];
-    for (const path of paths)
-      for (const revision of ['0', '6'])
-        expect((await get('auditor', path, revision)).status, path).toBe(200);
+    const paths = ['/study_participants', '/study_config', '/balance', '/explanation', '/records'];
+    for (const path of [...paths, '/checkpoint'])
+      expect((await get('auditor', path, '6')).status, path).toBe(200);
   });
 
   it('is waited for, but not forever: the 503 says which revision is shown', async () => {
@@ -227,19 +175,14 @@ describe('urn.min_revision', () => {
   });
 
   it('is answered as soon as the revision is there', async () => {
-    const waiting = get('auditor', '/study_participants', '2', 'Ward');
+    const waiting = get('auditor', '/study_participants', '1', 'Ward');
     await new Promise((resolve) => setTimeout(resolve, 200));
     const written = await http.as('edc').randomize('Ward', 'waited', { ward: 'a' });
-    expect(revisionOf(written)).toBe('2');
+    expect(revisionOf(written)).toBe('1');
     const answer = await waiting;
     // After 5 s it would have been 503.
     expect(answer.status).toBe(200);
     expect(idsOf(answer)).toContain('waited');
-  });
-
-  it('is checked after scope and study', async () => {
-    expect((await get('writer', '/study_participants', '99')).status).toBe(403);
-    expect((await get('auditor', '/study_participants', '99', 'Nowhere')).status).toBe(404);
   });
 });
 
@@ -247,7 +190,7 @@ describe('urn studies show', () => {
   const text = (...args: string[]) => commandOk(['studies', 'show', 'Sleep', '--data', data, ...args]);
   const show = async (...args: string[]) => JSON.parse(await text('--json', ...args));
 
-  it('shows a study as of a revision or an instant, as HTTP does', async () => {
+  it('shows a study as of a revision or an instant, as HTTP does, and says when the next event was', async () => {
     const now = await show();
     expect(now).toMatchObject({ state: 'paused', participants: 5, revision: 6 });
     expect(now).not.toHaveProperty('asOf');
@@ -259,9 +202,6 @@ describe('urn studies show', () => {
     // A day includes all of it.
     const today = (times.at(-1) ?? '').slice(0, 10);
     expect(await show('--at', today)).toMatchObject({ participants: 5, asOf: { revision: 6 } });
-  });
-
-  it('says in words which revision that is, and when the next event was', async () => {
     const said = await text('--revision', '3');
     expect(said).toMatch(/^as of +revision 3, of 20\S+Z$/m);
     expect(said).toMatch(/^not shown +3 later events, the first of 20\S+Z$/m);
@@ -270,31 +210,11 @@ describe('urn studies show', () => {
 
   it.each([
     [['--revision', '7'], /is beyond the study, which is at revision 6/],
-    [['--revision', 'x'], /is not a whole number/],
     [['--at', '2026-01'], /is not a day, or an instant in UTC/],
     [['--at', '2001-01-01'], /is before the study/],
-    [['--at', '2001-01-01T00:00Z'], /is before the study/],
     [['--revision', '1', '--at', '2999-01-01T00:00Z'], /cannot be used with/],
   ])('refuses %j with exit code 2', async (args, message) => {
-    await expect(text(...args)).rejects.toThrow(message);
-    await expect(text(...args)).rejects.toThrow('exited with 2');
+    const { code, stderr } = await command(['studies', 'show', 'Sleep', '--data', data, ...args]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
   });
-});
-
-it('/openapi.json describes all parameters for looking back', async () => {
-  // biome-ignore lint/suspicious/noExplicitAny: the test checks what is in it.
-  const { paths, components }: any = await (await fetch(`${http.url}/openapi.json`)).json();
-  const back = ['urn.min_revision', 'urn.revision', 'urn.at'];
-  for (const path of ['/study_participants', '/study_config', '/balance']) {
-    const names = paths[path].get.parameters.map(({ name }: { name: string }) => name);
-    expect(names).toEqual(expect.arrayContaining(back));
-  }
-  expect(paths['/explanation'].get.description).toContain('`audit`');
-  const { Explanation, Balance } = components.schemas;
-  const [ofUrns] = Explanation.anyOf;
-  const shown = Object.keys((await auditor().explain('Sleep', 'p0')).results);
-  expect(Object.keys(ofUrns.properties)).toEqual(expect.arrayContaining(shown));
-  expect(ofUrns.properties.bg_state_before.properties.state.properties.inc.type).toBe('integer');
-  const members = ['treatments', 'ratio', 'totals', 'factors', 'counted', 'voided'];
-  expect(Object.keys(Balance.properties)).toEqual(members);
 });

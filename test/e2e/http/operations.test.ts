@@ -1,6 +1,6 @@
 /** Events other than allocations, as the service records them. How many, and in which order: test/unit/operations. */
 import { join } from 'node:path';
-import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { ask, rawRequest, talk, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { served } from '../../support/served.ts';
@@ -19,33 +19,6 @@ const eventsOf = (data: string, type: string, user: string) =>
   operations(data).flatMap((one) => (one.type === type && one.actor.user === user ? [one.data] : []));
 const refusals = (data: string, user: string) => eventsOf(data, 'RequestRefused', user);
 const about = ({ count: _, firstAt: _f, lastAt: _l, ...details }: Record<string, unknown>) => details;
-
-it('a flood of refused requests makes a few events, whose counts are exact once the service has stopped', async () => {
-  const data = newFolder();
-  const key = await issueKey(data, 'site');
-  const service = await serveHere(data, TRIALS);
-  const parameters = { study: 'Sleep', id: 'taken', ...COOK };
-  const post = async () =>
-    (await ask(service.url, '/study_participants', { method: 'POST', key, parameters })).status;
-  expect(await post()).toBe(200);
-  const statuses = await Promise.all(
-    Array.from({ length: 8 }, async () => {
-      const own: number[] = [];
-      while (own.length < 40) own.push(await post());
-      return own;
-    }),
-  );
-  expect(new Set(statuses.flat())).toEqual(new Set([400]));
-  // The first is recorded at once, not when the service stops.
-  expect(refusals(data, 'site').length).toBeGreaterThan(0);
-  await service.stop();
-  const found = refusals(data, 'site');
-  expect(found.length).toBeLessThan(10);
-  expect(found.reduce((total, { count }) => total + count, 0)).toBe(320);
-  const duplicate = { operation: 'POST /study_participants', study: 'Sleep', reason: 'duplicate' };
-  for (const one of found) expect(about(one)).toEqual(duplicate);
-  expect((await command(['verify', '--data', data])).code).toBe(0);
-});
 
 describe('in one run', () => {
   const data = newFolder();
@@ -78,13 +51,6 @@ describe('in one run', () => {
   const listed = async (name: Name, parameters = {}) =>
     (await http.get(name, '/operations', parameters)).results as ReturnType<typeof operations>;
 
-  it('the start is recorded, with the version of the software', async () => {
-    const [first] = operations(data);
-    expect(first).toMatchObject({ type: 'ServiceStarted', actor: { cli: true } });
-    const version = expect.stringMatching(/^\d+\.\d+\.\d+/);
-    expect(first.data).toEqual({ runId: expect.any(String), version, nodeVersion: process.version });
-  });
-
   it('each kind of disclosure is in the log by the time it is answered', async () => {
     const expected: object[] = [];
     for (const [path, parameters, details] of [
@@ -95,9 +61,7 @@ describe('in one run', () => {
         { what: 'generator-states', toRevision: 1, participant: '001' },
       ],
       ['/study_config', {}, { what: 'seed' }],
-      ['/balance', {}, { what: 'balance', toRevision: 2 }],
       ['/balance', { 'urn.revision': '1' }, { what: 'balance', toRevision: 1 }],
-      ['/records', {}, { what: 'records', fromRevision: 0, toRevision: 2 }],
       ['/records', { from: '2' }, { what: 'records', fromRevision: 2, toRevision: 2 }],
       ['/explanation', { id: '001' }, { what: 'explanation', participant: '001' }],
       ['/explanation', { id: '002' }, { what: 'explanation', participant: '002' }],
@@ -111,12 +75,10 @@ describe('in one run', () => {
     const before = kinds();
     // These show nothing secret, or only what was recorded a moment ago.
     expect((await get('/study_participants', 'auditor', { id: 'none' })).results).toEqual([]);
-    await get('/inclusion_proof', 'auditor', { revision: '1' });
     await get('/checkpoint', 'auditor');
     await listed('auditor');
     for (let n = 0; n < 5; n++) await get('/explanation', 'auditor', { id: '001' });
     await get('/study_participants', 'reader');
-    await get('/study_config', 'reader');
     expect(kinds()).toEqual(before);
   });
 
@@ -136,7 +98,6 @@ describe('in one run', () => {
     await get('/nowhere', 'edc');
     await ask(http.url, '/study_config', { key: http.keys.edc, method: 'POST' });
     await talk(http.url, rawRequest('GET', '/study_config?study=%zz', [`X-API-Key: ${http.keys.edc}`]));
-    await talk(http.url, rawRequest('GET', `/study_config?study=a&study=b&api_key=${http.keys.edc}`));
     await ask(http.url, '/study_config', { key: `urn_${'unknown'.repeat(6)}1` });
     await run('studies', 'pause', 'Ward', '--reason', 'a question');
     const inWard = async () => (await randomize('Ward', `x-${Math.random()}`, { ward: 'a' })).status === 409;
@@ -162,7 +123,7 @@ describe('in one run', () => {
     expect(refusals(data, 'leaver').map(about)).toEqual([{ ...config, reason: 'revoked-key' }]);
   });
 
-  it('GET /operations shows them to audit keys, a page at a time', async () => {
+  it('GET /operations shows them to audit keys, a page at a time, of a limited key only its study', async () => {
     const all = await listed('auditor');
     // Sums may have been recorded in between.
     expect(all.length).toBeGreaterThan(10);
@@ -179,17 +140,10 @@ describe('in one run', () => {
     );
     expect((await listed('auditor', { from: '3' }))[0].revision).toBe(3);
     expect((await http.get('auditor', '/operations', { from: '9999' })).status).toBe(400);
-    const hint = 'form is not a parameter of operations (hint: did you mean from?)';
-    expect((await http.get('auditor', '/operations', { form: '1' })).message).toBe(hint);
-  });
-
-  it('GET /operations shows a key of one study only what concerns it, and other keys nothing', async () => {
     for (const shown of [await listed('ward'), await listed('auditor', { study: 'Ward' })])
       expect(new Set(shown.map((one) => one.data.study))).toEqual(new Set(['Ward']));
     expect((await http.get('ward', '/operations', { study: 'Sleep' })).status).toBe(404);
-    for (const name of ['reader', 'edc'] as const)
-      expect(await http.get(name, '/operations')).toMatchObject({ status: 403, results: [] });
-    expect((await http.get(undefined, '/operations')).status).toBe(401);
+    expect(await http.get('reader', '/operations')).toMatchObject({ status: 403, results: [] });
   });
 
   it('the command line records what it shows, even while the service runs', async () => {
@@ -211,70 +165,49 @@ describe('in one run', () => {
   });
 
   it('urn operations describes them in words, or as JSON, one per line', async () => {
-    const before = operations(data).length;
     const text = await run('operations');
     const lines = text.trimEnd().split('\n');
-    expect(lines.length).toBeGreaterThanOrEqual(before);
     expect(lines.length).toBeLessThanOrEqual(operations(data).length);
     expect(lines[0]).toMatch(/^20\S+Z {2}.+ \(command line\) {2}started the service version \d/);
     expect(text).toMatch(/ {2}auditor \(k\w+\) {2}was shown the seed of Sleep$/m);
-    expect(text).toMatch(
-      / {2}edc \(k\w+\) {2}was refused GET \/balance of Sleep: the key does not permit it$/m,
-    );
     const json = await run('operations', '--json', '--study', 'Ward');
     for (const line of json.trimEnd().split('\n')) expect(JSON.parse(line).data.study).toBe('Ward');
     const { at } = operations(data).find((one) => one.data.what === 'bundle');
-    const last = await run('operations', '--since', at);
-    expect(last.split('\n')[0]).toContain('was shown a bundle (blinded, SHA-256 ');
-    expect(last).not.toContain('started the service');
+    expect((await run('operations', '--since', at)).split('\n')[0]).toContain('was shown a bundle (blinded,');
     const none = await command(['operations', '--data', data, '--until', '2020-01-01T00:00Z']);
-    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'no such events are recorded\n' });
+    expect(none).toEqual({ code: 0, stdout: '', stderr: 'no such events are recorded\n' });
     for (const line of (await run('operations', '--user', 'leaver')).trimEnd().split('\n'))
       expect(line).toMatch(/^\S+ {2}leaver \(k\w+\) {2}was refused GET \/study_config: the key is revoked/);
     expect((await command(['operations', '--data', data, '--since', 'yesterday'])).code).toBe(2);
-  });
-
-  it('nothing in the stream is secret: no key, treatment or level', () => {
-    const text = JSON.stringify(operations(data));
-    for (const secret of [
-      ...Object.values(http.keys),
-      'ZZTREAT',
-      'Cook',
-      'Dupage',
-      'Female',
-      'visit',
-      'Left',
-    ])
-      expect(text).not.toContain(secret);
-    const sealed = storedLog(data).filter(({ stream }) => stream === 'operations');
-    expect(new Set(sealed.map((one) => one.sealed))).toEqual(new Set(['{}']));
   });
 
   it('the killed run has a start but no stop, this one has both; and the stream is verified', async () => {
     await http.service.stop();
     const runs = operations(data).filter(({ type }) => type.startsWith('Service'));
     expect(runs.map(({ type }) => type)).toEqual(['ServiceStarted', 'ServiceStarted', 'ServiceStopped']);
+    const version = expect.stringMatching(/^\d+\.\d+\.\d+/);
+    expect(runs[1].data).toEqual({ runId: expect.any(String), version, nodeVersion: process.version });
     expect(runs[2].data).toEqual(runs[1].data);
     expect(runs[0].data.runId).not.toBe(runs[1].data.runId);
     const kept = eventsOf(data, 'EvidenceDisclosed', 'auditor').map((one) => JSON.stringify(about(one)));
-    expect(new Set(kept).size).toBe(10);
+    expect(new Set(kept).size).toBe(8);
     expect(await run('verify')).toContain('operations: sound');
   });
 });
 
-describe('an expired key', () => {
-  afterEach(() => vi.useRealTimers());
-
-  it('belongs to a known user', async () => {
-    const data = newFolder();
-    const day = 86_400_000;
-    const key = await issueKey(data, 'late', '--expires', new Date(Date.now() + day).toISOString());
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * day });
+it('an expired key belongs to a known user', async () => {
+  const data = newFolder();
+  const day = 86_400_000;
+  const key = await issueKey(data, 'late', '--expires', new Date(Date.now() + day).toISOString());
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * day });
+  try {
     const service = await serveHere(data, TRIALS);
     const parameters = { study: 'Sleep' };
     expect((await ask(service.url, '/study_config', { key, parameters })).status).toBe(401);
     await service.stop();
-    const expired = { operation: 'GET /study_config', reason: 'expired-key' };
-    expect(refusals(data, 'late').map(about)).toEqual([expired]);
-  });
+  } finally {
+    vi.useRealTimers();
+  }
+  const expired = { operation: 'GET /study_config', reason: 'expired-key' };
+  expect(refusals(data, 'late').map(about)).toEqual([expired]);
 });

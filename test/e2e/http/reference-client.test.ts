@@ -1,9 +1,9 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
 import { inCi } from '../../support/in-ci.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { served } from '../../support/served.ts';
 import { COOK, SLEEP_SEED, TRIALS } from '../../support/trials.ts';
 
 const CLIENT = fileURLToPath(new URL('../../support/reference-client.py', import.meta.url));
@@ -17,26 +17,17 @@ if (skipped) {
 }
 
 describe.skipIf(skipped)('an unmodified client of the reference (Python requests)', () => {
-  const data = temporaryFolders()();
-  let service: Service;
-  let keys: Record<'edc' | 'predictor', string>;
-
-  beforeAll(async () => {
-    keys = await issueKeys(data, {
-      edc: ['edc'],
-      predictor: ['replay', '--scope', 'read,randomize,audit', '--allow-prediction'],
-    });
-    service = await serve({ data, studies: TRIALS });
+  const http = served(TRIALS, {
+    edc: ['edc'],
+    predictor: ['replay', '--scope', 'read,randomize,audit', '--allow-prediction'],
   });
-  afterAll(() => service.stop());
-
-  const run = (key: string) => {
-    const args = [CLIENT, service.url, key, 'Sleep', JSON.stringify(COOK)];
-    return JSON.parse(execFileSync(python ?? 'python3', args, { encoding: 'utf8' }));
+  const run = async (key: string) => {
+    const args = [CLIENT, http.url, key, 'Sleep', JSON.stringify(COOK)];
+    return JSON.parse((await promisify(execFile)(python ?? 'python3', args)).stdout);
   };
 
-  it('reads, randomizes and gets error answers', () => {
-    const { config, randomized, again, participants, no_study, no_key, no_level } = run(keys.edc);
+  it('reads, randomizes and gets error answers; the large integers for audit are exact', async () => {
+    const { config, randomized, again, participants, no_study, no_key, no_level } = await run(http.keys.edc);
     expect(config).toMatchObject({
       http_status: 200,
       content_type: 'application/json',
@@ -52,12 +43,9 @@ describe.skipIf(skipped)('an unmodified client of the reference (Python requests
     expect(no_study).toMatchObject({ http_status: 404, body: { status: 404, results: {} } });
     expect(no_key).toMatchObject({ http_status: 401, body: { status: 401, results: {} } });
     expect(no_level).toMatchObject({ http_status: 400, body: { status: 400, results: [] } });
-  });
 
-  it('reads the large integers for audit exactly', () => {
-    const { seed, again, config } = run(keys.predictor);
-    expect(seed).toBe(SLEEP_SEED);
-    expect(config.http_status).toBe(200);
-    expect(again.body.results[0].bg_state.bit_generator).toBe('PCG64');
+    const audited = await run(http.keys.predictor);
+    expect([audited.seed, audited.config.http_status]).toEqual([SLEEP_SEED, 200]);
+    expect(audited.again.body.results[0].bg_state.bit_generator).toBe('PCG64');
   });
 });

@@ -4,7 +4,6 @@ import {
   at,
   both,
   bundlesOf,
-  by,
   type Change,
   changed,
   configured,
@@ -29,7 +28,6 @@ const instant = (datetime: string, row?: number) =>
     Object.assign(members.original, { datetime });
     if (row !== undefined) members.row = row;
   });
-const user = (name: string) => changed((record) => Object.assign(record.data.original, { user: name }));
 const level = (name: string) => changed((record) => Object.assign(record.data.levels[0], { level: name }));
 const onDrawnArm = sealed(({ allocation }) => {
   const { treatments } = CONFIGURATION;
@@ -70,26 +68,18 @@ const { alterations } = bundlesOf(IMPORTED);
 alterations('both verifiers of an altered beginning of an import', {
   begun: [
     ['no approval', data({ approvals: [] })],
-    ['an impossible day', data({ approvals: [{ name: 'a', role: 'b', on: '2026-02-30' }] })],
     ['a fresh generator', data({ generator: 'fresh' }), inFull()],
-    ['another kind of generator', data({ generator: 'seeded' })],
     ['another import', data({ import: ATTEMPT }), 'i1'],
     ['a proof of more rows', data(proof(8, 3))],
-    ['a proof of other rows', data(proof(8, 2)), 'ended'],
     ['another seed', without('seedKnown'), 'i1'],
     ['another number of rows', data(source(9))],
     ['more rows', data({ ...source(11), ...proof(7, 4) }), 'ended'],
     ['fewer rows', data({ ...source(9), ...proof(7, 2) }), 'last'],
-    ['no rows', data({ ...source(0), ...proof(0, 0) })],
     ['another format', data({ source: { format: 'csv', rows: 10 } }), 'i1'],
-    ['another file', sealed((all) => Object.assign(all.source, { sha256: 'f'.repeat(64) })), 'ok'],
     ['another state', generator((all) => Object.assign(all, { bgState: STATE })), inFull('ended')],
-    ['an impossible state', generator(({ bgState }) => Object.assign(bgState.state, { inc: '2' })), inFull()],
-    ['a seed', generator((all) => Object.assign(all, { seed: '5' })), inFull()],
     ['the generator of the attempt', sectionsOf('attempt', 'generator'), inFull()],
     ['no beginning', gone, 'i1'],
     ['a beginning after the first row', moved, 'i1'],
-    ['a key', by('desk')],
     [
       'a study with a participant',
       (bundle) =>
@@ -106,19 +96,14 @@ alterations('both verifiers of an altered beginning of an import', {
   attempt: [
     ['the seed in the attempt', data({ seedKnown: true }), 'first'],
     ['another seed of a fresh generator', generator((all) => Object.assign(all, { seed: '5' })), inFull()],
-    ['no seed of a fresh generator', generator((all) => delete all.seed), inFull()],
   ],
   aborted: [
     ['a beginning before the end of the attempt', moved, 'begun'],
     ['an attempt that is complete', ended({ import: ATTEMPT, rows: 10 })],
-    ['an attempt given up for another reason', data({ reason: 'x' }), 'ok'],
-    ['an attempt that is not given up', data({ aborted: false })],
     ['no end of the attempt', gone, 'begun'],
-    ['no attempt', both(at('attempt', gone), at('first', gone), at('second', gone), gone), 'ok'],
   ],
   ended: [
     ['another number of rows', data({ rows: 9 })],
-    ['another import', data({ import: ATTEMPT })],
     [
       'given up',
       changed((record) => {
@@ -126,10 +111,8 @@ alterations('both verifiers of an altered beginning of an import', {
       }),
       sooner('n1', 'corrected'),
     ],
-    ['given up and complete', data({ aborted: true, reason: 'x' })],
     ['no end', gone, 'n1'],
     ['an end after the next allocation', moved, 'n1'],
-    ['a key', by('desk')],
   ],
 });
 
@@ -137,22 +120,16 @@ alterations('both verifiers of altered rows', {
   i2: [
     ['the number of an earlier row', data({ row: 1 })],
     ['the number of a later row', data({ row: 5 }), 'i5'],
-    ['row 0', data({ row: 0 })],
-    ['another import', data({ import: ATTEMPT })],
     ['no instant', instant('2026-02-30')],
     ['the same instant in other words', instant('2026-01-01T01:00:01.000001+0100'), 'ok'],
     ['a later instant', instant('2026-01-01T00:00:03Z'), 'raced'],
     ['an earlier instant', instant('2025-12-31')],
-    ['another user', user('x'), 'ok'],
-    ['a user without a name', user('')],
     ['another arm', onAnotherArm, inFull()],
     ['a row that is said not to be drawn again', disowned('differs'), sooner('i2', 'ended')],
     ['a draw of a row not drawn again', data({ redrawn: false, cause: 'differs' })],
-    ['draw and state', put('state', { bgState: STATE })],
     ['redrawn, with a cause', data({ cause: 'differs' })],
     ['not redrawn, without a cause', data({ redrawn: false })],
     ['one row fewer', gone, 'revealed'],
-    ['a key', by('desk')],
   ],
   i1: [['rows in another order', moved, sooner('i2', 'i1')]],
   raced: [
@@ -177,18 +154,11 @@ alterations('both verifiers of altered rows', {
   ],
   differs: [
     ['another state', sealed(({ state }) => Object.assign(state, { bgState: STATE })), inFull('i9')],
-    [
-      'an impossible state',
-      sealed(({ state }) => Object.assign(state.bgState.state, { state: '9'.repeat(39) })),
-      inFull(),
-    ],
     ['no state', stateless, inFull('i9')],
     ['redrawn, with only a state', both(data({ redrawn: true }), without('cause'))],
-    ['override for differs', data({ cause: 'override' }), inFull()],
     ['first in the middle', data({ cause: 'first' })],
     ['no-state with a state', data({ cause: 'no-state' })],
     ['another system', data({ cause: 'other-system' })],
-    ['a cause of its own', data({ cause: 'lost' })],
   ],
   i9: [
     [
@@ -200,18 +170,13 @@ alterations('both verifiers of altered rows', {
   ],
   first: [['differs for first', data({ cause: 'differs' })]],
   last: [
-    ['a number after the last', data({ row: 11 })],
     // Then the generator goes on from it.
     ['a later instant of the last row', instant('2027-01-01'), inFull('ended')],
-    ['another id', data({ participantId: 'x' }), 'ok'],
-    ['the id of another row', data({ participantId: 'i1' })],
     ['the id of an allocation after it', data({ participantId: 'n1' }), 'n1'],
-    ['a space at the end of the id', data({ participantId: 'x ' })],
     // The arm was drawn at another level, but the row is counted at this one.
     ['another level', level('Male'), inFull('n1')],
     ['an unknown level', level('x')],
     ['no level', data({ levels: [] })],
-    ['the draw of another row', sectionsOf('i2', 'draw'), inFull()],
     ['the draw and arm of another row', sectionsOf('i2', 'allocation', 'draw'), inFull()],
     ['no last row', gone, 'ended'],
     ['a row after the end', moved, 'ended'],
@@ -242,15 +207,11 @@ alterations('both verifiers of what may not happen during an import', {
         }),
       ),
     ],
-    ['the code-break of somebody whose row comes later', data({ participantId: 'i5' })],
     ['the code-break of somebody of the attempt', data({ randomizedAt: IMPORTED.at.second })],
     // Nothing is known of when the arm was given.
     ['a code-break that is dated back', data({ shownAt: '2020-01-01T00:00:00.000Z' }), 'ok'],
   ],
-  registered: [
-    ['one place less than were imported and drawn', configured({ limits: { total: 11 } }), 'n2'],
-    ['fewer places than were imported', configured({ limits: { total: 3 } }), 'n1'],
-  ],
+  registered: [['one place less than were imported and drawn', configured({ limits: { total: 11 } }), 'n2']],
 });
 
 bundlesOf(FOREIGN).alterations('both verifiers of an import without states of a generator', {

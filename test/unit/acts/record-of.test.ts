@@ -1,7 +1,7 @@
 /** Where the members of an act stand in its record. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { AllocationReinstated, AllocationVoided } from '../../../events/corrections.ts';
+import { AllocationReinstated } from '../../../events/corrections.ts';
 import { defineEvent } from '../../../events/define.ts';
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import { StudyPaused } from '../../../events/study-state.ts';
@@ -43,13 +43,9 @@ describe('a member of an act', () => {
       ...{ lacks: () => false, choose: () => undefined },
     };
     expect(() => participantAct({ ...about, chooses })).toThrow('no member by');
-    expect(() => studyAct({ writes: StudyPaused, may, asks: { note: Note } })).toThrow(
-      'StudyPaused has no member note',
-    );
-  });
-
-  it('is not the idempotency key, which belongs to the request', () => {
-    expect(placesOf(AllocationVoided).has('idempotencyKey')).toBe(false);
+    const NO_NOTE = 'StudyPaused has no member note';
+    expect(() => studyAct({ writes: StudyPaused, may, asks: { note: Note } })).toThrow(NO_NOTE);
+    expect(() => factOf(StudyPaused, { reason: 'review', note: 'slip' }, undefined)).toThrow(NO_NOTE);
   });
 
   it('stands in one place: an event cannot have two of one name', () => {
@@ -62,12 +58,6 @@ describe('a member of an act', () => {
       optionalSections: { grounds, withdrawn: grounds },
     });
     expect(() => placesOf(sealedTwice)).toThrow('SealedTwice has two members reason');
-  });
-
-  it('cannot be recorded by an event that has no place for it', () => {
-    expect(() => factOf(StudyPaused, { reason: 'review', note: 'slip' }, undefined)).toThrow(
-      'StudyPaused has no member note',
-    );
   });
 });
 

@@ -1,39 +1,30 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { Runner } from '../../../projections/runner.ts';
-import { decide } from '../../../src/core/study/decide.ts';
-import { evolve, studyState } from '../../../src/core/study/state.ts';
+import { studyState } from '../../../src/core/study/state.ts';
 import { participants, studyConfig } from '../../../src/core/study/views.ts';
 import { History } from '../../../src/evidence/history/history.ts';
 import { isBeyond } from '../../../src/evidence/history/moment.ts';
 import { foldUntil } from '../../../src/evidence/history/past.ts';
 import { PAGE_RECORDS, StoreError } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import {
-  event,
-  paused,
-  randomize,
-  randomized,
-  registered,
-  resumed,
-  STREAM,
-  stored,
-} from '../../support/facts.ts';
+import type { Written } from '../../support/acts.ts';
+import { paused, randomize, randomized, registered, resumed, STREAM, stored } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+import { TrialRun } from '../../support/trial-run.ts';
 
 const PROJECTIONS = { studyConfig, participants, studyState };
-const HISTORY: readonly StudyFact[] = [registered(), randomized('001'), paused, resumed, decided('002')];
-
-/** A participant decided on what the first one left. */
-function decided(participantId: string): StudyFact {
-  const state = [registered(), randomized('001')].reduce(
-    (before, fact, revision) => evolve(before, event(fact, revision)),
-    studyState.initial(),
-  );
-  const { fact } = decide(state, randomize(participantId));
-  if (!fact) throw new Error('nothing was decided');
-  return fact;
+/** Two participants, and a pause between them. */
+function lived(): readonly StudyFact[] {
+  const trial = new TrialRun();
+  const [pause, resume] = (['StudyPaused', 'StudyResumed'] as const).map((act) => ({
+    act,
+    reason: 'a question',
+  }));
+  trial.all([randomize('001'), pause, resume, randomize('002')] as Written[]);
+  return trial.facts;
 }
+const HISTORY = lived();
 
 /** @param minutes of each event after 09:00, in the order of revisions */
 async function storeOf(facts: readonly StudyFact[], minutes = facts.map((_, i) => i)) {

@@ -2,10 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { corrected, underNewNames } from '../../../projections/enrolled.ts';
+import { newIdProblem, problemsOfId } from '../../../src/core/model/participant-id.ts';
 import { type Participant, Participants } from '../../../src/core/model/participants.ts';
 import { check } from '../../support/property.ts';
-
-const LEVELS = ['a', 'b', 'c'];
 
 function participant(participantId: string, sequence: number, level = 'a'): Participant {
   return {
@@ -14,54 +13,35 @@ function participant(participantId: string, sequence: number, level = 'a'): Part
   };
 }
 
-function having(...ids: string[]): Participants {
-  const all = new Participants();
-  for (const id of ids) all.add(participant(id, all.next));
-  return all;
-}
-
-const idsOf = (all: Participants) => all.inOrder.map(({ participantId }) => participantId);
-
-describe('participants', () => {
-  it('are in the order of their enrolment, whatever their ids', () => {
-    expect(new Participants().isEmpty()).toBe(true);
-    expect(new Participants().inOrder).toEqual([]);
-    const all = having('9', '10', '__proto__', '1');
-    expect([all.isEmpty(), all.next]).toEqual([false, 5]);
-    expect(idsOf(all)).toEqual(['9', '10', '__proto__', '1']);
+describe('an id', () => {
+  it.each([
+    [[], ['1', 'x'.repeat(128), '😀'.repeat(128), 'a  b', '__proto__', 'a\u200bb']],
+    [['id is empty'], ['']],
+    [['id has more than 128 characters'], ['x'.repeat(129), '😀'.repeat(129)]],
+    [['id contains a control character'], ['a\u0000b', 'a\tb', 'a\u007f', 'a\u0085b']],
+    [['id begins or ends with white space'], [' a', 'a ', '\u00a0a', 'a\u3000', '\u2028a', ' ']],
+  ])('has the problems %j: %j', (problems, ids) => {
+    for (const id of ids) expect([...problemsOfId(id)], JSON.stringify(id)).toEqual(problems);
   });
 
-  it('are found by the id as randomized, the id in use and every id in between', () => {
-    const all = having('a', 'b');
-    for (const id of ['x', 'y', 'z']) all.replace(corrected(all.get('a') ?? participant('a', 1), { id }));
-    for (const id of ['a', 'x', 'y', 'z']) expect(all.find(id)?.corrected?.id).toBe('z');
-    expect([all.get('a')?.participantId, all.get('z')]).toEqual(['a', undefined]);
-    expect([all.find('w'), all.find('')]).toEqual([undefined, undefined]);
-  });
-
-  it('are no longer those whose wrong entry was replaced, which leaves a gap', () => {
-    const all = having('a', 'b', 'c');
-    expect(idsOf(all)).toEqual(['a', 'b', 'c']);
-    all.replace(corrected(all.get('b') ?? participant('b', 2), { id: 'former' }));
-    all.add(participant('b', all.next));
-    expect(all.inOrder.map((one) => [one.participantId, one.sequence])).toEqual([
-      ['a', 1],
-      ['c', 3],
-      ['b', 4],
+  it('that is new is no formula, and none that looks like another', () => {
+    expect(['=1', 'n\u00ad1', 'a-1'].map(newIdProblem)).toEqual([
+      expect.stringContaining('begins with "="'),
+      expect.stringContaining('contains U+00AD'),
+      undefined,
     ]);
-    expect(all.find('former')?.sequence).toBe(4);
-    expect(all.next).toBe(5);
   });
+});
 
-  it('leave a list as it is that somebody still reads when a wrong entry is replaced or levels are renamed', () => {
-    const all = having('a', 'b');
-    const before = all.inOrder;
-    const shown = [...before];
-    all.add(participant('a', all.next));
-    all.rename([{ factor: 0, from: 'a', to: 'n' }]);
-    expect(before).toEqual(shown);
-    expect(all.inOrder.map(({ levels }) => levels)).toEqual([['n'], ['n']]);
-  });
+it('a list that somebody still reads stays when a wrong entry is replaced or levels are renamed', () => {
+  const all = new Participants();
+  for (const id of ['a', 'b']) all.add(participant(id, all.next));
+  const before = all.inOrder;
+  const shown = [...before];
+  all.add(participant('a', all.next));
+  all.rename([{ factor: 0, from: 'a', to: 'n' }]);
+  expect(before).toEqual(shown);
+  expect(all.inOrder.map(({ levels }) => levels)).toEqual([['n'], ['n']]);
 });
 
 /** The same, as plain as can be. */
@@ -96,8 +76,15 @@ interface Pair {
 type Step = (pair: Pair, n: number) => void;
 
 const IDS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
-const ids = fc.constantFrom(...IDS);
-const level = fc.constantFrom(...LEVELS);
+const level = fc.constantFrom('a', 'b', 'c');
+const chosen = fc.record({ id: fc.constantFrom(...IDS), level, from: level });
+type Chosen = { readonly id: string; readonly level: string; readonly from: string };
+const step = (does: (pair: Pair, n: number, one: Chosen) => void): fc.Arbitrary<Step> =>
+  chosen.map(
+    (one): Step =>
+      (pair, n) =>
+        does(pair, n, one),
+  );
 
 /** Does the same to the participants and to the plain list of them. */
 function changed(pair: Pair, id: string, change: (before: Participant) => Participant): void {
@@ -107,41 +94,19 @@ function changed(pair: Pair, id: string, change: (before: Participant) => Partic
   pair.naive.replace(change(before));
 }
 
-const step: fc.Arbitrary<Step> = fc.oneof(
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
   // Whoever is there already was a wrong entry.
-  {
-    weight: 4,
-    arbitrary: fc.tuple(ids, level).map(
-      ([id, at]): Step =>
-        (pair) =>
-          enrol(pair, id, at),
-    ),
-  },
-  ids.map(
-    (id): Step =>
-      (pair, n) =>
-        changed(pair, id, (before) => corrected(before, { id: `new ${n}` })),
-  ),
-  ids.map(
-    (id): Step =>
-      (pair) =>
-        changed(pair, id, (before) => corrected(before, { id })),
-  ),
-  fc.tuple(ids, level).map(
-    ([id, at]): Step =>
-      (pair) =>
-        changed(pair, id, (before) => corrected(before, { levels: [at] })),
-  ),
-  fc.tuple(level, level).map(
-    ([from, to]): Step =>
-      (pair) => {
-        const renamings = [{ factor: 0, from, to }];
-        pair.all.rename(renamings);
-        pair.naive.list = pair.naive.list.map((one) => underNewNames(one, renamings));
-      },
-  ),
+  { weight: 4, arbitrary: step((pair, _, { id, level: at }) => enrol(pair, id, at)) },
+  step((pair, n, { id }) => changed(pair, id, (before) => corrected(before, { id: `new ${n}` }))),
+  step((pair, _, { id }) => changed(pair, id, (before) => corrected(before, { id }))),
+  step((pair, _, { id, level: at }) => changed(pair, id, (before) => corrected(before, { levels: [at] }))),
+  step((pair, _, { from, level: to }) => {
+    const renamings = [{ factor: 0, from, to }];
+    pair.all.rename(renamings);
+    pair.naive.list = pair.naive.list.map((one) => underNewNames(one, renamings));
+  }),
   // From here on, the list is kept up to date.
-  fc.constant((pair: Pair) => void pair.all.inOrder),
+  step(({ all }) => void all.inOrder),
 );
 
 function enrol(pair: Pair, id: string, at: string): void {
@@ -161,7 +126,7 @@ function expectSame({ all, naive, sequence }: Pair, n: number): void {
 }
 
 describe('after anything that can happen to them', () => {
-  const steps = fc.array(step, { maxLength: 40 });
+  const steps = fc.array(anyStep, { maxLength: 40 });
 
   it('everybody is found, and the list is in order', () => {
     check(

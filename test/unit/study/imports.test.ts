@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import type { ImportParticipant, StudyCommand } from '../../../src/core/study/commands.ts';
 import { rehearse } from '../../../src/core/study/rehearse-import.ts';
-import { CONFIGURATION, LEVELS, randomize, SEED } from '../../support/facts.ts';
+import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { beginImport, type Drawn, drawnRows, FRESH, IMPORT } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
@@ -21,6 +21,9 @@ function proofs({ facts }: TrialRun): string[] {
 
 const cook = ['Male', '11-Cook County – Chicago'];
 const FIVE = drawnRows([{}, { levels: cook }, {}, { levels: ['Male', DUPAGE ?? ''] }, {}]);
+
+const [ONE, TWO] = FIVE as [ImportParticipant, ImportParticipant];
+const LEAP = { datetime: '2026-02-30', user: 'a' };
 
 function imported(rows: readonly ImportParticipant[], redrawn = rows.length, more = {}): TrialRun {
   const trial = new TrialRun();
@@ -108,20 +111,12 @@ describe('an imported history', () => {
   });
 
   it.each<[string, StudyCommand[], object]>([
-    ['of another import', [{ ...(FIVE[0] as ImportParticipant), import: '0' }], { field: 'import' }],
-    ['out of order', [FIVE[1], FIVE[0]] as StudyCommand[], { field: 'row' }],
-    ['sent twice', [FIVE[0], FIVE[0]] as StudyCommand[], { field: 'row' }],
-    [
-      'with the id of another row',
-      [FIVE[0], { ...(FIVE[1] as ImportParticipant), participantId: 'i1' }] as StudyCommand[],
-      { type: 'duplicate' },
-    ],
-    [
-      'with an invalid time',
-      [{ ...(FIVE[0] as ImportParticipant), original: { datetime: '2026-02-30', user: 'a' } }],
-      { field: 'original.datetime' },
-    ],
-    ['with an unknown arm', [{ ...(FIVE[0] as ImportParticipant), treatment: 'X' }], { field: 'treatment' }],
+    ['of another import', [{ ...ONE, import: '0' }], { field: 'import' }],
+    ['out of order', [TWO, ONE], { field: 'row' }],
+    ['sent twice', [ONE, ONE], { field: 'row' }],
+    ['with the id of another row', [ONE, { ...TWO, participantId: 'i1' }], { type: 'duplicate' }],
+    ['with an invalid time', [{ ...ONE, original: LEAP }], { field: 'original.datetime' }],
+    ['with an unknown arm', [{ ...ONE, treatment: 'X' }], { field: 'treatment' }],
   ])('rejects a row %s', (_, rows, expected) => {
     const trial = new TrialRun();
     trial.ask(beginImport(FIVE));
@@ -183,6 +178,23 @@ describe('the proof of a row', () => {
     expect(proofsOf(far(33)).at(-1)).toBe('differs');
   });
 
+  it('is that of the slots of a ratio, whose order is that of the imbalance', () => {
+    // Urns with few participants are often equally imbalanced, but for the order of their slots.
+    const levels = Array.from({ length: 20 }, (_, i) => `${i + 1}`);
+    const factors = ['site', 'surgeon'].map((name) => ({ name, levels }));
+    const names = ['A1', 'A2', 'B'];
+    const there = { ...CONFIGURATION, factors, D: 'variance', treatments: names } as const;
+    const people = Array.from({ length: 300 }, (_, i) => ({
+      levels: [levels[i % 20] ?? '', levels[(i + Math.floor(i / 20)) % 20] ?? ''],
+    }));
+    const rows = drawnRows(people, there).map(({ treatment, ...row }) => ({
+      ...{ ...row, treatment: treatment[0] ?? '', slot: names.indexOf(treatment) },
+    }));
+    const trial = new TrialRun({ factors, D: 'variance', treatments: ['A', 'B'], ratio: [2, 1] });
+    trial.all([beginImport(rows), ...rows, END]);
+    expect(proofs(trial)).toEqual(rows.map(() => 'redrawn'));
+  });
+
   it('is the same in a rehearsal, the import and a replay', () => {
     const drawn = fc.record({
       levels: fc.tuple(fc.constantFrom('Male', 'Female'), fc.constantFrom(LEVELS[1] ?? '', cook[1] ?? '')),
@@ -206,9 +218,5 @@ describe('the proof of a row', () => {
       }),
       { numRuns: 100 },
     );
-  });
-
-  it('starts from the seed of the registration', () => {
-    expect(Pcg64.fromSeed(SEED).snapshot()).toEqual(new TrialRun().registered.seedState);
   });
 });
