@@ -53,10 +53,14 @@ const codeOf = (oracle: PackOracle, id: string, n: number): string => {
   return codes[n] ?? 'none';
 };
 
-const enrol = fc.record({ participantId: ids, place: places }).map(
-  ({ participantId, place }): VisitStep =>
-    (oracle) =>
-      enrolled(participantId, oracle.level(place)),
+/** Steps that ask for something with arbitrary values. */
+const step = <T>(
+  values: fc.Arbitrary<T>,
+  asks: (value: T, oracle: PackOracle, amendment: number) => Request,
+): fc.Arbitrary<VisitStep> => values.map((value) => (oracle, amendment) => asks(value, oracle, amendment));
+
+const enrol = step(fc.record({ id: ids, place: places }), ({ id, place }, oracle) =>
+  enrolled(id, oracle.level(place)),
 );
 
 const dispensed =
@@ -69,16 +73,13 @@ const dispense = fc
   .record({ by: users, participantId: ids, visit: visits })
   .map(({ by, participantId, visit }) => dispensed(by, participantId, visit));
 
-const replace = fc.record({ by: users, participantId: ids, n: nth }).map(
-  ({ by, participantId, n }): VisitStep =>
-    (oracle) => {
-      const code = codeOf(oracle, participantId, n);
-      return {
-        ...{ by, written: { act: 'CodeReplaced', participantId, code, cause: 'lost', ...ofKey(by) } },
-        says: (isDry) => oracle.replace(participantId, code, { ...asksOf(by), isDry }),
-      };
-    },
-);
+const replace = step(fc.record({ by: users, id: ids, n: nth }), ({ by, id, n }, oracle) => {
+  const code = codeOf(oracle, id, n);
+  return {
+    ...{ by, written: { act: 'CodeReplaced', participantId: id, code, cause: 'lost', ...ofKey(by) } },
+    says: (isDry) => oracle.replace(id, code, { ...asksOf(by), isDry }),
+  };
+});
 
 const corrected =
   (by: User, participantId: string, n: number, to: string | null): VisitStep =>
@@ -94,40 +95,19 @@ const correct = fc
   .record({ by: users, participantId: ids, n: nth, to: fc.option(visits, { freq: 3 }) })
   .map(({ by, participantId, n, to }) => corrected(by, participantId, n, to));
 
-const voiding = fc
-  .record({
-    id: ids,
-    cause: fc.constantFrom('duplicate', 'never-enrolled', 'ineligible', 'other'),
-  })
-  .map(
-    ({ id, cause }): VisitStep =>
-      () =>
-        act('AllocationVoided', id, { cause, analysis: 'keep', note: 'a slip' }),
-  );
-const wrong = byHand.map(
-  (id): VisitStep =>
-    () =>
-      act('AllocationVoided', id, { cause: 'entry', analysis: 'exclude', note: 'wrong arm' }),
+const causes = fc.constantFrom('duplicate', 'never-enrolled', 'ineligible', 'other');
+const voiding = step(fc.record({ id: ids, cause: causes }), ({ id, cause }) =>
+  act('AllocationVoided', id, { cause, analysis: 'keep', note: 'a slip' }),
 );
-const reinstate = ids.map(
-  (id): VisitStep =>
-    () =>
-      act('AllocationReinstated', id, { note: 'a slip' }),
+const wrong = step(byHand, (id) =>
+  act('AllocationVoided', id, { cause: 'entry', analysis: 'exclude', note: 'wrong arm' }),
 );
-
-const transfer = fc.record({ id: ids, to: places }).map(
-  ({ id, to }): VisitStep =>
-    (oracle) => {
-      const from = oracle.find(id)?.level ?? '';
-      const changes = [{ factor: SITE, from, to: oracle.level(to) }];
-      return act('LevelsCorrected', id, { cause: 'transfer', note: 'moved', changes });
-    },
-);
-const anotherId = ids.map(
-  (id): VisitStep =>
-    () =>
-      act('ParticipantIdCorrected', id, { to: `${id} 2`, cause: 'entry' }),
-);
+const reinstate = step(ids, (id) => act('AllocationReinstated', id, { note: 'a slip' }));
+const transfer = step(fc.record({ id: ids, to: places }), ({ id, to }, oracle) => {
+  const changes = [{ factor: SITE, from: oracle.find(id)?.level ?? '', to: oracle.level(to) }];
+  return act('LevelsCorrected', id, { cause: 'transfer', note: 'moved', changes });
+});
+const anotherId = step(ids, (id) => act('ParticipantIdCorrected', id, { to: `${id} 2`, cause: 'entry' }));
 
 const listed =
   (counts: readonly number[], place: string | null, key: string): VisitStep =>
@@ -158,29 +138,24 @@ const again = fc
     ]).flat(),
     dispensed(by, participantId, 'V2'),
   ]);
-const withdraw = fc.record({ arm: fc.constantFrom(...ARMS), n: nth }).map(
-  ({ arm, n }): VisitStep =>
-    (oracle) => {
-      const free = oracle.free(arm);
-      const codes = [free[n % (free.length + 1)]?.code ?? 'none'];
-      return operator({ act: 'CodesWithdrawn', user: 'operator', codes, reason: 'recalled', isSupply: true });
-    },
-);
+const withdraw = step(fc.record({ arm: fc.constantFrom(...ARMS), n: nth }), ({ arm, n }, oracle) => {
+  const free = oracle.free(arm);
+  const codes = [free[n % (free.length + 1)]?.code ?? 'none'];
+  return operator({ act: 'CodesWithdrawn', user: 'operator', codes, reason: 'recalled', isSupply: true });
+});
 
 /** By hand: also again, after an entry of this id was voided as wrong. */
-const enter = fc.record({ id: byHand, treatment: fc.constantFrom(...ARMS), n: nth }).map(
-  ({ id, treatment, n }): VisitStep =>
-    (oracle) => {
-      const wrong = oracle.people.get(id);
-      const replaces = wrong?.cause === 'entry' ? { replaces: wrong.revision } : {};
-      const free = oracle.free(treatment, oracle.level('S'));
-      const code = free[n % (free.length + 1)]?.code ?? null;
-      return operator({
-        ...{ type: 'force', user: 'operator', participantId: id, levels: [oracle.level('S')], treatment },
-        ...{ code, cause: 'outage', occurredAt: '2026-03-01T10:00:00.500Z', note: 'envelope', ...replaces },
-      });
-    },
-);
+const entries = fc.record({ participantId: byHand, treatment: fc.constantFrom(...ARMS), n: nth });
+const enter = step(entries, ({ participantId, treatment, n }, oracle) => {
+  const wrong = oracle.people.get(participantId);
+  const free = oracle.free(treatment, oracle.level('S'));
+  const code = free[n % (free.length + 1)]?.code ?? null;
+  return operator({
+    ...{ type: 'force', user: 'operator', participantId, levels: [oracle.level('S')], treatment, code },
+    ...{ cause: 'outage', occurredAt: '2026-03-01T10:00:00.500Z', note: 'envelope' },
+    ...(wrong?.cause === 'entry' && { replaces: wrong.revision }),
+  });
+});
 
 const change = fc.oneof(
   fc.subarray(['V2', 'V3', 'Week 12', 'U1', 'u1']).map((value): DesignChange => ({ kind: 'visits', value })),
@@ -193,25 +168,16 @@ const amend = (changes: readonly DesignChange[], amendment: number): Request =>
     ...{ type: 'amend', user: 'operator', amendment, changes, reason: 'protocol 3' },
     approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-27' }],
   });
-const amendment = change.map(
-  (one): VisitStep =>
-    (oracle, number) => ({
-      ...amend([one], number),
-      ...(one.kind === 'visits' && { isPossible: oracle.mayBecome(one.value) }),
-    }),
-);
-const rename = places.map(
-  (place): VisitStep =>
-    (oracle, number) => {
-      const level = oracle.level(place);
-      return amend([{ kind: 'level-renamed', factor: SITE, level, to: `${level}*` }], number);
-    },
-);
-
-const state = fc.constantFrom('StudyPaused' as const, 'StudyResumed' as const).map(
-  (name): VisitStep =>
-    () =>
-      operator({ act: name, user: 'operator', reason: 'review' }),
+const amendment = step(change, (one, oracle, number) => ({
+  ...amend([one], number),
+  ...(one.kind === 'visits' && { isPossible: oracle.mayBecome(one.value) }),
+}));
+const rename = step(places, (place, oracle, number) => {
+  const level = oracle.level(place);
+  return amend([{ kind: 'level-renamed', factor: SITE, level, to: `${level}*` }], number);
+});
+const state = step(fc.constantFrom('StudyPaused' as const, 'StudyResumed' as const), (name) =>
+  operator({ act: name, user: 'operator', reason: 'review' }),
 );
 
 const visitStep: fc.Arbitrary<VisitStep> = fc.oneof(
@@ -240,9 +206,5 @@ export const BEGINNING: readonly VisitStep[] = [
     );
     return operator({ type: 'register-packs', list: 1, key: '0f1e2d3c4b5a69788796a5b4c3d2e1f0', entries });
   },
-  ...(['a', 'b', 'Zoë 3'] as const).map(
-    (participantId, n): VisitStep =>
-      () =>
-        enrolled(participantId, n === 1 ? 'S' : 'N'),
-  ),
+  ...['a', 'b', 'Zoë 3'].map((id, n) => () => enrolled(id, n === 1 ? 'S' : 'N')),
 ];

@@ -10,16 +10,11 @@ export type PackList = Pick<RegisterPacks, 'where' | 'entries'> & {
 };
 
 /** @throws Error if the study does not take one of them */
-export async function registerPacks(
-  data: string,
-  study: string,
-  lists: readonly PackList[],
-  first = 1,
-): Promise<void> {
+export async function registerPacks(data: string, study: string, lists: readonly PackList[]): Promise<void> {
   const log = await openLog({ data }, OPERATOR);
   try {
     await log.rebuild();
-    await registerPacksIn(log, study, lists, first);
+    await registerPacksIn(log, study, lists);
   } finally {
     await log.close();
   }
@@ -30,11 +25,10 @@ export async function registerPacksIn(
   { studies }: Pick<OpenLog, 'studies'>,
   study: string,
   lists: readonly PackList[],
-  first = 1,
 ): Promise<void> {
   for (const [i, list] of lists.entries()) {
     const key = randomBytes(16).toString('hex');
-    const command = { key, ...list, type: 'register-packs', list: first + i } as const;
+    const command = { key, ...list, type: 'register-packs', list: i + 1 } as const;
     const { outcome } = await studies.submit(studies.streamOf(study), command, OPERATOR);
     if (outcome.type !== 'codes-registered') throw new Error(JSON.stringify(outcome));
   }

@@ -150,67 +150,47 @@ export class PackOracle {
 
   take({ type, data, sections }: Recorded, revision: number): void {
     const person = this.people.get(data.participantId) as Person;
-    switch (type) {
-      case 'StudyRegistered':
+    const pack = person?.had.find(({ code }) => code === data.code);
+    const enrols = () => this.#enrol(data, sections.allocation.treatment, revision);
+    // Treatment goes on while a study is paused.
+    const nothing = () => undefined;
+    const takes: Readonly<Record<string, () => void>> = {
+      StudyRegistered: () => {
         this.#arms = data.configuration.treatments;
         this.visits = data.configuration.visits;
-        break;
-      case 'CodesRegistered': {
+      },
+      CodesRegistered: () => {
         this.lists++;
         const { key, entries } = sections.codes;
         for (const { code, treatment } of entries)
           this.#packs.push({ code, arm: treatment, key, level: data.where?.level });
-        break;
-      }
-      case 'CodesWithdrawn':
+      },
+      CodesWithdrawn: () => {
         for (const code of sections.withdrawn.codes) this.#withdrawn.add(code);
-        break;
-      case 'StudyAmended':
+      },
+      StudyAmended: () => {
         for (const change of data.changes) this.#amend(change);
-        break;
-      case 'ParticipantRandomized':
-      case 'AllocationForced':
-        this.#enrol(data, sections.allocation.treatment, revision);
-        break;
-      case 'LevelsCorrected':
-        person.level = data.changes[0].to;
-        break;
-      case 'ParticipantIdCorrected':
-        this.#ids.set(data.to, data.participantId);
-        break;
-      case 'AllocationVoided':
-        person.cause = data.cause;
-        break;
-      case 'StudyPaused':
-      case 'StudyResumed':
-        // Treatment goes on.
-        break;
-      case 'AllocationReinstated':
-        person.cause = undefined;
-        break;
-      default:
-        this.#takeOfPacks(type, person, data);
-    }
-  }
-
-  #takeOfPacks(type: string, person: Person, data: Recorded['data']): void {
-    const pack = person.had.find(({ code }) => code === data.code);
-    switch (type) {
-      case 'PackDispensed':
+      },
+      ...{ ParticipantRandomized: enrols, AllocationForced: enrols },
+      ...{ StudyPaused: nothing, StudyResumed: nothing },
+      LevelsCorrected: () => Object.assign(person, { level: data.changes[0].to }),
+      ParticipantIdCorrected: () => this.#ids.set(data.to, data.participantId),
+      AllocationVoided: () => Object.assign(person, { cause: data.cause }),
+      AllocationReinstated: () => Object.assign(person, { cause: undefined }),
+      PackDispensed: () => {
         person.had.push({ code: data.code, visit: data.visit });
         this.#given.add(data.code);
-        break;
-      case 'CodeReplaced':
-        if (pack) pack.code = data.by;
+      },
+      CodeReplaced: () => {
+        Object.assign(pack ?? {}, { code: data.by });
         person.replacements++;
         this.#given.add(data.by);
-        break;
-      case 'DispensationCorrected':
-        if (pack) pack.visit = data.to ?? null;
-        break;
-      default:
-        throw new Error(`the oracle does not know ${type}`);
-    }
+      },
+      DispensationCorrected: () => Object.assign(pack ?? {}, { visit: data.to ?? null }),
+    };
+    const take = takes[type];
+    if (!take) throw new Error(`the oracle does not know ${type}`);
+    take();
   }
 
   /** An entry that replaces a wrong one begins with none but the pack that it names. */

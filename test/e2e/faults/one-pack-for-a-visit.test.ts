@@ -13,8 +13,8 @@ import { storedLog } from '../../support/stored-log.ts';
 import { type SwallowingProxy, swallowingProxy } from '../../support/swallowing-proxy.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 3);
-const AT_ONCE = ['A1', 'A2', 'A3', 'A4', 'A5', 'A6'];
+const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 2);
+const AT_ONCE = ['A1', 'A2', 'A3'];
 const KILLED = Array.from({ length: ROUNDS }, (_, n) => `K${n + 1}`);
 const STUDIES = `
 Relief:
@@ -92,12 +92,8 @@ describe('the pack of a visit, asked for at two services', () => {
     const { code } = first?.answer.results ?? {};
     expect(codesOf(visit)).toEqual([code]);
     for (const { by, answer } of answers) {
-      const isOfFirst = by !== undefined && by === first?.by;
-      expect([by, answer.status, answer.results]).toEqual([
-        by,
-        isOfFirst || answer === first?.answer ? 200 : 400,
-        { visit, code },
-      ]);
+      const isOfFirst = answer === first?.answer || (by !== undefined && by === first?.by);
+      expect([by, answer.status, answer.results]).toEqual([by, isOfFirst ? 200 : 400, { visit, code }]);
     }
   });
 
@@ -151,7 +147,7 @@ describe('the pack of a visit, asked for at two services', () => {
     const visits = storedLog(data).flatMap(({ record: { type, data } }) =>
       type === 'PackDispensed' ? [data.visit] : [],
     );
-    expect(visits.toSorted()).toEqual([...new Set(visits)].toSorted());
+    expect(new Set(visits).size).toBe(visits.length);
     const { code, stdout } = await command(['verify', '--data', data]);
     expect([code, stdout]).toEqual([0, expect.stringContaining(`, ${visits.length} given at visits`)]);
   });

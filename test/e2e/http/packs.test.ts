@@ -1,400 +1,352 @@
-/** Packs of medication over HTTP, in a live, blinded study whose sites have their own packs. */
-
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+/** Packs over HTTP, of the enrolment and of visits: what each key is told, the lists, and what became of each pack. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { parseCsv } from '../../support/csv.ts';
-import { registerPacks } from '../../support/pack-lists.ts';
+import { registerPacksIn } from '../../support/pack-lists.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
-import { storedLog } from '../../support/stored-log.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { recordsOf, type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 
-const data = temporaryFolders()();
-const STUDIES = `
-Relief:
+const STUDIES = ['Relief', 'Plain']
+  .map(
+    (name) => `
+${name}:
   mode: live
   blinding: blinded
   treatments: [ZZVERUM, ZZPLACEBO]
-  factors:
-    sex: [Male, Female]
-    site: [Cook, Kane, Lake, Will]
-`;
-const ARMS = ['ZZVERUM', 'ZZPLACEBO'] as const;
-/** By code. The order of the codes has nothing to do with the arms. */
-const armOf = new Map<string, string>();
-
-/** Packs with codes like C003, with the given number of each arm. */
-function packs(letter: string, verum: number, placebo: number) {
-  const left = [verum, placebo];
-  const entries: { code: string; treatment: string }[] = [];
-  for (let n = 1; left.some((some) => some > 0); n++) {
-    const arm = (left[n % 2] ?? 0) > 0 ? n % 2 : (n + 1) % 2;
-    left[arm] = (left[arm] ?? 0) - 1;
-    entries.push({ code: `${letter}${String(n).padStart(3, '0')}`, treatment: ARMS[arm] ?? '' });
-  }
-  for (const { code, treatment } of entries) armOf.set(code, treatment);
-  return entries;
-}
-const at = (level: string) => ({ factor: 'site', level });
+  factors: {site: [Cook, Kane, Lake]}
+${name === 'Relief' ? '  visits: [V2, V3]' : ''}`,
+  )
+  .join('');
+const ARMS = ['ZZVERUM', 'ZZPLACEBO'];
+const HEAD = 'code,visit,state,id,dispensed_at,user,on_behalf_of,replaced_by,cause';
+const OF_COOK = ['--study', 'Relief', '--where', 'site=Cook'];
+const GRANTS = {
+  edc: ['edc', '--scope', 'randomize,blinded'],
+  hands: ['hands', '--scope', 'randomize'],
+  cook: ['cook', '--scope', 'randomize,blinded', ...OF_COOK],
+  blinded: ['monitor', '--scope', 'blinded'],
+  reader: ['reader', '--scope', 'read'],
+  auditor: ['auditor', '--scope', 'read,audit'],
+  desk: ['desk', '--scope', 'force,correct,read'],
+  silent: ['silent', '--scope', 'correct'],
+  night: ['night', '--scope', 'unblind,blinded'],
+  cookNight: ['cook-night', '--scope', 'unblind', ...OF_COOK],
+  pharmacy: ['pharmacy', '--scope', 'supply'],
+  cookPharmacy: ['cook-pharmacy', '--scope', 'supply', ...OF_COOK],
+} as const;
+type Name = keyof typeof GRANTS;
 
 let service: ServiceHere;
-let keys: Record<
-  'edc' | 'hands' | 'blinded' | 'reader' | 'auditor' | 'cook' | 'night' | 'cookNight',
-  string
-> &
-  Record<'pharmacy' | 'cookPharmacy' | 'forcer', string>;
+let keys: Record<Name, string>;
+let codes: Record<'enrolment' | 'v2' | 'v3' | 'void' | 'replaced' | 'kane' | 'free', string>;
 
-const get = (path: string, key: string, parameters: Record<string, string> = {}) =>
-  ask(service.url, path, { key, parameters: { study: 'Relief', ...parameters } });
-const post = (path: string, key: string, body: object, headers = {}) =>
-  postJson(service.url, path, key, { study: 'Relief', ...body }, headers);
-const enrol = (id: string, site: string, key = keys.edc, headers = {}) =>
-  clientOf(service.url, key).randomize('Relief', id, { sex: 'Male', site }, headers);
-const replace = (key: string, id: string, code: string, more = {}, headers = {}) =>
-  post('/code_replacements', key, { id, code, cause: 'damaged', ...more }, headers);
-const withdraw = (codes: readonly string[]) =>
-  post('/code_withdrawals', keys.cookPharmacy, { codes, reason: 'the cold chain broke' });
-const breakCode = (key: string, more: object, headers = {}) =>
-  post('/code_breaks', key, { category: 'emergency', reason: 'a child swallowed it', ...more }, headers);
+const get = (path: string, name: Name, parameters = {}, study = 'Relief') =>
+  ask(service.url, path, { key: keys[name], parameters: { study, ...parameters } });
+const post = (path: string, name: Name, body: object, headers = {}) =>
+  postJson(service.url, path, keys[name], { study: 'Relief', ...body }, headers);
+const enrol = (id: string, site: string, study = 'Relief', more = {}) =>
+  clientOf(service.url, keys.edc).randomize(study, id, { site, ...more });
+const breakCode = (name: Name, more: object, headers = {}) =>
+  post('/code_breaks', name, { category: 'emergency', reason: 'a child swallowed it', ...more }, headers);
 const force = (id: string, code: string | null | undefined, more: object = {}) =>
-  post('/forced_allocations', keys.forcer, {
-    ...{ id, code, treatment: 'ZZVERUM', levels: { sex: 'Male', site: 'Cook' }, cause: 'outage' },
-    ...{ occurred_at: new Date().toISOString(), note: 'envelope 12', ...more },
+  post('/forced_allocations', 'desk', {
+    ...{ id, code, treatment: 'ZZVERUM', levels: { site: 'Cook' }, cause: 'outage', note: 'envelope 12' },
+    ...{ occurred_at: new Date().toISOString(), ...more },
   });
-const mapOf = async (key: string) => (await get('/codes', key)).results;
-const packOf = async (id: string, key = keys.reader): Promise<string> =>
-  (await get('/study_participants', key, { id })).results[0]['urn.code'];
-const events = (type: string) => storedLog(data).filter(({ record }) => record.type === type);
-/** The code of a pack at this site that nobody has. */
-async function freePack(letter: string, treatment?: string): Promise<string> {
-  const { codes } = await mapOf(keys.pharmacy);
-  const found = codes.find(
-    ({ code, state, trt }: Record<string, string>) =>
-      code?.startsWith(letter) && state === 'free' && trt === (treatment ?? trt),
-  );
-  return found.code;
+async function csv(path: string, name: Name, parameters = {}) {
+  const query = new URLSearchParams({ study: 'Relief', ...parameters });
+  const headers = { 'X-API-Key': keys[name], Accept: 'text/csv' };
+  const response = await fetch(`${service.url}${path}?${query}`, { headers });
+  return { headers: response.headers, rows: parseCsv(await response.text()) };
 }
+const recordOf = async (id: string, name: Name = 'blinded', more = {}) =>
+  (await get('/study_participants', name, { id, ...more })).results[0];
+const eventsOf = async (type: string) =>
+  (await recordsOf(service)).filter(({ record }) => record.type === type);
 
-const OF_COOK = ['--study', 'Relief', '--where', 'site=Cook'];
+/** Of each arm in turn, under codes that have nothing to do with the arms. */
+const packs = (letter: string, ...arms: string[]) =>
+  Array.from({ length: 24 / arms.length }, (_, n) =>
+    arms.map((treatment, arm) => ({ code: `${letter}${((arms.length * n + arm) * 7) % 24}`, treatment })),
+  ).flat();
+const LISTS = [
+  { where: { factor: 'site', level: 'Cook' }, entries: packs('C', ...ARMS) },
+  { where: { factor: 'site', level: 'Kane' }, entries: packs('K', ...ARMS) },
+];
+/** Of one arm alone. */
+const SHORT = LISTS.map(({ where }, arm) => ({ where, entries: packs(`S${arm}-`, ARMS[arm] ?? '') }));
+const armOf = new Map(LISTS.flatMap(({ entries }) => entries.map((one) => [one.code, one.treatment])));
+const TIME = expect.stringMatching(/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/);
 
 beforeAll(async () => {
-  keys = await issueKeys(data, {
-    edc: ['edc', '--scope', 'randomize,blinded'],
-    hands: ['hands', '--scope', 'randomize'],
-    blinded: ['monitor', '--scope', 'blinded'],
-    reader: ['reader', '--scope', 'read'],
-    auditor: ['auditor', '--scope', 'read,audit'],
-    cook: ['cook', '--scope', 'randomize,blinded', ...OF_COOK],
-    pharmacy: ['pharmacy', '--scope', 'supply'],
-    cookPharmacy: ['cook-pharmacy', '--scope', 'supply', ...OF_COOK],
-    night: ['night', '--scope', 'blinded,unblind'],
-    cookNight: ['cook-night', '--scope', 'unblind', ...OF_COOK],
-    forcer: ['enterer', '--scope', 'force,read'],
-  });
-  service = await serveHere(data, STUDIES);
-  await registerPacks(data, 'Relief', [
-    { where: at('Cook'), entries: packs('C', 30, 30) },
-    { where: at('Kane'), entries: packs('K', 3, 0) },
-    { where: at('Lake'), entries: packs('L', 0, 3) },
-    { where: at('Will'), entries: packs('W', 1, 1) },
-  ]);
+  ({ service, keys } = await serveInMemory(STUDIES, GRANTS));
+  await registerPacksIn(service.log, 'Relief', LISTS);
+  await registerPacksIn(service.log, 'Plain', SHORT);
 });
 afterAll(() => service.stop());
 
-describe('a new participant', () => {
+describe('a participant', () => {
   it('gets a pack that every key that sees the participant can see; only readers see the arm', async () => {
-    const { status, results, text, headers } = await enrol('c1', 'Cook');
-    const code = results[0]['urn.code'];
-    expect([status, armOf.has(code)]).toEqual([200, true]);
-    expect(text).not.toContain('ZZ');
-    expect(headers.get('urn-receipt')).not.toBeNull();
-    expect((await get('/study_participants', keys.blinded)).results).toEqual([
-      { ...results[0], 'urn.code': code },
-    ]);
-    const [read] = (await get('/study_participants', keys.reader)).results;
-    expect(read).toMatchObject({ 'urn.code': code, trt: armOf.get(code) });
-  });
-
-  it('has the same pack when the request is repeated', async () => {
-    const retry = { 'Idempotency-Key': 'visit-2' };
-    const first = await enrol('c2', 'Cook', keys.edc, retry);
-    expect((await enrol('c2', 'Cook', keys.edc, retry)).results).toEqual(first.results);
-    expect(await enrol('c2', 'Cook')).toMatchObject({ status: 400, results: first.results });
-    expect(await packOf('c1')).not.toBe(first.results[0]['urn.code']);
+    const { status, results, text } = await enrol('c1', 'Cook');
+    const enrolment = results[0]['urn.code'];
+    expect([status, armOf.has(enrolment), text.includes('ZZ')]).toEqual([200, true, false]);
+    expect(await recordOf('c1')).toEqual(results[0]);
+    expect(await recordOf('c1', 'reader')).toMatchObject({
+      'urn.code': enrolment,
+      trt: armOf.get(enrolment),
+    });
+    expect((await get('/explanation', 'auditor', { id: 'c1' })).results.code).toBe(enrolment);
+    for (const [id, site] of Object.entries({ k1: 'Kane', c2: 'Cook' })) await enrol(id, site);
   });
 
   it('is refused before any draw if an arm has no pack left for them, in the same words for every arm', async () => {
-    const before = events('ParticipantRandomized').length;
-    const answers = [await enrol('x1', 'Kane'), await enrol('x1', 'Lake')];
-    for (const answer of answers) expect(answer).toMatchObject({ status: 409, results: [] });
-    expect(answers[0]?.text).toBe(answers[1]?.text);
-    expect(answers[0]?.message).toMatch(/^There are not enough packs left for this participant/);
-    expect(events('ParticipantRandomized')).toHaveLength(before);
-    const refused = () => events('RequestRefused').filter(({ record }) => record.data.reason === 'no-code');
+    const answers = [
+      await enrol('x1', 'Cook', 'Plain'),
+      await enrol('x1', 'Kane', 'Plain'),
+      await enrol('x1', 'Kane', 'Plain', { 'urn.dry_run': 'true' }),
+    ];
+    for (const { status, results, message, headers, text } of answers) {
+      expect([status, results, headers.get('urn-refused')]).toEqual([409, [], 'no-code']);
+      expect(message).toMatch(/^There are not enough packs left for this participant/);
+      expect(text).toBe(answers[0]?.text);
+    }
+    const of = async (type: string) => JSON.stringify(await eventsOf(type));
     // The answer does not wait for the record.
-    await expect.poll(() => refused().length).toBeGreaterThan(0);
-    for (const { record, sealed } of refused()) expect(JSON.stringify(record) + sealed).not.toContain('ZZ');
+    await expect.poll(() => of('RequestRefused')).toContain('"reason":"no-code"');
+    expect(await of('RequestRefused')).not.toContain('ZZ');
   });
 
-  it('can take the last pack of an arm, and the next one is refused', async () => {
-    expect((await enrol('w1', 'Will')).status).toBe(200);
-    const { text } = await enrol('w2', 'Will');
-    expect(text).toBe((await enrol('x1', 'Kane')).text);
-  });
-
-  it('gets no pack or arm in a dry run, which leaves no trace', async () => {
-    const dry = (id: string, site: string) =>
-      clientOf(service.url, keys.edc).randomize('Relief', id, { sex: 'Male', site, 'urn.dry_run': 'true' });
-    const before = storedLog(data).length;
-    const { status, results } = await dry('c3', 'Cook');
-    expect([status, results]).toEqual([200, { effect: { counts: 'moves' } }]);
-    expect((await dry('x1', 'Kane')).status).toBe(409);
-    expect(events('ParticipantRandomized').map(({ record }) => record.data.participantId)).not.toContain(
-      'c3',
-    );
-    expect(storedLog(data).length - before).toBeLessThan(2);
+  it('has the packs of visits in the order in which they were given out, without those never theirs', async () => {
+    expect(await recordOf('c1')).not.toHaveProperty(['urn.packs']);
+    const dispense = async (id: string, visit: string, headers = {}) =>
+      (await post('/dispensations', 'edc', { id, visit }, headers)).results.code;
+    const replaced = await dispense('c1', 'V3', { 'X-On-Behalf-Of': 'm.jones' });
+    const [v2, kane, wrong] = [
+      await dispense('c1', 'V2'),
+      await dispense('k1', 'V2'),
+      await dispense('c2', 'V2'),
+    ];
+    const replacement = { id: 'c1', code: replaced, cause: 'lost' };
+    const { by: v3 } = (await post('/code_replacements', 'edc', replacement)).results;
+    const correction = { id: 'c2', code: wrong, to: null, cause: 'not-handed-out', note: 'dropped' };
+    expect((await post('/dispensation_corrections', 'desk', correction)).results.to).toBeNull();
+    const { 'urn.code': enrolment } = await recordOf('c1');
+    codes = { ...{ enrolment, v2, v3, kane, replaced }, void: wrong, free: '' };
+    const shown = Object.entries({ V3: v3, V2: v2 }).map(([visit, code]) => ({
+      visit,
+      code,
+      datetime: TIME,
+    }));
+    for (const name of ['blinded', 'cook', 'reader', 'auditor'] as const)
+      expect((await recordOf('c1', name))['urn.packs']).toEqual(shown);
+    expect(await recordOf('k1', 'cook')).toBeUndefined();
+    expect(await recordOf('c2')).not.toHaveProperty(['urn.packs']);
+    const [first] = await eventsOf('PackDispensed');
+    const then = await recordOf('c1', 'auditor', { 'urn.revision': String(first?.record.revision) });
+    expect(then['urn.packs']).toEqual([{ visit: 'V3', code: replaced, datetime: TIME }]);
+    const { rows } = await csv('/study_participants', 'blinded');
+    expect(rows.map((row) => row.at(-1))).toEqual(['packs', `V3=${v3}; V2=${v2}`, `V2=${kane}`, '']);
   });
 });
 
 describe('GET /codes', () => {
   it('shows the pharmacy which treatment each pack holds, who has it and how many are left', async () => {
-    const { codes, stock } = await mapOf(keys.pharmacy);
-    expect(new Map(codes.map(({ code, trt }: Record<string, string>) => [code, trt]))).toEqual(armOf);
-    const code = await packOf('c1');
-    expect(codes.find((one: { code: string }) => one.code === code)).toEqual({
-      ...{ code, trt: armOf.get(code), where: at('Cook'), state: 'given', id: 'c1' },
+    const { text, results } = await get('/codes', 'pharmacy');
+    const shown: Record<string, string>[] = results.codes;
+    expect(new Map(shown.map(({ code, trt }) => [code, trt]))).toEqual(armOf);
+    const [{ where }] = LISTS as [(typeof LISTS)[number]];
+    const trt = armOf.get(codes.v2);
+    expect(shown.find(({ code }) => code === codes.v2)).toEqual({
+      ...{ code: codes.v2, trt, where, state: 'given', id: 'c1', visit: 'V2' },
     });
-    const free = (site: string) =>
-      stock
-        .filter(({ where }: { where: { level: string } }) => where.level === site)
-        .map((one: { free: number }) => one.free);
-    expect(free('Kane')).toEqual([3]);
-    expect(free('Lake')).toEqual([3]);
-    expect(free('Will').toSorted()).toEqual([0, 1]);
-    expect(free('Cook').reduce((a: number, b: number) => a + b)).toBe(58);
+    const ofCook = shown.filter(({ code, state }) => code?.startsWith('C') && state === 'free');
+    const free = ofCook.filter((one) => one['trt'] === trt).length;
+    expect(results.stock).toContainEqual({ trt, where, free });
+    codes.free = ofCook.find((one) => one['trt'] === 'ZZVERUM')?.['code'] ?? '';
+    const [secret] = (await eventsOf('CodesRegistered')).map(
+      ({ sealed }) => /"key":"([0-9a-f]{32})"/.exec(sealed)?.[1],
+    );
+    expect([text.includes(`${secret}`), text.includes('"key"')]).toEqual([false, false]);
   });
 
   it('shows a limited key only the packs of its levels', async () => {
-    const { codes, stock } = await mapOf(keys.cookPharmacy);
-    expect(codes).toHaveLength(60);
-    for (const { where } of [...codes, ...stock]) expect(where).toEqual(at('Cook'));
-  });
-
-  it('is recorded, and never shows the key of a list', async () => {
-    const { text } = await get('/codes', keys.pharmacy);
-    const disclosed = () => {
-      const shown = events('EvidenceDisclosed').filter(({ record }) => record.data.what === 'codes');
-      return new Set(shown.map(({ record }) => record.data.keyId ?? record.actor.keyId)).size;
-    };
-    // Consecutive requests with one key are counted together.
-    await expect.poll(disclosed).toBe(2);
-    const secret = events('CodesRegistered').map(({ sealed }) => /"key":"([0-9a-f]{32})"/.exec(sealed)?.[1]);
-    expect(secret).toHaveLength(4);
-    for (const one of secret) expect(text).not.toContain(one);
-    expect(text).not.toContain('"key"');
-  });
-
-  it('needs the scope supply', async () => {
-    for (const name of ['edc', 'blinded', 'reader', 'auditor', 'night', 'forcer'] as const)
-      expect(await get('/codes', keys[name]), name).toMatchObject({ status: 403 });
-    expect((await get('/codes', keys.pharmacy, { id: 'c1' })).status).toBe(400);
+    const { results } = await get('/codes', 'cookPharmacy');
+    for (const { where } of [...results.codes, ...results.stock]) expect(where.level).toBe('Cook');
+    expect(results.codes).toHaveLength(24);
   });
 });
 
-describe('POST /code_replacements', () => {
-  it('answers a repeated request with the pack of its own event, though that was replaced since', async () => {
-    await enrol('c5', 'Cook');
-    const code = await packOf('c5');
-    const retry = { 'Idempotency-Key': 'replace-2' };
-    const first = await replace(keys.cook, 'c5', code, {}, retry);
-    const second = await replace(keys.cook, 'c5', first.results.by);
-    expect((await replace(keys.cook, 'c5', code, {}, retry)).results).toEqual(first.results);
-    expect(await packOf('c5', keys.blinded)).toBe(second.results.by);
-  });
+describe('GET /pack_accountability', () => {
+  const accounts = async (name: Name = 'pharmacy') => (await get('/pack_accountability', name)).results;
+  const accountOf = async (code: string, name?: Name) =>
+    (await accounts(name)).find((one: { code: string }) => one.code === code);
 
-  it('names no pack to a key that may not read which one a participant has', async () => {
-    const [now, other] = [await packOf('c5'), await freePack('C')];
-    const refused = await replace(keys.hands, 'c5', other);
-    expect(refused).toMatchObject({
-      ...{ status: 409, results: {} },
-      message: 'Nothing was recorded: the participant has another pack now',
+  it('says what became of each pack, and names no arm; as CSV, the same', async () => {
+    const given = { dispensed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/), user: 'edc' };
+    expect(await accountOf(codes.replaced)).toEqual({
+      ...{ code: codes.replaced, visit: 'V3', state: 'replaced', id: 'c1', ...given },
+      ...{ on_behalf_of: 'm.jones', replaced_by: codes.v3, cause: 'lost' },
     });
-    expect(refused.text).not.toContain(now);
-    for (const key of [keys.cook, keys.cookPharmacy])
-      expect((await replace(key, 'c5', other)).message).toContain(now);
+    const json = await get('/pack_accountability', 'pharmacy');
+    const { headers, rows } = await csv('/pack_accountability', 'pharmacy', { 'urn.excel': 'true' });
+    expect(headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
+    for (const answer of [json.headers, headers]) expect(answer.get('vary')).toBe('Accept');
+    expect(rows[0]?.join(',')).toBe(HEAD);
+    const named = rows.slice(1).map((row) => Object.fromEntries(row.map((cell, i) => [rows[0]?.[i], cell])));
+    const empty = Object.fromEntries(HEAD.split(',').map((name) => [name, '']));
+    expect(named).toEqual(json.results.map((one: object) => ({ ...empty, ...one })));
+    expect(json.text).not.toContain('ZZ');
   });
 
-  it('is refused while any arm has fewer than three packs, in the words of a refused enrolment', async () => {
-    const { message } = await enrol('x1', 'Kane');
-    expect(message).toContain('ask whoever supplies packs');
-    for (const more of [{}, { dry_run: true }]) {
-      const refused = await replace(keys.edc, 'w1', await packOf('w1'), more);
-      expect(refused).toMatchObject({ status: 409, message, results: {} });
-    }
+  it('shows a limited key its own packs, without participants of others', async () => {
+    const changes = [{ factor: 'site', from: 'Cook', to: 'Kane' }];
+    await post('/level_corrections', 'desk', { id: 'c2', changes, cause: 'transfer', note: 'moved' });
+    const { text, results } = await get('/pack_accountability', 'cookPharmacy');
+    expect(text).not.toContain('c2');
+    expect(await accountOf(codes.void, 'cookPharmacy')).toEqual({ code: codes.void, state: 'void' });
+    expect(await accountOf(codes.void)).toMatchObject({ id: 'c2' });
+    const map = (await get('/codes', 'cookPharmacy')).results.codes;
+    const codesOf = (all: readonly { code: string }[]) => all.map(({ code }) => code);
+    expect(codesOf(results)).toEqual(codesOf(map));
   });
 });
 
-it('packs that are withdrawn are shown as such, and only once', async () => {
-  const [verum, placebo] = [await freePack('C', 'ZZVERUM'), await freePack('C', 'ZZPLACEBO')];
-  expect((await withdraw([verum, placebo])).results).toEqual({ withdrawn: 2 });
-  const { codes } = await mapOf(keys.cookPharmacy);
-  const states = codes.filter(({ code }: { code: string }) => [verum, placebo].includes(code));
-  expect(states.map(({ state }: { state: string }) => state)).toEqual(['withdrawn', 'withdrawn']);
-  expect(await withdraw([verum, 'K001', placebo])).toMatchObject({
-    ...{ status: 422, message: `codes: no free pack has the code ${verum}, K001, ${placebo}` },
+it.each(['/codes', '/pack_accountability'])(
+  'GET %s needs the scope supply, and is recorded',
+  async (path) => {
+    for (const name of ['edc', 'blinded', 'auditor', 'desk', 'night'] as const)
+      expect((await get(path, name)).status, name).toBe(403);
+    expect((await get(path, 'pharmacy', { id: 'c1' })).status).toBe(400);
+    expect((await get(path, 'pharmacy', { 'urn.excel': 'true' })).status).toBe(400);
+    const shown = async () =>
+      (await eventsOf('EvidenceDisclosed')).filter(({ record }) => record.data.what === 'codes');
+    // Consecutive requests with one key are counted together.
+    const users = async () => new Set((await shown()).map(({ record }) => record.actor.user));
+    await expect.poll(users).toEqual(new Set(['pharmacy', 'cook-pharmacy']));
+  },
+);
+
+/** The rules themselves are in test/unit/study. A key that may not read the packs of a participant learns less. */
+describe('what is refused says which packs there are only to those who may know:', () => {
+  const nothing = 'Nothing was recorded: the participant';
+  const theirs = () => `${codes.v3} (V3), ${codes.v2} (V2)`;
+  it.each<[string, Name, Name, string, () => object, number, () => string, string]>([
+    [
+      ...(['a replaced pack', 'edc', 'hands', '/code_replacements'] as const),
+      () => ({ id: 'k1', code: codes.free, cause: 'damaged' }),
+      ...([409, () => codes.kane, `${nothing} has another pack now`] as const),
+    ],
+    [
+      ...(['no pack of theirs', 'desk', 'silent', '/dispensation_corrections'] as const),
+      () => ({ id: 'c1', code: 'P-1', to: null, cause: 'entry', note: 'a slip' }),
+      ...([409, theirs, `${nothing} has no such pack of a visit`] as const),
+    ],
+    [
+      ...(['a visit that has a pack', 'desk', 'silent', '/dispensation_corrections'] as const),
+      () => ({ id: 'c1', code: codes.v2, to: 'V3', cause: 'entry', note: 'a slip' }),
+      ...([
+        422,
+        () => `(${codes.v3})`,
+        'to: the participant has a pack for V3: correct that one first',
+      ] as const),
+    ],
+  ])('%s', async (_, reads, silent, path, body, status, told, message) => {
+    expect(await post(path, silent, body())).toMatchObject({ status, message });
+    const answer = await post(path, reads, body());
+    expect([answer.status, answer.message]).toEqual([status, expect.stringContaining(told())]);
+  });
+
+  it('a visit that has one, in the result', async () => {
+    const asked = { id: 'k1', visit: 'v2' };
+    for (const [name, results] of [
+      ['edc', { visit: 'V2', code: codes.kane }],
+      ['pharmacy', { visit: 'V2', code: codes.kane }],
+      ['hands', {}],
+    ] as const)
+      for (const dry_run of [true, false])
+        expect(await post('/dispensations', name, { ...asked, dry_run })).toMatchObject({
+          ...{ status: 400, message: 'k1 has a pack for V2 already', results },
+        });
+  });
+
+  it('a visit that the study does not have, to a key without supply', async () => {
+    const message = 'visit: one of V2, V3 (others need a key with the scope supply)';
+    const asked = { id: 'k1', visit: 'U1' };
+    expect(await post('/dispensations', 'edc', asked)).toMatchObject({ status: 400, message });
+    expect((await post('/dispensations', 'pharmacy', asked)).results).toMatchObject({ visit: 'U1' });
   });
 });
 
-describe('an allocation made outside the service', () => {
-  it('names the pack that was given, which must be free and of the arm', async () => {
-    const [own, other] = [await freePack('C', 'ZZVERUM'), await freePack('C', 'ZZPLACEBO')];
-    const refused = await force('f1', other);
-    expect([refused.status, refused.message]).toEqual([
-      ...[422, 'code: no free pack of this arm has this code'],
-    ]);
-    // A dry run does not reveal which treatment a pack holds.
-    const tries = [await force('f1', own, { dry_run: true }), await force('f1', other, { dry_run: true })];
-    expect(tries.map(({ status }) => status)).toEqual([200, 200]);
-    expect(tries[0]?.text).toBe(tries[1]?.text);
-    const { status, results } = await force('f1', own);
-    expect([status, results[0]['urn.code'], results[0].trt]).toEqual([200, own, 'ZZVERUM']);
-  });
-
-  it('says that there was no pack, if there was none: silence is refused', async () => {
-    const silent = await force('f3', undefined);
-    expect([silent.status, silent.message]).toEqual([
-      422,
-      'code: the study has packs: say which one the participant was given, or that it was none (null, or --no-code)',
-    ]);
-    const { status, results } = await force('f3', null);
-    expect([status, 'urn.code' in results[0]]).toEqual([200, false]);
-    expect(events('AllocationForced').at(-1)?.record.data).not.toHaveProperty('code');
-  });
+it('an allocation made outside the service names a free pack of the arm, or says that there was none', async () => {
+  const other = (await get('/codes', 'pharmacy')).results.codes.find(
+    (one: Record<string, string>) => one['state'] === 'free' && one['trt'] === 'ZZPLACEBO',
+  ).code;
+  const refused = [await force('f1', other), await force('f1', undefined)];
+  expect(refused.map(({ status, message }) => [status, message])).toEqual([
+    [422, 'code: no free pack of this arm has this code'],
+    [422, expect.stringMatching(/^code: the study has packs: say which one/)],
+  ]);
+  // A dry run does not reveal which treatment a pack holds.
+  const tries = [codes.free, other].map((code) => force('f1', code, { dry_run: true }));
+  const [one, two] = await Promise.all(tries);
+  expect([one?.status, one?.text]).toEqual([200, two?.text]);
+  expect((await force('f1', codes.free)).results).toMatchObject([{ 'urn.code': codes.free }]);
+  expect((await force('f2', null)).results[0]).not.toHaveProperty(['urn.code']);
 });
 
 describe('POST /code_breaks by pack code', () => {
-  it('breaks the code of the participant who has the pack', async () => {
-    const code = await packOf('c1');
-    const { status, results, headers } = await breakCode(keys.night, { code });
-    expect(status).toBe(200);
-    expect(results).toEqual([expect.objectContaining({ id: 'c1', trt: armOf.get(code), 'urn.code': code })]);
-    expect(headers.get('urn-recorded')).toBe('log');
-    const { record } = events('AllocationRevealed').at(-1) ?? {};
-    expect(record.data).toMatchObject({ code, participantId: 'c1', randomizedAt: expect.any(Number) });
+  it('is about the participant who has or had the pack', async () => {
+    for (const code of [codes.enrolment, codes.replaced]) {
+      const { results, headers } = await breakCode('night', { code });
+      expect(results).toEqual([expect.objectContaining({ id: 'c1', trt: armOf.get(code) })]);
+      expect(headers.get('urn-recorded')).toBe('log');
+    }
+    const { record } = (await eventsOf('AllocationRevealed')).at(-1) ?? {};
+    expect(record.data).toMatchObject({ code: codes.replaced, participantId: 'c1' });
     expect(JSON.stringify(record)).not.toContain('ZZ');
   });
 
-  it('breaks the code of a participant who had the pack before', async () => {
-    const code = await packOf('c1');
-    const { by } = (await replace(keys.cook, 'c1', code)).results;
-    const { results } = await breakCode(keys.night, { code });
-    expect(results).toEqual([expect.objectContaining({ id: 'c1', 'urn.code': by })]);
-    expect(results[0].trt).toBe(armOf.get(code));
-  });
-
   it('shows only the pack if nobody had it, and the same for a retry', async () => {
-    const code = await freePack('C');
     const retry = { 'Idempotency-Key': 'child-1' };
-    const { results, headers } = await breakCode(keys.cookNight, { code }, retry);
-    expect(results).toEqual([{ code, trt: armOf.get(code) }]);
+    const { results, headers } = await breakCode('cookNight', { code: codes.void }, retry);
+    expect(results).toEqual([{ code: codes.void, trt: armOf.get(codes.void) }]);
     expect(headers.get('urn-receipt')).not.toBeNull();
-    const before = events('AllocationRevealed').length;
-    expect((await breakCode(keys.cookNight, { code }, retry)).results).toEqual(results);
-    expect(events('AllocationRevealed')).toHaveLength(before);
-    const { record } = events('AllocationRevealed').at(-1) ?? {};
+    const again = await breakCode('cookNight', { code: codes.void }, retry);
+    expect([again.results, again.headers.get('urn-repeated')]).toEqual([results, 'true']);
+    const { record } = (await eventsOf('AllocationRevealed')).at(-1) ?? {};
     expect(Object.keys(record.data).toSorted()).toEqual(['category', 'code', 'reveal']);
   });
 
   it('answers 404 in the same words for an unknown pack and one outside the limits of the key', async () => {
-    const unknown = await breakCode(keys.cookNight, { code: 'X999' });
+    const unknown = await breakCode('cookNight', { code: 'X999' });
     expect(unknown).toMatchObject({ status: 404, results: [] });
-    for (const asked of [{ code: 'K001' }, { code: await packOf('w1') }, { id: 'nobody' }])
-      expect((await breakCode(keys.cookNight, asked)).text).toBe(unknown.text);
-    expect((await breakCode(keys.night, { code: 'K001' })).results).toEqual([
-      { code: 'K001', trt: 'ZZVERUM' },
-    ]);
-  });
-
-  it('needs either id or code', async () => {
-    for (const asked of [{}, { id: 'c1', code: 'C001' }])
-      expect(await breakCode(keys.night, asked)).toMatchObject({
+    for (const asked of [{ code: codes.kane }, { id: 'nobody' }])
+      expect((await breakCode('cookNight', asked)).text).toBe(unknown.text);
+    for (const asked of [{}, { id: 'c1', code: codes.v2 }])
+      expect(await breakCode('night', asked)).toMatchObject({
         ...{ status: 400, message: 'either id or code must be given' },
       });
   });
 
   it('is shown in the list of code-breaks and in the history, without arms', async () => {
-    const list = await get('/code_breaks', keys.blinded);
-    const [first] = list.results;
-    expect(first).toMatchObject({ id: 'c1', code: expect.stringMatching(/^C/), user: 'night' });
-    expect(list.results.some((one: object) => !('id' in one) && 'code' in one)).toBe(true);
-    const history = await get('/participant_history', keys.blinded, { id: 'c1' });
-    const types = history.results.map(({ type }: { type: string }) => type);
-    expect(types).toEqual([
-      ...['ParticipantRandomized', 'AllocationRevealed', 'CodeReplaced', 'AllocationRevealed'],
+    const list = await get('/code_breaks', 'blinded');
+    const shown = list.results.map(({ id, code }: Record<string, string>) => [id, code]);
+    expect(shown).toEqual([
+      ['c1', codes.enrolment],
+      ['c1', codes.replaced],
+      [undefined, codes.void],
     ]);
-    const { code, by } = history.results[2].data;
-    expect([history.results[0].data.code, await packOf('c1')]).toEqual([code, by]);
+    const history = await get('/participant_history', 'blinded', { id: 'c1' });
+    expect(history.results.map(({ type }: { type: string }) => type)).toEqual([
+      ...['ParticipantRandomized', 'PackDispensed', 'PackDispensed', 'CodeReplaced'],
+      ...['AllocationRevealed', 'AllocationRevealed'],
+    ]);
+    expect(history.results[1].data).toMatchObject({ code: codes.replaced, visit: 'V3' });
     expect(list.text + history.text).not.toContain('ZZ');
   });
-
-  it('does not wait for a log that cannot be written', async () => {
-    const [code, given] = [await freePack('C'), await packOf('c1')];
-    const before = events('AllocationRevealed').length;
-    const release = await hold(join(data, 'urn.sqlite'));
-    const answers = await Promise.all([code, given].map((one) => breakCode(keys.cookNight, { code: one })));
-    expect(answers.map(({ headers }) => headers.get('urn-recorded'))).toEqual(['pending', 'pending']);
-    expect(answers[0]?.results).toEqual([{ code, trt: armOf.get(code) }]);
-    expect(answers[1]?.results[0]).toMatchObject({ id: 'c1', trt: armOf.get(given) });
-    const file = join(data, 'reveals.pending');
-    expect(readFileSync(file, 'utf8')).toContain(code);
-    expect(readFileSync(file, 'utf8')).not.toContain('ZZ');
-    await release();
-    await expect.poll(() => existsSync(file)).toBe(false);
-    const late = events('AllocationRevealed').slice(before);
-    expect(late.map(({ record }) => record.data.code).toSorted()).toEqual([code, given].toSorted());
-  });
 });
 
-describe('everything else', () => {
-  it('the list for statisticians has the code of the pack, even without arms', async () => {
-    for (const key of [keys.reader, keys.blinded]) {
-      const headers = { 'X-API-Key': key, Accept: 'text/csv' };
-      const response = await fetch(`${service.url}/study_participants?study=Relief`, { headers });
-      const [head = [], ...rows] = parseCsv(await response.text());
-      expect(head.at(-1)).toBe('pack_code');
-      const c1 = rows.find((row) => row[head.indexOf('id')] === 'c1');
-      expect(c1?.at(-1)).toBe(await packOf('c1'));
-    }
-  });
-
-  it('an explanation names the pack that the participant got at the time', async () => {
-    const { results } = await clientOf(service.url, keys.auditor).explain('Relief', 'c1');
-    const [{ record }] = events('ParticipantRandomized') as [ReturnType<typeof storedLog>[number]];
-    expect([results.id, results.code]).toEqual([record.data.participantId, record.data.code]);
-    expect([results.trt, results.agrees]).toEqual([armOf.get(results.code), true]);
-  });
-
-  it('the log verifies, and says how many packs there are', async () => {
-    const { results } = await get('/verification', keys.auditor);
-    const replaced = events('CodeReplaced').length;
-    expect([results.ok, results.streams.at(-1).life.packs]).toEqual([
-      ...[true, { registered: armOf.size, replaced, withdrawn: 2 }],
-    ]);
-  });
+it('a study without visits is shown without them', async () => {
+  const { text } = await get('/codes', 'pharmacy', {}, 'Plain');
+  expect(text).not.toMatch(/"low"|"visit"/);
 });
-
-/** Holds the write lock of the log. @returns a function that releases it */
-async function hold(file: string): Promise<() => Promise<void>> {
-  const script = join(import.meta.dirname, '../../support/lock-holder.mjs');
-  const child = spawn(process.execPath, [script, file], { stdio: ['pipe', 'pipe', 'inherit'] });
-  await once(child.stdout, 'data');
-  return async () => {
-    child.stdin.end();
-    await once(child, 'exit');
-  };
-}

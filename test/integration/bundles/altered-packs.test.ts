@@ -1,13 +1,15 @@
-/** A study with packs, altered. */
+/** Packs of the enrolment and of visits, altered: a study with packs, the worked sample of visits, and a longer life. */
 import {
+  type Alteration,
+  type Alterations,
   about,
-  asked,
   at,
   both,
   bundlesOf,
   by,
   changed,
   changes,
+  configured,
   data,
   doubled,
   gone,
@@ -19,10 +21,12 @@ import {
   onArm,
   sealed,
   version,
+  withArms,
   without,
 } from '../../support/altered-bundles.ts';
-import { A, arm, B, C, COOK, DUPAGE, renamedLevel, retired, SEX, SITE } from '../../support/life.ts';
+import { A, arm, B, C, COOK, DUPAGE, renamedLevel, retired, SITE, visits } from '../../support/life.ts';
 import { CITY } from '../../support/lives/amended.ts';
+import { LIFE, SAMPLE } from '../../support/lives/dispensing.ts';
 import { codesOf, LISTS, PACKS } from '../../support/lives/packs.ts';
 
 /** Packs that the log never gives out: for all levels, of the first two arms; and one for Dupage County. */
@@ -59,44 +63,40 @@ const withdrawn = (...codes: readonly string[]) =>
 const many = (number: number, length: number) =>
   Array.from({ length: number }, (_, n) => ({ code: `${n}`.padStart(length, '0'), treatment: C }));
 const person = by('somebody');
-const { alterations } = bundlesOf(PACKS);
+
+/** What the clear shows at the record itself, every content shows: it is asked of the one without sections. */
+const inTheClear = <N extends string>(declare: (subject: string, all: Alterations<N>) => void) => {
+  const asked = ([what, change, found = inClear()]: Alteration): Alteration => [what, change, found];
+  return (subject: string, all: Alterations<N>) => {
+    const rows = Object.entries<readonly Alteration[] | undefined>(all);
+    const named = rows.map(([name, list = []]) => [name, list.map(asked)]);
+    declare(subject, Object.fromEntries(named));
+  };
+};
+const alterations = inTheClear(bundlesOf(PACKS).alterations);
 
 alterations('both verifiers of another pack given out', {
   '005': [
     ['a free pack of the arm', code(SPARE_B), inFull()],
     ['a free pack of another arm', code(SPARE_A), inFull()],
-    ['a pack for other levels', code('R-1'), inFull()],
     ['a pack on no list', code('X-1'), inFull()],
     ['a withdrawn pack', code('Q-1'), inFull()],
     ['the pack of somebody else', code(OF_002)],
-    ['a pack before a replacement', code(OF_003)],
     ['the pack of a wrong entry', code(OF_F3)],
-    ['no pack', without('code')],
     ['no pack, in version 1', both(without('code'), version(1))],
     ['something that is not a code', code('P 4')],
-    ['a code of 65 characters', code('1'.repeat(65))],
     [
       'the pack of the next one',
       both(code('S-5'), at('006', code(OF_005))),
       { full: '005', open: 'supplied', blinded: 'supplied' },
     ],
   ],
-  '001': [
-    ['a pack before there is a list', both(code(SPARE_A), version(2))],
-    ['no pack, in version 2, before there is a list', version(2)],
-  ],
+  '001': [['a pack before there is a list', both(code(SPARE_A), version(2))]],
   F1: [
-    ['another free pack of the arm', code(SPARE_A), 'ok'],
-    ['no pack', without('code'), 'ok'],
     ['a pack of another arm', code(SPARE_B), inFull()],
-    ['a pack for other levels', code(SPARE_DUPAGE), inFull()],
-    ['a pack on no list', code('X-1'), inFull()],
-    ['a withdrawn pack', code('Q-0'), inFull()],
     ['the pack of somebody else', code(OF_002)],
   ],
   again: [
-    ['another pack after a wrong entry', code('P-7'), 'ok'],
-    ['no pack after a wrong entry', without('code'), 'ok'],
     ['the pack of somebody else after a wrong entry', code(OF_002)],
     ['the pack of a wrong entry, of another arm', onArm(A), inFull()],
   ],
@@ -108,10 +108,7 @@ alterations('both verifiers of an altered list of packs', {
     ['number 0', data({ list: 0 })],
     ['another key', key('0'.repeat(32)), inFull('002')],
     ['another arm of a pack', holding(OF_002, C), inFull('002')],
-    ['another arm of a pack that was entered', holding(OF_F3, B), inFull('wrongToo')],
     ['no pack of an arm', listing(LISTS[0].entries.filter((pack) => pack.treatment !== C)), inFull('002')],
-    ['no list', gone, '002'],
-    ['a list after a participant who has a pack', moved, '002'],
   ],
   list2: [
     ['another number', data({ list: 3 })],
@@ -119,30 +116,20 @@ alterations('both verifiers of an altered list of packs', {
     ['no count', data({ count: 0 })],
     ['another site', where(SITE, DUPAGE), inFull('003')],
     ['no level', where(SITE, 'x')],
-    ['no factor', where('x', COOK)],
-    ['a level of another factor', where(SEX, COOK)],
-    ['no second one', gone, 'list3'],
     ['two lists exchanged', moved, 'list3'],
-    ['by a key', by('pharmacy')],
   ],
   list3: [
     ['as many as there may be', listing([...LISTS[2].entries, ...many(3988, 5)]), 'ok'],
     ['too many bytes', listing(many(4000, 30)), inFull()],
-    ['another arm of a pack that a replacement gives', holding('R-10', A), inFull('late')],
   ],
   list4: [
     ['too many', listing(many(4001, 5))],
     ['a former name of the site', where(SITE, COOK)],
     ['something that is not a key', key('0'), inFull()],
     ['a closed arm', holding('S-0', C), inFull()],
-    ['no arm', holding('S-0', 'x'), inFull()],
     ['a code twice', alsoListed('S-0', A), inFull()],
     ['a code that is on a list', alsoListed(SPARE_A, A), inFull()],
     ['the name of an arm', alsoListed(B.toLowerCase(), A), inFull()],
-    ['a code with the name of a closed arm', alsoListed(`1-${C}-2`, A), inFull()],
-    ['something that is not a code', alsoListed('S 9', A), inFull()],
-    ['an additional pack, which nobody gets', alsoListed('S-6', A), 'ok'],
-    ['no last one', gone, inFull('006')],
   ],
   amended: [
     [
@@ -156,33 +143,20 @@ alterations('both verifiers of an altered list of packs', {
 alterations('both verifiers of an altered replacement', {
   late: [
     ['another pack of the arm', data({ by: SPARE_B }), inFull()],
-    ['a pack of another arm', data({ by: SPARE_DUPAGE }), inFull()],
     ['a pack on no list', data({ by: 'X-1' }), inFull()],
-    ['a pack that somebody has', data({ by: OF_005 })],
-    ['the pack itself', data({ by: OF_002 })],
     ['a pack that the participant does not have', code(SPARE_B)],
-    ['another cause', data({ cause: 'other' }), 'ok'],
     ['a cause of its own', data({ cause: 'whim' })],
-    ['another participant', about('004')],
     ['of somebody who has no pack', about('001')],
-    ['another revision', data({ randomizedAt: PACKS.at['001'] })],
-    ['not at all, at the end', gone, 'ok'],
     ['by a key of other levels', by('pharmacy')],
   ],
   corrected: [['without the present levels', gone, inFull('late')]],
   third: [
     ['a pack that the participant had before', code(OF_003)],
-    ['a third one with supply', by('pharmacy'), 'ok'],
     [
       'a third one with supply, and a fourth one without',
       both(by('pharmacy'), at('fourth', by('nurse'))),
       'fourth',
     ],
-  ],
-  first: [
-    ['not at all', gone, 'second'],
-    ['the second before the first', moved, 'second'],
-    ['by a key that may not', by('doctor')],
   ],
   fourth: [['a fourth one without supply', by('nurse')]],
   supplied: [
@@ -194,53 +168,31 @@ alterations('both verifiers of an altered replacement', {
 alterations('both verifiers of an altered withdrawal', {
   withdrawn: [
     ['another count', data({ count: 3 }), inFull()],
-    ['no count', data({ count: 0 })],
-    ['other packs', withdrawn(SPARE_A, SPARE_B), 'ok'],
     ['a pack for levels that are not those of the key', withdrawn(SPARE_DUPAGE), inFull()],
     ['such a pack, by a person', both(withdrawn(SPARE_DUPAGE), person), 'ok'],
-    ['a pack on no list', withdrawn('X-1'), inFull()],
-    ['a pack on a later list', withdrawn('S-0'), inFull()],
     ['a pack that somebody has', withdrawn(OF_002), inFull()],
-    ['a pack that somebody had', withdrawn(OF_003), inFull()],
     ['a pack twice', withdrawn(SPARE_A, SPARE_A), inFull()],
-    ['a pack that is drawn later', withdrawn(OF_005), inFull('005')],
-    ['a pack that is entered later', withdrawn(OF_F3), inFull('wrongToo')],
-    ['a pack that is a replacement later', both(withdrawn('R-10'), person), inFull('late')],
     ['all packs of an arm', withdrawn(...codesOf(2, C), ...codesOf(1, C)), inFull('recalled')],
-    ['without a reason', sealed((sections) => delete sections.withdrawn.reason), inFull()],
-    ['with an Idempotency-Key', asked('w-1'), 'ok'],
     ['twice', doubled, inFull('withdrawn, again')],
   ],
-  recalled: [['not at all', gone, 'ok']],
 });
 
 alterations('both verifiers of an altered code-break of a pack', {
   revealed: [
     ['without the participant', without('participantId')],
-    ['without the participant and their revision', without('participantId', 'randomizedAt')],
-    ['another participant', about('002')],
-    ['another revision', data({ randomizedAt: PACKS.at['002'] })],
-    ['without the pack', without('code'), 'ok'],
-    ['the pack that the participant has', code('P-0'), 'ok'],
     ['the pack of somebody else', code(OF_002)],
     ['a pack that nobody has', code(SPARE_A)],
     ['somebody outside the limits of the key', both(code('P-21'), about('004'))],
     ['shown before the randomization', data({ shownAt: '2001-01-01T00:00:00.000Z' })],
   ],
   loose: [
-    ['another free pack', code(SPARE_A), 'ok'],
-    ['a withdrawn pack', code('Q-0'), 'ok'],
     ['a pack on no list', code('X-1'), inFull()],
-    ['a pack for levels of the key', code('Q-10'), 'ok'],
     ['a pack for other levels', code(SPARE_DUPAGE), inFull()],
-    ['such a pack, by a person', both(code(SPARE_DUPAGE), person), 'ok'],
     ['neither pack nor participant', without('code')],
     ['nobody’s revision', data({ randomizedAt: PACKS.at['002'] })],
     ['somebody who gets the pack later', about('F2', 'again')],
-    ['somebody’s pack as a free one', code(OF_002)],
     ['a free pack after the one who gets it', moved],
     ['shown after it was recorded', data({ shownAt: '2999-01-01T00:00:00.000Z' })],
-    ['shown early, of a free pack', data({ shownAt: '2001-01-01T00:00:00.000Z' }), 'ok'],
   ],
   nobodys: [['somebody who no longer has it', about('F3', 'without')]],
   wrongToo: [['of whom the participant is named by nobody', gone, 'voidedToo']],
@@ -252,5 +204,191 @@ alterations('both verifiers of a key that may supply, and see', {
     ['nothing', scopes('supply'), inClear('ok')],
     ['participants, blinded', scopes('supply', 'blinded'), inClear('access/1')],
     ['participants, without supply', scopes('read', 'manage'), inClear('access/1')],
+  ],
+});
+
+const visit = (name: string) => data({ visit: name });
+const to = (name: string | null) => data({ to: name });
+const from = (name: string) => data({ from: name });
+const nobodys = without('participantId', 'randomizedAt');
+const ofSample = inTheClear(bundlesOf(SAMPLE).alterations);
+
+ofSample('both verifiers of another visit', {
+  v2: [
+    // Nothing was wrong, had it been so, until 001 gets another pack for V3.
+    ['another one of the study', visit('V3'), 'late'],
+    ['another spelling', visit('v2')],
+    ['one that the study does not have, by a site', visit('U9')],
+  ],
+  u1Too: [
+    ['one that the study does not have, by somebody with supply', visit('U9'), 'ok'],
+    ['the name of a short arm in it', visit('Arm A'), 'ok'],
+  ],
+  late: [['another spelling, by somebody with supply', visit('v3')]],
+  week2: [['one that has a pack', visit('V2')]],
+  u1: [
+    ['one that has a pack, in other letters, with supply', visit('v2')],
+    ['21 characters', visit('U'.repeat(21))],
+    ['a line feed behind it', visit('U1\n')],
+    ['an arm', visit('b')],
+  ],
+});
+
+ofSample('both verifiers of another pack', {
+  v2: [
+    // By hand the pack of later, which is then given twice.
+    ['not the least', code('P-112'), { full: 'v2', open: 'week2', blinded: 'week2' }],
+  ],
+  week2: [['not the least, and given to nobody else', code('P-203'), inFull()]],
+  late: [
+    ['of another arm', code('P-109'), inFull()],
+    ['for other levels', code('P-203'), inFull()],
+    ['that somebody has', code('P-104')],
+  ],
+  again: [['that is void', code('P-108')]],
+  replaced: [
+    ['as a replacement, not the least', data({ by: 'P-203' }), inFull()],
+    ['replaced, though void', both(about('002'), code('P-108'))],
+  ],
+});
+
+ofSample('both verifiers of another correction of a dispensation', {
+  moved: [
+    ['another visit until here', from('V3')],
+    ['to the same, in other letters', to('week 12')],
+    ['to another spelling', to('v2')],
+    ['to one that the study does not have', to('U1')],
+    ['to such a one, by a person', both(to('U1'), person), 'ok'],
+    ['of a pack of the enrolment', code('P-104')],
+    ['a cause of its own', data({ cause: 'lost' })],
+    ['not at all', gone, 'week2'],
+  ],
+  back: [
+    ['one of a void pack', from('V2')],
+    ['to such a one, in other letters', to('u1')],
+    ['to nothing, of a void pack', without('to')],
+  ],
+  changed: [['to a visit that the study does not have, by somebody with supply', to('U7'), 'ok']],
+});
+
+ofSample('both verifiers of another dispensation', {
+  v2: [['two of two arms exchanged', moved, 'ok']],
+  u1Too: [['not at all', gone, inFull('late')]],
+  void: [['the second before the void one', moved, 'again']],
+  week: [['two of one arm exchanged', moved, 'moved']],
+  replaced: [['after the transfer', moved, inFull('replaced')]],
+  late: [
+    ['of an id that is not as randomized', data({ participantId: '01' })],
+    ['below the margin, by a site', by('nurse'), inFull()],
+  ],
+  registered: [
+    ['a key that had no supply', issuedWith(1, { scopes: ['randomize', 'correct'] }), 'u1'],
+    ['visits that were declared in another spelling', configured({ visits: ['v2', 'V3', 'Week 12'] }), 'v2'],
+    ['visits without one', configured({ visits: ['V2', 'V3'] }), 'week'],
+  ],
+});
+
+ofSample('both verifiers of a code-break by a pack of a visit', {
+  loose: [['a void one, of a participant', about('002')]],
+  theirs: [['one of a visit, of nobody', nobodys]],
+  before: [['one that was replaced, of nobody', nobodys]],
+  nobodys: [['before it is void', moved, 'loose']],
+});
+
+const ofLife = inTheClear(bundlesOf(LIFE).alterations);
+const amended = (change: (list: Json[]) => void) => changed((record) => change(record.data.changes));
+const declared = (...names: string[]) => amended(([first]) => Object.assign(first, { value: names }));
+
+ofLife('both verifiers of an altered design', {
+  cV9: [['a pack after the arm was stopped', moved, withArms('cV9')]],
+  refilled: [
+    [
+      'packs of a closed arm, and nothing that says so',
+      both(
+        version(1),
+        sealed(({ codes }) => delete codes.closedArms),
+      ),
+      inFull(),
+    ],
+    ['the same, in version 2', sealed(({ codes }) => delete codes.closedArms), inFull()],
+  ],
+  list4: [
+    [
+      'packs of a stopped arm',
+      sealed(({ codes }) => Object.assign(codes.entries[0], { treatment: 'Caro' })),
+      inFull(),
+    ],
+    [
+      'packs that are said to be of closed arms',
+      both(
+        version(2),
+        sealed(({ codes }) => Object.assign(codes, { closedArms: true })),
+      ),
+      inFull(),
+    ],
+  ],
+  closed: [['an open arm that is stopped', changes(arm.stopped('Caro'))]],
+  closedAgain: [
+    [
+      'an arm that is closed only',
+      both(
+        version(1),
+        amended((list) => list.pop()),
+      ),
+      inFull('aV4'),
+    ],
+  ],
+  visits: [
+    ['a visit of a pack that is gone', declared('V4', 'V3', 'U1')],
+    ['such a visit in another spelling', declared('V4', 'v2', 'V3', 'U1')],
+    ['a visit that is an arm', changes(visits('V4', 'V2', 'V3', 'U1'), arm.added('v4'))],
+  ],
+  more: [
+    ['one that has two spellings', declared('V4', 'V2', 'V3', 'U1', 'V9', 'U9')],
+    ['an arm in a visit', declared('V4', 'V2', 'V3', 'U1', 'no dora')],
+  ],
+  u9: [['the name of an arm in a visit of the pharmacist', visit('xDORAx')]],
+  bSet: [['the name of an arm in a corrected visit', both(to('Caros'), person)]],
+});
+
+ofLife('both verifiers of an altered dispensation', {
+  bBack: [['a pack for a duplicate', moved, 'bV2Again']],
+  bThird: [['a third further pack by the pharmacist', by('pharmacy'), 'ok']],
+  bU1Again: [['a visit after the fourth further one, by a site', by('nurse')]],
+  bSupplied: [['a replacement after it, by a site', by('nurse')]],
+  low: [['a pack at two left of an arm, by a site', by('nurse'), inFull()]],
+  lowReplaced: [
+    // 0.2.0 asked for one pack of each arm.
+    ['a replacement at two left, by a site', by('nurse'), 'ok'],
+    ['a pack of the enrolment of the imported one is replaced', about('e1')],
+  ],
+  noneReplaced: [['a replacement at none left, by a site', by('nurse'), inFull()]],
+  afterTransfer: [['of S, by a key of N', by('north')]],
+  ofImported: [['of N, by the same, after a renaming', by('north'), 'ok']],
+  northVoid: [['a correction by it after the renaming', moved, 'ok']],
+  list1: [['a list that comes after somebody has a pack of it', moved, 'p1']],
+  registered: [
+    [
+      'a key that was of other levels',
+      issuedWith(1, { where: [{ factor: SITE, levels: ['S'] }] }),
+      'ofEarly',
+    ],
+  ],
+});
+
+ofLife('both verifiers of an altered wrong entry', {
+  revealedV2: [['a code-break by a pack of it is about the participant', about('F1', 'enteredAgain')]],
+  revealedVoid: [['a code-break by a void pack of it, too', about('F1', 'enteredAgain')]],
+  revealedBoth: [['a code-break by the pack of both is about nobody', nobodys]],
+  enteredAgain: [
+    [
+      'the later one names a pack of a visit of it',
+      data((bundle) => ({ code: bundle.record('f1V2').data.code })),
+    ],
+    ['the later one has no pack', without('code'), 'revealedBoth'],
+  ],
+  f1Void: [
+    ['a correction of it when it is voided', moved, 'ok'],
+    ['a correction of it when it is replaced', both(moved, moved)],
   ],
 });

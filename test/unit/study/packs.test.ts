@@ -1,15 +1,9 @@
-/** Packs of medication: which one a participant gets, and what a caller cannot find out by asking. */
-import { createHash } from 'node:crypto';
-import fc from 'fast-check';
+/** Packs of medication: which one a participant gets, and what a caller cannot find out by asking. Any life: dispensing-lives. */
 import { describe, expect, it } from 'vitest';
-import type { Model } from '../../../src/core/model/model.ts';
 import type { Members } from '../../../src/core/model/outcomes.ts';
-import { isFor, isFree } from '../../../src/core/model/packs.ts';
 import type { RegisterPacks } from '../../../src/core/study/commands.ts';
-import { studyDecider } from '../../../src/core/study/decide.ts';
-import { type FlatAct, tryWritten, type Written, writtenDecider } from '../../support/acts.ts';
+import { type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
 import { COOK, closed, DUPAGE, force, MART, RMCA, RMCQ } from '../../support/arbitrary-life.ts';
-import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
 const KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0';
@@ -63,22 +57,14 @@ const armOf = (trial: TrialRun, id: string) => trial.list.find(id)?.treatment;
 const packOf = (trial: TrialRun, id: string) => trial.list.find(id)?.pack?.code ?? '';
 
 describe('a participant in a study with packs', () => {
-  it('gets the free pack of the drawn arm with the smallest hash', () => {
+  // Which pack it is: the worked sample of dispensing.test.ts, and test/support/pack-oracle.ts.
+  it('gets a pack of the drawn arm, and the choice uses no random number of the study', () => {
     const [plain, trial] = [new TrialRun(), stocked(20)];
-    const left = new Set(packs(every(20)).map(({ code }) => code));
     for (let n = 0; n < 20; n++) {
-      const id = `p${n}`;
-      plain.enrol(id);
-      trial.enrol(id);
-      // The choice uses no random number of the study.
-      expect(armOf(trial, id)).toBe(armOf(plain, id));
-      const arm = ARMS.indexOf(armOf(trial, id) ?? '');
-      const hashOf = (code: string) =>
-        createHash('sha256').update(Buffer.from(KEY, 'hex')).update(`\0${id}\0${code}`).digest('hex');
-      const own = [...left].filter((code) => code.startsWith(`P${arm}-`));
-      const [first] = own.toSorted((a, b) => (hashOf(a) < hashOf(b) ? -1 : 1));
-      expect(trial.last('ParticipantRandomized').code).toBe(first);
-      left.delete(first ?? '');
+      for (const one of [plain, trial]) one.enrol(`p${n}`);
+      const arm = armOf(trial, `p${n}`) ?? '';
+      expect(arm).toBe(armOf(plain, `p${n}`));
+      expect(packOf(trial, `p${n}`)).toMatch(`P${ARMS.indexOf(arm)}-`);
     }
     expect(trial.bgState).toEqual(plain.bgState);
   });
@@ -124,53 +110,20 @@ describe('a participant in a study with packs', () => {
 
 describe('a list of packs', () => {
   const next = packs(every(1), 'Q');
-  it.each<[string, string, string, RegisterPacks]>([
-    ['the next number', 'list', 'the next list is number 2', register(next, 3)],
-    ['new codes', 'entries', 'the code P0-0 is registered already', register(packs(every(1)), 2)],
-    [
-      'different codes',
-      'entries',
-      'the code Q0-0 is registered already',
-      register([...next, { code: 'Q0-0', treatment: MART }], 2),
-    ],
-    [
-      'arms of the study',
-      'entries',
-      'X: placebo is no arm of the study',
-      register([{ code: 'X', treatment: 'placebo' }], 2),
-    ],
-    [
-      'codes that are no arm',
-      'entries',
-      'the code mart is, or contains, the name of an arm',
-      register([{ code: 'mart', treatment: RMCQ }], 2),
-    ],
-    [
-      'codes that contain no arm',
-      'entries',
-      'the code x-mart-1 is, or contains, the name of an arm',
-      register([{ code: 'x-mart-1', treatment: RMCQ }], 2),
-    ],
-    [
-      'a known level',
-      'where.level',
-      'the factor has no such level',
-      register(next, 2, { where: { factor: '9', level: 'Will' } }),
-    ],
-    [
-      'a known factor',
-      'where.factor',
-      'the study has no such factor',
-      register(next, 2, { where: { factor: 'age', level: COOK } }),
-    ],
-    ['few packs', 'count', 'a list has at most 4000 codes', register(packs(every(1400), 'Q'), 2)],
-    [
-      'few bytes',
-      'count',
-      'a list takes at most 200000 bytes',
-      register(packs(every(1300), 'Q'.repeat(20)), 2),
-    ],
-  ])('must have %s: %s, %s', (_, field, why, command) => {
+  const one = (code: string, treatment: string) => register([{ code, treatment }], 2);
+  const listOfLevel = (factor: string, level: string) => register(next, 2, { where: { factor, level } });
+  it.each<[string, string, RegisterPacks]>([
+    ['list', 'the next list is number 2', register(next, 3)],
+    ['entries', 'the code P0-0 is registered already', register(packs(every(1)), 2)],
+    ['entries', 'the code Q0-0 is registered already', register([...next, ...next], 2)],
+    ['entries', 'X: placebo is no arm of the study', one('X', 'placebo')],
+    ['entries', 'the code mart is, or contains, the name of an arm', one('mart', RMCQ)],
+    ['entries', 'the code x-mart-1 is, or contains, the name of an arm', one('x-mart-1', RMCQ)],
+    ['where.level', 'the factor has no such level', listOfLevel('9', 'Will')],
+    ['where.factor', 'the study has no such factor', listOfLevel('age', COOK)],
+    ['count', 'a list has at most 4000 codes', register(packs(every(1400), 'Q'), 2)],
+    ['count', 'a list takes at most 200000 bytes', register(packs(every(1300), 'Q'.repeat(20)), 2)],
+  ])('is refused for its %s: %s', (field, why, command) => {
     const trial = stocked(1);
     const type = field === 'list' ? 'stale' : 'impossible';
     expect(trial.ask(command)).toEqual({ type, field, why });
@@ -238,43 +191,31 @@ describe('a replaced pack', () => {
   it('is found wrong before the packs are counted, and named only to somebody who may read it', () => {
     const trial = stocked(1);
     trial.enrol('a');
-    const wrong = (mayRead: boolean) => trial.ask(replace('a', 'X', { mayRead }));
-    const why = `the participant has the pack ${packOf(trial, 'a')} now`;
-    expect(wrong(true)).toEqual({ type: 'stale', field: 'code', why });
-    expect(wrong(false)).toEqual({
-      type: 'stale',
-      field: 'code',
-      why: 'the participant has another pack now',
-    });
+    for (const [mayRead, has] of [
+      [true, `the pack ${packOf(trial, 'a')}`],
+      [false, 'another pack'],
+    ] as const)
+      expect(trial.ask(replace('a', 'X', { mayRead }))).toEqual({
+        ...{ type: 'stale', field: 'code', why: `the participant has ${has} now` },
+      });
   });
 
-  it.each(['duplicate', 'never-enrolled', 'ineligible', 'other'])(
-    'is not replaced for somebody who is no patient, though a record of it stays sound: %s',
-    (cause) => {
-      const trial = stocked(9);
-      trial.enrol('a');
-      trial.record(voided('a', cause));
-      const command = replace('a', packOf(trial, 'a'));
-      const isPatient = cause === 'ineligible' || cause === 'other';
-      expect(tryWritten(trial.state, command)).toMatchObject({ type: isPatient ? 'recorded' : 'stale' });
-      if (!isPatient) {
-        expect(trial.ask(command)).toMatchObject({ why: 'the participant is voided and gets no packs' });
-        expect(trial.ask({ ...command, mayRead: true, isSupply: true })).toMatchObject({
-          why: `the participant is voided (${cause}) and gets no packs`,
-        });
-        const replayed = writtenDecider.decide(trial.state, { ...command, askedAt: undefined });
-        expect(replayed.outcome).toMatchObject({ type: 'recorded' });
-        trial.record({ act: 'AllocationReinstated', participantId: 'a', note: 'slip' });
-      }
-      trial.record(command);
-    },
-  );
-
-  it('is not replaced for a wrong entry', () => {
+  it('is not replaced for somebody who is no patient, though a record of it stays sound', () => {
     const trial = stocked(9);
-    trial.record(force('entered', { code: 'P1-8' }));
-    trial.record(voided('entered', 'entry'));
-    expect(trial.ask(replace('entered', 'P1-8'))).toMatchObject({ type: 'stale' });
+    trial.enrol('a');
+    const command = replace('a', packOf(trial, 'a'));
+    trial.record(voided('a', 'duplicate'));
+    expect(tryWritten(trial.state, command)).toMatchObject({ type: 'stale' });
+    const why = (cause: string) => `the participant is voided${cause} and gets no packs`;
+    expect(trial.ask(command)).toMatchObject({ why: why('') });
+    expect(trial.ask({ ...command, mayRead: true, isSupply: true })).toMatchObject({
+      why: why(' (duplicate)'),
+    });
+    const replayed = writtenDecider.decide(trial.state, { ...command, askedAt: undefined });
+    expect(replayed.outcome).toMatchObject({ type: 'recorded' });
+    trial.record({ act: 'AllocationReinstated', participantId: 'a', note: 'slip' });
+    trial.record(voided('a', 'ineligible'));
+    trial.record(command);
   });
 });
 
@@ -366,86 +307,11 @@ describe('a code-break by pack', () => {
   it('respects the limits of the key', () => {
     const trial = stocked(2, OF_COOK);
     trial.enrol('a', ['Male', COOK]);
-    const free = packs(every(2)).find(({ code }) => code !== packOf(trial, 'a'))?.code;
-    const limited = (level: string, code = free) =>
-      reveal({ code, where: [{ factor: '9', levels: [level] }] });
-    for (const code of [free, packOf(trial, 'a')])
-      expect(trial.ask(limited(DUPAGE, code))).toEqual({ type: 'no-such-participant' });
-    expect(trial.ask(limited(COOK))).toEqual({ type: 'recorded', moves: false });
-  });
-});
-
-/** As they are kept. */
-const freeCodes = (state: Model, site: string) =>
-  state.free
-    .for(['Male', site], state.design)
-    .map(({ code }) => code)
-    .toSorted();
-
-/** Among all that were ever registered. */
-const foundCodes = (state: Model, site: string) =>
-  [...state.packs.entries()]
-    .flatMap(([code, pack]) =>
-      isFree(state, code) && isFor(pack, state.design, ['Male', site]) ? [code] : [],
-    )
-    .toSorted();
-
-describe('any life of a study with packs', () => {
-  const ids = fc.stringMatching(/^[a-f]$/);
-  const codes = fc.tuple(fc.nat(2), fc.nat(5)).map(([arm, n]) => `P${arm}-${n}`);
-  const step: fc.Arbitrary<(trial: TrialRun) => Written> = fc.oneof(
-    fc.tuple(ids, fc.constantFrom(COOK, DUPAGE)).map(
-      ([id, site]) =>
-        (): Written => ({
-          ...{ type: 'randomize', user: 'nurse', participantId: id, levels: ['Male', site ?? ''] },
-        }),
-    ),
-    fc.tuple(ids, fc.boolean()).map(
-      ([id, isSupply]) =>
-        (trial: TrialRun): Written =>
-          replace(id, packOf(trial, id), { isSupply }),
-    ),
-    fc.array(codes, { minLength: 1, maxLength: 2 }).map((some) => (): Written => withdraw(some)),
-    fc.tuple(ids, codes, fc.constantFrom(MART, RMCQ, RMCA)).map(
-      ([id, code, treatment]) =>
-        (): Written =>
-          force(id, { code, treatment }),
-    ),
-    codes.map((code) => (): Written => reveal({ code })),
-    fc
-      .tuple(fc.nat(3), fc.constantFrom(COOK, undefined))
-      .map(([number, level]) => (trial: TrialRun): Written => {
-        const list = trial.registered.lists + 1;
-        const where = level === undefined ? undefined : { factor: '9', level };
-        return register(packs(every(number + 1), `L${list}-`), list, where ? { where } : {});
-      }),
-  );
-
-  it('gives each pack once, to the arm that it belongs to, and a replay decides the same', () => {
-    check(
-      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const [trial, replay] = [new TrialRun(), new TrialRun().onFork()];
-        for (const [n, first] of [register(packs(every(6))), ...steps].entries()) {
-          const command = typeof first === 'function' ? first(trial) : first;
-          expect(replay.ask(command)).toEqual(trial.ask(command));
-          // As in batches, which are decided on forks.
-          if (n % 4 === 0) trial.state = studyDecider.fork(trial.state);
-        }
-        expect(replay.facts).toEqual(trial.facts);
-        expect(replay.list.inOrder).toEqual(trial.list.inOrder);
-        const given = trial.facts.flatMap((fact) => {
-          if (fact.type === 'CodeReplaced') return [fact.data.by];
-          if (fact.type !== 'ParticipantRandomized' && fact.type !== 'AllocationForced') return [];
-          return fact.data.code === undefined ? [] : [fact.data.code];
-        });
-        expect(new Set(given).size).toBe(given.length);
-        for (const { pack, treatment } of trial.list.inOrder)
-          if (pack) expect(trial.registered.packs.get(pack.code)?.treatment).toBe(treatment);
-        for (const code of given) expect(trial.registered.withdrawn.get(code)).toBeUndefined();
-        for (const site of [COOK, DUPAGE])
-          expect(freeCodes(trial.registered, site)).toEqual(foundCodes(trial.registered, site));
-      }),
-      { numRuns: 200 },
-    );
+    const own = packOf(trial, 'a');
+    const free = own === 'P0-0' ? 'P0-1' : 'P0-0';
+    const limited = (level: string, code: string) =>
+      trial.ask(reveal({ code, where: [{ factor: '9', levels: [level] }] }));
+    for (const code of [free, own]) expect(limited(DUPAGE, code)).toEqual({ type: 'no-such-participant' });
+    expect(limited(COOK, free)).toEqual({ type: 'recorded', moves: false });
   });
 });
