@@ -24,29 +24,17 @@ const upcasters = new Map<string, Upcaster>([
 ]);
 
 describe('the catalogue', () => {
-  it('writes the latest version of a type, and reads every version', () => {
-    const versions = new Catalogue(paused, upcasters);
+  it('writes the latest version of a type, and reads every version, however they are listed', () => {
+    const versions = new Catalogue(paused.toReversed(), upcasters);
     expect(versions.latest('StudyPaused')?.version).toBe(3);
-    expect([1, 2, 3, 4].map((version) => versions.definition('StudyPaused', version)?.version)).toEqual([
-      1,
-      2,
-      3,
-      undefined,
-    ]);
+    const known = [1, 2, 3, 4].map((version) => versions.definition('StudyPaused', version)?.version);
+    expect(known).toEqual([1, 2, 3, undefined]);
     expect(versions.latest('StudyClosed')).toBeUndefined();
   });
 
-  it('does not depend on the order in which versions are listed', () => {
-    expect(new Catalogue(paused.toReversed(), upcasters).latest('StudyPaused')?.version).toBe(3);
-  });
-
-  it('cannot be built if an upcaster is missing', () => {
+  it('needs the upcasters between the versions of a type, and no others', () => {
     expect(() => new Catalogue(paused, new Map([...upcasters].slice(0, 1)))).toThrow('StudyPaused@2');
     expect(() => new Catalogue(paused, new Map([...upcasters].slice(1)))).toThrow('StudyPaused@1');
-    expect(() => new Catalogue(paused)).toThrow('no upcaster');
-  });
-
-  it('can be built without upcasters while every type has one version', () => {
     expect(new Catalogue(paused.slice(0, 1)).all()).toHaveLength(1);
   });
 
@@ -54,12 +42,7 @@ describe('the catalogue', () => {
     for (const { stream } of catalogue.all())
       expect(['log', 'access', 'study', 'operations', 'every']).toContain(stream);
     expect(['log', 'access', 'study-x', 'operations', 'study', 'logs'].map(streamKind)).toEqual([
-      'log',
-      'access',
-      'study',
-      'operations',
-      undefined,
-      undefined,
+      ...['log', 'access', 'study', 'operations', undefined, undefined],
     ]);
   });
 });
@@ -68,16 +51,12 @@ describe('a record of an older version', () => {
   const versions = new Catalogue(paused, upcasters);
   const read = (version: number, data: object) => decodeRecord(record(version, data), versions);
 
-  it('is upcast to the next version when it is read', () => {
-    expect(read(2, { reason: 'audit' }).data).toEqual({ reason: 'audit', by: 'unknown' });
-  });
-
-  it('is upcast to the latest version by a chain', () => {
-    expect(read(1, { why: 'audit' }).data).toEqual({ reason: 'audit', by: 'unknown' });
-  });
-
-  it('stays as it is if it is already the latest version', () => {
-    expect(read(3, { reason: 'audit', by: 'board' }).data).toEqual({ reason: 'audit', by: 'board' });
+  it.each([
+    [1, { why: 'audit' }],
+    [2, { reason: 'audit' }],
+    [3, { reason: 'audit', by: 'unknown' }],
+  ])('is upcast from version %d to the latest one, by a chain', (version, data) => {
+    expect(read(version, data).data).toEqual({ reason: 'audit', by: 'unknown' });
   });
 
   it('is checked against the schema of its own version', () => {
@@ -99,15 +78,8 @@ function record(version: number, data: object): RecordBytes & { stream: string; 
   const place = { stream: 'study-x', revision: 4 };
   const bytes = Buffer.from(
     canonicalJson({
-      id: fixedId(1),
-      log: LOG_ID,
-      ...place,
-      at,
-      actor: NURSE,
-      type: 'StudyPaused',
-      version,
-      data,
-      seals: {},
+      ...{ id: fixedId(1), log: LOG_ID, ...place, at, actor: NURSE },
+      ...{ type: 'StudyPaused', version, data, seals: {} },
     }),
   );
   return { record: bytes, sealed: Buffer.from('{}'), leaf: leafHash(bytes), ...place };

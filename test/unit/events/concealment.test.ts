@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { decodeRecord, encodeRecord, type Header } from '../../../events/record.ts';
 import { systemTools } from '../../../src/base/tools.ts';
 import { randomizedFact, sections } from '../../support/arbitrary-facts.ts';
-import { NURSE, registered, STREAM } from '../../support/facts.ts';
+import { NURSE, randomized, registered, STREAM } from '../../support/facts.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 import { check } from '../../support/property.ts';
 import { drawIn } from '../../support/urn-study.ts';
@@ -42,21 +42,9 @@ describe('the record of an allocation', () => {
           JSON.stringify(draw.balls),
           ...(request ? [request.idempotencyKey] : []),
         ];
-        const names = [
-          'arm:',
-          'key:',
-          'treatment',
-          'bgState',
-          'bit_generator',
-          'uinteger',
-          'uniform',
-          'counts',
-          'balls',
-          'candidates',
-          'selectedFactor',
-          'salt',
-        ];
-        for (const hidden of [...secrets, ...names]) expect(told).not.toContain(hidden);
+        const names =
+          'arm: key: treatment bgState bit_generator uinteger uniform counts balls candidates selectedFactor salt';
+        for (const hidden of [...secrets, ...names.split(' ')]) expect(told).not.toContain(hidden);
       }),
     );
   });
@@ -75,14 +63,8 @@ describe('the record of an allocation', () => {
   });
 
   it('has different seals each time, so trying every treatment finds none', () => {
-    check(
-      fc.property(randomizedFact, (fact) => {
-        const one = encodeRecord(HEADER, fact, newSalt);
-        const two = encodeRecord(HEADER, fact, newSalt);
-        for (const section of Object.keys(fact.sections))
-          expect(seals(one.record)[section]).not.toBe(seals(two.record)[section]);
-      }),
-    );
+    const [one, two] = [1, 2].map(() => seals(encodeRecord(HEADER, randomized(), newSalt).record));
+    for (const section of Object.keys(randomized().sections)) expect(one?.[section]).not.toBe(two?.[section]);
   });
 
   it('reads back as the fact that was written, whatever it contains', () => {
