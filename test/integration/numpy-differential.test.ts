@@ -10,8 +10,7 @@ import { allocate } from '../../src/core/methods/urn/allocate.ts';
 import { boundedInteger } from '../../src/core/random/bounded.ts';
 import { Pcg64 } from '../../src/core/random/pcg64.ts';
 import { seed, studyWithParticipants, urn } from '../support/arbitrary-study.ts';
-import { inCi } from '../support/in-ci.ts';
-import { askNumpy, findPython, type Operation } from '../support/numpy.ts';
+import { askNumpy, type Operation, requiredPython } from '../support/numpy.ts';
 import { sample } from '../support/property.ts';
 import { urnOf } from '../support/urn-study.ts';
 
@@ -56,68 +55,58 @@ function perform(generator: Pcg64, operation: Operation): number | string {
   }
 }
 
-const python = findPython();
-const advice =
-  'no Python with numpy: install it (Debian: apt install python3-numpy), or name a Python in PYTHON';
+const python = requiredPython() ?? '';
 
-if (python === undefined) {
-  if (!inCi) {
-    // biome-ignore lint/suspicious/noConsole: a skipped proof must not go unnoticed
-    console.warn(`SKIPPED: the generator and the urn are NOT compared with numpy. ${advice}.`);
-  }
-  it.skipIf(!inCi)('is compared with numpy', () => expect.fail(advice));
-} else {
-  describe('compared with numpy', () => {
-    it('the generator makes the same numbers and states, operation by operation', {
-      timeout: TIME_LIMIT_MS,
-    }, () => {
-      const sequences = sample(sequence, SEQUENCES);
-      const answer = askNumpy(python, {
-        sequences: sequences.map(({ seed, operations }) => ({ seed: seed.toString(), operations })),
-        histories: [],
-      });
-      sequences.forEach(({ seed, operations }, i) => {
-        let generator = Pcg64.fromSeed(seed);
-        const start = generator.snapshot();
-        const results = operations.map((operation) => {
-          if (operation.op === 'reload') generator = Pcg64.restore(generator.snapshot());
-          return { value: perform(generator, operation), state: generator.snapshot() };
-        });
-        expect({ start, results }).toEqual(answer.sequences[i]);
-      });
+describe.skipIf(python === '')('compared with numpy', () => {
+  it('the generator makes the same numbers and states, operation by operation', {
+    timeout: TIME_LIMIT_MS,
+  }, () => {
+    const sequences = sample(sequence, SEQUENCES);
+    const answer = askNumpy(python, {
+      sequences: sequences.map(({ seed, operations }) => ({ seed: seed.toString(), operations })),
+      histories: [],
     });
-
-    it('the urn makes the same allocations with the same evidence, study by study', {
-      timeout: TIME_LIMIT_MS,
-    }, () => {
-      const histories = sample(history, HISTORIES);
-      const answer = askNumpy(python, {
-        sequences: [],
-        histories: histories.map(({ seed, study: { configuration, participants } }) => ({
-          seed: seed.toString(),
-          configuration,
-          participants: participants.map((levels) =>
-            levels.map((level, factor) => configuration.factors[factor]?.levels[level] ?? ''),
-          ),
-        })),
+    sequences.forEach(({ seed, operations }, i) => {
+      let generator = Pcg64.fromSeed(seed);
+      const start = generator.snapshot();
+      const results = operations.map((operation) => {
+        if (operation.op === 'reload') generator = Pcg64.restore(generator.snapshot());
+        return { value: perform(generator, operation), state: generator.snapshot() };
       });
-      let lots = 0;
-      histories.forEach(({ seed, study: { configuration, participants } }, i) => {
-        const counts = new Counts(urnOf(configuration));
-        const start = Pcg64.fromSeed(seed).snapshot();
-        let state = start;
-        const allocations = participants.map((levels) => {
-          const allocation = allocate(urnOf(configuration), counts, levels, state);
-          counts.add(levels, allocation.slot);
-          const { draw, ...treatment } = allocation;
-          state = draw.bgStateAfter;
-          return { ...treatment, ...draw };
-        });
-        expect({ start, allocations }).toEqual(answer.histories[i]);
-        lots += allocations.filter(({ candidates }) => candidates.length > 1).length;
-      });
-      // The data is worth something only if lots were cast and skipped: the number of each varies with the seed.
-      expect(lots).toBeGreaterThan(HISTORIES);
+      expect({ start, results }).toEqual(answer.sequences[i]);
     });
   });
-}
+
+  it('the urn makes the same allocations with the same evidence, study by study', {
+    timeout: TIME_LIMIT_MS,
+  }, () => {
+    const histories = sample(history, HISTORIES);
+    const answer = askNumpy(python, {
+      sequences: [],
+      histories: histories.map(({ seed, study: { configuration, participants } }) => ({
+        seed: seed.toString(),
+        configuration,
+        participants: participants.map((levels) =>
+          levels.map((level, factor) => configuration.factors[factor]?.levels[level] ?? ''),
+        ),
+      })),
+    });
+    let lots = 0;
+    histories.forEach(({ seed, study: { configuration, participants } }, i) => {
+      const counts = new Counts(urnOf(configuration));
+      const start = Pcg64.fromSeed(seed).snapshot();
+      let state = start;
+      const allocations = participants.map((levels) => {
+        const allocation = allocate(urnOf(configuration), counts, levels, state);
+        counts.add(levels, allocation.slot);
+        const { draw, ...treatment } = allocation;
+        state = draw.bgStateAfter;
+        return { ...treatment, ...draw };
+      });
+      expect({ start, allocations }).toEqual(answer.histories[i]);
+      lots += allocations.filter(({ candidates }) => candidates.length > 1).length;
+    });
+    // The data is worth something only if lots were cast and skipped: the number of each varies with the seed.
+    expect(lots).toBeGreaterThan(HISTORIES);
+  });
+});

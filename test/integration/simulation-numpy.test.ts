@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { simulateHere } from '../../src/statistics/simulation/blocks.ts';
-import type { SimulationPlan } from '../../src/statistics/simulation/plan.ts';
+import type { Comparator, ComparatorRule, SimulationPlan } from '../../src/statistics/simulation/plan.ts';
 import type { Figure } from '../../src/statistics/simulation/result.ts';
 import { requiredPython } from '../support/numpy.ts';
 
@@ -14,6 +14,10 @@ const ORACLE = fileURLToPath(new URL('../support/simulation-oracle.py', import.m
 const python = requiredPython();
 
 const factor = (name: string, ...levels: string[]) => ({ name, levels });
+const against = (rule: ComparatorRule, ...within: number[]): Comparator => ({
+  name: JSON.stringify([rule, within]),
+  ...{ rule, within },
+});
 const common = { study: 'trial', arrivalsSource: '', siteFactor: 0 };
 
 const PLANS: Readonly<Record<string, SimulationPlan>> = {
@@ -38,16 +42,12 @@ const PLANS: Readonly<Record<string, SimulationPlan>> = {
       ],
     },
     comparators: [
-      { name: 'complete', rule: { kind: 'complete' }, within: [] },
-      { name: 'block:3+6@site', rule: { kind: 'block', sizes: [3, 6] }, within: [0] },
-      { name: 'block:3', rule: { kind: 'block', sizes: [3] }, within: [] },
-      { name: 'minimization:0.8', rule: { kind: 'minimization', p: 0.8 }, within: [] },
-      { name: 'minimization:0.9@sex,age', rule: { kind: 'minimization', p: 0.9 }, within: [2, 1] },
-      {
-        name: 'urn:w=3,alpha=1,beta=4,D=range@age,site',
-        rule: { kind: 'urn', w: 3, alpha: 1, beta: 4, D: 'range' },
-        within: [1, 0],
-      },
+      against({ kind: 'complete' }),
+      against({ kind: 'block', sizes: [3, 6] }, 0),
+      against({ kind: 'block', sizes: [3] }),
+      against({ kind: 'minimization', p: 0.8 }),
+      against({ kind: 'minimization', p: 0.9 }, 2, 1),
+      against({ kind: 'urn', w: 3, alpha: 1, beta: 4, D: 'range' }, 1, 0),
     ],
     ...{ participants: 40, reps: 9, seed: 1n, at: [7, 40] },
   },
@@ -70,11 +70,11 @@ const PLANS: Readonly<Record<string, SimulationPlan>> = {
       weights: [3, 1, 1, 0.5],
     },
     comparators: [
-      { name: 'efron:0.7', rule: { kind: 'efron', p: 0.7 }, within: [] },
-      { name: 'efron:0.65@site', rule: { kind: 'efron', p: 0.65 }, within: [0] },
-      { name: 'bigstick:2@site,sex', rule: { kind: 'bigstick', limit: 2 }, within: [0, 1] },
-      { name: 'block:2+4+6@sex', rule: { kind: 'block', sizes: [2, 4, 6] }, within: [1] },
-      { name: 'minimization:1', rule: { kind: 'minimization', p: 1 }, within: [] },
+      against({ kind: 'efron', p: 0.7 }),
+      against({ kind: 'efron', p: 0.65 }, 0),
+      against({ kind: 'bigstick', limit: 2 }, 0, 1),
+      against({ kind: 'block', sizes: [2, 4, 6] }, 1),
+      against({ kind: 'minimization', p: 1 }),
     ],
     ...{ participants: 10, reps: 110, seed: 2n ** 63n - 1n, at: [5, 10] },
   },
@@ -86,23 +86,11 @@ const PLANS: Readonly<Record<string, SimulationPlan>> = {
       factors: [factor('site', '1', '2'), factor('sex', 'F', 'M'), factor('age', 'a', 'b', 'c')],
       ...{ w: 1, alpha: 0, beta: 1, D: 'chisquare' },
     },
-    arrivals: {
-      kind: 'shares',
-      shares: [
-        [1, 1],
-        [1, 1],
-        [1, 1, 1],
-      ],
-      opens: [],
-    },
+    arrivals: { kind: 'shares', shares: [2, 2, 3].map((levels) => Array(levels).fill(1)), opens: [] },
     comparators: [
-      { name: 'complete', rule: { kind: 'complete' }, within: [] },
-      { name: 'block:6+12@sex', rule: { kind: 'block', sizes: [6, 12] }, within: [1] },
-      {
-        name: 'urn:D=variance@site',
-        rule: { kind: 'urn', w: 1, alpha: 0, beta: 1, D: 'variance' },
-        within: [0],
-      },
+      against({ kind: 'complete' }),
+      against({ kind: 'block', sizes: [6, 12] }, 1),
+      against({ kind: 'urn', w: 1, alpha: 0, beta: 1, D: 'variance' }, 0),
     ],
     ...{ participants: 30, reps: 12, seed: 77n, at: [30] },
   },
@@ -115,7 +103,7 @@ const PLANS: Readonly<Record<string, SimulationPlan>> = {
       ...{ w: 1, alpha: 0, beta: 1, D: 'range' },
     },
     arrivals: { kind: 'shares', shares: [[30, 1]], opens: [] },
-    comparators: [{ name: 'block:3@site', rule: { kind: 'block', sizes: [3] }, within: [0] }],
+    comparators: [against({ kind: 'block', sizes: [3] }, 0)],
     ...{ participants: 20, reps: 30, seed: 5n, at: [2, 20] },
   },
 };

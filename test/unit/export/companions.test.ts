@@ -38,8 +38,7 @@ describe('the data dictionary', () => {
   });
 
   it('names no arm without the column of arms', () => {
-    const blinded = dictionary(columnsOf(registeredDesign(CONFIGURATION), { isBlinded: true }), false);
-    expect(blinded).not.toMatch(/treatment|MART|RMC/);
+    expect(dictionary(columnsFor(['sex'], { isBlinded: true }), false)).not.toMatch(/treatment|MART|RMC/);
   });
 });
 
@@ -58,9 +57,9 @@ describe('an amended design', () => {
 
   it('leaves the columns of a retired factor, which are empty for who came after it', () => {
     expect(headLine(all)).toBe(headLine(columnsOf(before, { isBlinded: false })));
-    for (const name of ['f_site', 'randomized_f_site']) expect(cellsOf(late, name)).toBe('');
     const early = { ...PARTICIPANT, levels: ['=Mâle', '=Mâle'] };
-    for (const name of ['f_site', 'randomized_f_site']) expect(cellsOf(early, name)).toBe('=Mâle');
+    for (const name of ['f_site', 'randomized_f_site'])
+      expect([cellsOf(late, name), cellsOf(early, name)]).toEqual(['', '=Mâle']);
     const empty = '; empty for those who came after the factor was retired';
     const meant = parseCsv(dictionary(all, false)).filter(([, meaning]) => meaning?.endsWith(empty));
     expect(meant.map(([name]) => name)).toEqual(['f_site', 'randomized_f_site']);
@@ -74,47 +73,39 @@ describe('an amended design', () => {
   });
 });
 
-describe('the packs of visits of a participant', () => {
+describe('the packs of a participant', () => {
   const at = '2026-03-01T09:30:00.000Z';
+  const pack = { code: '-AF5/0017', treatment: 'MART', replacements: 1 };
   const dispensed = [
     { code: '104233', visit: 'V2', at, replacements: 1 },
     { code: '104517', visit: undefined, at, replacements: 0 },
     { code: '104518', visit: 'V3', at, replacements: 0 },
   ];
-  const shown = columnsFor(['sex'], { isBlinded: true, hasVisits: true });
+  const withPacks = { ...PARTICIPANT, pack, dispensed };
+  const lasts = (lines: string) => parseCsv(lines).map((line) => line.slice(-2));
 
-  it('are in the last column, in the order in which they were given out, for R and SAS, too', () => {
-    expect(parseCsv(headLine(shown))[0]?.slice(-2)).toEqual(['pack_code', 'packs']);
-    const lines = parseCsv(rowLines(shown, [PARTICIPANT, { ...PARTICIPANT, dispensed }]));
-    expect(lines.map((line) => line.at(-1))).toEqual(['', 'V2=104233; V3=104518']);
-    const text = sasScript(shown, [{ ...PARTICIPANT, dispensed }], 'a.csv');
-    expect(text).toContain('informat packs $char20.');
-    expect(rScript(shown, 'a.csv')).toContain('"pack_code", "packs")');
-    expect(parseCsv(dictionary(shown, false)).at(-1)?.[0]).toBe('packs');
-  });
-});
-
-describe('the pack of a participant', () => {
-  const given = { code: '-AF5/0017', treatment: 'MART', replacements: 1 };
-  const withPack = { ...PARTICIPANT, pack: given };
-  const last = (line: string) => parseCsv(line)[0]?.at(-1);
-
-  it.each([false, true])('is in the last column, empty without one; blinded: %s', (isBlinded) => {
-    const shown = columnsFor(['sex'], { isBlinded });
-    expect(last(headLine(shown))).toBe('pack_code');
-    expect(last(rowLines(shown, [withPack]))).toBe('-AF5/0017');
-    expect(last(rowLines(shown, [PARTICIPANT]))).toBe('');
-    if (isBlinded) expect(rowLines(shown, [withPack])).not.toContain('MART');
-  });
-
-  it('is a text for R and SAS, in the dictionary, and guarded for spreadsheets', () => {
-    expect(parseCsv(dictionary(columns, false)).at(-1)).toEqual([
-      ...['pack_code', expect.stringContaining('empty without one'), 'text', ''],
+  it('are in the last columns, empty without them, in the order in which they were given out', () => {
+    const shown = columnsFor(['sex'], { isBlinded: true, hasVisits: true, isForExcel: true });
+    expect(lasts(headLine(shown))).toEqual([['pack_code', 'packs']]);
+    const rows = rowLines(shown, [PARTICIPANT, withPacks]);
+    expect(lasts(rows)).toEqual([
+      ['', ''],
+      ["'-AF5/0017", 'V2=104233; V3=104518'],
     ]);
-    expect(rScript(columns, 'a.csv')).toMatch(/col\.names = c\(.*"pack_code"\)/);
-    expect(rScript(columns, 'a.csv')).not.toContain('[["pack_code"]]');
-    expect(sasScript(columns, [withPack], 'a.csv')).toContain('informat pack_code $char9.;');
-    expect(last(rowLines(excel, [withPack]))).toBe("'-AF5/0017");
+    expect(rows).not.toContain('MART');
+    expect(lasts(headLine(columns))).toEqual([['voided_cause', 'pack_code']]);
+  });
+
+  it('are texts for R and SAS, and in the dictionary', () => {
+    const shown = columnsFor(['sex'], { hasVisits: true });
+    expect(parseCsv(dictionary(shown, false)).slice(-2)).toEqual([
+      ['pack_code', expect.stringContaining('empty without one'), 'text', ''],
+      ['packs', expect.any(String), 'text', ''],
+    ]);
+    expect(rScript(shown, 'a.csv')).toMatch(/col\.names = c\(.*"pack_code", "packs"\)/);
+    expect(rScript(shown, 'a.csv')).not.toContain('[["pack_code"]]');
+    for (const text of ['informat pack_code $char9.;', 'informat packs $char20.'])
+      expect(sasScript(shown, [withPacks], 'a.csv')).toContain(text);
   });
 });
 

@@ -3,7 +3,6 @@ import type { UrnConfiguration } from '../../../events/study.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { ExactError, exactP } from '../../../src/statistics/rerandomize/exact.ts';
 import { MonteCarlo } from '../../../src/statistics/rerandomize/monte-carlo.ts';
-import type { Plan } from '../../../src/statistics/rerandomize/plan.ts';
 import type { StatisticName } from '../../../src/statistics/rerandomize/statistic.ts';
 import { configuration, drawn, G1, G2, G3, G4, planOf } from '../../support/rerandomized.ts';
 
@@ -38,31 +37,28 @@ describe('the exact p-value', () => {
     expect(exactP(planOf(drawn(study, levels, arms, more), arms, outcomes)).p).toBeCloseTo(p, 6);
   });
 
+  /** Everybody has the only level. */
+  const alone = (arms: readonly number[]) => arms.map(() => ['x']);
+  const mean = (list: readonly number[]) => list.reduce((sum, one) => sum + one, 0) / list.length;
+  /** The difference of the means of the first two arms; infinite if one of them has no outcome. */
+  const difference = (all: readonly number[], analysed: readonly number[], outcomes: readonly number[]) => {
+    const [a = [], b = []] = [0, 1].map((arm) =>
+      outcomes.filter((_, i) => all[analysed[i] as number] === arm),
+    );
+    return a.length === 0 || b.length === 0 ? Number.POSITIVE_INFINITY : mean(a) - mean(b);
+  };
+
   it('agrees with the whole tree, with people without outcomes and an arm that can be empty', () => {
     const study = configuration({ w: 2, alpha: 1, beta: 3 });
     const arms = [0, 1, 1, 0, 0, 1, 0];
-    const outcomes = [0.1, 0.2, 0.3, 0.7];
-    const analysed = [1, 2, 4, 6];
-    const t = (allocated: readonly number[]) => {
-      const of = (arm: number) => outcomes.filter((_, i) => allocated[analysed[i] as number] === arm);
-      const [a, b] = [of(0), of(1)];
-      const mean = (list: readonly number[]) => list.reduce((sum, one) => sum + one, 0) / list.length;
-      return a.length === 0 || b.length === 0 ? Number.POSITIVE_INFINITY : mean(a) - mean(b);
-    };
+    const [analysed, outcomes] = [
+      [1, 2, 4, 6],
+      [0.1, 0.2, 0.3, 0.7],
+    ];
+    const t = (all: readonly number[]) => difference(all, analysed, outcomes);
     const expected = byHand({ study, arms: 2, extreme: (all) => t(all) >= t(arms) - 1e-12 }, 7);
-    const plan = planOf(
-      drawn(
-        study,
-        arms.map(() => ['x']),
-        arms,
-      ),
-      arms,
-      outcomes,
-      {
-        ...{ analysed: Int32Array.from(analysed), alternative: 'greater' },
-      },
-    );
-    const { p, empty } = exactP(plan);
+    const about = { analysed: Int32Array.from(analysed), alternative: 'greater' } as const;
+    const { p, empty } = exactP(planOf(drawn(study, alone(arms), arms), arms, outcomes, about));
     expect(p).toBeCloseTo(expected, 12);
     expect(empty).toBeGreaterThan(0.05);
   });
@@ -70,35 +66,21 @@ describe('the exact p-value', () => {
   it('is conditional on the arms that are kept: paths that change them are left out', () => {
     const study = configuration({ treatments: ['A', 'B', 'C'] });
     const arms = [2, 0, 1, 2, 1, 0];
-    const outcomes = [4, 1, 3, 2];
-    const analysed = [1, 2, 4, 5];
-    const sumOfA = (all: readonly number[]) => outcomes.filter((_, i) => all[analysed[i] as number] === 0);
-    const t = (all: readonly number[]) => {
-      const [a, b] = [sumOfA(all), outcomes.filter((_, i) => all[analysed[i] as number] === 1)];
-      const mean = (list: readonly number[]) => list.reduce((sum, one) => sum + one, 0) / list.length;
-      return a.length === 0 || b.length === 0 ? Number.POSITIVE_INFINITY : Math.abs(mean(a) - mean(b));
-    };
-    const isKept = (all: readonly number[]) => all.every((arm, i) => (arm === 2) === (arms[i] === 2));
-    const [both, kept] = [
-      byHand({ study, arms: 3, extreme: (all) => isKept(all) && t(all) >= t(arms) - 1e-12 }, 6),
-      byHand({ study, arms: 3, extreme: isKept }, 6),
+    const [analysed, outcomes] = [
+      [1, 2, 4, 5],
+      [4, 1, 3, 2],
     ];
-    const plan: Plan = planOf(
-      drawn(
-        study,
-        arms.map(() => ['x']),
-        arms,
-      ),
-      arms,
-      outcomes,
-      {
-        ...{ analysed: Int32Array.from(analysed), hasOthers: true },
-      },
-    );
-    expect(exactP(plan).p).toBeCloseTo(both / kept, 12);
+    const t = (all: readonly number[]) => Math.abs(difference(all, analysed, outcomes));
+    const isKept = (all: readonly number[]) => all.every((arm, i) => (arm === 2) === (arms[i] === 2));
+    const isExtreme = (all: readonly number[]) => isKept(all) && t(all) >= t(arms) - 1e-12;
+    const p =
+      byHand({ study, arms: 3, extreme: isExtreme }, 6) / byHand({ study, arms: 3, extreme: isKept }, 6);
+    const about = { analysed: Int32Array.from(analysed), hasOthers: true };
+    const plan = planOf(drawn(study, alone(arms), arms), arms, outcomes, about);
+    expect(exactP(plan).p).toBeCloseTo(p, 12);
     // The weighted replicates estimate the same p.
     const { extremeWeights, weights } = new MonteCarlo(plan, 7).block(0, 4000);
-    expect(Math.abs(extremeWeights / weights - both / kept)).toBeLessThan(0.04);
+    expect(Math.abs(extremeWeights / weights - p)).toBeLessThan(0.04);
   });
 
   it.each<[StatisticName, number]>([
@@ -113,14 +95,9 @@ describe('the exact p-value', () => {
     const arms = Array.from({ length: 12 }, (_, i) => i % count);
     const scores = arms.map(() => generator.nextUniform53() / 2 ** 53);
     const levels = arms.map((_, i) => [i % 3 === 0 ? 'x' : 'y']);
-    const plan = planOf(
-      drawn(study, levels, arms),
-      arms,
-      name === 'logrank' ? scores : scores.map((one) => Math.round(8 * one)),
-      {
-        ...{ name, compared: [...treatments.keys()] },
-      },
-    );
+    const outcomes = name === 'logrank' ? scores : scores.map((one) => Math.round(8 * one));
+    const about = { name, compared: [...treatments.keys()] };
+    const plan = planOf(drawn(study, levels, arms), arms, outcomes, about);
     const { extreme } = new MonteCarlo(plan, 1).block(0, 4000);
     const { p } = exactP(plan);
     expect(Math.abs(extreme / 4000 - p)).toBeLessThan(4 * Math.sqrt((p * (1 - p)) / 4000));
@@ -136,15 +113,7 @@ describe('the exact p-value', () => {
     const arms = Array.from({ length: 60 }, (_, i) => i % 2);
     // Powers of two: every path gives a different sum.
     const outcomes = arms.map((_, i) => 2 ** (i % 30));
-    const plan = planOf(
-      drawn(
-        G1.study,
-        arms.map(() => ['x']),
-        arms,
-      ),
-      arms,
-      outcomes,
-    );
+    const plan = planOf(drawn(G1.study, alone(arms), arms), arms, outcomes);
     expect(() => exactP(plan, () => undefined, 20_000)).toThrow('more than 20000 states');
   });
 });

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { clopperPearson, incompleteBeta } from '../../../src/statistics/rerandomize/interval.ts';
+import { clopperPearson } from '../../../src/statistics/rerandomize/interval.ts';
 import { NOTHING } from '../../../src/statistics/rerandomize/monte-carlo.ts';
 import { Tally } from '../../../src/statistics/rerandomize/plan.ts';
 import { residuals } from '../../../src/statistics/rerandomize/residuals.ts';
-import { repsFor, resultOf } from '../../../src/statistics/rerandomize/run-test.ts';
+import { MAX_REPS, repsFor, resultOf } from '../../../src/statistics/rerandomize/run-test.ts';
 import {
   logrankScores,
   midranks,
@@ -12,6 +12,7 @@ import {
   thresholdOf,
   tValue,
 } from '../../../src/statistics/rerandomize/statistic.ts';
+import { resultRows } from '../../../src/statistics/rerandomize/test-text.ts';
 import { check } from '../../support/property.ts';
 
 function statisticOf(name: StatisticName, scores: ArrayLike<number>, arms: readonly number[]): number {
@@ -25,38 +26,11 @@ function statisticOf(name: StatisticName, scores: ArrayLike<number>, arms: reado
 }
 
 describe('statistics', () => {
-  it('give the difference of means as A minus B', () => {
-    expect(statisticOf('mean', [1, 2, 3, 10], [0, 0, 1, 1])).toBe(-5);
-  });
-
-  it('give the rank sum with ties, centred at its mean', () => {
-    // Ranks 1, 2.5, 2.5, 4, 5: A has 1 and 2.5.
+  // Means, F, H and rank sums: test/integration/rerandomize.test.ts, by another program.
+  it('rank ties with the mean of their ranks', () => {
+    // Ranks 1, 2.5, 2.5, 4, 5: A has 1 and 2.5. The rank sum is centred at its mean.
     expect([...midranks([3, 7, 7, 9, 12])]).toEqual([1, 2.5, 2.5, 4, 5]);
     expect(statisticOf('ranksum', midranks([3, 7, 7, 9, 12]), [0, 1, 0, 1, 1])).toBe(3.5 - 6);
-  });
-
-  it('give F as in a worked example', () => {
-    // Groups (6, 8, 4), (8, 12, 9), (13, 9, 11): between 54 with 2 degrees, within 8 + 26/3 + 8 with 6.
-    const values = [6, 8, 4, 8, 12, 9, 13, 9, 11];
-    const between = 3 * ((6 - 80 / 9) ** 2 + (29 / 3 - 80 / 9) ** 2 + (11 - 80 / 9) ** 2);
-    const within = 8 + 26 / 3 + 8;
-    expect(statisticOf('F', values, [0, 0, 0, 1, 1, 1, 2, 2, 2])).toBeCloseTo(between / 2 / (within / 6), 12);
-  });
-
-  it('give the Kruskal-Wallis H of the textbook formula, corrected for ties', () => {
-    const values = [1, 2, 2, 3, 5, 5, 5, 8];
-    const arms = [0, 1, 0, 2, 1, 2, 2, 1];
-    const ranks = midranks(values);
-    const n = values.length;
-    const sums = [0, 1, 2].map((arm) =>
-      ranks.reduce((sum, rank, i) => sum + (arms[i] === arm ? rank : 0), 0),
-    );
-    const numbers = [2, 3, 3];
-    const h =
-      (12 / (n * (n + 1))) * sums.reduce((all, sum, k) => all + sum ** 2 / (numbers[k] ?? 1), 0) -
-      3 * (n + 1);
-    const ties = 1 - (2 ** 3 - 2 + 3 ** 3 - 3) / (n ** 3 - n);
-    expect(statisticOf('kruskal', ranks, arms)).toBeCloseTo(h / ties, 12);
   });
 
   it('give log-rank as observed minus expected events of A, time by time', () => {
@@ -99,15 +73,6 @@ describe('statistics', () => {
 });
 
 describe('residuals', () => {
-  it('for one factor are the distances from the means of its levels', () => {
-    expect(residuals([1, 3, 10, 20], [['a', 'a', 'b', 'b']]).values).toEqual([
-      expect.closeTo(-1, 12),
-      expect.closeTo(1, 12),
-      expect.closeTo(-5, 12),
-      expect.closeTo(5, 12),
-    ]);
-  });
-
   it('are orthogonal to every level, even if factors are redundant', () => {
     const level = fc.constantFrom('a', 'b', 'c');
     check(
@@ -132,14 +97,10 @@ describe('residuals', () => {
     );
   });
 
-  it('are ties if they are equal on paper', () => {
-    const { values, tiedWithin } = residuals([0.1, 0.4, 1.1, 1.4, 5], [['a', 'a', 'b', 'b', 'b']]);
-    const [first, second] = residuals([0.1, 0.4, 1.1, 1.4], [['a', 'a', 'b', 'b']]).values;
-    expect(first).toBeCloseTo(-(second ?? 0), 12);
-    expect([...midranks(residuals([0.1, 0.4, 1.1, 1.4], [['a', 'a', 'b', 'b']]).values, tiedWithin)]).toEqual(
-      [1.5, 3.5, 1.5, 3.5],
-    );
-    expect(values).toHaveLength(5);
+  it('for one factor are the distances from the means of its levels, and ties if they are equal on paper', () => {
+    const { values, tiedWithin } = residuals([0.1, 0.4, 1.1, 1.4], [['a', 'a', 'b', 'b']]);
+    expect(values).toEqual([-0.15, 0.15, -0.15, 0.15].map((one) => expect.closeTo(one, 12)));
+    expect([...midranks(values, tiedWithin)]).toEqual([1.5, 3.5, 1.5, 3.5]);
   });
 });
 
@@ -150,33 +111,15 @@ describe('the interval', () => {
     [3, 10, 0.0667395, 0.6524529],
     [50, 1000, 0.0373354, 0.0653905],
   ])('of %i in %i agrees with tables', (found, of, low, high) => {
-    const interval = clopperPearson(found, of);
-    expect(interval.low).toBeCloseTo(low, 6);
-    expect(interval.high).toBeCloseTo(high, 6);
-  });
-
-  it('rests on an incomplete beta function that gives the tail of the binomial distribution', () => {
-    const tail = (k: number, n: number, p: number) => {
-      let [sum, term] = [0, (1 - p) ** n];
-      for (let i = 0; i <= n; i++) {
-        if (i >= k) sum += term;
-        term *= ((n - i) / (i + 1)) * (p / (1 - p));
-      }
-      return sum;
-    };
-    for (const [k, n, p] of [
-      [3, 10, 0.4],
-      [1, 200, 0.01],
-      [150, 200, 0.7],
-      [20, 20, 0.99],
-    ] as const)
-      expect(incompleteBeta(p, k, n - k + 1)).toBeCloseTo(tail(k, n, p), 10);
+    expect(clopperPearson(found, of)).toEqual({ low: expect.closeTo(low, 6), high: expect.closeTo(high, 6) });
   });
 
   it('is found for ten million replicates', () => {
-    const { low, high } = clopperPearson(500_000, 10_000_000);
-    expect(low).toBeCloseTo(0.05 - 1.96 * Math.sqrt((0.05 * 0.95) / 1e7), 6);
-    expect(high).toBeCloseTo(0.05 + 1.96 * Math.sqrt((0.05 * 0.95) / 1e7), 6);
+    const error = 1.96 * Math.sqrt((0.05 * 0.95) / 1e7);
+    expect(clopperPearson(500_000, 10_000_000)).toEqual({
+      low: expect.closeTo(0.05 - error, 6),
+      high: expect.closeTo(0.05 + error, 6),
+    });
   });
 });
 
@@ -192,20 +135,23 @@ describe('the number of replicates for a half-width, with', () => {
 });
 
 describe('the result of replicates', () => {
-  it('counts the study itself, so p is never 0', () => {
+  it('counts the study itself, so p is never 0; with weights, with weight 1', () => {
     const sums = { ...NOTHING, weights: 99 };
-    expect(resultOf({ hasOthers: false }, sums, 0, 99)).toMatchObject({
-      p: 0.01,
-      b: 0,
-      interval: { low: 0 },
-    });
+    const none = resultOf({ hasOthers: false }, sums, 0, 99);
+    expect(none).toMatchObject({ p: 0.01, b: 0, interval: { low: 0 } });
+    const some = { empty: 0, extreme: 2, weights: 6, extremeWeights: 2.5, squares: 14, extremeSquares: 4.25 };
+    const weighted = resultOf({ hasOthers: true }, some, 0, 4);
+    expect(weighted).toMatchObject({ p: 3.5 / 7, effective: 36 / 14, b: 2 });
   });
-});
 
-describe('the result of weighted replicates', () => {
-  it('counts the study itself with weight 1', () => {
-    const sums = { empty: 0, extreme: 2, weights: 6, extremeWeights: 2.5, squares: 14, extremeSquares: 4.25 };
-    const result = resultOf({ hasOthers: true }, sums, 0, 4);
-    expect(result).toMatchObject({ p: 3.5 / 7, effective: 36 / 14, b: 2 });
+  it('says in words if a half-width would have needed more replicates than were drawn', () => {
+    const words = (reps: number, from: number) =>
+      resultRows({
+        ...{ method: 'monte-carlo', p: 0.5, interval: { low: 0.4, high: 0.6 } },
+        ...{ b: reps / 2, reps, from, empty: 0 },
+      }).flat();
+    const said = 'the maximum number: the half-width may be larger';
+    expect(words(MAX_REPS, 9999)).toContain(said);
+    for (const few of [words(20_000, 9999), words(MAX_REPS, 0)]) expect(few).not.toContain(said);
   });
 });

@@ -1,8 +1,20 @@
 /** The exact figures of small trials, against every sequence of arms possible in such a trial. */
 import { describe, expect, it } from 'vitest';
+import { exactly, exactProblem } from '../../../../src/statistics/simulation/exact/exactly.ts';
 import { ruleOf, type State } from '../../../../src/statistics/simulation/exact/rules.ts';
 import type { ComparatorRule } from '../../../../src/statistics/simulation/plan.ts';
-import { bigStick, block, efron, exactOf, figureOf, minimization, TWO, urn } from './support.ts';
+import {
+  bigStick,
+  block,
+  COMPLETE,
+  efron,
+  exactOf,
+  figureOf,
+  minimization,
+  planOf,
+  TWO,
+  urn,
+} from './support.ts';
 
 interface Path {
   readonly weight: number;
@@ -198,4 +210,48 @@ describe('chances of minimization', () => {
     expect(at(1, 0, 0)).toEqual([expect.closeTo(0.1), expect.closeTo(0.45), expect.closeTo(0.45)]);
     expect(at(4, 4, 4)).toEqual([expect.closeTo(1 / 3), expect.closeTo(1 / 3), expect.closeTo(1 / 3)]);
   });
+});
+
+describe('closed formulas', () => {
+  it('of one urn with two arms: Eulerian numbers, and the drift', () => {
+    const { distribution } = exactOf(urn(1, 0, 1), TWO, 4);
+    const chances = [11 / 20, 26 / 60, 2 / 120].map((chance) => expect.closeTo(chance, 12));
+    expect(distribution).toEqual(chances.map((share, i) => ({ range: 2 * i, share })));
+    for (const [w, n, drift] of [
+      [1, 50, 0.59674],
+      [1, 100, 0.57589],
+      [10, 100, 0.72289],
+    ] as const)
+      expect(figureOf(exactOf(urn(w, 0, 1), TWO, n), 'drift')).toBeCloseTo(drift, 5);
+  });
+
+  it('of complete randomization: one participant is lost with two arms, and the drift is 1', () => {
+    const [equal, unequal] = [exactOf(COMPLETE, TWO, 30), exactOf(COMPLETE, [3, 1], 30)];
+    for (const [result, name, expected] of [
+      [equal, 'loss@30', 1],
+      [equal, 'drift', 1],
+      [unequal, 'drift', 1],
+      [unequal, 'guess.known', 3 / 4],
+    ] as const)
+      expect(figureOf(result, name), name).toBeCloseTo(expected, 10);
+  });
+});
+
+it('a plan that cannot be computed exactly is refused with a reason', () => {
+  const { design } = planOf(TWO, 10);
+  const [sex, site] = [
+    { name: 'sex', levels: ['F', 'M'] },
+    { name: 'site', levels: ['1'] },
+  ] as const;
+  for (const factors of [[sex], [site, site]])
+    expect(exactProblem(planOf(TWO, 10, { design: { ...design, factors } }))).toBe(
+      'exact figures are for a study of one factor with one level',
+    );
+  for (const fits of [planOf(TWO, 10), planOf([1, 1, 1], 300)]) expect(exactProblem(fits)).toBeUndefined();
+  const problem = exactProblem(planOf([1, 1, 1], 320));
+  expect(problem).toBe(
+    'exact figures of study need more than 5,000,000 states, with 320 participants and 3 arms',
+  );
+  expect(() => exactly(planOf([1, 1, 1], 320))).toThrow(problem);
+  expect(exactProblem(planOf(Array<number>(30).fill(1), 10))).toContain('5,000,000');
 });

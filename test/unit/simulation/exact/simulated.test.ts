@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { simulateHere } from '../../../../src/statistics/simulation/blocks.ts';
 import { exactly } from '../../../../src/statistics/simulation/exact/exactly.ts';
-import type { Comparator, SimulationPlan } from '../../../../src/statistics/simulation/plan.ts';
+import type { SimulationPlan } from '../../../../src/statistics/simulation/plan.ts';
 import type { DesignResult } from '../../../../src/statistics/simulation/result.ts';
 import {
   bigStick,
@@ -10,7 +10,6 @@ import {
   COMPLETE,
   comparator,
   efron,
-  exactOf,
   figureOf,
   minimization,
   planOf,
@@ -18,7 +17,7 @@ import {
   urn,
 } from './support.ts';
 
-const REPS = 2_000;
+const REPS = 1_000;
 
 /**
  * How far a simulated figure may be from the exact one: 4 of its own standard errors. Quantiles are whole numbers, so they
@@ -51,81 +50,14 @@ function compare(plan: SimulationPlan): void {
   }
 }
 
-const withSite = (plan: SimulationPlan): SimulationPlan => ({ ...plan, reps: REPS, siteFactor: 0 });
-const against = (...rules: Comparator['rule'][]): { comparators: Comparator[] } => ({
-  comparators: rules.map(comparator),
-});
-
 describe('simulated figures agree with the exact ones', () => {
-  it('for two arms', () => {
+  it.each([
+    ['two arms', TWO, 20, [COMPLETE, efron(0.65), bigStick(3), block(4, 6), minimization(0.8)]],
+    ['three arms', [1, 1, 1], 30, [urn(1, 0, 2), COMPLETE, block(3, 6), minimization(0.7)]],
+    ['unequal allocation', [2, 1], 30, [urn(3, 1, 2), COMPLETE, block(6), block(3, 9)]],
+  ] as const)('for %s', (_, ratio, n, rules) => {
     compare(
-      withSite(
-        planOf(TWO, 50, {
-          at: [20, 50],
-          ...against(
-            ...[urn(1, 0, 5), urn(10, 0, 1), urn(2, 1, 3), COMPLETE, efron(0.65), bigStick(3)],
-            ...[block(4), block(10), block(50), block(4, 6), minimization(0.8)],
-          ),
-        }),
-      ),
+      planOf(ratio, n, { at: [n / 2, n], reps: REPS, siteFactor: 0, comparators: rules.map(comparator) }),
     );
-  });
-
-  it('for three arms', () => {
-    compare(
-      withSite(
-        planOf([1, 1, 1], 60, {
-          at: [30, 60],
-          ...against(urn(1, 0, 2), COMPLETE, block(6), block(3, 6), minimization(0.7)),
-        }),
-      ),
-    );
-  });
-
-  it('for unequal allocation', () => {
-    compare(
-      withSite(planOf([2, 1], 60, { at: [60], ...against(urn(3, 1, 2), COMPLETE, block(6), block(3, 9)) })),
-    );
-    compare(withSite(planOf([3, 2, 1], 36, { at: [36], ...against(COMPLETE, block(12)) })));
-  });
-});
-
-describe("measured with the service's code", () => {
-  it('one urn with two arms, 50 participants', () => {
-    const [study] = simulateHere(planOf(TWO, 50, { reps: 8_000 })) as [DesignResult];
-    // The standard error of |D| is about .029.
-    expect(Math.abs(figureOf(study, 'overall.range@50.mean') - 3.2606)).toBeLessThan(4 * 0.029);
-    expect(figureOf(study, 'guess.known')).toBeCloseTo(0.551, 2);
-  });
-
-  it('one urn with three arms, 100 participants', () => {
-    const [study] = simulateHere(planOf([1, 1, 1], 100, { reps: 3_000 })) as [DesignResult];
-    const exact = exactOf(urn(1, 0, 1), [1, 1, 1], 100);
-    for (const [name, measured] of [
-      ['overall.range@100.mean', 6.972],
-      ['overall.range@100.ge10', 0.2333],
-    ] as const) {
-      const { low, high } = study.figures[name] as { low: number; high: number };
-      expect(Math.abs(measured - figureOf(exact, name))).toBeLessThan(2 * (high - low));
-    }
-  });
-
-  it('13 factors of 3 levels: the arms are balanced, but hardly the levels', () => {
-    const levels = ['1', '2', '3'];
-    const factors = Array.from({ length: 13 }, (_, factor) => ({ name: `factor ${factor + 10}`, levels }));
-    const plan = planOf([1, 1, 1], 300, { reps: 700, ...against(COMPLETE) });
-    const shares = factors.map(() => [1, 1, 1]);
-    const [study, complete] = simulateHere({
-      ...plan,
-      design: { ...plan.design, factors, D: 'chisquare' },
-      arrivals: { kind: 'shares', shares, opens: [] },
-    }) as [DesignResult, DesignResult];
-    // As measured before: 8.8 and 17.1 overall, 17.1 and 21.5 for the largest within a level. Standard errors are about 0.3.
-    expect(Math.abs(figureOf(study, 'overall.range@300.mean') - 8.8)).toBeLessThan(1);
-    expect(figureOf(study, 'overall.range@300.p95')).toBeGreaterThanOrEqual(16);
-    expect(figureOf(study, 'overall.range@300.p95')).toBeLessThanOrEqual(20);
-    expect(figureOf(study, 'levels.range@300.mean')).toBeCloseTo(17.1, 0);
-    expect(Math.abs(figureOf(complete, 'overall.range@300.mean') - 17.1)).toBeLessThan(1.5);
-    expect(figureOf(complete, 'levels.range@300.mean')).toBeCloseTo(21.5, 0);
   });
 });

@@ -1,6 +1,4 @@
 import { exactly } from '../../../../src/statistics/simulation/exact/exactly.ts';
-import { type Layer, layersOf } from '../../../../src/statistics/simulation/exact/layers.ts';
-import { ruleOf, type State } from '../../../../src/statistics/simulation/exact/rules.ts';
 import type {
   Comparator,
   ComparatorRule,
@@ -63,49 +61,4 @@ export function figureOf({ figures }: DesignResult, name: string): number {
   const figure = figures[name];
   if (!figure) throw new Error(`no figure ${name} among ${Object.keys(figures).join(', ')}`);
   return figure.value;
-}
-
-export function layersFor(rule: ComparatorRule, ratio: readonly number[], n: number): Layer[] {
-  return [...layersOf(ruleOf(ratio, rule), ratio.length, n, rule.kind === 'block' ? rule.sizes.length : 1)];
-}
-
-/** What a trial adds up at each allocation: its mean, and its mean square, which matters if a guess is by lot. */
-export type Term = (
-  chances: readonly number[],
-  arm: number,
-  after: State,
-) => { mean: number; square: number };
-
-/** The standard deviation, over trials of two arms, of the sum of a term over the steps. */
-export function deviationOfSum(rule: ComparatorRule, participants: number, term: Term): number {
-  const chancesOf = ruleOf(TWO, rule).chances;
-  const layers = layersFor(rule, TWO, participants);
-  let before = [{ weight: 1, sum: 0, square: 0 }];
-  for (const [step, { states, ways }] of layers.entries()) {
-    if (!ways) break;
-    const next = (layers[step + 1] as Layer).states;
-    const after = next.map(() => ({ weight: 0, sum: 0, square: 0 }));
-    for (const [way, from] of ways.from.entries()) {
-      const [arm, to, chance] = [ways.arm[way], ways.to[way], ways.chance[way]] as [number, number, number];
-      const [was, becomes] = [before[from], after[to]] as [Moments, Moments];
-      const { mean, square } = term(chancesOf(states[from] as State), arm, next[to] as State);
-      becomes.weight += chance * was.weight;
-      becomes.sum += chance * (was.sum + mean * was.weight);
-      becomes.square += chance * (was.square + 2 * mean * was.sum + square * was.weight);
-    }
-    before = after;
-  }
-  const total = (member: keyof Moments): number => before.reduce((all, one) => all + one[member], 0);
-  return Math.sqrt(Math.max(0, total('square') - total('sum') ** 2));
-}
-
-interface Moments {
-  weight: number;
-  sum: number;
-  square: number;
-}
-
-/** Mean of a function of the range after all participants. */
-export function meanOfRange({ distribution }: DesignResult, of: (range: number) => number): number {
-  return distribution.reduce((total, { range, share }) => total + share * of(range), 0);
 }
