@@ -13,15 +13,14 @@ import type { Report } from '../../src/evidence/verify/report/report.ts';
 import { verifyLog } from '../../src/evidence/verify/verify.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
 import { altered, type Row } from '../e2e/audit/database.ts';
-import { bothVerifiers } from './both-verifiers.ts';
 import type { BundledStudy } from './bundled-study.ts';
 import { CONFIGURATION } from './facts.ts';
 import { bundleFiles } from './files-in.ts';
 import type { Life } from './life.ts';
 import { requiredPython } from './numpy.ts';
-import { firstDivergence } from './own-verifier.ts';
 import { sample } from './property.ts';
 import { temporaryFolders } from './temporary-folder.ts';
+import { bothVerifiers, firstDivergence } from './verifier.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
 export type Json = any;

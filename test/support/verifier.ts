@@ -1,8 +1,17 @@
-/** The stand-alone verifier of bundles, in a Python child process. */
+/** The two verifiers of bundles: the stand-alone one, in a Python child process, and `urn verify --bundle`. */
 import { spawn, spawnSync } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import { DomainError } from '../../src/base/errors.ts';
+import { checkpointsIn } from '../../src/cli/checkpoints.ts';
+import { UsageError } from '../../src/cli/options.ts';
+import { parsedStudyId, trustedKey } from '../../src/cli/trusted.ts';
+import { BundleError } from '../../src/evidence/bundle/bundle-error.ts';
+import type { Divergence, Report } from '../../src/evidence/verify/report/report.ts';
+import { reportText } from '../../src/evidence/verify/report/report-text.ts';
+import { verifyBundle } from '../../src/evidence/verify/verify-bundle.ts';
 
 /** The verifier in the repository: the one in a bundle must not be trusted. */
 const VERIFIER = fileURLToPath(new URL('../../verifier/verify_bundle.py', import.meta.url));
@@ -76,5 +85,63 @@ function startRuns(python: string): (argv: readonly string[]) => Promise<Verifie
     const verified = last.then(() => verify(argv));
     last = verified.catch(() => undefined);
     return verified;
+  };
+}
+
+export interface OwnVerdict {
+  readonly code: number;
+  /** Undefined if nothing was verified. */
+  readonly report: Report | undefined;
+  readonly text: string;
+}
+
+/**
+ * The exit code and the report of `urn verify --bundle`, without starting a process each time.
+ * @param args `--trust`, `--checkpoint` and `--study-id`, as the verifier in Python takes them
+ */
+export async function verifyOurselves(file: string, args: readonly string[]): Promise<OwnVerdict> {
+  const of = (option: string) => args.filter((_, i) => args[i - 1] === option);
+  try {
+    const report = await verifyBundle({
+      file,
+      trusted: of('--trust').map(trustedKey),
+      checkpoints: of('--checkpoint').flatMap(checkpointsIn),
+      studyId: of('--study-id').map(parsedStudyId)[0],
+    });
+    return { code: report.ok ? 0 : 1, report, text: reportText(report) };
+  } catch (error) {
+    const isToldToUsers = [BundleError, UsageError, DomainError].some((kind) => error instanceof kind);
+    if (!isToldToUsers || !(error instanceof Error)) throw error;
+    return { code: 2, report: undefined, text: error.message };
+  }
+}
+
+/** Of the first stream that has one. */
+export function firstDivergence({
+  report,
+}: OwnVerdict): (Divergence & { readonly stream: string }) | undefined {
+  for (const { stream, divergence } of report?.streams ?? [])
+    if (divergence) return { stream, ...divergence };
+  return undefined;
+}
+
+interface BothVerdicts extends Verified {
+  readonly own: OwnVerdict;
+}
+
+/** @returns a function that verifies a file with both, which must reach the same verdict: exit code and first divergence */
+export function bothVerifiers(python: string) {
+  const verifyInPython = loadedVerifier(python);
+  return async (file: string, args: readonly string[] = []): Promise<BothVerdicts> => {
+    const verified = await verifyInPython([file, ...args]);
+    const own = await verifyOurselves(file, args);
+    const said = `${verified.stdout}${verified.stderr}\n${own.text}`;
+    expect(own.code, said).toBe(verified.code);
+    const [, stream, revision] = /^FAILED {2}(\S+), revision (\d+): /m.exec(verified.stdout) ?? [];
+    const ours = firstDivergence(own);
+    // An untrusted key is a divergence of `log` for one verifier, and a failure of its own for the other.
+    if (!own.report?.untrustedKey)
+      expect(ours && [ours.stream, ours.revision], said).toEqual(stream && [stream, Number(revision)]);
+    return { ...verified, own };
   };
 }

@@ -26,7 +26,6 @@ export interface Row {
   readonly leaf: Buffer;
 }
 
-type Randomized = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 // biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
 type Json = any;
 
@@ -128,13 +127,6 @@ function commandOf(event: LogEvent): StudyCommand {
     default:
       throw new Error(`${event.type} is no event of a study`);
   }
-}
-
-export function randomizedAt(rows: readonly Row[], revision: number): Randomized {
-  const row = rows[revision];
-  const event = row && decodeRecord(row);
-  if (event?.type !== 'ParticipantRandomized') throw new Error(`${revision} is no allocation`);
-  return event;
 }
 
 /** The checkpoint of a stream's first records, signed as the service signs. */

@@ -6,12 +6,11 @@ import type { Report } from '../../../src/evidence/verify/report/report.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { requiredPython } from '../../support/numpy.ts';
-import { verifyOurselves } from '../../support/own-verifier.ts';
 import { issueKey, serve } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
-import { runVerifier } from '../../support/verifier.ts';
+import { runVerifier, verifyOurselves } from '../../support/verifier.ts';
 
 const python = requiredPython('numpy, cryptography');
 const newFolder = temporaryFolders();

@@ -1,35 +1,124 @@
 /**
  * A log that was restored from an old backup, or whose database somebody replaces while it is open, takes no participants:
- * lost allocations would be drawn again.
+ * lost allocations would be drawn again. It is recovered: the loss is declared, and nothing lost is drawn again.
  */
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Report } from '../../../src/evidence/verify/report/report.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
-import { ask, clientOf } from '../../support/client.ts';
+import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { type Service, serve } from '../../support/service.ts';
+import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
-import { TrialLog } from '../../support/trial-log.ts';
-import { TRIALS } from '../../support/trials.ts';
+import { COOK, TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
+
+/** A log of the studies in trials.ts: services that start and stop on it in this process, and copies of its database. */
+class TrialLog {
+  readonly data: string;
+  /** By participant, as a site keeps them. */
+  readonly receipts: Map<string, string>;
+
+  constructor(data: string, receipts: ReadonlyMap<string, string> = new Map()) {
+    this.data = data;
+    this.receipts = new Map(receipts);
+  }
+
+  /** The same log in another folder. */
+  copy(): TrialLog {
+    const folder = newFolder();
+    cpSync(this.data, folder, { recursive: true });
+    return new TrialLog(folder, this.receipts);
+  }
+
+  file(name: string): string {
+    return join(this.data, name);
+  }
+
+  backUp(name = 'backup'): void {
+    copyFileSync(this.file('urn.sqlite'), this.file(name));
+  }
+
+  restore(name = 'backup'): void {
+    this.empty();
+    copyFileSync(this.file(name), this.file('urn.sqlite'));
+  }
+
+  /** Takes the database away, with its write-ahead log, which would make an older copy the newest one. */
+  empty(): void {
+    for (const side of ['', '-wal', '-shm']) rmSync(this.file(`urn.sqlite${side}`), { force: true });
+  }
+
+  start(): Promise<ServiceHere> {
+    return serveHere(this.data, TRIALS);
+  }
+
+  async randomize({ url }: { readonly url: string }, id: string, study = 'Sleep'): Promise<Answer> {
+    const levels = study === 'Sleep' ? COOK : { ward: 'a' };
+    const answer = await clientOf(url, keys.user).randomize(study, id, levels);
+    if (answer.status === 200) this.receipts.set(id, answer.headers.get('urn-receipt') ?? '');
+    return answer;
+  }
+
+  /** Randomizes these participants with a service that starts and stops. */
+  async run(...ids: string[]): Promise<void> {
+    const service = await this.start();
+    try {
+      for (const id of ids) expect((await this.randomize(service, id)).status).toBe(200);
+    } finally {
+      await service.stop();
+    }
+  }
+}
+
+let keys: Record<'user' | 'audit', string>;
 let log: TrialLog;
 let service: Service | ServiceHere;
 
 const start = async () => {
   service = await log.start();
 };
-const randomize = (id: string) => log.randomize(service, id);
+const randomize = (id: string, study = 'Sleep') => log.randomize(service, id, study);
 const list = async () =>
-  (await clientOf(service.url, log.keys.user).list('Sleep')).results.map(({ id }: { id: string }) => id);
+  (await clientOf(service.url, keys.user).list('Sleep')).results.map(({ id }: { id: string }) => id);
 /** Nothing is signed, for it could contradict what was. */
 const expectNothingSigned = async () => {
-  const asked = { key: log.keys.user, parameters: { study: 'Sleep' } };
+  const asked = { key: keys.user, parameters: { study: 'Sleep' } };
   expect((await ask(service.url, '/checkpoint', asked)).status).toBe(503);
 };
+
+/** Generator states after each allocation, as an auditor sees them. */
+const states = async () =>
+  (await clientOf(service.url, keys.audit).list('Sleep')).results.map((one: { bg_state: unknown }) =>
+    JSON.stringify(one.bg_state),
+  );
+const recover = (...args: string[]) =>
+  command(['recover', '--data', log.data, '--reason', 'disk failure', ...args]);
+const keep = (...ids: string[]) => {
+  const kept = log.file(`receipts-${ids.join('-')}`);
+  writeFileSync(kept, ids.map((id) => log.receipts.get(id)).join('\n'));
+  return kept;
+};
+async function verify(...args: string[]) {
+  const { code, stdout } = await command(['verify', '--data', log.data, '--json', ...args]);
+  const report: Report = JSON.parse(stdout);
+  const study = report.streams.find((one) => one.study === 'Sleep');
+  if (!study) throw new Error('no report of Sleep');
+  return { code, report, study };
+}
 
 /** What clients are told. Files are named in the messages of the service alone. */
 const LACKING = /^Not done: The log lacks records that it had, and nothing is recorded until that is settled/;
@@ -38,17 +127,18 @@ const NOT_THE_ONE = 'the log is not the one that it was';
 
 let begun: TrialLog;
 beforeAll(async () => {
-  begun = await TrialLog.begin(newFolder());
+  begun = new TrialLog(newFolder());
+  keys = await issueKeys(begun.data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
 });
 beforeEach(() => {
-  log = begun.copyTo(newFolder());
+  log = begun.copy();
 });
 afterEach(() => service?.stop());
 
 describe('a restored backup that is older than what was signed', () => {
   let restored: TrialLog;
   beforeAll(async () => {
-    restored = begun.copyTo(newFolder());
+    restored = begun.copy();
     await restored.run('a', 'b');
     restored.backUp();
     await restored.run('c', 'd');
@@ -56,7 +146,7 @@ describe('a restored backup that is older than what was signed', () => {
     restored.restore();
   });
   beforeEach(async () => {
-    log = restored.copyTo(newFolder());
+    log = restored.copy();
     await start();
   });
 
@@ -87,25 +177,20 @@ describe('a restored backup that is older than what was signed', () => {
   it('accepts no record of any kind from a command, whatever part of the log the command reads', async () => {
     await service.stop();
     const before = new LogCheck(log.data).check().records;
+    const undisclosed = expect.stringContaining(`this disclosure could not be recorded: ${NOT_THE_ONE}`);
     const explained = await command(['explain', '--study', 'Sleep', '--id', 'a', '--data', log.data]);
-    expect([explained.code, explained.stderr]).toEqual([
-      0,
-      expect.stringContaining(`this disclosure could not be recorded: ${NOT_THE_ONE}`),
-    ]);
+    expect(explained).toMatchObject({ code: 0, stderr: undisclosed });
     const content = ['--content', 'blinded', '--out', log.file('bundle.zip')];
     expect((await command(['bundle', '--study', 'Sleep', ...content, '--data', log.data])).code).toBe(0);
     for (const args of [
       ['keys', 'add', 'nurse'],
       ['studies', 'pause', 'Sleep', '--reason', 'x'],
-      ['studies', 'resume', 'Sleep', '--reason', 'x'],
       ['signing-key', 'rotate', '--reason', 'x'],
     ]) {
       const { code, stderr } = await command([...args, '--data', log.data]);
-      expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining('not the one that it was')]);
+      expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining(NOT_THE_ONE)]);
     }
     expect(new LogCheck(log.data).check().records).toBe(before);
-    await start();
-    expect((await randomize('c')).status).toBe(503);
   });
 
   it('accepts participants once the newest copy is back', async () => {
@@ -193,7 +278,7 @@ describe('the note of what was last signed', () => {
   it('does not block a log that continues in two processes', async () => {
     await start();
     const other = await serve({ data: log.data });
-    for (let i = 0; i < 8; i++) {
+    for (let i = 0; i < 3; i++) {
       expect((await randomize(`here-${i}`)).status).toBe(200);
       expect((await log.randomize(other, `there-${i}`)).status).toBe(200);
     }
@@ -267,4 +352,188 @@ describe('a database under a running service:', () => {
       }
     },
   );
+});
+
+describe('a log that lost its newest allocations', () => {
+  let before: string[];
+  let lost: TrialLog;
+  beforeAll(async () => {
+    lost = begun.copy();
+    await lost.run('a', 'b');
+    lost.backUp();
+    await lost.run('c', 'd');
+    log = lost;
+    await start();
+    before = await states();
+    await service.stop();
+    lost.restore();
+  });
+  beforeEach(() => {
+    log = lost.copy();
+  });
+
+  it('accepts participants again once the loss is declared, with another generator', async () => {
+    const { code, stdout, stderr } = await recover();
+    expect(stderr).toContain('Restart the service');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^recovery 1 is declared:\n/);
+    expect(stdout).toMatch(/^study-\S+ +3 +5 +at least 2 +Sleep$/m);
+    await start();
+    const again = await randomize('c');
+    expect(again.status).toBe(200);
+    expect(Buffer.from(again.headers.get('urn-receipt') ?? '', 'base64').toString()).toMatch(
+      /^urn\/study-[-0-9a-f]+\/1\n5\n/,
+    );
+    expect((await randomize('d')).status).toBe(200);
+    const after = await states();
+    expect(after.slice(0, 2)).toEqual(before.slice(0, 2));
+    for (const state of after.slice(2)) expect(before).not.toContain(state);
+    // Not even the generator of a study that is not known to have lost anything continues.
+    expect((await randomize('w', 'Ward')).status).toBe(200);
+    new LogCheck(log.data).check();
+    await service.stop();
+    expect(await commandOk(['studies', 'show', 'Sleep', '--data', log.data])).toMatch(
+      /^recovered +recovery 1 of the log, \S+: at least 2 records after the first 3 were lost; the generator began anew$/m,
+    );
+    await log.run('e');
+    const { report, study } = await verify('--checkpoint', keep('a', 'b', 'd', 'e'));
+    expect(report.ok).toBe(true);
+    expect(study.evidence).toMatchObject({ matching: 4, matchingSize: 7, lost: [] });
+    expect(study.warnings).toMatchObject([{ code: 'recovered', revision: 3 }]);
+    expect(report.log?.recoveries).toMatchObject([{ recovery: 1, reason: 'disk failure' }]);
+  });
+
+  it('can be recovered a second time, with another origin', async () => {
+    await recover();
+    await log.run('c2');
+    log.backUp('second');
+    await log.run('d2');
+    log.restore('second');
+    await start();
+    expect((await randomize('x')).status).toBe(503);
+    await service.stop();
+    expect((await recover()).stdout).toContain('recovery 2 is declared');
+    await log.run('d3');
+    const { report, study } = await verify('--checkpoint', keep('a', 'd', 'c2', 'd2', 'd3'));
+    expect(report.log?.recoveries.map(({ recovery }) => recovery)).toEqual([1, 2]);
+    expect(study.evidence.matching).toBe(3);
+    expect(study.evidence.lost).toMatchObject([
+      { size: 5, recovery: 1 },
+      { size: 6, recovery: 2 },
+    ]);
+    // Back to before the first recovery, which is lost too: its number is not used again.
+    log.restore();
+    const doubtful = await recover();
+    expect(doubtful.code).toBe(2);
+    expect(doubtful.stderr).toContain('that the log was moved to another store');
+    expect((await recover('--not-moved')).stdout).toContain('recovery 3 is declared');
+    await log.run('c4');
+    const last = await verify('--checkpoint', keep('b', 'd', 'd2', 'd3', 'c4'));
+    expect(last.study.evidence.matching).toBe(2);
+    expect(last.study.evidence.lost.map(({ because }) => because)).toEqual(Array(3).fill('declared-loss'));
+  });
+
+  it('declares losses that the receipts show beyond its own notes', async () => {
+    // As if the service had been killed before it noted what it signed last.
+    const noted = readFileSync(log.file('last-checkpoints'), 'utf8');
+    rmSync(log.file('last-checkpoints'));
+    expect((await recover()).stderr).toContain('nothing is missing that this log is known to have signed');
+    const dry = await recover('--dry-run', '--checkpoint', keep('c'));
+    expect(dry.stdout).toContain('would be declared:');
+    expect((await recover('--checkpoint', keep('c'))).code).toBe(0);
+    await log.run('x');
+    expect(readFileSync(log.file('last-checkpoints'), 'utf8')).not.toBe(noted);
+    const { study } = await verify('--checkpoint', keep('c', 'd'));
+    expect(study.evidence.lost).toMatchObject([
+      { size: 4, because: 'declared-loss' },
+      { size: 5, because: 'undeclared-loss' },
+    ]);
+  });
+
+  it('can be recovered although nothing shows the loss, if forced', async () => {
+    rmSync(log.file('last-checkpoints'));
+    expect((await recover('--unproven')).code).toBe(0);
+    await log.run('c');
+    expect((await verify()).study.warnings).toMatchObject([
+      { code: 'recovered', text: expect.stringContaining('no lost record is known') },
+    ]);
+  });
+});
+
+describe('urn recover', () => {
+  it('completes a recovery that was interrupted after the loss was declared', async () => {
+    await log.run('a');
+    log.backUp();
+    await log.run('b');
+    log.restore();
+    // Only the declaration, as if the process were killed right after it.
+    const stopping = new URL('../../support/stop-after-declaring.mjs', import.meta.url);
+    const child = await urn(['recover', '--data', log.data, '--reason', 'x'], {
+      env: { NODE_OPTIONS: `--import ${stopping}` },
+    });
+    expect(child.code).not.toBe(0);
+    expect((await verify()).study.records).toBe(2);
+    // The service does it at its start.
+    await log.run('c');
+    const { study } = await verify();
+    expect(study).toMatchObject({ sound: true, records: 4 });
+    expect((await recover()).stderr).toContain('nothing is missing');
+  });
+
+  it('registers a study again that was lost completely, and does not repeat its draws', async () => {
+    service = await serveHere(log.data);
+    await service.stop();
+    log.backUp();
+    await start();
+    expect((await randomize('a')).status).toBe(200);
+    const [lost] = await states();
+    await service.stop();
+    log.restore();
+    expect((await recover()).code).toBe(0);
+    await start();
+    expect((await randomize('a')).status).toBe(200);
+    expect(await states()).not.toContain(lost);
+    const { report, study } = await verify('--checkpoint', keep('a'));
+    expect(study.warnings[0]).toMatchObject({ code: 'recovered', revision: 1 });
+    expect(report.ok).toBe(true);
+  });
+
+  it('refuses at once while a service has the log open, and declares nothing', async () => {
+    const other = await serve({ data: log.data, studies: TRIALS });
+    service = { ...other, stop: other.kill };
+    expect((await randomize('a')).status).toBe(200);
+    const open = expect.stringContaining('another process has this log open');
+    expect(await recover('--unproven')).toMatchObject({ code: 2, stderr: open });
+    expect((await recover('--unproven', '--dry-run')).stdout).toContain('would be declared');
+    expect((await randomize('b')).status).toBe(200);
+    await other.kill();
+    // What a killed process left blocks nobody, and is not lost.
+    expect((await recover('--unproven')).stdout).toMatch(/^study-\S+ +3 +\d/m);
+    await log.run('c');
+    expect((await verify()).study).toMatchObject({ sound: true, participants: 3 });
+  });
+
+  it('declares nothing for changed records, for a log that is complete, or without a reason', async () => {
+    await log.run('a');
+    expect((await recover()).code).toBe(2);
+    expect((await recover('--reason', ' ')).stderr).toContain('--reason must not be empty');
+    expect((await recover('--checkpoint', log.file('nowhere'))).stderr).toContain('cannot read');
+    writeFileSync(
+      log.file('foreign'),
+      readFileSync(log.file('last-checkpoints'), 'utf8').replace(/— urn .*/, '— urn AAAAAAAA'),
+    );
+    expect((await recover('--checkpoint', log.file('foreign'))).code).toBe(2);
+    log.backUp();
+    const noted = readFileSync(log.file('last-checkpoints'));
+    await log.run('b');
+    const signed = readFileSync(log.file('last-checkpoints'));
+    log.restore();
+    writeFileSync(log.file('last-checkpoints'), noted);
+    await log.run('other');
+    writeFileSync(log.file('last-checkpoints'), signed);
+    const others = expect.stringContaining('holds other records than the 3 that the log signed');
+    expect(await recover()).toMatchObject({ code: 2, stderr: others });
+    const nowhere = await command(['recover', '--reason', 'x', '--data', newFolder()]);
+    expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no log in') });
+  });
 });

@@ -60,11 +60,7 @@ const REPEATABLE = ['CodesWithdrawn', 'UnblindingReported'];
 /** Lists of packs of closed arms have version 2: only who sees the arms knows. */
 const VERSIONS: Readonly<Record<string, readonly number[]>> = { CodesRegistered: [3, 4, 5] };
 
-interface Named {
-  readonly what: string;
-  readonly change: Change;
-}
-const named = (what: string, change: Change): Named => ({ what, change });
+type Named = readonly [what: string, change: Change];
 
 /** What nobody may do to a record. @param users whose keys may not write it */
 function alterationsOf(bundle: Altering, name: string, users: readonly string[]): Named[] {
@@ -73,13 +69,13 @@ function alterationsOf(bundle: Altering, name: string, users: readonly string[])
   const sections = Object.keys(bundle.sections(name)).filter((section) => section !== 'request');
   const versions = (VERSIONS[type] ?? [1, 2, 3, 4, 5]).filter((one) => one !== own);
   return [
-    ...(REPEATABLE.includes(type) ? [] : [named('again', doubled)]),
-    named('with another member', data({ more: 1 })),
-    named('with another section', put('more', {})),
-    ...versions.map((to) => named(`in version ${to}`, version(to))),
-    ...needed.map((member) => named(`without ${member}`, without(member))),
-    ...sections.map((section) => named(`without the section ${section}`, drop(section))),
-    ...users.map((user) => named(`by ${user}`, by(user))),
+    ...(REPEATABLE.includes(type) ? [] : [['again', doubled] as const]),
+    ['with another member', data({ more: 1 })],
+    ['with another section', put('more', {})],
+    ...versions.map((to): Named => [`in version ${to}`, version(to)]),
+    ...needed.map((member): Named => [`without ${member}`, without(member)]),
+    ...sections.map((section): Named => [`without the section ${section}`, drop(section)]),
+    ...users.map((user): Named => [`by ${user}`, by(user)]),
   ];
 }
 
@@ -116,7 +112,7 @@ describe.skipIf(!hasPython).each(LIVES)('in $name', ({ life, keys }) => {
         );
         const people = may.includes('randomize') && may.length === 1 ? ['somebody'] : [];
         const others = [...users.map(([user]) => user), ...people];
-        return alterationsOf(bundle, name, others).map((one) => ({ ...one, name }));
+        return alterationsOf(bundle, name, others).map(([what, change]) => ({ name, what, change }));
       });
     const [shown] = sample(fc.nat(Math.max(0, all.length - 1)), 1);
     for (const [place, { name, what, change }] of all.entries()) {

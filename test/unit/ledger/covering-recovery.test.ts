@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { SignedSize } from '../../../events/log.ts';
 import type { Recovery } from '../../../projections/log.ts';
 import type { Runner } from '../../../projections/runner.ts';
@@ -25,41 +25,29 @@ const said = (recoveries: readonly Recovery[], ...of: Parameters<typeof state>) 
   return loss && [loss.recovery.recovery, loss.of.kept, loss.isDeclared];
 };
 
-describe('what was signed before a recovery', () => {
-  const once = [recovery(1, 50, { recovery: 0, size: 100, root: base64(100) })];
+const once = [recovery(1, 50, { recovery: 0, size: 100, root: base64(100) })];
+const second = recovery(2, 40, { recovery: 1, size: 70, root: base64(70) });
+const twice = [...once, second];
+const another = recovery(1, 50, { recovery: 0, size: 60, root: base64(7) });
 
-  it('is kept up to the end of the recovered records, and declared lost after it', () => {
-    expect(said(once, 0, 50)).toBeUndefined();
-    expect(said(once, 0, 51)).toEqual([1, 50, true]);
-    expect(said(once, 0, 100)).toEqual([1, 50, true]);
-  });
-
-  it('is lost without a declaration if the recovery did not know of it, or knew something else', () => {
-    expect(said(once, 0, 101)).toEqual([1, 50, false]);
-    expect(said([recovery(1, 50)], 0, 51)).toEqual([1, 50, false]);
-    const another = recovery(1, 50, { recovery: 0, size: 60, root: base64(7) });
-    expect(said([another], 0, 60)).toEqual([1, 50, false]);
-  });
-
-  it('is unaffected in a stream that the recovery does not name, or if signed after the recovery', () => {
-    expect(said(once, 0, 80, 'study-b')).toBeUndefined();
-    expect(said(once, 1, 80)).toBeUndefined();
-  });
-
-  it('can be lost in a later recovery, even if an earlier one kept it', () => {
-    const twice = [...once, recovery(2, 40, { recovery: 1, size: 70, root: base64(70) })];
-    expect(said(twice, 0, 40)).toBeUndefined();
-    expect(said(twice, 0, 45)).toEqual([2, 40, true]);
-    expect(said(twice, 0, 60)).toEqual([1, 50, true]);
-    expect(said(twice, 1, 41)).toEqual([2, 40, true]);
-    expect(said(twice, 1, 71)).toEqual([2, 40, false]);
-  });
-
-  it('is declared lost by the next recovery if its own recovery was lost', () => {
-    const second = [recovery(2, 40, { recovery: 1, size: 70, root: base64(70) })];
-    expect(said(second, 0, 100)).toEqual([2, 40, true]);
-    expect(said(second, 1, 60)).toEqual([2, 40, true]);
-  });
+/** The recovery that lost it, what that one kept, and whether it declares the loss. */
+it.each<[what: string, readonly Recovery[], recovered: number, size: number, ...lost: (number | boolean)[]]>([
+  ['is kept up to the end of the recovered records', once, 0, 50],
+  ['is declared lost after it', once, 0, 51, 1, 50, true],
+  ['is declared lost up to what the recovery knew of', once, 0, 100, 1, 50, true],
+  ['is lost without a declaration beyond that', once, 0, 101, 1, 50, false],
+  ['is lost without a declaration if the recovery knew of nothing', [recovery(1, 50)], 0, 51, 1, 50, false],
+  ['is lost without a declaration if it knew something else', [another], 0, 60, 1, 50, false],
+  ['is unaffected if signed after the recovery', once, 1, 80],
+  ['is kept by two recoveries', twice, 0, 40],
+  ['is lost in the later one, if the earlier one kept it', twice, 0, 45, 2, 40, true],
+  ['is lost in the earlier one', twice, 0, 60, 1, 50, true],
+  ['between two recoveries is lost in the later one', twice, 1, 41, 2, 40, true],
+  ['between two recoveries is lost without a declaration', twice, 1, 71, 2, 40, false],
+  ['is declared lost by the next recovery if its own was lost', [second], 0, 100, 2, 40, true],
+])('what was signed before a recovery %s', (_, recoveries, recovered, size, ...lost) => {
+  expect(said(recoveries, recovered, size) ?? []).toEqual(lost);
+  expect(said(recoveries, recovered, size, 'study-b')).toBeUndefined();
 });
 
 it('the search for a loss handles more receipts than a call can have arguments', () => {

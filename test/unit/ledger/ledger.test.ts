@@ -74,7 +74,7 @@ describe('a ledger', () => {
   });
 
   it('accepts leaves while its trees are being computed', () => {
-    const { tree } = { tree: ledgerOf({ 'study-a': 10 }).tree('study-a') };
+    const tree = ledgerOf({ 'study-a': 10 }).tree('study-a');
     for (let i = 10; i < 40; i++) {
       tree.grow(1);
       tree.append(leaf(i));

@@ -31,33 +31,18 @@ function cluster(says: Says, seeds = NODES) {
 }
 
 describe('the leader of a cluster', () => {
-  it('is the node that all nodes name, itself included', async () => {
-    expect(await cluster({ a: 'b', b: 'b', c: 'b' }).leader()).toBe('b');
-  });
-
-  it('is not a node that does not answer, however many name it', async () => {
-    expect(await cluster({ a: 'nothing', b: 'a', c: 'a' }).leader()).toBeUndefined();
-    expect(await cluster({ a: 'nothing', b: 'b', c: 'b' }).leader()).toBe('b');
-  });
-
-  it('is not a node that does not know it leads', async () => {
-    expect(await cluster({ a: 'nobody', b: 'a', c: 'a' }).leader()).toBeUndefined();
-  });
-
-  it('is the node that more nodes name if the network is split', async () => {
-    expect(await cluster({ a: 'a', b: 'b', c: 'b' }).leader()).toBe('b');
-    expect(await cluster({ a: 'a', b: 'b', c: 'b' }).leader('b')).toBe('b');
-  });
-
-  it('is the node that was not in doubt if as many nodes name either', async () => {
-    for (const doubted of ['a', 'b'])
-      expect(await cluster({ a: 'a', b: 'b', c: 'nothing' }).leader(doubted)).toBe(
-        doubted === 'a' ? 'b' : 'a',
-      );
-  });
-
-  it('remains the node in doubt if no other can be reached', async () => {
-    expect(await cluster({ a: 'a', b: 'nothing', c: 'nothing' }).leader('a')).toBe('a');
+  it.each<[what: string, Says, leader: string | undefined, doubted?: string]>([
+    ['that all nodes name, itself included', { a: 'b', b: 'b', c: 'b' }, 'b'],
+    ['none that does not answer, however many name it', { a: 'nothing', b: 'a', c: 'a' }, undefined],
+    ['that most of those name that answer', { a: 'nothing', b: 'b', c: 'b' }, 'b'],
+    ['none that does not know it leads', { a: 'nobody', b: 'a', c: 'a' }, undefined],
+    ['that more nodes name if the network is split', { a: 'a', b: 'b', c: 'b' }, 'b'],
+    ['that more nodes name, even if in doubt', { a: 'a', b: 'b', c: 'b' }, 'b', 'b'],
+    ['not in doubt if as many nodes name either', { a: 'a', b: 'b', c: 'nothing' }, 'b', 'a'],
+    ['not in doubt, the other way round', { a: 'a', b: 'b', c: 'nothing' }, 'a', 'b'],
+    ['in doubt if no other can be reached', { a: 'a', b: 'nothing', c: 'nothing' }, 'a', 'a'],
+  ])('is the node %s', async (_, says, leader, doubted) => {
+    expect(await cluster(says).leader(doubted)).toBe(leader);
   });
 
   it('is found through a node that is not a member, and is still known after that node is gone', async () => {

@@ -1,4 +1,4 @@
-/** Every field of every record of a study, changed by somebody who recomputes seals and leaf. */
+/** Every field of every form of record of a study, changed by somebody who recomputes seals and leaf. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
@@ -39,10 +39,19 @@ function places(
     places(member, found, [...path, Array.isArray(value) ? Number(name) : name]);
 }
 
+const text = ({ part, path }: Place) => [part, ...path].join('.');
+
+/** Each field of each type of record once. */
 const everywhere: Place[] = [];
+const seen = new Set<string>();
 records.forEach(({ record, sealed }, revision) => {
-  places(JSON.parse(String(record)), (path) => everywhere.push({ revision, part: 'record', path }));
-  places(JSON.parse(String(sealed)), (path) => everywhere.push({ revision, part: 'sealed', path }));
+  const { type } = JSON.parse(String(record));
+  for (const part of ['record', 'sealed'] as const)
+    places(JSON.parse(String({ record, sealed }[part])), (path) => {
+      const place = { revision, part, path };
+      if (!seen.has(`${type} ${text(place)}`)) everywhere.push(place);
+      seen.add(`${type} ${text(place)}`);
+    });
 });
 
 /** What only a checkpoint can reveal, because nothing else in the log follows from it, or not at this event. */
@@ -69,7 +78,6 @@ const SAID_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   version: ['type'],
 };
 
-const text = ({ part, path }: Place) => [part, ...path].join('.');
 const isFree = (place: Place) => {
   const { actor, type } = JSON.parse(String(records[place.revision]?.record));
   switch (text(place)) {

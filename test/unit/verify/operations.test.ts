@@ -108,9 +108,6 @@ describe('the stream operations is sound', () => {
 describe('the stream operations cannot contain', () => {
   it.each<[string, string, OperationsFact, Actor]>([
     ['a key that was never issued', 'actor.keyId', refused, { ...nurse(), keyId: 'k9999' } as Actor],
-    ['a key of another user', 'actor.user', refused, { ...nurse(), user: 'somebody' }],
-    ['a key that was issued later', 'actor.accessRevision', refused, auditor(2)],
-    ['a revision that access does not have', 'actor.accessRevision', refused, auditor(8)],
     ['a refusal on the command line', 'actor', refused, OPERATOR],
     ['a disclosure to a key without audit', 'actor.keyId', shown, reader],
     ['an expected balance for a key that reads nothing', 'actor.keyId', band, nurse()],
