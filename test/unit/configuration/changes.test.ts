@@ -1,8 +1,9 @@
 /** The amendment that a studies file asks for. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { DesignChange } from '../../../events/amendment.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { changedDesign, type Design, registeredDesign } from '../../../projections/design.ts';
+import { changedDesign, registeredDesign } from '../../../projections/design.ts';
 import { changesTo, type LevelRenamed } from '../../../src/core/configuration/changes.ts';
 import { configurationDifferences, type StudyInFile } from '../../../src/core/configuration/differences.ts';
 import { amendmentOf, amendmentProblem } from '../../../src/core/study/amendments.ts';
@@ -31,148 +32,126 @@ const sites = (...levels: string[]) => ({
   ],
 });
 const limit = (level: string, max: number) => ({ factor: 'site', level, max });
-const site = (kind: 'level-added' | 'level-closed' | 'level-reopened', level: string) => ({
-  ...{ kind, factor: 'site', level },
-});
-const renaming = (level: string, to: string): LevelRenamed => ({
-  ...{ kind: 'level-renamed', factor: 'site', level, to },
-});
-
-const asked = (file: StudyInFile, renamings: LevelRenamed[] = [], from: Design = design) =>
-  changesTo(file, registered, from, renamings);
+const limits = (value?: object) => ({ kind: 'limits', ...(value && { value }) }) as DesignChange;
+const level = (kind: 'level-added' | 'level-closed' | 'level-reopened') => (name: string) =>
+  ({ kind, factor: 'site', level: name }) as DesignChange;
+const site = {
+  added: level('level-added'),
+  closed: level('level-closed'),
+  reopened: level('level-reopened'),
+};
+const { added, closed, reopened, ratio, retired } = {
+  added: (treatment: string, more = {}): DesignChange => ({ kind: 'arm-added', treatment, ...more }),
+  closed: (treatment: string): DesignChange => ({ kind: 'arm-closed', treatment }),
+  reopened: (treatment: string): DesignChange => ({ kind: 'arm-reopened', treatment }),
+  ratio: (...value: number[]): DesignChange => ({ kind: 'ratio', value }),
+  retired: { kind: 'factor-retired', factor: 'site' } as const,
+};
+const visits = (...value: string[]): DesignChange => ({ kind: 'visits', value });
+const pattern = { kind: 'id-pattern', value: '[0-9]+' } as const;
+const toTwo: LevelRenamed = { kind: 'level-renamed', factor: 'site', level: '2', to: 'Two' };
+const { limits: _, ...withoutLimits } = configuration;
 
 describe('the changes that a file asks for', () => {
-  it('add levels before they close others, and keep the limits of closed levels', () => {
-    const limits = { total: 300 };
-    expect(asked(fileWith({ ...sites('5', '1', '3', '4'), limits }))).toEqual([
-      site('level-added', '5'),
-      site('level-added', '4'),
-      site('level-closed', '2'),
-    ]);
-  });
+  const unlimited = { limits: { total: 300 } };
+  const two = fileWith({ ...sites('1', 'Two', '3'), limits: { total: 300, levels: [limit('Two', 20)] } });
+  const bothLimits = { total: 300, levels: [limit('2', 20), limit('Two', 20)] };
+  const policies = { stopAtLimit: true, voidCounts: 'removed' } as const;
+  const slots = [added('C'), ratio(2, 1, 3), closed('C')];
 
-  it('reopen what the file lists again, with the limit that the file gives', () => {
-    const closed = changedDesign(design, site('level-closed', '2'));
-    expect(asked(fileWith({}), [], closed)).toEqual([site('level-reopened', '2')]);
-    expect(asked(fileWith({ limits: { total: 300 } }), [], closed)).toEqual([
-      site('level-reopened', '2'),
-      { kind: 'limits', value: { total: 300 } },
-    ]);
-  });
-
-  it('rename only the levels they are told to, as a renaming looks like two levels', () => {
-    const limits = { total: 300, levels: [limit('Two', 20)] };
-    const file = fileWith({ ...sites('1', 'Two', '3'), limits });
-    expect(asked(file, [renaming('2', 'Two')])).toEqual([renaming('2', 'Two')]);
-    expect(asked(file)).toEqual([
-      site('level-added', 'Two'),
-      site('level-closed', '2'),
-      { kind: 'limits', value: { total: 300, levels: [limit('2', 20), limit('Two', 20)] } },
-    ]);
-  });
-
-  it('list limits in the order of the design, and have no value for a removed setting', () => {
-    const levels = [limit('3', 5), limit('1', 7)];
-    expect(asked(fileWith({ limits: { levels }, idPattern: '[0-9]+' }))).toEqual([
-      { kind: 'limits', value: { levels: [limit('1', 7), limit('3', 5)] } },
-      { kind: 'id-pattern', value: '[0-9]+' },
-    ]);
-    const { limits: _, ...without } = configuration;
-    const patterned = { ...design, idPattern: '[0-9]+', target: 9 };
-    expect(asked({ ...fileWith({}), configuration: without }, [], patterned)).toEqual([
-      { kind: 'limits' },
-      { kind: 'id-pattern' },
-      { kind: 'target' },
-    ]);
-  });
-
-  it('change the blinding without a policy, and a policy only if it differs', () => {
-    expect(asked(fileWith({ blinding: 'blinded', targetEnrollment: 400 }))).toEqual([
-      { kind: 'target', value: 400 },
-      { kind: 'blinding', value: 'blinded' },
-    ]);
-    const policies = { stopAtLimit: true, voidCounts: 'removed' } as const;
-    expect(asked(fileWith({ policies }, { levelCounts: 'as-corrected' }))).toEqual([
-      { kind: 'policy', name: 'stopAtLimit', value: true },
-      { kind: 'policy', name: 'levelCounts', value: 'as-corrected' },
-      { kind: 'policy', name: 'voidCounts', value: 'removed' },
-    ]);
-  });
-
-  it('leave out what no amendment can change, so the file still differs', () => {
-    const file = fileWith({ ...sites('2', '1', '3', '4'), treatments: ['B', 'A'], mode: 'live' });
-    const changes = asked(file);
-    expect(changes).toEqual([site('level-added', '4')]);
-    const after = changes.reduce(changedDesign, design);
-    expect(configurationDifferences(registered, after, file).map(({ what }) => what)).toEqual([
-      ...['mode', 'treatments', 'factors.site'],
-    ]);
-    const factor = { name: 'age', levels: ['<18'] };
-    expect(asked(fileWith({ factors: [...configuration.factors, factor] }))).toEqual([]);
-  });
-
-  it('are one change with all visits or with none, before an arm with the name of a former visit', () => {
-    const visited = { ...design, visits: ['V2', 'V3'] };
-    const ask = (more: Partial<StudyConfiguration>) => asked(fileWith(more), [], visited);
-    expect(ask({ visits: ['V2', 'V3'] })).toEqual([]);
-    expect(ask({})).toEqual([{ kind: 'visits', value: [] }]);
-    expect(ask({ visits: ['V2', 'V4'], treatments: ['A', 'B', 'V3'] })).toEqual([
-      { kind: 'visits', value: ['V2', 'V4'] },
-      { kind: 'arm-added', treatment: 'V3' },
-    ]);
-  });
-});
-
-describe('the changes of arms, urns and factors that a file asks for', () => {
-  const arm = (kind: 'arm-added' | 'arm-closed' | 'arm-reopened', treatment: string) => ({ kind, treatment });
-  const inRatio = registeredDesign({ ...configuration, treatments: ['A', 'B', 'C'], ratio: [2, 1, 3] });
-
-  it('close arms last, and reopen them', () => {
-    expect(asked(fileWith({ treatments: ['C', 'B'] }))).toEqual([
-      arm('arm-added', 'C'),
-      arm('arm-closed', 'A'),
-    ]);
-    const closed = changedDesign(design, arm('arm-closed', 'A'));
-    expect(asked(fileWith({}), [], closed)).toEqual([arm('arm-reopened', 'A')]);
-    expect(asked(fileWith({ treatments: ['A', 'C'], idPattern: '[0-9]+' }))).toEqual([
-      arm('arm-added', 'C'),
-      { kind: 'id-pattern', value: '[0-9]+' },
-      arm('arm-closed', 'B'),
-    ]);
-  });
-
-  it('add an arm with its number of slots, if the others keep theirs', () => {
-    expect(asked(fileWith({ treatments: ['A', 'B', 'C'], ratio: [1, 1, 2] }))).toEqual([
-      { ...arm('arm-added', 'C'), ratio: 2 },
-    ]);
-    expect(asked(fileWith({ treatments: ['C', 'A', 'B'], ratio: [2, 3, 1] }))).toEqual([
-      arm('arm-added', 'C'),
-      { kind: 'ratio', value: [3, 1, 2] },
-    ]);
-  });
-
-  it('list every arm in a new ratio, closed ones with their present number', () => {
-    const closed = changedDesign(inRatio, arm('arm-closed', 'C'));
-    const treatments = ['A', 'B'];
-    expect(asked(fileWith({ treatments, ratio: [2, 1] }), [], closed)).toEqual([]);
-    expect(asked(fileWith({ treatments, ratio: [4, 1] }), [], closed)).toEqual([
-      { kind: 'ratio', value: [4, 1, 3] },
-    ]);
-    expect(asked(fileWith({ treatments }), [], closed)).toEqual([{ kind: 'ratio', value: [1, 1, 3] }]);
-  });
-
-  it('name only the numbers of the urns that differ', () => {
-    expect(asked(fileWith({ w: 2, D: 'variance' }))).toEqual([{ kind: 'urn', w: 2, D: 'variance' }]);
-    expect(asked(fileWith({ alpha: 1, beta: 3 }))).toEqual([{ kind: 'urn', alpha: 1, beta: 3 }]);
-  });
-
-  it('retire a factor that the file omits, and keep its limits', () => {
-    const file = fileWith({ factors: [{ name: 'sex', levels: ['Male', 'Female'] }], limits: { total: 300 } });
-    expect(asked(file)).toEqual([{ kind: 'factor-retired', factor: 'site' }]);
-    const retired = changedDesign(design, { kind: 'factor-retired', factor: 'site' });
-    expect(asked(file, [], retired)).toEqual([]);
-    // A retired factor never returns.
-    expect(asked(fileWith({}), [], retired)).toEqual([]);
+  it.each<[what: string, StudyInFile, DesignChange[], since?: DesignChange[], renamings?: LevelRenamed[]]>([
+    [
+      'add levels before they close others, and keep the limits of closed levels',
+      fileWith({ ...sites('5', '1', '3', '4'), ...unlimited }),
+      [site.added('5'), site.added('4'), site.closed('2')],
+    ],
+    ['reopen what the file lists again', fileWith({}), [site.reopened('2')], [site.closed('2')]],
+    [
+      'give it the limit that the file gives',
+      fileWith(unlimited),
+      ...[[site.reopened('2'), limits({ total: 300 })], [site.closed('2')]],
+    ],
+    ['rename the levels they are told to', two, [toTwo], [], [toTwo]],
+    ['see two levels in a renaming', two, [site.added('Two'), site.closed('2'), limits(bothLimits)]],
+    [
+      'list limits in the order of the design',
+      fileWith({ limits: { levels: [limit('3', 5), limit('1', 7)] }, idPattern: '[0-9]+' }),
+      [limits({ levels: [limit('1', 7), limit('3', 5)] }), pattern],
+    ],
+    [
+      'have no value for a removed setting',
+      { ...fileWith({}), configuration: withoutLimits },
+      [limits(), { kind: 'id-pattern' }, { kind: 'target' }],
+      [pattern, { kind: 'target', value: 9 }],
+    ],
+    [
+      'change the blinding without a policy',
+      fileWith({ blinding: 'blinded', targetEnrollment: 400 }),
+      [
+        { kind: 'target', value: 400 },
+        { kind: 'blinding', value: 'blinded' },
+      ],
+    ],
+    [
+      'change policies that differ',
+      fileWith({ policies }, { levelCounts: 'as-corrected' }),
+      [
+        { kind: 'policy', name: 'stopAtLimit', value: true },
+        { kind: 'policy', name: 'levelCounts', value: 'as-corrected' },
+        { kind: 'policy', name: 'voidCounts', value: 'removed' },
+      ],
+    ],
+    [
+      'leave out what no amendment can change',
+      fileWith({ ...sites('2', '1', '3', '4'), treatments: ['B', 'A'], mode: 'live' }),
+      [site.added('4')],
+    ],
+    [
+      'leave out a new factor',
+      fileWith({ factors: [...configuration.factors, { name: 'age', levels: ['<18'] }] }),
+      [],
+    ],
+    ['leave visits as they are', fileWith({ visits: ['V2', 'V3'] }), [], [visits('V2', 'V3')]],
+    ['take all visits away', fileWith({}), [visits()], [visits('V2', 'V3')]],
+    [
+      'free the name of a former visit for an arm',
+      fileWith({ visits: ['V2', 'V4'], treatments: ['A', 'B', 'V3'] }),
+      ...[[visits('V2', 'V4'), added('V3')], [visits('V2', 'V3')]],
+    ],
+    [
+      'close arms last',
+      fileWith({ treatments: ['C', 'B'], idPattern: '[0-9]+' }),
+      [added('C'), pattern, closed('A')],
+    ],
+    ['reopen arms', fileWith({}), [reopened('A')], [closed('A')]],
+    [
+      'add an arm with its number of slots, if the others keep theirs',
+      fileWith({ treatments: ['A', 'B', 'C'], ratio: [1, 1, 2] }),
+      [added('C', { ratio: 2 })],
+    ],
+    [
+      'change the ratio, if they do not',
+      fileWith({ treatments: ['C', 'A', 'B'], ratio: [2, 3, 1] }),
+      [added('C'), ratio(3, 1, 2)],
+    ],
+    ['keep the slots of a closed arm', fileWith({ ratio: [2, 1] }), [], slots],
+    ['list them in a new ratio', fileWith({ ratio: [4, 1] }), [ratio(4, 1, 3)], slots],
+    ['list them when a ratio ends', fileWith({}), [ratio(1, 1, 3)], slots],
+    [
+      'name the numbers that differ',
+      fileWith({ w: 2, D: 'variance' }),
+      [{ kind: 'urn', w: 2, D: 'variance' }],
+    ],
+    ['name others', fileWith({ alpha: 1, beta: 3 }), [{ kind: 'urn', alpha: 1, beta: 3 }]],
+    [
+      'retire a factor that the file omits, and keep its limits',
+      fileWith({ factors: configuration.factors.slice(0, 1), ...unlimited }),
+      [retired],
+    ],
+    ['bring a retired factor never back', fileWith({}), [], [retired]],
+  ])('%s', (_what, file, expected, since = [], renamings = []) => {
+    const from = since.reduce(changedDesign, design);
+    expect(changesTo(file, registered, from, renamings)).toEqual(expected);
   });
 });
 
@@ -182,7 +161,7 @@ describe('any file that amendments can follow', () => {
     .tuple(fc.subarray(['1', '2', '3']), fc.uniqueArray(fc.constantFrom('4', '5', '6')), fc.nat(3))
     .filter(([first, added]) => first.length + added.length > 0)
     .map(([first, added, at]) => first.toSpliced(at, 0, ...added));
-  const limits = (of: readonly string[]) =>
+  const limitsOf = (of: readonly string[]) =>
     fc.record({
       total: fc.integer({ min: 1, max: 500 }),
       levels: fc
@@ -192,7 +171,7 @@ describe('any file that amendments can follow', () => {
   const file = levels.chain((of) =>
     fc
       .record({
-        limits: limits(of),
+        limits: limitsOf(of),
         idPattern: fc.option(fc.constant('[0-9]{3}'), { nil: undefined }),
         targetEnrollment: fc.option(fc.nat(900), { nil: undefined }),
         blinding: fc.constantFrom('blinded' as const, undefined),
@@ -264,9 +243,9 @@ describe('any file that amendments can follow', () => {
     check(
       fc.property(file, urns, fc.boolean(), (one, changed, isFirst) => {
         const factors = one.configuration.factors.slice(isFirst ? 1 : 0, isFirst ? 2 : 1);
-        const limits = isFirst ? one.configuration.limits : { total: 9 };
+        const within = isFirst ? one.configuration.limits : { total: 9 };
         follows(
-          [one, { ...one, configuration: { ...one.configuration, ...changed, factors, limits } }],
+          [one, { ...one, configuration: { ...one.configuration, ...changed, factors, limits: within } }],
           (problem) => JSON.stringify(problem).includes('can be divided'),
         );
       }),
