@@ -69,7 +69,8 @@ describe('the changes that a file asks for', () => {
     [
       'give it the limit that the file gives',
       fileWith(unlimited),
-      ...[[site.reopened('2'), limits({ total: 300 })], [site.closed('2')]],
+      [site.reopened('2'), limits({ total: 300 })],
+      [site.closed('2')],
     ],
     ['rename the levels they are told to', two, [toTwo], [], [toTwo]],
     ['see two levels in a renaming', two, [site.added('Two'), site.closed('2'), limits(bothLimits)]],
@@ -116,7 +117,8 @@ describe('the changes that a file asks for', () => {
     [
       'free the name of a former visit for an arm',
       fileWith({ visits: ['V2', 'V4'], treatments: ['A', 'B', 'V3'] }),
-      ...[[visits('V2', 'V4'), added('V3')], [visits('V2', 'V3')]],
+      [visits('V2', 'V4'), added('V3')],
+      [visits('V2', 'V3')],
     ],
     [
       'close arms last',
