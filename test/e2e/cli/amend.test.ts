@@ -179,12 +179,11 @@ effect             No count in any urn changes. A new level begins with the same
   });
 
   it('records just a new version of the protocol, from the file or from --protocol', async () => {
+    const stated = LIVE.replace('mode: live', 'mode: live\n  protocol: {version: "3.0"}');
     expect((await amend(LIVE, ...RUIZ, '--protocol', '2.0')).code).toBe(0);
-    const stated = (version: string) =>
-      LIVE.replace('mode: live', `mode: live\n  protocol: {version: "${version}"}`);
-    expect((await amend(stated('3.0'), ...RUIZ)).code).toBe(0);
-    for (const [text, ...args] of [[stated('3.0')], [stated('3.0'), '--protocol', '3.0'], [LIVE]] as const)
-      expect((await amend(text, ...RUIZ, ...args)).stderr).toMatch(/^nothing to amend/);
+    expect((await amend(stated, ...RUIZ)).code).toBe(0);
+    for (const text of [stated, LIVE])
+      expect((await amend(text, ...RUIZ)).stderr).toMatch(/^nothing to amend/);
     expect(amendments()).toMatchObject([
       { changes: [], protocol: { version: '2.0' } },
       { changes: [], protocol: { version: '3.0' } },
@@ -204,14 +203,12 @@ effect             No count in any urn changes. A new level begins with the same
   });
 
   it('prints as JSON what was recorded, and whether it was', async () => {
-    const wished = withSites(COOK, DUPAGE, MCLEAN);
     const changes = [{ kind: 'level-added', factor: 'site', level: MCLEAN }];
-    const printed = async (...args: string[]) => JSON.parse((await amend(wished, '--json', ...args)).stdout);
-    expect(await printed('--dry-run')).toEqual({ study: 'Sleep', recorded: false, amendment: 1, changes });
-    expect(await printed(...RUIZ)).toEqual({
-      ...{ study: 'Sleep', recorded: true, amendment: 1, revision: 2, changes },
-    });
-    expect(await printed()).toEqual({ study: 'Sleep', recorded: false, amendment: 1, changes: [] });
+    const printed = async () =>
+      JSON.parse((await amend(withSites(COOK, DUPAGE, MCLEAN), '--json', ...RUIZ)).stdout);
+    const common = { study: 'Sleep', amendment: 1 };
+    expect(await printed()).toEqual({ ...common, recorded: true, revision: 2, changes });
+    expect(await printed()).toEqual({ ...common, recorded: false, changes: [] });
   });
 
   it.each([
@@ -380,31 +377,21 @@ site = Dupage  0.3333    0.3333    0.3333    0.5000   0.5000
   });
 
   it('names the keys that can no longer enter anybody', async () => {
-    const ids = await withOpenLog(data, async ({ keys }) => {
-      const issued: string[] = [];
-      for (const [user, levels, scopes] of [
-        ['cook', ['Cook'], ['randomize']],
-        ['both', ['Cook', 'Dupage'], ['randomize', 'blinded']],
-        ['reader', ['Cook'], ['blinded']],
-        ['other', ['Dupage'], ['randomize']],
-      ] as const) {
-        const where = [{ factor: 'site', levels: [...levels] }];
-        const key = await keys.issue({ user, scopes: [...scopes], where }, OPERATOR);
-        if ('refused' in key) throw new Error(key.refused);
-        issued.push(key.keyId);
-      }
-      await keys.revoke(issued[3] ?? '', undefined, OPERATOR);
-      return issued;
-    });
-    const closed = await dryRun(STUDY.replace('[Cook, Dupage]', '[Dupage]'));
-    expect(closed.match(/^key .*$/gm)).toEqual([
-      `key           ${ids[0]} of cook is limited to site = "Cook": it keeps its participants, and cannot enrol anybody new`,
+    const sites = (...names: string[]) => names.flatMap((name) => ['--where', `site=${name}`]);
+    await ok`keys add cook --scope randomize ${sites('Cook')}`;
+    await ok`keys add both --scope randomize,blinded ${sites('Cook', 'Dupage')}`;
+    await ok`keys add reader --scope blinded ${sites('Cook')}`;
+    await ok`keys add other --scope randomize ${sites('Dupage')}`;
+    const [{ keyId }, , , { keyId: last }] = await json`keys list --json`;
+    await ok`keys revoke ${last}`;
+    const closed = STUDY.replace('[Cook, Dupage]', '[Dupage]');
+    expect((await dryRun(closed)).match(/^key .*$/gm)).toEqual([
+      `key           ${keyId} of cook is limited to site = "Cook": it keeps its participants, and cannot enrol anybody new`,
     ]);
     const retired = await dryRun(WITHOUT_SITES);
     expect(retired.match(/ of \w+ is limited/g)).toEqual([' of cook is limited', ' of both is limited']);
-    const json = JSON.parse(await dryRun(STUDY.replace('[Cook, Dupage]', '[Dupage]'), '--json'));
-    expect(json.keysLeftBehind).toEqual([
-      { keyId: ids[0], user: 'cook', limit: { factor: 'site', levels: ['Cook'] } },
+    expect(JSON.parse(await dryRun(closed, '--json')).keysLeftBehind).toEqual([
+      { keyId, user: 'cook', limit: { factor: 'site', levels: ['Cook'] } },
     ]);
   });
 
@@ -477,12 +464,9 @@ Sleep:
     await randomizeAll(9, 12, ['', 'Cook']);
   });
 
-  describe('urn studies show', () => {
-    const show = (...args: string[]) => ok`studies show Sleep ${args}`;
-
-    it('says ratio, closed arms, retired factors and when the urns began anew, and divides by the ratio', async () => {
-      const text = await show();
-      expect(text).toContain(`
+  it('is shown with ratio, closed arms, retired factors and when the urns began anew, divided by the ratio', async () => {
+    const text = await ok`studies show Sleep`;
+    expect(text).toContain(`
 ratio           2:1:1:3 ("A" 2, "B" 1, "C" 1, "D" 3)
 policies        level_counts as-randomized, void_counts kept, forced_counts counted
 closed arm      C
@@ -501,79 +485,67 @@ as the urns count them, since they began anew (in brackets: divided by its numbe
                         A        B        C (closed)  D
 all                     1 (0.5)  1 (1.0)  0 (0.0)     2 (0.7)
 `);
-      expect(await ok`verify`).toContain('no fault was found');
-    });
-
-    it('shows an earlier moment with the design of that time', async () => {
-      const text = await show('--revision', '8');
-      expect(text).toMatch(/^ratio +2:1:1 \("A" 2, "B" 1, "C" 1\)$/m);
-      expect(text).toMatch(/^ +A +B +C$/m);
-      expect(text).not.toMatch(/closed|retired|anew/);
-      expect(await show('--revision', '9')).toMatch(/^closed arm +C$/m);
-      expect(await show('--revision', '9')).not.toContain('anew');
-    });
+    expect(await ok`verify`).toContain('no fault was found');
   });
 
-  describe('urn export --format reference-csv', () => {
-    it('is refused with everything that the reference does not know', async () => {
-      const exported = (...args: string[]) => said`export --study Sleep --format reference-csv ${args}`;
-      const now = await exported();
-      expect(now).toMatch(/^2 /);
-      expect(now).toContain('the study has a ratio, which the reference does not know');
-      expect(now).toContain('the factor "sex" is retired, and the reference draws by every factor');
-      expect(now).toContain('an amendment made the urns begin anew, and the reference counts everybody');
+  const force = (treatment: string, when: string, ...levels: readonly string[]) =>
+    typed`participants force --study Sleep --id 20 --dry-run --cause outage --note envelope
+      --treatment ${treatment} --occurred-at ${when} ${levels.flatMap((level) => ['--level', level])}`;
+  const EXPORT = typed`export --study Sleep --format reference-csv`;
+  it.each<[line: string[], not: RegExp | undefined, ...said: RegExp[]]>([
+    [
+      typed`studies show Sleep --revision 8`,
+      /closed|retired|anew/,
+      ...[/^ratio +2:1:1 \("A" 2, "B" 1, "C" 1\)$/m, /^ +A +B +C$/m],
+    ],
+    [typed`studies show Sleep --revision 9`, /anew/, /^closed arm +C$/m],
+    [
+      EXPORT,
       // Nobody who is counted since then has it.
-      expect(now).not.toContain('is closed');
-      expect(await exported('--revision', '9')).toContain(
-        'the arm "C" is closed and has participants, and the reference draws every arm',
-      );
-    });
-  });
-
-  describe('urn explain', () => {
-    it('names each slot of an arm, says what is left out, and marks only the drawn slot', async () => {
-      const text = await ok`explain --study Sleep --id 12`;
-      expect(text).toContain('3 participants counted before, since the urns began anew at revision 10.');
-      expect(text).toContain('Closed arms are left out, with their participants: C.');
-      expect(text).toMatch(
-        /^ +A \(slot 1\) +A \(slot 2\) +B +D \(slot 1\) +D \(slot 2\) +D \(slot 3\) +all$/m,
-      );
-      expect(text).toMatch(
-        /With a ratio \(version 2 of the algorithm\), d is worked out from the balls in ascending/,
-      );
-      expect(text.match(/^.*<- u falls here$/gm)).toEqual([expect.stringMatching(/^ +B +4 /)]);
-      expect(text).toContain('Treatment: B (draw.slot 2, counted from 0 over all slots)');
-      expect(text).toContain('The record says the same');
-      expect(await ok`explain --study Sleep --id 1`).not.toMatch(/Closed arms|anew/);
-    });
-  });
-
-  describe('urn participants force', () => {
-    const force = (treatment: string, occurredAt: string, ...levels: string[]) => {
-      const entry = typed`--id 20 --dry-run --cause outage --note envelope --treatment ${treatment}`;
-      const named = levels.flatMap((level) => ['--level', level]);
-      return said`participants force --study Sleep ${entry} --occurred-at ${occurredAt} ${named}`;
-    };
-
-    it('takes an arm that was open then, and says why another one was not', async () => {
-      const now = new Date().toISOString();
-      expect(await force('C', opened, 'site=Cook')).toMatch(/^treatment +C \(closed now, open then\)$/m);
-      expect(await force('D', now, 'site=Cook')).toMatch(/^treatment +D$/m);
-      expect(await force('C', now, 'site=Cook')).toMatch(
-        /^2 urn: --treatment: this arm was closed at .*: since \d{4}-.*, and it still is$/,
-      );
-      expect(await force('D', opened, 'site=Cook')).toMatch(
-        /^2 urn: --treatment: this arm did not exist at .*: it was added at \d{4}-/,
-      );
-      expect(await force('X', now, 'site=Cook')).toContain('(allowed: "A", "B", "C" (closed now), "D")');
-      // Of a retired factor no level is asked for.
-      expect(await force('A', now, 'site=Cook')).toMatch(/^levels +Cook$/m);
-      expect(await force('A', now, 'site=Cook', 'sex=Male')).toMatch(
-        /^2 urn: --level "sex=Male": the factor "sex" is retired/,
-      );
-      expect(await force('A', now, 'age=1')).toMatch(
-        /the study has no factor "age" \(factors: "site"\)\n +--level is missing for site$/,
-      );
-    });
+      /is closed/,
+      /^2 .*the study has a ratio, which the reference does not know/s,
+      /the factor "sex" is retired, and the reference draws by every factor/,
+      /an amendment made the urns begin anew, and the reference counts everybody/,
+    ],
+    [
+      [...EXPORT, '--revision', '9'],
+      undefined,
+      /the arm "C" is closed and has participants, and the reference/,
+    ],
+    [
+      typed`explain --study Sleep --id 12`,
+      undefined,
+      /3 participants counted before, since the urns began anew at revision 10\./,
+      /Closed arms are left out, with their participants: C\./,
+      /^ +A \(slot 1\) +A \(slot 2\) +B +D \(slot 1\) +D \(slot 2\) +D \(slot 3\) +all$/m,
+      /With a ratio \(version 2 of the algorithm\), d is worked out from the balls in ascending/,
+      /^(?!.*falls here.*falls here).*\n +B +4 [^\n]*<- u falls here\n/s,
+      /Treatment: B \(draw.slot 2, counted from 0 over all slots\)/,
+      /The record says the same/,
+    ],
+    [typed`explain --study Sleep --id 1`, /Closed arms|anew/],
+    [force('C', 'THEN', 'site=Cook'), undefined, /^treatment +C \(closed now, open then\)$/m],
+    [force('D', 'NOW', 'site=Cook'), undefined, /^treatment +D$/m, /^levels +Cook$/m],
+    [
+      force('C', 'NOW', 'site=Cook'),
+      undefined,
+      /^2 urn: --treatment: this arm was closed at .*: since \d{4}-.*, and it still is$/,
+    ],
+    [
+      force('D', 'THEN', 'site=Cook'),
+      undefined,
+      /^2 urn: --treatment: this arm did not exist at .*: it was added at \d{4}-/,
+    ],
+    [force('X', 'NOW', 'site=Cook'), undefined, /\(allowed: "A", "B", "C" \(closed now\), "D"\)/],
+    [force('A', 'NOW', 'site=Cook', 'sex=Male'), undefined, /"sex=Male": the factor "sex" is retired/],
+    [
+      force('A', 'NOW', 'age=1'),
+      undefined,
+      /no factor "age" \(factors: "site"\)\n +--level is missing for site$/,
+    ],
+  ])('%j says what it is about', async (line, not, ...expected) => {
+    const text = await said`${line.map((word) => (word === 'THEN' ? opened : word))}`;
+    for (const one of expected) expect(text).toMatch(one);
+    if (not) expect(text).not.toMatch(not);
   });
 });

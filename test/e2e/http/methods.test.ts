@@ -249,11 +249,3 @@ describe('what needs the urn, the parameters of a method, or other random number
     expect([status, message]).toEqual([422, UNKNOWN]);
   });
 });
-
-it('all of it verifies, and of the list it is said that its origin is unknown', async () => {
-  const text = await ok`verify`;
-  expect(text).toMatch(/RESULT: no fault was found/);
-  for (const method of ['blocks', 'minimization', 'complete', 'list'])
-    expect(text).toContain(`method: ${method}`);
-  expect(text).toContain('nothing in the log shows how the list was made');
-});

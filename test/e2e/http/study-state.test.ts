@@ -248,16 +248,6 @@ describe('the studies of a key', () => {
     await amended(1, [{ kind: 'target', value: 320 }], { protocol: { version: '3.0' } });
     expect(await sleep('edc')).toMatchObject({ target: 320, protocol: { version: '3.0' } });
   });
-
-  it('are described in the OpenAPI document, with an example that has their members', async () => {
-    // biome-ignore lint/suspicious/noExplicitAny: the document is checked elsewhere.
-    const { paths, components }: any = await (await fetch(`${http.url}/openapi.json`)).json();
-    const { description, responses } = paths['/studies'].get;
-    expect(description).toBe('Needs a key, with any scope.');
-    expect([responses['200'].headers, responses['404']]).toEqual([{}, undefined]);
-    const [example] = responses['200'].content['application/json'].example.results;
-    expect(Object.keys(components.schemas.Studies.items.properties)).toEqual(Object.keys(example));
-  });
 });
 
 describe('the form of a study', () => {

@@ -22,32 +22,25 @@ const REFERENCE_FORMAT = `"CHS JCOIN":
     local_site: ["11-Cook County – Chicago", "30-Dupage County"]
 `;
 
+/** What is read besides the configuration. */
+const BESIDES = {
+  ...{ levelCounts: undefined, parameters: {}, file: 'studies.yaml', lineOf: expect.any(Function) },
+  ...{ urn: { D: 'chisquare', w: 1, alpha: 0, beta: 1 }, refusedIfNew: [] },
+};
+const URN = { mode: 'live', D: 'chisquare', urnSelection: 'method1', w: 1, alpha: 0, beta: 1 };
+
 describe('a studies file in the format of the reference', () => {
   it('loads unchanged', () => {
     expect(onlyStudyOf(REFERENCE_FORMAT)).toEqual({
+      ...{ ...BESIDES, seed: 100n },
       configuration: {
-        name: 'CHS JCOIN',
-        mode: 'live',
-        D: 'chisquare',
-        urnSelection: 'method1',
-        w: 1,
-        alpha: 0,
-        beta: 1,
-        treatments: ['MART', 'RMC-Q', 'RMC-A'],
+        ...{ ...URN, name: 'CHS JCOIN', treatments: ['MART', 'RMC-Q', 'RMC-A'] },
         factors: [
           { name: 'sex', levels: ['Male', 'Female'] },
           { name: 'local_site', levels: ['11-Cook County – Chicago', '30-Dupage County'] },
         ],
-        idPattern: '[0-9]{3}-[0-9]{4}',
-        targetEnrollment: 300,
+        ...{ idPattern: '[0-9]{3}-[0-9]{4}', targetEnrollment: 300 },
       },
-      seed: 100n,
-      levelCounts: undefined,
-      parameters: {},
-      urn: { D: 'chisquare', w: 1, alpha: 0, beta: 1 },
-      file: 'studies.yaml',
-      lineOf: expect.any(Function),
-      refusedIfNew: [],
     });
   });
 
@@ -97,26 +90,9 @@ describe('the shipped example', () => {
 
 describe('settings that are omitted', () => {
   it('take the built-in defaults', () => {
-    expect(onlyStudyOf(studyWith())).toEqual({
-      configuration: {
-        name: 'S',
-        mode: 'live',
-        D: 'chisquare',
-        urnSelection: 'method1',
-        w: 1,
-        alpha: 0,
-        beta: 1,
-        treatments: ['A', 'B'],
-        factors: [{ name: 'sex', levels: ['Male', 'Female'] }],
-      },
-      seed: undefined,
-      levelCounts: undefined,
-      parameters: {},
-      urn: { D: 'chisquare', w: 1, alpha: 0, beta: 1 },
-      file: 'studies.yaml',
-      lineOf: expect.any(Function),
-      refusedIfNew: [],
-    });
+    const factors = [{ name: 'sex', levels: ['Male', 'Female'] }];
+    const configuration = { ...URN, name: 'S', treatments: ['A', 'B'], factors };
+    expect(onlyStudyOf(studyWith())).toEqual({ ...BESIDES, seed: undefined, configuration });
   });
 
   it('take the defaults of the file, wherever those appear in it, which override no setting of a study', () => {
@@ -152,31 +128,24 @@ describe('the order of the file', () => {
 });
 
 describe('names', () => {
-  it('are kept exactly as written', () => {
-    const text = bareStudy(
-      'treatments: [1.0, 1, "1.00", 0x1F, 1e3]',
-      'factors: {yes: [no, 010, 1_000, null, 2021-02-10]}',
-    );
-    expect(onlyStudyOf(text).configuration).toMatchObject({
-      treatments: ['1.0', '1', '1.00', '0x1F', '1e3'],
-      factors: [{ name: 'yes', levels: ['no', '010', '1_000', 'null', '2021-02-10'] }],
-    });
-  });
-
-  it('are the value of a quoted or !!str scalar', () => {
-    const text = bareStudy(
-      `treatments: ["a\\u0062", 'it''s', !!str 5]`,
-      'factors: {sex: [" Male", "Fem\\xe1le"]}',
-    );
-    expect(onlyStudyOf(text).configuration).toMatchObject({
-      treatments: ['ab', "it's", '5'],
-      factors: [{ name: 'sex', levels: [' Male', 'Femále'] }],
-    });
-  });
-
-  it('keep what YAML 1.1 would read as numbers, even in a file that asks for YAML 1.1', () => {
-    const text = `%YAML 1.1\n---\n${bareStudy('treatments: [yes, 010]', 'factors: {on: [off]}')}`;
-    expect(onlyStudyOf(text).configuration).toMatchObject({ treatments: ['yes', '010'] });
+  it.each([
+    [
+      'exactly as written, also in a file that asks for YAML 1.1',
+      ['treatments: [1.0, 1, "1.00", 0x1F, 1e3]', 'factors: {yes: [no, 010, 1_000, null, 2021-02-10]}'],
+      ['1.0', '1', '1.00', '0x1F', '1e3'],
+      { name: 'yes', levels: ['no', '010', '1_000', 'null', '2021-02-10'] },
+    ],
+    [
+      'as the value of a quoted or !!str scalar',
+      [`treatments: ["a\\u0062", 'it''s', !!str 5]`, 'factors: {sex: [" Male", "Fem\\xe1le"]}'],
+      ['ab', "it's", '5'],
+      { name: 'sex', levels: [' Male', 'Femále'] },
+    ],
+  ])('are kept %s', (_, lines, treatments, factor) => {
+    for (const version of ['', '%YAML 1.1\n---\n'])
+      expect(onlyStudyOf(`${version}${bareStudy(...lines)}`).configuration).toMatchObject({
+        ...{ treatments, factors: [factor] },
+      });
   });
 
   it('may be any text without control characters', () => {
@@ -213,22 +182,17 @@ describe('names', () => {
   });
 });
 
-describe('an alias', () => {
-  it('is replaced by the value it refers to', () => {
-    const text = [
-      'A: {treatments: &arms [X, Y], factors: &factors {sex: &sex [Male, Female]}, w: &one 1}',
-      'B: {treatments: *arms, factors: {gender: *sex}, w: *one}',
-      'C: {treatments: *arms, factors: *factors}',
-    ].join('\n');
-    const { studies } = parseStudiesFile(text, 'studies.yaml');
-    expect(studies.map(({ configuration }) => configuration.treatments)).toEqual([
-      ['X', 'Y'],
-      ['X', 'Y'],
-      ['X', 'Y'],
-    ]);
-    expect(studies[1]?.configuration.factors).toEqual([{ name: 'gender', levels: ['Male', 'Female'] }]);
-    expect(studies[2]?.configuration.factors).toEqual([{ name: 'sex', levels: ['Male', 'Female'] }]);
-  });
+it('an alias is replaced by the value it refers to', () => {
+  const text = [
+    'A: {treatments: &arms [X, Y], factors: &factors {sex: &sex [Male, Female]}, w: &one 1}',
+    'B: {treatments: *arms, factors: {gender: *sex}, w: *one}',
+    'C: {treatments: *arms, factors: *factors}',
+  ].join('\n');
+  const { studies } = parseStudiesFile(text, 'studies.yaml');
+  const levels = ['Male', 'Female'];
+  expect(studies.map(({ configuration: { treatments, factors } }) => [treatments, factors])).toEqual(
+    ['sex', 'gender', 'sex'].map((name) => [['X', 'Y'], [{ name, levels }]]),
+  );
 });
 
 describe('starting_seed', () => {

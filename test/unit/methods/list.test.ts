@@ -1,4 +1,7 @@
-/** Lists that were made elsewhere: the worked sample, and what later events do to the entries. */
+/**
+ * Lists that were made elsewhere: the seal of the worked sample, and what is refused. Which entries are given, whatever happens before:
+ * vectors.test.ts.
+ */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
@@ -8,7 +11,7 @@ import type { StudyConfiguration } from '../../../events/study.ts';
 import { explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
 import { explanationText } from '../../../src/evidence/explain/explanation-text.ts';
 import type { Written } from '../../support/acts.ts';
-import { amend, force } from '../../support/arbitrary-life.ts';
+import { amend } from '../../support/arbitrary-life.ts';
 import { event } from '../../support/facts.ts';
 import { beginImport, IMPORT } from '../../support/import-facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
@@ -92,17 +95,6 @@ describe('the worked sample', () => {
   });
 });
 
-it('without a list nobody is randomized', () => {
-  expect(next(new TrialRun(CONFIGURATION), '11')).toBe('no-entry');
-});
-
-it('a second list follows the first, stratum by stratum', () => {
-  const trial = listed(ENTRIES.slice(0, 2));
-  expect(trial.ask(listOf(ENTRIES.slice(2), { list: 2, first: 3 })).type).toBe('list-registered');
-  const given = ['11', '11', '30', '30'].map((site) => next(trial, site));
-  expect(given).toEqual(['A 1.1', 'B 2.1', 'B 1.2', 'A 2.3']);
-});
-
 describe('a list is refused', () => {
   const STRATUM = 'the study has no such stratum';
   it.each<[string, string, string, object]>([
@@ -132,16 +124,6 @@ describe('a list is refused', () => {
 });
 
 describe('amendments', () => {
-  it('of the arms void the entries so far, and numbers go on', () => {
-    const trial = listed();
-    next(trial, '11');
-    trial.amend({ kind: 'arm-added', treatment: 'C' });
-    expect(next(trial, '11')).toBe('no-entry');
-    const more = [...ENTRIES, { levels: ['11'], treatment: 'C' }];
-    expect(trial.ask(listOf(more, { list: 2 })).type).toBe('list-registered');
-    expect(next(trial, '11')).toBe('A 2.1');
-  });
-
   it.each(['arm-closed', 'arm-reopened', 'arm-added'] as const)('cannot keep the list: %s', (kind) => {
     const three = new TrialRun({ ...CONFIGURATION, treatments: ['A', 'B', 'C'] });
     if (kind === 'arm-reopened') three.ask(amend([{ kind: 'arm-closed', treatment: 'C' }], 1));
@@ -150,14 +132,6 @@ describe('amendments', () => {
     expect(three.ask(amend([{ kind, treatment }], number, { history: 'keep' }))).toMatchObject({
       problems: [{ field: 'history', why: 'it must be restart: a list cannot go on with other arms' }],
     });
-  });
-
-  it('keep the entries of a level that is renamed, and give a new one none', () => {
-    const trial = listed();
-    next(trial, '30');
-    trial.amend({ kind: 'level-renamed', factor: 'local_site', level: '30', to: '31' });
-    trial.amend({ kind: 'level-added', factor: 'local_site', level: '40' });
-    expect([next(trial, '31'), next(trial, '40')]).toEqual(['A 1.5', 'no-entry']);
   });
 
   it.each<[DesignChange, string]>([
@@ -177,19 +151,6 @@ describe('a skip', () => {
     trial.ask({ type: 'recover', recovery: 1, kept: 3, seed: 1n << 100n });
     return trial;
   };
-
-  it('is owed behind a recovery, and passes over what others have', () => {
-    const trial = recovered();
-    expect([next(trial, '11'), next(trial, '30')]).toEqual(['no-entry', 'no-entry']);
-    expect(trial.ask(skip([{ levels: ['11'], count: 2 }]))).toEqual({ type: 'entries-skipped' });
-    expect([next(trial, '11'), next(trial, '30'), next(trial, '11')]).toEqual(['B 1.6', 'B 1.2', 'no-entry']);
-  });
-
-  it('may say that none were used', () => {
-    const trial = recovered();
-    expect(trial.ask(skip([]))).toEqual({ type: 'entries-skipped' });
-    expect(next(trial, '11')).toBe('B 1.3');
-  });
 
   it.each([
     [[{ levels: ['11'], count: 4 }], 'the stratum has 3 entries left'],
@@ -213,33 +174,13 @@ describe('a skip', () => {
     expect(trial.ask(skip([]))).toMatchObject({ type: 'stale' });
   });
 
-  it.each([
-    [{ type: 'end-import', import: IMPORT } as const, 'no-entry'],
-    [{ type: 'end-import', import: IMPORT, abortedBecause: 'no' } as const, 'A 1.1'],
-  ])('is owed behind an import, but for one that was given up: %o', (ended, then) => {
+  it('is not owed behind an import that was given up', () => {
     const trial = listed();
     const source = { format: 'csv', rows: 1 } as const;
     const proof = { redrawn: 0, unproven: 1 };
-    const row = { type: 'import-participant', import: IMPORT, row: 1, participantId: 'old' } as const;
-    const original = { datetime: '2026-01-01 00:00:00.000000', user: 'other' };
-    expect(
-      trial.all([
-        beginImport([], { source, proof, seedKnown: undefined }),
-        { ...row, levels: ['F', '11'], treatment: 'A', original },
-        ended,
-      ]),
-    ).toEqual(['import-begun', 'imported', 'abortedBecause' in ended ? 'import-aborted' : 'import-ended']);
-    expect(next(trial, '11')).toBe(then);
+    trial.ask(beginImport([], { source, proof, seedKnown: undefined }));
+    const given = trial.ask({ type: 'end-import', import: IMPORT, abortedBecause: 'no' });
+    expect(given.type).toBe('import-aborted');
+    expect(next(trial, '11')).toBe('A 1.1');
   });
-});
-
-it('corrections, voids and forced allocations neither use an entry nor free one', () => {
-  const trial = listed();
-  trial.enrol('x', ['F', '11']);
-  trial.record(force('f', { levels: ['F', '11'], treatment: 'A' }));
-  const about = { participantId: 'x', cause: 'other', note: 'source record' };
-  const changes = [{ factor: 'local_site', from: '11', to: '30' }];
-  trial.record({ ...about, act: 'LevelsCorrected', changes });
-  trial.record({ ...about, act: 'AllocationVoided', analysis: 'exclude' });
-  expect([next(trial, '11'), next(trial, '30')]).toEqual(['B 1.3', 'B 1.2']);
 });

@@ -47,25 +47,16 @@ describe('permuted blocks', () => {
   };
 
   it('of 4 and 6 in two strata are those of the worked sample', () => {
-    const { draws, trial, parameters } = of(
+    const { draws, arms, trial, parameters } = of(
       ['site'],
       [2, 3],
       [...'121122121121'].map((site) => [site]),
     );
-    expect(draws.map(({ block, weights, uniform53, arm }) => [block, weights, uniform53, arm])).toEqual([
-      [{ number: 1, perSlot: 3 }, [3, 3], 5763825389328489, 'B'],
-      [{ number: 1, perSlot: 2 }, [2, 2], 4208779594543614, 'A'],
-      [{ number: 1, perSlot: 3 }, [3, 2], 3337172071648755, 'A'],
-      [{ number: 1, perSlot: 3 }, [2, 2], 3196811149088550, 'A'],
-      [{ number: 1, perSlot: 2 }, [1, 2], 7120355354908685, 'B'],
-      [{ number: 1, perSlot: 2 }, [1, 1], 8152810891152043, 'B'],
-      [{ number: 1, perSlot: 3 }, [1, 2], 1597455537214500, 'A'],
-      [{ number: 1, perSlot: 2 }, [1, 0], 5879762788251766, 'A'],
-      [{ number: 1, perSlot: 3 }, [0, 2], 2686872463812259, 'B'],
-      [{ number: 1, perSlot: 3 }, [0, 1], 8709621208665394, 'B'],
-      [{ number: 2, perSlot: 3 }, [3, 3], 5727415033203259, 'B'],
-      [{ number: 2, perSlot: 3 }, [3, 3], 6780007983830373, 'B'],
-    ]);
+    expect(arms).toBe('BAAABBAABBBB');
+    const sizes = [3, 2, 3, 3, 2, 2, 3, 2, 3, 3, 3, 3];
+    expect(draws.map(({ block }) => block)).toEqual(
+      sizes.map((perSlot, i) => ({ number: i < 10 ? 1 : 2, perSlot })),
+    );
     expect(trial.bgState).toMatchObject({
       state: { state: '308269946292390932861741683681455606155' },
       ...{ has_uint32: 0, uinteger: 3950726356 },
@@ -119,9 +110,6 @@ it('complete randomization in the ratio 2:1:1 is that of the worked sample', () 
   };
   const { draws, arms, parameters } = drawn(study, 2026n, {}, ALIKE);
   expect(arms).toBe('ABAAACCABA');
-  expect(draws.slice(0, 3).map(({ uniform53 }) => uniform53)).toEqual([
-    1611701520384607, 5763825389328489, 4208779594543614,
-  ]);
   const [{ why } = {}] = draws;
   expect(why).toMatchObject({ method: 'complete', weights: [1, 1, 1, 1], uniform53: 1611701520384607 });
   for (const name of ['block', 'minimization']) expect(why).not.toHaveProperty(name);
@@ -141,21 +129,9 @@ describe('minimization', () => {
   it('is that of the worked sample', () => {
     const { draws, arms, parameters } = of({});
     expect(arms).toBe('ACBACACBBACB');
-    const shown = draws.slice(0, 10).map(({ scores, weights, uniform53 }) => [scores, weights, uniform53]);
-    expect(shown).toEqual([
-      [[3, 3, 3], [2000, 2000, 2000], 773505215688052],
-      [[3, 3, 3], [2000, 2000, 2000], 6116460135213112],
-      [[3, 3, 5], [1800, 1800, 400], 5701071578266076],
-      [[3, 4, 5], [1600, 200, 200], 5499174981369673],
-      [[5, 5, 4], [200, 200, 1600], 8279807532384510],
-      [[6, 3, 5], [200, 1600, 200], 737468155004569],
-      [[5, 5, 5], [2000, 2000, 2000], 8592361452782672],
-      [[6, 4, 7], [200, 1600, 200], 1985337989363109],
-      [[6, 3, 5], [200, 1600, 200], 2121126193991473],
-      [[5, 5, 6], [1800, 1800, 400], 1612508192270917],
-    ]);
     const minimization = { measure: 'range', p: 0.8, scores: [3, 3, 5], best: 2 };
-    expect(draws[2]?.why).toMatchObject({ method: 'minimization', trt: 'B', minimization });
+    const weights = [1800, 1800, 400];
+    expect(draws[2]?.why).toMatchObject({ method: 'minimization', trt: 'B', weights, minimization });
     expect(parameters()).toEqual({ p: 0.8, measure: 'range' });
   });
 

@@ -1,10 +1,11 @@
 /** Closed and added arms, ratios, changed numbers of balls, retired factors, and urns that start afresh. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { DesignChange } from '../../../events/amendment.ts';
 import { hasRatio, ratioOf, registeredDesign } from '../../../projections/design.ts';
 import { countedLevels } from '../../../projections/enrolled.ts';
 import { Counts } from '../../../src/core/methods/counts.ts';
-import { allocate, workOut } from '../../../src/core/methods/urn/allocate.ts';
+import { workOut } from '../../../src/core/methods/urn/allocate.ts';
 import type { FlatAct } from '../../support/acts.ts';
 import {
   added,
@@ -13,6 +14,7 @@ import {
   closed,
   DUPAGE,
   force,
+  type LifeStep,
   lifeStep,
   MART,
   RMCA,
@@ -22,7 +24,7 @@ import {
   retired,
   SITES,
 } from '../../support/arbitrary-life.ts';
-import { CONFIGURATION, LEVELS } from '../../support/facts.ts';
+import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 import { drawIn, urnDesignOf } from '../../support/urn-study.ts';
@@ -173,22 +175,6 @@ describe('a ratio', () => {
     expect(trial.balance?.ratio).toEqual([2, 1, 1]);
   });
 
-  it('draws as the urn over its slots does, where the order of the slots does not change any imbalance', () => {
-    const trial = new TrialRun({ ratio: [2, 1, 1], D: 'range' });
-    const design = { ...trial.registered.design, treatments: [MART, 'MART 2', RMCQ, RMCA] };
-    const plain = { ...design, slots: design.treatments };
-    const counts = new Counts(plain);
-    let { bgState } = trial;
-    for (let n = 0; n < 30; n++) {
-      trial.enrol(`p${n}`, ['Male', SITES[n % 2] ?? '']);
-      const { slot, draw } = allocate(urnDesignOf(plain), counts, [0, n % 2], bgState);
-      counts.add([0, n % 2], slot);
-      bgState = draw.bgStateAfter;
-      expect(drawOf(trial).slot).toBe(slot);
-    }
-    expect(trial.bgState).toEqual(bgState);
-  });
-
   it('does not depend on the order of the slots: equal balls give equal imbalances', () => {
     const balls = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 4, maxLength: 4 });
     const { bgState } = new TrialRun();
@@ -287,10 +273,46 @@ describe('a retired factor', () => {
   });
 });
 
-describe('any life of a study whose arms change', () => {
+describe('any life of a study whose design changes', () => {
+  const places = fc.constantFrom(COOK, DUPAGE, 'North', 'South');
+  const ofSite = { factor: fc.constant('9'), level: places };
+  const change = fc.oneof(
+    fc.record({ ...ofSite, kind: fc.constantFrom('level-added', 'level-closed', 'level-reopened') }),
+    fc.record({ ...ofSite, kind: fc.constant('level-renamed'), to: places }),
+    fc.record({ kind: fc.constant('limits'), value: fc.record({ total: fc.integer({ min: 1, max: 9 }) }) }),
+    fc.record({ kind: fc.constant('policy'), name: fc.constant('stopAtLimit'), value: fc.boolean() }),
+  ) as fc.Arbitrary<DesignChange>;
+  const person = fc.stringMatching(/^[a-h]$/);
+  const step: fc.Arbitrary<LifeStep> = fc.oneof(
+    { weight: 3, arbitrary: lifeStep },
+    { weight: 1, arbitrary: change.map((one) => (number: number) => amend([one], number)) },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(person, places).map(
+        ([id, place]) =>
+          () =>
+            randomize(id, { levels: ['Male', place] }),
+      ),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(person, places, places).map(
+        ([id, from, to]) =>
+          () =>
+            moved(id, from, to),
+      ),
+    },
+  );
+  const moved = (participantId: string, from: string, to: string): FlatAct => ({
+    ...{ act: 'LevelsCorrected', user: 'nurse', participantId, cause: 'entry', note: 'slip' },
+    changes: [{ factor: '9', from, to }],
+  });
+  const namesAndCounts = (trial: TrialRun) =>
+    trial.balance?.counted.factors.map(({ levels }) => levels.map(({ level, counts }) => [level, ...counts]));
+
   it('leaves exactly the participants of the epoch in the urns, and a replay decides the same', () => {
     check(
-      fc.property(fc.array(lifeStep, { maxLength: 40 }), fc.boolean(), (steps, hasSlots) => {
+      fc.property(fc.array(step, { maxLength: 40 }), fc.boolean(), (steps, hasSlots) => {
         const more = {
           policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } as const,
           ...(hasSlots && { ratio: [1, 2, 1] }),
@@ -316,20 +338,19 @@ describe('any life of a study whose arms change', () => {
         const table = design.factors.map((factor, i) =>
           factor.levels.map((_, level) => [...expected.of(i, level)]),
         );
-        expect(trial.counts()).toEqual(table);
-        const byArm = trial.balance?.counted.factors.map((factor) =>
-          factor.levels.map(({ counts }) => [...counts]),
-        );
-        const summed = table.map((factor) =>
-          factor.map((counts) =>
-            design.treatments.map((arm) =>
-              counts.reduce((sum, n, slot) => sum + (design.slots[slot] === arm ? n : 0), 0),
-            ),
+        expect([trial.counts(), replay.counts()]).toEqual([table, table]);
+        const ofArm = (counts: readonly number[], arm: string) =>
+          counts.reduce((sum, n, slot) => sum + (design.slots[slot] === arm ? n : 0), 0);
+        expect(namesAndCounts(trial)).toEqual(
+          design.factors.map(({ levels }, f) =>
+            levels.map((level, i) => [
+              level,
+              ...design.treatments.map((arm) => ofArm(table[f]?.[i] ?? [], arm)),
+            ]),
           ),
         );
-        expect(byArm).toEqual(summed);
       }),
-      { numRuns: 300 },
+      { numRuns: 400 },
     );
   });
 });

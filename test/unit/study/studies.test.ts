@@ -39,6 +39,11 @@ describe('a study', () => {
       expect(await studies.register(named(name), undefined, OPERATOR)).toBe('registered');
     expect(studies.list().map(({ registered }) => registered.configuration.name)).toEqual(names);
     expect(new Set(names.map((name) => studies.streamOf(name))).size).toBe(names.length);
+    // Each gets a random seed of 128 bits, since none is given.
+    const drawn = studies.list().map(({ registered }) => registered);
+    expect(new Set(drawn.map(({ seed }) => seed)).size).toBe(names.length);
+    for (const { seed, seedSource } of drawn)
+      expect([BigInt(seed) < 2n ** 128n, seedSource]).toEqual([true, 'drawn']);
     expect(studies.find('b')).toBeUndefined();
   });
 
@@ -53,16 +58,6 @@ describe('a study', () => {
     expect(two.studies.find(CONFIGURATION.name)?.registered).toEqual(
       one.studies.find(CONFIGURATION.name)?.registered,
     );
-  });
-
-  it('gets a random seed of 128 bits if none is given', async () => {
-    const { studies } = studiesAt();
-    const names = Array.from({ length: 20 }, (_, i) => `study ${i}`);
-    for (const name of names) await studies.register(named(name), undefined, OPERATOR);
-    const drawn = studies.list().map(({ registered }) => registered);
-    expect(drawn.every(({ seedSource }) => seedSource === 'drawn')).toBe(true);
-    expect(new Set(drawn.map(({ seed }) => seed)).size).toBe(20);
-    for (const { seed } of drawn) expect(BigInt(seed) < 2n ** 128n).toBe(true);
   });
 
   it('takes no participants before it is registered, and writes nothing', async () => {
@@ -88,16 +83,12 @@ describe('a study', () => {
   });
 });
 
-describe('the studies', () => {
-  it('are written to in parallel, and drained together', async () => {
-    const { studies, runner } = studiesAt();
-    const streams: string[] = [];
-    for (const name of ['a', 'b', 'c']) {
-      await studies.register(named(name), undefined, OPERATOR);
-      streams.push(studies.streamOf(name));
-    }
-    for (let i = 0; i < 30; i++) void studies.submit(streams[i % 3] ?? '', randomize(`${i}`), NURSE);
-    await studies.drain();
-    expect(streams.map((stream) => runner.revision(stream))).toEqual([10, 10, 10]);
-  });
+it('studies are written to in parallel, and drained together', async () => {
+  const { studies, runner } = studiesAt();
+  const names = ['a', 'b', 'c'];
+  for (const name of names) await studies.register(named(name), undefined, OPERATOR);
+  const streams = names.map((name) => studies.streamOf(name));
+  for (let i = 0; i < 30; i++) void studies.submit(streams[i % 3] ?? '', randomize(`${i}`), NURSE);
+  await studies.drain();
+  expect(streams.map((stream) => runner.revision(stream))).toEqual([10, 10, 10]);
 });
