@@ -16,7 +16,7 @@ const MINUTE_MS = 60_000;
 
 function trialOf(participants: number): TrialRun {
   const trial = new TrialRun();
-  for (let i = 0; i < participants; i++) trial.enrol(`p${trial.facts.length}`);
+  for (let i = 0; i < participants; i++) trial.enrol(`p${i}`);
   return trial;
 }
 

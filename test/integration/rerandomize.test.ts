@@ -1,4 +1,4 @@
-/** urn rerandomize on bundles: golden examples, a second program in numpy, and studies with every kind of life. */
+/** urn rerandomize on bundles: a second program in numpy, and studies with every kind of life. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { CORRECTED } from '../support/lives/corrected.ts';
 import { FORCED } from '../support/lives/forced.ts';
 import { IMPORTED } from '../support/lives/imported.ts';
 import { findPython } from '../support/numpy.ts';
-import { configuration, drawn, G1, G2, planOf } from '../support/rerandomized.ts';
+import { configuration, drawn, G2, planOf } from '../support/rerandomized.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -73,24 +73,6 @@ function byNumpy({ bundle, outcomes }: Made, statistic: string, seed: number, re
   expect(stderr).toBe('');
   return JSON.parse(stdout);
 }
-
-const GOLDEN_SEED = 2n ** 100n - 1n;
-
-describe('the golden examples, from the log to the result', () => {
-  it.each([
-    ['G1', G1, 2327, 0.232913, 2.5],
-    ['G2', G2, 4875, 0.484078, 4 / 3],
-  ] as const)('%s', async (_, { study, levels, outcomes }, b, exact, T) => {
-    const made = await studyOf(study, levels, GOLDEN_SEED, outcomes);
-    for (const bundle of [made.bundle, made.open]) {
-      const found = await tested(bundle, made.outcomes, '--statistic', 'mean', '--seed', '0');
-      expect(found).toMatchObject({ b, reps: 9999, seed: 0, p: (b + 1) / 10_000, recorded: false });
-      expect(Math.abs(found.T)).toBeCloseTo(T, 12);
-    }
-    const { p } = await tested(made.bundle, made.outcomes, '--statistic', 'mean', '--exact');
-    expect(p).toBeCloseTo(exact, 6);
-  });
-});
 
 describe.skipIf(python === undefined && !inCi)('the same with numpy', () => {
   const REPS = 400;

@@ -270,45 +270,37 @@ describe('a warning', () => {
   });
 });
 
-describe('without visits', () => {
+it('the list names arms, holders and the stock, and reading it is recorded; there may be none', async () => {
   const HEAD = ['code', 'treatment', 'factor', 'level', 'state', 'id'];
-  it('the list names arms, holders and the stock, and reading it is recorded; there may be none', async () => {
-    const empty = await begun();
-    for (const what of ['list', 'accountability'])
-      expect(await onSleep(empty).said`codes ${what}`).toBe('0 Sleep has no packs (hint: urn codes add)');
-    const data = await stocked();
-    const { ok, json } = onSleep(data);
-    const text = await ok`codes list`;
-    expect(text.split('\n')[0]?.split(/\s+/)).toEqual(HEAD);
-    expect(text.match(/given +00[12]$/gm)).toHaveLength(2);
-    const free =
-      /\nstock\nMelatonin {2}all levels {2}(\d+) free\nControl {4}all levels {2}(\d+) free\n$/.exec(text);
-    expect(Number(free?.[1]) + Number(free?.[2])).toBe(10);
-    const rows = parseCsv(await ok`codes list --csv`);
-    expect([rows.length, rows[0]]).toEqual([13, HEAD]);
-    const shown = await json`codes list --json`;
-    const members = [...shown.packs, ...shown.stock].flatMap((one) => Object.keys(one));
-    expect(new Set(members)).toEqual(new Set(['code', 'treatment', 'state', 'id', 'free']));
-    const disclosed = storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed');
-    const reading = { what: 'codes', study: 'Sleep', toRevision: 3 };
-    expect(disclosed.map(({ record }) => record.data)).toMatchObject([reading, reading, reading]);
-    expect(await ok`participants list`).not.toMatch(/ packs/);
-  });
-
-  it('packs of a file are withdrawn', async () => {
-    const data = await stocked();
-    const [one = '', other = ''] = (await mapOf(data)).flatMap(({ state, code }) =>
-      state === 'free' ? [code] : [],
-    );
-    const file = join(newFolder(), 'recalled.csv');
-    writeFileSync(file, `treatment,code\n?,${one}\n?,${other}\n`);
-    await onSleep(data).ok`codes withdraw --from ${file} --reason recall`;
-    expect(recordsOf(data, 'CodesWithdrawn')).toMatchObject([
-      { data: { count: 2 }, sections: { withdrawn: { codes: [one, other] } } },
-    ]);
-    const states = (await mapOf(data)).filter(({ code }) => code === one || code === other);
-    expect(states.map(({ state }) => state)).toEqual(['withdrawn', 'withdrawn']);
-  });
+  const empty = await begun();
+  for (const what of ['list', 'accountability'])
+    expect(await onSleep(empty).said`codes ${what}`).toBe('0 Sleep has no packs (hint: urn codes add)');
+  const data = await stocked();
+  const { ok, json } = onSleep(data);
+  const text = await ok`codes list`;
+  expect(text.split('\n')[0]?.split(/\s+/)).toEqual(HEAD);
+  expect(text.match(/given +00[12]$/gm)).toHaveLength(2);
+  const free = /\nstock\nMelatonin {2}all levels {2}(\d+) free\nControl {4}all levels {2}(\d+) free\n$/.exec(
+    text,
+  );
+  expect(Number(free?.[1]) + Number(free?.[2])).toBe(10);
+  const rows = parseCsv(await ok`codes list --csv`);
+  expect([rows.length, rows[0]]).toEqual([13, HEAD]);
+  const shown = await json`codes list --json`;
+  const members = [...shown.packs, ...shown.stock].flatMap((one) => Object.keys(one));
+  expect(new Set(members)).toEqual(new Set(['code', 'treatment', 'state', 'id', 'free']));
+  const disclosed = storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed');
+  const reading = { what: 'codes', study: 'Sleep', toRevision: 3 };
+  expect(disclosed.map(({ record }) => record.data)).toMatchObject([reading, reading, reading]);
+  expect(await ok`participants list`).not.toMatch(/ packs/);
+  // Packs of a file are withdrawn.
+  const [one, other] = rows.flatMap(([code, , , , state]) => (state === 'free' ? [code] : []));
+  const file = join(newFolder(), 'recalled.csv');
+  writeFileSync(file, `treatment,code\n?,${one}\n?,${other}\n`);
+  await ok`codes withdraw --from ${file} --reason recall`;
+  const [withdrawn] = recordsOf(data, 'CodesWithdrawn');
+  expect(withdrawn?.sections.withdrawn.codes).toEqual([one, other]);
+  expect((await ok`codes list`).match(/ withdrawn *$/gm)).toHaveLength(2);
 });
 
 describe('a code-break by the pack', () => {

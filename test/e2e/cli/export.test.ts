@@ -1,8 +1,9 @@
-/** urn export --format csv: the list of participants for statisticians. */
+/** What is written about a study: the list of participants for statisticians, the report, and who used a shared key. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BundleFiles } from '../../../src/evidence/bundle/bundle-files.ts';
 import { commandsOn, enrol } from '../../support/cli-log.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { registerIn } from '../../support/importing.ts';
@@ -17,12 +18,15 @@ const data = newFolder();
 let service: ServiceHere;
 let keys: Record<'reader' | 'monitor', string>;
 
+const WHO = '=Dr. <b>Müller</b>';
+const { run, ok, said } = commandsOn(data, '--study', 'Sleep');
+
 beforeAll(async () => {
   await registerIn(data, TRIALS);
-  const [cook, dupage] = [COOK, DUPAGE].map(({ sex, local_site }) => [sex, local_site]);
-  await enrol(data, 'Sleep', { '01': cook ?? [], '002': dupage ?? [] }, '=edc');
-  await commandsOn(data)
-    .ok`participants correct --study Sleep --id 01 --level sex=Female --cause entry --note typo`;
+  await enrol(data, 'Sleep', { '01': [COOK.sex, COOK.local_site] }, WHO);
+  await enrol(data, 'Sleep', { '002': [DUPAGE.sex, DUPAGE.local_site] });
+  await ok`participants correct --id 01 --level sex=Female --cause entry --note typo`;
+  await commandsOn(data).ok`studies pause Sleep --reason DSMB`;
   keys = await issueKeys(data, {
     reader: ['reader', '--scope', 'read'],
     monitor: ['monitor', '--scope', 'blinded'],
@@ -47,7 +51,7 @@ describe('urn export --format csv', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: await listed(keys.reader) });
     expect(stdout).toMatch(/ZZTREAT[AB]/);
     expect(stderr).toContain('UNBLINDING MATERIAL');
-    expect(stderr).toContain(`2 participants, revision 3, sha256 ${sha256(stdout)}`);
+    expect(stderr).toContain(`2 participants, revision 4, sha256 ${sha256(stdout)}`);
     const blinded = await exported('--blinded');
     expect(blinded.stdout).toBe(await listed(keys.monitor));
     expect(blinded.stderr).not.toContain('UNBLINDING');
@@ -57,16 +61,16 @@ describe('urn export --format csv', () => {
     const blinded = sha256((await exported('--blinded')).stdout);
     expect(disclosed()?.record).toMatchObject({
       ...{ version: 2, actor: { cli: true }, seals: {} },
-      data: { what: 'export', study: 'Sleep', content: 'blinded', toRevision: 3, sha256: blinded },
+      data: { what: 'export', study: 'Sleep', content: 'blinded', toRevision: 4, sha256: blinded },
     });
     const open = sha256((await exported()).stdout);
     const { record, sealed = '' } = disclosed() ?? {};
-    expect(record.data).toMatchObject({ what: 'export', content: 'open', toRevision: 3 });
+    expect(record.data).toMatchObject({ what: 'export', content: 'open', toRevision: 4 });
     expect(JSON.stringify(record)).not.toContain(open);
     expect(JSON.parse(sealed)).toMatchObject({ file: { sha256: open } });
     const told = await commandOk(['operations', '--study', 'Sleep', '--data', data]);
-    expect(told).toContain(`was shown an export up to revision 3 (blinded, SHA-256 ${blinded}) of Sleep`);
-    expect(told).toContain('was shown an export up to revision 3 (open) of Sleep');
+    expect(told).toContain(`was shown an export up to revision 4 (blinded, SHA-256 ${blinded}) of Sleep`);
+    expect(told).toContain('was shown an export up to revision 4 (open) of Sleep');
     expect(told).not.toContain(open);
   });
 
@@ -77,7 +81,7 @@ describe('urn export --format csv', () => {
     const text = readFileSync(out, 'utf8');
     expect(JSON.parse(stdout)).toEqual({
       files: ['', '.dictionary.csv', '.R', '.sas'].map((suffix) => `${out}${suffix}`),
-      ...{ format: 'csv', content: 'open', study: 'Sleep', mode: 'test', participants: 2, revision: 3 },
+      ...{ format: 'csv', content: 'open', study: 'Sleep', mode: 'test', participants: 2, revision: 4 },
       sha256: sha256(text),
     });
     expect(readdirSync(folder)).toHaveLength(4);
@@ -104,14 +108,14 @@ describe('urn export --format csv', () => {
 
   it('shows the study as it was at a revision, and guards texts that look like formulas if it is asked to', async () => {
     const { stdout, stderr } = await exported('--revision', '1', '--blinded', '--excel');
-    expect(stdout.split('\r\n')[1]).toMatch(/^1,1,01,01,Male,[^,]+,Male,.*,'=edc,drawn,/);
+    expect(stdout.split('\r\n')[1]).toMatch(/^1,1,01,01,Male,[^,]+,Male,.*,'=Dr\. <b>Müller<\/b>,drawn,/);
     expect(stdout.split('\r\n')).toHaveLength(3);
     expect(stderr).toContain('1 participant, revision 1,');
     expect(disclosed()?.record.data.toRevision).toBe(1);
   });
 
   it.each([
-    [['--revision', '9'], 'Sleep is at revision 3'],
+    [['--revision', '9'], 'Sleep is at revision 4'],
     [['--revision', '-1'], 'is not a whole number from 0 on'],
     [['--study', 'None'], 'no study "None" is registered'],
     [['--json'], '--json describes the files that --out writes'],
@@ -121,4 +125,72 @@ describe('urn export --format csv', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(sentence);
   });
+});
+
+describe('urn report', () => {
+  it.each(['open', 'blinded'])(
+    'writes what a bundle with content %s contains, as a separate file',
+    async (content) => {
+      const folder = newFolder();
+      const [out, zip] = [join(folder, 'report.html'), join(folder, 'bundle.zip')];
+      const { code, stdout, stderr } = await run`report --content ${content} --out ${out}`;
+      expect({ code, stdout }).toEqual({ code: 0, stdout: `${out}\n` });
+      expect(statSync(out).mode & 0o777).toBe(0o600);
+      await ok`bundle --content ${content} --out ${zip}`;
+      const html = readFileSync(out, 'utf8');
+      const bundle = await BundleFiles.open(zip);
+      expect(html).toBe((await bundle.readWhole('report.html')).toString());
+      bundle.close();
+      const charts = html.match(/<svg [\s\S]*?<\/svg>/g) ?? [];
+      // Of enrolment, and of each of the two factors.
+      expect(charts).toHaveLength(3);
+      expect(charts.join()).not.toMatch(/ style=|http/);
+      const isBlinded = content === 'blinded';
+      expect(/ZZTREAT[AB]/.test(html)).toBe(!isBlinded);
+      expect(/UNBLINDING MATERIAL/.test(stderr)).toBe(!isBlinded);
+      const rows = html.match(/<tr>.*<\/tr>/g) ?? [];
+      const last = (text: string) =>
+        rows.find((row) => row.includes(text))?.match(/<td[^>]*>[^<]*<\/td><\/tr>/)?.[0];
+      expect(last('"number">1</td><td>2')).toBe(
+        '<td>site, on behalf of =Dr. &lt;b&gt;Müller&lt;/b&gt;</td></tr>',
+      );
+      expect(last('"number">2</td><td>2')).toBe('<td>site</td></tr>');
+      expect(last('paused: DSMB')).toMatch(/^<td>.* \(command line\)<\/td><\/tr>$/);
+    },
+  );
+
+  it('is recorded as a balance disclosure with arms, and not recorded without them', async () => {
+    const folder = newFolder();
+    const disclosed = () => storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed');
+    const before = disclosed().length;
+    await ok`report --content blinded --out ${join(folder, 'blinded.html')}`;
+    expect(disclosed()).toHaveLength(before);
+    const about = { study: 'Sleep', content: 'open', participants: 2, revision: 4 };
+    const told = await ok`report --content open --json --out ${join(folder, 'open.html')}`;
+    expect(JSON.parse(told)).toMatchObject(about);
+    const [one, ...more] = disclosed().slice(before);
+    expect([one?.record.data, more]).toMatchObject([{ what: 'balance', study: 'Sleep', toRevision: 4 }, []]);
+  });
+
+  it('overwrites no file, and requires a study that exists', async () => {
+    const out = join(newFolder(), 'report.html');
+    writeFileSync(out, 'mine');
+    expect(await said`report --out ${out}`).toMatch(/^2 .*already exists/);
+    expect(readFileSync(out, 'utf8')).toBe('mine');
+    const other = commandsOn(data, '--study', 'Slep');
+    expect(await other.said`report --out ${`${out}.new`}`).toMatch(/^2 .*no study "Slep"/);
+  });
+});
+
+it('the person who uses a shared key is named in an explanation', async () => {
+  expect(await ok`explain --id 01`).toContain(` by site, on behalf of ${WHO}, as revision 1 `);
+  expect(JSON.parse(await ok`explain --id 01 --json`).on_behalf_of).toBe(WHO);
+  expect(await ok`explain --id 002`).toContain(' by site, as revision 2 ');
+  expect(JSON.parse(await ok`explain --id 002 --json`)).not.toHaveProperty('on_behalf_of');
+});
+
+it('a verification of a sound log ends by saying that nothing is wrong', async () => {
+  expect((await commandsOn(data).ok`verify`).trimEnd().split('\n').at(-1)).toMatch(
+    /^RESULT: no fault was found in \d+ records of \d+ streams\. That nothing from outside was compared \(SELF-CONSISTENT ONLY\) is no failure\.$/,
+  );
 });

@@ -92,6 +92,8 @@ describe('the golden example G1', () => {
       /0 with corrected levels, 0 voided/,
     ])
       expect(stdout).toMatch(line);
+    const exact = await rerandomize('Golden', outcomes, ...OF_MEANS, '--exact', '--json');
+    expect(JSON.parse(exact.stdout).p).toBeCloseTo(0.232913, 6);
   });
 
   it('draws the same replicates again without --seed, from a bundle, too; a half-width needs new ones', async () => {

@@ -171,29 +171,6 @@ describe('the participants of urn simulate', () => {
     expect(zero.designs[0]?.figures['level.site.1, north.range.mean']?.value).toBe(0);
   });
 
-  async function refusedWith(option: string, text: string): Promise<string> {
-    const path = file(text);
-    const { code, stdout, stderr } = await simulate(option, path);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    return stderr.replaceAll(path, '');
-  }
-
-  it.each([
-    ['sit: {"2": 1}', ':1: the study has no factor "sit" (hint: did you mean site?)'],
-    ['sex: {F: 1}\nsite: {"3": 1}', ':2: factor "site" has no level "3" (hint: choose one of 1, north, 2)'],
-    ['sex:\n  F: -1', ':2: the share of "F" is not a number from 0 to 1e15'],
-    ['sex: {F: 1e308, M: 1e308}', ':1: the share of "F" is not a number from 0 to 1e15'],
-    ['sex:\n  F: "1"', ':2: the share of "F" is not a number'],
-    ['\nsex: {F: 0}', ':2: all shares of "sex" are 0'],
-    ['opens: {sex: {F: 0}}', ':1: F is below 1'],
-    ['sex: {F: 1, M: 0}\nopens:\n  sex: {F: 2}', ':2: no level of "sex" is open for the first participant'],
-    ['sex: 3', ':1: sex is not a mapping'],
-    ['- sex', ':1: the file is not a mapping'],
-    ['sex: {F: 1\n', ':'],
-  ])('are refused with the line: %s', async (text, why) => {
-    expect(await refusedWith('--levels', text)).toContain(why);
-  });
-
   it('are drawn from profiles, or only have their shares', async () => {
     // All women are at the second site.
     const profiles = file('weight,site,sex\n3,2,F\n1,"1, north",M\n');
@@ -212,21 +189,35 @@ describe('the participants of urn simulate', () => {
     expect(strata(apart)).not.toBe(levels(apart));
   });
 
+  const SHARES = '--levels';
+  const PROFILES = '--profiles';
   it.each([
-    ['sex,weight\nF,1\n', 'line 1: the columns are'],
-    ['sex,site,weight,age\nF,2,1,3\n', 'line 1: the columns are'],
-    ['sex,site,weight\nF,2,1\nX,2,1\n', 'line 3: factor "sex" has no level "X", only "F" and "M"'],
-    ['sex,site,weight\nF,2,\n', 'line 2: the weight "" is not a number'],
-    ['sex,site,weight\nF,2\n', 'line 2: 2 fields instead of 3'],
-    ['sex,site,weight\nF,2,0\n', 'all weights are 0'],
-    ['sex,site,weight\n', 'no profiles'],
-  ])('are refused with the line of the profile: %s', async (text, why) => {
-    expect(await refusedWith('--profiles', text)).toContain(why);
-  });
-
-  it('are refused in few words, however long a line is', async () => {
-    const said = await refusedWith('--profiles', 'a'.repeat(1_000_000));
-    expect([said.includes('line 1: the columns are "aaa'), said.length < 2000]).toEqual([true, true]);
+    [SHARES, 'sit: {"2": 1}', ':1: the study has no factor "sit" (hint: did you mean site?)'],
+    [SHARES, 'sex: {F: 1}\nsite: {"3": 1}', ':2: factor "site" has no level "3" (hint: choose one of 1, north, 2)'],
+    [SHARES, 'sex:\n  F: -1', ':2: the share of "F" is not a number from 0 to 1e15'],
+    [SHARES, 'sex: {F: 1e308, M: 1e308}', ':1: the share of "F" is not a number from 0 to 1e15'],
+    [SHARES, 'sex:\n  F: "1"', ':2: the share of "F" is not a number'],
+    [SHARES, '\nsex: {F: 0}', ':2: all shares of "sex" are 0'],
+    [SHARES, 'opens: {sex: {F: 0}}', ':1: F is below 1'],
+    [SHARES, 'sex: {F: 1, M: 0}\nopens:\n  sex: {F: 2}', ':2: no level of "sex" is open for the first participant'],
+    [SHARES, 'sex: 3', ':1: sex is not a mapping'],
+    [SHARES, '- sex', ':1: the file is not a mapping'],
+    [SHARES, 'sex: {F: 1\n', ':'],
+    [PROFILES, 'sex,weight\nF,1\n', 'line 1: the columns are'],
+    [PROFILES, 'sex,site,weight,age\nF,2,1,3\n', 'line 1: the columns are'],
+    [PROFILES, 'sex,site,weight\nF,2,1\nX,2,1\n', 'line 3: factor "sex" has no level "X", only "F" and "M"'],
+    [PROFILES, 'sex,site,weight\nF,2,\n', 'line 2: the weight "" is not a number'],
+    [PROFILES, 'sex,site,weight\nF,2\n', 'line 2: 2 fields instead of 3'],
+    [PROFILES, 'sex,site,weight\nF,2,0\n', 'all weights are 0'],
+    [PROFILES, 'sex,site,weight\n', 'no profiles'],
+    // However long a line is, it takes few words.
+    [PROFILES, 'a'.repeat(100_000), 'line 1: the columns are "aaa'],
+  ])('are refused with the line of the file: %s, %#', async (option, text, why) => {
+    const path = file(text);
+    const { code, stdout, stderr } = await simulate(option, path);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr.replaceAll(path, '')).toContain(why);
+    expect(stderr.length).toBeLessThan(2000);
   });
 
   it('are drawn from a study in the log: as randomized, without those who were voided', async () => {
@@ -301,33 +292,22 @@ describe('urn simulate refuses', () => {
     [['--profiles', 'nowhere.csv'], 'cannot read nowhere.csv'],
     [['--require', 'drift = 1'], 'NAME OP NUMBER'],
     [['--studies', 'nowhere.yaml'], 'there is no studies file nowhere.yaml'],
-  ])('%j', async (args, why) => {
-    const { code, stdout, stderr } = await simulate(...args);
+    [['--csv', join('nowhere', 'a.csv')], 'there is no folder'],
+    [['--csv', inFolder('a'), '--html', inFolder('a')], 'a would be written twice'],
+    [['--html', ''], 'the name of a file is empty'],
+    [['--csv', inFolder('studies.yaml')], 'already exists'],
+    [['--html', inFolder('studies.yaml')], 'already exists'],
+  ])('%j, before it begins', async (args, why) => {
+    const { code, stdout, stderr } = await simulate('--reps', '100000000', ...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(why);
+    expect([readFileSync(inFolder('studies.yaml'), 'utf8'), existsSync(inFolder('a'))]).toEqual([STUDIES, false]);
   });
 
-  it('to choose between several studies, and to overwrite a file, before it begins', async () => {
-    expect(await command(['simulate', '--studies', inFolder('studies.yaml')])).toMatchObject({
-      ...{ code: 2, stderr: expect.stringContaining('choose one with --study: "Pain" and "Single"') },
-    });
-    const mine = file('mine');
-    for (const name of ['--csv', '--html'])
-      expect(await simulate('--reps', '100000000', name, mine)).toMatchObject({
-        ...{ code: 2, stdout: '', stderr: expect.stringContaining('already exists') },
-      });
-    expect(readFileSync(mine, 'utf8')).toBe('mine');
-  });
-
-  it('to write what it cannot write, before it begins', async () => {
-    const [nowhere, twice] = [inFolder('nowhere'), inFolder('twice')];
-    for (const [args, why] of [
-      [['--csv', join(nowhere, 'figures.csv')], `there is no folder ${nowhere}`],
-      [['--csv', twice, '--html', twice], 'twice would be written twice'],
-      [['--html', ''], 'the name of a file is empty'],
-    ] as const)
-      expect((await simulate('--reps', '100000000', ...args)).stderr).toContain(why);
-    expect(existsSync(twice)).toBe(false);
+  it('to choose between several studies', async () => {
+    expect((await command(['simulate', '--studies', inFolder('studies.yaml')])).stderr).toContain(
+      'choose one with --study: "Pain" and "Single"',
+    );
   });
 });
 

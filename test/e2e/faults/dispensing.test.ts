@@ -29,14 +29,10 @@ let release: () => Promise<void>;
 let packs: Record<'replaced' | 'present' | 'void', string>;
 let arm: string;
 
-const post = (key: string, path: string, body: object, by?: string) =>
-  postJson(
-    service.url,
-    path,
-    key,
-    { study: 'Relief', ...body },
-    by === undefined ? {} : { 'Idempotency-Key': by },
-  );
+const post = (key: string, path: string, body: object, by?: string) => {
+  const headers = by === undefined ? undefined : { 'Idempotency-Key': by };
+  return postJson(service.url, path, key, { study: 'Relief', ...body }, headers);
+};
 const V2 = { id: 'p1', visit: 'V2' };
 const undone = () => ({ id: 'p1', code: packs.void, to: null, cause: 'not-handed-out', note: 'cancelled' });
 const reveal = (whose: { code: string } | { id: string }, category = 'emergency') =>
@@ -57,9 +53,8 @@ beforeAll(async () => {
   await clientOf(service.url, keys.site).randomize('Relief', 'p1', { site: 'Cook' });
   const replaced = (await post(keys.site, '/dispensations', V2, 'k2')).results.code;
   arm = entries.find(({ code }) => code === replaced)?.treatment ?? '';
-  const { by } = (
-    await post(keys.site, '/code_replacements', { id: 'p1', code: replaced, cause: 'damaged' }, 'r2')
-  ).results;
+  const worn = { id: 'p1', code: replaced, cause: 'damaged' };
+  const { by } = (await post(keys.site, '/code_replacements', worn, 'r2')).results;
   const { code } = (await post(keys.site, '/dispensations', { id: 'p1', visit: 'V3' })).results;
   packs = { replaced, present: by, void: code };
   expect((await post(keys.desk, '/dispensation_corrections', undone(), 'c3')).status).toBe(200);

@@ -38,14 +38,10 @@ async function start(): Promise<Service> {
   return service;
 }
 
-const dispense = (url: string, visit: string, by?: string): Promise<Answer> =>
-  postJson(
-    url,
-    '/dispensations',
-    key,
-    { study: 'Relief', id: 'p1', visit },
-    by === undefined ? {} : { 'Idempotency-Key': by },
-  );
+const dispense = (url: string, visit: string, by?: string): Promise<Answer> => {
+  const headers = by === undefined ? undefined : { 'Idempotency-Key': by };
+  return postJson(url, '/dispensations', key, { study: 'Relief', id: 'p1', visit }, headers);
+};
 /** Of a service that may be killed meanwhile. */
 const orNone = (answer: Promise<Answer>) => answer.catch(() => undefined);
 const isRepeated = ({ headers }: Answer) => headers.get('urn-repeated') === 'true';

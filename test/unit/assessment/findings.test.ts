@@ -6,6 +6,7 @@ import { pageOf } from '../../../src/statistics/assessment/page.tsx';
 import { paragraphOf } from '../../../src/statistics/assessment/paragraph.ts';
 import type { Comparator, SimulationPlan } from '../../../src/statistics/simulation/plan.ts';
 import type { Figure } from '../../../src/statistics/simulation/result.ts';
+import { planOf } from '../simulation/exact/support.ts';
 
 const COMPLETE: Comparator = { name: 'complete', rule: { kind: 'complete' }, within: [] };
 
@@ -14,21 +15,9 @@ function assessment(
   other: Readonly<Record<string, Figure>> = {},
   more: Partial<SimulationPlan['design']> = {},
 ) {
-  const plan: SimulationPlan = {
-    study: 'S',
-    design: {
-      ...{ treatments: ['A', 'B'], ratio: [1, 1], w: 1, alpha: 0, beta: 1, D: 'range' },
-      factors: [
-        { name: 'sex', levels: ['F', 'M'] },
-        { name: 'age', levels: ['x', 'y'] },
-      ],
-      ...more,
-    },
-    arrivals: { kind: 'shares', shares: [[1, 1]], opens: [] },
-    arrivalsSource: 'equal shares',
-    comparators: [COMPLETE],
-    ...{ siteFactor: undefined, participants: 100, reps: 1000, seed: 7n, at: [100] },
-  };
+  const { design: urns, ...others } = planOf([1, 1], 100, { reps: 1000, seed: 7n, comparators: [COMPLETE] });
+  const factors = ['sex', 'age'].map((name) => ({ name, levels: ['x', 'y'] }));
+  const plan = { ...others, design: { ...urns, factors, ...more } };
   const design = (name: string, figures: Readonly<Record<string, Figure>>) => ({
     ...{ name, figures, course: [], distribution: [] },
   });

@@ -1,28 +1,26 @@
-/** Packs at visits: which one a participant gets, what is refused, and what a caller cannot find out by asking. */
+/**
+ * Packs at visits: what is said of them. Who gets which pack and what is refused, in any life: test/unit/verify/dispensing-lives
+ * with test/support/pack-oracle.ts.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Visit } from '../../../events/study.ts';
 import { NOBODY } from '../../../src/core/model/model.ts';
 import { type FlatAct, tryWritten } from '../../support/acts.ts';
-import { TrialRun } from '../../support/trial-run.ts';
 import {
   correct,
   dispense,
   gives,
   listOf,
-  moved,
   packsOf,
-  reinstated,
   replace,
   SUPPLY,
   visitsTrial,
-  voided,
   WORKED,
   ZOE,
 } from '../../support/visits.ts';
 
 const READS = { mayRead: true };
-const OF_N = { where: [{ factor: 'site', levels: ['N'] }] };
-let trial: TrialRun;
+let trial: ReturnType<typeof visitsTrial>;
 
 beforeEach(() => {
   trial = visitsTrial();
@@ -105,31 +103,14 @@ describe('a pack at a visit', () => {
     expect(visitsTrial({ visits: [] }).ask(dispense('001', 'V2'))).toEqual(why('the study has no visits'));
   });
 
-  it('is for those who live, and not for a duplicate', () => {
-    trial.record(voided('001', 'duplicate'));
-    const why = (said: string) => ({
-      type: 'stale',
-      field: 'participantId',
-      why: `${said} and gets no packs`,
-    });
-    expect(answer(dispense('001', 'V2', READS))).toEqual(why('the participant is voided (duplicate)'));
-    expect(answer(dispense('001', 'V2'))).toEqual(why('the participant is voided'));
-    trial.record(reinstated('001'));
-    trial.record(voided('001', 'ineligible'));
-    recorded(dispense('001', 'V2'));
-  });
-
-  it('is told only to whoever knows what packs hold if none is left or the arm is stopped', () => {
+  it('is told only to whoever knows what packs hold if the arm is stopped; there is none before there is a list', () => {
     trial.amend({ kind: 'arm-added', treatment: 'C' });
     trial.ask(listOf(3, { A: 3, B: 3, C: 20 }));
-    trial.amend({ kind: 'arm-closed', treatment: 'B' });
-    trial.amend({ kind: 'arm-stopped', treatment: 'B' });
-    // A dry run at a site does not say that the arm is stopped.
+    trial.amend({ kind: 'arm-closed', treatment: 'B' }, { kind: 'arm-stopped', treatment: 'B' });
+    // A dry run at a site does not say it.
     expect(tryWritten(trial.state, replace('002', 'P-105'))).toMatchObject({ type: 'recorded' });
     expect(trial.ask(replace('002', 'P-105'))).toEqual({ type: 'no-code' });
     expect(answer(dispense('002', 'U2', SUPPLY))).toEqual({ type: 'no-code' });
-    trial.amend({ kind: 'arm-reopened', treatment: 'B' });
-    recorded(dispense('002', 'U2', SUPPLY));
     trial = visitsTrial({}, []);
     for (const by of [{}, SUPPLY]) expect(trial.ask(dispense('001', 'V2', by))).toEqual({ type: 'no-code' });
   });
@@ -143,18 +124,6 @@ describe('a pack at a visit', () => {
     expect(trial.ask(replace('001', code))).toEqual(why('another pack'));
     const next = recorded(dispense('001', 'V3'));
     expect(trial.ask(replace('001', code, READS))).toEqual(why(`the packs ${by}, ${next}`));
-  });
-
-  it('is the same under another id, and for a level under whatever name', () => {
-    const before = recorded(dispense('001', 'V2'));
-    trial = visitsTrial();
-    trial.record({ act: 'ParticipantIdCorrected', participantId: '001', to: 'A-1', cause: 'entry' });
-    trial.amend({ kind: 'level-renamed', factor: 'site', level: 'N', to: 'North' });
-    expect(recorded(dispense('A-1', 'V2', OF_N))).toBe(before);
-    expect(trial.last('PackDispensed')).toMatchObject({ participantId: '001' });
-    // By a former id it is the same participant.
-    const already = { type: 'dispensed-already', participantId: 'A-1' };
-    expect(trial.ask(dispense('001', 'v2'))).toMatchObject(already);
   });
 });
 
@@ -230,70 +199,10 @@ describe('a correction of a visit', () => {
   });
 });
 
-/** Which refusal comes first, where there are two: test/support/pack-oracle.ts. */
-describe('nothing is refused of a request that is repeated', () => {
-  it('whatever has happened since', () => {
-    const asked = dispense('001', 'V2', { idempotencyKey: 'k', ...OF_N });
-    const code = recorded(asked);
-    const undone = correct('001', code, null, { idempotencyKey: 'c', ...OF_N });
-    recorded(undone);
-    trial.record(voided('001', 'never-enrolled'));
-    trial.record(moved('001'));
-    trial.amend({ kind: 'visits', value: ['V3'] });
-    trial.record({ act: 'StudyPaused', reason: 'review' });
-    expect(trial.ask(asked)).toMatchObject({ type: 'done-before', data: { code, visit: 'V2' } });
-    expect(trial.ask(undone)).toMatchObject({ type: 'done-before', data: { code, from: 'V2' } });
-  });
-
-  it('in other capital letters, even of a visit that is not declared', () => {
-    const asked = dispense('001', 'u1', { ...SUPPLY, idempotencyKey: 'k' });
-    const corrected = correct('001', recorded(asked), 'u2', { ...SUPPLY, idempotencyKey: 'c' });
-    recorded(corrected);
-    expect(trial.ask({ ...asked, visit: 'U1' })).toMatchObject({ type: 'done-before' });
-    expect(trial.ask({ ...corrected, to: 'U2' })).toMatchObject({ type: 'done-before' });
-  });
-});
-
-describe('three free packs', () => {
-  /** Of three arms, one of which is closed: a participant of each, and so many packs left of each arm. */
-  function stocked(left: Readonly<Record<string, number>>): string[] {
-    trial = new TrialRun({
-      ...{ mode: 'test', treatments: ['A', 'B', 'C'], factors: [{ name: 'site', levels: ['N', 'S'] }] },
-      visits: ['V2'],
-    });
-    const ids = Array.from({ length: 9 }, (_, n) => `p${n}`);
-    for (const id of ids) trial.enrol(id, ['N']);
-    trial.ask(listOf(1, left));
-    trial.amend({ kind: 'arm-closed', treatment: 'C' });
-    const arms = new Map(ids.map((id) => [trial.list.find(id)?.treatment ?? '', id]));
-    expect([...arms.keys()].toSorted()).toEqual(['A', 'B', 'C']);
-    return ['A', 'B', 'C'].map((arm) => arms.get(arm) ?? '');
-  }
-  const tried = (ids: readonly string[]) => ids.map((id) => trial.copy().ask(dispense(id, 'V2')).type);
-  const none = ['no-code', 'no-code', 'no-code'];
-  const all = ['recorded', 'recorded', 'recorded'];
-
-  it.each<[Readonly<Record<string, number>>, readonly string[]]>([
-    [{ A: 3, B: 3, C: 3 }, all],
-    [{ A: 2, B: 9, C: 9 }, none],
-    [{ A: 9, B: 2, C: 9 }, none],
-    [{ A: 9, B: 9, C: 2 }, none],
-    [{ A: 9, B: 9 }, none],
-  ])(
-    'of each arm, even of the closed one, are enough for the participants of every arm: %j',
-    (left, said) => {
-      expect(tried(stocked(left))).toEqual(said);
-    },
-  );
-
-  it('of a closed arm are there again when it is refilled, and are not needed when it is stopped', () => {
-    const ids = stocked({ A: 4, B: 4, C: 2 });
-    trial.ask(listOf(2, { C: 1 }));
-    expect(tried(ids)).toEqual(all);
-    const short = stocked({ A: 4, B: 4, C: 2 });
-    trial.amend({ kind: 'arm-stopped', treatment: 'C' });
-    expect(tried(short)).toEqual(['recorded', 'recorded', 'no-code']);
-    trial.amend({ kind: 'arm-reopened', treatment: 'C' });
-    expect(tried(short)).toEqual(none);
-  });
+it('a request is known again in other capital letters, even of a visit that is not declared', () => {
+  const asked = dispense('001', 'u1', { ...SUPPLY, idempotencyKey: 'k' });
+  const corrected = correct('001', recorded(asked), 'u2', { ...SUPPLY, idempotencyKey: 'c' });
+  recorded(corrected);
+  expect(trial.ask({ ...asked, visit: 'U1' })).toMatchObject({ type: 'done-before' });
+  expect(trial.ask({ ...corrected, to: 'U2' })).toMatchObject({ type: 'done-before' });
 });

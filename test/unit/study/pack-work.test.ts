@@ -51,17 +51,13 @@ function stocked(numbers: Readonly<Record<string, number>>): TrialRun {
   return trial;
 }
 
-function replace(trial: TrialRun, participantId: string, more: Members = {}): FlatAct {
-  const code = trial.list.find(participantId)?.pack?.code ?? '';
-  return {
-    ...{ act: 'CodeReplaced', user: 'nurse', participantId, code, cause: 'damaged', isSupply: false },
-    ...more,
-  };
-}
-
+/** What somebody at a site asks for. */
+const replace = (trial: TrialRun, participantId: string, more: Members = {}): FlatAct => ({
+  ...{ act: 'CodeReplaced', code: trial.list.find(participantId)?.pack?.code ?? '', cause: 'damaged' },
+  ...{ user: 'nurse', participantId, isSupply: false, ...more },
+});
 const dispense = (_: TrialRun, participantId: string, more: Members = {}): FlatAct => ({
-  ...{ act: 'PackDispensed', user: 'nurse', participantId, visit: 'V2', isSupply: false },
-  ...more,
+  ...{ act: 'PackDispensed', user: 'nurse', participantId, visit: 'V2', isSupply: false, ...more },
 });
 
 /** @returns how much work it was */
@@ -121,16 +117,12 @@ describe('the work of', () => {
   });
 
   it('a randomization is the same whichever arm is drawn', () => {
-    const commands = Array.from({ length: 24 }, (_, n) =>
-      randomize(`q-${n + 10}`, { levels: ['Male', COOK] }),
-    );
-    const arms = new Set<string>();
-    for (const [n, command] of commands.entries()) {
-      const done = workOf(() => trial.ask(command));
-      expect(done).toMatchObject({ hashes: free - n, comparisons: free - n - 3 });
-      arms.add(trial.list.find(command.participantId)?.treatment ?? '');
-    }
-    expect(arms.size).toBe(3);
+    const ids = Array.from({ length: 24 }, (_, n) => `q-${n + 10}`);
+    for (const [n, id] of ids.entries())
+      expect(workOf(() => trial.enrol(id, ['Male', COOK]))).toMatchObject({
+        ...{ hashes: free - n, comparisons: free - n - 3 },
+      });
+    expect(new Set(ids.map((id) => trial.list.find(id)?.treatment)).size).toBe(3);
   });
 
   it('a dry run is none: no pack is chosen', () => {

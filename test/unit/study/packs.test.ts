@@ -132,26 +132,6 @@ describe('a list of packs', () => {
 });
 
 describe('a replaced pack', () => {
-  it('gives way to one of the same arm, and is never given again', () => {
-    const trial = stocked(8);
-    trial.enrol('a');
-    const arm = armOf(trial, 'a');
-    const seen = [packOf(trial, 'a')];
-    for (let n = 0; n < 3; n++) {
-      trial.record(replace('a', seen.at(-1) ?? ''));
-      expect(armOf(trial, 'a')).toBe(arm);
-      seen.push(packOf(trial, 'a'));
-    }
-    expect(new Set(seen.map((code) => code.slice(0, 2))).size).toBe(1);
-    expect(new Set(seen).size).toBe(4);
-    expect(trial.ask(replace('a', seen.at(-1) ?? ''))).toEqual({
-      ...{ type: 'impossible', field: 'participantId' },
-      why: 'this participant had 3 further packs (hint: ask for a key with the scope supply)',
-    });
-    trial.record(replace('a', seen.at(-1) ?? '', { isSupply: true }));
-    expect(trial.ask(replace('a', seen[0] ?? ''))).toMatchObject({ type: 'stale' });
-  });
-
   it.each(ARMS)('does not show a site that %s is short of packs: every arm must have three', (short) => {
     const trial = stocked(4);
     trial.enrol('a');
@@ -171,33 +151,6 @@ describe('a replaced pack', () => {
       type: 'recorded',
     });
     trial.record({ ...command, isSupply: true });
-  });
-
-  it('needs one pack of the own arm with supply, whatever the others have', () => {
-    const trial = stocked(2);
-    trial.enrol('a');
-    const isOwn = ({ treatment }: { treatment: string }) => treatment === armOf(trial, 'a');
-    const others = packs(every(2)).filter((pack) => !isOwn(pack));
-    trial.record(withdraw(others.map(({ code }) => code)));
-    const left = packs(every(2)).find((pack) => isOwn(pack) && pack.code !== packOf(trial, 'a'))?.code;
-    const command = replace('a', packOf(trial, 'a'), { isSupply: true });
-    expect(tryWritten(trial.state, command)).toMatchObject({ type: 'recorded' });
-    expect(trial.record(command)).toMatchObject({ by: left });
-    const next = replace('a', packOf(trial, 'a'), { isSupply: true });
-    for (const outcome of [tryWritten(trial.state, next), trial.ask(next)])
-      expect(outcome).toEqual({ type: 'no-code' });
-  });
-
-  it('is found wrong before the packs are counted, and named only to somebody who may read it', () => {
-    const trial = stocked(1);
-    trial.enrol('a');
-    for (const [mayRead, has] of [
-      [true, `the pack ${packOf(trial, 'a')}`],
-      [false, 'another pack'],
-    ] as const)
-      expect(trial.ask(replace('a', 'X', { mayRead }))).toEqual({
-        ...{ type: 'stale', field: 'code', why: `the participant has ${has} now` },
-      });
   });
 
   it('is not replaced for somebody who is no patient, though a record of it stays sound', () => {
