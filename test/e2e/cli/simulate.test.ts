@@ -193,13 +193,21 @@ describe('the participants of urn simulate', () => {
   const PROFILES = '--profiles';
   it.each([
     [SHARES, 'sit: {"2": 1}', ':1: the study has no factor "sit" (hint: did you mean site?)'],
-    [SHARES, 'sex: {F: 1}\nsite: {"3": 1}', ':2: factor "site" has no level "3" (hint: choose one of 1, north, 2)'],
+    [
+      SHARES,
+      'sex: {F: 1}\nsite: {"3": 1}',
+      ':2: factor "site" has no level "3" (hint: choose one of 1, north, 2)',
+    ],
     [SHARES, 'sex:\n  F: -1', ':2: the share of "F" is not a number from 0 to 1e15'],
     [SHARES, 'sex: {F: 1e308, M: 1e308}', ':1: the share of "F" is not a number from 0 to 1e15'],
     [SHARES, 'sex:\n  F: "1"', ':2: the share of "F" is not a number'],
     [SHARES, '\nsex: {F: 0}', ':2: all shares of "sex" are 0'],
     [SHARES, 'opens: {sex: {F: 0}}', ':1: F is below 1'],
-    [SHARES, 'sex: {F: 1, M: 0}\nopens:\n  sex: {F: 2}', ':2: no level of "sex" is open for the first participant'],
+    [
+      SHARES,
+      'sex: {F: 1, M: 0}\nopens:\n  sex: {F: 2}',
+      ':2: no level of "sex" is open for the first participant',
+    ],
     [SHARES, 'sex: 3', ':1: sex is not a mapping'],
     [SHARES, '- sex', ':1: the file is not a mapping'],
     [SHARES, 'sex: {F: 1\n', ':'],
@@ -301,7 +309,10 @@ describe('urn simulate refuses', () => {
     const { code, stdout, stderr } = await simulate('--reps', '100000000', ...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(why);
-    expect([readFileSync(inFolder('studies.yaml'), 'utf8'), existsSync(inFolder('a'))]).toEqual([STUDIES, false]);
+    expect([readFileSync(inFolder('studies.yaml'), 'utf8'), existsSync(inFolder('a'))]).toEqual([
+      STUDIES,
+      false,
+    ]);
   });
 
   it('to choose between several studies', async () => {

@@ -33,11 +33,14 @@ describe('p', () => {
     ['G2', G2, 0.484078, 4875],
     ['G3', G3, 43 / 75, 5728],
     ['G4', G4, 0.782149, 7720],
-  ] as const)('%s, and as many extreme replicates as with numpy', (_, { study, levels, arms, outcomes, ...more }, p, b) => {
-    const plan = planOf(drawn(study, levels, arms, more), arms, outcomes);
-    expect(exactP(plan).p).toBeCloseTo(p, 6);
-    expect(new MonteCarlo(plan, 0).block(0, 9999)).toMatchObject({ extreme: b, weights: 9999 });
-  });
+  ] as const)(
+    '%s, and as many extreme replicates as with numpy',
+    (_, { study, levels, arms, outcomes, ...more }, p, b) => {
+      const plan = planOf(drawn(study, levels, arms, more), arms, outcomes);
+      expect(exactP(plan).p).toBeCloseTo(p, 6);
+      expect(new MonteCarlo(plan, 0).block(0, 9999)).toMatchObject({ extreme: b, weights: 9999 });
+    },
+  );
 
   /** Everybody has the only level. */
   const alone = (arms: readonly number[]) => arms.map(() => ['x']);
