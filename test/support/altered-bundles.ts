@@ -12,7 +12,8 @@ import { BundleSource } from '../../src/evidence/verify/bundle-source.ts';
 import type { Report } from '../../src/evidence/verify/report/report.ts';
 import { verifyLog } from '../../src/evidence/verify/verify.ts';
 import { BundleFiles } from '../e2e/audit/bundle-file.ts';
-import { altered, type Row } from '../e2e/audit/database.ts';
+import type { Row } from '../e2e/audit/database.ts';
+import { altered, type Json } from './altered-record.ts';
 import type { BundledStudy } from './bundled-study.ts';
 import { CONFIGURATION } from './facts.ts';
 import { bundleFiles } from './files-in.ts';
@@ -22,8 +23,7 @@ import { sample } from './property.ts';
 import { temporaryFolders } from './temporary-folder.ts';
 import { bothVerifiers, firstDivergence } from './verifier.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
-export type Json = any;
+export type { Json };
 
 /** A record of the study, wherever it is now. */
 interface Placed {

@@ -14,9 +14,14 @@ export async function filesIn(bundle: string): Promise<{ path: string; bytes: Bu
   return files;
 }
 
+/** Bundles that were already taken apart; their files do not change. */
+const known = new Map<string, ReadonlyMap<string, Buffer>>();
+
 /** To be altered, and packed again. */
 export async function bundleFiles(bundle: string): Promise<BundleFiles> {
   const files = new BundleFiles();
-  for (const { path, bytes } of await filesIn(bundle)) files.files.set(path, bytes);
+  const all = known.get(bundle) ?? new Map((await filesIn(bundle)).map(({ path, bytes }) => [path, bytes]));
+  known.set(bundle, all);
+  for (const [path, bytes] of all) files.files.set(path, bytes);
   return files;
 }

@@ -14,7 +14,6 @@ import { Database } from '../../src/store/sqlite/library.ts';
 import { drawIn, urnOf } from './urn-study.ts';
 
 interface Row extends RecordBytes {
-  readonly position: number;
   readonly stream: string;
   readonly revision: number;
 }
@@ -41,11 +40,8 @@ export class LogCheck {
   check(): this {
     const rows = readRows(this.#file);
     assert.ok(rows.length >= this.#records, `${this.#records - rows.length} records are gone`);
-    assert.equal(
-      digest(rows.slice(0, this.#records)),
-      this.#leaves,
-      'records that were read before have changed',
-    );
+    const before = digest(rows.slice(0, this.#records));
+    assert.equal(before, this.#leaves, 'records that were read before have changed');
     for (const row of rows.slice(this.#records)) this.#take(row);
     this.#records = rows.length;
     this.#leaves = digest(rows);
@@ -63,11 +59,10 @@ export class LogCheck {
 
   /** Streams of studies by the study's name. @throws AssertionError if two have the same name */
   studies(): Map<string, string> {
-    const names = [...this.#replays].map(
-      ([stream, { configuration }]) => [configuration.name, stream] as const,
+    const byName = new Map(
+      [...this.#replays].map(([stream, { configuration }]) => [configuration.name, stream]),
     );
-    const byName = new Map(names);
-    assert.equal(byName.size, names.length, 'a study was registered twice');
+    assert.equal(byName.size, this.#replays.size, 'a study was registered twice');
     return byName;
   }
 
@@ -119,15 +114,14 @@ class Replay {
     const indexes = this.configuration.factors.map((factor, i) =>
       factor.levels.indexOf(levels[i]?.level ?? ''),
     );
-    const {
-      treatment,
-      slot,
-      draw: drawn,
-    } = allocate(urnOf(this.configuration), this.#counts, indexes, this.#bgState);
+    const drawn = allocate(urnOf(this.configuration), this.#counts, indexes, this.#bgState);
     // Stored sections also have a salt.
-    const again = { allocation: { ...allocation, treatment }, draw: { ...draw, ...drawn } };
+    const again = {
+      allocation: { ...allocation, treatment: drawn.treatment },
+      draw: { ...draw, ...drawn.draw },
+    };
     assert.deepEqual({ allocation, draw }, again, `${where} cannot be drawn again`);
-    this.#counts.add(indexes, slot);
+    this.#counts.add(indexes, drawn.slot);
     this.#bgState = draw.bgStateAfter;
   }
 }
@@ -143,11 +137,7 @@ function firstState({
 function readRows(file: string): Row[] {
   const db = new Database(file, { readonly: true, timeout: 5000 });
   try {
-    return db
-      .prepare<[], Row>(
-        'SELECT position, stream, revision, record, sealed, leaf FROM records ORDER BY position',
-      )
-      .all();
+    return db.prepare<[], Row>('SELECT * FROM records ORDER BY position').all();
   } finally {
     db.close();
   }

@@ -29,14 +29,14 @@ export interface RawArchive {
   readonly count?: number;
 }
 
-const numbers = (...fields: readonly (readonly [bytes: 2 | 4, value: number])[]) =>
-  Buffer.concat(
-    fields.map(([bytes, value]) => {
-      const field = Buffer.alloc(bytes);
-      field.writeUIntLE(value, 0, bytes);
-      return field;
-    }),
-  );
+const numbers =
+  (bytes: 2 | 4) =>
+  (...values: readonly number[]): Buffer => {
+    const fields = Buffer.alloc(bytes * values.length);
+    for (const [i, value] of values.entries()) fields.writeUIntLE(value, i * bytes, bytes);
+    return fields;
+  };
+const [shorts, longs] = [numbers(2), numbers(4)];
 
 export function rawZip(files: readonly RawFile[], archive: RawArchive = {}): Buffer {
   const before = archive.before ?? Buffer.alloc(0);
@@ -47,49 +47,24 @@ export function rawZip(files: readonly RawFile[], archive: RawArchive = {}): Buf
     const { path, bytes, method = 8, flags = 0, garbage = Buffer.alloc(0) } = file;
     const deflated = method === 0 ? bytes : (file.packed ?? deflateRawSync(bytes));
     const packed = Buffer.concat([deflated, garbage]);
-    const about = numbers(
-      ...([
-        [2, flags],
-        [2, method],
-        [2, 0],
-        [2, 33],
-      ] as const),
-      ...([
-        [4, file.checksum ?? crc32(bytes)],
-        [4, file.packedSize ?? packed.length],
-      ] as const),
-      [4, file.size ?? bytes.length],
-    );
     const header = Buffer.from(file.header ?? path);
-    const local = Buffer.concat([
-      numbers([4, 0x04034b50], [2, 20]),
-      about,
-      numbers([2, header.length], [2, 0]),
-      header,
-    ]);
+    const sizes = [file.packedSize ?? packed.length, file.size ?? bytes.length];
+    const about = [shorts(flags, method, 0, 33), longs(file.checksum ?? crc32(bytes), ...sizes)];
+    const head = [longs(0x04034b50), shorts(20), ...about, shorts(header.length, 0), header];
+    const local = Buffer.concat(head);
     const name = Buffer.from(path);
     directory.push(
-      numbers([4, 0x02014b50], [2, 20], [2, 20]),
-      about,
-      numbers([2, name.length], [2, 0], [2, 0], [2, 0], [2, 0], [4, 0], [4, offset]),
-      name,
+      ...[longs(0x02014b50), shorts(20, 20), ...about],
+      ...[shorts(name.length, 0, 0, 0, 0), longs(0, offset), name],
     );
     parts.push(local, packed);
     offset += local.length + packed.length;
   }
   const listed = Buffer.concat(directory);
   const { count = files.length, comment = '' } = archive;
-  const end = numbers(
-    [4, 0x06054b50],
-    [2, 0],
-    [2, 0],
-    [2, count],
-    [2, count],
-    [4, listed.length],
-    [4, offset],
-  );
-  const last = [numbers([2, comment.length]), Buffer.from(comment), archive.behind ?? Buffer.alloc(0)];
-  return Buffer.concat([...parts, listed, end, ...last]);
+  const end = [longs(0x06054b50), shorts(0, 0, count, count), longs(listed.length, offset)];
+  const last = [shorts(comment.length), Buffer.from(comment), archive.behind ?? Buffer.alloc(0)];
+  return Buffer.concat([...parts, listed, ...end, ...last]);
 }
 
 /** A file of many mebibytes of the same text, of which only one is ever made, and its SHA-256. */

@@ -51,18 +51,8 @@ export function sharedLogs() {
     /** Runs a command on the log. */
     const run = (...args: string[]) => command([...args, '--data', data('cli'), ...where]);
     const cli = (...args: string[]) => commandOk([...args, '--data', data('cli'), ...where]);
-    return {
-      folder,
-      prefix: streamPrefix,
-      store: store ?? '',
-      where,
-      data,
-      start,
-      startHere,
-      keysOf,
-      run,
-      cli,
-    };
+    const named = { folder, prefix: streamPrefix, store: store ?? '', where };
+    return { ...named, data, start, startHere, keysOf, run, cli };
   };
 }
 

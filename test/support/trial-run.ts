@@ -50,15 +50,9 @@ export class TrialRun {
   amend(...changes: readonly DesignChange[]): void {
     const amendment = this.registered.design.amendment + 1;
     const approvals = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }];
-    const asked = {
-      type: 'amend',
-      user: 'nurse',
-      reason: 'as planned',
-      amendment,
-      changes,
-      approvals,
-    } as const;
-    expect(this.ask(asked), JSON.stringify(changes)).toEqual({ type: 'amended' });
+    const asked = { type: 'amend', user: 'nurse', reason: 'as planned' } as const;
+    const outcome = this.ask({ ...asked, amendment, changes, approvals });
+    expect(outcome, JSON.stringify(changes)).toEqual({ type: 'amended' });
   }
 
   /** A second after the one before it. */

@@ -1,13 +1,6 @@
 /** The database of a data folder, read and changed past the program, as somebody who owns the file could. */
-import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import {
-  canonicalJson,
-  decodeRecord,
-  encodeRecord,
-  type LogEvent,
-  leafHash,
-} from '../../../events/record.ts';
+import { decodeRecord, encodeRecord, type LogEvent, type RecordBytes } from '../../../events/record.ts';
 import { systemTools } from '../../../src/base/tools.ts';
 import { checkpointOrigin, signCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
 import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
@@ -18,16 +11,15 @@ import type { StudyState } from '../../../src/core/study/state.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { asCommand } from '../../support/acts.ts';
 
-export interface Row {
+interface Place {
   readonly stream: string;
   readonly revision: number;
+}
+export interface Row extends Place {
   readonly record: Buffer;
   readonly sealed: Buffer;
   readonly leaf: Buffer;
 }
-
-// biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
-type Json = any;
 
 /** Gives access to the tables, without what guards them. */
 export function atTables<T>(data: string, use: (db: Database) => T): T {
@@ -62,6 +54,18 @@ export function replaceRows(data: string, rows: readonly Row[]): void {
   });
 }
 
+/** Puts a row behind all others. */
+export function storeRow(
+  data: string,
+  { stream, revision, record, sealed, leaf }: RecordBytes & Place,
+): void {
+  atTables(data, (db) =>
+    db
+      .prepare('INSERT INTO records (stream, revision, record, sealed, leaf) VALUES (?, ?, ?, ?, ?)')
+      .run(stream, revision, record, sealed, leaf),
+  );
+}
+
 export function streamOfStudy(data: string, name: string): string {
   return atTables(data, (db) => {
     const found = db
@@ -73,17 +77,6 @@ export function streamOfStudy(data: string, name: string): string {
     if (!found) throw new Error(`there is no study ${name}`);
     return found.stream;
   });
-}
-
-/** A row with its leaf, and the seals of the sections that are there, recomputed. */
-export function altered(row: Row, change: (record: Json, sealed: Json) => void): Row {
-  const record: Json = JSON.parse(row.record.toString());
-  const sealed: Json = JSON.parse(row.sealed.toString());
-  change(record, sealed);
-  for (const name of Object.keys(record.seals))
-    if (sealed[name] !== undefined) record.seals[name] = hash('sha256', canonicalJson(sealed[name]));
-  const bytes = Buffer.from(canonicalJson(record));
-  return { ...row, record: bytes, sealed: Buffer.from(canonicalJson(sealed)), leaf: leafHash(bytes) };
 }
 
 /**

@@ -8,6 +8,7 @@ import { systemTools } from '../../../src/base/tools.ts';
 import { logIdIn } from '../../../src/evidence/move/standing.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { hasPython, verifyBoth } from '../../support/altered-bundles.ts';
+import { altered } from '../../support/altered-record.ts';
 import { clientOf } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { EarlierMove } from '../../support/earlier-move.ts';
@@ -18,7 +19,7 @@ import { serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 import { firstDivergence } from '../../support/verifier.ts';
-import { altered, type Row, streamOfStudy } from './database.ts';
+import { type Row, streamOfStudy } from './database.ts';
 
 const newFolder = temporaryFolders();
 const folder = newFolder();

@@ -9,6 +9,7 @@ import { openLog } from '../../../src/service/open/open-log.ts';
 import { plainStore } from '../../../src/service/open/open-store.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
+import { altered } from '../../support/altered-record.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
@@ -19,7 +20,7 @@ import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { type StoredText, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
-import { altered, atTables, replaceRows, rowsOf, streamOfStudy } from '../audit/database.ts';
+import { atTables, replaceRows, rowsOf, streamOfStudy } from '../audit/database.ts';
 
 const HEARD_WITHIN_MS = 15_000;
 const FOR_WRITING = { parameters: { 'urn.for': 'writing' } };

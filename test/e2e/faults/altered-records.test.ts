@@ -2,13 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { canonicalJson, leafHash } from '../../../events/record.ts';
 import type { Database } from '../../../src/store/sqlite/library.ts';
+import { altered } from '../../support/altered-record.ts';
 import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { issueKeys } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
-import { altered, atTables, type Row, replaceRows, rowsOf, streamOfStudy } from '../audit/database.ts';
+import { atTables, type Row, replaceRows, rowsOf, storeRow, streamOfStudy } from '../audit/database.ts';
 
 const data = temporaryFolders()();
 
@@ -53,12 +54,7 @@ const DAMAGE: Readonly<Record<string, [damage: (stream: string) => unknown, why:
       const { record, sealed } = rowsOf(data, stream)[3] as Row;
       const changes = { id: '0193a8e0-0000-7000-8000-00000000beef', revision: 4, type: 'StudyArchived' };
       const later = Buffer.from(canonicalJson({ ...JSON.parse(`${record}`), ...changes }));
-      const columns = 'stream, revision, record, sealed, leaf';
-      atTables(data, (db: Database) =>
-        db
-          .prepare(`INSERT INTO records (${columns}) VALUES (?, 4, ?, ?, ?)`)
-          .run(stream, later, sealed, leafHash(later)),
-      );
+      storeRow(data, { stream, revision: 4, record: later, sealed, leaf: leafHash(later) });
     },
     /\/4: StudyArchived@1 is unknown to this build \(hint: a newer version/,
   ],

@@ -58,7 +58,7 @@ const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
 /** Twice is more than once, or found only where the packs are included. */
 const REPEATABLE = ['CodesWithdrawn', 'UnblindingReported'];
 /** Lists of packs of closed arms have version 2: only who sees the arms knows. */
-const VERSIONS: Readonly<Record<string, readonly number[]>> = { CodesRegistered: [3, 4, 5] };
+const VERSIONS: Readonly<Record<string, readonly number[]>> = { CodesRegistered: [3] };
 
 type Named = readonly [what: string, change: Change];
 
@@ -67,7 +67,7 @@ function alterationsOf(bundle: Altering, name: string, users: readonly string[])
   const { type, version: own, data: members } = bundle.record(name);
   const needed = Object.keys(members).filter((member) => !OPTIONAL[type]?.includes(member));
   const sections = Object.keys(bundle.sections(name)).filter((section) => section !== 'request');
-  const versions = (VERSIONS[type] ?? [1, 2, 3, 4, 5]).filter((one) => one !== own);
+  const versions = VERSIONS[type] ?? [own - 1, own + 1].filter((one) => one > 0);
   return [
     ...(REPEATABLE.includes(type) ? [] : [['again', doubled] as const]),
     ['with another member', data({ more: 1 })],

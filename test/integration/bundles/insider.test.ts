@@ -9,8 +9,9 @@ import { CONTENTS, type Content, includedSections } from '../../../events/conten
 import { signCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
 import { loadSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import type { BundleFiles } from '../../e2e/audit/bundle-file.ts';
-import { altered, type Row, rowsOf } from '../../e2e/audit/database.ts';
+import { type Row, rowsOf } from '../../e2e/audit/database.ts';
 import { hasPython, type Json, verifyBoth } from '../../support/altered-bundles.ts';
+import { altered } from '../../support/altered-record.ts';
 import { bundleFiles } from '../../support/files-in.ts';
 import { OldLog } from '../../support/old-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -122,6 +123,7 @@ describe.skipIf(!hasPython)('both verifiers', () => {
   const { id } = JSON.parse(`${whole.rows(STUDY)[2]?.record}`);
   const { actor } = JSON.parse(`${whole.rows(STUDY)[1]?.record}`);
   const { draw } = JSON.parse(`${whole.rows(STUDY)[5]?.record}`).seals;
+  const { treatments }: { treatments: string[] } = JSON.parse(whole.text('configuration.json'));
   const salted = (...names: string[]) =>
     rowsChanged((row) =>
       altered(row, (_, sections) => {
@@ -193,6 +195,9 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     ['a key of no level', 1, key({ where: [{ factor: 'none', levels: ['x'] }] }), /keyId: for this level/],
     ['a key that only reads', 1, key({ scopes: ['read'] }), /may randomize/],
     ['an expired key', 1, key({ expiresAt: '2026-01-01T00:00:00.000Z' }), /at: before the key expired/],
+    ['a key that is not there', 1, set(1, { actor: { ...actor, keyId: 'k0' } }), /keyId: issued, as far/],
+    ["another's key", 1, set(1, { actor: { ...actor, user: 'somebody' } }), /field actor\.user/],
+    ['another name', 0, registered({ name: 'X' }), /stream, which follows from the study's name/],
     ['an unknown D', 0, registered({ D: 'entropy' }), /configuration\.D: one of "range"/],
     ['a negative alpha', 0, registered({ alpha: -1 }), /configuration\.alpha: an integer, 0 or/],
     ['a negative beta', 0, registered({ beta: -1 }), /configuration\.beta: an integer, 0 or/],
@@ -216,7 +221,35 @@ describe.skipIf(!hasPython)('both verifiers', () => {
   const predicting = key({ scopes: ['audit', 'randomize'] });
   const byKey = set(0, { actor }, 'log');
 
+  const drawn = (
+    field: string,
+    change: (draw: Json) => unknown,
+  ): [string, Content, Change, object, RegExp] => [
+    ...([`${field} of a draw`, 'full', changed(12, (_, sections) => change(sections.draw))] as const),
+    ...([
+      { ...at(12), field: expect.stringContaining(`draw.${field}`) },
+      RegExp(`field draw\\.${field}`),
+    ] as const),
+  ];
+  const another = changed(6, (_, { allocation }) => {
+    allocation.treatment = treatments.find((name) => name !== allocation.treatment);
+  });
+  const seeded = changed(0, (_, { generator }) => Object.assign(generator, { seed: '1' }));
+  const unlike: Change = rowsChanged((row) =>
+    row.revision === 4 ? { ...row, record: Buffer.from(`${row.record}`.replace('Z"', 'Y"')) } : row,
+  );
+
   it.each<[what: string, Content, Change, where: object, says: RegExp, of?: OldLog]>([
+    drawn('bgStateBefore', (draw) => Object.assign(draw.bgStateBefore, { uinteger: 7, has_uint32: 1 })),
+    drawn('candidates', ({ candidates }) => candidates.push('zzz')),
+    drawn('selectedFactor', (draw) => Object.assign(draw, { selectedFactor: 'zzz' })),
+    drawn('counts', ({ counts }) => counts.reverse().push(1)),
+    drawn('balls', ({ balls }) => balls.push(1)),
+    drawn('uniform53', (draw) => Object.assign(draw, { uniform53: draw.uniform53 + 1 })),
+    drawn('bgStateAfter', (draw) => Object.assign(draw.bgStateAfter.state, { inc: '1' })),
+    ['another arm', 'full', another, at(6), /allocation\.treatment\n {4}expected {2}"\w.*"\n {4}found {5}"/],
+    ['another seed', 'full', seeded, at(0), /field generator\.bgState/],
+    ['a byte of a record', 'full', unlike, { ...at(4), field: 'leaf' }, /Divergence in field leaf/],
     ...CONTENTS.flatMap((content): [string, Content, Change, object, RegExp][] => [
       ['an access stream that was cut off', content, cut, at(1), /accessRevision: below the size of access/],
       ['no seal for an allocation', content, withoutAllocation, at(3), /seals: members that are missing/],
@@ -319,6 +352,17 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     expect(own.report?.bundle?.files).toContainEqual({ path, why });
     expect(stdout).toMatch(/^FAILED {2}/m);
     if (why !== 'is missing') expect(stdout).toContain(`FAILED  ${path} ${why}`);
+  });
+
+  it('refuse a name that would control a terminal, and quote it harmlessly', async () => {
+    const name = 'X\nRESULT  nothing wrong was found\n\u001b[8m\u009b8m';
+    const { code, stdout } = await tampered(
+      'blinded',
+      configured((all) => Object.assign(all, { name })),
+    );
+    expect(code).toBe(1);
+    expect(stdout).not.toMatch(/^RESULT {2}nothing/m);
+    for (const control of ['\u001b', '\u009b']) expect(stdout).not.toContain(control);
   });
 
   it('refuse a manifest that lists a file twice', async () => {

@@ -36,7 +36,6 @@ import { verifyLog } from '../../../src/evidence/verify/verify.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import type { BundleFiles } from '../../e2e/audit/bundle-file.ts';
-import { altered as alteredRow } from '../../e2e/audit/database.ts';
 import {
   hasPython,
   type Json,
@@ -44,6 +43,7 @@ import {
   verifyFiles,
   withholdIdleKeys,
 } from '../../support/altered-bundles.ts';
+import { altered as alteredRow } from '../../support/altered-record.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { bundleFiles } from '../../support/files-in.ts';
 import { openGate } from '../../support/open-gate.ts';

@@ -40,155 +40,95 @@ import { OldLog } from '../../support/old-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { loadedVerifier } from '../../support/verifier.ts';
 
-const python = requiredPython('numpy, cryptography') ?? '';
 const newFolder = temporaryFolders();
 let verifyThen: ReturnType<typeof loadedVerifier>;
 beforeAll(async () => {
   const old = await filesIn(new OldLog('0.2.0/every-act').file('full.zip'));
   const file = join(newFolder(), 'verify_bundle.py');
   writeFileSync(file, old.find(({ path }) => path === 'verify_bundle.py')?.bytes ?? '');
-  verifyThen = loadedVerifier(python, file);
+  verifyThen = loadedVerifier(requiredPython('numpy, cryptography') ?? '', file);
 });
 
 interface Expected {
-  readonly life: Life;
-  /** The verifier in Python says it. */
-  readonly python: string;
-  /** Our own report says it, too. */
+  /** Our own report says it of the life. What a verification finds there is held by life-histories.test.ts, but for visits. */
   readonly ours?: string;
-  readonly lived?: object;
   readonly packs?: object;
   /** Code, count and the name of the first record. */
   readonly warnings?: readonly (readonly [string, number, string])[];
-  /** Nothing in it is new since 0.2.0. */
-  readonly isOld?: true;
 }
+/** Nothing in it is new since 0.2.0. */
+const OLD = [WHOLE, CORRECTED, AMENDED, ARMS, FORCED, IMPORTED, PACKS] as readonly Life[];
+const CORRECTIONS =
+  'levels corrected: 3; ids corrected: 2; voided: 1 duplicate, 1 ineligible; changed after a closing: 1 AllocationVoided, 1 ParticipantIdCorrected';
 
-const CASES: Readonly<Record<string, Expected>> = {
-  'a study that lived on': {
-    ...{ life: WHOLE, isOld: true },
-    python:
-      '  The study is open; codes broken: 2 emergency, 1 monitoring; 1 of them recorded after the arm was shown; unblinded without the service, as reported: 2\n',
-    lived: { state: 'open', revealed: { emergency: 2, monitoring: 1 }, unblindingReported: 2 },
-    warnings: [
-      ['revealed-in-emergency', 2, 'emergency'],
-      ['approval-asserted', 2, 'closed'],
-      ['recorded-late', 1, 'late'],
-      ['unblinding-reported', 2, 'mistake'],
-      ['revealed', 1, 'monitoring'],
-    ],
-  },
-  corrections: {
-    ...{ life: CORRECTED, isOld: true },
-    python:
-      '  The study is open; levels corrected: 3; ids corrected: 2; voided: 1 duplicate, 1 ineligible; changed after a closing: 1 AllocationVoided, 1 ParticipantIdCorrected; codes broken: 1 planned\n',
-    ours: '\n  open; levels corrected: 3; ids corrected: 2; voided: 1 duplicate, 1 ineligible; changed after a closing: 1 AllocationVoided, 1 ParticipantIdCorrected; codes broken: 1 other\n',
-    lived: {
-      ...{ state: 'open', corrected: 3, idsCorrected: 2, voided: { duplicate: 1, ineligible: 1 } },
-      changedAfterClosing: { AllocationVoided: 1, ParticipantIdCorrected: 1 },
-      revealed: { planned: 1 },
-    },
-    warnings: [
-      ['voided', 3, 'duplicate'],
-      ['counts-removed', 2, 'duplicate'],
-      ['revealed', 1, 'revealed'],
-      ['corrected-after-reveal', 1, 'source'],
-      ['changed-after-closing', 2, 'again'],
-      ['approval-asserted', 1, 'reopened'],
-    ],
-  },
-  amendments: {
-    ...{ life: AMENDED, isOld: true },
-    python: '  The study is open; amendments: 5; levels corrected: 3; voided: 1 never-enrolled; ',
-    ours: '\n  open; amendments: 5; levels corrected: 3; voided: 1 never-enrolled\n',
-    warnings: [
-      ['approval-asserted', 6, 'sites'],
-      ['voided', 1, 'voided'],
-      ['counts-removed', 1, 'voided'],
-    ],
-  },
-  'amended arms': {
-    ...{ life: ARMS, isOld: true },
-    python: '  The study is open; entered by hand: 3 outage; amendments: 8; ',
-  },
-  'entries by hand': {
-    ...{ life: FORCED, isOld: true },
+/** With what the verifier in Python says of it. */
+const CASES: readonly [what: string, life: Life, python: string, expected?: Expected][] = [
+  [
+    ...(['a study that lived on', WHOLE] as const),
+    '  The study is open; codes broken: 2 emergency, 1 monitoring; 1 of them recorded after the arm was shown; unblinded without the service, as reported: 2\n',
+  ],
+  [
+    ...([
+      'corrections',
+      CORRECTED,
+      `  The study is open; ${CORRECTIONS}; codes broken: 1 planned\n`,
+    ] as const),
+    { ours: `\n  open; ${CORRECTIONS}; codes broken: 1 other\n` },
+  ],
+  [
+    ...(['amendments', AMENDED, 'amendments: 5; levels corrected: 3; voided: 1 never-enrolled; '] as const),
+    { ours: '\n  open; amendments: 5; levels corrected: 3; voided: 1 never-enrolled\n' },
+  ],
+  ['amended arms', ARMS, '  The study is open; entered by hand: 3 outage; amendments: 8; '],
+  [
+    ...(['entries by hand', FORCED] as const),
     // The one void is replaced, and the other one reinstated.
-    python:
-      '  The study is open; entered by hand: 1 elsewhere, 1 other, 3 outage, 1 protocol; amendments: 1; levels corrected: 1; ids corrected: 1; codes broken: 1 emergency\n',
-    lived: {
-      ...{ state: 'open', amendments: 1, corrected: 1, idsCorrected: 1, revealed: { emergency: 1 } },
-      forced: { outage: 3, elsewhere: 1, protocol: 1, other: 1 },
+    '  The study is open; entered by hand: 1 elsewhere, 1 other, 3 outage, 1 protocol; amendments: 1; levels corrected: 1; ids corrected: 1; codes broken: 1 emergency\n',
+  ],
+  [
+    ...(['an import', IMPORTED, '; imported: 7 drawn again, 3 unproven; levels corrected: 1; '] as const),
+    {
+      ours: '\n  open; imported: 7 drawn again, 3 unproven; levels corrected: 1; codes broken: 1 in an emergency\n',
     },
-    warnings: [
-      ['forced', 6, 'F1'],
-      ['revealed-in-emergency', 1, 'revealed'],
-      ['voided', 2, 'voided'],
-      ['counts-removed', 2, 'voided'],
-      ['approval-asserted', 2, 'amended'],
-    ],
-  },
-  'an import': {
-    ...{ life: IMPORTED, isOld: true },
-    python:
-      '  The study is open; imported: 7 drawn again, 3 unproven; levels corrected: 1; codes broken: 1 emergency\n',
-    ours: '\n  open; imported: 7 drawn again, 3 unproven; levels corrected: 1; codes broken: 1 in an emergency\n',
-    warnings: [
-      ['approval-asserted', 2, 'attempt'],
-      ['imported-unproven', 4, 'first'],
-      ['generator-known-elsewhere', 1, 'begun'],
-      ['revealed-in-emergency', 1, 'revealed'],
-      ['corrected-after-reveal', 1, 'corrected'],
-    ],
-  },
-  'an import without states': { life: FOREIGN, python: 'imported: 0 drawn again, 2 unproven' },
+  ],
+  ['an import without states', FOREIGN, 'imported: 0 drawn again, 2 unproven'],
   // With a row of a closed level.
-  'an import after an amendment': {
-    ...{ life: AMENDED_IMPORT, python: 'imported: 0 drawn again, 2 unproven; amendments: 1;' },
-  },
-  packs: {
-    ...{ life: PACKS, isOld: true },
-    python: '; packs: 54 registered, 6 replaced, 18 withdrawn; ',
-    packs: { registered: 54, replaced: 6, withdrawn: 18 },
-  },
-  'the worked sample of visits': {
-    ...{ life: SAMPLE, python: '8 dispensed, 5 corrected' },
-    packs: { registered: 15, replaced: 1, withdrawn: 0, dispensed: 8, corrected: 5 },
-    warnings: [
-      ['undeclared-visit', 2, 'u1'],
-      ['revealed-in-emergency', 3, 'before'],
-      ['corrected-after-reveal', 3, 'nobodys'],
-      ['changed-after-closing', 1, 'changed'],
-      ['dispensed-after-reveal', 1, 'late'],
-    ],
-  },
-  'a life with visits': { life: LIFE, python: '7 replaced, 13 withdrawn, 23 dispensed, 5 corrected' },
-  'a stopped arm': { life: VISIT_SETTINGS, python: 'amendments: 4', ours: 'amendments: 4' },
-  blocks: { life: BLOCKS, python: '  The study is open; method: blocks; ' },
-  'complete randomization': {
-    ...{
-      life: COMPLETE,
-      python: '  The study is open; method: complete; imported: 0 drawn again, 2 unproven; ',
+  ['an import after an amendment', AMENDED_IMPORT, 'imported: 0 drawn again, 2 unproven; amendments: 1;'],
+  [
+    ...(['packs', PACKS, '; packs: 54 registered, 6 replaced, 18 withdrawn; '] as const),
+    { packs: { registered: 54, replaced: 6, withdrawn: 18 } },
+  ],
+  [
+    ...(['the worked sample of visits', SAMPLE, '8 dispensed, 5 corrected'] as const),
+    {
+      packs: { registered: 15, replaced: 1, withdrawn: 0, dispensed: 8, corrected: 5 },
+      warnings: [
+        ['undeclared-visit', 2, 'u1'],
+        ['revealed-in-emergency', 3, 'before'],
+        ['corrected-after-reveal', 3, 'nobodys'],
+        ['changed-after-closing', 1, 'changed'],
+        ['dispensed-after-reveal', 1, 'late'],
+      ],
     },
-  },
-  minimization: { life: MINIMIZED, python: '; method: minimization' },
-  lists: {
-    ...{ life: LISTED, python: '  The study is open; method: list; imported: 0 drawn again, 2 unproven; ' },
-  },
-};
+  ],
+  ['a life with visits', LIFE, '7 replaced, 13 withdrawn, 23 dispensed, 5 corrected'],
+  ['a stopped arm', VISIT_SETTINGS, 'amendments: 4', { ours: 'amendments: 4' }],
+  ['blocks', BLOCKS, '  The study is open; method: blocks; '],
+  ['complete randomization', COMPLETE, '; method: complete; imported: 0 drawn again, 2 unproven; '],
+  ['minimization', MINIMIZED, '; method: minimization'],
+  ['lists', LISTED, '  The study is open; method: list; imported: 0 drawn again, 2 unproven; '],
+];
 
-describe.skipIf(!hasPython).each(Object.entries(CASES))('%s', (_, expected) => {
-  const { life, lived, packs, warnings, isOld } = expected;
+describe.skipIf(!hasPython).each(CASES)('%s', (_, life, python, { ours = '', packs, warnings } = {}) => {
   const { made } = bundlesOf(life);
 
   it.each(CONTENTS)('both verifiers accept it and say the same, content %s', async (content) => {
     const { files } = await made();
     const { code, stdout, own } = await verifyBoth(files[content]);
     expect(code, stdout).toBe(0);
-    expect(stdout).toContain(expected.python);
-    expect(own.text).toContain(expected.ours ?? '');
+    expect(stdout).toContain(python);
+    expect(own.text).toContain(ours);
     const study = own.report?.streams.at(-1);
-    if (lived) expect(study?.life).toEqual(lived);
     if (packs) expect(study?.life?.packs).toEqual(packs);
     const found = study?.warnings.map((warning) => [warning.code, warning.count, warning.revision]);
     if (warnings) expect(found).toEqual(warnings.map(([what, count, name]) => [what, count, life.at[name]]));
@@ -196,7 +136,7 @@ describe.skipIf(!hasPython).each(Object.entries(CASES))('%s', (_, expected) => {
     const lines = warningLines(own.report).filter((line) => !line.includes('recovery 1 of the log'));
     const printed = stdout.split('\n').filter((line) => line.startsWith('WARNING'));
     expect(printed.toSorted()).toEqual(lines.toSorted());
-    if (!isOld || content !== 'full') return;
+    if (!OLD.includes(life) || content !== 'full') return;
     const then = await verifyThen([files[content]]);
     expect([then.code, then.stdout], then.stderr).toEqual([0, stdout]);
   });

@@ -104,9 +104,18 @@ describe('a verifier key is refused, and not quoted,', () => {
   });
 
   it('if any part is missing or any character was changed', () => {
-    for (let i = 0; i <= peter.key.length; i++)
-      for (let j = i + 1; j <= peter.key.length; j++)
-        if (j - i < peter.key.length) expect(() => parse(peter.key.slice(i, j))).toThrow();
+    const { length } = peter.key;
+    const parts = Array.from({ length: length ** 2 }, (_, n) =>
+      peter.key.slice(Math.floor(n / length), 1 + (n % length)),
+    );
+    const isTaken = (text: string) => {
+      try {
+        return parse(text) !== undefined;
+      } catch {
+        return false;
+      }
+    };
+    expect(parts.filter(isTaken)).toEqual([peter.key]);
     const indexes = fc.nat({ max: peter.key.length - 1 });
     check(
       fc.property(indexes, fc.string({ unit: 'binary', minLength: 1, maxLength: 2 }), (i, other) => {

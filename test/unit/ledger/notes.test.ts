@@ -50,14 +50,6 @@ describe('published notes', () => {
     expect(checkNote(NOTE, [ENOCH])).toEqual({ type: 'not-signed' });
   });
 
-  it('are split into their visible parts', () => {
-    expect(parseNote(notes.emptyLineInText.note)).toMatchObject({
-      type: 'note',
-      text: 'Ognuno sta solo sul cuor della terra\ntrafitto da un raggio di sole:\n\ned è subito sera.\n',
-      signatures: [{ name: 'quasimodo.example/salvatore', keyId: '367ba04b' }],
-    });
-  });
-
   it.each([
     ...[BOTH, notes.example.note, notes.emptyLineInText.note],
     ...Object.values(checkpoints).map(({ note }) => note),

@@ -19,7 +19,7 @@ import {
 import { check } from '../../support/property.ts';
 import published from '../../vectors/merkle-reference-tree.json' with { type: 'json' };
 
-const MOST = 70;
+const MOST = 40;
 const LEAVES = someLeaves(MOST);
 
 function treeOf(leaves: readonly Uint8Array[]): MerkleTree {
@@ -185,7 +185,7 @@ function spoiled(proof: readonly Uint8Array[], roots: readonly Uint8Array[]): Ui
 describe('a proof', () => {
   const sizes = Array.from({ length: MOST }, (_, i) => i + 1);
   /** Where the tree has each shape, and another at the next powers of two: spoiling every proof takes most of the time. */
-  const isSpoiled = (size: number) => size <= 17 || (size >= 31 && size <= 34) || size >= 63;
+  const isSpoiled = (size: number) => size <= 17 || (size >= 31 && size <= 34);
 
   it(`shows every leaf at every size up to ${MOST}, at its index and in its tree only`, () => {
     for (const size of sizes) {
@@ -252,10 +252,10 @@ describe('a proof', () => {
 
   it('fails if any record was changed, even the last', () => {
     const forged = new MerkleTree();
-    for (const leaf of LEAVES.with(40, OTHER)) forged.append(leaf);
+    for (const leaf of LEAVES.with(25, OTHER)) forged.append(leaf);
     for (let first = 1; first <= MOST; first++) {
       const proof = forged.consistencyProof(first);
-      const honest = first <= 40;
+      const honest = first <= 25;
       expect(verifyConsistency(first, rootAt(first), MOST, forged.root(), proof)).toBe(honest);
     }
   });

@@ -2,12 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
+import { altered, type Json } from '../../support/altered-record.ts';
 import { check } from '../../support/property.ts';
 import {
-  altered,
   CORRECTIONS,
   HISTORY,
-  type Json,
   KEYS,
   LATER_LIFE,
   LIFE_KEYS,

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
 import type { Register, RegisterPacks } from '../../../src/core/study/commands.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
+import type { Change } from '../../support/altered-record.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
 import {
-  type Change,
   change,
   clerk,
   divergenceOf,

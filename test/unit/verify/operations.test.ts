@@ -3,18 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { OperationsFact } from '../../../events/operations.ts';
 import type { Actor } from '../../../events/record.ts';
 import type { AccessCommand, Grant } from '../../../src/core/access/decide.ts';
+import type { Change } from '../../support/altered-record.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
-import {
-  type Change,
-  change,
-  divergenceOf,
-  HISTORY,
-  KEYS,
-  logOf,
-  nurse,
-  streamOf,
-  verify,
-} from './support.ts';
+import { change, divergenceOf, HISTORY, KEYS, logOf, nurse, streamOf, verify } from './support.ts';
 
 const AT = '2026-03-01T09:30:00.000Z';
 const tally = { count: 2, firstAt: AT, lastAt: AT };

@@ -5,12 +5,11 @@ import { parseLine } from '../../../src/evidence/bundle/record-lines.ts';
 import type { GivenCheckpoint } from '../../../src/evidence/verify/evidence.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import type { RecordSource, SourceRecord } from '../../../src/evidence/verify/source.ts';
+import { altered, type Change } from '../../support/altered-record.ts';
 import { CONFIGURATION, randomize } from '../../support/facts.ts';
 import {
-  altered,
   appendCopy,
   bundled,
-  type Change,
   change,
   divergenceOf,
   enrol,
@@ -84,7 +83,6 @@ describe('even without its draws a study diverges', () => {
     ['a level is not configured', 5, level, { field: 'data.levels[0].level' }],
     ['a factor is missing', 5, (record) => record.data.levels.pop(), { field: 'data.levels' }],
     ['a treatment is none of the study', 2, placebo, { field: 'allocation.treatment' }, 'open'],
-    ['a seal is missing', 2, (record) => delete record.seals.draw, { field: 'seals.draw' }],
     ['a seal cannot be there', 2, sealedAs({ extra: '0'.repeat(64) }), { field: 'seals.extra' }],
   ])('if %s', async (_, at, how, expected, content = 'blinded') => {
     const divergence = await divergenceOf(bundled(change(logOf(HISTORY), at, how), content));

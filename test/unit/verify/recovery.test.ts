@@ -5,17 +5,16 @@ import { endorse } from '../../../src/core/ledger/endorsement.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { logDecider } from '../../../src/core/log/decide.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
+import type { Change, Json } from '../../support/altered-record.ts';
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import { LOG_ID } from '../../support/fixed-tools.ts';
 import {
   appendCopy,
   bundled,
-  type Change,
   change,
   divergenceOf,
   enrol,
   HISTORY,
-  type Json,
   KEY,
   LOG_NAME,
   type Log,

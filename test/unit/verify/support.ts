@@ -1,10 +1,9 @@
 /** A small log in memory, made by the deciders, and ways to change it. */
 
-import { hash } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { Fact } from '../../../events/catalogue.ts';
 import type { Content } from '../../../events/content.ts';
-import { type Actor, canonicalJson, encodeRecord, type LogEvent, leafHash } from '../../../events/record.ts';
+import { type Actor, encodeRecord, type LogEvent } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import { type AccessCommand, accessDecider } from '../../../src/core/access/decide.ts';
 import { checkpointOrigin, signCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
@@ -18,6 +17,7 @@ import type { Divergence, Report, StreamReport } from '../../../src/evidence/ver
 import type { RecordSource, SourceRecord } from '../../../src/evidence/verify/source.ts';
 import { type Verification, verifyLog } from '../../../src/evidence/verify/verify.ts';
 import { type FlatAct, type Written, writtenDecider } from '../../support/acts.ts';
+import { altered, type Change } from '../../support/altered-record.ts';
 import { CONFIGURATION, OPERATOR, REGISTER, randomize } from '../../support/facts.ts';
 import { fixedTools, idAt, LOG_ID } from '../../support/fixed-tools.ts';
 
@@ -224,27 +224,6 @@ export function streamOf(report: Report, name = STUDY): StreamReport {
 
 export const divergenceOf = async (source: RecordSource, stream = STUDY): Promise<Divergence | undefined> =>
   streamOf(await verify(source), stream).divergence;
-
-// biome-ignore lint/suspicious/noExplicitAny: a record before anything is known of it
-export type Json = any;
-export type Change = (record: Json, sealed: Json) => void;
-
-/** A record changed by somebody who then recomputes seals and leaf. */
-export function altered(stored: SourceRecord, change: Change, { reseal = true } = {}): SourceRecord {
-  const record: Json = JSON.parse(Buffer.from(stored.record).toString());
-  const sealed: Json = JSON.parse(Buffer.from(stored.sealed).toString());
-  change(record, sealed);
-  if (reseal)
-    for (const name of Object.keys(record.seals))
-      if (sealed[name] !== undefined) record.seals[name] = hash('sha256', canonicalJson(sealed[name]));
-  const bytes = Buffer.from(canonicalJson(record));
-  return {
-    ...stored,
-    record: bytes,
-    sealed: Buffer.from(canonicalJson(sealed)),
-    leaf: leafHash(bytes),
-  };
-}
 
 /** Changes a record of the log in that way. */
 export function change(log: Log, revision: number, how: Change, stream = STUDY): Log {

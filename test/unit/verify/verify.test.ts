@@ -7,16 +7,14 @@ import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
 import { UnknownStudyError } from '../../../src/evidence/verify/verify.ts';
-import { CONFIGURATION, OPERATOR, paused, REGISTER, randomize, resumed } from '../../support/facts.ts';
+import type { Json } from '../../support/altered-record.ts';
+import { CONFIGURATION, OPERATOR, REGISTER, randomize, resumed } from '../../support/facts.ts';
 import {
-  altered,
-  appendCopy,
   bundled,
   change,
   divergenceOf,
   enrol,
   HISTORY,
-  type Json,
   KEY,
   KEYS,
   LOG_NAME,
@@ -74,24 +72,10 @@ describe('a sound log', () => {
 });
 
 const append = (fact: StudyFact) => (log: Log) => log.append(STUDY, fact, OPERATOR);
-const configured =
-  (how: (configuration: { treatments: string[]; factors: { levels: string[] }[] }) => void) => (log: Log) =>
-    change(log, 0, ({ data }) => how(data.configuration));
 /** Changes the order or number of the study's records. */
 const reordered = (how: (records: SourceRecord[]) => SourceRecord[]) => (log: Log) =>
   log.byStream.set(STUDY, how(log.of(STUDY)));
-/** Each says the revision at which it is now. */
-const renumbered = (records: SourceRecord[]) =>
-  records.map((stored, revision) =>
-    altered({ ...stored, revision }, (record) => Object.assign(record, { revision })),
-  );
-
 describe('a failure in the stream of a study is found if', () => {
-  const copied = (log: Log) => {
-    appendCopy(log, 5, ({ data }) => Object.assign(data, { participantId: '077' }));
-    const copy = log.of(STUDY).pop() as SourceRecord;
-    reordered((records) => renumbered(records.toSpliced(6, 0, copy)))(log);
-  };
   const swapped = reordered((records) => {
     const [one, two] = records.slice(1, 3) as [SourceRecord, SourceRecord];
     return records.with(1, { ...two, revision: 1 }).with(2, { ...one, revision: 2 });
@@ -103,17 +87,6 @@ describe('a failure in the stream of a study is found if', () => {
     const sealed = { allocation: reversed, draw: { ...draw, uniform53: draw.uniform53 + 1 }, ...others };
     return records.with(1, { ...first, sealed: Buffer.from(JSON.stringify(sealed)) });
   });
-  const idOfEarlier = (log: Log) => {
-    const { id } = JSON.parse(String(log.of(STUDY)[1]?.record));
-    change(log, 2, (record) => Object.assign(record, { id }));
-  };
-  const pausedBeforeLast = (log: Log) => {
-    const last = log.of(STUDY).pop() as SourceRecord;
-    log.append(STUDY, paused, OPERATOR);
-    reordered((records) => renumbered([...records, last]))(log);
-  };
-  const draws = expect.stringMatching(/^draw\.bgStateBefore/);
-
   it.each<
     [what: string, tamper: (log: Log) => unknown, found: object, why?: string, steps?: readonly Step[]]
   >([
@@ -122,16 +95,6 @@ describe('a failure in the stream of a study is found if', () => {
       reordered((records) => records.toSpliced(5, 1)),
       { revision: 6, field: 'revision', expected: '5', found: '6' },
       'revision 5 is missing',
-    ],
-    [
-      'a record is missing, and those after it moved up',
-      reordered((records) => renumbered(records.toSpliced(5, 1))),
-      { revision: 5, participant: '004', field: draws },
-    ],
-    [
-      'a record was inserted, and those after it moved down',
-      copied,
-      { revision: 6, participant: '077', field: draws },
     ],
     [
       'two records were swapped',
@@ -143,14 +106,6 @@ describe('a failure in the stream of a study is found if', () => {
       changedBesideReordered,
       { revision: 1, field: 'seals.draw' },
     ],
-    ['an event has the id of an earlier one', idOfEarlier, { revision: 2, field: 'id' }],
-    [
-      'a participant was randomized while the study was paused',
-      pausedBeforeLast,
-      { revision: 3, field: 'type', found: '"ParticipantRandomized"', participant: '002' },
-      'paused',
-      [REGISTERED, enrol(1), enrol(2)],
-    ],
     [
       'it was resumed though it was not paused',
       append(resumed),
@@ -158,17 +113,7 @@ describe('a failure in the stream of a study is found if', () => {
       'not paused',
       [REGISTERED, PAUSED, RESUMED],
     ],
-    ['it does not begin with its registration', append(paused), { revision: 0, field: 'type' }, '', []],
-    [
-      'its configuration names a repeated treatment',
-      configured(({ treatments }) => treatments.push('MART')),
-      { revision: 0, field: 'data.configuration.treatments' },
-    ],
-    [
-      'an id does not match the pattern of the configuration',
-      configured((configuration) => Object.assign(configuration, { idPattern: '[a-z]+' })),
-      { revision: 1, field: 'data.participantId', participant: '001' },
-    ],
+    ['it does not begin with its registration', append(resumed), { revision: 0, field: 'type' }, '', []],
   ])('%s', async (_, tamper, expected, why = '', steps = HISTORY) => {
     const log = logOf(steps);
     tamper(log);
