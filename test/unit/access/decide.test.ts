@@ -30,28 +30,20 @@ function revoked(keyId = 'k1', reason?: string): AccessFact {
 const READER = grant(['read']);
 
 describe('a key', () => {
-  it('is issued with the requested permissions, and its SHA-256 is sealed', () => {
-    given([])
-      .when(issue(READER))
-      .then([issued(READER)], { type: 'issued' });
-  });
-
-  it('is issued with every limit that was requested', () => {
+  it('is issued as requested, with every limit and without those that were not requested; its SHA-256 is sealed', () => {
     const limited = grant(['read', 'randomize'], {
       studies: ['CHS JCOIN'],
       where: [{ factor: 'local_site', levels: ['11-Cook County – Chicago'] }],
       expiresAt: '2027-06-30T00:00:00.000Z',
     });
-    given([])
-      .when(issue(limited))
-      .then([issued(limited)], { type: 'issued' });
-  });
-
-  it('is recorded without limits that were not requested', () => {
     const none = { studies: undefined, where: undefined, expiresAt: undefined, allowPrediction: false };
-    given([])
-      .when(issue({ ...READER, ...none }))
-      .then([issued(READER)], { type: 'issued' });
+    for (const [asked, recorded] of [
+      [limited, limited],
+      [{ ...READER, ...none }, READER],
+    ] as const)
+      given([])
+        .when(issue(asked))
+        .then([issued(recorded)], { type: 'issued' });
   });
 
   it('is not issued if its id or hash already exists, even if that key was revoked', () => {
@@ -66,22 +58,15 @@ describe('a key', () => {
       .then([issued(READER, 'k2', '00'.repeat(32))], { type: 'issued' });
   });
 
-  it('is revoked, with or without a reason', () => {
-    given([issued(READER)])
-      .when({ type: 'revoke', keyId: 'k1' })
-      .then([revoked()], { type: 'revoked' });
-    given([issued(READER)])
-      .when({ type: 'revoke', keyId: 'k1', reason: 'left the site' })
-      .then([revoked('k1', 'left the site')], { type: 'revoked' });
-  });
-
-  it('is not revoked twice, or if it does not exist', () => {
+  it('is revoked, with or without a reason, but not twice, or if it does not exist', () => {
+    const revoke = (reason?: string, keyId = 'k1') => ({ type: 'revoke', keyId, reason }) as const;
+    const key = given([issued(READER)]);
+    key.when(revoke()).then([revoked()], { type: 'revoked' });
+    key.when(revoke('left')).then([revoked('k1', 'left')], { type: 'revoked' });
+    key.when(revoke(undefined, 'k2')).then([], { type: 'unknown-key' });
     given([issued(READER), revoked()])
-      .when({ type: 'revoke', keyId: 'k1' })
+      .when(revoke())
       .then([], { type: 'already-revoked' });
-    given([issued(READER)])
-      .when({ type: 'revoke', keyId: 'k2' })
-      .then([], { type: 'unknown-key' });
   });
 });
 

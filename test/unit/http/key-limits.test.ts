@@ -1,6 +1,9 @@
+/** What one key, or one address, may have in flight at a time. */
+
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { holderOf } from '../../../src/service/http/admission.ts';
 import { InProgress } from '../../../src/service/http/request/in-progress.ts';
 
 /** A response that can only be closed. */
@@ -56,24 +59,17 @@ describe('the lists of a key', () => {
     expect(begun).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
   });
 
-  it('can wait again as soon as earlier ones have been sent', async () => {
-    const { ask, asked, begun, refused, settled } = scene();
-    const answers = asked(9);
-    await settled();
-    answers[0]?.close();
-    ask('k1', 'next');
-    ask('k1', 'too many');
-    await settled();
-    expect([begun, refused]).toEqual([['0', '1'], ['too many: 429']]);
-  });
-
-  it('give up their place when the client disconnects, waiting or not', async () => {
-    const { ask, asked, begun, refused, settled } = scene();
+  it('give up their place when the client disconnects, waiting, or not, or before they came', async () => {
+    const { lists, ask, asked, begun, refused, settled } = scene();
+    const gone = new Answer();
+    gone.close();
+    const asWaiting = lists.begin('k1', gone as unknown as ServerResponse);
+    await expect(asWaiting).rejects.toMatchObject({ code: 'unavailable' });
     const answers = asked(9);
     for (const answer of answers.slice(1)) answer.close();
     const more = asked(8, 'more ');
     await settled();
-    expect(refused).toEqual(['1', '2', '3', '4', '5', '6', '7', '8'].map((name) => `${name}: unavailable`));
+    expect(refused).toEqual([...'12345678'].map((name) => `${name}: unavailable`));
     answers[0]?.close();
     await settled();
     expect(begun).toEqual(['0', 'more 0']);
@@ -81,18 +77,6 @@ describe('the lists of a key', () => {
     ask('k1', 'last');
     await settled();
     expect(begun).toContain('last');
-  });
-
-  it('take no place if the client has already disconnected', async () => {
-    const { lists, begun, ask, settled } = scene();
-    const answer = new Answer();
-    answer.close();
-    await expect(lists.begin('k1', answer as unknown as ServerResponse)).rejects.toMatchObject({
-      code: 'unavailable',
-    });
-    ask('k1', 'a');
-    await settled();
-    expect(begun).toEqual(['a']);
   });
 
   it('do not wait forever, and then leave their place to others', async () => {
@@ -112,7 +96,7 @@ describe('the lists of a key', () => {
     const { ask, begun, settled } = scene();
     for (let i = 0; i < 100; i++) ask(`k${i}`, `${i}`);
     await settled();
-    expect(begun.length).toBe(100);
+    expect(begun).toHaveLength(100);
   });
 });
 
@@ -176,4 +160,16 @@ describe('allocations of a key', () => {
     for (let n = 0; n < 512; n++) posts.enter('k1');
     expect(() => posts.enter('k1')).toThrow(refused);
   });
+});
+
+it.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8:1:2::9', '2001:db8:1:2::/64'],
+  ['2001:db8::9', '2001:db8:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+])('connections from %s count towards %s: an IPv6 client has a whole /64', (address, holder) => {
+  expect(holderOf(address)).toBe(holder);
 });

@@ -1,3 +1,4 @@
+/** Which part of a list is asked for, and its order. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { currentId, NONE } from '../../../projections/enrolled.ts';
@@ -9,7 +10,70 @@ import {
   SORTED_AT_ONCE,
   sortedInTurns,
 } from '../../../src/service/http/request/list-orders.ts';
+import { pageOf, searchForm } from '../../../src/service/http/request/page.ts';
 import { check } from '../../support/property.ts';
+
+function read(parameters: Record<string, string>) {
+  const problems: string[] = [];
+  const page = pageOf(new Map(Object.entries(parameters)), problems);
+  return { page, problems };
+}
+
+describe('pageOf', () => {
+  it('without parameters is the whole list, uncounted', () => {
+    expect(read({})).toEqual({
+      page: {
+        ...{ from: 0, limit: undefined, offset: 0, isDescending: false, search: undefined },
+        ...{ isCounted: false, continuesByRevision: true },
+      },
+      problems: [],
+    });
+  });
+
+  it.each([
+    [{ 'urn.limit': '5' }, true, true],
+    [{ 'urn.limit': '5', 'urn.from': '0' }, false, true],
+    [{ 'urn.search': 'a', 'urn.from': '7' }, false, true],
+    [{ 'urn.search': 'a' }, true, true],
+    [{ 'urn.sort': 'time' }, true, true],
+    [{ 'urn.sort': 'time', 'urn.order': 'asc', 'urn.from': '3' }, false, true],
+    [{ 'urn.order': 'desc' }, true, false],
+    [{ 'urn.sort': 'id' }, true, false],
+    [{ 'urn.limit': '5', 'urn.offset': '0' }, true, false],
+  ])('%j: counted %s, goes on by revision %s', (parameters, isCounted, continuesByRevision) => {
+    const { page, problems } = read(parameters);
+    expect([page.isCounted, page.continuesByRevision, problems]).toEqual([
+      isCounted,
+      continuesByRevision,
+      [],
+    ]);
+  });
+
+  it.each([
+    [{ 'urn.sort': 'id', 'urn.from': '0' }, /^urn\.from .*leave urn\.from out, and page with urn\.offset/],
+    [{ 'urn.order': 'desc', 'urn.from': '5' }, /^urn\.from is a place in the order of randomization/],
+    [{ 'urn.offset': '0', 'urn.limit': '1', 'urn.from': '5' }, /^urn\.from is a place/],
+    [{ 'urn.offset': '3' }, /^urn\.offset needs urn\.limit/],
+    [{ 'urn.offset': '-1', 'urn.limit': '1' }, /^urn\.offset is not a whole number from 0 on$/],
+    [{ 'urn.order': 'up' }, /^urn\.order must be asc or desc$/],
+    [{ 'urn.search': '' }, /^urn\.search is empty/],
+    [{ 'urn.search': '😀'.repeat(129) }, /^urn\.search has more than 128 characters$/],
+  ])('%j is one problem', (parameters, problem) => {
+    const { problems } = read(parameters);
+    expect(problems).toEqual([expect.stringMatching(problem)]);
+  });
+
+  it('takes 128 characters to search for, however they are stored', () => {
+    expect(read({ 'urn.search': '😀'.repeat(128) }).problems).toEqual([]);
+  });
+});
+
+describe('searchForm', () => {
+  it('is one for capitals, small letters and both ways to write an accent', () => {
+    expect(searchForm('ÉMILE-01')).toBe(searchForm('e\u0301mile-01'));
+    expect(searchForm('A')).not.toBe(searchForm('B'));
+  });
+});
 
 let sequence = 0;
 
@@ -27,17 +91,11 @@ function participant(participantId: string, level = 'a', now = { id: participant
 const idsOf = (list: readonly Participant[]) => list.map(currentId);
 
 describe('byId', () => {
-  it('compares numbers in ids as numbers, and the ids in use', () => {
-    const given = ['10-2', '9-10', 'a2', '9-9', 'B1', 'A10'].map((id) => participant(id));
+  it('compares numbers in ids as numbers, and the ids in use; those that read as the same keep their order', () => {
+    const given = ['10-2', '9-10', 'a2', '9-9', 'B1', 'A10', '01', '1', '001'].map((id) => participant(id));
     const renamed = participant('0', 'a', { id: '9-9b', level: 'a' });
-    const sorted = ['9-9', '9-9b', '9-10', '10-2', 'a2', 'A10', 'B1'];
+    const sorted = ['01', '1', '001', '9-9', '9-9b', '9-10', '10-2', 'a2', 'A10', 'B1'];
     expect(idsOf([...given, renamed].toSorted(byId))).toEqual(sorted);
-  });
-
-  it('leaves ids that read as the same in the order of randomization', () => {
-    expect(idsOf(['01', '2', '1', '001'].map((id) => participant(id)).toSorted(byId))).toEqual([
-      ...['01', '1', '001', '2'],
-    ]);
   });
 });
 
@@ -58,7 +116,7 @@ describe('byLevel', () => {
 
 describe('sortedInTurns', () => {
   const { lists } = new InProgress();
-  const sizes = [0, 1, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 3 * SORTED_AT_ONCE, 5 * SORTED_AT_ONCE + 7];
+  const sizes = [0, 1, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 5 * SORTED_AT_ONCE + 7];
 
   it.each(sizes)(
     'sorts %i participants as toSorted does, and keeps the order of equal ones',

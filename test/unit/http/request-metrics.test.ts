@@ -6,15 +6,10 @@ import { type RequestObserver, requestObserver } from '../../../src/service/moni
 
 /** With the methods that each serves. */
 const ROUTES: readonly (readonly [string, readonly string[]])[] = [
-  ...Object.entries(openApiDocument('0')['paths'] as Record<string, object>).map(
-    ([path, operations]) =>
-      [
-        path,
-        Object.keys(operations).flatMap((method) =>
-          method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()],
-        ),
-      ] as const,
-  ),
+  ...Object.entries(openApiDocument('0')['paths'] as Record<string, object>).map(([path, operations]) => {
+    const methods = Object.keys(operations).map((method) => method.toUpperCase());
+    return [path, methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))] as const;
+  }),
   ...['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'].map(
     (path) => [path, ['GET', 'HEAD']] as const,
   ),

@@ -23,27 +23,20 @@ it('the names of the service are those that the OpenAPI document lists', () => {
 });
 
 describe('a parameter is refused, with the right spelling, if it is', () => {
-  const DRY = ['dry_run', 'dryRun', 'DRY-RUN', 'urn.dryrun', 'URN.DRY_RUN', 'urn_dry_run', 'dry run'];
-  const MARKED = [
-    'dry_run ',
-    'dry_run[]',
-    'urn:dry_run',
-    'dry–run',
-    'dry_run\u200b',
-    '\uff44\uff52\uff59_run',
+  const DRY = [
+    ...['dryRun', 'DRY-RUN', 'urn.dryrun', 'urn_dry_run', 'dry run', 'dry_run[]', 'urn:dry_run', 'dry–run'],
+    ...['dry_run\u200b', '\uff44\uff52\uff59_run'],
+    // Mistyped.
+    ...['dry_rnu', 'dryrunn', 'is_dry_run', 'turn.dry_run', 'amp;urn.dry_run'],
   ];
-  const MISTYPED = ['dry_rnu', 'dryrunn', 'is_dry_run', 'turn.dry_run', 'amp;urn.dry_run', 'urn.dry_rnu'];
   it.each([
-    { meant: 'urn.dry_run', names: [...DRY, ...MARKED, ...MISTYPED] },
+    { meant: 'urn.dry_run', names: DRY },
     { meant: 'urn.bg_state', names: ['Urn.Bg-State'] },
     { meant: 'study', names: ['urn.study'] },
     { meant: 'id', names: ['ID'] },
     { meant: 'api_key', names: ['apiKey'] },
     { meant: 'urn.limit', names: ['limit'] },
-    {
-      meant: 'the header Idempotency-Key',
-      names: ['idempotency_key', 'Idempotency-Key', 'idempotencyKey'],
-    },
+    { meant: 'the header Idempotency-Key', names: ['idempotency_key', 'idempotencyKey'] },
   ])('$meant, written as $names', ({ meant, names }) => {
     for (const name of names) {
       const { ignored, problems } = judged(name);

@@ -2,11 +2,13 @@
 import { expect, it } from 'vitest';
 import type { MoveFact } from '../../../events/move.ts';
 import { abortMove } from '../../../src/evidence/move/abort-move.ts';
+import { copyRecords } from '../../../src/evidence/move/copy-records.ts';
 import { moveLog } from '../../../src/evidence/move/move-log.ts';
 import { recordOf } from '../../../src/evidence/move/standing.ts';
-import type { EventStore } from '../../../src/store/event-store.ts';
+import type { EventStore, StoredRecord } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import { begunWith, copyAll, dyingAfter, partsOf, startProcess } from '../../support/moving.ts';
+import { LOG_ID } from '../../support/fixed-tools.ts';
+import { aliveWhile, begunWith, copyAll, dyingAfter, partsOf, startProcess } from '../../support/moving.ts';
 
 const size = async (store: EventStore) => {
   let records = 0;
@@ -54,6 +56,25 @@ it('nor to a store with records that the source does not have', async () => {
       message: expect.stringMatching(/^study-\S+, revision 2: the source does not have it/),
     });
   expect(await size(home)).toBe(before);
+});
+
+it('nor to one with another record in its place, and not at all if its own cannot be read', async () => {
+  const [home, other, broken] = [await begun(), new MemoryStore(), new MemoryStore()];
+  const change = (store: MemoryStore, part: object) =>
+    copyAll(home, {
+      ...aliveWhile(store, () => undefined),
+      append: (stream, revision, [one]) =>
+        store.append(stream, revision, [
+          { ...(one as StoredRecord), ...(stream.startsWith('study') && revision === 0 && part) },
+        ]),
+    });
+  await change(other, { sealed: Buffer.from('{}') });
+  await expect(copyRecords({ source: home, target: other, logId: LOG_ID }, 'count')).rejects.toMatchObject({
+    kind: 'differs',
+    message: expect.stringMatching(/^study-\S+, revision 1: the record in the target differs from the one/),
+  });
+  await change(broken, { leaf: Buffer.alloc(32) });
+  await expect(moveLog(partsOf(broken, new MemoryStore(), 'home', 'away'))).rejects.toThrow('leaf hash');
 });
 
 it('while it moves to one store, it moves to no other, even of the same name', async () => {

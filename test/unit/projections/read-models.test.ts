@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessFact } from '../../../events/access.ts';
 import type { Fact, StudyFact } from '../../../events/catalogue.ts';
+import { VoidCause } from '../../../events/corrections.ts';
 import type { Protocol } from '../../../events/text.ts';
 import { access } from '../../../projections/access.ts';
+import type { Enrolled } from '../../../projections/enrolled.ts';
+import { headCount } from '../../../projections/head-count.ts';
 import { projectionOf, type Readable } from '../../../projections/projection.ts';
+import { endedSessions } from '../../../projections/sessions.ts';
 import { describeRecovery } from '../../../projections/study-config.ts';
 import { studyState } from '../../../src/core/study/state.ts';
 import { balance as balanceView, designs, participants, studyConfig } from '../../../src/core/study/views.ts';
@@ -46,40 +50,33 @@ function onArm(participantId: string, treatment: string, levels = LEVELS): Study
 }
 
 describe('participants', () => {
-  it('are empty before the first randomization', () => {
-    const none = fold(participants, []);
-    expect([none.inOrder, none.find('1')]).toEqual([[], undefined]);
+  it('are listed in the order of randomization, whatever their ids, even names of properties', () => {
     expect(fold(participants, [registered(), paused, resumed]).inOrder).toEqual([]);
-  });
-
-  it('are listed in the order of randomization, whatever their ids', () => {
-    const list = fold(participants, [registered(), ...['9', '10', 'a', '1'].map((id) => randomized(id))]);
-    expect(list.inOrder.map(({ participantId }) => participantId)).toEqual(['9', '10', 'a', '1']);
+    const ids = ['9', '10', 'a', '1', '__proto__', 'constructor', 'toString'];
+    const list = fold(participants, [registered(), ...ids.map((id) => randomized(id))]);
+    expect(list.inOrder.map(({ participantId }) => participantId)).toEqual(ids);
     for (const participant of list.inOrder) expect(list.find(participant.participantId)).toBe(participant);
+    expect(list.find('hasOwnProperty')).toBeUndefined();
   });
 
   it('show who was randomized, when, by whom, at which levels and to what', () => {
     const fact = randomized('001');
+    const { treatment } = fact.sections.allocation;
     expect(fold(participants, [registered(), fact]).inOrder).toEqual([
       {
-        participantId: '001',
-        levels: LEVELS,
-        treatment: fact.sections.allocation.treatment,
-        slot: CONFIGURATION.treatments.indexOf(fact.sections.allocation.treatment),
-        at: AT,
-        user: 'nurse',
+        ...{
+          participantId: '001',
+          levels: LEVELS,
+          treatment,
+          at: AT,
+          user: 'nurse',
+          revision: 1,
+          sequence: 1,
+        },
+        slot: CONFIGURATION.treatments.indexOf(treatment),
         bgStateAfter: drawIn(fact.sections).bgStateAfter,
-        revision: 1,
-        sequence: 1,
       },
     ]);
-  });
-
-  it('may have ids that are built-in property names in JavaScript', () => {
-    const ids = ['__proto__', 'constructor', 'toString'];
-    const list = fold(participants, [registered(), ...ids.map((id) => randomized(id))]);
-    expect(ids.map((id) => list.find(id)?.participantId)).toEqual(ids);
-    expect(list.find('hasOwnProperty')).toBeUndefined();
   });
 });
 
@@ -119,36 +116,20 @@ describe('the designs of a study', () => {
 });
 
 describe('the configuration', () => {
-  it('of a study that is not in the log is undefined', () => {
+  it('is what was registered, whoever is randomized', () => {
     expect(fold(studyConfig, [])).toBeUndefined();
-  });
-
-  it('is what was registered', () => {
-    expect(fold(studyConfig, [registered()])).toEqual({
-      studyId: STUDY_ID,
-      configuration: CONFIGURATION,
-      parameters: {},
-      seed: String(SEED),
-      seedSource: 'drawn',
-      seedWeak: false,
-      registeredAt: AT,
-      recoveries: [],
-      halt: undefined,
+    expect(fold(studyConfig, [registered(), randomized()])).toEqual({
+      ...{ studyId: STUDY_ID, configuration: CONFIGURATION, parameters: {} },
+      ...{ seed: String(SEED), seedSource: 'drawn', seedWeak: false },
+      ...{ registeredAt: AT, recoveries: [], halt: undefined },
     });
   });
 
   it('says whether the study is paused, since when, and why', () => {
-    expect(fold(studyConfig, [registered(), paused])?.halt).toEqual({
-      state: 'paused',
-      reason: 'data review',
-      at: AT,
-    });
-    expect(fold(studyConfig, [registered(), paused, resumed])?.halt).toBeUndefined();
-    expect(fold(studyConfig, [registered(), paused, resumed, paused])?.halt).toEqual({
-      state: 'paused',
-      reason: 'data review',
-      at: AT,
-    });
+    const halt = { state: 'paused', reason: 'data review', at: AT };
+    const haltOf = (...facts: Fact[]) => fold(studyConfig, [registered(), ...facts])?.halt;
+    expect([haltOf(paused), haltOf(paused, resumed)]).toEqual([halt, undefined]);
+    expect(haltOf(paused, resumed, paused)).toEqual(halt);
   });
 
   it('describes recoveries, also in words', () => {
@@ -168,27 +149,15 @@ describe('the configuration', () => {
       `recovery 3 of the log, ${AT}: no record of this study is known to be lost; the generator began anew`,
     ]);
   });
-
-  it('is not changed by participants', () => {
-    expect(fold(studyConfig, [registered(), randomized()])).toEqual(fold(studyConfig, [registered()]));
-  });
 });
 
 describe('the balance', () => {
   const balance = (facts: readonly Fact[]) => fold(balanceView, facts)?.view();
-  const zeros = {
-    totals: [0, 0, 0],
-    factors: [
-      { factor: '10', levels: ['Male', 'Female'].map((level) => ({ level, counts: [0, 0, 0] })) },
-      {
-        factor: '9',
-        levels: ['11-Cook County – Chicago', '30-Dupage County'].map((level) => ({
-          level,
-          counts: [0, 0, 0],
-        })),
-      },
-    ],
-  };
+  const levelsOf = ({ name, levels }: (typeof CONFIGURATION)['factors'][number]) => ({
+    factor: name,
+    levels: levels.map((level) => ({ level, counts: [0, 0, 0] })),
+  });
+  const zeros = { totals: [0, 0, 0], factors: CONFIGURATION.factors.map(levelsOf) };
 
   it('is undefined for a study that is not in the log, and zero for one without participants', () => {
     expect(balance([])).toBeUndefined();
@@ -216,12 +185,6 @@ describe('the balance', () => {
       ],
     });
   });
-
-  it('is separate for each study', () => {
-    const one = balance([registered(), onArm('1', 'MART')]);
-    expect(balance([registered()])?.totals).toEqual([0, 0, 0]);
-    expect(one?.totals).toEqual([1, 0, 0]);
-  });
 });
 
 describe('access', () => {
@@ -234,18 +197,9 @@ describe('access', () => {
 
   it('finds a key by its id and by its hash', () => {
     const { byId, bySha256 } = fold(access, [issued('k1', a), issued('k2', b)]);
-    expect(bySha256).toEqual(
-      new Map([
-        [a, 'k1'],
-        [b, 'k2'],
-      ]),
-    );
+    expect(Object.fromEntries(bySha256)).toEqual({ [a]: 'k1', [b]: 'k2' });
     expect(byId.get('k2')).toEqual({
-      keyId: 'k2',
-      user: 'nurse',
-      scopes: ['read'],
-      studies: ['CHS JCOIN'],
-      issuedAt: AT,
+      ...{ keyId: 'k2', user: 'nurse', scopes: ['read'], studies: ['CHS JCOIN'], issuedAt: AT },
     });
   });
 
@@ -260,5 +214,77 @@ describe('access', () => {
     expect(byId.get('k2')?.revoked).toBeUndefined();
     expect(bySha256.get(a)).toBe('k1');
     expect(fold(access, [issued('k1', a), revoke()]).byId.get('k1')?.revoked).toEqual({ at: AT });
+  });
+});
+
+function enrolledWith(cause?: VoidCause): Enrolled {
+  const enrolled = { participantId: '1', levels: ['a'], revision: 1 };
+  if (cause === undefined) return enrolled;
+  const voided = { revision: 2, cause, isRemoved: false, duplicateOf: undefined };
+  return { ...enrolled, corrected: { id: '1', levels: ['a'], countedLevels: ['a'], voided } };
+}
+
+describe('headCount', () => {
+  it('says of each cause of a void whether the place is free again', () => {
+    const filled = VoidCause.options.map((cause) => [cause, headCount([enrolledWith(cause)])]);
+    const one = { enrolled: 1, voided: 1 };
+    expect(Object.fromEntries(filled)).toEqual({
+      ineligible: { ...one, filled: 1 },
+      duplicate: { ...one, filled: 0 },
+      'never-enrolled': { ...one, filled: 0 },
+      entry: { ...one, filled: 1 },
+      other: { ...one, filled: 1 },
+    });
+  });
+
+  it('counts everybody, and of them the voided and the places', () => {
+    const all = [undefined, 'duplicate', undefined, 'ineligible', 'never-enrolled'] as const;
+    expect(headCount(all.map((cause) => enrolledWith(cause)))).toEqual({ enrolled: 5, voided: 3, filled: 3 });
+    expect(headCount([])).toEqual({ enrolled: 0, voided: 0, filled: 0 });
+  });
+});
+
+const HOUR = 3_600_000;
+const START = Date.parse('2026-11-23T00:00:00.000Z');
+const id = (n: number) => Buffer.alloc(16, n).toString('base64url');
+
+/** Folds facts, each with the hours since the start at which it was written. */
+function foldedAt(facts: readonly (readonly [number, Fact])[]) {
+  return facts.reduce(
+    (state, [hours, fact], revision) =>
+      endedSessions.apply(state, {
+        ...event(fact, revision, { stream: 'operations' }),
+        at: new Date(START + hours * HOUR).toISOString(),
+      }),
+    endedSessions.initial(),
+  );
+}
+const ended = (n: number): Fact => ({
+  type: 'SessionEnded',
+  data: { sessionId: id(n), keyId: 'k0011' },
+  sections: {},
+});
+const began = (n: number): Fact => ({ ...ended(n), type: 'SessionBegan' }) as Fact;
+
+describe('the ended sessions', () => {
+  it('are only those of sign-outs', () => {
+    const state = foldedAt([
+      [0, began(1)],
+      [1, began(2)],
+      [2, ended(1)],
+      [3, paused],
+    ]);
+    expect([...state]).toEqual([[id(1), START + 2 * HOUR]]);
+  });
+
+  it('are forgotten when they would be over anyway, by the time of the events', () => {
+    const first = [0, ended(1)] as const;
+    expect([...foldedAt([first, [12, ended(2)]]).keys()]).toEqual([id(1), id(2)]);
+    expect([...foldedAt([first, [12.1, ended(2)]]).keys()]).toEqual([id(2)]);
+  });
+
+  it('stay few, however many there were', () => {
+    const facts = Array.from({ length: 250 }, (_, n) => [n, ended(n)] as const);
+    expect(foldedAt(facts).size).toBe(13);
   });
 });

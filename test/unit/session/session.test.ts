@@ -1,5 +1,12 @@
+/** A session: its times, its cookie, and the key under which that is sealed. */
+
+import { randomBytes } from 'node:crypto';
+import { CompactEncrypt, type CompactJWEHeaderParameters, generateKeyPair } from 'jose';
 import { describe, expect, it } from 'vitest';
+import { seal, unseal } from '../../../src/service/session/sealed-cookie.ts';
 import { isCurrent, newSession, renewed, type Session } from '../../../src/service/session/session.ts';
+import { openingKeys, parseSessionKeys } from '../../../src/service/session/session-key.ts';
+import { LOG_ID } from '../../support/fixed-tools.ts';
 
 const MINUTE = 60_000;
 const NOW = Date.parse('2026-11-23T12:00:00.000Z');
@@ -36,5 +43,128 @@ describe('a session', () => {
     expect(renewed(session(NOW), NOW + 1000)).toEqual(session(NOW, NOW + 1000));
     // Another instance may have a clock that is behind.
     expect(renewed(session(NOW), NOW - 5000)).toBeUndefined();
+  });
+});
+
+const ONE = Buffer.alloc(32, 1);
+const TWO = Buffer.alloc(32, 2);
+const text = (key: Uint8Array) => Buffer.from(key).toString('base64url');
+const REPLACED = '2026-11-23T08:00:00.000Z';
+const HOUR = 3_600_000;
+
+describe('the file of the session key', () => {
+  it('holds the key, and perhaps the one before it', () => {
+    expect(parseSessionKeys(`${text(ONE)}\n`, 'f')).toEqual({ current: ONE });
+    expect(parseSessionKeys(`${text(ONE)}\n${text(TWO)} replaced ${REPLACED}\n`, 'f')).toEqual({
+      current: ONE,
+      previous: { key: TWO, replacedAt: Date.parse(REPLACED) },
+    });
+  });
+
+  it.each([
+    '',
+    '\n',
+    text(ONE).slice(1),
+    `${text(ONE)} `,
+    `${text(ONE)}\n${text(TWO)}\n`,
+    `${text(ONE)}\n${text(TWO)} replaced yesterday\n`,
+    `${text(ONE)}\n${text(TWO)} replaced ${REPLACED}\n${text(TWO)} replaced ${REPLACED}\n`,
+    `${text(ONE)}=\n`,
+    'PRIVATE+KEY+urn+12345678+abc\n',
+  ])('is nothing else: %j', (other) => {
+    const reading = expect(() => parseSessionKeys(other, 'data/session-key'));
+    reading.toThrow(/^data\/session-key holds no session key(?!.*AQEB)/);
+  });
+});
+
+describe('a cookie can be opened', () => {
+  const at = Date.parse(REPLACED);
+  const keys = { current: ONE, previous: { key: TWO, replacedAt: at } };
+
+  it('with the key before the current one, for 12 hours', () => {
+    expect(openingKeys(keys, at)).toEqual([ONE, TWO]);
+    expect(openingKeys(keys, at + 12 * HOUR - 1)).toEqual([ONE, TWO]);
+    expect(openingKeys(keys, at + 12 * HOUR)).toEqual([ONE]);
+    expect(openingKeys({ current: ONE }, at)).toEqual([ONE]);
+  });
+});
+
+const KEY = randomBytes(32);
+const SESSION = newSession('k0011', Date.parse('2026-11-23T12:00:00.000Z'));
+
+describe('a sealed cookie', () => {
+  it('holds the session, which nobody can read without the key, and differs each time', async () => {
+    const cookie = await seal(SESSION, KEY, LOG_ID);
+    expect(await unseal(cookie, [KEY], LOG_ID)).toEqual(SESSION);
+    expect(cookie).toMatch(/^[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/);
+    const readable = cookie.split('.').map((part) => Buffer.from(part, 'base64url').toString('latin1'));
+    for (const secret of [SESSION.sessionId, SESSION.keyId]) expect(readable.join(' ')).not.toContain(secret);
+    expect(await seal(SESSION, KEY, LOG_ID)).not.toBe(cookie);
+    const longest = { ...SESSION, onBehalfOf: '😀'.repeat(128) };
+    const long = await seal(longest, KEY, LOG_ID);
+    expect(await unseal(long, [KEY], LOG_ID)).toEqual(longest);
+    // Browsers keep cookies up to 4096 characters, with their attributes.
+    expect(long.length).toBeLessThan(2048);
+  });
+
+  it('stays valid if a version that named nobody sealed it', async () => {
+    const { sessionId, keyId, beganAt, usedAt } = SESSION;
+    const before = JSON.stringify({ sessionId, keyId, beganAt, usedAt });
+    const cookie = await new CompactEncrypt(Buffer.from(before))
+      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', log: LOG_ID })
+      .encrypt(KEY);
+    expect(await unseal(cookie, [KEY], LOG_ID)).toEqual({ sessionId, keyId, beganAt, usedAt });
+  });
+
+  it('is opened by any of the keys, and by no other', async () => {
+    const cookie = await seal(SESSION, KEY, LOG_ID);
+    expect(await unseal(cookie, [randomBytes(32), KEY], LOG_ID)).toEqual(SESSION);
+    expect(await unseal(cookie, [randomBytes(32)], LOG_ID)).toBeUndefined();
+    expect(await unseal(cookie, [], LOG_ID)).toBeUndefined();
+  });
+
+  it('is not valid for another log, even under the same key', async () => {
+    const cookie = await seal(SESSION, KEY, '0193a8e0-0000-7000-8000-00000000cafe');
+    expect(await unseal(cookie, [KEY], LOG_ID)).toBeUndefined();
+    const [, ...rest] = cookie.split('.');
+    const [header] = (await seal(SESSION, KEY, LOG_ID)).split('.');
+    expect(await unseal([header, ...rest].join('.'), [KEY], LOG_ID)).toBeUndefined();
+  });
+
+  it('is refused with any bit changed', async () => {
+    const cookie = await seal(SESSION, KEY, LOG_ID);
+    const parts = cookie.split('.');
+    for (const [i, part] of parts.entries())
+      for (let at = 0; at < Buffer.from(part, 'base64url').length; at++) {
+        const bytes = Buffer.from(part, 'base64url');
+        bytes[at] = (bytes[at] ?? 0) ^ 1;
+        const changed = parts.with(i, bytes.toString('base64url')).join('.');
+        expect(await unseal(changed, [KEY], LOG_ID), changed).toBeUndefined();
+      }
+  });
+
+  it.each(['', '....', 'a.b.c', 'e30..e30.e30.e30', '{"a":1}'])('is not %j', async (text) => {
+    expect(await unseal(text, [KEY], LOG_ID)).toBeUndefined();
+  });
+
+  it('is not made in another way, even under the same key', async () => {
+    const made = async (
+      header: CompactJWEHeaderParameters,
+      key: Parameters<CompactEncrypt['encrypt']>[0],
+      contents: unknown = SESSION,
+    ) =>
+      new CompactEncrypt(Buffer.from(JSON.stringify(contents)))
+        .setProtectedHeader({ log: LOG_ID, ...header })
+        .encrypt(key);
+    const { publicKey } = await generateKeyPair('RSA-OAEP-256');
+    const others = await Promise.all([
+      made({ alg: 'A256KW', enc: 'A256GCM' }, KEY),
+      made({ alg: 'RSA-OAEP-256', enc: 'A256GCM' }, publicKey),
+      made({ alg: 'dir', enc: 'A128CBC-HS256' }, KEY),
+      made({ alg: 'dir', enc: 'A256GCM' }, KEY, { ...SESSION, beganAt: 'yesterday' }),
+      made({ alg: 'dir', enc: 'A256GCM' }, KEY, { ...SESSION, usedAt: undefined }),
+    ]);
+    for (const cookie of others) expect(await unseal(cookie, [KEY], LOG_ID)).toBeUndefined();
+    expect(await unseal(await made({ alg: 'dir', enc: 'A256GCM' }, KEY), [KEY], LOG_ID)).toEqual(SESSION);
   });
 });

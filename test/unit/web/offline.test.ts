@@ -23,16 +23,11 @@ async function ownKey() {
   return key;
 }
 
-describe('a verifier key', () => {
-  it('is taken as it is written', async () => {
-    expect(await parseKey(signer.publicKey)).toMatchObject({ name: 'urn', keyId: signer.keyId });
-  });
-
-  it('is refused if its parts do not belong together', async () => {
-    const other = makeSigningKey('urn').publicKey;
-    expect(await parseKey(`${signer.publicKey.slice(0, 13)}${other.slice(13)}`)).toBeUndefined();
-    expect(await parseKey('urn_key')).toBeUndefined();
-  });
+it('a verifier key is taken as it is written, unless its parts do not belong together', async () => {
+  expect(await parseKey(signer.publicKey)).toMatchObject({ name: 'urn', keyId: signer.keyId });
+  const other = makeSigningKey('urn').publicKey;
+  expect(await parseKey(`${signer.publicKey.slice(0, 13)}${other.slice(13)}`)).toBeUndefined();
+  expect(await parseKey('urn_key')).toBeUndefined();
 });
 
 describe('a signature', () => {
@@ -81,15 +76,11 @@ describe('files', () => {
 
   it('say together what they cover', async () => {
     const { notes } = await examine([receipt, checkpoint, proof], await ownKey());
+    const own = { origin: ORIGIN, signature: 'right' };
+    const relations = [{ with: 'checkpoint.txt:1', size: 9, is: 'beginning' }];
     expect(notes).toEqual([
-      {
-        where: 'receipt.txt:1',
-        origin: ORIGIN,
-        size: 3,
-        signature: 'right',
-        relations: [{ with: 'checkpoint.txt:1', size: 9, is: 'beginning' }],
-      },
-      { where: 'checkpoint.txt:1', origin: ORIGIN, size: 9, signature: 'right', relations: [] },
+      { ...own, where: 'receipt.txt:1', size: 3, relations },
+      { ...own, where: 'checkpoint.txt:1', size: 9, relations: [] },
     ]);
   });
 
