@@ -1,7 +1,7 @@
 /** The session key in its file. What running services do with it: test/e2e/http/sessions.test.ts. */
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { replaceSessionKey, sessionKeyInFile } from '../../src/service/session/session-key.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
@@ -9,6 +9,7 @@ const newFolder = temporaryFolders();
 const noProblem = (error: Error) => {
   throw error;
 };
+afterEach(() => vi.restoreAllMocks());
 const NOW = new Date('2026-11-23T08:00:00.000Z');
 
 describe('the session key', () => {
@@ -37,12 +38,28 @@ describe('the session key', () => {
     expect(sessionKeyInFile(file, noProblem)().previous).toBeUndefined();
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder)).toEqual(['session-key']);
+    replaceSessionKey(join(folder, 'other'), true, NOW);
+    expect(readFileSync(join(folder, 'other'), 'utf8')).toMatch(/^[\w-]{43}\n$/);
   });
 
-  it('is made by a replacement if there is none', () => {
+  it('stays in use by those who have read it, whatever becomes of the file', () => {
+    let ms = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => ms);
     const file = join(newFolder(), 'session-key');
+    const problems: string[] = [];
+    const secret = sessionKeyInFile(file, ({ message }) => problems.push(message));
+    const kept = secret();
+    for (const change of [() => writeFileSync(file, 'nonsense'), () => rmSync(file)]) {
+      change();
+      ms += 999;
+      expect(secret()).toEqual(kept);
+      ms += 1;
+      for (let i = 0; i < 2; i++) expect(secret()).toEqual(kept);
+    }
+    expect(problems).toEqual([expect.stringContaining('holds no session key'), expect.any(String)]);
     replaceSessionKey(file, true, NOW);
-    expect(readFileSync(file, 'utf8')).toMatch(/^[\w-]{43}\n$/);
+    ms += 1000;
+    expect(secret()).not.toEqual(kept);
   });
 
   it.each([0o604, 0o602, 0o666])('is refused with mode %o', (mode) => {

@@ -1,13 +1,11 @@
-/** GET /verification, from the real service on real logs: a sound one, and one changed while the service was stopped. */
+/** GET /verification, on real logs: a sound one, and one changed while the service was stopped. Its rules: test/unit/verify. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { resealRecord } from '../../support/altered-log.ts';
 import { type Answer, ask, clientOf, within } from '../../support/client.ts';
-import { command, commandOk } from '../../support/command.ts';
+import { commandOk } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { makeLongLog } from '../../support/long-log.ts';
-import { type Service, serve } from '../../support/service.ts';
-import { serveHere } from '../../support/service-here.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
@@ -15,7 +13,7 @@ import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 const data = temporaryFolders()();
 /** A study so long that verifying it takes a second. */
 const LONG = CONFIGURATION.name;
-const PARTICIPANTS = 10_000;
+const PARTICIPANTS = 6000;
 const LEVELS = Object.fromEntries(CONFIGURATION.factors.map(({ name, levels }) => [name, levels[0] ?? '']));
 
 type Name = 'edc' | 'auditor' | 'ward' | 'reader' | 'blind';
@@ -24,7 +22,7 @@ interface OfStream {
   readonly stream: string;
 }
 
-let service: Service;
+let service: ServiceHere;
 let url: string;
 let keys: Record<Name, string>;
 let stream: string;
@@ -50,14 +48,14 @@ beforeAll(async () => {
   );
   keys = long.keys;
   [stream, wardStream] = [long.streamOf('Sleep'), long.streamOf('Ward')];
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
   ({ url } = service);
   const { randomize } = clientOf(url, keys.edc);
   for (const [id, levels] of Object.entries({ '001': COOK, '002': DUPAGE, '003': COOK }))
     receipts.push((await randomize('Sleep', id, levels)).headers.get('urn-receipt') ?? '');
   for (const id of ['w-1', 'w-2', 'w-3']) await randomize('Ward', id, { ward: 'a' });
 });
-afterAll(() => service.kill());
+afterAll(() => service.stop());
 
 describe('a sound study', () => {
   it('is reported as urn verify reports it', async () => {
@@ -68,10 +66,8 @@ describe('a sound study', () => {
     const args = ['verify', '--data', data, '--study', 'Sleep', '--json', '--no-last-checkpoints'];
     const { seconds: _s, trusted: _t, untrustedKey: _u, ...report } = JSON.parse(await commandOk(args));
     expect(shown).toEqual(report);
-    expect(shown).toMatchObject({ ok: true, selfConsistentOnly: true, unusedCheckpoints: [] });
     expect(shown.streams.map((one: OfStream) => one.stream)).toEqual(['log', 'access', stream]);
-    const study = { study: 'Sleep', sound: true, records: 4, participants: 3 };
-    expect(ofStream(answer, stream)).toMatchObject(study);
+    expect(ofStream(answer, stream)).toMatchObject({ study: 'Sleep', sound: true, participants: 3 });
   });
 
   it('has the reading of its report recorded before the report is sent', async () => {
@@ -81,49 +77,24 @@ describe('a sound study', () => {
       );
     const before = shown().length;
     expect((await verify('ward', { study: 'Ward' })).results.streams).toHaveLength(3);
-    const [recorded, ...more] = shown().slice(before);
-    expect(recorded).toMatchObject({
-      ...{ actor: { user: 'ward' }, data: { study: 'Ward', toRevision: 3, count: 1 } },
-    });
-    expect(more).toEqual([]);
-    expect(await commandOk(['operations', '--data', data, '--study', 'Ward'])).toContain(
-      'was shown the report of a verification up to revision 3 of Ward',
-    );
+    expect(shown().slice(before)).toMatchObject([
+      { actor: { user: 'ward' }, data: { study: 'Ward', toRevision: 3, count: 1 } },
+    ]);
   });
 
-  it('can be compared with a receipt', async () => {
+  it('can be compared with a receipt; the report fits the schema in the OpenAPI document', async () => {
     const answer = await verify('auditor', { checkpoint: receipts[1] ?? '' });
     expect(answer.results).toMatchObject({ ok: true, selfConsistentOnly: true, unusedCheckpoints: [] });
     const evidence = { matching: 1, matchingSize: 3, failing: 0, uncovered: { from: 3, to: 3 } };
     expect(ofStream(answer, stream).evidence).toMatchObject(evidence);
-  });
-
-  it('fails with a receipt whose signature is not that of the log', async () => {
-    const [text = '', signature = ''] = Buffer.from(receipts[1] ?? '', 'base64')
-      .toString()
-      .split('\n\n');
-    const [, name = '', encoded = ''] = signature.trimEnd().split(' ');
-    const bytes = Buffer.from(encoded, 'base64');
-    bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
-    const note = Buffer.from(`${text}\n\n— ${name} ${bytes.toString('base64')}\n`).toString('base64');
-    const unusedCheckpoints = [{ where: 'checkpoint', size: 3, because: 'forged' }];
-    const results = { ok: false, unusedCheckpoints };
-    expect(await verify('auditor', { checkpoint: note })).toMatchObject({ status: 200, results });
-  });
-
-  it('has reports that fit the schema in the OpenAPI document', async () => {
     // biome-ignore lint/suspicious/noExplicitAny: the test checks what is in it.
     const document: any = await (await fetch(`${url}/openapi.json`)).json();
-    const { parameters, description } = document.paths['/verification'].get;
+    const { parameters } = document.paths['/verification'].get;
     expect(parameters.map(({ name }: { name: string }) => name)).toEqual(['study', 'checkpoint']);
-    expect(description).toContain('`audit`');
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     const fits = ajv.compile(document.components.schemas.Verification);
-    for (const checkpoint of [receipts[0], receipts[2]]) {
-      const { results } = await verify('auditor', { checkpoint: checkpoint ?? '' });
-      expect(fits(results), JSON.stringify(fits.errors)).toBe(true);
-      expect(fits({ ...results, more: 1 })).toBe(false);
-    }
+    expect(fits(answer.results), JSON.stringify(fits.errors)).toBe(true);
+    expect(fits({ ...answer.results, more: 1 })).toBe(false);
   });
 });
 
@@ -132,16 +103,7 @@ describe('a request for a verification', () => {
   const OTHER = 'urn/study-x\n1\nn2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=\n\n— urn AAAAAAAA\n';
   it.each<[Name, Parameters, number, RegExp]>([
     ['edc', {}, 403, /^This API key lacks the scope audit$/],
-    ['reader', {}, 403, /audit$/],
-    ['blind', {}, 403, /audit$/],
     ['ward', {}, 404, /^There is no study/],
-    ['auditor', { study: 'No such study' }, 404, /^There is no study/],
-    [
-      'auditor',
-      { checkpoint: '' },
-      400,
-      /^checkpoint is not the base64 of a signed note, as in Urn-Receipt$/,
-    ],
     ['auditor', { checkpoint: 'ab cd' }, 400, /encode each \+ as %2B/],
     [
       ...(['auditor', { checkpoint: note('nothing') }, 400] as const),
@@ -195,7 +157,6 @@ describe('while a long study is verified', () => {
     }
     expect(posted.length).toBeGreaterThan(10);
     expect(new Set(posted)).toEqual(new Set([200]));
-    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
     expect(new Set(seen).size).toBeGreaterThan(2);
     const { status, results } = await long;
     expect([status, results.ok]).toEqual([200, true]);
@@ -212,19 +173,16 @@ describe('while a long study is verified', () => {
   it('a client can disconnect, which ends the verification', async () => {
     const leaving = new AbortController();
     const init = { headers: { 'X-API-Key': keys.auditor }, signal: leaving.signal };
-    const { answer: left } = await begun(() =>
-      fetch(`${url}/verification?${new URLSearchParams({ study: LONG })}`, init).catch(
-        (error: Error) => error.name,
-      ),
-    );
+    const query = new URLSearchParams({ study: LONG });
+    const ask = () => fetch(`${url}/verification?${query}`, init).catch((error: Error) => error.name);
+    const { answer: left } = await begun(ask);
     leaving.abort();
     expect(await left).toBe('AbortError');
-    const aborted = () => service.output.stderr.split('\n').filter((line) => line.includes('"aborted":true'));
-    await expect.poll(aborted).toHaveLength(1);
+    await expect.poll(() => service.output.stderr.match(/"aborted":true/g)).toHaveLength(1);
     await within(20_000, async () => (await verify('auditor')).status === 200);
   });
 
-  it('SIGTERM answers the client with 503 and does not wait for the verification', async () => {
+  it('a stop answers the client with 503 and does not wait for the verification', async () => {
     const { answer: long } = await begun(() => verify('auditor', { study: LONG }));
     await service.stop();
     expect(await long).toMatchObject({ status: 503, message: 'Not done: the service is shutting down' });
@@ -232,41 +190,17 @@ describe('while a long study is verified', () => {
   });
 });
 
-describe('a log that was changed while the service was stopped', () => {
-  beforeAll(async () => {
-    resealRecord(data, stream, 2, ({ allocation }) => {
-      allocation.treatment = allocation.treatment === 'ZZTREATA' ? 'ZZTREATB' : 'ZZTREATA';
-    });
-    damageLastRecord(data, wardStream);
-    const here = await serveHere(data);
-    ({ url } = here);
-    return () => here.stop();
-  });
-
-  it('a change that the service loads without noticing is found, as is what receipts prove about it', async () => {
-    expect((await get('/study_participants', 'reader')).status).toBe(200);
-    const answer = await verify('auditor', { checkpoint: receipts[2] ?? '' });
-    expect([answer.status, answer.results.ok]).toEqual([200, false]);
-    expect(ofStream(answer, stream)).toMatchObject({
-      sound: false,
-      divergence: { revision: 2, participant: '002', field: 'allocation.treatment' },
-      notReplayed: 2,
-      evidence: { failing: 1, rewritten: { afterSize: 0, upToSize: 4 } },
-    });
-    const before = await verify('auditor', { checkpoint: receipts[0] ?? '' });
-    expect(ofStream(before, stream).evidence).toMatchObject({ matching: 1, matchingSize: 2, failing: 0 });
-  });
-
-  it('a study with an unreadable record, which answers nothing else, is verified', async () => {
-    const parameters = { study: 'Ward' };
-    expect((await get('/records', 'ward', parameters)).status).toBe(503);
-    const answer = await verify('ward', parameters);
-    expect([answer.status, answer.results.ok, answer.headers.get('urn-revision')]).toEqual([200, false, '3']);
-    const divergence = { revision: 3, field: 'leaf' };
-    expect(ofStream(answer, wardStream)).toMatchObject({ sound: false, divergence, notReplayed: 1 });
-    // Keys still see no more than they may.
-    expect((await verify('ward', { study: 'Patterned' })).status).toBe(404);
-    expect((await verify('reader', parameters)).status).toBe(403);
-    expect((await command(['verify', '--data', data, '--study', 'Patterned'])).code).toBe(0);
-  });
+it('a study with an unreadable record, which answers nothing else, is verified', async () => {
+  damageLastRecord(data, wardStream);
+  const here = await serveHere(data);
+  ({ url } = here);
+  const parameters = { study: 'Ward' };
+  expect((await get('/records', 'ward', parameters)).status).toBe(503);
+  const answer = await verify('ward', parameters);
+  expect([answer.status, answer.results.ok, answer.headers.get('urn-revision')]).toEqual([200, false, '3']);
+  const divergence = { revision: 3, field: 'leaf' };
+  expect(ofStream(answer, wardStream)).toMatchObject({ sound: false, divergence, notReplayed: 1 });
+  // Keys still see no more than they may.
+  expect((await verify('reader', parameters)).status).toBe(403);
+  await here.stop();
 });
