@@ -1,13 +1,13 @@
 /** Every command, one row each: its help, what it refuses before it begins, and that it begins no log and leaves nothing behind where there is none. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase } from '../../../src/store/sqlite/schema.ts';
 import { commandsOn, saidIn, typed } from '../../support/cli-log.ts';
 import { command } from '../../support/command.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
-import { issueKey, launch, PROGRAM, serve, urn } from '../../support/service.ts';
+import { issueKey, PROGRAM, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { TRIALS } from '../../support/trials.ts';
@@ -86,7 +86,6 @@ const COMMANDS: readonly (readonly [words: string, without: Without, ...options:
   ['session-key replace', 'needs none'],
 ];
 const names = COMMANDS.map(([name]) => name);
-const LINES = COMMANDS.map(([name, , options = []]) => [name, [...name.split(' '), ...options]] as const);
 const NEED_A_LOG = COMMANDS.flatMap(([name, without, ...options]) =>
   without === 'needs a log'
     ? (options.length > 0 ? options : [[]]).map((more) => [name, [...name.split(' '), ...more]] as const)
@@ -113,14 +112,14 @@ function listing(folder: string): string[] {
 const NO_LOG = /^2 (log: .*\n)?urn: there is no (log in|store) .*\(hint: /;
 const runs = async (line: readonly string[]) => saidIn(await command(line, { cwd: elsewhere }));
 
-describe('the help', () => {
+describe('every command', () => {
   /** The commands that a help lists. */
   const listed = (help: string) =>
     [...help.matchAll(/^ {2}([a-z][a-z-]*)\b(?! \[command\])/gm)].flatMap(([, name = '']) =>
       name === 'help' ? [] : [name],
     );
 
-  it('lists every command, each of which has a row here, and each group names its own', async () => {
+  it('is in the help, and has a row here; each group names its own', async () => {
     const help = (await command(['--help'])).stdout.replaceAll('\n                         ', ' ');
     const found: string[] = [];
     for (const name of listed(help.split('Commands:')[1]?.split('Most options')[0] ?? '')) {
@@ -132,35 +131,32 @@ describe('the help', () => {
     expect(found).toEqual(names);
   });
 
-  it.each(['', 'keys', 'studies', 'codes', ...names])('of urn %s is printed on stdout', async (name) => {
-    const { code, stdout, stderr } = await command([...name.split(' ').filter(Boolean), '--help']);
+  const LINES = COMMANDS.map(([name, , options = []]) => [name, [...name.split(' '), ...options]] as const);
+  it.each(LINES)('urn %s has a help, and refuses an option that it does not have', async (name, line) => {
+    const { code, stdout, stderr } = await command([...name.split(' '), '--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(`Usage: urn ${name}`);
     expect(stdout.split('\n').length).toBeGreaterThan(5);
+    const nonsense = "2 error: unknown option '--nonsense'\n(hint: add --help)";
+    expect(await runs([...line, '--nonsense'])).toBe(nonsense);
   });
 
-  it('says where the documentation is, and names the environment variable of each option', async () => {
-    const { stdout } = await command(['--help']);
-    for (const place of ['/docs ', 'docs/ ', 'docs/studies-file.md ']) expect(stdout).toContain(`  ${place}`);
-    const serves = (await command(['serve', '--help'])).stdout.replaceAll(/\s+/g, ' ');
-    for (const name of typed`STUDIES DATA STORE HOST PORT LOG_NAME TLS_CERT TLS_KEY TRUST_PROXY`)
-      expect(serves).toContain(`env: URN_${name})`);
-    const simulates = (await command(['simulate', '--help'])).stdout;
-    expect(simulates).toContain('--against block:4+6@sex,site');
-    expect(simulates).toContain('docs/statistics.md');
+  it.each(NEED_A_LOG)('urn %s creates and writes nothing where there is no log', async (_, line) => {
+    const folder = newFolder();
+    expect(await runs([...line, '--data', join(folder, 'wrong', 'place')])).toMatch(NO_LOG);
+    expect(existsSync(join(folder, 'wrong'))).toBe(false);
+    expect(await runs([...line, '--data', folder])).toMatch(NO_LOG);
+    expect(readdirSync(folder)).toEqual([]);
+    expect(readdirSync(elsewhere)).toEqual([]);
   });
 });
 
 it('urn --version prints its version, and the commit that it was built from', async () => {
   const here = dirname(dirname(PROGRAM));
   const inGit = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: here, encoding: 'utf8' });
+  const built = inGit.status === 0 ? `${inGit.stdout.trim()}\\b.*` : 'not known: it was not built in .*';
   const { code, stdout } = await command(['--version']);
-  expect(code).toBe(0);
-  expect(stdout).toMatch(
-    inGit.status === 0
-      ? new RegExp(`^\\d+\\.\\d+\\.\\d+ \\(commit ${inGit.stdout.trim()}\\b.*\\)\\n$`)
-      : /^\d+\.\d+\.\d+ \(commit not known: it was not built in a checkout of git\)\n$/,
-  );
+  expect([code, stdout]).toEqual([0, expect.stringMatching(`^\\d+\\.\\d+\\.\\d+ \\(commit ${built}\\)\n$`)]);
 });
 
 describe('wrong usage', () => {
@@ -173,17 +169,9 @@ describe('wrong usage', () => {
     ['an option without its value', ['serve', '--port']],
     ['a missing argument', ['keys', 'add']],
     ['an argument too many', ['keys', 'list', 'all']],
-    ['a missing option', ['studies', 'pause', 'A']],
-    ['no study of a group of studies', ['studies', 'pause', ...WHY]],
-    ['no participant', typed`explain --study Sleep`],
-    ['no study', typed`explain --id 001`],
     ['a value that is not among the choices', typed`serve --log-level loud`],
-    ['another', typed`serve --datetime-format iso`],
-    ['a port that is not a number', typed`serve --port http`],
     ['a port above 65535', typed`serve --port 65536`],
     ['a certificate without its key', typed`serve --tls-cert cert.pem`],
-    ['a key without its certificate', typed`serve --tls-key key.pem`],
-    ['a proxy that is not an address', typed`serve --trust-proxy nginx`],
     ['a relay without brokers', typed`serve --relay`],
     ['a broker that is a URL', typed`relay --kafka-brokers kafka://localhost:9092`],
     ['a broker without a port', typed`relay --kafka-brokers localhost`],
@@ -191,23 +179,12 @@ describe('wrong usage', () => {
     ['a certificate file that does not exist', [...KAFKA, ...typed`--kafka-tls --kafka-ca none.pem`]],
     ['a password without a user', [...KAFKA, '--kafka-password-file', 'p']],
     ['a metrics port that is not a number', [...KAFKA, '--metrics-port', 'x']],
+    ['another kind of store', typed`studies check --studies ${STUDIES} --store redis://127.0.0.1`],
   ])('exits with 2, with output only on stderr: %s', async (_, line) => {
     const { code, stdout, stderr } = await command(line);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).not.toBe('');
     expect(stderr).not.toContain('unexpected');
-  });
-
-  it.each(LINES)('an option that urn %s does not have exits with 2', async (_, line) => {
-    expect(await runs([...line, '--nonsense'])).toBe(
-      "2 error: unknown option '--nonsense'\n(hint: add --help)",
-    );
-  });
-
-  it('gets a suggestion of what was probably meant', async () => {
-    expect((await command(typed`serve --prot 1`)).stderr).toMatch(
-      /Did you mean --port\?[\s\S]*hint: add --help/,
-    );
   });
 });
 
@@ -215,28 +192,20 @@ it('a command in the process of the tests says and returns what the program does
   const cwd = newFolder();
   writeFileSync(join(cwd, 'studies.yaml'), TRIALS);
   const env = { URN_DATA: join(cwd, 'none'), URN_STUDIES: 'studies.yaml' };
-  for (const line of [
-    [],
-    ['--version'],
-    ['codes', '--help'],
-    ['keys', 'list'],
-    ['studies', 'check'],
-    typed`simulate --study Ward --participants 10 --reps 100 --require 'guess.known < 0'`,
-  ])
+  for (const line of [[], ['--version'], ['keys', 'list'], ['studies', 'check']])
     expect(await command(line, { cwd, env })).toEqual(await urn(line, { cwd, env }));
 });
 
-describe('where there is no log, nothing is created or written by', () => {
-  it.each(NEED_A_LOG)('urn %s, in a folder that does not exist or is empty', async (_, line) => {
-    const folder = newFolder();
-    expect(await runs([...line, '--data', join(folder, 'wrong', 'place')])).toMatch(NO_LOG);
-    expect(existsSync(join(folder, 'wrong'))).toBe(false);
-    expect(await runs([...line, '--data', folder])).toMatch(NO_LOG);
-    expect(readdirSync(folder)).toEqual([]);
-    expect(readdirSync(elsewhere)).toEqual([]);
+describe('in a store without records, nothing is written', () => {
+  let server: EventStoreDbServer;
+  beforeAll(async () => {
+    server = await new EventStoreDbServer().start();
   });
+  afterAll(() => server.stop());
+  const at = (prefix: string, data: string) =>
+    typed`--store ${server.connectionString()} --stream-prefix ${prefix} --data ${data}`;
 
-  it.each(ONE_OF_EACH)('urn %s, in a database without records', async (name, line) => {
+  it.each(ONE_OF_EACH)('by urn %s', async (name, line) => {
     // As a first start leaves it that is killed at the wrong moment.
     const folder = newFolder();
     createDatabase(join(folder, 'urn.sqlite'));
@@ -246,16 +215,25 @@ describe('where there is no log, nothing is created or written by', () => {
     if (name === 'verify') expect(said).toMatch(/^1 /);
     else expect(said).toMatch(name === 'operations' ? /^0 / : NO_LOG);
     expect(listing(folder)).toEqual(before);
+
+    const data = join(newFolder(), 'data');
+    const there = await runs([...line, ...at('mistyped', data)]);
+    expect(there).toMatch(NO_LOG);
+    if (!line.includes('--abort')) expect(there).toContain('stream prefix mistyped');
+    expect(server.received).toEqual([]);
+    expect(existsSync(data)).toBe(false);
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  it('a command that names a kind of store that this program does not have', async () => {
-    for (const line of [typed`studies list`, typed`keys list`, typed`studies check --studies ${STUDIES}`])
-      expect(await runs([...line, '--store', 'redis://127.0.0.1'])).toMatch(/^2 .*redis:\/\/127\.0\.0\.1/);
+  it('but by urn init, which begins a log there, and says where', async () => {
+    const data = join(newFolder(), 'data');
+    expect(await runs(['init', ...at('mine', data)])).toMatch(/^0 [\s\S]*prefix mine: a new one/);
+    expect(server.received.map(({ stream }) => stream)).toEqual(['mine.log']);
+    expect(readdirSync(data)).toEqual(['signing-key']);
   });
 
-  it.each([typed`studies list`, typed`studies show A`, typed`keys list`, typed`keys add edc`, ['init']])(
-    'urn %s %s, if the log is lost: its signing key exists but its database does not',
+  it.each([typed`studies list`, typed`keys add edc`, ['init']])(
+    'by urn %s %s, if the log is lost: its signing key exists but its database does not',
     async (...line) => {
       const lost = newFolder();
       await issueKey(lost, 'edc');
@@ -266,34 +244,6 @@ describe('where there is no log, nothing is created or written by', () => {
       expect(readdirSync(lost).toSorted()).toEqual(['signing-key', 'urn.sqlite.reserve']);
     },
   );
-});
-
-describe('on an EventStoreDB without a log of that prefix, nothing is written by', () => {
-  let server: EventStoreDbServer;
-  beforeAll(async () => {
-    server = await new EventStoreDbServer().start();
-  });
-  afterAll(() => server.stop());
-  const at = (prefix: string, data: string) =>
-    typed`--store ${server.connectionString()} --stream-prefix ${prefix} --data ${data}`;
-
-  it.each(ONE_OF_EACH)('urn %s', async (_, line) => {
-    const data = join(newFolder(), 'data');
-    const said = await runs([...line, ...at('mistyped', data)]);
-    expect(said).toMatch(NO_LOG);
-    if (!line.includes('--abort')) expect(said).toContain('stream prefix mistyped');
-    expect(server.received).toEqual([]);
-    expect(existsSync(data)).toBe(false);
-    expect(readdirSync(elsewhere)).toEqual([]);
-  });
-
-  it('urn init, but it begins one there, and says where', async () => {
-    const data = join(newFolder(), 'data');
-    expect(await runs(['init', ...at('mine', data)])).toMatch(/^0 [\s\S]*prefix mine: a new one/);
-    expect(server.received.map(({ stream }) => stream)).toEqual(['mine.log']);
-    expect(readdirSync(data)).toEqual(['signing-key']);
-    expect(statSync(data).mode & 0o777).toBe(0o700);
-  });
 });
 
 describe('a log is begun, which is reported on stderr, by', () => {
@@ -320,53 +270,15 @@ describe('a log is begun, which is reported on stderr, by', () => {
   });
 
   it.each([typed`init`, typed`keys add edc`, typed`serve --port 0`])(
-    'urn %s, but not with a name that people could confuse with another',
+    'urn %s, but not with a name that people could confuse with another, nor in memory',
     async (...line) => {
       const data = join(newFolder(), 'data');
       expect(await runs([...line, ...typed`--data ${data} --log-name ur\u200bn`])).toBe(
         '2 urn: the name of the log contains U+200B, which nobody sees',
       );
       expect(existsSync(data)).toBe(false);
+      if (line[0] !== 'serve')
+        expect(await runs([...line, '--store', 'memory:'])).toMatch(/^2 urn: a log in memory is gone when/);
     },
   );
-
-  it('urn keys add, and neither does so in memory', async () => {
-    const { said } = commandsOn(newFolder());
-    expect(await said`keys add edc`).toMatch(
-      /\nthere was no log in .*: a new one named "urn" has been begun\n/,
-    );
-    expect(await said`keys add edc`).not.toContain('no log');
-    for (const line of [typed`init`, typed`keys add edc`])
-      expect(await runs([...line, '--store', 'memory:'])).toMatch(/^2 urn: a log in memory is gone when/);
-  });
-
-  it('urn serve, even if it logs little', async () => {
-    const data = join(newFolder(), 'data');
-    const service = await serve({ data, studies: TRIALS });
-    expect(service.output.stderr).toContain(JSON.stringify(BEGUN(data)).slice(1, -1));
-    await service.stop();
-    const again = await serve({ data, studies: TRIALS });
-    await again.stop();
-    expect(again.output.stderr).not.toContain('no log');
-
-    const silent = join(newFolder(), 'data');
-    const { child, output } = launch({ data: silent, args: ['--log-level', 'warn', '--first-key'] });
-    await new Promise((resolve) => child.stdout.once('data', resolve));
-    child.kill('SIGTERM');
-    await new Promise((resolve) => child.once('close', resolve));
-    expect(output.stderr).toContain('there was no log in');
-  });
-});
-
-it('a log whose store was copied by hand is found, or one in a file elsewhere, and none is begun', async () => {
-  const [data, copied, folder] = [newFolder(), newFolder(), newFolder()];
-  await issueKey(data, 'edc');
-  cpSync(data, copied, { recursive: true });
-  expect(await commandsOn(copied).ok`keys list`).toContain('edc');
-  const own = join(folder, 'data');
-  const { ok } = commandsOn(own, '--store', `sqlite:${join(folder, 'deep', 'trial.sqlite')}`);
-  await ok`keys add edc`;
-  expect(await ok`keys list`).toContain('edc');
-  expect(readdirSync(join(folder, 'deep')).toSorted()).toEqual(['trial.sqlite', 'trial.sqlite.reserve']);
-  expect(readdirSync(own)).toEqual(['signing-key']);
 });
