@@ -42,6 +42,9 @@ describe('npm run build', () => {
     utimesSync(join(copy, 'src/main.ts'), future, future);
     expect(build()).toEqual({ status: 0, output: '' });
     expect(built()).toBe(before);
+    expect(node(join(copy, 'bin/urn.js'), '--version').output).toMatch(
+      /^\d+\.\d+\.\d+ \(commit not known: it was not built in a checkout of git\)\n$/,
+    );
   });
 
   it('shows everything if it fails, and leaves the program that was there', () => {
@@ -60,13 +63,6 @@ describe('npm run build', () => {
     rmSync(`${good}.good`);
   });
 
-  it('names no commit where there is none: in a folder that is no checkout', () => {
-    expect(build()).toEqual({ status: 0, output: '' });
-    expect(node(join(copy, 'bin/urn.js'), '--version').output).toMatch(
-      /^\d+\.\d+\.\d+ \(commit not known: it was not built in a checkout of git\)\n$/,
-    );
-  });
-
   it('names the commit in a checkout, and says so if the sources are not as in it; meanwhile the program starts', async () => {
     const git = (...args: string[]) =>
       spawnSync('git', ['-c', 'user.name=x', '-c', 'user.email=x', ...args], { cwd: copy, encoding: 'utf8' });
@@ -75,22 +71,18 @@ describe('npm run build', () => {
     git('commit', '--message', 'x');
     const commit = git('rev-parse', 'HEAD').stdout.trim();
     const version = () => node(join(copy, 'bin/urn.js'), '--version').output;
-    const json = () =>
-      node(
-        ...[join(copy, 'bin/urn.js'), 'simulate', '--studies', join(copy, 'studies.yaml')],
-        ...['--study', 'CHS JCOIN', '--reps', '10', '--json'],
-      );
+    const simulate = ['simulate', '--studies', join(copy, 'studies.yaml'), '--study', 'CHS JCOIN'];
+    const json = () => node(join(copy, 'bin/urn.js'), ...simulate, '--reps', '10', '--json');
     expect(build()).toEqual({ status: 0, output: '' });
     expect(version()).toContain(`(commit ${commit})`);
     const before = json();
     expect(before.output).toContain('"version": "');
     writeFileSync(join(copy, 'src/unused.txt'), '');
-    const building = spawn(process.execPath, [join(copy, 'tools/build.mjs')], { stdio: 'ignore' });
-    const ended = new Promise((resolve) => building.once('close', resolve));
-    while (building.exitCode === null) {
+    const ended = start(join(copy, 'tools/build.mjs'));
+    for (let isBuilding = true; isBuilding; ) {
       expect(await start(join(copy, 'bin/urn.js'), 'serve', '--help')).toBe(0);
       // The test below stops at every moment; without a pause, most of the time would go to starts.
-      await setTimeout(500);
+      isBuilding = await Promise.race([ended.then(() => false), setTimeout(500, true)]);
     }
     expect(await ended).toBe(0);
     expect(version()).toContain(`(commit ${commit}, with changes that are in no commit)`);
@@ -137,12 +129,10 @@ describe('a new build takes the place of the present one', () => {
     const now = ['assets/same.mjs', 'assets/two-new.mjs', 'main.mjs', 'one-new.mjs'];
     removeLeftOver(present, now);
     expect(filesIn(present)).toEqual(now);
-  });
 
-  it('at once where there was none', () => {
-    const { next } = twoBuilds();
-    const present = join(newFolder(), 'none');
-    for (const _ of installBuild(next, present));
-    expect(shown(present)).toBe('new new');
+    // At once where there was none.
+    const none = join(newFolder(), 'none');
+    for (const _ of installBuild(twoBuilds().next, none));
+    expect(shown(none)).toBe('new new');
   });
 });

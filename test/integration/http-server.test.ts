@@ -62,8 +62,7 @@ describe.concurrent.each([
       // A burst, and then nothing for a while that is much shorter than what is allowed.
       if (bytes % BURST < chunk.length) socket.pause();
     });
-    const started = performance.now();
-    while (performance.now() - started < STALLED_MS * 5) {
+    for (let i = 0; i < 40; i++) {
       socket.resume();
       await delay(STALLED_MS / 8);
     }

@@ -2,11 +2,10 @@
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { PROJECT } from '../support/project-copy.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const newFolder = temporaryFolders();
 
 function check(folder: string) {
@@ -16,19 +15,14 @@ function check(folder: string) {
   return { status, stderr };
 }
 
-it('the check of rooms accepts the program as it is', () => {
+it('the check of rooms accepts the program as it is, and refuses imports from above, rooms that need one another, and those in no area or without files', () => {
   expect(check(PROJECT)).toEqual({ status: 0, stderr: '' });
-});
-
-it('the check of rooms refuses imports from above, rooms that need one another, and those in no area or without files', () => {
   const folder = newFolder();
   for (const name of ['events', 'projections', 'src', 'tools'])
     cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
   // From an area above, even a dynamic one or one of types; the last one is of the same area.
   const imports = {
     'src/core/methods/draw.ts': "import '../../statistics/simulation/simulate.ts';\n",
-    'src/core/methods/urn/balls.ts':
-      "import type { Study } from '../../../statistics/simulation/simulate.ts';\n",
     'src/core/methods/counts.ts': "export type { Study } from '../../statistics/simulation/simulate.ts';\n",
     'src/evidence/verify/source.ts': "export const later = () => import('../../service/open/open-log.ts');\n",
     'src/core/random/pcg64.ts': "import type { Urn } from '../methods/urn/allocate.ts';\n",
@@ -49,7 +43,6 @@ it('the check of rooms refuses imports from above, rooms that need one another, 
     'rooms: src/cellar is in tools/rooms.json, but has no files',
     'rooms: src/core/methods/counts.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
     'rooms: src/core/methods/draw.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
-    'rooms: src/core/methods/urn/balls.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
     'rooms: src/evidence/verify/source.ts imports src/service/open/open-log.ts, but service is above evidence',
   ]);
   const cycles = lines.filter(isCycle);

@@ -47,17 +47,9 @@ describe('a service whose start takes long', () => {
     const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
     const [port = 0] = await freePorts(1);
     const settings = {
-      data,
-      studies: [],
-      host: '127.0.0.1',
-      port,
-      tls: undefined,
-      trustProxy: undefined,
-      datetimeFormat: 'http-date',
-      version: '0',
-      witness: undefined,
-      relay: undefined,
-    } as const;
+      ...{ data, studies: [], host: '127.0.0.1', port, tls: undefined, trustProxy: undefined, version: '0' },
+      ...({ datetimeFormat: 'http-date', witness: undefined, relay: undefined } as const),
+    };
     const starting = startService(settings, OPERATOR, logger);
     try {
       const ask = async () => {
@@ -99,16 +91,12 @@ describe('the progress of a start', () => {
     return progress.describe();
   };
 
-  it('is estimated from what was last signed if the store does not count', async () => {
-    const log = { store: {}, lastCheckpoints: { signedBefore } };
-    expect(await describeAfter(350, log)).toBe('350 of 702 records');
-    expect(await describeAfter(900, log), 'others have written since').toBe('900 of 900 records');
-  });
-
-  it('has no total if nobody knows one', async () => {
-    expect(await describeAfter(350, { store: {}, lastCheckpoints: { signedBefore: [] } })).toBe(
-      '350 records',
-    );
-    expect(await describeAfter(350, { store: {}, lastCheckpoints: undefined })).toBe('350 records');
+  it('is estimated from what was last signed if the store does not count, and else has no total', async () => {
+    const told = (records: number, signed: object | undefined) =>
+      describeAfter(records, { store: {}, lastCheckpoints: signed });
+    expect(await told(350, { signedBefore })).toBe('350 of 702 records');
+    expect(await told(900, { signedBefore }), 'others have written since').toBe('900 of 900 records');
+    expect(await told(350, { signedBefore: [] })).toBe('350 records');
+    expect(await told(350, undefined)).toBe('350 records');
   });
 });

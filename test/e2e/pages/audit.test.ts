@@ -1,9 +1,9 @@
-/** The page of an auditor, in a real browser. */
+/** The pages of an auditor, and of whoever checks a receipt without the service, in a real browser. */
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeInBrowser, NARROW, openAs, type Person } from '../../support/browser.ts';
+import { describeInBrowser, NARROW, openAs, type Person, sitDown } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
-import { type InMemory, serveInMemory } from '../../support/service-here.ts';
+import { type InMemory, recordsOf, serveInMemory } from '../../support/service-here.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
 interface Operation {
@@ -19,6 +19,8 @@ const GRANTS = {
 } as const;
 const TABS = ['Operations', 'Records', 'Checkpoint', 'Verification', 'Bundle'];
 
+const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+
 describeInBrowser('the audit', () => {
   let service: InMemory<keyof typeof GRANTS>['service'];
   let keys: InMemory<keyof typeof GRANTS>['keys'];
@@ -30,15 +32,19 @@ describeInBrowser('the audit', () => {
       .map(({ data }: Operation) => data.what);
   };
 
+  let receipt: string;
   beforeAll(async () => {
     ({ service, keys } = await serveInMemory(TRIALS, GRANTS));
     const edc = clientOf(service.url, keys.edc);
+    receipt = '';
     for (const [id, levels] of [
       ['001', COOK],
       ['002', DUPAGE],
       ['002', COOK],
-    ] as const)
-      await edc.randomize('Sleep', id, levels);
+    ] as const) {
+      const { headers } = await edc.randomize('Sleep', id, levels);
+      receipt ||= headers.get('urn-receipt') ?? '';
+    }
   });
   afterAll(() => service?.stop());
 
@@ -52,12 +58,10 @@ describeInBrowser('the audit', () => {
     const list = page.getByRole('list', { name: 'Operations' });
     await list.getByText('Refused: the participant had already been assigned').waitFor();
     await list.getByText('Signed in to the pages').first().waitFor();
-    await auditor.select({ Show: 'Sign-ins and sign-outs' });
-    expect(await list.getByText('Refused').count()).toBe(0);
-    await auditor.select({ Show: 'Everything' });
     await page.getByLabel('Only what is about this study').check();
     await expect.poll(() => list.getByText('Signed in').count()).toBe(0);
-    expect(await list.getByText('Refused').count()).toBe(1);
+    await auditor.select({ Show: 'Sign-ins and sign-outs' });
+    await expect.poll(() => list.getByText('Refused').count()).toBe(0);
   });
 
   it('shows records on a press only, which is recorded', async () => {
@@ -74,16 +78,16 @@ describeInBrowser('the audit', () => {
     expect(await disclosuresTo('a.second')).toEqual(['records']);
   });
 
-  it('shows, saves and verifies all there is, wide and narrow, light and dark', async () => {
+  it('shows, saves and verifies all there is, and fits a telephone at night', async () => {
     const auditor = await atAudit();
     const { page } = auditor;
-    await page.getByLabel('Only what is about this study').check();
     await openTab(auditor, 'Records');
     await auditor.press('Show the newest records');
     await auditor.sees('Study registered');
     expect(await auditor.countOf('text', 'Participant randomized')).toBe(2);
     await page.getByText('The whole record').first().click();
     await page.getByText('"type": "ParticipantRandomized"').first().waitFor();
+    await auditor.look('audit-records-wide');
 
     await openTab(auditor, 'Checkpoint');
     const checkpoint = await auditor.save('Save the checkpoint as a file');
@@ -106,22 +110,59 @@ describeInBrowser('the audit', () => {
     await auditor.sees(hash('sha256', bundle.bytes));
     expect(await disclosuresTo('m.weber')).toContain('bundle');
 
-    const look = async (name: string) => {
-      for (const tab of TABS) {
-        await openTab(auditor, tab);
-        await page.getByRole('tabpanel', { name: tab }).waitFor();
-        await auditor.look(`audit-${tab.toLowerCase()}-${name}`);
-      }
-    };
-    await look('wide');
     await page.setViewportSize(NARROW);
     await page.emulateMedia({ colorScheme: 'dark' });
-    await look('narrow-dark');
+    for (const tab of TABS) {
+      await openTab(auditor, tab);
+      await page.getByRole('tabpanel', { name: tab }).waitFor();
+      await auditor.look(`audit-${tab.toLowerCase()}-narrow-dark`);
+    }
   });
 
   it('is without bundles for a key that is limited to studies', async () => {
     const { page } = await atAudit(keys.ward, 'Ward');
     await page.getByRole('tab').first().waitFor();
     expect(await page.getByRole('tab').allTextContents()).toEqual(TABS.slice(0, -1));
+  });
+
+  it('is without the service and a key of it, too: a receipt is checked offline', async () => {
+    const about = async (path: string, parameters = {}) =>
+      ask(service.url, path, { key: keys.auditor, parameters: { study: 'Sleep', ...parameters } });
+    const { checkpoint } = (await about('/checkpoint')).results;
+    const proof = (await about('/consistency_proof', { first: '2' })).text;
+    const created = (await recordsOf(service)).find(({ record }) => record.type === 'LogCreated');
+    const verifierKey: string = created?.record.data.publicKey;
+    const person = await sitDown();
+    const { page } = person;
+    await page.goto(`${service.url}/pages/studies`);
+    await person.follow('Check a receipt');
+    await person.seesHeading('Check a receipt or checkpoint');
+    await page.waitForLoadState('networkidle');
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    // Opened with a connection, the page has none from now on.
+    await page.context().setOffline(true);
+    const choose = async (...files: ReturnType<typeof file>[]) => {
+      const [chooser] = await Promise.all([page.waitForEvent('filechooser'), person.press('Choose files')]);
+      await chooser.setFiles(files);
+    };
+
+    await choose(file('receipt.txt', receipt), file('checkpoint.txt', checkpoint));
+    await person.sees('It is about the first 2 records');
+    await person.sees('Whether it agrees with checkpoint.txt:1 (3 records) is not shown');
+    expect(await person.countOf('text', 'signature not checked')).toBe(2);
+    await choose(file('proof.json', proof));
+    await person.sees('It agrees with checkpoint.txt:1 (3 records).');
+    await person.fill({ 'Verifier key': verifierKey.replace('+', '+0') });
+    await person.sees('This is not a verifier key');
+    await person.fill({ 'Verifier key': verifierKey });
+    await expect.poll(() => person.countOf('text', 'signed by this key')).toBe(2);
+    await person.sees('It covers the first 2 records');
+    await choose(file('other.zip', 'PK'));
+    await person.sees('other.zip cannot be read');
+    await person.lookTwice('offline');
+
+    expect(asked).toEqual([]);
+    expect(await person.kept()).toBe('[{},{}]');
   });
 });

@@ -93,48 +93,28 @@ describeInBrowser('a hostile page on another origin', () => {
     expect(refusals.length).toBeGreaterThan(0);
   });
 
-  it('reads nothing', async () => {
-    await visit();
-    const read = await run<string[]>(`
-      const outcomes = [];
-      for (const init of [{ credentials: 'include' }, { credentials: 'include', mode: 'no-cors' }])
-        for (const path of [${JSON.stringify(LIST)}, '/studies', '/session'])
-          outcomes.push(await fetch(service + path, init).then(async (r) => r.type + (await r.text()), () => 'failed'));
-      return outcomes;
-    `);
-    expect(read).toEqual(Array(6).fill('failed'));
-    await refused().toBe(6);
-    expect(new Set(answers())).toEqual(
-      new Set(['GET /study_participants 403', 'GET /studies 403', 'GET /session 403']),
-    );
-  });
-
-  it('hears of no change, and runs no answer as a script', async () => {
+  it('reads nothing, hears of no change, and runs no answer as a script', async () => {
     await visit();
     const outcomes = await run<string[]>(`
-      const outcomeOf = (begin) => new Promise(begin);
+      const init = { credentials: 'include', mode: 'no-cors' };
+      const source = new EventSource(service + '/changes?study=Sleep', { withCredentials: true });
+      const script = document.createElement('script');
+      script.src = service + '/studies';
+      document.head.append(script);
       return Promise.all([
-        outcomeOf((resolve) => {
-          const source = new EventSource(service + '/changes?study=Sleep', { withCredentials: true });
-          source.onmessage = () => resolve('message');
-          source.onerror = () => { source.close(); resolve('refused'); };
-        }),
-        outcomeOf((resolve) => {
-          const script = document.createElement('script');
-          script.src = service + '/studies';
-          script.onload = () => resolve('run');
-          script.onerror = () => resolve('refused');
-          document.head.append(script);
-        }),
+        fetch(service + ${JSON.stringify(LIST)}, init).then(async (r) => r.type + (await r.text()), () => 'refused'),
+        ...[[source, 'message'], [script, 'load']].map(([one, success]) => new Promise((resolve) => {
+          one.addEventListener(success, () => resolve(success));
+          one.addEventListener('error', () => resolve('refused'));
+        })),
       ]);
     `);
-    expect(outcomes).toEqual(['refused', 'refused']);
+    expect(outcomes).toEqual(['refused', 'refused', 'refused']);
   });
 
   it.each([
     ['randomizes nobody', `${LIST}&id=666&sex=Male&local_site=30-Dupage+County`, 'text/plain', ''],
     ['pauses no study', '/study_state', 'text/plain', STATE],
-    ['signs nobody out and nobody else in', '/session', 'text/plain', '{"key":"urn_x"}'],
   ])('%s, by a form or by a request that needs no permission', async (_, path, type, body) => {
     await visit();
     await run(`await fetch(service + ${JSON.stringify(path)}, {
@@ -152,11 +132,7 @@ describeInBrowser('a hostile page on another origin', () => {
       form.submit();
     `);
     await refused().toBe(2);
-    const { results, headers } = await ask(service.url, '/study_participants', {
-      key: keys.all,
-      parameters: { study: 'Sleep' },
-    });
-    expect(results).toHaveLength(1);
+    const { headers } = await clientOf(service.url, keys.all).list('Sleep');
     expect(headers.get('urn-revision')).toBe('1');
     await victim.page.reload();
     await victim.page.getByRole('link', { name: 'Sleep' }).waitFor();
@@ -164,20 +140,16 @@ describeInBrowser('a hostile page on another origin', () => {
 
   it('may not ask for more, by a request that needs permission', async () => {
     await visit();
-    const outcome = await run<string[]>(`
-      return Promise.all([['DELETE', '/session'], ['POST', '/study_state']].map(([method, path]) =>
-        fetch(service + path, {
-          method, credentials: 'include', headers: { 'Content-Type': 'application/json', 'Idempotency-Key': 'x' },
-        }).then(() => 'answered', () => 'failed')));
-    `);
-    expect(outcome).toEqual(['failed', 'failed']);
+    const outcome = await run<string>(`
+      const init = { method: 'DELETE', credentials: 'include', headers: { 'Idempotency-Key': 'x' } };
+      return fetch(service + '/session', init).then(() => 'answered', () => 'failed');`);
+    expect(outcome).toBe('failed');
     // The browser asks for permission, which is refused; the request itself is never sent.
-    await expect.poll(() => answers().length).toBe(2);
-    expect(answers().every((one) => one.startsWith('OPTIONS '))).toBe(true);
+    await expect.poll(() => answers()).toEqual([expect.stringMatching(/^OPTIONS /)]);
   });
 
   it('frames nothing', async () => {
-    for (const path of ['/pages/studies', '/', LIST, '/docs/']) {
+    for (const path of ['/pages/studies', LIST]) {
       await visit();
       await run(`
         const frame = document.createElement('iframe');
@@ -194,21 +166,12 @@ describeInBrowser('a hostile page on another origin', () => {
 
   it('has no control over a window that it opens', async () => {
     await visit();
-    const [opened] = await Promise.all([
-      page.context().waitForEvent('page'),
-      run(`window.opened = window.open(service + '/pages/studies');`),
-    ]);
+    const opening = page.context().waitForEvent('page');
+    await run(`window.opened = window.open(service + '/pages/studies');`);
+    const opened = await opening;
     await opened.getByRole('link', { name: 'Sleep' }).waitFor();
     expect(await run(`return [window.opened.closed, window.opened.length];`)).toEqual([true, 0]);
     expect(await opened.evaluate('window.opener')).toBeNull();
     await opened.close();
-  });
-
-  it('cannot show data by a link, either', async () => {
-    await visit();
-    await page.evaluate(`location.href = ${JSON.stringify(service.url + LIST)}`);
-    await refused().toBe(1);
-    await page.waitForLoadState();
-    expect(await page.locator('body').textContent()).not.toContain('001');
   });
 });

@@ -2,11 +2,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeInBrowser, GERMAN_AT_NIGHT, openAs, TELEPHONE } from '../../support/browser.ts';
 import { ask, clientOf } from '../../support/client.ts';
-import { command } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 
 const STUDY = 'ABC-2';
 const STUDIES = `
@@ -33,20 +30,17 @@ const VOIDS = [
 const siteKey = (user: string, scopes: string, site: string) =>
   [user, '--scope', scopes, '--where', `site=${site}`, '--study', STUDY, '--force'] as const;
 
-const data = temporaryFolders()();
-
 describeInBrowser('the numbers on the pages', () => {
   let service: ServiceHere;
   let keys: Record<'edc' | 'manager' | 'cook' | 'dupage', string>;
 
   beforeAll(async () => {
-    keys = await issueKeys(data, {
+    ({ service, keys } = await serveInMemory(STUDIES, {
       edc: ['edc', '--scope', 'randomize'],
       manager: ['Data management', '--scope', 'read,correct,manage,force'],
       cook: siteKey('Site 11', 'blinded,randomize', '11-Cook'),
       dupage: siteKey('Site 30', 'blinded', '30-Dupage'),
-    });
-    service = await serveHere(data, STUDIES);
+    }));
     const { randomize } = clientOf(service.url, keys.edc);
     for (const [site, ids] of Object.entries(SITES))
       for (const id of ids) expect((await randomize(STUDY, id, { site, sex: 'Male' })).status).toBe(200);
@@ -70,51 +64,14 @@ describeInBrowser('the numbers on the pages', () => {
 
   const at = (key: string, path: string, options = {}) =>
     openAs(key, `${service.url}/pages/${path}`, options);
-  const answerTo = async (key: string, path: string) =>
-    (await ask(service.url, path, { key, parameters: path === '/studies' ? {} : { study: STUDY } })).results;
-
-  it('are those of the command line, too', async () => {
-    const shown = async (...args: string[]) => (await command(['studies', ...args, '--data', data])).stdout;
-    expect(JSON.parse(await shown('list', '--json'))).toMatchObject([
-      { participants: 8, filled: 6, target: 9 },
-    ]);
-    expect(await shown('list')).toMatch(/ 6 of 9 participants/);
-    expect(await shown('show', STUDY)).toMatch(/^participants +6 of 9 participants$/m);
-  });
-
-  it('are given by the service, which counts once', async () => {
-    const all = { enrolled: 8, voided: 3, filled: 6 };
-    const goal = { kind: 'target', places: 9 };
-    expect(await answerTo(keys.manager, '/studies')).toMatchObject([{ ...all, target: 9, goal }]);
-    const enrolment = await answerTo(keys.manager, '/enrolment');
-    expect(enrolment).toMatchObject({ ...all, target: 9, goal });
-    expect(enrolment.points.at(-1)).toMatchObject(all);
-    expect(enrolment.levels).toMatchObject([
-      { level: '11-Cook', enrolled: 4, voided: 1, filled: 3 },
-      { level: '30-Dupage', enrolled: 4, voided: 2, filled: 3 },
-      { level: 'Female', enrolled: 1, voided: 0, filled: 1 },
-      { level: 'Male', enrolled: 7, voided: 3, filled: 5 },
-    ]);
-    expect(await answerTo(keys.manager, '/study_design')).toMatchObject({
-      ...all,
-      limits: [
-        { max: 10, enrolled: 6 },
-        { level: '11-Cook', max: 5, enrolled: 3 },
-      ],
-    });
-  });
-
   it('are those of a site for its key, and measured against its own limit, if it has one', async () => {
-    const own = { enrolled: 4, voided: 1, filled: 3, goal: { kind: 'limit', places: 5 } };
-    expect(await answerTo(keys.cook, '/studies')).toMatchObject([own]);
-    const { levels, ...enrolment } = await answerTo(keys.cook, '/enrolment');
-    expect(enrolment).toMatchObject(own);
-    expect(levels[0]).toMatchObject({ level: '11-Cook', filled: 3 });
-    expect(levels[1]).toEqual({ factor: 'site', level: '30-Dupage', enrolled: 0 });
-    for (const path of ['/studies', '/enrolment'])
-      expect(JSON.stringify(await answerTo(keys.dupage, path))).not.toContain('goal');
-    const design = await answerTo(keys.cook, '/study_design');
-    for (const name of ['enrolled', 'voided', 'filled']) expect(design).not.toHaveProperty(name);
+    const { results } = await ask(service.url, '/studies', { key: keys.cook });
+    expect(results).toMatchObject([
+      { enrolled: 4, voided: 1, filled: 3, goal: { kind: 'limit', places: 5 } },
+    ]);
+    const parameters = { study: STUDY };
+    const design = await ask(service.url, '/study_design', { key: keys.cook, parameters });
+    for (const name of ['enrolled', 'voided', 'filled']) expect(design.results).not.toHaveProperty(name);
 
     const cook = await at(keys.cook, 'studies');
     const card = cook.page.getByRole('listitem').filter({ hasText: STUDY });
@@ -151,20 +108,14 @@ describeInBrowser('the numbers on the pages', () => {
     await expect.poll(() => rowOf('11-Cook')).toEqual(['Site', '11-Cook', 'open', '3', '5']);
     expect(await rowOf('30-Dupage')).toEqual(['', '30-Dupage', 'open', '3', '']);
     await manager.sees('8 in the list, 3 of them void.');
-    await manager.look('numbers-manage');
-    await manager.follow('Change limits and target');
-    await manager.fill({ 'Most participants in the whole study': '7', Reason: 'protocol 2' });
-    await manager.press('See what will happen');
-    await manager.sees('At most 7 participants; 6 so far.', 'At most 5 with Site 11-Cook; 3 so far.');
   });
 
   it('are read in German, and on a telephone at night', async () => {
     const manager = await at(keys.manager, `study#study=${STUDY}`, GERMAN_AT_NIGHT);
     await manager.sees('8 in der Liste, davon 3 annulliert');
-    for (const [name, link] of Object.entries({ study: 'Studie', manage: 'Verwalten', studies: 'Studien' })) {
-      await manager.page.getByRole('link', { name: link, exact: true }).click();
-      await manager.page.waitForLoadState('networkidle');
-      await manager.look(`numbers-${name}-narrow-dark`);
-    }
+    await manager.look('numbers-study-narrow-dark');
+    await manager.page.getByRole('link', { name: 'Verwalten', exact: true }).click();
+    await manager.page.waitForLoadState('networkidle');
+    await manager.look('numbers-manage-narrow-dark');
   });
 });

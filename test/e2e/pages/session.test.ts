@@ -1,7 +1,6 @@
 /** The beginning and the end of a session, as people see them in a real browser. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
-import { cliActor } from '../../../src/cli/options.ts';
 import {
   describeInBrowser,
   GERMAN_AT_NIGHT,
@@ -11,7 +10,7 @@ import {
   sitDown,
 } from '../../support/browser.ts';
 import { clientOf } from '../../support/client.ts';
-import { type InMemory, recordsOf, serveInMemory } from '../../support/service-here.ts';
+import { type InMemory, serveInMemory } from '../../support/service-here.ts';
 import { TRIALS } from '../../support/trials.ts';
 
 const MINUTE = 60_000;
@@ -19,7 +18,6 @@ const GRANTS = {
   site: ['Site 11', '--scope', 'blinded,randomize'],
   limited: ['Ward a', '--scope', 'blinded', '--study', 'Ward', '--where', 'ward=a'],
   ward: ['ward', '--scope', 'read', '--study', 'Ward'],
-  leaver: ['leaver', '--scope', 'read'],
   all: ['everybody', '--scope', 'read,randomize,audit,manage,unblind', '--allow-prediction'],
 } as const;
 
@@ -49,8 +47,8 @@ describeInBrowser('a session', () => {
     vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
     ({ service, keys } = await serveInMemory(TRIALS, GRANTS));
     studies = `${service.url}/pages/studies`;
-    for (const [i, ward] of ['a', 'b'].entries())
-      await clientOf(service.url, keys.site).randomize('Ward', `00${i}`, { ward });
+    const { randomize } = clientOf(service.url, keys.site);
+    for (const [i, ward] of ['a', 'b'].entries()) await randomize('Ward', `00${i}`, { ward });
   });
   afterAll(async () => {
     await service?.stop();
@@ -63,7 +61,7 @@ describeInBrowser('a session', () => {
     await person.page.goto(`${service.url}${path}`);
     return person;
   }
-  async function signedIn(key: string, acting?: string): Promise<Person> {
+  async function signedIn(key: string, acting: string): Promise<Person> {
     const person = await atForm();
     await signIn(person, key, acting);
     return person;
@@ -73,6 +71,9 @@ describeInBrowser('a session', () => {
     const person = await atForm('/');
     const { page } = person;
     await person.look('sign-in');
+    await person.fill({ 'API key': `urn_${'x'.repeat(43)}` });
+    await person.press('Sign in');
+    await person.isWarned('API key is not valid');
     await signIn(person, keys.site, 'M. Ökafor');
     await page.getByRole('heading', { name: 'Studies', level: 1 }).waitFor();
     expect(await page.getByRole('banner').innerText()).toMatch(/blinded\s+randomize\s+Site 11 · M\. Ökafor/);
@@ -89,15 +90,7 @@ describeInBrowser('a session', () => {
     expect(everything).not.toContain(keys.site);
   });
 
-  it('does not begin with a key that is not valid', async () => {
-    const person = await atForm();
-    await person.fill({ 'API key': `urn_${'x'.repeat(43)}` });
-    await person.press('Sign in');
-    expect(await person.page.getByRole('alert').innerText()).toContain('API key is not valid');
-    await signIn(person, keys.site);
-  });
-
-  it('of a limited key shows its study, counting only its own participants, on a telephone at night', async () => {
+  it('of a limited key shows its study, counting only its own participants, in the chosen language at night', async () => {
     const person = await sitDown(GERMAN_AT_NIGHT);
     const { page } = person;
     await page.goto(studies);
@@ -110,6 +103,11 @@ describeInBrowser('a session', () => {
     ]);
     expect(await page.getByRole('banner').innerText()).toContain('nur a');
     await person.look('studies-narrow-dark');
+    await person.press('English');
+    await person.seesHeading('Studies');
+    await page.reload();
+    await person.seesHeading('Studies');
+    expect(await page.evaluate('document.documentElement.lang')).toBe('en');
   });
 
   it('begins and ends by keyboard only', async () => {
@@ -131,10 +129,11 @@ describeInBrowser('a session', () => {
     expect(await person.kept()).toBe('[{},{}]');
   });
 
-  it('ends in every tab of the browser, and the back button shows nothing of it', async () => {
-    const person = await openAs(keys.site, studies);
+  it('is of the same person in every tab, and ends in each; the back button shows nothing of it', async () => {
+    const person = await signedIn(keys.site, 'Dr. Example');
     const other = await person.page.context().newPage();
     await other.goto(studies);
+    await other.getByText('Site 11 · Dr. Example').waitFor();
     await other.getByRole('link', { name: 'Sleep' }).click();
     await other.getByRole('heading').first().waitFor();
     await person.press('Sign out');
@@ -143,34 +142,6 @@ describeInBrowser('a session', () => {
     await expect.poll(() => other.url()).toBe(studies);
     await other.goBack();
     await expectSignedOut(other, 'You are signed out.');
-    await other.goto(`${service.url}/docs`);
-    await other.goBack();
-    await expectSignedOut(other);
-  });
-
-  it('is of the same person in every tab, also in one opened later and after a reload', async () => {
-    const person = await signedIn(keys.site, 'Dr. Example');
-    const { page } = person;
-    const other = await page.context().newPage();
-    await other.goto(`${service.url}/pages/randomize#study=Ward`);
-    await other.getByText('Site 11 · Dr. Example').waitFor();
-    await other.reload();
-    await other.getByLabel('Participant id').fill('tab-2');
-    await other.getByText('a', { exact: true }).click();
-    await other.getByRole('button', { name: 'Review' }).click();
-    await other.getByText('Site 11, on behalf of Dr. Example').waitFor();
-    await other.getByRole('button', { name: 'Randomize tab-2 now' }).click();
-    await other.getByRole('button', { name: 'Next participant' }).waitFor();
-    const [event] = (await recordsOf(service)).filter(({ record }) => record.data.participantId === 'tab-2');
-    expect(event?.record.actor).toMatchObject({ user: 'Site 11', onBehalfOf: 'Dr. Example' });
-
-    // Somebody else signs in there: the first tab acts as them, and says so.
-    await other.getByRole('button', { name: 'Sign out' }).click();
-    await other.getByLabel('API key').fill(keys.site);
-    await other.getByLabel('Who is acting?').fill('Nurse J. Okafor');
-    await other.getByRole('button', { name: 'Sign in' }).click();
-    await person.sees('Site 11 · Nurse J. Okafor');
-    expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
   });
 
   it('leaves nothing for the next session, begun in another tab', async () => {
@@ -185,30 +156,12 @@ describeInBrowser('a session', () => {
     await page.context().clearCookies();
     await other.goto(studies);
     await other.getByLabel('API key').fill(keys.ward);
+    await other.getByLabel('Who is acting?').fill('Nurse J. Okafor');
     await other.getByRole('button', { name: 'Sign in' }).click();
     await person.sees('There is no such study, or your key may not see it.');
-    expect(await page.getByRole('banner').textContent()).toContain('ward');
+    expect(await page.getByRole('banner').textContent()).toContain('ward · Nurse J. Okafor');
     expect(await page.locator('body').textContent()).not.toMatch(/Dr\. Example|enrolled/);
-  });
-
-  it('ends when the key is revoked', async () => {
-    const person = await openAs(keys.leaver, studies);
-    await person.page.getByRole('link', { name: 'Sleep' }).waitFor();
-    const leaver = service.log.keys.list().find(({ user }) => user === 'leaver');
-    await service.log.keys.revoke(leaver?.keyId ?? '', undefined, cliActor());
-    // Every request looks the key up.
-    await person.follow('Sleep');
-    await expectSignedOut(person.page, 'Your session has ended.');
-  });
-
-  it('speaks the chosen language, also after a reload', async () => {
-    const person = await openAs(keys.site, studies);
-    await person.press('Deutsch');
-    await person.seesHeading('Studien');
-    await person.page.reload();
-    await person.seesHeading('Studien');
-    expect(await person.page.evaluate('document.documentElement.lang')).toBe('de');
-    await person.look('studies-german');
+    expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
   });
 
   it('prints none of what only a screen needs, and scrolls no page sideways, narrow, wide or enlarged', async () => {
@@ -220,15 +173,12 @@ describeInBrowser('a session', () => {
     expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(255, 255, 255)');
     await person.picture('studies-print');
     await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
-    for (const path of ['study', 'randomize', 'participant', 'manage', 'audit', 'no-such', 'studies']) {
-      await page.goto(`${service.url}/pages/${path}#study=Ordered`);
-      await page.getByRole('heading', { level: 1 }).waitFor();
-      // The second one is a screen of 1280 pixels at 200 %.
-      for (const width of [360, 640, 1920]) {
-        await page.setViewportSize({ width, height: 740 });
-        const scrolled = await page.evaluate('document.documentElement.scrollWidth');
-        expect(scrolled, `${path} at ${width} px`).toBeLessThanOrEqual(width);
-      }
+    await page.goto(`${service.url}/pages/manage#study=Ordered`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    // The second one is a screen of 1280 pixels at 200 %.
+    for (const width of [360, 640, 1920]) {
+      await page.setViewportSize({ width, height: 740 });
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
     }
   });
 

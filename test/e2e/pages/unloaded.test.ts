@@ -1,14 +1,7 @@
 /** Pages whose files are out of reach, because there is no connection, or gone, because the service was upgraded. */
-import type { Page, Route } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  describeInBrowser,
-  GERMAN_AT_NIGHT,
-  openAs,
-  type Person,
-  signIn,
-  sitDown,
-} from '../../support/browser.ts';
+import { describeInBrowser, type Person, signIn, sitDown } from '../../support/browser.ts';
 import { clientOf } from '../../support/client.ts';
 import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
 import { TRIALS } from '../../support/trials.ts';
@@ -52,9 +45,6 @@ describeInBrowser('pages that cannot be loaded', () => {
     page.route(`**/assets/${name}-*.js`, (route) => route.fulfill({ status: 404, body: 'no such file' }));
   const navigation = (page: Page) => page.getByRole('navigation', { name: 'Pages', exact: true });
   const go = (page: Page, name: string) => navigation(page).getByRole('link', { name, exact: true }).click();
-  /** Resolves when the page knows that the service is there, and could be loaded again. */
-  const serviceAsked = (page: Page) =>
-    page.waitForResponse((response) => response.request().method() === 'HEAD');
   /** How often the document was loaded from now on. */
   const loadsOf = (page: Page) => {
     const loads: string[] = [];
@@ -71,21 +61,17 @@ describeInBrowser('pages that cannot be loaded', () => {
       ...{ Study: 'Ward', Participant: 'Find a participant', Randomize: 'Randomize a participant' },
       ...{ Manage: NOT_LOADED, Audit: NOT_LOADED },
     };
-    for (const [link, name] of [...Object.entries(titles), ...Object.entries(titles)]) {
+    for (const [link, name] of [...Object.entries(titles), ['Study', 'Ward'] as const]) {
       await go(page, link);
       await page.getByRole('heading', { level: 1, name }).waitFor();
       expect(await navigation(page).getByRole('link').allTextContents()).toEqual(LINKS);
     }
-    await person.follow('Check a receipt');
-    await person.seesHeading(NOT_LOADED);
-    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Studies' }).click();
-    await person.follow('Ward');
-
     await go(page, 'Audit');
     await person.seesHeading(NOT_LOADED);
     await person.sees('An emergency cannot wait');
     await person.press('Try again');
     await person.sees('The service still does not answer.');
+    await person.lookTwice('not-loaded');
     expect(page.url()).toContain('/pages/audit#study=Ward');
     await page.context().setOffline(false);
     await person.seesHeading('Audit of Ward');
@@ -93,43 +79,14 @@ describeInBrowser('pages that cannot be loaded', () => {
     await person.seesHeading('Manage Ward');
   });
 
-  it('is read in German, and on a telephone at night', async () => {
-    const person = await openAs(key, `${service.url}/pages/study#study=Ward`, GERMAN_AT_NIGHT);
-    await person.page.getByRole('link', { name: 'Prüfen', exact: true }).waitFor();
-    await person.page.route('**/*', (route) => route.abort());
-    await person.page.getByRole('link', { name: 'Prüfen', exact: true }).click();
-    await person.seesHeading('Diese Seite konnte nicht geladen werden');
-    await person.press('Noch einmal versuchen');
-    await person.sees('Der Dienst antwortet noch nicht.');
-    await person.look('not-loaded-narrow-dark');
-    await person.page.unroute('**/*');
-    await person.press('Noch einmal versuchen');
-    await person.seesHeading('Ward');
-  });
-
-  it('is loaded again by itself after an upgrade, at the same address', async () => {
-    const person = await atStudies();
-    const { page } = person;
-    await person.follow('Ward');
-    await withoutFile(page, 'manage');
-    const loads = loadsOf(page);
-    page.on('request', (request) => {
-      if (request.isNavigationRequest()) void page.unroute('**/assets/manage-*.js');
-    });
-    await go(page, 'Manage');
-    await person.seesHeading('Manage Ward');
-    expect(loads).toEqual([`${service.url}/pages/manage`]);
-    expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
-  });
-
-  it('is loaded again only once if that does not help, and whenever somebody asks for it', async () => {
+  it('is loaded again by itself after an upgrade, but only once, and whenever somebody asks for it', async () => {
     const person = await atStudies();
     const { page } = person;
     await person.follow('Ward');
     await withoutFile(page, 'audit');
     const loads = loadsOf(page);
     await go(page, 'Audit');
-    await expect.poll(() => loads.length).toBe(1);
+    await expect.poll(() => loads).toEqual([`${service.url}/pages/audit`]);
     await person.seesHeading(NOT_LOADED);
     await page.waitForLoadState('networkidle');
     await go(page, 'Study');
@@ -138,61 +95,40 @@ describeInBrowser('pages that cannot be loaded', () => {
     await person.seesHeading(NOT_LOADED);
     await page.waitForLoadState('networkidle');
     expect(loads.length).toBe(1);
-    await person.look('not-loaded');
     await page.unroute('**/assets/audit-*.js');
     await person.press('Try again');
     await person.seesHeading('Audit of Ward');
     expect(loads.length).toBe(2);
+    expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
   });
 
-  it('is not loaded again by itself while a randomization is unanswered', async () => {
+  it.each([
+    ['a randomization', 'study_participants', 'A randomization that you sent has not been answered yet.'],
+    ['another act', 'study_state', 'Something that you sent has not been answered yet.'],
+  ])('is not loaded again by itself while %s is unanswered', async (act, path, said) => {
     const person = await atStudies();
     const { page } = person;
-    await person.follow('Ward');
-    await withoutFile(page, 'manage');
-    await go(page, 'Randomize');
-    await person.fill({ 'Participant id': '002' });
-    await page.getByText('a', { exact: true }).click();
-    await person.press('Review');
-    const button = page.getByRole('button', { name: 'Randomize 002 now' });
-    await button.waitFor();
-    await page.route('**/study_participants**', () => undefined);
-    const loads = loadsOf(page);
-    await button.click();
-    await person.sees('Randomizing 002');
-    const asked = serviceAsked(page);
-    await go(page, 'Manage');
-    await person.sees('A randomization that you sent has not been answered yet.');
-    await asked;
-    expect(loads).toEqual([]);
-    await person.look('not-loaded-unanswered');
-    await page.unroute('**/study_participants**');
-    await person.follow('Back to the randomization');
-    await page.getByRole('button', { name: 'Next participant' }).waitFor();
-    expect(loads).toEqual([]);
-  });
-
-  it('is not loaded again by itself while another act is unanswered', async () => {
-    const person = await atStudies();
-    const { page } = person;
-    await page.goto(`${service.url}/pages/manage#study=Patterned&act=pause`);
-    await person.fill({ Reason: 'DSMB meeting' });
-    await person.press('See what will happen');
-    const button = page.getByRole('button', { name: 'Pause the study' });
+    if (act === 'another act') {
+      await page.goto(`${service.url}/pages/manage#study=Patterned&act=pause`);
+      await person.fill({ Reason: 'DSMB meeting' });
+      await person.press('See what will happen');
+    } else {
+      await person.follow('Ward');
+      await go(page, 'Randomize');
+      await person.fill({ 'Participant id': '002' });
+      await page.getByText('a', { exact: true }).click();
+      await person.press('Review');
+    }
+    const button = page.getByRole('button', { name: /^(Randomize 002 now|Pause the study)$/ });
     await button.waitFor();
     await withoutFile(page, 'audit');
-    const held: Route[] = [];
-    await page.route('**/study_state', (route) => void held.push(route));
+    await page.route(`**/${path}**`, () => undefined);
     const loads = loadsOf(page);
     await button.click();
-    const asked = serviceAsked(page);
+    const asked = page.waitForResponse((response) => response.request().method() === 'HEAD');
     await go(page, 'Audit');
-    await person.sees('Something that you sent has not been answered yet.');
+    await person.sees(said);
     await asked;
-    expect(loads).toEqual([]);
-    await Promise.all(held.map((route) => route.continue()));
-    await go(page, 'Studies');
-    await page.getByText('paused', { exact: true }).waitFor();
     expect(loads).toEqual([]);
   });
 
