@@ -60,11 +60,10 @@ describe('README.md', () => {
     // Another service may have the usual port.
     env = { HOME: home, PATH: process.env['PATH'] ?? '', URN_PORT: String((await freePorts(1))[0]) };
     if (FROM_NOTHING)
-      env = {
-        ...env,
+      Object.assign(env, {
         NPM_CONFIG_USERCONFIG: join(homedir(), '.npmrc'),
         NODE_EXTRA_CA_CERTS: process.env['NODE_EXTRA_CA_CERTS'] ?? '',
-      };
+      });
     expect(first).toBe('npm ci && npm start\n');
     const service = terminal(FROM_NOTHING ? first : 'npm start');
     let isRunning = true;

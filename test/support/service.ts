@@ -41,13 +41,6 @@ export async function urn(args: readonly string[], surroundings: Surroundings = 
   return { code, ...output };
 }
 
-/** Like `urn`, but returns its stdout. @throws Error with its stderr if it does not exit with 0 */
-export async function urnOk(args: readonly string[], surroundings?: Surroundings): Promise<string> {
-  const { code, stdout, stderr } = await urn(args, surroundings);
-  if (code !== 0) throw new Error(`urn ${args.join(' ')} exited with ${code}:\n${stderr}`);
-  return stdout;
-}
-
 /** A new API key, as `urn keys add` issues it with these arguments, in this process. */
 export async function issueKey(data: string, ...args: string[]): Promise<string> {
   return (await commandOk(['keys', 'add', ...args, '--data', data])).trim();

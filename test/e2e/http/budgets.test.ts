@@ -115,25 +115,18 @@ describe('lists of one key', () => {
   });
 });
 
-it.each<[string, Name, Parameters]>([
-  // Five pages, of which the last one is full.
-  ['of two factors', 'reader', { [factor]: 'Male', [other]: '30-Dupage County' }],
-  ['with generator states, at an earlier revision', 'auditor', { 'urn.revision': '4321' }],
-])('the pages of a list %s add up to the whole', async (_, name, filter) => {
-  /** The records as they came. Large integers would be rounded by JSON.parse. */
+it('the pages of a long list add up to the whole, and the last one is full', async () => {
+  const filter = { [factor]: 'Male', [other]: '30-Dupage County' };
   const recordsIn = ({ text }: Answer) => text.slice(text.indexOf('[') + 1, text.lastIndexOf(']'));
-  const whole = await list(name, filter);
-  const pages: Answer[] = [];
+  const pages: string[] = [];
   for (let from: string | null = '0'; from !== null; ) {
-    const page: Answer = await list(name, { ...filter, 'urn.limit': '1000', 'urn.from': from });
-    expect(page.status, page.message).toBe(200);
-    pages.push(page);
+    const page: Answer = await list('reader', { ...filter, 'urn.limit': '1000', 'urn.from': from });
+    expect(page.results).toHaveLength(1000);
+    pages.push(recordsIn(page));
     from = page.headers.get('urn-next');
   }
-  expect(pages.map(recordsIn).join() === recordsIn(whole)).toBe(true);
-  const sizes = pages.map(({ results }) => results.length);
-  expect(sizes.slice(0, -1)).toEqual(Array(4).fill(1000));
-  expect(sizes.at(-1)).toBeGreaterThan(0);
+  expect(pages).toHaveLength(PARTICIPANTS / 4000);
+  expect(pages.join() === recordsIn(await list('reader', filter))).toBe(true);
 });
 
 describe('disclosures of a key', () => {

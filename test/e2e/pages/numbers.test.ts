@@ -27,8 +27,8 @@ const VOIDS = [
   { id: '06', cause: 'never-enrolled' },
   { id: '07', cause: 'ineligible' },
 ];
-const siteKey = (user: string, scopes: string, site: string) =>
-  [user, '--scope', scopes, '--where', `site=${site}`, '--study', STUDY, '--force'] as const;
+const AT_COOK = ['--where', 'site=11-Cook', '--study', STUDY];
+const AT_DUPAGE = ['--where', 'site=30-Dupage', '--study', STUDY];
 
 describeInBrowser('the numbers on the pages', () => {
   let service: ServiceHere;
@@ -38,8 +38,8 @@ describeInBrowser('the numbers on the pages', () => {
     ({ service, keys } = await serveInMemory(STUDIES, {
       edc: ['edc', '--scope', 'randomize'],
       manager: ['Data management', '--scope', 'read,correct,manage,force'],
-      cook: siteKey('Site 11', 'blinded,randomize', '11-Cook'),
-      dupage: siteKey('Site 30', 'blinded', '30-Dupage'),
+      cook: ['Site 11', '--scope', 'blinded,randomize', ...AT_COOK],
+      dupage: ['Site 30', '--scope', 'blinded', ...AT_DUPAGE],
     }));
     const { randomize } = clientOf(service.url, keys.edc);
     for (const [site, ids] of Object.entries(SITES))

@@ -130,11 +130,16 @@ describe('a runner', () => {
     expect(runner.lagSeconds()).toBeGreaterThanOrEqual(0);
   });
 
-  it('follows new events from where the rebuild ended', async () => {
+  it('follows new events from where the rebuild ended, or everything if there was none', async () => {
     const store = await written({ [STREAM]: 3 });
+    const late = newRunner(store);
+    await late.catchUp(STREAM);
+    late.follow();
+    await store.deliver(Number.POSITIVE_INFINITY);
+    expect(shown(late)).toEqual(shown(await rebuilt(store)));
     const runner = await rebuilt(store);
     runner.follow();
-    expect(store.readFrom).toEqual(['all/2']);
+    expect(store.readFrom.slice(-1)).toEqual(['all/2']);
     await write(store, STREAM, 3);
     await write(store, OTHER_STUDY, 0);
     await store.deliver(Number.POSITIVE_INFINITY);
@@ -143,15 +148,6 @@ describe('a runner', () => {
     await write(store, STREAM, 4);
     await store.deliver(Number.POSITIVE_INFINITY);
     expect(runner.revision(STREAM)).toBe(3);
-  });
-
-  it('follows everything, even after it caught up with one stream', async () => {
-    const store = await written({ [STREAM]: 2, [OTHER_STUDY]: 2, access: 2 });
-    const runner = newRunner(store);
-    await runner.catchUp('access');
-    runner.follow();
-    await store.deliver(Number.POSITIVE_INFINITY);
-    expect(shown(runner)).toEqual(shown(await rebuilt(store)));
   });
 
   it('catches up with a single stream from where it was', async () => {

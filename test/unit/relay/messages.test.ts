@@ -92,18 +92,11 @@ describe('a record in the feed', () => {
       { grounds: { reason: 'ZZ: anaphylaxis, ICU' }, request: { idempotencyKey: 'ZZ-r1' } },
       ['grounds', 'request'],
     ],
-    ['StudyClosed', { cause: 'target', reason: '300' }, {}, []],
     [
       'CodesRegistered',
       { count: 1, list: 1 },
       { codes: { key: '0f'.repeat(16), entries: [{ code: 'ZZ-1', treatment: 'ZZVERUM' }] } },
       ['codes'],
-    ],
-    [
-      'CodesWithdrawn',
-      { count: 1 },
-      { withdrawn: { codes: ['ZZ-1'], reason: 'ZZ: recalled' } },
-      ['withdrawn'],
     ],
     ['CodeReplaced', REPLACED, { request: { idempotencyKey: 'ZZ-request' } }, ['request']],
   ])(
