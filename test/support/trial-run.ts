@@ -7,11 +7,13 @@ import type { BalanceView } from '../../projections/balance.ts';
 import { generatorOf, type Model } from '../../src/core/model/model.ts';
 import type { StudyOutcome } from '../../src/core/model/outcomes.ts';
 import type { Participants } from '../../src/core/model/participants.ts';
+import type { ImportParticipant } from '../../src/core/study/commands.ts';
 import { fork, type StudyState, studyState } from '../../src/core/study/state.ts';
 import { balance, participants } from '../../src/core/study/views.ts';
 import { type Written, writtenDecider } from './acts.ts';
 import { CONFIGURATION, event, LEVELS, REGISTER, randomize } from './facts.ts';
 import { fixedTools } from './fixed-tools.ts';
+import { beginImport, drawnRows } from './import-facts.ts';
 
 type Said<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
 type DataOf = { readonly [T in StudyFact['type']]: Said<T>['data'] };
@@ -113,4 +115,13 @@ export class TrialRun {
   get bgState(): BgState {
     return generatorOf(this.registered);
   }
+}
+
+/** A history is coming in: `a` is its first participant. */
+export function importingTrial(more: Partial<StudyConfiguration> = {}): TrialRun {
+  const [row] = drawnRows([{}]) as [ImportParticipant];
+  const trial = new TrialRun(more);
+  trial.all([beginImport([row]), { ...row, participantId: 'a' }]);
+  expect(trial.registered.status).toBe('importing');
+  return trial;
 }

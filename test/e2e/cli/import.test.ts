@@ -1,4 +1,5 @@
-/** urn import: continues here a history from the reference or another system. */
+/** urn import: continues here a history from the reference or another system, which others then see. */
+import { createHash } from 'node:crypto';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -16,8 +17,10 @@ import {
   registerIn,
 } from '../../support/importing.ts';
 import { referenceCsv } from '../../support/reference-file.ts';
+import { served } from '../../support/served.ts';
 import { issueKeys, start, urn } from '../../support/service.ts';
 import { serveHere } from '../../support/service-here.ts';
+import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -221,12 +224,113 @@ it('a history that kept a ratio by several names of one arm is drawn again, and 
   expect(await commandOk(['verify', '--data', data])).toContain(SOUND);
 });
 
+describe('imported participants, as others see them', () => {
+  const data = newFolder();
+  /** Row 2 has no state, so row 3 cannot be drawn again, and row 4 has a different arm from the one its state gives. */
+  const file = changedExport(newFolder(), (text) =>
+    text
+      .split('\n')
+      .map((line, i) => (i === 2 ? line.replace(/"\{.*\}"/, '') : line))
+      .map((line, i) => (i === 4 ? line.replace('Control', 'High dose') : line))
+      .join('\n'),
+  );
+  const digest = createHash('sha256').update(readFileSync(file)).digest('hex');
+  const STATE = '145281957688160817555677171447984817743';
+  const [REDRAWN, STATELESS, OVERRIDDEN] = ['01-0000', '02-0001', '01-0003'] as const;
+  beforeAll(async () => {
+    await registerIn(data);
+    const { code, stderr } = await importInto(data, file, '--seed-known', ...APPROVED);
+    expect(stderr).toMatch(/60 rows: 47 redrawn, 13 unproven \(2: no-state, 3: differs, 4: override/);
+    expect(code).toBe(0);
+  });
+  const keys = {
+    reader: ['reader', '--scope', 'read'],
+    auditor: ['auditor', '--scope', 'read,audit'],
+    blinded: ['blinded', '--scope', 'blinded'],
+  };
+  const http = served(REFERENCE.studies, keys, { data });
+  const get = (path: string, id?: string) =>
+    http.get('blinded', path, { study: HARVEST, ...(id !== undefined && { id }) });
+
+  it('are listed with their original time and user, and with its state if that is known', async () => {
+    const { results } = await http.as('reader').list(HARVEST);
+    expect(results).toHaveLength(60);
+    expect(results[0]).toEqual({
+      ...{ id: REDRAWN, f_site: '02-Süd', trt: 'Low dose', user: 'dummy', f_sex: expect.any(String) },
+      ...{ datetime: 'Sun, 22 Nov 2026 05:38:14 GMT', 'f_prior (1+) lines': expect.any(String) },
+    });
+    const exact = exactResults(await http.as('auditor').list(HARVEST)) as { bg_state?: object }[];
+    expect(exact[0]?.bg_state).toMatchObject({ state: { state: BigInt(STATE) } });
+    expect(exact.map((one) => one.bg_state !== undefined)).toEqual(exact.map((_, i) => i !== 1));
+  });
+
+  it.each([
+    [
+      ...([REDRAWN, 1] as const),
+      'The import drew it again from the state of an earlier row, and arm and state agree with the file',
+    ],
+    [
+      ...([STATELESS, 2] as const),
+      'The import could not draw it again: the file has no state of the generator for it',
+    ],
+    [
+      ...([OVERRIDDEN, 4] as const),
+      "The import could not draw it again: the generator's state follows from an earlier row, but gives another arm",
+    ],
+  ])('are not explained: %s', async (id, row, why) => {
+    const text = `Participant "${id}" was imported; the draw was made by another system (row ${row} of the file). ${why}`;
+    const answer = await http.as('auditor').explain(HARVEST, id);
+    expect(answer).toMatchObject({ status: 422, message: text });
+    const { code, stderr } = await command(['explain', '--study', HARVEST, '--id', id, '--data', data]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `urn: ${text}\n` });
+  });
+
+  it('have a history that begins with the import, also on the command line, where it is listed', async () => {
+    const { results } = await get('/participant_history', OVERRIDDEN);
+    expect(results).toMatchObject([
+      {
+        ...{ revision: 5, type: 'ParticipantImported' },
+        data: {
+          ...{ participantId: OVERRIDDEN, row: 4, redrawn: false, cause: 'override' },
+          original: { user: 'José, site', datetime: '2026-11-22 05:38:14.537476' },
+        },
+      },
+    ]);
+    const of = ['--study', HARVEST, '--data', data];
+    expect(await commandOk(['participants', 'history', '--id', OVERRIDDEN, ...of])).toContain(
+      'imported as 01-0003 (row 4, 2026-11-22 05:38:14.537476 by José, site',
+    );
+    expect(await commandOk(['participants', 'list', ...of])).toMatch(
+      /01-0000 .*2026-11-22T05:38:14\.477Z +dummy/,
+    );
+  });
+
+  it('a blinded reader sees no arm and nothing that reveals one, nor does the unsealed part of the records', async () => {
+    const { results, text: design } = await get('/study_design');
+    expect(results.imported).toMatchObject({ participants: 60, redrawn: 47, at: expect.any(String) });
+    const answers = [
+      (await http.as('blinded').list(HARVEST)).text,
+      ...(await Promise.all([REDRAWN, OVERRIDDEN].map((id) => get('/participant_history', id)))).map(
+        ({ text }) => text,
+      ),
+      (await http.as('blinded').explain(HARVEST, OVERRIDDEN)).text,
+      http.service.output.stderr,
+    ];
+    const records = storedLog(data).filter(({ record }) => /Import/.test(record.type));
+    expect(records).toHaveLength(62);
+    expect(records[0]?.sealed).toContain(digest);
+    const inClear = records.map(({ record }) => JSON.stringify(record));
+    for (const text of [...answers, ...inClear, design])
+      expect(text).not.toMatch(new RegExp(`${digest}|${STATE}|bg_state`));
+    for (const text of [...answers, ...inClear]) expect(text).not.toMatch(/Low dose|High dose|Control/);
+  });
+});
+
 describe('a large history', () => {
   const ROWS = 1500;
   const LARGE = 'Large trial';
   const folder = newFolder();
   const [file, other] = [join(folder, 'large.csv'), join(folder, 'other.csv')];
-  const empty = newFolder();
   /** Where an import was killed when some of the rows were in. */
   const interrupted = newFolder();
   const line = (data: string, from = file) =>
@@ -239,8 +343,7 @@ describe('a large history', () => {
     const text = referenceCsv(drawnRows(all.map(() => ({}))));
     writeFileSync(file, text);
     writeFileSync(other, text.replace('dummy', 'other'));
-    await registered(empty, [{ ...CONFIGURATION, name: LARGE }], SEED);
-    cpSync(empty, interrupted, { recursive: true });
+    await registered(interrupted, [{ ...CONFIGURATION, name: LARGE }], SEED);
     const { child, exited } = start(line(interrupted));
     await within(60_000, async () => taken(interrupted) > 0);
     child.kill('SIGKILL');
@@ -251,6 +354,7 @@ describe('a large history', () => {
   it('goes on where it was killed, but only with the same file and options', async () => {
     const data = copyOf(interrupted);
     const before = taken(data);
+    expect(await commandOk(['studies', 'list', '--data', data])).toContain('importing since');
     expect(await showOf(data, LARGE)).toMatchObject({
       ...{ state: 'importing', reason: `a history of ${ROWS} participants is being imported` },
       ...{ participants: before, imported: { redrawn: ROWS, unproven: 0 } },
@@ -300,36 +404,5 @@ describe('a large history', () => {
     expect(ended.map(({ code }) => code)).toContain(0);
     expect(rowsIn(data)).toEqual(all);
     expect(recordsOf(data, 'HistoryImportEnded')).toHaveLength(1);
-  });
-
-  it('is imported beside a running service, which takes no participants meanwhile', async () => {
-    const data = copyOf(empty);
-    const { edc, blinded } = await issueKeys(data, { edc: ['edc'], blinded: ['b', '--scope', 'blinded'] });
-    const service = await serveHere(data);
-    const levels = { '10': 'Male', '9': '30-Dupage County' };
-    const randomize = (id: string) => clientOf(service.url, edc).randomize(LARGE, id, levels);
-    const { child, exited } = start(line(data));
-    await within(60_000, async () => taken(data) > 0);
-    // A stopped process has the study as a killed one leaves it.
-    child.kill('SIGSTOP');
-    expect(taken(data)).toBeLessThan(ROWS);
-    await within(10_000, async () => (await randomize('new')).status === 409);
-    expect(await randomize('new')).toMatchObject({
-      ...{ status: 409, results: [] },
-      message: 'A history is being imported into the study, which takes no participants until then',
-    });
-    expect(await (await fetch(`${service.url}/metrics`)).text()).toMatch(
-      /^urn_studies\{state="importing"\} 1$/m,
-    );
-    expect(await commandOk(['studies', 'list', '--data', data])).toContain('importing since');
-    const listed = await clientOf(service.url, blinded).list(LARGE);
-    expect(listed.results.length).toBeGreaterThan(0);
-    expect(listed.results[0]).not.toHaveProperty('trt');
-    child.kill('SIGCONT');
-    expect(await exited).toBe(0);
-    await within(10_000, async () => (await randomize('new')).status === 200);
-    expect(await randomize('i1')).toMatchObject({ status: 400, message: expect.stringContaining('i1') });
-    await service.stop();
-    expect(await commandOk(['verify', '--data', data])).toContain(SOUND);
   });
 });

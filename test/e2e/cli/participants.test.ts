@@ -147,6 +147,8 @@ describe('participants who were corrected or entered', () => {
     const { streams } = await json`verify --json`;
     const { life } = streams.find(({ study }: { study?: string }) => study === 'Sleep');
     expect(life).toMatchObject({ corrected: 1, idsCorrected: 1, voided: { duplicate: 1 } });
-    expect(life.forced).toEqual({ elsewhere: 1, outage: 1 });
+    expect(life).toMatchObject({ forced: { elsewhere: 1, outage: 1 }, revealed: { emergency: 1 } });
+    await commands.ok`code-breaks print --id 004`;
+    expect(await ok`operations`).toContain('the printed code-break of participant 004');
   });
 });

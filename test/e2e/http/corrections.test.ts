@@ -1,6 +1,6 @@
 /**
- * What others see over HTTP of corrections, and of allocations made outside the service. The rules: test/unit/study/corrections.test.ts
- * and forced.test.ts; the requests: acts.test.ts.
+ * What others see over HTTP of corrections, of allocations made outside the service, and of code-breaks. The rules:
+ * test/unit/study/corrections.test.ts, life.test.ts and test/unit/code-break; the requests: acts.test.ts.
  */
 import { describe, expect, it } from 'vitest';
 import { served } from '../../support/served.ts';
@@ -16,14 +16,15 @@ const http = served(
     edc: ['edc', '--scope', 'randomize,read'],
     manager: ['data-manager', '--scope', 'read,correct,force,manage'],
     blinded: ['monitor', '--scope', 'blinded,correct'],
-    cook: ['cook', '--scope', 'blinded,randomize,correct', ...OF_COOK],
+    cook: ['cook', '--scope', 'blinded,randomize,correct,unblind', ...OF_COOK],
+    night: ['night', '--scope', 'blinded,unblind'],
     auditor: ['auditor', '--scope', 'read,audit'],
     silent: ['importer', '--scope', 'correct,force'],
   },
   {
     filled: async (one) => {
-      for (const id of ['levels', 'id', 'void', 'seen'])
-        expect((await one.as('edc').randomize('Sleep', id, COOK)).status).toBe(200);
+      for (const id of ['levels', 'id', 'void', 'seen', 'c1', 'c2', 'd1'])
+        expect((await one.as('edc').randomize('Sleep', id, id === 'd1' ? DUPAGE : COOK)).status).toBe(200);
     },
   },
 );
@@ -182,6 +183,62 @@ describe('an allocation that is entered', () => {
     expect(right).toMatchObject({ status: 200, results: [{ id: 'wrong', trt: 'ZZTREATA' }] });
     expect(await list('manager', { id: 'wrong' })).toEqual(right.results);
     expect(await typesOf('wrong')).toEqual(['AllocationForced', 'AllocationVoided', 'AllocationForced']);
+  });
+});
+
+describe('a code-break', () => {
+  const REASON = { reason: 'anaphylaxis, ICU', requested_by: 'Dr. K.' };
+  const reveal = (name: Name, id: string, more = {}, headers = {}) =>
+    post(name, '/code_breaks', { id, category: 'emergency', ...REASON, ...more }, headers);
+  const listed = async (name: Name) => (await get(name, '/code_breaks')).results;
+  const armOf = async (id: string) => (await list('edc', { id }))[0].trt;
+
+  it('shows the arm to a key that otherwise sees none, each time it is asked', async () => {
+    const before = (await listed('blinded')).length;
+    const retry = { 'Idempotency-Key': 'night-1' };
+    const first = await reveal('night', 'c1', {}, retry);
+    expect(first.results).toMatchObject([{ id: 'c1', trt: await armOf('c1') }]);
+    expect(first.headers.get('urn-recorded')).toBe('log');
+    expect((await reveal('night', 'c1', {}, retry)).results).toEqual(first.results);
+    await reveal('night', 'c1');
+    expect(await listed('blinded')).toHaveLength(before + 2);
+    expect((await http.as('night').list('Sleep')).text).not.toContain('trt');
+    const { text } = await reveal('night', 'c1', { dry_run: true });
+    for (const arm of ARMS) expect(text).not.toContain(arm);
+  });
+
+  it('is possible within the limits of the key, and tells nothing of others, nor does the history', async () => {
+    for (const ask of [reveal, history]) {
+      const outside = await ask('cook', 'd1');
+      expect(outside).toMatchObject({ status: 404, results: [] });
+      expect(outside.text).toBe((await ask('cook', 'nobody')).text);
+    }
+    expect((await reveal('cook', 'c2')).results[0].trt).toBe(await armOf('c2'));
+  });
+
+  it('is listed beside reported unblindings, without its reason to who is blinded', async () => {
+    await reveal('night', 'd1');
+    const shown = (await listed('blinded')).at(-1);
+    expect(shown).toMatchObject({ id: 'd1', user: 'night', category: 'emergency', recorded_late: false });
+    expect(shown).not.toHaveProperty('reason');
+    expect((await listed('edc')).at(-1)).toMatchObject(REASON);
+    const { results, text } = await history('blinded', 'd1');
+    expect(results).toMatchObject([
+      { user: 'edc', data: { participantId: 'd1', levels: [{ factor: 'sex', level: 'Female' }, {}] } },
+      { type: 'AllocationRevealed', user: 'night' },
+    ]);
+    for (const hidden of [...ARMS, 'anaphylaxis', 'Dr. K.']) expect(text).not.toContain(hidden);
+    expect((await history('edc', 'd1')).results[1]).toMatchObject({
+      ...{ note: REASON.reason, requested_by: REASON.requested_by },
+    });
+    const occurred = { id: 'd1', how: 'envelope', occurred_at: '2026-01-02T03:04:05Z' };
+    const report = (more: object = {}) =>
+      post('night', '/unblindings', { ...occurred, inadvertent: true, reason: 'torn in the post', ...more });
+    for (const arm of ARMS) expect((await report()).text).not.toContain(arm);
+    const added = (await listed('edc')).at(-1);
+    expect(added).toMatchObject({ type: 'reported', how: 'envelope', known_at: '2026-01-02T03:04:05.000Z' });
+    expect((await report({ revealed_at: added.revision })).status).toBe(422);
+    expect((await report({ revealed_at: shown.revision })).status).toBe(200);
   });
 });
 

@@ -3,15 +3,53 @@ import { describe, expect, it } from 'vitest';
 import { checked } from '../../support/client.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { served } from '../../support/served.ts';
-import { COOK, DUPAGE, KANE, SLEEP_SEED, TRIALS } from '../../support/trials.ts';
+import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
-const http = served(TRIALS, {
-  edc: ['edc', '--scope', 'randomize,read'],
-  manager: ['manager', '--scope', 'correct,read'],
-  blinded: ['monitor', '--scope', 'blinded'],
-  cook: ['cook', '--scope', 'blinded', '--where', `local_site=${COOK.local_site}`, '--study', 'Sleep'],
-  auditor: ['auditor', '--scope', 'read,audit'],
-});
+const STUDIES = `${TRIALS.replace('Sleep:\n', 'Sleep:\n  target_enrollment: 300\n')}
+Full:
+  mode: live
+  blinding: blinded
+  start: paused
+  treatments: [A, B]
+  factors: {sex: [Male, Female], site: [x, y]}
+  limits: {total: 3, levels: {site: {x: 2}}}
+  policies: {stop_at_limit: true}
+  protocol: {version: "1.0"}
+`;
+const BEHALF = { 'X-On-Behalf-Of': Buffer.from('Dr. "Müller", ICU').toString('latin1') };
+const http = served(
+  STUDIES,
+  {
+    edc: ['edc', '--scope', 'randomize,read'],
+    manager: ['manager', '--scope', 'correct,manage'],
+    blinded: ['monitor', '--scope', 'blinded'],
+    both: ['both', '--scope', 'read,blinded'],
+    cook: ['cook', '--scope', 'blinded', '--where', `local_site=${COOK.local_site}`, '--study', 'Sleep'],
+    x: ['x', '--scope', 'blinded', '--where', 'site=x', '--study', 'Full'],
+    auditor: ['auditor', '--scope', 'read,audit'],
+  },
+  { filled: correctedParticipants },
+);
+
+/** Nobody else writes to this study. */
+async function correctedParticipants(): Promise<void> {
+  for (const [id, levels] of [
+    ['K-10', KANE],
+    ['c-2', COOK],
+    ['C-11', COOK],
+    ['x,1', DUPAGE],
+    ['c-1', COOK],
+    ['moved', COOK],
+  ] as const)
+    expect((await edc().randomize('Sleep', id, levels, id === 'K-10' ? BEHALF : {})).status).toBe(200);
+  const transfer = { factor: 'local_site', from: COOK.local_site, to: DUPAGE.local_site };
+  for (const [path, body] of [
+    ['/id_corrections', { id: 'x,1', to: 'D-9', cause: 'entry' }],
+    ['/level_corrections', { id: 'moved', changes: [transfer], cause: 'transfer', note: 'ZZNOTE' }],
+    ['/voids', { id: 'c-2', cause: 'never-enrolled', analysis: 'exclude', note: 'ZZNOTE' }],
+  ] as const)
+    expect((await http.post('manager', path, { study: 'Sleep', ...body })).message).toBe('Success');
+}
 type Name = keyof typeof http.keys;
 type Parameters = Readonly<Record<string, string>>;
 
@@ -119,54 +157,7 @@ it('factors, levels and treatments keep the order of the configuration, and can 
   expect((await edc().list('Ordered', { ['__proto__']: '__proto__' })).results).toEqual([]);
 });
 
-it('Urn-Revision is the revision that an answer shows, or that a POST wrote', async () => {
-  const { config, list, randomize } = edc();
-  const [ward, ids] = [{ ward: 'a' }, ['000-0001', '000-0002', '000-0003'] as const];
-  for (const [answer, revision] of [
-    [await config('Patterned'), '0'],
-    [await list('Patterned'), '0'],
-    [await randomize('Patterned', ids[0], ward), '1'],
-    [await randomize('Patterned', ids[1], ward), '2'],
-    [await list('Patterned', { id: ids[0] }), '2'],
-    // Also on errors about a study, but not on errors about none.
-    [await randomize('Patterned', ids[2], {}), '2'],
-    [await randomize('Patterned', ids[0], ward), '2'],
-    [await config('None'), null],
-  ] as const)
-    expect(answer.headers.get('urn-revision'), answer.text).toBe(revision);
-});
-
-it('seed and state of the generator, which only audit keys see, are bare, exact integers', async () => {
-  expect((await http.as('auditor').config('Sleep')).text).toContain(`"starting_seed":${SLEEP_SEED},`);
-  await edc().randomize('Ward', 'drawn', { ward: 'a' });
-  expect((await http.as('auditor').list('Ward', { id: 'drawn' })).text).toMatch(
-    /"bg_state":\{"bit_generator":"PCG64","has_uint32":[01],"state":\{"inc":\d{20,39},"state":\d{1,39}\},"uinteger":\d+\}/,
-  );
-});
-
 describe('a list of participants, some of them corrected', () => {
-  const BEHALF = { 'X-On-Behalf-Of': Buffer.from('Dr. "Müller", ICU').toString('latin1') };
-
-  // Nobody else writes to this study from here on.
-  it('is of those that are enrolled and corrected', async () => {
-    for (const [id, levels] of [
-      ['K-10', KANE],
-      ['c-2', COOK],
-      ['C-11', COOK],
-      ['x,1', DUPAGE],
-      ['c-1', COOK],
-      ['moved', COOK],
-    ] as const)
-      expect((await edc().randomize('Sleep', id, levels, id === 'K-10' ? BEHALF : {})).status).toBe(200);
-    const transfer = { factor: 'local_site', from: COOK.local_site, to: DUPAGE.local_site };
-    for (const [path, body] of [
-      ['/id_corrections', { id: 'x,1', to: 'D-9', cause: 'entry' }],
-      ['/level_corrections', { id: 'moved', changes: [transfer], cause: 'transfer', note: 'ZZNOTE' }],
-      ['/voids', { id: 'c-2', cause: 'never-enrolled', analysis: 'exclude', note: 'ZZNOTE' }],
-    ] as const)
-      expect((await http.post('manager', path, { study: 'Sleep', ...body })).message).toBe('Success');
-  });
-
   const [site, past] = ['f_local_site', { 'urn.revision': '5', 'urn.bg_state': 'omit' }];
   const IN_TIME = ['K-10', 'c-2', 'C-11', 'D-9', 'c-1', 'moved'];
   const BY_ID = ['c-1', 'c-2', 'C-11', 'D-9', 'K-10', 'moved'];
@@ -289,4 +280,101 @@ describe('a list of participants, some of them corrected', () => {
     expect(json.headers.get('vary')).toBe('Accept');
     expect(await shown()).toBe(before + 1);
   });
+});
+
+/** What is counted: test/unit/http/enrolment-tally.test.ts. */
+describe('the enrolment of a study over time', () => {
+  const enrolment = (name: Name, study = 'Sleep') => http.get(name, '/enrolment', { study });
+  interface Counted {
+    readonly treatments?: unknown;
+  }
+
+  it('is of the participants at their current levels, beside the target', async () => {
+    const { results, headers } = await enrolment('edc');
+    const list: { trt: string; f_local_site: string }[] = (await edc().list('Sleep')).results;
+    const on = (among: typeof list) => {
+      const counts = ['ZZTREATA', 'ZZTREATB'].map((arm) => [
+        arm,
+        among.filter(({ trt }) => trt === arm).length,
+      ]);
+      return { treatments: Object.fromEntries(counts) };
+    };
+    const counts = { enrolled: 6, voided: 1, filled: 5, ...on(list) };
+    expect(results).toMatchObject({ target: 300, goal: { kind: 'target', places: 300 }, ...counts });
+    expect(results.points.at(-1)).toEqual({ sequence: 6, at: expect.any(String), ...counts });
+    expect(results.levels).toContainEqual({
+      ...{ factor: 'local_site', level: DUPAGE.local_site, enrolled: 2, voided: 0, filled: 2 },
+      ...on(list.filter((one) => one.f_local_site === DUPAGE.local_site)),
+    });
+    expect(headers.get('urn-revision')).toBe('9');
+  });
+
+  it('keeps the names and the order of arms and levels, whatever they are', async () => {
+    const { text } = await enrolment('edc', 'Ordered');
+    expect(text).toMatch(/"treatments":\{"10":\d,"9":\d,"__proto__":\d\}/);
+    const levels = [...text.matchAll(/"factor":"([^"]*)","level":"([^"]*)"/g)].map(([, ...names]) => names);
+    expect(levels).toContainEqual(['__proto__', '__proto__']);
+    expect(levels.slice(0, 3)).toEqual(['2', '1', '10'].map((one) => ['10', one]));
+  });
+
+  it.each(['blinded', 'both'] as const)('has no arms for a key with the scope blinded (%s)', async (name) => {
+    const unblinded = (await enrolment('edc')).results;
+    const { results, text } = await enrolment(name);
+    const withoutArms = ({ treatments: _, ...rest }: Counted) => rest;
+    expect(results).toEqual({
+      ...withoutArms(unblinded),
+      points: unblinded.points.map(withoutArms),
+      levels: unblinded.levels.map(withoutArms),
+    });
+    expect(text).not.toMatch(/ZZTREAT|treat|trt/);
+  });
+
+  it('is only of the participants that a limited key can see', async () => {
+    const { results } = await enrolment('cook');
+    expect(results).toMatchObject({ enrolled: 3, voided: 1, filled: 2 });
+    // Nobody has said how many are wanted at this site.
+    expect(results).not.toHaveProperty('goal');
+    expect(results.points.map(({ sequence }: { sequence: number }) => sequence)).toEqual([2, 3, 5]);
+    const ofDupage = { factor: 'local_site', level: DUPAGE.local_site, enrolled: 0 };
+    expect(results.levels).toContainEqual(ofDupage);
+    // A request with another key in between gets different counts.
+    expect((await enrolment('blinded')).results.enrolled).toBe(6);
+    expect((await enrolment('cook')).results.enrolled).toBe(3);
+    expect((await enrolment('manager')).message).toBe('This API key lacks the scope read or blinded');
+  });
+});
+
+it('a full level takes no more participants, but other levels do until the study is full', async () => {
+  const randomize = (id: string, at: string, more = {}) =>
+    edc().randomize('Full', id, { sex: 'Male', site: at, ...more });
+  const open = { study: 'Full', action: 'resume', reason: 'first site is ready' };
+  expect((await randomize('1', 'x')).message).toContain('paused');
+  expect((await http.post('manager', '/study_state', open)).results).toEqual({ state: 'open' });
+  const dry = { 'urn.dry_run': 'true' };
+  for (const id of ['1', '2']) expect((await randomize(id, 'x')).status).toBe(200);
+  const message = 'The study takes no more participants with site = x: the limit of 2 is reached';
+  expect(await randomize('3', 'x')).toMatchObject({ status: 409, message, results: [] });
+  const tried = await randomize('3', 'x', dry);
+  expect([tried.status, tried.headers.get('urn-refused')]).toEqual([409, 'full']);
+  // A duplicate is still reported as one, whatever the limits.
+  expect((await randomize('1', 'x')).status).toBe(400);
+  expect((await randomize('3', 'y', dry)).results).toEqual({ effect: { counts: 'moves' } });
+  expect((await randomize('3', 'y')).status).toBe(200);
+  const full = 'The study takes no more participants: the limit of 3 is reached';
+  expect((await randomize('4', 'y')).message).toBe(full);
+
+  const show = (name: Name) => http.get(name, '/study_design', { study: 'Full' });
+  // The design shows how far the limits are reached, but not to a key of one site.
+  const { results } = await show('edc');
+  const limits = [
+    { max: 3, enrolled: 3 },
+    { factor: 'site', level: 'x', max: 2, enrolled: 2 },
+  ];
+  const policies = { stop_at_limit: true, level_counts: 'as-corrected', void_counts: 'kept' };
+  const design = { treatments: ['A', 'B'], blinding: 'blinded', policies, protocol: { version: '1.0' } };
+  const counts = { enrolled: 3, voided: 0, filled: 3 };
+  expect(results).toMatchObject({ mode: 'live', state: 'open', ...counts, limits, design });
+  const { results: atSite } = await show('x');
+  expect(atSite.limits).toEqual([{ max: 3 }, { factor: 'site', level: 'x', max: 2 }]);
+  for (const name of Object.keys(counts)) expect(atSite).not.toHaveProperty(name);
 });

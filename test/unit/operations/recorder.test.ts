@@ -16,20 +16,12 @@ const DUPLICATE = { operation: 'POST /study_participants', study: 'A', reason: '
 const explanation = (participant: string) => ({ what: 'explanation', study: 'A', participant }) as const;
 const RUN = { runId: expect.any(String), version: '1.2.3', nodeVersion: process.version };
 
-function scene({
-  memory = new MemoryStore(),
-  series = 1,
-  refusal = undefined as DomainError | undefined,
-} = {}) {
+function scene(refusal?: DomainError) {
+  const memory = new MemoryStore();
   const store = new FaultyStore(memory);
   const runner = new Runner(store, LOG_ID, []);
-  const operations = new Operations({
-    store,
-    logId: LOG_ID,
-    runner,
-    gate: { refusal: () => refusal },
-    tools: fixedTools(series),
-  });
+  const gate = { refusal: () => refusal };
+  const operations = new Operations({ store, logId: LOG_ID, runner, gate, tools: fixedTools(1) });
   const clock = { time: 0, at: () => new Date(1.8e12 + clock.time).toISOString(), ms: () => clock.time };
   const failures: string[] = [];
   const recorder = new Recorder({
@@ -49,7 +41,7 @@ function scene({
     (await events())
       .filter((event) => event.type === type)
       .map(({ data }) => (data as { count: number }).count);
-  return { memory, store, recorder, clock, failures, events, counts, operations };
+  return { store, recorder, clock, failures, events, counts, operations };
 }
 
 describe('a run of the service', () => {
@@ -177,7 +169,7 @@ describe('a disclosure', () => {
 
   it('of a rolled-back log is made, and logged by the service', async () => {
     const refusal = new DomainError('rolled-back', 'the log is not the one that it was');
-    const { recorder, failures, events } = scene({ refusal });
+    const { recorder, failures, events } = scene(refusal);
     await recorder.disclosed(AUDITOR, explanation('001'));
     recorder.refused(SITE, DUPLICATE);
     await recorder.stop();
@@ -288,21 +280,6 @@ describe('within an hour, for one key,', () => {
     await recorder.stop();
     expect((await counts('EvidenceDisclosed')).length).toBe(DISCLOSURES + 10);
   });
-});
-
-it('two processes that serve one log both record operations in it', async () => {
-  const memory = new MemoryStore();
-  const processes = [scene({ memory, series: 1 }), scene({ memory, series: 2 })];
-  await Promise.all(processes.map(({ recorder }) => recorder.start()));
-  for (let n = 0; n < 20; n++)
-    await Promise.all(processes.map(({ recorder }) => recorder.disclosed(AUDITOR, explanation(`${n}`))));
-  await Promise.all(processes.map(({ recorder }) => recorder.stop()));
-  const all = (await processes[0]?.events()) ?? [];
-  expect(all.map(({ revision }) => revision)).toEqual(all.map((_, i) => i));
-  const types = all.map(({ type }) => type);
-  expect(types.filter((type) => type === 'ServiceStarted').length).toBe(2);
-  expect(types.filter((type) => type === 'EvidenceDisclosed').length).toBe(40);
-  expect(types.slice(-1)).toEqual(['ServiceStopped']);
 });
 
 function clockAt(ms: number): string {

@@ -3,15 +3,14 @@ import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { StudyOutcome } from '../../../src/core/model/outcomes.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
-import type { StudyCommand } from '../../../src/core/study/commands.ts';
+import type { Randomize, StudyCommand } from '../../../src/core/study/commands.ts';
 import { decide } from '../../../src/core/study/decide.ts';
-import { evolve, fork, type StudyState, studyState } from '../../../src/core/study/state.ts';
+import { evolve, studyState } from '../../../src/core/study/state.ts';
 import { writtenDecider } from '../../support/acts.ts';
 import { participant, study } from '../../support/arbitrary-study.ts';
 import {
   CONFIGURATION,
   event,
-  LEVELS,
   NURSE,
   paused,
   REGISTER,
@@ -22,103 +21,74 @@ import {
 } from '../../support/facts.ts';
 import { sentences } from '../../support/given.ts';
 import { check } from '../../support/property.ts';
+import { TrialRun } from '../../support/trial-run.ts';
 import { drawIn } from '../../support/urn-study.ts';
 
 const given = sentences(writtenDecider, studyState.initial);
-const DOCTOR = { ...NURSE, user: 'doctor' };
 
-/** A participant with the levels that `randomize` sends, without an idempotency key. */
+/** A participant with the levels that `randomize` sends, without an idempotency key unless one is given. */
 function enrolled(participantId: string, idempotencyKey?: string): StudyFact {
   const fact = randomized(participantId);
   const { request: _, ...sections } = fact.sections;
-  return {
-    ...fact,
-    sections: { ...sections, ...(idempotencyKey !== undefined && { request: { idempotencyKey } }) },
-  };
+  return { ...fact, sections: { ...sections, ...(idempotencyKey && { request: { idempotencyKey } }) } };
 }
 
-describe('a study that is not yet in the log', () => {
-  it('is registered, with the first generator state from its seed', () => {
-    given([]).when(REGISTER).then([registered()], { type: 'registered' });
-  });
-
-  it.each([
+it('a study is registered with the first generator state from its seed, which is weak below 2^96', () => {
+  given([]).when(REGISTER).then([registered()], { type: 'registered' });
+  for (const [seed, seedWeak] of [
     [2n ** 96n - 1n, true],
     [2n ** 96n, false],
-  ])('is registered with the seed %d as weak: %s', (seed, seedWeak) => {
-    const fact = registered();
-    given([])
-      .when({ ...REGISTER, seed, seedSource: 'configured' })
-      .then(
-        [
-          {
-            ...fact,
-            data: { ...fact.data, seedSource: 'configured', seedWeak },
-            sections: { generator: { seed: `${seed}`, bgState: Pcg64.fromSeed(seed).snapshot() } },
-          },
-        ],
-        { type: 'registered' },
-      );
-  });
+  ] as const) {
+    const { fact } = decide(studyState.initial(), { ...REGISTER, seed, seedSource: 'configured' });
+    expect(fact?.data).toMatchObject({ seedSource: 'configured', seedWeak });
+    const generator = { seed: `${seed}`, bgState: Pcg64.fromSeed(seed).snapshot() };
+    expect(fact?.sections).toEqual({ generator });
+  }
 });
 
+const [NEW, HALTED] = [[registered()], [registered(), paused]];
 const ONE = [registered(), enrolled('001')];
 const duplicate = (...differingFactors: string[]) =>
   ({ type: 'duplicate', participantId: '001', differingFactors }) as const;
-const randomizedNow = (participantId: string) => ({ type: 'randomized', participantId }) as const;
 const REUSED = { type: 'idempotency-key-reused' } as const;
 const REPEATED = { type: 'repeated', participantId: '001' } as const;
 const PAUSED = { type: 'refused', because: 'paused' } as const;
+const again = (more: Partial<Randomize>, participantId = '001') =>
+  randomize(participantId, { idempotencyKey: 'k', ...more });
 
 describe('a new participant', () => {
-  it('is allocated from the generator’s first state, with the evidence of the draw', () => {
-    given([registered()])
-      .when(randomize('001', { idempotencyKey: 'visit-7' }))
-      .then([randomized('001')], randomizedNow('001'));
-  });
-
-  it('records no request if no idempotency key was given, and comes after a pause, too', () => {
-    for (const history of [[registered()], [registered(), paused, resumed]])
-      given(history)
-        .when(randomize('001'))
-        .then([enrolled('001')], randomizedNow('001'));
+  it('is allocated from the generator’s first state, with the evidence of the draw, after a pause, too', () => {
+    const outcome = { type: 'randomized', participantId: '001' } as const;
+    given(NEW)
+      .when(again({}))
+      .then([enrolled('001', 'k')], outcome);
+    // A key that only a refused request had is free.
+    given(HALTED).when(again({})).then([], PAUSED);
+    const history = [...HALTED, resumed];
+    given(history)
+      .when(again({}))
+      .then([enrolled('001', 'k')], outcome);
+    given(history)
+      .when(randomize('001'))
+      .then([enrolled('001')], outcome);
   });
 
   it('is allocated from the generator state left by the previous one, and counts earlier participants', () => {
-    const first = randomized('001');
-    const { fact } = decide(fold([registered(), first]), randomize('002'));
-    expect(fact).toMatchObject({
-      type: 'ParticipantRandomized',
-      data: {
-        participantId: '002',
-        levels: [
-          { factor: '10', level: LEVELS[0] },
-          { factor: '9', level: LEVELS[1] },
-        ],
-      },
-      sections: {
-        draw: {
-          bgStateBefore: drawIn(first.sections).bgStateAfter,
-          counts: CONFIGURATION.treatments.map((arm) => Number(arm === first.sections.allocation.treatment)),
-        },
-      },
+    const trial = new TrialRun();
+    trial.all([randomize('001'), randomize('002')]);
+    const [, first, second] = trial.facts as ReturnType<typeof randomized>[];
+    if (!first || !second) throw new Error('nobody was randomized');
+    const { treatment } = first.sections.allocation;
+    expect(drawIn(second.sections)).toMatchObject({
+      bgStateBefore: drawIn(first.sections).bgStateAfter,
+      counts: CONFIGURATION.treatments.map((arm) => Number(arm === treatment)),
     });
   });
 
   it('has an id that is compared code point by code point', () => {
-    for (const other of ['1', '0001', '001 ', 'é', 'e\u0301'])
-      given(ONE)
-        .when(randomize(other))
-        .then([decide(fold(ONE), randomize(other)).fact as StudyFact], randomizedNow(other));
-  });
-
-  it('may have an idempotency key that only a refused request had', () => {
-    expect(decide(fold([registered(), paused]), randomize('001', { idempotencyKey: 'k' }))).toEqual({
-      outcome: PAUSED,
-    });
-    given([registered(), paused, resumed])
-      .when(randomize('002', { idempotencyKey: 'k' }))
-      .then([enrolled('002', 'k')], randomizedNow('002'));
+    const trial = new TrialRun();
+    const ids = ['001', '1', '0001', '001 ', 'é', 'e\u0301'];
+    expect(trial.all(ids.map((id) => randomize(id)))).toEqual(ids.map(() => 'randomized'));
   });
 });
 
@@ -126,24 +96,19 @@ describe('nobody is randomized', () => {
   const KEYED = [registered(), enrolled('001', 'k')];
   const ALL = [...KEYED, enrolled('002'), paused];
   const OTHER_ARMS = { ...REGISTER, configuration: { ...CONFIGURATION, treatments: ['A', 'B'] } };
-  const GLUED = { by: { ...NURSE, user: 'a' }, fact: enrolled('001', 'b","c') };
+  const GLUED = [registered(), { by: { ...NURSE, user: 'a' }, fact: enrolled('001', 'b","c') }];
+  const BY_DOCTOR = [registered(), { by: { ...NURSE, user: 'doctor' }, fact: enrolled('001', 'k') }];
+  const COOK = '11-Cook County – Chicago';
   const MALE = { levels: ['Male', '30-Dupage County'] };
   const suspended = { suspended: true };
-
   const SUSPENDED = { type: 'refused', because: 'suspended' } as const;
   const ALREADY = { type: 'already-registered' } as const;
   const unknown = (level: string) => ({ type: 'level-unknown', factor: '10', level }) as const;
-  const COOK = '11-Cook County – Chicago';
-  const [NEW, HALTED] = [[registered()], [registered(), paused]];
-  const BY_DOCTOR = [registered(), { by: DOCTOR, fact: enrolled('001', 'k') }];
-  const again = (more: object, participantId = '001') =>
-    randomize(participantId, { idempotencyKey: 'k', ...more });
 
   it.each<[string, Parameters<typeof given>[0], StudyCommand, StudyOutcome]>([
     ['before the registration', [], randomize('001'), { type: 'not-registered' }],
     ['by another registration', NEW, REGISTER, ALREADY],
     ['by a registration of something else', HALTED, OTHER_ARMS, ALREADY],
-    ['in a paused study', HALTED, randomize('001'), PAUSED],
     ['in a suspended study', NEW, randomize('001', suspended), SUSPENDED],
     ['with an unknown level', NEW, randomize('001', { levels: ['Neither', COOK] }), unknown('Neither')],
     ['without levels', NEW, randomize('001', { levels: [] }), unknown('')],
@@ -156,12 +121,7 @@ describe('nobody is randomized', () => {
     ['by the key of other levels', KEYED, again(MALE), REUSED],
     ['by the key of another user, which is a different key', KEYED, again({ user: 'doctor' }), duplicate()],
     ['again by the same request of the other user', BY_DOCTOR, again({ user: 'doctor' }), REPEATED],
-    [
-      'by a key that is glued to the name of its user',
-      [registered(), GLUED],
-      randomize('001', { user: 'a","b', idempotencyKey: 'c' }),
-      duplicate(),
-    ],
+    ['by glued key and user', GLUED, again({ user: 'a","b', idempotencyKey: 'c' }), duplicate()],
     // If several answers are possible, the idempotency key comes first, then a taken id, a pause, a suspension.
     ['first: repeated', ALL, again(suspended), REPEATED],
     ['first: the key of another', ALL, again(suspended, '002'), REUSED],
@@ -181,56 +141,36 @@ describe('the fold refuses', () => {
     ['a study that does not begin with its registration', [paused], 'comes before StudyRegistered'],
     ['a participant before the registration', [randomized()], 'comes before StudyRegistered'],
     ['a second registration', [registered(), registered()], 'registered twice'],
-    ['a participant twice', [registered(), enrolled('001'), enrolled('001')], 'randomized twice'],
+    ['a participant twice', [...ONE, enrolled('001')], 'randomized twice'],
     ['a treatment that the study does not have', [registered(), elsewhere], RangeError],
     ['a level that the study does not have', [registered(), nowhere], RangeError],
   ])('%s', (_, facts, why) => {
-    expect(() => fold(facts)).toThrow(why);
+    const folding = () =>
+      facts.reduce((state, one, revision) => evolve(state, event(one, revision)), studyState.initial());
+    expect(folding).toThrow(why);
   });
 });
 
-describe('a fork', () => {
-  it('can be evolved and discarded without changing its original', () => {
-    check(
-      fc.property(
-        study.chain((configuration) =>
-          fc.record({
-            configuration: fc.constant(configuration),
-            kept: fc.array(participant(configuration), { maxLength: 8 }),
-            dropped: fc.array(participant(configuration), { maxLength: 8 }),
-          }),
-        ),
-        ({ configuration, kept, dropped }) => {
-          const command = (prefix: string) => (indexes: number[], i: number) =>
-            randomize(`${prefix}${i}`, {
-              levels: configuration.factors.map(({ levels }, factor) => levels[indexes[factor] ?? 0] ?? ''),
-              idempotencyKey: `${prefix}${i}`,
-            });
-          const register = { ...REGISTER, configuration };
-          const one = play([register, ...kept.map(command('kept'))]);
-          const two = play([register, ...kept.map(command('kept'))]);
-          play(dropped.map(command('dropped')), fork(two));
-          const next = randomize('next', {
-            levels: configuration.factors.map(({ levels }) => levels[0] ?? ''),
-          });
-          expect(decide(two, next)).toEqual(decide(one, next));
-          expect(decide(two, { ...next, participantId: 'dropped0', idempotencyKey: 'dropped0' })).toEqual(
-            decide(one, { ...next, participantId: 'dropped0', idempotencyKey: 'dropped0' }),
-          );
-        },
-      ),
-    );
+it('a fork can be evolved and discarded without changing its original', () => {
+  const lives = study.chain((configuration) => {
+    const people = fc.array(participant(configuration), { maxLength: 8 });
+    return fc.record({ configuration: fc.constant(configuration), kept: people, dropped: people });
   });
+  check(
+    fc.property(lives, ({ configuration, kept, dropped }) => {
+      const asked = (prefix: string) => (indexes: number[], i: number) =>
+        randomize(`${prefix}${i}`, {
+          levels: configuration.factors.map(({ levels }, factor) => levels[indexes[factor] ?? 0] ?? ''),
+          idempotencyKey: `${prefix}${i}`,
+        });
+      const [one, two] = [new TrialRun(configuration), new TrialRun(configuration)];
+      for (const trial of [one, two]) trial.all(kept.map(asked('kept')));
+      two.copy().all(dropped.map(asked('dropped')));
+      for (const next of ['next', 'dropped0']) {
+        const levels = configuration.factors.map((factor) => factor.levels[0] ?? '');
+        const command = randomize(next, { levels, idempotencyKey: next });
+        expect(decide(two.state, command)).toEqual(decide(one.state, command));
+      }
+    }),
+  );
 });
-
-function fold(facts: readonly StudyFact[]): StudyState {
-  return facts.reduce((state, fact, revision) => evolve(state, event(fact, revision)), studyState.initial());
-}
-
-/** Decides commands in turn, each on the state left by the one before. */
-function play(commands: readonly Parameters<typeof decide>[1][], from = studyState.initial()): StudyState {
-  return commands.reduce((state, command, i) => {
-    const { fact } = decide(state, command);
-    return fact ? evolve(state, event(fact, i)) : state;
-  }, from);
-}
