@@ -3,12 +3,11 @@ import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { DomainError } from '../../../src/base/errors.ts';
-import type { Amend } from '../../../src/core/study/commands.ts';
 import { Studies } from '../../../src/core/study/studies.ts';
-import { commandsOn, enrol, recordsOf, registered, typed, withOpenLog } from '../../support/cli-log.ts';
+import { commandsOn, enrol, recordsOf, registered, typed } from '../../support/cli-log.ts';
 import { command } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
-import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
 import { hold } from '../../support/held-lock.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -29,13 +28,9 @@ type More = Partial<typeof CONFIGURATION>;
 
 const begun = (more: More = {}) => registered(newFolder(), [{ ...STUDY, ...more }]);
 
-/** So many packs, of the arms in turn. */
-const inTurn = (count: number, name = 'P') =>
-  Array.from({ length: count }, (_, i) => `${name}${String(i).padStart(5, '0')},${i % 2 ? CONTROL : ACTIVE}`);
-
-/** The same, as text without a pattern in it: the codes of the two arms in pairs, each pair the other way round. */
-const shuffled = (count: number, name = 'P') =>
-  inTurn(count, name).map((row, i, rows) => (i % 4 < 2 ? row : (rows[i % 4 === 2 ? i + 1 : i - 1] ?? row)));
+/** So many packs, of the arms in pairs, each pair the other way round: a text without a pattern in it. */
+const shuffled = (count: number) =>
+  Array.from({ length: count }, (_, i) => `P${10 + i},${[0, 3].includes(i % 4) ? ACTIVE : CONTROL}`);
 
 const withRows = (rows: readonly string[], header = 'code,treatment') => `${[header, ...rows].join('\n')}\n`;
 
@@ -96,18 +91,15 @@ describe('packs that are registered', () => {
     expect(entries).toEqual(shuffled(12));
   });
 
-  it('may be more than a record holds, in number or in bytes', async () => {
-    const data = await begun();
-    const { add } = onSleep(data);
-    const { stdout } = await add(withRows(shuffled(8001)), '--json');
-    expect(JSON.parse(stdout).lists.map(({ count }: { count: number }) => count)).toEqual([4000, 4000, 1]);
-    // 64 characters each: 4000 of them would take more bytes than a record may.
-    await add(withRows(shuffled(3000, 'x'.repeat(58))));
-    const lists = recordsOf(data, 'CodesRegistered').slice(3);
-    const entries = lists.map(({ sections }) => sections.codes.entries);
-    expect([entries.length, entries.flat().length]).toEqual([2, 3000]);
-    for (const one of entries) expect(Buffer.byteLength(JSON.stringify(one))).toBeLessThanOrEqual(200_000);
-    await expectSound(data);
+  /** What is wrong in a file, and warned of: test/integration/pack-files.test.ts. */
+  it('are refused with all that is wrong in the file, and warned of', async () => {
+    const { add } = onSleep(await begun());
+    expect(await add(withRows(['Q 1,Control', 'Q2,Placebo']))).toEqual({
+      ...{ code: 2, stdout: '' },
+      stderr: expect.stringMatching(/^urn: nothing was registered:\n {5}line 2: .*\n {5}line 3: .*\n$/),
+    });
+    const { stderr } = await add(withRows([`Q1,${ACTIVE}`]));
+    expect(stderr).toMatch(/^warning: the packs for all levels include none of Control:/);
   });
 
   it('of levels are in one list each; the same file completes what was interrupted, and registers nothing twice', async () => {
@@ -134,139 +126,6 @@ describe('packs that are registered', () => {
     expect((await add(all)).stderr).toContain('nothing new for Sleep: nothing was recorded');
     const keys = recordsOf(data, 'CodesRegistered').map(({ sections }) => sections.codes.key);
     expect([keys.length, new Set(keys).size]).toEqual([2, 2]);
-  });
-});
-
-describe('a file of packs that cannot be registered', () => {
-  let data: string;
-  beforeAll(async () => {
-    data = await begun();
-    const { add } = onSleep(data);
-    await add(withRows(shuffled(4)));
-    await add(withRows(['R1,Control,North'], 'code,treatment,site'));
-  });
-
-  it('is refused with all that is wrong, by line, and nothing is written', async () => {
-    const before = storedLog(data).length;
-    const rows = [
-      ...['Q1,Melatonin,North', 'Q 2,Melatonin,North', 'Q1,Control,North'],
-      ...['P00001,Melatonin,North', 'Control,Control,North', 'xmelatonin1,Melatonin,North'],
-      ...['Q5,Control,', 'Q6,Control', ''],
-      ...['"Q7",Placebo,West', 'R1,Control,South', 'R1,Control,North'],
-    ];
-    const { code, stderr } = await onSleep(data).add(withRows(rows, 'code,treatment,site'));
-    expect(code).toBe(2);
-    expect(stderr).toBe(
-      `urn: nothing was registered:
-     line 3: "Q 2" is not a code: 1 to 64 of A–Z a–z 0–9 - _ . /
-     line 4: the code Q1 is also in line 2
-     line 5: the code P00001 is registered already, with another treatment or level (hint: urn codes list)
-     line 6: the code Control is, or contains, the name of an arm
-     line 7: the code xmelatonin1 is, or contains, the name of an arm
-     line 8: no level of site (hint: packs for all levels go into a file without this column)
-     line 9: 2 fields instead of 3 (hint: code,treatment or code,treatment,<factor>)
-     line 11: the study has no arm "Placebo" (allowed: "Melatonin", "Control"); site has no level "West" (allowed: "North", "South")
-     line 12: the code R1 is registered already, with another treatment or level (hint: urn codes list)
-     line 13: the code R1 is also in line 12
-`,
-    );
-    expect(storedLog(data)).toHaveLength(before);
-  });
-
-  it.each([
-    ['', 'is empty'],
-    ['code,treatment\n', 'the file has no codes'],
-    ['Q1,Control\n', 'the first line is "Q1,Control" (expected: code,treatment or code,treatment,<factor>)'],
-    ['code,treatment,site,sex\nQ1,Control,North,Male\n', '(expected: code,treatment or'],
-    ['code,treatment,town\nQ,C,N\n', 'the study has no factor "town" (allowed: "sex", "site", "age")'],
-    ['code,treatment\n"Q1,Control\n', 'the file is not CSV'],
-  ])('%j is refused', async (text, why) => {
-    const { code, stderr } = await onSleep(data).add(text);
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(why) });
-  });
-});
-
-it('packs of a closed arm are registered, which is said under seal; those of a stopped arm are not', async () => {
-  const own = await begun({ treatments: [...STUDY.treatments, 'Placebo'] });
-  const { add } = onSleep(own);
-  const amend = (amendment: number, ...changes: Amend['changes']) =>
-    withOpenLog(own, async ({ studies }) => {
-      const asked: Amend = {
-        ...{ type: 'amend', user: 'operator', amendment, reason: 'futile', changes },
-        approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }],
-      };
-      const { outcome } = await studies.submit(studies.streamOf('Sleep'), asked, OPERATOR);
-      expect(outcome.type).toBe('amended');
-    });
-  await amend(1, { kind: 'arm-closed', treatment: 'Placebo' });
-  expect((await add(withRows(['Q1,Control', 'Q2,Placebo', 'Q3,Melatonin']))).stderr).not.toContain('warning');
-  const { stderr } = await add(withRows(['R1,Melatonin,North', 'R2,Control,South'], 'code,treatment,site'));
-  for (const [level, arms] of [
-    ['North', 'Control, Placebo'],
-    ['South', 'Melatonin, Placebo'],
-  ])
-    expect(stderr).toContain(`warning: the packs for site = ${level} include none of ${arms}:`);
-  await amend(
-    2,
-    { kind: 'level-renamed', factor: 'site', level: 'South', to: 'Coast' },
-    { kind: 'factor-retired', factor: 'age' },
-    { kind: 'arm-stopped', treatment: 'Placebo' },
-  );
-  expect((await add(withRows(['S1,Melatonin', 'S2,Control']))).stderr).not.toContain('warning');
-  for (const [row, header, why] of [
-    ['T1,Control,old', 'code,treatment,age', 'the factor "age" is retired'],
-    [
-      'T1,Control,South',
-      'code,treatment,site',
-      'line 2: site has no level "South": it is called "Coast" now',
-    ],
-    ['T1,Placebo', 'code,treatment', 'line 2: the arm "Placebo" is stopped'],
-  ] as const)
-    expect((await add(withRows([row], header))).stderr).toContain(why);
-  expect(recordsOf(own, 'CodesRegistered').map(({ sections }) => sections.codes.closedArms)).toEqual([
-    ...[true, undefined, undefined, undefined],
-  ]);
-});
-
-describe('a warning', () => {
-  it('is given of packs that are sorted by arm, in the file or by code', async () => {
-    const { add } = onSleep(await begun());
-    const armIn = (row: string) => row.split(',')[1] ?? '';
-    const sorted = inTurn(12).toSorted((a, b) => armIn(a).localeCompare(armIn(b)));
-    const blocks = [...Array(12).keys()].map((i) => `B${10 + i},${i < 6 ? ACTIVE : CONTROL}`);
-    const turned = blocks.map((_, i) => blocks[(i * 5) % 12] ?? '');
-    const warned = async (rows: readonly string[]) => (await add(withRows(rows))).stderr.match(/^warn.*:/gm);
-    expect(await warned(sorted)).toEqual([
-      expect.stringMatching(/^warning: the list for all levels is sorted by arm:/),
-    ]);
-    expect(await warned(turned)).toEqual([
-      expect.stringMatching(
-        /^warning: sorted by code, the list for all levels is in blocks, one for each arm:/,
-      ),
-    ]);
-    expect(await warned(shuffled(12, 'S'))).toBeNull();
-  });
-
-  it('is given of fewer packs of an arm than 1.2 times its share of a limit', async () => {
-    const limits = { total: 20, levels: [{ factor: 'site', level: 'North', max: 8 }] };
-    const { add } = onSleep(await begun({ limits, ratio: [3, 1] }));
-    // 18 and 6 of all, 8 and 3 for the North (7.2 and 2.4, rounded up) are enough.
-    const packs = (arm: string, count: number, level: string, name: string) =>
-      Array.from({ length: count }, (_, i) => `${name}${i},${arm},${level}`);
-    const first = [
-      ...[packs('Control', 2, 'North', 'a'), packs('Melatonin', 8, 'North', 'b')].flat(),
-      ...[packs('Melatonin', 9, 'South', 'c'), packs('Control', 4, 'South', 'd')].flat(),
-    ];
-    const warnings = async (rows: readonly string[]) => {
-      const { stdout } = await add(withRows(rows, 'code,treatment,site'), '--json');
-      return (JSON.parse(stdout).warnings as string[]).filter((text) => text.includes('advisable'));
-    };
-    const advisable = (min: number) => `at least ${min} are advisable (1.2 times the expected share)`;
-    expect(await warnings(first)).toEqual([
-      `17 packs of Melatonin for a limit of 20 participants: ${advisable(18)}`,
-      `2 packs of Control for a limit of 8 participants with site = North: ${advisable(3)}`,
-    ]);
-    expect(await warnings(['e1,Melatonin,South', 'e2,Control,North'])).toEqual([]);
   });
 });
 

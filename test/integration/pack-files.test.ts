@@ -1,0 +1,161 @@
+/** Files of packs: what is wrong in them, by line, how much a record holds, and what is warned of. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { UrnConfiguration } from '../../events/study.ts';
+import { readCodeFile } from '../../src/evidence/import/pack-file.ts';
+import { ImportError } from '../../src/evidence/import/source-table.ts';
+import { KEYS } from '../support/life.ts';
+import { temporaryFolders } from '../support/temporary-folder.ts';
+import { TrialRun } from '../support/trial-run.ts';
+
+const newFolder = temporaryFolders();
+const [ACTIVE, CONTROL] = ['Melatonin', 'Control'] as const;
+const OF_ALL = 'code,treatment';
+const OF_SITES = 'code,treatment,site';
+
+const trialWith = (more: Partial<UrnConfiguration> = {}) =>
+  new TrialRun({
+    treatments: [ACTIVE, CONTROL],
+    factors: [
+      { name: 'sex', levels: ['Male', 'Female'] },
+      { name: 'site', levels: ['North', 'South'] },
+      { name: 'age', levels: ['old'] },
+    ],
+    ...more,
+  });
+type Trial = ReturnType<typeof trialWith>;
+
+function read({ registered }: Trial, rows: readonly string[], header = OF_ALL) {
+  const file = join(newFolder(), 'codes.csv');
+  writeFileSync(file, [header, ...rows].join('\n'));
+  return readCodeFile(file, registered);
+}
+/** Registers the packs of a file. @returns what is warned of */
+function add(trial: Trial, rows: readonly string[], header?: string): readonly string[] {
+  const { lists, warnings } = read(trial, rows, header);
+  for (const one of lists) {
+    const list = trial.registered.lists + 1;
+    const asked = { type: 'register-packs', list, key: KEYS[0], ...one } as const;
+    expect(trial.ask(asked)).toEqual({ type: 'codes-registered' });
+  }
+  return warnings;
+}
+function problems(...of: Parameters<typeof read>): readonly string[] {
+  try {
+    read(...of);
+  } catch (error) {
+    if (error instanceof ImportError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+/** So many packs, of the arms in pairs, each pair the other way round: a text without a pattern in it. */
+const shuffled = (count: number, name = 'P') =>
+  Array.from({ length: count }, (_, i) => `${name}${i},${[0, 3].includes(i % 4) ? ACTIVE : CONTROL}`);
+
+it('packs may be more than a record holds, in number or in bytes', () => {
+  const lengths = (rows: readonly string[]) => {
+    const all = read(trialWith(), rows).lists.map(({ entries }) => entries);
+    for (const one of all) expect(Buffer.byteLength(JSON.stringify(one))).toBeLessThanOrEqual(200_000);
+    return all.map(({ length }) => length);
+  };
+  expect(lengths(shuffled(8001))).toEqual([4000, 4000, 1]);
+  // Of about 60 characters each, 4000 would take more bytes than a record may.
+  expect(lengths(shuffled(3000, 'x'.repeat(58)))).toHaveLength(2);
+});
+
+it('a file is refused with all that is wrong, by line', () => {
+  const trial = trialWith();
+  add(trial, shuffled(4));
+  add(trial, ['R1,Control,North'], OF_SITES);
+  const elsewhere = 'is registered already, with another treatment or level (hint: urn codes list)';
+  const rows = [
+    ...['Q1,Melatonin,North', 'Q 2,Melatonin,North', 'Q1,Control,North'],
+    ...['P1,Melatonin,North', 'Control,Control,North', 'xmelatonin1,Melatonin,North'],
+    ...['Q5,Control,', 'Q6,Control', ''],
+    ...['"Q7",Placebo,West', 'R1,Control,South', 'R1,Control,North'],
+  ];
+  expect(problems(trial, rows, OF_SITES)).toEqual([
+    'line 3: "Q 2" is not a code: 1 to 64 of A–Z a–z 0–9 - _ . /',
+    'line 4: the code Q1 is also in line 2',
+    `line 5: the code P1 ${elsewhere}`,
+    'line 6: the code Control is, or contains, the name of an arm',
+    'line 7: the code xmelatonin1 is, or contains, the name of an arm',
+    'line 8: no level of site (hint: packs for all levels go into a file without this column)',
+    'line 9: 2 fields instead of 3 (hint: code,treatment or code,treatment,<factor>)',
+    'line 11: the study has no arm "Placebo" (allowed: "Melatonin", "Control"); site has no level "West" (allowed: "North", "South")',
+    `line 12: the code R1 ${elsewhere}`,
+    'line 13: the code R1 is also in line 12',
+  ]);
+});
+
+it.each([
+  ['', 'codes.csv is empty'],
+  [OF_ALL, 'the file has no codes'],
+  ['Q1,Control', 'the first line is "Q1,Control" (expected: '],
+  ['code,treatment,site,sex', '(expected: code,treatment or'],
+  ['code,treatment,town', 'the study has no factor "town" (allowed: "sex", "site", "age")'],
+  ['code,treatment\n"Q1,Control', 'the file is not CSV'],
+])('a file is refused that begins with %j', (header, why) => {
+  expect(problems(trialWith(), [], header)).toEqual([expect.stringContaining(why)]);
+});
+
+it('packs of a closed arm are registered, which is said under seal; those of a stopped arm are not', () => {
+  const trial = trialWith({ treatments: [ACTIVE, CONTROL, 'Placebo'] });
+  trial.amend({ kind: 'arm-closed', treatment: 'Placebo' });
+  expect(add(trial, ['Q1,Control', 'Q2,Placebo', 'Q3,Melatonin'])).toEqual([]);
+  expect(add(trial, ['R1,Melatonin,North', 'R2,Control,South'], OF_SITES)).toEqual([
+    expect.stringMatching(/^the packs for site = North include none of Control, Placebo:/),
+    expect.stringMatching(/^the packs for site = South include none of Melatonin, Placebo:/),
+  ]);
+  trial.amend(
+    { kind: 'level-renamed', factor: 'site', level: 'South', to: 'Coast' },
+    { kind: 'factor-retired', factor: 'age' },
+    { kind: 'arm-stopped', treatment: 'Placebo' },
+  );
+  expect(add(trial, ['S1,Melatonin', 'S2,Control'])).toEqual([]);
+  for (const [row, header, why] of [
+    ['T1,Control,old', 'code,treatment,age', /^the factor "age" is retired/],
+    ['T1,Control,South', OF_SITES, /^line 2: site has no level "South": it is called "Coast" now/],
+    ['T1,Placebo', OF_ALL, /^line 2: the arm "Placebo" is stopped/],
+  ] as const)
+    expect(problems(trial, [row], header)).toEqual([expect.stringMatching(why)]);
+  const lists = trial.facts.flatMap((one) => (one.type === 'CodesRegistered' ? [one.sections.codes] : []));
+  expect(lists.map(({ closedArms }) => closedArms)).toEqual([true, undefined, undefined, undefined]);
+});
+
+describe('a warning', () => {
+  it('is given of packs that are sorted by arm, in the file or by code', () => {
+    const blocks = [...Array(12).keys()].map((i) => `B${10 + i},${i < 6 ? ACTIVE : CONTROL}`);
+    const turned = blocks.map((_, i) => blocks[(i * 5) % 12] ?? '');
+    const sorted = shuffled(12).toSorted((a, b) => Number(a.endsWith(CONTROL)) - Number(b.endsWith(CONTROL)));
+    const warned = (rows: readonly string[]) => read(trialWith(), rows).warnings;
+    expect(warned(sorted)).toEqual([expect.stringMatching(/^the list for all levels is sorted by arm:/)]);
+    expect(warned(turned)).toEqual([
+      expect.stringMatching(/^sorted by code, the list for all levels is in blocks, one for each arm:/),
+    ]);
+    expect(warned(shuffled(12))).toEqual([]);
+  });
+
+  it('is given of fewer packs of an arm than 1.2 times its share of a limit', () => {
+    const limits = { total: 20, levels: [{ factor: 'site', level: 'North', max: 8 }] };
+    const trial = trialWith({ limits, ratio: [3, 1] });
+    // 18 and 6 of all, 8 and 3 for the North (7.2 and 2.4, rounded up) are enough.
+    const packs = (arm: string, count: number, level: string, name: string) =>
+      Array.from({ length: count }, (_, i) => `${name}${i},${arm},${level}`);
+    const first = [
+      ...[packs(CONTROL, 2, 'North', 'a'), packs(ACTIVE, 8, 'North', 'b')].flat(),
+      ...[packs(ACTIVE, 9, 'South', 'c'), packs(CONTROL, 4, 'South', 'd')].flat(),
+    ];
+    const advisable = (rows: readonly string[]) =>
+      add(trial, rows, OF_SITES).filter((text) => text.includes('advisable'));
+    const atLeast = (min: number) => `at least ${min} are advisable (1.2 times the expected share)`;
+    expect(advisable(first)).toEqual([
+      `17 packs of Melatonin for a limit of 20 participants: ${atLeast(18)}`,
+      `2 packs of Control for a limit of 8 participants with site = North: ${atLeast(3)}`,
+    ]);
+    expect(advisable(['e1,Melatonin,South', 'e2,Control,North'])).toEqual([]);
+  });
+});
