@@ -24,21 +24,15 @@ const FACTORS = [
   { name: 'site', levels: ['1', '2', '3'] },
 ];
 
-function designStep(
-  arms: readonly number[],
-  factors: readonly { readonly name: string; readonly levels: readonly string[] }[] = FACTORS,
-  more: Partial<DesignStep> = {},
-): DesignStep {
+function designStep(arms: readonly number[], more: Partial<DesignStep> = {}): DesignStep {
   const treatments = [...new Set(arms)].map((arm) => 'ABCD'[arm] ?? '');
-  const hasRatio = arms.length > treatments.length;
   const methodDesign: MethodDesign = {
-    method: 'urn',
-    ...{ slots: arms.map((arm) => treatments[arm] ?? ''), factors, D: 'range', w: 1, alpha: 0, beta: 1 },
-    hasRatio,
+    ...{ method: 'urn', slots: arms.map((arm) => treatments[arm] ?? ''), factors: FACTORS, D: 'range' },
+    ...{ w: 1, alpha: 0, beta: 1, hasRatio: arms.length > treatments.length },
   };
   return {
-    ...{ kind: 'design', methodDesign, methodDesignOfImports: methodDesign, treatments, factors, arms },
-    ...{ openArms: treatments.map((_, arm) => arm), restarts: false, ...more },
+    ...{ kind: 'design', methodDesign, methodDesignOfImports: methodDesign, treatments, factors: FACTORS },
+    ...{ arms, openArms: treatments.map((_, arm) => arm), restarts: false, ...more },
   };
 }
 
@@ -136,39 +130,30 @@ describe('the expected band', () => {
     const [first, second, third] = [draw(0, [0, 0], 0), draw(1, [1, 1], 0), draw(2, [1, 1], 1)];
     const leaves: Step = { kind: 'move', person: 0, from: [0, 0], to: undefined };
     const corrected: Step = { kind: 'move', person: 1, from: [1, 1], to: [0, 1] };
-    const before = bandOf([designStep([0, 1]), first, leaves, second, third]);
-    expect(before.points).toEqual([1, 2, 3]);
+    const steps = [designStep([0, 1]), first, leaves, second, third];
+    const [before, after] = [bandOf(steps), bandOf([...steps, corrected])];
     expect(before.overall.actual).toEqual([0, 1, 0]);
     expect(before.overall.expected[0]).toEqual([0, 0, 0, 0, 0]);
     expect(before.course.actual).toBe(1);
-    const sex = (level: string, result = before) => result.levels.get('sex')?.get(level)?.actual;
-    expect([sex('f'), sex('m')]).toEqual([
-      [0, 0, 0],
-      [0, 1, 0],
-    ]);
-    const after = bandOf([designStep([0, 1]), first, leaves, second, third, corrected]);
-    expect([sex('f', after), sex('m', after)]).toEqual([
-      [0, 0, 1],
-      [0, 1, 1],
+    const bySex = ({ levels }: typeof before) =>
+      ['f', 'm'].map((level) => levels.get('sex')?.get(level)?.actual.join(' '));
+    expect([bySex(before), bySex(after)]).toEqual([
+      ['0 0 0', '0 1 0'],
+      ['0 0 1', '0 1 1'],
     ]);
   });
 
   it('counts somebody who was entered again, after a wrong entry, once', () => {
-    const trial = new TrialRun();
-    const followed = new FollowedStudy();
+    const [trial, followed, band] = [new TrialRun(), new FollowedStudy(), new Band(20, 3)];
+    const slip = { cause: 'entry', analysis: 'exclude', note: 'slip' };
     trial.enrol('a');
-    const entry = force('b');
-    trial.record(entry);
-    trial.record({
-      ...{ act: 'AllocationVoided', participantId: 'b', cause: 'entry', analysis: 'exclude', note: 'slip' },
-    });
-    trial.record({ ...entry, replaces: 2 });
+    trial.record(force('b'));
+    trial.record({ act: 'AllocationVoided', participantId: 'b', ...slip });
+    trial.record(force('b', { replaces: 2 }));
     trial.enrol('c');
     follow(followed, trial);
-    expect([followed.participants, trial.list.inOrder.length]).toEqual([3, 3]);
-    const band = new Band(20, 3);
     for (const step of followed.takeSteps().steps) band.take(step);
-    expect([band.participants, band.result().points]).toEqual([3, [1, 2, 3]]);
+    expect([followed.participants, band.participants, band.result().points]).toEqual([3, 3, [1, 2, 3]]);
   });
 
   it('keeps the arm of participants who were not drawn, in every replicate', () => {
@@ -185,9 +170,9 @@ describe('the expected band', () => {
   it('covers the open arms, and starts afresh when the urns do', () => {
     const people = [0, 1, 2].map((i) => draw(i, [0, 0], 2));
     const design = designStep([0, 1, 2]);
-    const closed = bandOf([design, ...people, designStep([0, 1, 2], FACTORS, { openArms: [0, 1] })]);
+    const closed = bandOf([design, ...people, designStep([0, 1, 2], { openArms: [0, 1] })]);
     expect(closed.overall.actual).toEqual([1, 2, 0]);
-    const restarted = bandOf([design, ...people, designStep([0, 1, 2], FACTORS, { restarts: true })]);
+    const restarted = bandOf([design, ...people, designStep([0, 1, 2], { restarts: true })]);
     expect(restarted.overall.actual).toEqual([1, 2, 0]);
     expect(restarted.overall.expected[2]).toEqual([0, 0, 0, 0, 0]);
     expect(restarted.course.actual).toBe(2);

@@ -1,14 +1,17 @@
 /** What comes with the list for statisticians. Names are chosen to break a script that quotes them carelessly. */
 
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { changedDesign, registeredDesign } from '../../../projections/design.ts';
 import { NONE } from '../../../projections/enrolled.ts';
+import { guarded } from '../../../src/base/formula.ts';
 import type { Participant } from '../../../src/core/model/participants.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { columnsOf, headLine, rowLines } from '../../../src/evidence/export/columns.ts';
 import { dictionary, rScript, sasScript } from '../../../src/evidence/export/companions.ts';
+import { csvLine } from '../../../src/evidence/export/csv.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION, SEED } from '../../support/facts.ts';
 
@@ -163,4 +166,36 @@ describe('the SAS script', () => {
       expect(scriptOf(...names)).toContain(`label f_1 = 'f_${names[0]?.replaceAll("'", "''")}';`);
     },
   );
+});
+
+const cells = fc.array(fc.oneof(fc.string(), fc.stringMatching(/^[",\r\n a]*$/)), {
+  minLength: 2,
+  maxLength: 4,
+});
+
+describe('comma-separated values', () => {
+  it('have quotes only where they are needed, and double them inside', () => {
+    expect(csvLine(['', 'a b', '01', 'a,b', 'say "x"', 'two\nlines', '\r'])).toBe(
+      ',a b,01,"a,b","say ""x""","two\nlines","\r"\r\n',
+    );
+    expect(csvLine(['a'], '\n')).toBe('a\n');
+  });
+
+  it('are read by another program as they were written, with either end of line', () => {
+    fc.assert(
+      fc.property(fc.array(cells), fc.constantFrom('\r\n' as const, '\n' as const), (lines, end) => {
+        expect(parseCsv(lines.map((line) => csvLine(line, end)).join(''))).toEqual(lines);
+      }),
+    );
+  });
+});
+
+describe('the guard against formulas', () => {
+  it.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx'])('makes %j text', (cell) => {
+    expect(guarded(cell)).toBe(`'${cell}`);
+  });
+
+  it.each(['', '1-2', "'=1", ' =1', 'a@b'])('leaves %j alone', (cell) => {
+    expect(guarded(cell)).toBe(cell);
+  });
 });

@@ -31,8 +31,8 @@ beforeEach(() => {
 const account = () => packAccountability(trial.registered);
 const accountOf = (code: string) => account().find((one) => one.code === code);
 /** When the event at this revision was recorded. */
-const second = (revision: number) => new Date(Date.UTC(2026, 2, 1, 9) + revision * 1000).toISOString();
-const last = () => second(trial.facts.length - 1);
+const momentOf = (revision: number) => new Date(Date.UTC(2026, 2, 1, 9) + revision * 1000).toISOString();
+const last = () => momentOf(trial.facts.length - 1);
 
 /** What must be recorded. @returns the pack */
 function recorded(act: FlatAct | Force): string {
@@ -57,7 +57,7 @@ describe('accountability', () => {
 
   it('says of a pack of the enrolment who enrolled the participant, and when, though it was replaced twice', () => {
     const { revision = 0 } = trial.list.find('002') ?? {};
-    const enrolled = { code: 'P-105', id: '002', dispensedAt: second(revision), user: 'nurse' };
+    const enrolled = { code: 'P-105', id: '002', dispensedAt: momentOf(revision), user: 'nurse' };
     expect(accountOf('P-105')).toEqual({ ...enrolled, state: 'held' });
     const first = recorded(replace('002', 'P-105'));
     const next = recorded(replace('002', first));
@@ -69,23 +69,19 @@ describe('accountability', () => {
   });
 
   it('follows a pack from its visit to what took its place', () => {
-    const common = { id: '001', user: 'nurse' };
-    const code = recorded(dispense('001', 'V2'));
-    const of = { ...common, code, visit: 'V2', dispensedAt: last() };
-    expect(accountOf(code)).toEqual({ ...of, state: 'held' });
-    const by = recorded(replace('001', code));
-    const ofBy = { ...common, code: by, visit: 'V2', dispensedAt: last() };
-    expect(accountOf(code)).toEqual({ ...of, state: 'replaced', replacedBy: by, cause: 'lost' });
-    expect(accountOf(by)).toEqual({ ...ofBy, state: 'held' });
-    recorded(correct('001', by, 'V3'));
-    expect([accountOf(by)?.visit, accountOf(code)?.visit]).toEqual(['V3', 'V2']);
-    const third = recorded(replace('001', by, { cause: 'damaged' }));
-    expect(accountOf(by)).toEqual({
-      ...{ ...ofBy, visit: 'V3', state: 'replaced', replacedBy: third, cause: 'damaged' },
-    });
-    expect(accountOf(third)).toEqual({
-      ...{ ...common, code: third, visit: 'V3', dispensedAt: last(), state: 'held' },
-    });
+    const given = (code: string, visit = 'V2') => {
+      return { code, visit, state: 'held', id: '001', user: 'nurse', dispensedAt: last() };
+    };
+    const replaced = (replacedBy: string, cause = 'lost') => ({ state: 'replaced', replacedBy, cause });
+    const first = given(recorded(dispense('001', 'V2')));
+    const second = given(recorded(replace('001', first.code)));
+    const both = () => [accountOf(first.code), accountOf(second.code)];
+    expect(both()).toEqual([{ ...first, ...replaced(second.code) }, second]);
+    recorded(correct('001', second.code, 'V3'));
+    const third = given(recorded(replace('001', second.code, { cause: 'damaged' })), 'V3');
+    expect(accountOf(third.code)).toEqual(third);
+    const moved = { ...second, visit: 'V3', ...replaced(third.code, 'damaged') };
+    expect(both()).toEqual([{ ...first, ...replaced(second.code) }, moved]);
   });
 
   it('says why a pack is void, until it was theirs after all', () => {
