@@ -110,10 +110,12 @@ const logs: string[] = [];
 const metrics: string[] = [];
 const statuses = new Set<number>();
 
+/** Of one participant, too. */
+const OF_ONE = ['/study_participants', '/explanation', '/participant_history'];
 const PATHS = [
-  ...['/studies', '/study_config', '/study_design', '/study_form', '/study_participants', '/enrolment'],
-  ...['/balance', '/expected_balance', '/explanation', '/participant_history', '/records', '/verification'],
-  ...['/checkpoint', '/inclusion_proof', '/code_breaks', '/operations', '/bundle'],
+  ...[...OF_ONE, '/studies', '/study_config', '/study_design', '/study_form', '/enrolment', '/balance'],
+  ...['/expected_balance', '/records', '/verification', '/checkpoint', '/inclusion_proof'],
+  ...['/code_breaks', '/operations', '/bundle'],
 ];
 const LEVELS = { sex: 'F', ward: 'a' };
 
@@ -134,7 +136,7 @@ async function everyRequest(service: Service, name: Name, study: string, id: str
       }),
     );
   for (const path of PATHS)
-    for (const more of path === '/bundle' ? [{}] : [{}, { id: 'pa' }])
+    for (const more of OF_ONE.includes(path) ? [{}, { id: 'pa' }] : [{}])
       keep(await ask(service.url, path, { key: keys[name], parameters: { study, ...more } }));
   for (const change of [
     { kind: 'ratio', value: [2, 1] },

@@ -213,8 +213,6 @@ effect             No count in any urn changes. A new level begins with the same
 
   it.each([
     ['a study that the file does not name', LIVE.replace('Sleep', 'Wake'), [], /has no study "Sleep"/],
-    ['an approval that is not one', LIVE, ['--approved-by', 'me'], /the role is missing/],
-    ['a file with mistakes', LIVE.replace('live', 'alive'), [], /the studies file is refused/],
     ['--alias alone', LIVE, ['--alias'], /--alias belongs to --rename/],
   ] as const)('refuses %s with exit code 2', async (_, text, args, message) => {
     expect(await amend(text, ...args)).toMatchObject({

