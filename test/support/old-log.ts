@@ -3,8 +3,6 @@ import { chmodSync, copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-export const CONTENTS = ['full', 'open', 'blinded'] as const;
-
 const VECTORS = fileURLToPath(new URL('../vectors/', import.meta.url));
 
 export class OldLog {

@@ -85,56 +85,51 @@ describe.skipIf(!hasPython)('a bundle of a log that was moved', () => {
   const data = { publicKey: 'x', endorsement: 'x', reason: 'x' };
   const rotated: Fact = { type: 'SigningKeyRotated', data, sections: {} };
   const moveOf = (rows: Row[], at: number) => JSON.parse(`${rows[at]?.record}`).data.move as string;
+  type Changed = (rows: Row[]) => Row[];
+  const without =
+    (at: number): Changed =>
+    (rows) =>
+      rows.toSpliced(at, 1);
+  const inserted =
+    (at: number, said: (rows: Row[]) => Fact): Changed =>
+    (rows) =>
+      rows.toSpliced(at, 0, fact(rows[at], said(rows)));
+  const replaced =
+    (at: number, said: (rows: Row[]) => Fact): Changed =>
+    (rows) =>
+      rows.with(at, fact(rows[at], said(rows)));
+  const movedTo =
+    (at: number): Changed =>
+    (rows) =>
+      rows.toSpliced(at, 0, rows[MOVED] as Row, rows[ARRIVED] as Row);
   /** The event there is of another move. */
-  const ofOther = (rows: Row[], at: number) =>
-    rows.with(
-      at,
-      altered(rows[at] as Row, ({ data }) => Object.assign(data, { move: OTHER })),
-    );
+  const ofOther =
+    (at: number): Changed =>
+    (rows) =>
+      rows.with(
+        at,
+        altered(rows[at] as Row, ({ data }) => Object.assign(data, { move: OTHER })),
+      );
   const renumbered = (row: Row, revision: number): Row => {
     const record = Buffer.from(canonicalJson({ ...JSON.parse(`${row.record}`), revision }));
     return { ...row, record, leaf: leafHash(record) };
   };
 
   /** In `log`, 1 is the move and 2 its end. */
-  it.each<[string, 'study' | 'log', number, (rows: Row[]) => Row[]]>([
-    [
-      'an event between the move and its end',
-      ...(['study', ARRIVED] as const),
-      (rows) => rows.toSpliced(ARRIVED, 0, fact(rows[ARRIVED], paused)),
-    ],
-    ['no end of the move', 'study', ARRIVED, (rows) => rows.toSpliced(ARRIVED, 1)],
-    ['an end of no move', 'study', MOVED, (rows) => rows.toSpliced(MOVED, 1)],
-    ['an end of another move', 'study', ARRIVED, (rows) => ofOther(rows, ARRIVED)],
-    [
-      'a move that log does not have',
-      ...(['study', MOVED] as const),
-      (rows) => ofOther(ofOther(rows, MOVED), ARRIVED),
-    ],
-    [
-      'an end that log does not have',
-      ...(['study', ARRIVED] as const),
-      (rows) => rows.with(ARRIVED, fact(rows[ARRIVED], reopened(moveOf(rows, MOVED)))),
-    ],
-    [
-      'the same move again',
-      ...(['study', 5] as const),
-      (rows) => rows.toSpliced(5, 0, rows[MOVED] as Row, rows[ARRIVED] as Row),
-    ],
-    [
-      'the move before the registration',
-      ...(['study', 0] as const),
-      (rows) => [rows[MOVED] as Row, rows[ARRIVED] as Row, ...rows],
-    ],
-    ['another event in place of the end in log', 'log', 2, (rows) => rows.with(2, fact(rows[2], rotated))],
-    ['an end of another move in log', 'log', 2, (rows) => ofOther(rows, 2)],
-    ['another move given up in log', 'log', 2, (rows) => rows.with(2, fact(rows[2], aborted(OTHER)))],
-    ['an end without the move in log', 'log', 1, (rows) => rows.toSpliced(1, 1)],
-    [
-      'an end in log after the move was given up',
-      ...(['log', 3] as const),
-      (rows) => rows.toSpliced(2, 0, fact(rows[2], aborted(moveOf(rows, 1)))),
-    ],
+  it.each<[string, 'study' | 'log', number, Changed]>([
+    ['an event between the move and its end', 'study', ARRIVED, inserted(ARRIVED, () => paused)],
+    ['no end of the move', 'study', ARRIVED, without(ARRIVED)],
+    ['an end of no move', 'study', MOVED, without(MOVED)],
+    ['an end of another move', 'study', ARRIVED, ofOther(ARRIVED)],
+    ['a move that log does not have', 'study', MOVED, (rows) => ofOther(MOVED)(ofOther(ARRIVED)(rows))],
+    ['an end of another kind', 'study', ARRIVED, replaced(ARRIVED, (rows) => reopened(moveOf(rows, MOVED)))],
+    ['the same move again', 'study', 5, movedTo(5)],
+    ['the move before the registration', 'study', 0, movedTo(0)],
+    ['another event in place of the end in log', 'log', 2, replaced(2, () => rotated)],
+    ['an end of another move in log', 'log', 2, ofOther(2)],
+    ['another move given up in log', 'log', 2, replaced(2, () => aborted(OTHER))],
+    ['an end without the move in log', 'log', 1, without(1)],
+    ['an end in log of a move given up', 'log', 3, inserted(2, (rows) => aborted(moveOf(rows, 1)))],
   ])('is not sound with %s', async (_, stream, revision, change) => {
     const files = await bundleFiles(bundle('before', 'full'));
     const name = stream === 'study' ? study : stream;

@@ -285,6 +285,7 @@ describe('a checkpoint', () => {
 describe('a checkpoint file', () => {
   const all = [1, 4, 9].map((size) => signCheckpoint(ORIGIN, size, ROOT, KEY));
   const [first = '', second = '', third = ''] = all;
+  const signature = first.split('\n\n')[1];
   const base64 = (note: string) => Buffer.from(note).toString('base64');
   const parse = (text: string | Uint8Array) => parseCheckpointFile(Buffer.from(text), 'kept.txt');
 
@@ -314,7 +315,7 @@ describe('a checkpoint file', () => {
     ['a note without its last line break', first.trimEnd(), /^kept\.txt:1: /],
     ['a second note that is cut off', `${first}\n${second.slice(0, 40)}`, /^kept\.txt:7: /],
     ['notes with nothing between them', first + second, /^kept\.txt:1: /],
-    ['a note that never ends', `hello\n${'x'.repeat(1_000_000)}`, /^kept\.txt:1: /],
+    ['a note that is too long', `${'x'.repeat(1_000_000)}\n\n${signature}`, /^kept\.txt:1: no complete/],
     ['base64 that is cut off', `${base64(first)}\n${base64(second).slice(0, -4)}`, /^kept\.txt:2: /],
     ['lines as Windows ends them', first.replaceAll('\n', '\r\n'), /^kept\.txt:1: .*carriage return/],
     ['a note that is not a checkpoint', signNote('hello\n', KEY), /^kept\.txt:1: not a checkpoint: /],

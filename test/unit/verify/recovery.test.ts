@@ -35,6 +35,8 @@ const before = logOf(HISTORY);
 const lost = before.checkpoint(STUDY, 9);
 const signed = { recovery: 0, size: 9, root: Buffer.from(lost.claims.root).toString('base64') };
 const RECOVER = step({ type: 'recover', recovery: 1, kept: KEPT, signed, seed: SEED }, OPERATOR);
+/** It knew of nothing that was signed. */
+const UNSIGNED = step({ type: 'recover', recovery: 1, kept: KEPT, seed: SEED }, OPERATOR);
 
 /** The first records of the history, the recovery, and what came after it. */
 function recovered(
@@ -97,10 +99,12 @@ describe('a recovered log', () => {
     expect(streamOf(report).evidence).toMatchObject({ failing: 1, rewritten: { upToSize: 4 }, lost: [] });
   });
 
-  it('agrees with the note of what it last signed, if that is declared lost', async () => {
+  it('agrees with the note of what it last signed only if that is declared lost', async () => {
     const lastSigned = { file: 'data/last-checkpoints', checkpoints: [lost] };
     const report = await verify(recovered(), { lastSigned });
     expect(report).toMatchObject({ ok: true, lastCheckpoints: { agree: true } });
+    const undeclared = await verify(recovered([UNSIGNED], { kept: KEPT }), { lastSigned });
+    expect(undeclared).toMatchObject({ ok: false, lastCheckpoints: { agree: false } });
   });
 
   it('says so if it lost a whole study', async () => {
@@ -122,8 +126,7 @@ describe('a bundle of a recovered log, which withholds what `log` has sealed,', 
       evidence: { matching: 2 },
       warnings: [{ code: 'recovered', revision: KEPT }],
     });
-    const unsigned = step({ type: 'recover', recovery: 1, kept: KEPT, seed: SEED }, OPERATOR);
-    const undeclared = bundled(recovered([unsigned], { kept: KEPT }), content);
+    const undeclared = bundled(recovered([UNSIGNED], { kept: KEPT }), content);
     expect(streamOf(await verify(undeclared, { checkpoints: [lost] })).evidence).toMatchObject({
       failing: 0,
       lost: [{ size: 9, kept: KEPT, because: 'undeclared-loss' }],

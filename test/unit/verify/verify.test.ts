@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { CONTENTS } from '../../../events/content.ts';
-import type { Grant } from '../../../src/core/access/decide.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
@@ -176,23 +175,9 @@ describe('a problem with the acting key is found if it', () => {
     expect(found?.why).toMatch(why);
   });
 
-  const granted = (grant: Partial<Grant>) =>
-    logOf(
-      [REGISTERED, enrol(1)],
-      [
-        {
-          ...{ type: 'issue', keyId: 'k0011', sha256: '1'.repeat(64) },
-          grant: { user: 'nurse', scopes: ['randomize'], ...grant },
-        },
-      ],
-    );
-  it.each([
-    ['is limited to other levels', logOf([REGISTERED, enrol(3, SITE)])],
-    ['is limited to other studies', granted({ studies: ['another'] })],
-    ['is limited to reading', granted({ scopes: ['read'] })],
-    ['cannot pause a study', logOf([REGISTERED, { ...PAUSED, actor: nurse() }])],
-  ])('%s', async (_, log) => {
-    expect(await divergenceOf(log)).toMatchObject({ revision: 1, field: 'actor.keyId' });
+  it('cannot pause a study', async () => {
+    const found = await divergenceOf(logOf([REGISTERED, { ...PAUSED, actor: nurse() }]));
+    expect(found).toMatchObject({ revision: 1, field: 'actor.keyId' });
   });
 
   it('had expired: at first a warning, because the request may have waited; later a failure', async () => {
