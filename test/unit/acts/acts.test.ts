@@ -385,6 +385,14 @@ describe('the words in which a request is recorded', () => {
   const resolved = (name: ActName, asked: Members) => actOf(name).resolve?.(asked, registered) ?? asked;
 
   it('really differ from those of some requests', () => {
+    const from = [
+      { factor: SITE, from: DUPAGE, to: COOK },
+      { factor: SEX, from: 'Female', to: 'Male' },
+    ];
+    // In the order of the design.
+    expect(resolved('LevelsCorrected', { changes: from })).toMatchObject({
+      changes: [{ from: 'Woman' }, { from: 'North' }],
+    });
     expect(resolved('AllocationVoided', { duplicateOf: 'z' })).toEqual({ duplicateOf: 'b' });
     expect(resolved('StudyClosed', { approvals: [] })).toEqual({});
     expect(resolved('StudyReopened', {})).toEqual({ approvals: [] });
