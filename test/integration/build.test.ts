@@ -1,4 +1,5 @@
-/** What builds the program, for npm ci, npm start and the tests. */
+/** What builds the program, for npm ci, npm start and the tests; the check of its rooms; and what is released. */
+
 import { spawn, spawnSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -6,8 +7,10 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -15,7 +18,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { filesIn, installBuild, removeLeftOver } from '../../tools/install-build.mjs';
-import { copyProject } from '../support/project-copy.ts';
+import { copyProject, PROJECT } from '../support/project-copy.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -135,4 +138,89 @@ describe('a new build takes the place of the present one', () => {
     for (const _ of installBuild(twoBuilds().next, none));
     expect(shown(none)).toBe('new new');
   });
+});
+
+function check(folder: string) {
+  const { status, stderr } = spawnSync(process.execPath, [join(PROJECT, 'tools/rooms.mjs'), folder], {
+    encoding: 'utf8',
+  });
+  return { status, stderr };
+}
+
+it('the check of rooms accepts the program as it is, and refuses imports from above, rooms that need one another, and those in no area or without files', () => {
+  expect(check(PROJECT)).toEqual({ status: 0, stderr: '' });
+  const folder = newFolder();
+  for (const name of ['events', 'projections', 'src', 'tools'])
+    cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
+  // From an area above, even a dynamic one or one of types; the last one is of the same area.
+  const imports = {
+    'src/core/methods/draw.ts': "import '../../statistics/simulation/simulate.ts';\n",
+    'src/core/methods/counts.ts': "export type { Study } from '../../statistics/simulation/simulate.ts';\n",
+    'src/evidence/verify/source.ts': "export const later = () => import('../../service/open/open-log.ts');\n",
+    'src/core/random/pcg64.ts': "import type { Urn } from '../methods/urn/allocate.ts';\n",
+  };
+  for (const [file, text] of Object.entries(imports)) appendFileSync(join(folder, file), text);
+  mkdirSync(join(folder, 'src/attic'));
+  writeFileSync(join(folder, 'src/attic/box.ts'), 'export {};\n');
+  const rules = join(folder, 'tools/rooms.json');
+  const { areas } = JSON.parse(readFileSync(rules, 'utf8')) as { areas: Record<string, string[]> };
+  writeFileSync(rules, JSON.stringify({ areas: { ...areas, under: ['src/cellar'] } }));
+
+  const { status, stderr } = check(folder);
+  expect(status).toBe(1);
+  const isCycle = (line: string) => line.startsWith('rooms: rooms need one another: ');
+  const lines = stderr.trimEnd().split('\n');
+  expect(lines.filter((line) => !isCycle(line)).sort()).toEqual([
+    'rooms: src/attic is in no area (hint: add it to tools/rooms.json)',
+    'rooms: src/cellar is in tools/rooms.json, but has no files',
+    'rooms: src/core/methods/counts.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
+    'rooms: src/core/methods/draw.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
+    'rooms: src/evidence/verify/source.ts imports src/service/open/open-log.ts, but service is above evidence',
+  ]);
+  const cycles = lines.filter(isCycle);
+  for (const cycle of cycles)
+    expect(cycle).toMatch(/: src\/\S+ imports src\/\S+(?:; src\/\S+ imports src\/\S+)+$/);
+  expect(cycles.join('\n')).toContain('src/core/random/pcg64.ts imports src/core/methods/urn/allocate.ts');
+});
+
+const read = (name: string) => readFileSync(join(PROJECT, name), 'utf8');
+const json = (name: string) => JSON.parse(read(name)) as { version: string; name: string };
+
+const inOrder = (a = '', b = '') => a.localeCompare(b, 'en', { numeric: true });
+
+it('the last version in the changelog is the version of the program, and what came after stands above it', () => {
+  const headings = [...read('CHANGELOG.md').matchAll(/^## (.*)$/gm)].map(([, text = '']) => text);
+  expect(headings[0]).toBe('Unreleased');
+  const versions = headings
+    .slice(1)
+    .map((heading) => /^(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$/.exec(heading)?.[1]);
+  expect(versions[0]).toBe(json('package.json').version);
+  expect(versions).toEqual([...new Set(versions)].toSorted(inOrder).toReversed());
+  expect(json('package-lock.json')).toMatchObject({ version: versions[0], name: json('package.json').name });
+});
+
+it('the package runs without its sources, and has what its documents name', () => {
+  const folder = newFolder();
+  const run = (command: string, ...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync(command, args, { cwd: PROJECT, encoding: 'utf8' });
+    expect(status, stderr).toBe(0);
+    return stdout;
+  };
+  run('npm', 'pack', '--silent', '--ignore-scripts', '--pack-destination', folder);
+  run('tar', '-xzf', join(folder, readdirSync(folder)[0] ?? ''), '-C', folder);
+  const unpacked = join(folder, 'package');
+  expect(readdirSync(unpacked)).not.toContain('src');
+  for (const name of ['backup.sh', 'restore.sh', 'urn.service', 'urn.env', 'alerts.yml'])
+    expect(readdirSync(join(unpacked, 'deploy'))).toContain(name);
+  expect(readdirSync(join(unpacked, 'docs'))).toContain('production.md');
+  expect(json('package.json')).toMatchObject({ files: expect.arrayContaining(['npm-shrinkwrap.json']) });
+
+  symlinkSync(join(PROJECT, 'node_modules'), join(unpacked, 'node_modules'));
+  // What npm runs when its packages are installed.
+  expect(run('node', join(unpacked, 'tools/build.mjs'))).toBe('');
+  const urn = join(unpacked, 'bin/urn.js');
+  expect(run(urn, '--version')).toBe(run(join(PROJECT, 'bin/urn.js'), '--version'));
+  expect(
+    run(urn, 'studies', 'check', '--studies', join(unpacked, 'studies.yaml'), '--data', folder),
+  ).toContain('CHS JCOIN');
 });

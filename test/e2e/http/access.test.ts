@@ -139,15 +139,14 @@ describe('failed attempts', () => {
     const statuses = [];
     for (let i = 0; i < 32; i++) {
       statuses.push((await from('192.0.2.1', `guess ${i}`)).status);
-      expect((await from('192.0.2.1', guarded.keys.admin)).status).toBe(200);
+      if (i % 8 === 7) expect((await from('192.0.2.1', guarded.keys.admin)).status).toBe(200);
     }
     expect(statuses).toEqual([...Array(30).fill(401), 429, 429]);
-    const refused = await from('192.0.2.1', 'guess');
-    expect(refused.message).toMatch(/^Too many failed attempts from this address; wait \d+ s$/);
-    expect(refused.results).toEqual({});
-    const seconds = Number(refused.headers.get('retry-after'));
-    expect(seconds).toBeGreaterThan(0);
-    expect(seconds).toBeLessThanOrEqual(60);
+    const { message, results, headers } = await from('192.0.2.1', 'guess');
+    expect(message).toMatch(/^Too many failed attempts from this address; wait \d+ s$/);
+    expect(results).toEqual({});
+    const seconds = Number(headers.get('retry-after'));
+    expect([seconds > 0, seconds <= 60]).toEqual([true, true]);
     expect((await from('192.0.2.2', 'guess')).status).toBe(401);
   });
 });

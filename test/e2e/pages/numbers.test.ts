@@ -53,12 +53,11 @@ describeInBrowser('the numbers on the pages', () => {
     // A wrong entry, and the one that replaced it.
     const entry = {
       ...{ id: '08', levels: { site: '30-Dupage', sex: 'Female' }, cause: 'outage', note: 'envelope 1' },
-      occurred_at: new Date().toISOString(),
+      ...{ occurred_at: new Date().toISOString(), treatment: 'Left' },
     };
-    const wrong = await post('/forced_allocations', { ...entry, treatment: 'Left' });
+    const { headers } = await post('/forced_allocations', entry);
     await post('/voids', { id: '08', cause: 'entry', analysis: 'exclude', note: 'wrong arm' });
-    const replaces = Number(wrong.headers.get('urn-revision'));
-    await post('/forced_allocations', { ...entry, treatment: 'Right', replaces });
+    await post('/forced_allocations', { ...entry, replaces: Number(headers.get('urn-revision')) });
   });
   afterAll(() => service?.stop());
 
