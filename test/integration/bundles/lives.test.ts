@@ -1,30 +1,14 @@
 /**
  * Bundles of every kind of life: both verifiers accept them and say the same of them. So does the verifier that 0.2.0 put into its
- * bundles, of what has no visits; otherwise it stops at the first record that it does not know.
+ * bundles, of what has no visits; which records have a version that it does not know is in unit/verify/verify.test.ts.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CONTENTS } from '../../../events/content.ts';
 import { bundlesOf, hasPython, verifyBoth, warningLines } from '../../support/altered-bundles.ts';
-import { CONFIGURATION } from '../../support/facts.ts';
 import { filesIn } from '../../support/files-in.ts';
-import {
-  A,
-  amends,
-  arm,
-  B,
-  C,
-  COOK,
-  dispenses,
-  enrols,
-  type Life,
-  lifeOf,
-  MALE,
-  registersPacks,
-  type Step,
-  visits,
-} from '../../support/life.ts';
+import type { Life } from '../../support/life.ts';
 import { AMENDED } from '../../support/lives/amended.ts';
 import { ARMS } from '../../support/lives/arms.ts';
 import { CORRECTED } from '../../support/lives/corrected.ts';
@@ -149,31 +133,4 @@ it.skipIf(!hasPython)('no draw of a list is certain, and nobody knows where it c
   expect(own.report?.streams.at(-1)?.warnings).toContainEqual(
     expect.objectContaining({ code: 'list-origin-unknown', count: 3, revision: LISTED.at.first }),
   );
-});
-
-describe.skipIf(!hasPython)('the verifier of 0.2.0 stops at what it does not know, and says no more:', () => {
-  const packs = registersPacks([A, B, C].map((treatment, n) => ({ code: `P-${n}`, treatment })));
-  const closed = amends([arm.closed(C)]);
-
-  it.each<[string, Readonly<Record<string, Step>>]>([
-    ['visits are amended', { last: amends([visits('V2')]), packs }],
-    ['an arm is stopped', { closed, last: amends([arm.stopped(C)]) }],
-    ['packs of a closed arm are registered', { closed, last: packs }],
-    ['a pack is given out at a visit', { packs, last: dispenses('operator', '001', 'U1') }],
-  ])('%s', async (_, steps) => {
-    const life: Life = lifeOf({
-      configuration: CONFIGURATION,
-      keys: { nurse: { scopes: ['randomize'] } },
-      steps: { '001': enrols([MALE, COOK]), ...steps },
-    });
-    const { files, stream } = await life.make(newFolder());
-    const { code, stdout } = await verifyThen([files.blinded]);
-    expect(stdout.match(/^FAILED .*/gm)).toEqual([
-      `FAILED  ${stream}, revision ${life.at['last']}: Divergence in field type and version: an event that this program knows`,
-    ]);
-    expect(stdout).toContain('sound up to the divergence, and not checked after it');
-    // It has no code of its own for what it does not know (docs/upgrading.md).
-    expect(code).toBe(1);
-    expect((await verifyBoth(files.blinded)).code).toBe(0);
-  });
 });
