@@ -127,15 +127,11 @@ it('packs of a closed arm are registered, which is said under seal; those of a s
 });
 
 describe('a warning', () => {
-  it('is given of packs that are sorted by arm, in the file or by code', () => {
-    const blocks = [...Array(12).keys()].map((i) => `B${10 + i},${i < 6 ? ACTIVE : CONTROL}`);
-    const turned = blocks.map((_, i) => blocks[(i * 5) % 12] ?? '');
+  // Which orders: test/unit/import/order-of-arms.test.ts.
+  it('is given of packs that are sorted by arm', () => {
     const sorted = shuffled(12).toSorted((a, b) => Number(a.endsWith(CONTROL)) - Number(b.endsWith(CONTROL)));
     const warned = (rows: readonly string[]) => read(trialWith(), rows).warnings;
     expect(warned(sorted)).toEqual([expect.stringMatching(/^the list for all levels is sorted by arm:/)]);
-    expect(warned(turned)).toEqual([
-      expect.stringMatching(/^sorted by code, the list for all levels is in blocks, one for each arm:/),
-    ]);
     expect(warned(shuffled(12))).toEqual([]);
   });
 
