@@ -125,6 +125,7 @@ it.each(LOGS.slice(1, 3))(
     const { stdout, own } = await verifyBoth(old.file('full.zip'), [...trusting(old), ...kept]);
     expect(stdout).toContain('DECLARED LOSS');
     expect(stdout).not.toContain('UNDECLARED');
+    expect(own.report?.bundle?.notKnown).toContainEqual(expect.stringContaining('the recoveries of the log'));
     expect(own.report && reportOf(own.report, old)?.evidence.lost).toEqual(evidence?.lost);
   },
 );

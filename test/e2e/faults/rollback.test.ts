@@ -181,7 +181,8 @@ describe('a restored backup that is older than what was signed', () => {
     const explained = await command(['explain', '--study', 'Sleep', '--id', 'a', '--data', log.data]);
     expect(explained).toMatchObject({ code: 0, stderr: undisclosed });
     const content = ['--content', 'blinded', '--out', log.file('bundle.zip')];
-    expect((await command(['bundle', '--study', 'Sleep', ...content, '--data', log.data])).code).toBe(0);
+    const bundled = await command(['bundle', '--study', 'Sleep', ...content, '--data', log.data]);
+    expect(bundled).toMatchObject({ code: 0, stderr: expect.stringContaining(NOT_THE_ONE) });
     for (const args of [
       ['keys', 'add', 'nurse'],
       ['studies', 'pause', 'Sleep', '--reason', 'x'],
