@@ -1,9 +1,14 @@
-/** Packs of medication: which one a participant gets, and what a caller cannot find out by asking. Any life: dispensing-lives. */
+/** Packs of medication: which one a participant gets, and what a caller cannot find out by asking. */
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Model } from '../../../src/core/model/model.ts';
 import type { Members } from '../../../src/core/model/outcomes.ts';
+import { isFor, isFree } from '../../../src/core/model/packs.ts';
 import type { RegisterPacks } from '../../../src/core/study/commands.ts';
-import { type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
+import { studyDecider } from '../../../src/core/study/decide.ts';
+import { type FlatAct, tryWritten, type Written, writtenDecider } from '../../support/acts.ts';
 import { COOK, closed, DUPAGE, force, MART, RMCA, RMCQ } from '../../support/arbitrary-life.ts';
+import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
 const KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0';
@@ -266,5 +271,80 @@ describe('a code-break by pack', () => {
       trial.ask(reveal({ code, where: [{ factor: '9', levels: [level] }] }));
     for (const code of [free, own]) expect(limited(DUPAGE, code)).toEqual({ type: 'no-such-participant' });
     expect(limited(COOK, free)).toEqual({ type: 'recorded', moves: false });
+  });
+});
+
+/** As they are kept. */
+const freeCodes = (state: Model, site: string) =>
+  state.free
+    .for(['Male', site], state.design)
+    .map(({ code }) => code)
+    .toSorted();
+
+/** Among all that were ever registered. */
+const foundCodes = (state: Model, site: string) =>
+  [...state.packs.entries()]
+    .flatMap(([code, pack]) =>
+      isFree(state, code) && isFor(pack, state.design, ['Male', site]) ? [code] : [],
+    )
+    .toSorted();
+
+describe('any life of a study with packs', () => {
+  const ids = fc.stringMatching(/^[a-f]$/);
+  const codes = fc.tuple(fc.nat(2), fc.nat(5)).map(([arm, n]) => `P${arm}-${n}`);
+  const step: fc.Arbitrary<(trial: TrialRun) => Written> = fc.oneof(
+    fc.tuple(ids, fc.constantFrom(COOK, DUPAGE)).map(
+      ([id, site]) =>
+        (): Written => ({
+          ...{ type: 'randomize', user: 'nurse', participantId: id, levels: ['Male', site ?? ''] },
+        }),
+    ),
+    fc.tuple(ids, fc.boolean()).map(
+      ([id, isSupply]) =>
+        (trial: TrialRun): Written =>
+          replace(id, packOf(trial, id), { isSupply }),
+    ),
+    fc.array(codes, { minLength: 1, maxLength: 2 }).map((some) => (): Written => withdraw(some)),
+    fc.tuple(ids, codes, fc.constantFrom(MART, RMCQ, RMCA)).map(
+      ([id, code, treatment]) =>
+        (): Written =>
+          force(id, { code, treatment }),
+    ),
+    codes.map((code) => (): Written => reveal({ code })),
+    fc
+      .tuple(fc.nat(3), fc.constantFrom(COOK, undefined))
+      .map(([number, level]) => (trial: TrialRun): Written => {
+        const list = trial.registered.lists + 1;
+        const where = level === undefined ? undefined : { factor: '9', level };
+        return register(packs(every(number + 1), `L${list}-`), list, where ? { where } : {});
+      }),
+  );
+
+  it('gives each pack once, to the arm that it belongs to, and a replay decides the same', () => {
+    check(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const [trial, replay] = [new TrialRun(), new TrialRun().onFork()];
+        for (const [n, first] of [register(packs(every(6))), ...steps].entries()) {
+          const command = typeof first === 'function' ? first(trial) : first;
+          expect(replay.ask(command)).toEqual(trial.ask(command));
+          // As in batches, which are decided on forks.
+          if (n % 4 === 0) trial.state = studyDecider.fork(trial.state);
+        }
+        expect(replay.facts).toEqual(trial.facts);
+        expect(replay.list.inOrder).toEqual(trial.list.inOrder);
+        const given = trial.facts.flatMap((fact) => {
+          if (fact.type === 'CodeReplaced') return [fact.data.by];
+          if (fact.type !== 'ParticipantRandomized' && fact.type !== 'AllocationForced') return [];
+          return fact.data.code === undefined ? [] : [fact.data.code];
+        });
+        expect(new Set(given).size).toBe(given.length);
+        for (const { pack, treatment } of trial.list.inOrder)
+          if (pack) expect(trial.registered.packs.get(pack.code)?.treatment).toBe(treatment);
+        for (const code of given) expect(trial.registered.withdrawn.get(code)).toBeUndefined();
+        for (const site of [COOK, DUPAGE])
+          expect(freeCodes(trial.registered, site)).toEqual(foundCodes(trial.registered, site));
+      }),
+      { numRuns: 200 },
+    );
   });
 });
