@@ -220,7 +220,6 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
       ...{ analysis: 'keep', note: 'query 119' },
     }),
     wrong: [
-      NO_ID,
       NO_NOTE,
       noChoice('cause', 'ineligible', 'duplicate', 'never-enrolled', 'entry', 'other'),
       noChoice('analysis', 'keep', 'exclude'),
@@ -238,7 +237,7 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
     after: ['AllocationVoided'],
     asked: () => ({ participantId: 'a', note: 'query 119' }),
     other: () => ({ participantId: 'c', note: 'query 120' }),
-    wrong: [NO_ID, NO_NOTE],
+    wrong: [NO_NOTE],
     records: { data: { ...A, voidedAt: 11 }, sections: { note: { text: 'query 119' } } },
     leaves: { voided: undefined },
     again: alreadySo('the participant is not voided'),
@@ -248,7 +247,6 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
     asked: () => ({ participantId: 'a', to: 'x', cause: 'other' }),
     other: () => ({ participantId: 'c', to: 'w', cause: 'entry' }),
     wrong: [
-      NO_ID,
       ['to', 'x'.repeat(129), 'to: has more than 128 characters'],
       ['to', ' x', 'to: begins or ends with white space'],
       noChoice('cause', 'entry', 'pattern', 'other'),
@@ -271,7 +269,6 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
       requestedBy: undefined,
     }),
     wrong: [
-      NO_ID,
       ['code', '', 'code: has fewer than 1 character'],
       noChoice('category', 'emergency', 'safety-report', 'monitoring', 'planned', 'end', 'other'),
       NO_GROUNDS,
@@ -302,7 +299,6 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
       ...{ revealedAt: 11, reason: 'another', requestedBy: undefined },
     }),
     wrong: [
-      NO_ID,
       ['occurredAt', '2026-03-01', 'occurred_at: is not an instant in UTC, such as 2026-03-02T21:40:00Z'],
       ['occurredAt', '9999-12-31T00:00:00Z', 'occurred_at: is in the future'],
       noChoice('how', 'envelope', 'label', 'clinical', 'disclosure', 'other'),
@@ -321,7 +317,7 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
     ...GIVES,
     asked: ({ held }) => ({ participantId: 'a', code: held, cause: 'damaged' }),
     other: ({ free }) => ({ participantId: 'c', code: free, cause: 'lost' }),
-    wrong: [NO_ID, NO_CODE, noChoice('cause', 'damaged', 'lost', 'expired', 'other')],
+    wrong: [NO_CODE, noChoice('cause', 'damaged', 'lost', 'expired', 'other')],
     chooses: ['by'],
     records: { data: { ...A, code: HELD, by: NEXT, cause: 'damaged' } },
     leaves: { pack: { code: NEXT, treatment: 'MART', replacements: 1 } },
@@ -345,7 +341,6 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
     alike: [{ to: 'v3' }],
     other: ({ held }) => ({ participantId: 'c', code: held, to: null, cause: 'other', note: 'another' }),
     wrong: [
-      NO_ID,
       NO_CODE,
       NO_NOTE,
       ['to', '', `to: ${NO_VISIT}`],

@@ -8,23 +8,17 @@ import { isBeyond } from '../../../src/evidence/history/moment.ts';
 import { foldUntil } from '../../../src/evidence/history/past.ts';
 import { PAGE_RECORDS, StoreError } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import type { Written } from '../../support/acts.ts';
 import { paused, randomize, randomized, registered, resumed, STREAM, stored } from '../../support/facts.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
+const PAUSE = { act: 'StudyPaused', reason: 'a question' } as const;
 const PROJECTIONS = { studyConfig, participants, studyState };
 /** Two participants, and a pause between them. */
-function lived(): readonly StudyFact[] {
-  const trial = new TrialRun();
-  const [pause, resume] = (['StudyPaused', 'StudyResumed'] as const).map((act) => ({
-    act,
-    reason: 'a question',
-  }));
-  trial.all([randomize('001'), pause, resume, randomize('002')] as Written[]);
-  return trial.facts;
-}
-const HISTORY = lived();
+const trial = new TrialRun();
+const [pause, resume] = [PAUSE, { ...PAUSE, act: 'StudyResumed' }] as const;
+trial.all([randomize('001'), pause, resume, randomize('002')]);
+const HISTORY: readonly StudyFact[] = trial.facts;
 
 /** @param minutes of each event after 09:00, in the order of revisions */
 async function storeOf(facts: readonly StudyFact[], minutes = facts.map((_, i) => i)) {
