@@ -66,16 +66,15 @@ describe('participants who were corrected or entered', () => {
   it('are listed for machines, in both views', async () => {
     const at = expect.stringMatching(/^\d{4}-.*Z$/);
     const common = { randomizedAt: at, user: 'site', revealed: false, levels: ['Male', 'North'] };
-    const rows = [
-      { ...common, sequence: 1, revision: 1, id: '001' },
-      { ...common, sequence: 2, revision: 2, id: '002' },
-      { ...common, sequence: 3, revision: 3, id: '030', idAsRandomized: '003', revealed: true },
-      { ...common, sequence: 4, revision: 4, id: '004', levels: ['Female', 'North'], voided: 'duplicate' },
-      { ...common, sequence: 6, revision: 11, id: '005', user: expect.any(String), occurredAt: at },
-    ];
-    expect(await commands.json`participants list --json`).toEqual(rows);
-    const then = rows.map((row) => (row.id === '002' ? { ...row, levels: ['Female', 'North'] } : row));
-    expect(await commands.json`participants list --json --view as_randomized`).toEqual(then);
+    const [, second, ...others] = await commands.json`participants list --json`;
+    expect(second).toEqual({ ...common, sequence: 2, revision: 2, id: '002' });
+    expect(others).toMatchObject([
+      { sequence: 3, id: '030', idAsRandomized: '003', revealed: true },
+      { sequence: 4, id: '004', voided: 'duplicate' },
+      { sequence: 6, revision: 11, id: '005', occurredAt: at },
+    ]);
+    const [, then] = await commands.json`participants list --json --view as_randomized`;
+    expect(then).toEqual({ ...second, levels: ['Female', 'North'] });
     expect(await commands.said`participants list --view then`).toMatch(/^2 error: option '--view/);
   });
 
