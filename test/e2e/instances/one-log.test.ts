@@ -3,6 +3,7 @@
  * show it: separate data folders, one EventStoreDB, one signing key. support/eventstoredb/target.ts says which server that is.
  */
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -124,6 +125,12 @@ describe.each([
     expect((await at(b).randomize('One', '1', { sex: 'F' })).message).toContain('already assigned');
     await at(a).randomize('One', '1b', { sex: 'M' });
     await soon(async () => (await at(b).list('One')).results.length === 2);
+
+    const retry = { 'Idempotency-Key': randomUUID() };
+    const [one, same] = await Promise.all(
+      [a, b].map((service) => at(service).randomize('Two', 'once', { sex: 'F', site: '11' }, retry)),
+    );
+    expect([one?.status, same?.text]).toEqual([200, one?.text]);
 
     const key = (await log.cli('keys', 'add', 'visitor')).trimEnd();
     const keyId = /^(\S+).*visitor/m.exec(await log.cli('keys', 'list'))?.[1] ?? '';
