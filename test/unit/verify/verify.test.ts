@@ -441,7 +441,7 @@ describe('a study with visits', () => {
   const visits: Change = ({ data }) => Object.assign(data.configuration, { visits: [] });
   const needless: Change = (record) => Object.assign(record, { version: 2 });
 
-  // What else cannot be is in integration/bundles/altered-amendments.test.ts.
+  // What else cannot be is in integration/bundles/altered-designs.test.ts.
   it.each<[what: string, revision: number, field: string, how: Change]>([
     ['a list of no visits', 0, 'data.configuration.visits', visits],
     ['a history for visits alone', 1, 'data.history', history],
