@@ -1,15 +1,14 @@
 /** The database of a data folder, read and changed past the program, as somebody who owns the file could. */
 import { join } from 'node:path';
-import { decodeRecord, encodeRecord, type LogEvent, type RecordBytes } from '../../../events/record.ts';
+import type { Fact } from '../../../events/catalogue.ts';
+import { encodeRecord, type RecordBytes } from '../../../events/record.ts';
 import { systemTools } from '../../../src/base/tools.ts';
 import { checkpointOrigin, signCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
 import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
 import { loadSigningKey } from '../../../src/core/ledger/signing-key.ts';
-import type { StudyCommand } from '../../../src/core/study/commands.ts';
-import { studyDecider } from '../../../src/core/study/decide.ts';
-import type { StudyState } from '../../../src/core/study/state.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
-import { asCommand } from '../../support/acts.ts';
+import { altered, type Json } from '../../support/altered-record.ts';
+import { OPERATOR } from '../../support/facts.ts';
 
 interface Place {
   readonly stream: string;
@@ -66,6 +65,28 @@ export function storeRow(
   );
 }
 
+/** Changes the sealed sections of one record, and recomputes its seals and leaf: every check of just that record passes. */
+export function resealRecord(
+  data: string,
+  stream: string,
+  revision: number,
+  change: (sections: Json) => void,
+): void {
+  const row = rowsOf(data, stream)[revision];
+  if (!row) throw new Error(`there is no ${stream}/${revision}`);
+  replaceRows(data, [altered(row, (_, sections) => change(sections))]);
+}
+
+/** Appends a fact that this version reads, but never decides. */
+export function appendFact(data: string, stream: string, fact: Fact): void {
+  const rows = rowsOf(data, stream);
+  const revision = rows.length;
+  const { newId, newSalt, now } = systemTools();
+  const { log } = JSON.parse(`${rows[0]?.record}`);
+  const header = { id: newId(), log, stream, revision, at: now().toISOString(), actor: OPERATOR };
+  storeRow(data, { stream, revision, ...encodeRecord(header, fact, newSalt) });
+}
+
 export function streamOfStudy(data: string, name: string): string {
   return atTables(data, (db) => {
     const found = db
@@ -79,52 +100,9 @@ export function streamOfStudy(data: string, name: string): string {
   });
 }
 
-/**
- * A study's whole history, decided again after some of its events were changed: each event follows from those before it,
- * with the ids, times and actors that it had.
- */
-export function rewritten(rows: readonly Row[], change: (event: LogEvent) => LogEvent): Row[] {
-  const { newSalt } = systemTools();
-  let state: StudyState = { status: 'unregistered' };
-  let isChanged = false;
-  return rows.map((row) => {
-    const before = decodeRecord(row);
-    const event = change(before);
-    isChanged ||= event !== before;
-    const { fact, outcome } = studyDecider.decide(state, commandOf(event));
-    if (!fact) throw new Error(outcome.type);
-    const { id, log, stream, revision, at, actor } = event;
-    const bytes = encodeRecord({ id, log, stream, revision, at, actor }, fact, newSalt);
-    state = studyDecider.evolve(state, { id, log, stream, revision, at, actor, ...fact } as LogEvent);
-    // What is before the first change stays as it was signed.
-    return isChanged ? ({ stream, revision, ...bytes } as Row) : row;
-  });
-}
-
-function commandOf(event: LogEvent): StudyCommand {
-  switch (event.type) {
-    case 'StudyRegistered':
-      return { type: 'register', ...event.data, seed: BigInt(event.sections.generator.seed) };
-    case 'ParticipantRandomized':
-      return {
-        type: 'randomize',
-        participantId: event.data.participantId,
-        levels: event.data.levels.map(({ level }) => level),
-        user: event.actor.user,
-        idempotencyKey: event.sections.request?.idempotencyKey,
-      };
-    case 'StudyPaused':
-      return asCommand({ act: 'StudyPaused', user: 'operator', ...event.data });
-    case 'StudyResumed':
-      return asCommand({ act: 'StudyResumed', user: 'operator', ...event.data });
-    default:
-      throw new Error(`${event.type} is no event of a study`);
-  }
-}
-
 /** The checkpoint of a stream's first records, signed as the service signs. */
-export function checkpoint(data: string, stream: string, size: number, keyFolder = data): string {
-  const key = loadSigningKey(join(keyFolder, 'signing-key'));
+export function checkpoint(data: string, stream: string, size: number): string {
+  const key = loadSigningKey(join(data, 'signing-key'));
   const tree = new MerkleTree();
   for (const { leaf } of rowsOf(data, stream).slice(0, size)) tree.append(leaf);
   return signCheckpoint(checkpointOrigin(key.name, stream), size, tree.root(), key);

@@ -1,6 +1,5 @@
 /** urn explain. What it says: test/unit/explain. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { resealRecord } from '../../support/altered-log.ts';
 import { enrol, registered, studyRecords } from '../../support/cli-log.ts';
 import { exactJson } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
@@ -8,6 +7,7 @@ import { CONFIGURATION } from '../../support/facts.ts';
 import { urn } from '../../support/service.ts';
 import { damageLastRecord } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { resealRecord } from '../audit/database.ts';
 
 const data = temporaryFolders()();
 const SITES = ['11-Cook County – Chicago', '30-Dupage County', '45-Kane (3+)'];

@@ -1,13 +1,13 @@
 /** What keys with the scope `audit` get beyond the contract: explanations, balances, and the past of a study. */
 import { describe, expect, it } from 'vitest';
 import { keySha256, newApiKey } from '../../../src/core/access/credentials.ts';
-import { appendFact } from '../../support/altered-log.ts';
 import { type Answer, clientOf, exactResults, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { served } from '../../support/served.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
+import { appendFact } from '../audit/database.ts';
 
 const data = temporaryFolders()();
 const LEVELS = [COOK, DUPAGE, KANE, COOK, DUPAGE];

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content, includedSections } from '../../../events/content.ts';
 import { signCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
-import { loadSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { loadSigningKey, makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import type { BundleFiles } from '../../e2e/audit/bundle-file.ts';
 import { type Row, rowsOf } from '../../e2e/audit/database.ts';
 import { hasPython, type Json, verifyBoth } from '../../support/altered-bundles.ts';
@@ -106,6 +106,55 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     expect(own.text).toContain('3 given checkpoints could not be compared: of a stream that was not');
   });
 
+  const cut: Change = (bundle) => bundle.setRows(STUDY, bundle.rows(STUDY).slice(0, 9));
+  /** In the clear, everything after it still follows. */
+  const rewritten = changed(3, ({ data }) => Object.assign(data.levels[0], { level: 'L0 (0+) – é' }));
+  const withOwn =
+    (change: Change, edited = (notes: string) => notes): Change =>
+    (bundle) => {
+      bundle.set('checkpoints.txt', edited(whole.text('checkpoints.txt')));
+      change(bundle);
+    };
+  const forged = (notes: string) => notes.replace(/(study-[^\n]+\n51\n)[^\n]+/, `$1${'A'.repeat(43)}=`);
+  const { publicKey } = makeSigningKey('urn');
+  const otherKey: Change = (bundle) => {
+    changed(0, ({ data }) => Object.assign(data, { publicKey }), 'log')(bundle);
+    bundle.set('public-key.txt', `${publicKey}\n`);
+  };
+  const ofOther = file(whole.text('checkpoints.txt').replaceAll('urn/study', 'nru/study'));
+  const kept = [...trusting, ...receipts];
+
+  it.each<[what: string, Change, args: readonly string[], code: number, ...says: string[]]>([
+    [
+      ...(['which nothing that is left shows', cut, trusting, 0] as const),
+      'revisions 0 to 8: covered by no checkpoint under a trusted key',
+    ],
+    [
+      ...(['by receipts', cut, kept, 1, 'but here are only 9 records'] as const),
+      'revisions 0 to 8: as signed: by checkpoints that were kept elsewhere',
+    ],
+    ['by its own checkpoints', withOwn(cut), [], 1, '51 records were signed, but here are only 9 records'],
+    ['rewritten, which nothing that is left shows', rewritten, trusting, 0, 'SELF-CONSISTENT ONLY'],
+    [
+      ...(['rewritten, by receipts', rewritten, kept, 1] as const),
+      'the two histories part between revisions 3 and 3',
+      'revisions 0 to 2: as signed: by checkpoints that were kept elsewhere',
+    ],
+    [
+      ...(['rewritten, by its own checkpoints', withOwn(rewritten), trusting, 1] as const),
+      '51 records were signed, but here are other records',
+    ],
+    ['of a log with another key, which nothing shows', otherKey, [], 0, 'SELF-CONSISTENT ONLY'],
+    ['of a log with another key', otherKey, trusting, 1, `the log's key is not trusted: ${publicKey}`],
+    ['with a forged checkpoint', withOwn(unchanged, forged), trusting, 1, 'FORGED'],
+    ['by a checkpoint of another log', unchanged, ['--checkpoint', ofOther], 1, 'NOT OF THIS LOG'],
+  ])('see that the tail is missing, or a consistent history another one: %s', async (_, change, ...rest) => {
+    const [args, code, ...says] = rest;
+    const verified = await tampered('blinded', change, args);
+    expect(verified.code, verified.stdout).toBe(code);
+    for (const one of says) expect(verified.stdout).toContain(one);
+  });
+
   it('refuse a study with an id other than the one to find', async () => {
     const { code, stdout, own } = await tampered('blinded', unchanged, ['--study-id', TWIN]);
     expect(code).toBe(1);
@@ -158,7 +207,7 @@ describe.skipIf(!hasPython)('both verifiers', () => {
   const person = (participantId: string) => changed(4, ({ data }) => Object.assign(data, { participantId }));
   const record = (members: object) => set(4, members);
   const registered = (members: object) => configured((all) => Object.assign(all, members));
-  const forged = changed(
+  const unendorsed = changed(
     1,
     ({ data }) => {
       const [text, signature] = data.endorsement.split('— ');
@@ -170,7 +219,7 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     'log',
   );
   const at = (revision: number, stream = STUDY) => ({ stream, revision });
-  const cut: Change = (bundle) => bundle.setRows('access', bundle.rows('access').slice(0, 1));
+  const shortened: Change = (bundle) => bundle.setRows('access', bundle.rows('access').slice(0, 1));
   const same = /field (salt|seal): an earlier record or section has the same/;
 
   /** Where both find it in the study, and what the verifier in Python says. */
@@ -251,7 +300,13 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     ['another seed', 'full', seeded, at(0), /field generator\.bgState/],
     ['a byte of a record', 'full', unlike, { ...at(4), field: 'leaf' }, /Divergence in field leaf/],
     ...CONTENTS.flatMap((content): [string, Content, Change, object, RegExp][] => [
-      ['an access stream that was cut off', content, cut, at(1), /accessRevision: below the size of access/],
+      [
+        'an access stream that was cut off',
+        content,
+        shortened,
+        at(1),
+        /accessRevision: below the size of access/,
+      ],
       ['no seal for an allocation', content, withoutAllocation, at(3), /seals: members that are missing/],
       ['one salt for all allocations', content, oneSalt(content), { stream: STUDY }, same],
     ]),
@@ -268,7 +323,7 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     ['a key issued by a key', 'full', more((r) => Object.assign(r, { actor })), at(2, 'access'), /a person/],
     ['a key that could predict', 'blinded', predicting, at(0, 'access'), /data\.allowPrediction/],
     ['a log begun with a key', 'full', byKey, at(0, 'log'), /actor/],
-    ['a key that was not endorsed', 'full', forged, at(1, 'log'), /data\.endorsement: signed by/, every],
+    ['a key that was not endorsed', 'full', unendorsed, at(1, 'log'), /data\.endorsement: signed by/, every],
   ])('refuse %s, content %s', async (_, content, change, where, says, of = old) => {
     const { code, stdout, own } = await tampered(content, change, [], of);
     expect(code, stdout).toBe(1);

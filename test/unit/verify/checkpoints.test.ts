@@ -213,6 +213,8 @@ describe('the log’s own note of what it last signed', () => {
       ...{ matching: 0, matchingSize: 0, uncovered: { from: 0, to: 8 } },
       lastSigned: { matching: 1, matchingSize: 9, failing: 0 },
     });
+    const says = "last-checkpoints, where this log noted what it signed last, agrees; it is the operator's";
+    expect(reportText(report)).toContain(says);
     const kept = await verify(log, { ...noted(...checkpoints), checkpoints: checkpoints.slice(0, 1) });
     expect(kept).toMatchObject({ ok: true, selfConsistentOnly: false });
   });
