@@ -2,18 +2,15 @@
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
-  closeSync,
   copyFileSync,
   cpSync,
   existsSync,
-  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -35,6 +32,8 @@ const stopped = join(templates, 'stopped');
 const killed = join(templates, 'killed');
 const other = join(templates, 'other');
 const choices = seededChoices();
+const database = (data: string) => join(data, 'urn.sqlite');
+const signingKey = (data: string) => join(data, 'signing-key');
 let key = '';
 let ids = 0;
 
@@ -58,7 +57,10 @@ describe('a data folder that cannot be used is refused:', () => {
       says: /urn\.sqlite is damaged or was cut off \(hint: /,
     },
     'a database with a damaged page': {
-      damage: (data) => overwrite(database(data), 4096, randomBytes(4096)),
+      damage: (data) => {
+        const bytes = readFileSync(database(data));
+        writeFileSync(database(data), bytes.fill(randomBytes(4096), 4096, 8192));
+      },
       says: /urn\.sqlite.*(damaged|malformed).*\(hint: .*backup/,
     },
     'no signing key, after a crash': {
@@ -195,20 +197,6 @@ function copyOf(source: string): string {
   const data = join(temporaryFolder(), 'data');
   cpSync(source, data, { recursive: true });
   return data;
-}
-
-function database(data: string): string {
-  return join(data, 'urn.sqlite');
-}
-
-function signingKey(data: string): string {
-  return join(data, 'signing-key');
-}
-
-function overwrite(file: string, position: number, bytes: Uint8Array): void {
-  const fd = openSync(file, 'r+');
-  writeSync(fd, bytes, 0, bytes.length, position);
-  closeSync(fd);
 }
 
 async function enrol(url: string, count: number): Promise<void> {

@@ -1,15 +1,25 @@
-/** kill -9 at random moments: what was acknowledged stays, and nothing is in the log twice. FAULT_ROUNDS sets how often. */
+/**
+ * kill -9 at random moments: what was acknowledged stays, and nothing is in the log twice, also of a log that is moved by a program
+ * that is killed again and again; FAULT_ROUNDS sets how often. SIGTERM under load: every request that reached the service is
+ * answered, and what was acknowledged is in the log.
+ */
+
+import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
+import { Database } from '../../../src/store/sqlite/library.ts';
 import { seededChoices } from '../../support/choices.ts';
 import { clientOf } from '../../support/client.ts';
+import { command } from '../../support/command.ts';
 import { Account, isConnectionError, STUDIES, STUDY_NAMES, startClients } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { issueKeys, launch, serve } from '../../support/service.ts';
-import { serveHere } from '../../support/service-here.ts';
+import { issueKey, issueKeys, launch, serve, start as startProgram } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 5);
+const TERMINATIONS = 4;
 const newFolder = temporaryFolders();
 
 it('a service killed under load loses nothing that was acknowledged', {
@@ -17,10 +27,7 @@ it('a service killed under load loses nothing that was acknowledged', {
 }, async () => {
   const choices = seededChoices();
   const data = newFolder();
-  const keys = await issueKeys(data, {
-    work: ['edc'],
-    audit: ['auditor', '--scope', 'read,audit'],
-  });
+  const keys = await issueKeys(data, { work: ['edc'], audit: ['auditor', '--scope', 'read,audit'] });
   const account = new Account(choices);
   const log = new LogCheck(data);
   const seen = { kills: 0, killsAtStart: 0, open: 0, unheard: 0 };
@@ -59,10 +66,7 @@ it('a service killed under load loses nothing that was acknowledged', {
   expect(account.agreesWith(log.check())).toBe(0);
   // biome-ignore lint/suspicious/noConsole: how much was tried tells how much was shown
   console.info('killed under load', {
-    ...seen,
-    acknowledged: account.acknowledged,
-    repeats: account.repeats,
-    records: log.records,
+    ...{ ...seen, acknowledged: account.acknowledged, repeats: account.repeats, records: log.records },
   });
   expect(account.acknowledged).toBeGreaterThan(ROUNDS);
 });
@@ -83,4 +87,128 @@ it('a service begins a log only once, however often it is killed while beginning
     expect([...log.studies().keys()].toSorted()).toEqual(STUDY_NAMES.toSorted());
     expect(log.records - log.events('operations').length).toBe(1 + STUDY_NAMES.length);
   }
+});
+
+it('a service that is terminated answers what it was sent, and exits with 0', async () => {
+  const choices = seededChoices();
+  const data = newFolder();
+  const key = await issueKey(data, 'edc');
+  const account = new Account(choices);
+  const log = new LogCheck(data);
+  for (let round = 0; round < TERMINATIONS; round++) {
+    const service = await serve({ data, studies: STUDIES });
+    try {
+      await account.settle(service.url, key);
+      // A client that is told of the shutdown sends nothing more; until then all of them continue.
+      const clients = startClients(account, choices, [{ url: service.url, key }], 32, {
+        eachUntilRefused: true,
+      });
+      await delay(choices.between(100, 500));
+      // It must not matter whether anybody still reads its log.
+      if (round % 2 === 1) service.child.stderr?.destroy();
+      await service.stop();
+      expect(await clients.done).toEqual([]);
+      expect(account.agreesWith(log.check()), 'what was written was also acknowledged').toBe(0);
+    } finally {
+      await service.kill();
+    }
+  }
+  expect(account.acknowledged).toBeGreaterThan(TERMINATIONS);
+});
+
+const running: ServiceHere[] = [];
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.stop();
+});
+
+/** Whether the stream `log` has this many records: 2 where it was moved, 3 where it has arrived. */
+function isClosed(data: string, records = 2): boolean {
+  if (!existsSync(join(data, 'urn.sqlite'))) return false;
+  const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
+  try {
+    const count = db.prepare<[], number>("SELECT count(*) FROM records WHERE stream = 'log'").pluck().get();
+    return (count ?? 0) >= records;
+  } finally {
+    db.close();
+  }
+}
+
+async function closed(data: string): Promise<void> {
+  while (!isClosed(data)) await delay(1);
+}
+
+it('a move loses nothing and gives nobody two arms, however often the mover is killed', {
+  timeout: 120_000,
+}, async () => {
+  const choices = seededChoices();
+  const folder = newFolder();
+  const [from, to] = [join(folder, 'from'), join(folder, 'to')];
+  const start = async (data: string) => {
+    const service = await serveHere(data, STUDIES);
+    running.push(service);
+    return service;
+  };
+  const key = await issueKey(from, 'edc');
+  const service = await start(from);
+  const { headers } = await clientOf(service.url, key).randomize('One', 'before', { sex: 'F' });
+  writeFileSync(join(folder, 'receipt'), headers.get('urn-receipt') ?? '');
+  const account = new Account(choices);
+  account.sending({ study: 'One', id: 'before', levels: { sex: 'F' } });
+  const clients = startClients(account, choices, [{ url: service.url, key }], 16);
+  // A log that takes longer to copy than the mover to die.
+  await delay(1000);
+  clients.stop();
+  await clients.done;
+  await service.stop();
+
+  const copy = ['copy', '--data', from, '--to', `sqlite:${join(to, 'urn.sqlite')}`, '--reason', 'a test'];
+  let [kills, killedWhenClosed] = [0, 0];
+  for (;;) {
+    const copying = startProgram(copy);
+    // It takes so long to start, and a little more each time: it gets further and further. Then it dies as soon as the source
+    // is closed.
+    if (kills < ROUNDS)
+      void delay(choices.between(150, 400 + 60 * kills)).then(() => copying.child.kill('SIGKILL'));
+    else if (killedWhenClosed === 0 && !isClosed(to, 3))
+      void closed(from).then(() => copying.child.kill('SIGKILL'));
+    const code = await copying.exited;
+    if (code === 0) break;
+    const unsaid = expect.not.stringContaining('urn: ');
+    expect([copying.child.signalCode, copying.output.stderr]).toEqual(['SIGKILL', unsaid]);
+    kills++;
+    if (isClosed(from) && !isClosed(to, 3)) killedWhenClosed++;
+  }
+  const source = new LogCheck(from).check();
+  // Started by mistake.
+  const left = await start(from);
+  const refused = await clientOf(left.url, key).randomize('One', 'late', { sex: 'F' });
+  expect(refused.status).toBe(503);
+  expect(refused.message).toMatch(
+    /^Not done: The log is moved to another store, .*\(ask the operator which service records now\)$/,
+  );
+  expect(refused.headers.get('retry-after')).toBe('30');
+  await left.stop();
+
+  for (const file of ['signing-key', 'last-checkpoints']) copyFileSync(join(from, file), join(to, file));
+  const moved = await start(to);
+  const goneOn = await clientOf(moved.url, key).randomize('One', 'late', { sex: 'F' });
+  expect(goneOn.status).toBe(200);
+  account.sending({ study: 'One', id: 'late', levels: { sex: 'F' } });
+  const open = account.open.length;
+  await account.settle(moved.url, key);
+  const log = new LogCheck(to).check();
+  expect(account.agreesWith(log)).toBe(0);
+  for (const study of STUDY_NAMES)
+    for (const [id, { id: eventId }] of source.participants(study))
+      expect(log.participants(study).get(id)?.id, 'one record for one participant').toBe(eventId);
+  for (const data of [from, to]) {
+    const kept = ['--checkpoint', join(folder, 'receipt')];
+    const { code, stdout } = await command(['verify', '--data', data, ...kept]);
+    expect(code, stdout).toBe(0);
+  }
+  await moved.stop();
+  // biome-ignore lint/suspicious/noConsole: how much was tried tells how much was shown
+  console.info('moved', {
+    ...{ kills, killedWhenClosed, acknowledged: account.acknowledged, open, records: log.records },
+  });
 });

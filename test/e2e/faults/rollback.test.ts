@@ -48,6 +48,15 @@ class TrialLog {
     return join(this.data, name);
   }
 
+  /** What it signed last, by its own note. */
+  get noted(): string {
+    return readFileSync(this.file('last-checkpoints'), 'utf8');
+  }
+
+  set noted(text: string) {
+    writeFileSync(this.file('last-checkpoints'), text);
+  }
+
   backUp(name = 'backup'): void {
     copyFileSync(this.file('urn.sqlite'), this.file(name));
   }
@@ -126,9 +135,23 @@ const ROLLED_BACK = '5 studies take no participants: 5 rolled-back';
 const NOT_THE_ONE = 'the log is not the one that it was';
 
 let begun: TrialLog;
+/** An older copy than what was signed, of a and b alone; c and d came after it. */
+let restored: TrialLog;
+/** The generator states of all four. */
+let before: string[];
 beforeAll(async () => {
   begun = new TrialLog(newFolder());
   keys = await issueKeys(begun.data, { user: ['user'], audit: ['auditor', '--scope', 'read,audit'] });
+  restored = begun.copy();
+  await restored.run('a', 'b');
+  restored.backUp();
+  await restored.run('c', 'd');
+  log = restored;
+  await start();
+  before = await states();
+  await service.stop();
+  restored.backUp('newest');
+  restored.restore();
 });
 beforeEach(() => {
   log = begun.copy();
@@ -136,15 +159,6 @@ beforeEach(() => {
 afterEach(() => service?.stop());
 
 describe('a restored backup that is older than what was signed', () => {
-  let restored: TrialLog;
-  beforeAll(async () => {
-    restored = begun.copy();
-    await restored.run('a', 'b');
-    restored.backUp();
-    await restored.run('c', 'd');
-    restored.backUp('newest');
-    restored.restore();
-  });
   beforeEach(async () => {
     log = restored.copy();
     await start();
@@ -234,14 +248,9 @@ describe('the note of what was last signed', () => {
     const killed = await serve({ data: log.data, studies: TRIALS });
     service = { ...killed, stop: killed.kill };
     expect((await randomize('a')).status).toBe(200);
-    const noted = log.file('last-checkpoints');
-    const sizes = () =>
-      [...readFileSync(noted, 'utf8').matchAll(/^urn\/(\w+)\S*\n(\d+)\n/gm)].map(
-        ([, stream, size]) => `${stream} ${size}`,
-      );
-    await expect.poll(sizes, { timeout: 5000 }).toContain('study 2');
-    expect(sizes()).toEqual(expect.arrayContaining(['log 1', 'access 2']));
-    expect(statSync(noted).mode & 0o777).toBe(0o600);
+    await expect.poll(() => log.noted, { timeout: 5000 }).toMatch(/^urn\/study\S*\n2\n/m);
+    for (const others of [/^urn\/log\n1\n/m, /^urn\/access\n2\n/m]) expect(log.noted).toMatch(others);
+    expect(statSync(log.file('last-checkpoints')).mode & 0o777).toBe(0o600);
     await killed.kill();
     await start();
     expect((await randomize('b')).status).toBe(200);
@@ -252,7 +261,7 @@ describe('the note of what was last signed', () => {
     rmSync(log.file('last-checkpoints'));
     await log.run('b');
     expect(existsSync(log.file('last-checkpoints'))).toBe(true);
-    writeFileSync(log.file('last-checkpoints'), 'urn/log\n1\n');
+    log.noted = 'urn/log\n1\n';
     const { code, stderr } = await command(['serve', '--data', log.data, '--port', '0']);
     expect([code, stderr]).toEqual([2, expect.stringMatching(/last-checkpoints.*cannot be used/)]);
   });
@@ -314,21 +323,8 @@ describe('a database under a running service:', () => {
 });
 
 describe('a log that lost its newest allocations', () => {
-  let before: string[];
-  let lost: TrialLog;
-  beforeAll(async () => {
-    lost = begun.copy();
-    await lost.run('a', 'b');
-    lost.backUp();
-    await lost.run('c', 'd');
-    log = lost;
-    await start();
-    before = await states();
-    await service.stop();
-    lost.restore();
-  });
   beforeEach(() => {
-    log = lost.copy();
+    log = restored.copy();
   });
 
   it('accepts participants again once the loss is declared, with another generator', async () => {
@@ -384,14 +380,14 @@ describe('a log that lost its newest allocations', () => {
 
   it('declares losses that the receipts show beyond its own notes', async () => {
     // As if the service had been killed before it noted what it signed last.
-    const noted = readFileSync(log.file('last-checkpoints'), 'utf8');
+    const { noted } = log;
     rmSync(log.file('last-checkpoints'));
     expect((await recover()).stderr).toContain('nothing is missing that this log is known to have signed');
     const dry = await recover('--dry-run', '--checkpoint', keep('c'));
     expect(dry.stdout).toContain('would be declared:');
     expect((await recover('--checkpoint', keep('c'))).code).toBe(0);
     await log.run('x');
-    expect(readFileSync(log.file('last-checkpoints'), 'utf8')).not.toBe(noted);
+    expect(log.noted).not.toBe(noted);
     const { study } = await verify('--checkpoint', keep('c', 'd'));
     expect(study.evidence.lost).toMatchObject([
       { size: 4, because: 'declared-loss' },
@@ -471,19 +467,16 @@ describe('urn recover', () => {
     expect((await recover()).code).toBe(2);
     expect((await recover('--reason', ' ')).stderr).toContain('--reason must not be empty');
     expect((await recover('--checkpoint', log.file('nowhere'))).stderr).toContain('cannot read');
-    writeFileSync(
-      log.file('foreign'),
-      readFileSync(log.file('last-checkpoints'), 'utf8').replace(/— urn .*/, '— urn AAAAAAAA'),
-    );
+    writeFileSync(log.file('foreign'), log.noted.replace(/— urn .*/, '— urn AAAAAAAA'));
     expect((await recover('--checkpoint', log.file('foreign'))).code).toBe(2);
     log.backUp();
-    const noted = readFileSync(log.file('last-checkpoints'));
+    const { noted } = log;
     await log.run('b');
-    const signed = readFileSync(log.file('last-checkpoints'));
+    const signed = log.noted;
     log.restore();
-    writeFileSync(log.file('last-checkpoints'), noted);
+    log.noted = noted;
     await log.run('other');
-    writeFileSync(log.file('last-checkpoints'), signed);
+    log.noted = signed;
     await start();
     expect((await randomize('x')).status).toBe(503);
     expect(service.output.stderr).toContain('which now holds others');
