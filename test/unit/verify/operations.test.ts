@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { OperationsFact } from '../../../events/operations.ts';
 import type { Actor } from '../../../events/record.ts';
 import type { AccessCommand, Grant } from '../../../src/core/access/decide.ts';
+import { UnknownStudyError } from '../../../src/evidence/verify/verify.ts';
 import type { Change } from '../../support/altered-record.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';
-import { change, divergenceOf, HISTORY, KEYS, logOf, nurse, streamOf, verify } from './support.ts';
+import { change, divergenceOf, HISTORY, KEYS, logOf, nurse, STUDY, streamOf, verify } from './support.ts';
 
 const AT = '2026-03-01T09:30:00.000Z';
 const tally = { count: 2, firstAt: AT, lastAt: AT };
@@ -90,9 +91,11 @@ describe('the stream operations is sound', () => {
   });
 
   it('and is omitted if one study was asked for', async () => {
-    const report = await verify(logWith([shown, nurse()]), { studies: [CONFIGURATION.name] });
+    const log = logWith([shown, nurse()]);
+    const report = await verify(log, { studies: [CONFIGURATION.name] });
     expect(report.ok).toBe(true);
-    expect(report.streams.map(({ stream }) => stream)).not.toContain('operations');
+    expect(report.streams.map(({ stream }) => stream)).toEqual(['log', 'access', STUDY]);
+    await expect(verify(log, { studies: ['another'] })).rejects.toThrow(UnknownStudyError);
   });
 });
 

@@ -7,7 +7,6 @@ import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import type { Register, RegisterPacks } from '../../../src/core/study/commands.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
-import { UnknownStudyError } from '../../../src/evidence/verify/verify.ts';
 import type { Change, Json } from '../../support/altered-record.ts';
 import { CONFIGURATION, OPERATOR, REGISTER, randomize, resumed } from '../../support/facts.ts';
 import {
@@ -56,22 +55,11 @@ describe('a sound log', () => {
     const report = await verify(log, { checkpoints });
     expect(report).toMatchObject({ ok: true, selfConsistentOnly: false });
     expect(streamOf(report).evidence).toEqual({
-      matching: 3,
-      matchingSize: 7,
-      failing: 0,
-      failed: [],
-      lost: [],
+      ...{ matching: 3, matchingSize: 7, failing: 0, failed: [], lost: [] },
       uncovered: { from: 7, to: 8 },
     });
     const all = await verify(log, { checkpoints: [log.checkpoint(STUDY, 9)] });
     expect(streamOf(all).evidence).not.toHaveProperty('uncovered');
-  });
-
-  it('can be verified for a single study', async () => {
-    const log = logOf(HISTORY);
-    const report = await verify(log, { studies: [CONFIGURATION.name] });
-    expect(report.streams.map(({ stream }) => stream)).toEqual(['log', 'access', STUDY]);
-    await expect(verify(log, { studies: ['another'] })).rejects.toThrow(UnknownStudyError);
   });
 });
 
@@ -156,12 +144,7 @@ describe('a problem with the acting key is found if it', () => {
     ['is that of somebody else', { ...SITE, user: 'nurse' }, 'actor.user', /somebody else/],
     ['was not issued yet', { ...SITE, accessRevision: 0 }, 'actor.accessRevision', /issued later/],
     ['was revoked by then', { ...SITE, accessRevision: 2 }, 'actor.accessRevision', /revoked by then/],
-    [
-      'names a revision that does not exist',
-      { ...SITE, accessRevision: 3 },
-      'actor.accessRevision',
-      /does not have/,
-    ],
+    ['names a future revision', { ...SITE, accessRevision: 3 }, 'actor.accessRevision', /does not have/],
   ])('%s', async (_, actor, field, why) => {
     const found = await divergenceOf(logOf([REGISTERED, male(1, actor, '2026-03-01T09:00:02.000Z')]));
     expect(found).toMatchObject({ revision: 1, field, participant: '001' });
@@ -246,10 +229,8 @@ describe('a failure in the streams log and access is found if', () => {
     log.byStream.delete('log');
     const report = await verify(log);
     expect(report).toMatchObject({ ok: false, log: undefined });
-    expect(streamOf(report, 'log').divergence).toMatchObject({
-      revision: 0,
-      why: 'the stream has no record',
-    });
+    const divergence = { revision: 0, why: 'the stream has no record' };
+    expect(streamOf(report, 'log').divergence).toMatchObject(divergence);
     expect(streamOf(report).sound).toBe(true);
   });
 });
@@ -288,17 +269,14 @@ describe('a salt shared by several sections', () => {
     expect(await divergenceOf(log)).toMatchObject({ revision: 8, field: 'draw.salt' });
   });
 
-  it.each(CONTENTS)(
-    'is a failure in a bundle with content %s, even if only equal seals show it',
-    async (content) => {
-      const report = await verify(bundled(saltedAlike(0, ['allocation']), content));
-      expect(report.ok).toBe(false);
-      const { divergence } = streamOf(report);
-      expect(divergence?.field).toBe(content === 'blinded' ? 'seals.allocation' : 'allocation.salt');
-      // Both arms were drawn before one of them was drawn again, so equal seals show it only then.
-      expect(divergence?.revision).toBeGreaterThan(1);
-    },
-  );
+  it.each(CONTENTS)('is a failure in a bundle of content %s, if only by equal seals', async (content) => {
+    const report = await verify(bundled(saltedAlike(0, ['allocation']), content));
+    expect(report.ok).toBe(false);
+    const { divergence } = streamOf(report);
+    expect(divergence?.field).toBe(content === 'blinded' ? 'seals.allocation' : 'allocation.salt');
+    // Both arms were drawn before one of them was drawn again, so equal seals show it only then.
+    expect(divergence?.revision).toBeGreaterThan(1);
+  });
 });
 
 describe('a backdated record', () => {
@@ -353,11 +331,7 @@ describe('the report of a study', () => {
   it('says what happened in it, and warns where somebody should look', async () => {
     const { life, warnings, sound, text } = await told(logOf([...HISTORY, ...LATER_LIFE], keys));
     expect(sound).toBe(true);
-    expect(life).toEqual({
-      state: 'open',
-      revealed: { emergency: 1, planned: 1 },
-      unblindingReported: 1,
-    });
+    expect(life).toEqual({ state: 'open', revealed: { emergency: 1, planned: 1 }, unblindingReported: 1 });
     expect(text).toContain(
       '\n  open; codes broken: 1 in an emergency, 1 other; 1 unblinding without the service reported\n',
     );
