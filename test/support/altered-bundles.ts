@@ -173,21 +173,17 @@ export const moved: Change = (bundle, name) =>
     return all.toSpliced(place, 1).toSpliced(place + 1, 0, one);
   });
 /** Again behind itself, with an id and salts of its own and without its Idempotency-Key. */
-export const doubledAs =
-  (change: (record: Json) => void): Change =>
-  (bundle, name) =>
-    bundle.move((all) => {
-      const place = bundle.find(name);
-      const row = altered((all[place] as Placed).row, (record, sections) => {
-        record.id = record.id.replace(/.{12}$/, randomBytes(6).toString('hex'));
-        for (const section of Object.values<Json>(sections)) section.salt = salt();
-        delete record.seals.request;
-        delete sections.request;
-        change(record);
-      });
-      return all.toSpliced(place + 1, 0, { name: `${name}, again`, before: undefined, row });
+export const doubled: Change = (bundle, name) =>
+  bundle.move((all) => {
+    const place = bundle.find(name);
+    const row = altered((all[place] as Placed).row, (record, sections) => {
+      record.id = record.id.replace(/.{12}$/, randomBytes(6).toString('hex'));
+      for (const section of Object.values<Json>(sections)) section.salt = salt();
+      delete record.seals.request;
+      delete sections.request;
     });
-export const doubled = doubledAs(() => undefined);
+    return all.toSpliced(place + 1, 0, { name: `${name}, again`, before: undefined, row });
+  });
 const salt = () => randomBytes(16).toString('hex');
 export const drop = (section: string): Change =>
   changed((record, sections) => {
@@ -234,7 +230,7 @@ export const inFull = (name = ITSELF): Found => ({ full: name, open: 'ok', blind
 /** Only where arms are shown. */
 export const withArms = (name = ITSELF): Found => ({ full: name, open: name, blinded: 'ok' });
 /** At once where the draws are included, and later or not at all in the clear. */
-export const sooner = (full: string, clear: string): Found => ({ full, open: clear, blinded: clear });
+export const sooner = (full: string, clear: string) => ({ full, open: clear, blinded: clear });
 /** What only the clear decides, and need not be asked of the other contents. */
 export const inClear = (name = ITSELF): Found => ({ blinded: name });
 
@@ -299,24 +295,17 @@ export function bundlesOf<N extends string>(life: Life<string, N>, newFolder = t
     return making;
   };
 
-  async function alteredFiles(content: Content, name: string, change: Change) {
-    const study = await made();
-    const altering = new Altering(study, life, content);
-    change(altering, name);
-    return { study, placed: altering.placed, files: altering.finished(study.stream, content) };
-  }
-
-  const write = (files: BundleFiles) => files.pack(join(newFolder(), 'altered.zip'));
-  const fileOf = async (content: Content, change: Change) =>
-    write((await alteredFiles(content, 'registered', change)).files);
-
   /** @param isShown to both verifiers, as a file */
   async function judge(
     content: Content,
     change: Change,
     { name = 'registered', isShown = false }: { name?: string; isShown?: boolean } = {},
   ): Promise<Judged> {
-    const { study, placed, files } = await alteredFiles(content, name, change);
+    const study = await made();
+    const altering = new Altering(study, life, content);
+    change(altering, name);
+    const { placed } = altering;
+    const files = altering.finished(study.stream, content);
     const { report, problems } = await verifyFiles(files, study.stream, content);
     expect(problems).toEqual([]);
     const one = report.streams.find(({ divergence }) => divergence);
@@ -326,7 +315,7 @@ export function bundlesOf<N extends string>(life: Life<string, N>, newFolder = t
     const revision = one?.divergence?.revision ?? Number.POSITIVE_INFINITY;
     const found = one ? where(one.stream, revision) : 'ok';
     if (!isShown) return { report, found, revision, stdout: undefined };
-    const { own, stdout } = await verifyBoth(await write(files));
+    const { own, stdout } = await verifyBoth(await files.pack(join(newFolder(), 'altered.zip')));
     const first = firstDivergence(own);
     expect(first ? where(first.stream, first.revision) : 'ok', 'as a file').toBe(found);
     return { report, found, revision, stdout };
@@ -343,23 +332,20 @@ export function bundlesOf<N extends string>(life: Life<string, N>, newFolder = t
       it.each(cases.map((one, place) => [...one, place] as const))(
         'find %s',
         async (_, name, [, change, expected = name], place) => {
-          const wanted = typeof expected === 'object' ? expected : allContents(expected);
+          const wanted = typeof expected === 'object' ? expected : sooner(expected, expected);
           const found: Partial<Record<Content, string>> = {};
           for (const content of CONTENTS.filter((one) => wanted[one] !== undefined)) {
             const judged = await judge(content, change, { name, isShown: shown[content].has(place) });
             found[content] = judged.found;
           }
-          const named = Object.entries(wanted).map(([content, where]) => [
-            content,
-            where.replace(/^itself/, name),
-          ]);
+          const named = Object.entries(wanted).map(([of, where]) => [of, where.replace(/^itself/, name)]);
           expect(found).toEqual(Object.fromEntries(named));
         },
       );
     });
   }
 
-  return { made, fileOf, judge, alterations };
+  return { made, judge, alterations };
 }
 
 /** The lines in which the verifier in Python gives the warnings that the program gives of the last stream. */
@@ -371,18 +357,10 @@ export function warningLines(report: Report | undefined): string[] {
   });
 }
 
-const allContents = (found: string): Record<Content, string> => ({
-  full: found,
-  open: found,
-  blinded: found,
-});
-
 /** Which of so many alterations both verifiers are shown, by content: at least one. */
 function shownOf(count: number): Readonly<Record<Content, ReadonlySet<number>>> {
   const some = Math.min(count, Math.max(1, Math.ceil(count / SAMPLED)));
   const places = fc.uniqueArray(fc.nat(Math.max(0, count - 1)), { minLength: some, maxLength: some });
-  const [[full, open, blinded]] = sample(fc.tuple(places, places, places), 1) as [
-    [number[], number[], number[]],
-  ];
-  return { full: new Set(full), open: new Set(open), blinded: new Set(blinded) };
+  const [full, open, blinded] = sample(places, 3).map((some) => new Set(some));
+  return { full, open, blinded } as Record<Content, ReadonlySet<number>>;
 }

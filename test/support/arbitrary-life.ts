@@ -3,22 +3,16 @@ import fc from 'fast-check';
 import type { DesignChange } from '../../events/amendment.ts';
 import type { Amend, Force } from '../../src/core/study/commands.ts';
 import type { Written } from './acts.ts';
-import { CONFIGURATION, LEVELS, randomize } from './facts.ts';
+import { LEVELS, randomize } from './facts.ts';
+import { A, arm, B, C, COOK, DUPAGE, ratio, retired, urn } from './life.ts';
 
-export const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
+export { COOK, DUPAGE, ratio, retired };
 export const SITES = [COOK, DUPAGE];
 const APPROVED = { approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2027-03-01' }] };
-export const [MART, RMCQ, RMCA] = CONFIGURATION.treatments as [string, string, string];
 
-export const closed = (treatment: string): DesignChange => ({ kind: 'arm-closed', treatment });
-export const reopened = (treatment: string): DesignChange => ({ kind: 'arm-reopened', treatment });
-export const added = (treatment: string, more = {}): DesignChange => ({
-  kind: 'arm-added',
-  treatment,
-  ...more,
-});
-export const ratio = (...value: number[]): DesignChange => ({ kind: 'ratio', value });
-export const retired = (factor: string): DesignChange => ({ kind: 'factor-retired', factor });
+export { A as MART, B as RMCQ, C as RMCA };
+
+export const { closed, reopened, added } = arm;
 
 export function amend(changes: readonly DesignChange[], amendment = 1, more: Partial<Amend> = {}): Amend {
   return { type: 'amend', user: 'nurse', amendment, changes, reason: 'protocol 3', ...APPROVED, ...more };
@@ -26,26 +20,25 @@ export function amend(changes: readonly DesignChange[], amendment = 1, more: Par
 
 export function force(participantId: string, more: Partial<Force> = {}): Force {
   return {
-    ...{ type: 'force', user: 'nurse', participantId, levels: LEVELS, treatment: RMCQ, cause: 'outage' },
+    ...{ type: 'force', user: 'nurse', participantId, levels: LEVELS, treatment: B, cause: 'outage' },
     ...{ occurredAt: '2999-01-01T00:00:00.000Z', note: 'envelope 12', ...more },
   };
 }
 
 const ids = fc.stringMatching(/^[a-h]$/);
 const levels = fc.tuple(fc.constantFrom('Male', 'Female'), fc.constantFrom(COOK, DUPAGE, ''));
-const arms = fc.constantFrom(MART, RMCQ, RMCA, 'D', 'E');
+const arms = fc.constantFrom(A, B, C, 'D', 'E');
 const change: fc.Arbitrary<DesignChange> = fc.oneof(
   arms.map(closed),
   arms.map(reopened),
   fc
     .tuple(arms, fc.option(fc.integer({ min: 2, max: 3 })))
-    .map(([arm, slots]) => added(arm, slots === null ? {} : { ratio: slots })),
+    .map(([treatment, slots]) => added(treatment, slots === null ? {} : { ratio: slots })),
   fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 3, maxLength: 5 }).map((value) => ratio(...value)),
   fc.constantFrom('9', '10').map(retired),
-  fc
-    .record({ w: fc.integer({ min: 1, max: 3 }), beta: fc.nat(2) })
-    .map((one): DesignChange => ({ kind: 'urn', ...one })),
+  fc.record({ w: fc.integer({ min: 1, max: 3 }), beta: fc.nat(2) }).map(urn),
 );
+const HISTORIES = ['keep', 'restart', undefined] as const;
 const note = { user: 'nurse', note: 'slip' };
 export type LifeStep = (amendment: number) => Written;
 /** Given the number of the next amendment. Many are refused. */
@@ -56,16 +49,11 @@ export const lifeStep: fc.Arbitrary<LifeStep> = fc.oneof(
       () =>
         force(id, one),
   ),
-  fc
-    .tuple(
-      fc.array(change, { minLength: 1, maxLength: 2 }),
-      fc.constantFrom('keep' as const, 'restart' as const, undefined),
-    )
-    .map(
-      ([changes, history]) =>
-        (number: number): Written =>
-          amend(changes, number, { history }),
-    ),
+  fc.tuple(fc.array(change, { minLength: 1, maxLength: 2 }), fc.constantFrom(...HISTORIES)).map(
+    ([changes, history]) =>
+      (number: number) =>
+        amend(changes, number, { history }),
+  ),
   ids.map(
     (participantId) => (): Written => ({
       ...{ ...note, act: 'AllocationVoided', cause: 'duplicate', analysis: 'exclude', participantId },

@@ -159,10 +159,7 @@ export const reveals = (user: string, whom: From<object>, more: From<object> = {
     ...{ ...resolved(whom, living, name), ...resolved(more, living, name) },
   }));
 export const reports = (user: string, whom: string, members: From<object>): Step =>
-  acts(user, 'UnblindingReported', whom, (living, name) => ({
-    grounds,
-    ...resolved(members, living, name),
-  }));
+  acts(user, 'UnblindingReported', whom, (living, name) => ({ grounds, ...resolved(members, living, name) }));
 export const closes = (user = 'operator', more: object = {}): Step =>
   asks(user, { act: 'StudyClosed', cause: 'other', reason: 'protocol 4', ...more });
 export const reopens = (more: object = {}): Step =>

@@ -19,6 +19,7 @@ interface Row extends RecordBytes {
 }
 
 type Randomized = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
+type Begun = Extract<LogEvent, { type: 'StudyRegistered' | 'StudyRecovered' }>;
 
 export class LogCheck {
   readonly #file: string;
@@ -99,7 +100,7 @@ class Replay {
     this.#bgState = firstState(event);
   }
 
-  beginAnew(event: Extract<LogEvent, { type: 'StudyRecovered' }>): void {
+  beginAnew(event: Begun): void {
     this.#bgState = firstState(event);
   }
 
@@ -116,19 +117,17 @@ class Replay {
     );
     const drawn = allocate(urnOf(this.configuration), this.#counts, indexes, this.#bgState);
     // Stored sections also have a salt.
-    const again = {
-      allocation: { ...allocation, treatment: drawn.treatment },
-      draw: { ...draw, ...drawn.draw },
-    };
-    assert.deepEqual({ allocation, draw }, again, `${where} cannot be drawn again`);
+    const again = [
+      { ...allocation, treatment: drawn.treatment },
+      { ...draw, ...drawn.draw },
+    ];
+    assert.deepEqual([allocation, draw], again, `${where} cannot be drawn again`);
     this.#counts.add(indexes, drawn.slot);
     this.#bgState = draw.bgStateAfter;
   }
 }
 
-function firstState({
-  sections: { generator },
-}: Extract<LogEvent, { type: 'StudyRegistered' | 'StudyRecovered' }>): BgState {
+function firstState({ sections: { generator } }: Begun): BgState {
   assert.deepEqual(generator.bgState, Pcg64.fromSeed(BigInt(generator.seed)).snapshot());
   return generator.bgState;
 }

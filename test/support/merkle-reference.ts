@@ -16,24 +16,29 @@ export function referenceRoot(leaves: readonly Uint8Array[]): Buffer {
     .digest();
 }
 
-/** PATH(m, D[n]) */
-export function referencePath(m: number, leaves: readonly Uint8Array[]): Buffer[] {
-  if (leaves.length === 1) return [];
-  const k = split(leaves.length);
-  const [left, right] = [leaves.slice(0, k), leaves.slice(k)];
+/** MTH of the leaves from one place up to another: of a list, or of a tree too large to be one. */
+export type RootOf = (from: number, to: number) => Buffer;
+export const rootIn =
+  (leaves: readonly Uint8Array[]): RootOf =>
+  (from, to) =>
+    referenceRoot(leaves.slice(from, to));
+
+/** PATH(m, D[n]) of the n leaves from a place on */
+export function referencePath(m: number, n: number, root: RootOf, from = 0): Buffer[] {
+  if (n === 1) return [];
+  const k = split(n);
   return m < k
-    ? [...referencePath(m, left), referenceRoot(right)]
-    : [...referencePath(m - k, right), referenceRoot(left)];
+    ? [...referencePath(m, k, root, from), root(from + k, from + n)]
+    : [...referencePath(m - k, n - k, root, from + k), root(from, from + k)];
 }
 
-/** PROOF(m, D[n]), which is SUBPROOF(m, D[n], true) */
-export function referenceProof(m: number, leaves: readonly Uint8Array[], known = true): Buffer[] {
-  if (m === leaves.length) return known ? [] : [referenceRoot(leaves)];
-  const k = split(leaves.length);
-  const [left, right] = [leaves.slice(0, k), leaves.slice(k)];
+/** PROOF(m, D[n]), which is SUBPROOF(m, D[n], true), likewise */
+export function referenceProof(m: number, n: number, root: RootOf, from = 0, known = true): Buffer[] {
+  if (m === n) return known ? [] : [root(from, from + n)];
+  const k = split(n);
   return m <= k
-    ? [...referenceProof(m, left, known), referenceRoot(right)]
-    : [...referenceProof(m - k, right, false), referenceRoot(left)];
+    ? [...referenceProof(m, k, root, from, known), root(from + k, from + n)]
+    : [...referenceProof(m - k, n - k, root, from + k, false), root(from, from + k)];
 }
 
 /** `count` leaf hashes, all different. */
@@ -49,7 +54,8 @@ export function flipBit(bytes: Uint8Array, bit: number): Buffer {
   return copy;
 }
 
-function split(n: number): number {
+/** The largest power of two below n. */
+export function split(n: number): number {
   let k = 1;
   while (2 * k < n) k *= 2;
   return k;

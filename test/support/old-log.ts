@@ -47,10 +47,7 @@ export class OldLog {
   }
 }
 
-const PRESENT_NAMES = new Map([
-  ['participantId', 'id'],
-  ['treatment', 'trt'],
-]);
+const PRESENT_NAMES: Readonly<Record<string, string>> = { participantId: 'id', treatment: 'trt' };
 
 /** Up to 0.3.0, `urn explain --json` had other names than HTTP, and 128-bit integers as strings. */
 function presentForm(name: string, value: unknown): unknown {
@@ -59,8 +56,5 @@ function presentForm(name: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([member, of]) => [presentName(member), of]));
 }
 
-function presentName(name: string): string {
-  return (
-    PRESENT_NAMES.get(name) ?? name.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-  );
-}
+const presentName = (name: string) =>
+  PRESENT_NAMES[name] ?? name.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

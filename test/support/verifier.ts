@@ -25,12 +25,8 @@ export interface Verified {
   readonly stderr: string;
 }
 
-export function runVerifier(
-  python: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Verified {
-  const { status, stdout, stderr, error } = spawnSync(python, [VERIFIER, ...args], {
+function run(python: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Verified {
+  const { status, stdout, stderr, error } = spawnSync(python, args, {
     encoding: 'utf8',
     env: { ...ENVIRONMENT, ...env },
   });
@@ -38,17 +34,19 @@ export function runVerifier(
   return { code: status, stdout, stderr };
 }
 
+export const runVerifier = (
+  python: string,
+  args: readonly string[],
+  env?: Readonly<Record<string, string>>,
+) => run(python, [VERIFIER, ...args], env);
+
 /** The value of an expression over the verifier's own names, as JSON. */
 export function verifierValue(python: string, expression: string): unknown {
   const program = `import json, runpy, sys
 globals().update(runpy.run_path(sys.argv[1], run_name="verifier"))
 print(json.dumps(${expression}))`;
-  const { status, stdout, stderr, error } = spawnSync(python, ['-c', program, VERIFIER], {
-    encoding: 'utf8',
-    env: ENVIRONMENT,
-  });
-  if (error) throw error;
-  if (status !== 0) throw new Error(stderr);
+  const { code, stdout, stderr } = run(python, ['-c', program, VERIFIER]);
+  if (code !== 0) throw new Error(stderr);
   return JSON.parse(stdout);
 }
 
@@ -117,12 +115,9 @@ export async function verifyOurselves(file: string, args: readonly string[]): Pr
 }
 
 /** Of the first stream that has one. */
-export function firstDivergence({
-  report,
-}: OwnVerdict): (Divergence & { readonly stream: string }) | undefined {
-  for (const { stream, divergence } of report?.streams ?? [])
-    if (divergence) return { stream, ...divergence };
-  return undefined;
+export function firstDivergence(own: OwnVerdict): (Divergence & { readonly stream: string }) | undefined {
+  const found = own.report?.streams.find(({ divergence }) => divergence);
+  return found?.divergence && { stream: found.stream, ...found.divergence };
 }
 
 interface BothVerdicts extends Verified {
