@@ -231,11 +231,12 @@ export const arm = {
   stopped: (treatment: string): DesignChange => ({ kind: 'arm-stopped', treatment }),
   added: (treatment: string, more = {}): DesignChange => ({ kind: 'arm-added', treatment, ...more }),
 };
-export const site = {
-  added: (level: string): DesignChange => ({ kind: 'level-added', factor: SITE, level }),
-  closed: (level: string): DesignChange => ({ kind: 'level-closed', factor: SITE, level }),
-  reopened: (level: string): DesignChange => ({ kind: 'level-reopened', factor: SITE, level }),
-};
+export const levelsOf = (factor: string) => ({
+  added: (level: string): DesignChange => ({ kind: 'level-added', factor, level }),
+  closed: (level: string): DesignChange => ({ kind: 'level-closed', factor, level }),
+  reopened: (level: string): DesignChange => ({ kind: 'level-reopened', factor, level }),
+});
+export const site = levelsOf(SITE);
 export const renamedLevel = (factor: string, level: string, to: string, more = {}): DesignChange => ({
   ...{ kind: 'level-renamed', factor, level, to },
   ...more,

@@ -1,9 +1,16 @@
-/** Amendments of a design: what they change, what they leave unchanged, and which are refused. */
+/**
+ * Amendments of a design: which are refused, and who is refused by what they change. What becomes of counts, lists and names:
+ * test/vectors/life-histories.json.
+ */
+
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { declaredVisit, registeredDesign } from '../../../projections/design.ts';
-import { currentLevels } from '../../../projections/enrolled.ts';
+import { declaredVisit, hasRatio, registeredDesign } from '../../../projections/design.ts';
+import { countedLevels, currentLevels } from '../../../projections/enrolled.ts';
+import { Counts } from '../../../src/core/methods/counts.ts';
+import { workOut } from '../../../src/core/methods/urn/allocate.ts';
 import { isWithin } from '../../../src/core/model/key-limits.ts';
 import { amendmentOf, amendmentProblem, newNameProblems } from '../../../src/core/study/amendments.ts';
 import type { Amend, RegisterPacks } from '../../../src/core/study/commands.ts';
@@ -14,29 +21,27 @@ import {
   COOK,
   closed,
   DUPAGE,
+  force,
+  type LifeStep,
+  lifeStep,
   MART,
   RMCA,
+  RMCQ,
   ratio,
   reopened,
   retired,
+  SITES,
 } from '../../support/arbitrary-life.ts';
-import { CONFIGURATION, LEVELS } from '../../support/facts.ts';
+import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
+import { arm, renamedLevel, site, visits } from '../../support/life.ts';
+import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
+import { drawIn, urnDesignOf } from '../../support/urn-study.ts';
 
 const MCLEAN = '50-Mclean County';
 
-const level = (kind: 'level-added' | 'level-closed' | 'level-reopened') => (name: string) =>
-  ({ kind, factor: '9', level: name }) as DesignChange;
-const site = {
-  added: level('level-added'),
-  closed: level('level-closed'),
-  reopened: level('level-reopened'),
-};
-const renamed = (from: string, to: string, more = {}): DesignChange => ({
-  ...{ kind: 'level-renamed', factor: '9', level: from, to, ...more },
-});
-const stopped = (treatment: string): DesignChange => ({ kind: 'arm-stopped', treatment });
-const visits = (...value: string[]): DesignChange => ({ kind: 'visits', value });
+const renamed = (from: string, to: string, more = {}) => renamedLevel('9', from, to, more);
+const { stopped } = arm;
 const limited = (...levels: string[]): DesignChange => ({
   kind: 'limits',
   value: { levels: levels.map((one) => ({ factor: '9', level: one, max: 3 })) },
@@ -187,17 +192,6 @@ describe('an amendment', () => {
     expect(trial.enrol('a', LEVELS, { amendment: 0 })).toMatchObject({ type: 'duplicate' });
     expect(trial.enrol('c', LEVELS, { amendment: 1 })).toMatchObject({ type: 'randomized' });
   });
-
-  it('does not affect the original when it is made in a fork', () => {
-    const trial = begun();
-    const copy = trial.copy();
-    copy.amend(renamed(DUPAGE, 'DuPage'), site.added(MCLEAN));
-    copy.enrol('c', ['Male', MCLEAN]);
-    const untouched = begun();
-    expect(trial.counts()).toEqual(untouched.counts());
-    expect(trial.registered.participants.get('a')?.levels).toEqual(LEVELS);
-    expect(trial.registered.design).toEqual(untouched.registered.design);
-  });
 });
 
 describe('the names of new levels', () => {
@@ -209,31 +203,12 @@ describe('the names of new levels', () => {
   });
 });
 
-describe('an added level', () => {
-  it('starts with an empty urn, changes no other, and is drawn from as if it had been there from the start', () => {
-    const [sex] = CONFIGURATION.factors;
-    const early = begun({ factors: [sex, { name: '9', levels: [COOK, DUPAGE, MCLEAN] }] });
-    const late = begun();
-    const [of, [...others] = []] = late.counts();
-    late.amend(site.added(MCLEAN));
-    expect(late.last('StudyAmended')).toMatchObject({ amendment: 1, history: 'keep' });
-    expect(late.counts()).toEqual([of, [...others, [0, 0, 0]]]);
-    for (const trial of [late, early])
-      for (const [n, place] of [MCLEAN, COOK, MCLEAN].entries()) trial.enrol(`c${n}`, ['Male', place]);
-    expect(late.counts()).toEqual(early.counts());
-    expect(late.bgState).toEqual(early.bgState);
-    expect(late.balance?.counted.factors[1]?.levels[2]).toMatchObject({ level: MCLEAN });
-  });
-});
-
 describe('a closed level', () => {
-  it('accepts nobody, but keeps its urn for when it is reopened', () => {
+  it('accepts nobody until it is reopened', () => {
     const trial = begun();
-    const before = trial.counts();
     trial.amend(site.closed(DUPAGE));
     expect(trial.enrol('c')).toEqual({ type: 'level-closed', factor: '9', level: DUPAGE });
     expect(trial.enrol('c', ['Female', COOK])).toMatchObject({ type: 'randomized' });
-    expect(trial.counts()[1]?.[1]).toEqual(before[1]?.[1]);
     // It can still be the corrected level of a participant.
     trial.record(corrects('b', '9', COOK, DUPAGE));
     trial.amend(site.reopened(DUPAGE));
@@ -251,15 +226,10 @@ describe('a closed level', () => {
 });
 
 describe('a renamed level', () => {
-  it('keeps its urn under the new name, in lists, counts, limits and corrections', () => {
+  it('keeps its limit under the new name, also for corrections', () => {
     const limits = { levels: [{ factor: '9', level: DUPAGE, max: 1 }] };
     const trial = begun({ limits, policies: { stopAtLimit: true } });
-    const before = trial.counts();
     trial.amend(renamed(DUPAGE, 'DuPage'));
-    expect(trial.counts()).toEqual(before);
-    expect(trial.list.find('a')?.levels).toEqual(['Female', 'DuPage']);
-    expect(trial.registered.participants.get('a')?.levels).toEqual(['Female', 'DuPage']);
-    expect(trial.balance?.factors[1]?.levels[1]?.level).toBe('DuPage');
     expect(trial.enrol('c', ['Female', 'DuPage'])).toMatchObject({ type: 'full' });
     trial.record(corrects('a', '9', 'DuPage', COOK));
     expect(trial.enrol('c', ['Female', 'DuPage'])).toMatchObject({ type: 'randomized' });
@@ -277,15 +247,6 @@ describe('a renamed level', () => {
     expect(trial.enrol('b')).toEqual({ type: 'level-unknown', factor: '9', level: DUPAGE });
     trial.amend(renamed('DuPage', DUPAGE));
     expect(trial.enrol('b')).toMatchObject({ type: 'randomized' });
-  });
-
-  it('can still be sent as an alias, until it is renamed back and then renamed again without one', () => {
-    const trial = new TrialRun();
-    trial.amend(renamed(COOK, 'Cook', { alias: true }));
-    const earlier = () => trial.registered.design.factors[1]?.earlierNames;
-    expect(earlier()).toEqual([{ name: COOK, now: 'Cook', isAlias: true }]);
-    trial.amend(renamed('Cook', COOK), renamed(COOK, 'Cook'));
-    expect(earlier()).toContainEqual({ name: COOK, now: 'Cook', isAlias: false });
   });
 
   it('stays within the limits of a key that uses its old or its new name', () => {
@@ -310,19 +271,6 @@ describe('limits, policies, pattern and target', () => {
     expect(trial.enrol('d', ['Female', COOK])).toMatchObject({ type: 'full', limit: { max: 3 } });
     trial.amend({ kind: 'limits' });
     expect(trial.enrol('d')).toMatchObject({ type: 'randomized' });
-  });
-
-  it('affect only later corrections', () => {
-    const trial = begun();
-    expect(trial.ask(corrects('a', '10', 'Female', 'Male'))).toMatchObject({ moves: false });
-    trial.amend(
-      { kind: 'policy', name: 'levelCounts', value: 'as-corrected' },
-      { kind: 'blinding', value: 'blinded' },
-    );
-    expect(trial.ask(corrects('b', '10', 'Male', 'Female'))).toMatchObject({ moves: true });
-    // The defaults that depend on the blinding were set at registration.
-    trial.amend({ kind: 'blinding', value: 'open' });
-    expect(trial.ask(corrects('b', '10', 'Female', 'Male'))).toMatchObject({ moves: true });
   });
 });
 
@@ -429,5 +377,238 @@ describe('a stopped arm', () => {
     });
     trial.amend(reopened(RMCA));
     taken(packs(4, MART, RMCA), {});
+  });
+});
+
+function twelve(more = {}): TrialRun {
+  const trial = new TrialRun(more);
+  for (let n = 0; n < 12; n++) trial.enrol(`p${n}`, [n % 3 === 0 ? 'Male' : 'Female', SITES[n % 2] ?? '']);
+  return trial;
+}
+
+const drawOf = (trial: TrialRun) => {
+  const fact = trial.facts.at(-1);
+  if (fact?.type !== 'ParticipantRandomized') throw new Error('nobody was randomized');
+  return { ...drawIn(fact.sections), treatment: fact.sections.allocation.treatment };
+};
+
+const isEmpty = (trial: TrialRun) =>
+  trial
+    .counts()
+    .flat(2)
+    .every((n) => n === 0);
+
+describe('a closed arm', () => {
+  it('can be entered for an allocation made outside before it was closed', () => {
+    const trial = twelve();
+    const amended = trial.facts.length;
+    trial.amend(closed(RMCA));
+    const { latestAt } = trial.registered;
+    const before = new Date(Date.parse(latestAt) - 1).toISOString();
+    expect(trial.ask(force('x', { treatment: RMCA, occurredAt: latestAt }))).toMatchObject({
+      ...{ type: 'impossible', field: 'treatment' },
+    });
+    expect(trial.ask(force('x', { treatment: RMCA, occurredAt: before }))).toMatchObject({
+      type: 'recorded',
+    });
+    expect(amended).toBe(13);
+    trial.amend(reopened(RMCA));
+    const during = { treatment: RMCA, occurredAt: latestAt };
+    expect(trial.ask(force('y', during))).toMatchObject({ type: 'impossible' });
+    expect(trial.ask(force('y', { treatment: RMCA }))).toMatchObject({ type: 'recorded' });
+  });
+});
+
+describe('an added arm', () => {
+  it('cannot be entered for an allocation made before it was added', () => {
+    const trial = twelve();
+    trial.amend(added('D'));
+    const { latestAt } = trial.registered;
+    const before = new Date(Date.parse(latestAt) - 1).toISOString();
+    expect(trial.ask(force('x', { treatment: 'D', occurredAt: before }))).toMatchObject({
+      field: 'treatment',
+    });
+    expect(trial.ask(force('x', { treatment: 'D', occurredAt: latestAt }))).toMatchObject({
+      type: 'recorded',
+    });
+  });
+});
+
+describe('urns that start afresh', () => {
+  it('never count earlier participants, whatever is corrected', () => {
+    const trial = twelve({ policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } });
+    trial.amend(added('D'));
+    trial.enrol('q');
+    const before = trial.counts();
+    const about = { participantId: 'p0', note: 'slip' };
+    const correct = corrects('p0', '10', 'Male', 'Female');
+    const voiding: FlatAct = { ...about, act: 'AllocationVoided', cause: 'duplicate', analysis: 'exclude' };
+    for (const command of [correct, voiding, { ...about, act: 'AllocationReinstated' } as const])
+      expect(trial.ask(command)).toMatchObject({ moves: false });
+    expect(trial.counts()).toEqual(before);
+    expect(trial.ask({ ...voiding, participantId: 'q' })).toMatchObject({ moves: true });
+    expect(isEmpty(trial)).toBe(true);
+  });
+
+  it('can start afresh with any change that touches them', () => {
+    const trial = twelve();
+    expect(trial.ask(amend([closed(RMCA)], 1, { history: 'restart' }))).toEqual({ type: 'amended' });
+    expect(trial.registered.design).toMatchObject({ epoch: 1, epochBegan: 13 });
+    // As a whole: two arms are open in the end.
+    twelve().amend(closed(MART), closed(RMCA), added('D'));
+  });
+});
+
+describe('a ratio', () => {
+  it('does not depend on the order of the slots: equal balls give equal imbalances', () => {
+    const balls = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 4, maxLength: 4 });
+    const { bgState } = new TrialRun();
+    check(
+      fc.property(balls, fc.constantFrom('variance' as const, 'chisquare' as const), (numbers, D) => {
+        const design = registeredDesign({ ...CONFIGURATION, D, ratio: [2, 1, 1] });
+        const counts = new Counts(design);
+        for (const [slot, n] of numbers.entries())
+          for (let i = 0; i < n; i++) {
+            counts.add([0, 1], slot);
+            counts.add([1, 0], 3 - slot);
+          }
+        const [one, other] = workOut(urnDesignOf(design), counts, [0, 0], bgState).urns;
+        expect(one?.imbalance).toBe(other?.imbalance);
+      }),
+    );
+  });
+
+  it('can be amended, and is ended by a ratio of ones', () => {
+    const trial = twelve();
+    trial.amend(ratio(1, 2, 3));
+    expect(trial.last('StudyAmended').history).toBe('restart');
+    expect(trial.registered.design.slots).toEqual([MART, RMCQ, RMCQ, RMCA, RMCA, RMCA]);
+    trial.enrol('q');
+    expect(drawOf(trial)).toMatchObject({ counts: [0, 0, 0, 0, 0, 0] });
+    trial.amend(ratio(1, 1, 1));
+    expect(hasRatio(trial.registered.design)).toBe(false);
+    trial.enrol('r');
+    expect(drawOf(trial)).not.toHaveProperty('slot');
+  });
+});
+
+describe('a retired factor', () => {
+  it('is no longer drawn from, recorded or corrected', () => {
+    const trial = twelve();
+    trial.amend(retired('9'));
+    expect(trial.enrol('q', ['Male', ''])).toMatchObject({ type: 'randomized' });
+    expect(drawOf(trial).candidates).toEqual(['10']);
+    expect(trial.last('ParticipantRandomized').levels).toEqual([{ factor: '10', level: 'Male' }]);
+    expect(trial.enrol('r', ['Male', COOK])).toEqual({ type: 'level-unknown', factor: '9', level: COOK });
+    const why = 'the factor is retired';
+    expect(trial.ask(corrects('p0', '9', COOK ?? '', DUPAGE ?? ''))).toEqual({
+      type: 'impossible',
+      field: 'changes[0].factor',
+      why,
+    });
+  });
+
+  it('is still compared in requests from before it was retired', () => {
+    const trial = new TrialRun();
+    trial.enrol('a', LEVELS, { idempotencyKey: 'k' });
+    trial.amend(retired('9'));
+    expect(trial.enrol('a', LEVELS, { idempotencyKey: 'k' })).toMatchObject({ type: 'repeated' });
+    expect(trial.enrol('a', ['Female', COOK], { idempotencyKey: 'k' })).toMatchObject({
+      type: 'idempotency-key-reused',
+    });
+    expect(trial.enrol('a', ['Female', ''])).toMatchObject({ type: 'duplicate', differingFactors: [] });
+  });
+
+  it('is left out of an allocation entered by hand, even if it is the first factor', () => {
+    const trial = twelve();
+    trial.amend(retired('10'));
+    const entered = force('f', { levels: ['', COOK ?? ''] });
+    expect(trial.ask(entered)).toMatchObject({ type: 'recorded' });
+    expect(trial.last('AllocationForced').levels).toEqual([{ factor: '9', level: COOK }]);
+    trial.amend(site.closed(COOK ?? ''));
+    expect(trial.ask({ ...entered, participantId: 'g' })).toMatchObject({
+      type: 'impossible',
+      field: 'levels[0].level',
+    });
+  });
+});
+
+describe('any life of a study whose design changes', () => {
+  const places = fc.constantFrom(COOK, DUPAGE, 'North', 'South');
+  const ofSite = { factor: fc.constant('9'), level: places };
+  const change = fc.oneof(
+    fc.record({ ...ofSite, kind: fc.constantFrom('level-added', 'level-closed', 'level-reopened') }),
+    fc.record({ ...ofSite, kind: fc.constant('level-renamed'), to: places }),
+    fc.record({ kind: fc.constant('limits'), value: fc.record({ total: fc.integer({ min: 1, max: 9 }) }) }),
+    fc.record({ kind: fc.constant('policy'), name: fc.constant('stopAtLimit'), value: fc.boolean() }),
+  ) as fc.Arbitrary<DesignChange>;
+  const person = fc.stringMatching(/^[a-h]$/);
+  const step: fc.Arbitrary<LifeStep> = fc.oneof(
+    { weight: 3, arbitrary: lifeStep },
+    { weight: 1, arbitrary: change.map((one) => (number: number) => amend([one], number)) },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(person, places).map(
+        ([id, place]) =>
+          () =>
+            randomize(id, { levels: ['Male', place] }),
+      ),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(person, places, places).map(
+        ([id, from, to]) =>
+          () =>
+            corrects(id, '9', from ?? '', to ?? ''),
+      ),
+    },
+  );
+  const namesAndCounts = (trial: TrialRun) =>
+    trial.balance?.counted.factors.map(({ levels }) => levels.map(({ level, counts }) => [level, ...counts]));
+
+  it('leaves exactly the participants of the epoch in the urns, and a replay decides the same', () => {
+    check(
+      fc.property(fc.array(step, { maxLength: 40 }), fc.boolean(), (steps, hasSlots) => {
+        const more = {
+          policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } as const,
+          ...(hasSlots && { ratio: [1, 2, 1] }),
+        };
+        const [trial, replay] = [new TrialRun(more), new TrialRun(more).onFork()];
+        for (const next of steps) {
+          const command = next(trial.registered.design.amendment + 1);
+          // What happens on a fork that is dropped leaves no trace.
+          trial.copy().ask(command);
+          expect(replay.ask(command)).toEqual(trial.ask(command));
+        }
+        expect(replay.facts).toEqual(trial.facts);
+        expect(replay.list.inOrder).toEqual(trial.list.inOrder);
+        for (const { participantId } of trial.list.inOrder)
+          expect(replay.list.get(participantId)).toEqual(trial.list.get(participantId));
+        const { registered } = trial;
+        const { design } = registered;
+        const expected = new Counts(design);
+        for (const { participantId } of trial.list.inOrder) {
+          const holder = registered.participants.find(participantId);
+          const counted = holder && countedLevels(holder, design);
+          const indexes = counted?.map((level, i) => design.factors[i]?.levels.indexOf(level) ?? -1);
+          if (indexes) expected.add(indexes, holder?.slot ?? -1);
+        }
+        const table = design.factors.map((factor, i) =>
+          factor.levels.map((_, level) => [...expected.of(i, level)]),
+        );
+        expect([trial.counts(), replay.counts()]).toEqual([table, table]);
+        const ofArm = (counts: readonly number[], arm: string) =>
+          counts.reduce((sum, n, slot) => sum + (design.slots[slot] === arm ? n : 0), 0);
+        expect(namesAndCounts(trial)).toEqual(
+          design.factors.map(({ levels }, f) =>
+            levels.map((level, i) => [
+              level,
+              ...design.treatments.map((arm) => ofArm(table[f]?.[i] ?? [], arm)),
+            ]),
+          ),
+        );
+      }),
+      { numRuns: 400 },
+    );
   });
 });

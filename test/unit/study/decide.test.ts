@@ -22,7 +22,6 @@ import {
 import { sentences } from '../../support/given.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
-import { drawIn } from '../../support/urn-study.ts';
 
 const given = sentences(writtenDecider, studyState.initial);
 
@@ -71,18 +70,6 @@ describe('a new participant', () => {
     given(history)
       .when(randomize('001'))
       .then([enrolled('001')], outcome);
-  });
-
-  it('is allocated from the generator state left by the previous one, and counts earlier participants', () => {
-    const trial = new TrialRun();
-    trial.all([randomize('001'), randomize('002')]);
-    const [, first, second] = trial.facts as ReturnType<typeof randomized>[];
-    if (!first || !second) throw new Error('nobody was randomized');
-    const { treatment } = first.sections.allocation;
-    expect(drawIn(second.sections)).toMatchObject({
-      bgStateBefore: drawIn(first.sections).bgStateAfter,
-      counts: CONFIGURATION.treatments.map((arm) => Number(arm === treatment)),
-    });
   });
 
   it('has an id that is compared code point by code point', () => {

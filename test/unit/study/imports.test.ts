@@ -1,18 +1,19 @@
-/** The import of a history: which rows can be drawn again, and how the study continues. */
+/**
+ * The import of a history: what is refused, and what it does to the study. Which rows can be drawn again, why others cannot, and
+ * how the study continues: test/vectors/life-histories.json.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import type { ImportParticipant, StudyCommand } from '../../../src/core/study/commands.ts';
 import { rehearse } from '../../../src/core/study/rehearse-import.ts';
 import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
-import { beginImport, type Drawn, drawnRows, FRESH, IMPORT } from '../../support/import-facts.ts';
+import { beginImport, type Drawn, drawnRows, IMPORT } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
 const [, DUPAGE] = CONFIGURATION.factors[1]?.levels ?? [];
 const END = { type: 'end-import', import: IMPORT } as const;
 const ABORT = { ...END, abortedBecause: 'the wrong file' };
-const RECOVER = { type: 'recover', recovery: 1, kept: 2, seed: 77n } as const;
 
 /** For each row, why it was not drawn again, or `redrawn` if it was. */
 function proofs({ facts }: TrialRun): string[] {
@@ -25,32 +26,7 @@ const FIVE = drawnRows([{}, { levels: cook }, {}, { levels: ['Male', DUPAGE ?? '
 const [ONE, TWO] = FIVE as [ImportParticipant, ImportParticipant];
 const LEAP = { datetime: '2026-02-30', user: 'a' };
 
-function imported(rows: readonly ImportParticipant[], redrawn = rows.length, more = {}): TrialRun {
-  const trial = new TrialRun();
-  trial.all([beginImport(rows, more, redrawn), ...rows, END]);
-  return trial;
-}
-
 describe('an imported history', () => {
-  const people = FIVE.map(({ participantId, levels }) => randomize(participantId, { levels }));
-
-  it('is drawn again row by row, and counted as if the service had drawn it', () => {
-    const [trial, drawn] = [imported(FIVE), new TrialRun()];
-    drawn.all(people);
-    expect(proofs(trial)).toEqual(FIVE.map(() => 'redrawn'));
-    expect(trial.counts()).toEqual(drawn.counts());
-    const arms = ({ list }: TrialRun) => list.inOrder.map((one) => [one.participantId, one.treatment]);
-    expect(arms(trial)).toEqual(arms(drawn));
-    expect(trial.list.inOrder[0]).toMatchObject({ at: '2026-01-01T00:00:00.000Z', user: 'dummy' });
-    // It goes on from fresh entropy, or from where the other system stopped.
-    expect(trial.registered.bgState).toEqual(Pcg64.fromSeed(FRESH).snapshot());
-    const last = FIVE.at(-1)?.bgState;
-    const continued = imported(FIVE, 5, { generator: 'continued', bgState: last, seed: undefined });
-    for (const one of [continued, drawn]) one.ask(randomize('next'));
-    expect(continued.registered.bgState).toEqual(drawn.registered.bgState);
-    expect(arms(continued)).toEqual(arms(drawn));
-  });
-
   it('is refused with an approval of the future, which replay does not judge', () => {
     const at = (askedAt?: string) => new TrialRun().ask({ ...beginImport(FIVE), askedAt });
     expect(at('2026-01-30T23:00:00.000Z')).toMatchObject({ field: 'approvals[0].on' });
@@ -68,12 +44,6 @@ describe('an imported history', () => {
     expect(trial.ask(randomize('i1'))).toMatchObject({ type: 'duplicate' });
   });
 
-  it('leaves the study in the state it had before', () => {
-    const trial = new TrialRun({ start: 'paused' });
-    trial.all([beginImport(FIVE), ...FIVE, END]);
-    expect(trial.registered.status).toBe('paused');
-  });
-
   it('leaves no trace when it is given up', () => {
     const trial = new TrialRun();
     const before = [trial.counts(), trial.registered.bgState];
@@ -83,12 +53,6 @@ describe('an imported history', () => {
     // It can be imported again, from another file.
     expect(trial.all([beginImport(FIVE), ...FIVE, END]).at(-1)).toBe('import-ended');
     expect(trial.ask(ABORT)).toEqual({ type: 'not-importing' });
-  });
-
-  it('does not undo a recovery of the generator', () => {
-    const trial = new TrialRun();
-    trial.all([beginImport(FIVE), ...FIVE.slice(0, 2), RECOVER, ...FIVE.slice(2), END]);
-    expect(trial.registered.bgState).toEqual(Pcg64.fromSeed(77n).snapshot());
   });
 
   it('needs a study without participants, and an approval if the study is live', () => {
@@ -130,43 +94,17 @@ describe('a row that gives its place', () => {
 });
 
 describe('the proof of a row', () => {
-  const proofsOf = (rows: readonly ImportParticipant[], more = {}) => {
-    const trial = new TrialRun();
-    trial.all([beginImport(rows, more, 0), ...rows]);
-    return proofs(trial);
-  };
-  const changed = (i: number, more: Partial<ImportParticipant>) =>
-    FIVE.map((row, j) => (j === i ? { ...row, ...more } : row));
-
-  it('needs the seed for the first row', () => {
-    expect(proofsOf(FIVE, { seedKnown: false })).toEqual(['first', ...Array(4).fill('redrawn')]);
-  });
-
-  it('allows for races in which two requests read the same state', () => {
-    const raced = drawnRows([{}, {}, { back: 2 }, { back: 3, countsBack: 1 }, { back: 2, countsBack: 1 }]);
-    expect(proofsOf(raced)).toEqual(Array(5).fill('redrawn'));
-  });
-
-  it('is missing if another arm was given, and the next row can still be drawn again', () => {
-    const { treatment } = FIVE[2] as ImportParticipant;
-    const other = CONFIGURATION.treatments.find((name) => name !== treatment) ?? '';
-    const [, , third, , fifth] = proofsOf(changed(2, { treatment: other }));
-    expect(third).toBe('override');
-    expect(['redrawn', 'override']).toContain(fifth);
-  });
-
-  it('is missing without a state, or with one that cannot be reached', () => {
-    expect(proofsOf(changed(1, { bgState: undefined }))[1]).toBe('no-state');
-    expect(proofsOf(changed(1, { bgState: Pcg64.fromSeed(5n).snapshot() }))[1]).toBe('differs');
-    const csv = { source: { format: 'csv', rows: 5 } } as const;
-    expect(proofsOf(FIVE, csv)).toEqual(Array(5).fill('other-system'));
-  });
-
   it('covers draws from the state of any of the last 32 rows, and no earlier one', () => {
     const drawn: Drawn[] = Array.from({ length: 40 }, () => ({}));
-    const far = (back: number) => drawnRows([...drawn, { back }]);
-    expect(proofsOf(far(32)).at(-1)).toBe('redrawn');
-    expect(proofsOf(far(33)).at(-1)).toBe('differs');
+    for (const [back, proof] of [
+      [32, 'redrawn'],
+      [33, 'differs'],
+    ] as const) {
+      const trial = new TrialRun();
+      const rows = drawnRows([...drawn, { back }]);
+      trial.all([beginImport(rows, {}, 0), ...rows]);
+      expect(proofs(trial).at(-1)).toBe(proof);
+    }
   });
 
   it('is that of the slots of a ratio, whose order is that of the imbalance', () => {

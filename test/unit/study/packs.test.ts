@@ -58,22 +58,9 @@ const voided = (participantId: string, cause: string): FlatAct => ({
   ...{ act: 'AllocationVoided', participantId, cause, analysis: 'exclude', note: 'slip' },
 });
 
-const armOf = (trial: TrialRun, id: string) => trial.list.find(id)?.treatment;
 const packOf = (trial: TrialRun, id: string) => trial.list.find(id)?.pack?.code ?? '';
 
 describe('a participant in a study with packs', () => {
-  // Which pack it is: the worked sample of dispensing.test.ts, and test/support/pack-oracle.ts.
-  it('gets a pack of the drawn arm, and the choice uses no random number of the study', () => {
-    const [plain, trial] = [new TrialRun(), stocked(20)];
-    for (let n = 0; n < 20; n++) {
-      for (const one of [plain, trial]) one.enrol(`p${n}`);
-      const arm = armOf(trial, `p${n}`) ?? '';
-      expect(arm).toBe(armOf(plain, `p${n}`));
-      expect(packOf(trial, `p${n}`)).toMatch(`P${ARMS.indexOf(arm)}-`);
-    }
-    expect(trial.bgState).toEqual(plain.bgState);
-  });
-
   it.each(ARMS)('is refused before any draw if %s has no pack left', (lacking) => {
     const trial = new TrialRun();
     trial.ask(register(packs(every(3).map(([arm, n]) => [arm, arm === lacking ? 0 : n]))));
@@ -90,16 +77,6 @@ describe('a participant in a study with packs', () => {
     expect(trial.enrol('a')).toEqual({ type: 'no-code' });
     trial.amend(closed(RMCA));
     expect(trial.enrol('a')).toMatchObject({ type: 'randomized' });
-  });
-
-  it('gets only packs for everybody or for one of their levels, even after a renaming', () => {
-    const trial = stocked(1, OF_COOK);
-    expect(trial.enrol('a', ['Male', DUPAGE])).toEqual({ type: 'no-code' });
-    trial.amend({ kind: 'level-renamed', factor: '9', level: COOK, to: 'Cook' });
-    expect(trial.enrol('a', ['Male', 'Cook'])).toMatchObject({ type: 'randomized' });
-    trial.ask(register(packs(every(1), 'E'), 2));
-    expect(trial.enrol('b', ['Male', DUPAGE])).toMatchObject({ type: 'randomized' });
-    expect(packOf(trial, 'b')).toMatch(/^E/);
   });
 
   it('has no pack if randomized before the first list', () => {
