@@ -7,47 +7,24 @@ import { changedDesign, registeredDesign } from '../../../projections/design.ts'
 import { changesTo, type LevelRenamed } from '../../../src/core/configuration/changes.ts';
 import { configurationDifferences, type StudyInFile } from '../../../src/core/configuration/differences.ts';
 import { amendmentOf, amendmentProblem } from '../../../src/core/study/amendments.ts';
+import { added, closed, ratio, reopened, retired } from '../../support/arbitrary-life.ts';
+import { levelsOf, visits } from '../../support/life.ts';
 import { check } from '../../support/property.ts';
+import { fileOf, sites } from './support.ts';
 
 const configuration: StudyConfiguration = {
   ...{ name: 'S', mode: 'test', D: 'range', urnSelection: 'method1', w: 1, alpha: 0, beta: 1 },
   treatments: ['A', 'B'],
-  factors: [
-    { name: 'sex', levels: ['Male', 'Female'] },
-    { name: 'site', levels: ['1', '2', '3'] },
-  ],
+  ...sites('1', '2', '3'),
   limits: { total: 300, levels: [{ factor: 'site', level: '2', max: 20 }] },
 };
 const registered = { configuration, seed: '4242', seedSource: 'drawn' } as const;
 const design = registeredDesign(configuration);
 
-const fileWith = (change: Partial<StudyConfiguration>, more: Partial<StudyInFile> = {}): StudyInFile => ({
-  ...{ configuration: { ...configuration, ...change }, levelCounts: undefined, seed: undefined },
-  ...more,
-});
-const sites = (...levels: string[]) => ({
-  factors: [
-    { name: 'sex', levels: ['Male', 'Female'] },
-    { name: 'site', levels },
-  ],
-});
+const fileWith = fileOf(configuration);
 const limit = (level: string, max: number) => ({ factor: 'site', level, max });
 const limits = (value?: object) => ({ kind: 'limits', ...(value && { value }) }) as DesignChange;
-const level = (kind: 'level-added' | 'level-closed' | 'level-reopened') => (name: string) =>
-  ({ kind, factor: 'site', level: name }) as DesignChange;
-const site = {
-  added: level('level-added'),
-  closed: level('level-closed'),
-  reopened: level('level-reopened'),
-};
-const { added, closed, reopened, ratio, retired } = {
-  added: (treatment: string, more = {}): DesignChange => ({ kind: 'arm-added', treatment, ...more }),
-  closed: (treatment: string): DesignChange => ({ kind: 'arm-closed', treatment }),
-  reopened: (treatment: string): DesignChange => ({ kind: 'arm-reopened', treatment }),
-  ratio: (...value: number[]): DesignChange => ({ kind: 'ratio', value }),
-  retired: { kind: 'factor-retired', factor: 'site' } as const,
-};
-const visits = (...value: string[]): DesignChange => ({ kind: 'visits', value });
+const site = levelsOf('site');
 const pattern = { kind: 'id-pattern', value: '[0-9]+' } as const;
 const toTwo: LevelRenamed = { kind: 'level-renamed', factor: 'site', level: '2', to: 'Two' };
 const { limits: _, ...withoutLimits } = configuration;
@@ -148,9 +125,9 @@ describe('the changes that a file asks for', () => {
     [
       'retire a factor that the file omits, and keep its limits',
       fileWith({ factors: configuration.factors.slice(0, 1), ...unlimited }),
-      [retired],
+      [retired('site')],
     ],
-    ['bring a retired factor never back', fileWith({}), [], [retired]],
+    ['bring a retired factor never back', fileWith({}), [], [retired('site')]],
   ])('%s', (_what, file, expected, since = [], renamings = []) => {
     const from = since.reduce(changedDesign, design);
     expect(changesTo(file, registered, from, renamings)).toEqual(expected);

@@ -10,27 +10,20 @@ import {
   type RegisteredStudy,
   type StudyInFile,
 } from '../../../src/core/configuration/differences.ts';
+import { arm, levelsOf, retired } from '../../support/life.ts';
+import { fileOf, sites } from './support.ts';
 
 const configuration: StudyConfiguration = {
   ...{ name: 'S', mode: 'test', D: 'range', urnSelection: 'method1', w: 1, alpha: 0, beta: 1 },
   treatments: ['A', 'B'],
-  factors: [
-    { name: 'sex', levels: ['Male', 'Female'] },
-    { name: 'site', levels: ['1', '2'] },
-  ],
+  ...sites('1', '2'),
   ...{ idPattern: '[0-9]+', targetEnrollment: 300 },
 };
 type Factor = StudyConfiguration['factors'][number];
 const drawn: RegisteredStudy = { configuration, seed: '4242', seedSource: 'drawn' };
 const configured: RegisteredStudy = { configuration, seed: '4242', seedSource: 'configured' };
 
-const fileWith = (
-  change: Partial<StudyConfiguration> = {},
-  more: Partial<StudyInFile> = {},
-): StudyInFile => ({
-  ...{ configuration: { ...configuration, ...change }, levelCounts: undefined, seed: undefined },
-  ...more,
-});
+const fileWith = fileOf(configuration);
 const without = (member: 'idPattern' | 'targetEnrollment') => {
   const { [member]: _, ...others } = configuration;
   return others as StudyConfiguration;
@@ -125,9 +118,9 @@ describe('a file that disagrees with the registration', () => {
       ]);
     expect(differences(inLog, fileWith())).toMatchObject([{ what: 'method', inForce: 'minimization' }]);
     // The weights of a retired factor are not in a file, and the others have no common divisor.
-    const design = changedDesign(registeredDesign(minimizing), { kind: 'factor-retired', factor: 'site' });
-    const retired = { ...minimizing, factors: minimizing.factors.slice(0, 1) };
-    expect(configurationDifferences(inLog, design, { ...file({}), configuration: retired })).toEqual([]);
+    const design = changedDesign(registeredDesign(minimizing), retired('site'));
+    const without = { ...minimizing, factors: minimizing.factors.slice(0, 1) };
+    expect(configurationDifferences(inLog, design, { ...file({}), configuration: without })).toEqual([]);
   });
 
   it('reports a seed that was changed, added or removed, without showing it', () => {
@@ -183,30 +176,21 @@ function designsAfter(
   }
   return designs;
 }
-const sites = (...levels: string[]) => ({
-  factors: [
-    { name: 'sex', levels: ['Male', 'Female'] },
-    { name: 'site', levels },
-  ],
-});
-const change = (kind: 'level-added' | 'level-closed' | 'level-reopened', level: string): DesignChange => ({
-  ...{ kind, factor: 'site', level },
-});
-const arm = (kind: 'arm-added' | 'arm-closed', treatment: string): DesignChange => ({ kind, treatment });
+const site = levelsOf('site');
 
 describe('the file of an amended study', () => {
-  const added = [change('level-added', '3')];
-  const twoAdded = [...added, change('level-added', '4')];
-  const closed = [change('level-closed', '2')];
+  const added = [site.added('3')];
+  const twoAdded = [...added, site.added('4')];
+  const closed = [site.closed('2')];
   const renamed: DesignChange[] = [{ kind: 'level-renamed', factor: 'site', level: '1', to: 'One' }];
   const three = [added, closed, [{ kind: 'id-pattern' } as const]];
-  const fourArms = [[arm('arm-added', 'C')], [arm('arm-added', 'D')]];
-  const withoutA = [...fourArms, [arm('arm-closed', 'A')]];
+  const fourArms = [[arm.added('C')], [arm.added('D')]];
+  const withoutA = [...fourArms, [arm.closed('A')]];
   const inRatio: DesignChange[][] = [
     [{ kind: 'arm-added', treatment: 'C', ratio: 3 }],
     [{ kind: 'ratio', value: [2, 2, 3] }],
   ];
-  const withoutC = [...inRatio, [arm('arm-closed', 'C')]];
+  const withoutC = [...inRatio, [arm.closed('C')]];
   const arms = (names: string, ...ratio: number[]) => ({
     treatments: [...names],
     ...(ratio.length > 0 && { ratio }),
@@ -266,7 +250,7 @@ describe('the file of an amended study', () => {
 
   it('leaves out retired factors and their limits', () => {
     const limited = { ...configuration, ...limits(limit('1', 10)) };
-    const designs = designsAfter([[{ kind: 'factor-retired', factor: 'site' }]], limited);
+    const designs = designsAfter([[retired('site')]], limited);
     const registered = { ...drawn, configuration: limited };
     const sex = { factors: configuration.factors.slice(0, 1) };
     expect(compare(registered, designs, fileWith(sex)).standing).toBe('agrees');
@@ -279,10 +263,7 @@ describe('the file of an amended study', () => {
   it('leaves out the limits of closed levels, and lists limits in any order', () => {
     const limited = { ...configuration, ...limits(limit('1', 10), limit('2', 20)) };
     const { limits: value } = limits(limit('1', 10), limit('2', 20), limit('3', 30));
-    const designs = designsAfter(
-      [added, [change('level-closed', '1')], [{ kind: 'limits', value }]],
-      limited,
-    );
+    const designs = designsAfter([added, [site.closed('1')], [{ kind: 'limits', value }]], limited);
     const standing = (...of: ReturnType<typeof limit>[]) =>
       compare(
         { ...drawn, configuration: limited },

@@ -1,3 +1,5 @@
+import type { StudyConfiguration } from '../../../events/study.ts';
+import type { StudyInFile } from '../../../src/core/configuration/differences.ts';
 import { StudiesFileError } from '../../../src/core/configuration/finding.ts';
 import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
 import type { ConfiguredStudy } from '../../../src/core/configuration/study.ts';
@@ -37,3 +39,18 @@ export function refusalsOf(text: string): string[] {
 /** Each warning as `line: message`. */
 export const warningsOf = (text: string): string[] =>
   parseStudiesFile(text, 'studies.yaml').warnings.map(({ line, message }) => `${line}: ${message}`);
+
+/** Files of a study, as they are read: with other settings, and more beside them. */
+export const fileOf =
+  (configuration: StudyConfiguration) =>
+  (change: Partial<StudyConfiguration> = {}, more: Partial<StudyInFile> = {}): StudyInFile => ({
+    ...{ configuration: { ...configuration, ...change } as StudyConfiguration },
+    ...{ levelCounts: undefined, seed: undefined, ...more },
+  });
+
+export const sites = (...levels: string[]) => ({
+  factors: [
+    { name: 'sex', levels: ['Male', 'Female'] },
+    { name: 'site', levels },
+  ],
+});

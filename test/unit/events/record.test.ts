@@ -1,3 +1,4 @@
+/** How facts are written and read back, which changes are noticed, and what a record hides. */
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
@@ -15,6 +16,8 @@ import {
   type RecordBytes,
 } from '../../../events/record.ts';
 import { RecordError, type RecordFault } from '../../../events/record-error.ts';
+import { systemTools } from '../../../src/base/tools.ts';
+import { randomizedFact, sections } from '../../support/arbitrary-facts.ts';
 import {
   LEVELS,
   NURSE,
@@ -86,23 +89,8 @@ describe('canonical JSON', () => {
   });
 });
 
-/** Its bytes, seals and leaf: samples.test.ts. That it reads back, whatever it says: concealment.test.ts. */
+/** Its bytes, seals and leaf: samples.test.ts. That it reads back, whatever it says: below. */
 describe('a record', () => {
-  it('keeps factors named "10" and "9" in the order of the configuration', () => {
-    const event = decodeRecord(stored(randomized(), 1));
-    expect(event).toMatchObject({ data: { levels: [{ factor: '10' }, { factor: '9' }] } });
-    expect(decodeRecord(stored(registered(), 0))).toMatchObject({
-      data: { configuration: { factors: [{ name: '10' }, { name: '9' }] } },
-    });
-  });
-
-  it.each(['e\u0301', '\u{1f600}', '"\\', '\u2028', '\u0000', '\ufeff'])(
-    'keeps the participant id %j',
-    (id) => {
-      expect(decodeRecord(stored(randomized(id), 1)).data).toMatchObject({ participantId: id });
-    },
-  );
-
   it('keeps every kind of actor', () => {
     for (const actor of [NURSE, OPERATOR, { ...NURSE, onBehalfOf: 'Dr. Müller' }])
       expect(decodeRecord(stored(paused, 1, { actor })).actor).toEqual(actor);
@@ -445,3 +433,84 @@ function errorOf(run: () => unknown): RecordError {
 function faultOf(run: () => unknown): RecordFault {
   return errorOf(run).fault;
 }
+
+const { newSalt } = systemTools();
+
+const clear = (record: Uint8Array) => Buffer.from(record).toString();
+const seals = (record: Uint8Array): Record<string, string> => JSON.parse(clear(record)).seals;
+const withoutSeals = (record: Uint8Array) => clear(record).replace(/"seals":{[^}]*}/, '"seals":{}');
+
+/** What a blinded reader gets is the record without its sections: it must reveal nothing of what is in them. */
+describe('the record of an allocation', () => {
+  it('contains neither treatment nor state nor draw, nor the names of those fields', () => {
+    check(
+      fc.property(randomizedFact, (fact) => {
+        const { allocation, request } = fact.sections;
+        const draw = drawIn(fact.sections);
+        const told = clear(encodeRecord(HEADER, fact, newSalt).record);
+        const secrets = [
+          allocation.treatment,
+          ...[draw.bgStateBefore, draw.bgStateAfter].flatMap(({ state, uinteger }) => [
+            state.state,
+            state.inc,
+            `${uinteger}`,
+          ]),
+          `${draw.uniform53}`,
+          JSON.stringify(draw.counts),
+          JSON.stringify(draw.balls),
+          ...(request ? [request.idempotencyKey] : []),
+        ];
+        const names =
+          'arm: key: treatment bgState bit_generator uinteger uniform counts balls candidates selectedFactor salt';
+        for (const hidden of [...secrets, ...names.split(' ')]) expect(told).not.toContain(hidden);
+      }),
+    );
+  });
+
+  it('is the same whatever was drawn, except for the seals', () => {
+    check(
+      fc.property(randomizedFact, sections, (fact, otherSections) => {
+        // Whether a retry key was given is not secret.
+        fc.pre('request' in fact.sections === 'request' in otherSections);
+        const one = encodeRecord(HEADER, fact, newSalt).record;
+        const two = encodeRecord(HEADER, { ...fact, sections: otherSections }, newSalt).record;
+        expect(withoutSeals(one)).toBe(withoutSeals(two));
+        expect(one.length).toBe(two.length);
+      }),
+    );
+  });
+
+  it('has different seals each time, so trying every treatment finds none', () => {
+    const [one, two] = [1, 2].map(() => seals(encodeRecord(HEADER, randomized(), newSalt).record));
+    for (const section of Object.keys(randomized().sections)) expect(one?.[section]).not.toBe(two?.[section]);
+  });
+
+  it('reads back as the fact that was written, whatever it contains', () => {
+    check(
+      fc.property(randomizedFact, (fact) => {
+        const bytes = encodeRecord(HEADER, fact, newSalt);
+        const read = decodeRecord({ ...bytes, stream: HEADER.stream, revision: HEADER.revision });
+        expect(read).toMatchObject({ ...HEADER, ...fact });
+      }),
+    );
+  });
+});
+
+describe('the record of a registration', () => {
+  it('contains the configuration, but neither the seed nor the state', () => {
+    const fact = registered();
+    const { seed, bgState } = fact.sections.generator;
+    const told = clear(encodeRecord({ ...HEADER, revision: 0 }, fact, newSalt).record);
+    expect(told).toContain('RMC-A');
+    for (const hidden of [seed, bgState.state.state, bgState.state.inc, '"seed"', 'bgState'])
+      expect(told).not.toContain(hidden);
+  });
+});
+
+describe('salts of the running service', () => {
+  it('are 128 bits in lower-case hex, and never repeat', () => {
+    const salts = Array.from({ length: 1000 }, newSalt);
+    expect(new Set(salts).size).toBe(1000);
+    for (const salt of salts) expect(salt).toMatch(/^[0-9a-f]{32}$/);
+  });
+});

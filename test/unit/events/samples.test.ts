@@ -1,18 +1,28 @@
-import { createHash, verify } from 'node:crypto';
+/** The catalogue of events, and a frozen sample of each version in it. */
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { catalogue, type Fact } from '../../../events/catalogue.ts';
-import { decodeRecord, encodeRecord, type LogEvent } from '../../../events/record.ts';
-import { Counts } from '../../../src/core/methods/counts.ts';
-import { allocate } from '../../../src/core/methods/urn/allocate.ts';
-import { Pcg64 } from '../../../src/core/random/pcg64.ts';
-import { frozenSample, frozenSamples } from '../../support/samples.ts';
-import { urnOf } from '../../support/urn-study.ts';
+import { z } from 'zod';
+import {
+  Catalogue,
+  catalogue,
+  type Fact,
+  type RecordContents,
+  streamKind,
+  type Upcaster,
+} from '../../../events/catalogue.ts';
+import { defineEvent, type EventDefinition } from '../../../events/define.ts';
+import {
+  canonicalJson,
+  decodeRecord,
+  encodeRecord,
+  leafHash,
+  type RecordBytes,
+} from '../../../events/record.ts';
+import { NURSE } from '../../support/facts.ts';
+import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
+import { frozenSamples } from '../../support/samples.ts';
 
 const samples = frozenSamples();
-
-function decoded<T extends Fact['type']>(name: `${T}@${number}`): LogEvent<Extract<Fact, { type: T }>> {
-  return decodeRecord(frozenSample(name)) as LogEvent<Extract<Fact, { type: T }>>;
-}
 
 describe('the frozen samples', () => {
   it('cover every event version in the catalogue, once each', () => {
@@ -56,42 +66,81 @@ describe('the frozen samples', () => {
   it.each(samples)('have the leaf SHA-256(0x00 ‖ record): $name', ({ record, leaf }) => {
     expect(createHash('sha256').update(Buffer.of(0)).update(record).digest()).toEqual(leaf);
   });
+});
 
-  it('contain a real verifier key in LogCreated, that of RFC 8032 §7.1 TEST 1', () => {
-    const { publicKey, logName } = decoded('LogCreated@1').data;
-    // The base64 may hold a `+` of its own.
-    const [, name, keyId, base64 = ''] = /^([^+]+)\+([^+]+)\+(.+)$/.exec(publicKey) ?? [];
-    const typed = Buffer.from(base64, 'base64');
-    expect(name).toBe(logName);
-    expect(createHash('sha256').update(`${logName}\n`).update(typed).digest('hex').slice(0, 8)).toBe(keyId);
-    expect(typed[0]).toBe(1);
-    const key = { kty: 'OKP', crv: 'Ed25519', x: typed.subarray(1).toString('base64url') };
-    const signatureOfNothing = Buffer.from(
-      'e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b',
-      'hex',
-    );
-    expect(verify(null, Buffer.alloc(0), { key, format: 'jwk' }, signatureOfNothing)).toBe(true);
+const parts = { stream: 'study', sections: {}, optionalSections: {} } as const;
+const paused: EventDefinition[] = [
+  defineEvent('StudyPaused', 1, { ...parts, data: z.strictObject({ why: z.string() }) }),
+  defineEvent('StudyPaused', 2, { ...parts, data: z.strictObject({ reason: z.string() }) }),
+  defineEvent('StudyPaused', 3, { ...parts, data: z.strictObject({ reason: z.string(), by: z.string() }) }),
+];
+const upcasters = new Map<string, Upcaster>([
+  ['StudyPaused@1', said(({ why }) => ({ reason: why }))],
+  ['StudyPaused@2', said((data) => ({ ...data, by: 'unknown' }))],
+]);
+
+describe('the catalogue', () => {
+  it('writes the latest version of a type, and reads every version, however they are listed', () => {
+    const versions = new Catalogue(paused.toReversed(), upcasters);
+    expect(versions.latest('StudyPaused')?.version).toBe(3);
+    const known = [1, 2, 3, 4].map((version) => versions.definition('StudyPaused', version)?.version);
+    expect(known).toEqual([1, 2, 3, undefined]);
+    expect(versions.latest('StudyClosed')).toBeUndefined();
   });
 
-  it('contain in StudyRegistered the generator state that its seed produces', () => {
-    const { seed, bgState } = decoded('StudyRegistered@1').sections.generator;
-    expect(Pcg64.fromSeed(BigInt(seed)).snapshot()).toEqual(bgState);
+  it('needs the upcasters between the versions of a type, and no others', () => {
+    expect(() => new Catalogue(paused, new Map([...upcasters].slice(0, 1)))).toThrow('StudyPaused@2');
+    expect(() => new Catalogue(paused, new Map([...upcasters].slice(1)))).toThrow('StudyPaused@1');
+    expect(new Catalogue(paused.slice(0, 1)).all()).toHaveLength(1);
   });
 
-  it('contain in ParticipantRandomized the first allocation of the registered study', () => {
-    const { configuration } = decoded('StudyRegistered@1').data;
-    const { bgState } = decoded('StudyRegistered@1').sections.generator;
-    const { data, sections } = decoded('ParticipantRandomized@1');
-    const indexes = configuration.factors.map(({ name, levels }) =>
-      levels.indexOf(data.levels.find(({ factor }) => factor === name)?.level ?? ''),
-    );
-    const { treatment, draw } = allocate(
-      urnOf(configuration),
-      new Counts(urnOf(configuration)),
-      indexes,
-      bgState,
-    );
-    expect(sections.allocation).toMatchObject({ treatment });
-    expect(sections.draw).toMatchObject(draw);
+  it('knows a stream that can contain each of its events', () => {
+    for (const { stream } of catalogue.all())
+      expect(['log', 'access', 'study', 'operations', 'every']).toContain(stream);
+    expect(['log', 'access', 'study-x', 'operations', 'study', 'logs'].map(streamKind)).toEqual([
+      ...['log', 'access', 'study', 'operations', undefined, undefined],
+    ]);
   });
 });
+
+describe('a record of an older version', () => {
+  const versions = new Catalogue(paused, upcasters);
+  const read = (version: number, data: object) => decodeRecord(record(version, data), versions);
+
+  it.each([
+    [1, { why: 'audit' }],
+    [2, { reason: 'audit' }],
+    [3, { reason: 'audit', by: 'unknown' }],
+  ])('is upcast from version %d to the latest one, by a chain', (version, data) => {
+    expect(read(version, data).data).toEqual({ reason: 'audit', by: 'unknown' });
+  });
+
+  it('is checked against the schema of its own version', () => {
+    expect(() => read(1, { reason: 'audit' })).toThrow('data has no valid');
+    expect(() => read(3, { reason: 'audit' })).toThrow('data has no valid by');
+  });
+
+  it('is never rewritten: its leaf remains the hash of its original bytes', () => {
+    const stored = record(1, { why: 'audit' });
+    const before = Buffer.from(stored.record).toString();
+    decodeRecord(stored, versions);
+    expect(Buffer.from(stored.record).toString()).toBe(before);
+    expect(leafHash(stored.record)).toEqual(stored.leaf);
+  });
+});
+
+function record(version: number, data: object): RecordBytes & { stream: string; revision: number } {
+  const at = '2026-03-01T09:00:00.000Z';
+  const place = { stream: 'study-x', revision: 4 };
+  const bytes = Buffer.from(
+    canonicalJson({
+      ...{ id: fixedId(1), log: LOG_ID, ...place, at, actor: NURSE },
+      ...{ type: 'StudyPaused', version, data, seals: {} },
+    }),
+  );
+  return { record: bytes, sealed: Buffer.from('{}'), leaf: leafHash(bytes), ...place };
+}
+
+function said(upcast: (data: Record<string, unknown>) => object): Upcaster {
+  return ({ data, sealed }: RecordContents) => ({ data: upcast(data as Record<string, unknown>), sealed });
+}

@@ -1,10 +1,6 @@
-import { exactly } from '../../../../src/statistics/simulation/exact/exactly.ts';
-import type {
-  Comparator,
-  ComparatorRule,
-  SimulationPlan,
-} from '../../../../src/statistics/simulation/plan.ts';
-import type { DesignResult } from '../../../../src/statistics/simulation/result.ts';
+import { exactly } from '../../../src/statistics/simulation/exact/exactly.ts';
+import type { Comparator, ComparatorRule, SimulationPlan } from '../../../src/statistics/simulation/plan.ts';
+import type { DesignResult } from '../../../src/statistics/simulation/result.ts';
 
 /** One factor with one level, and UD(1,0,1). */
 export function planOf(ratio: readonly number[], participants: number, more: Partial<SimulationPlan> = {}) {

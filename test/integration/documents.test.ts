@@ -1,33 +1,55 @@
-/** What docs/statistics.md shows is true: its files can be read, and its Python gives the figures that it prints. */
+/** What docs/methods.md and docs/statistics.md show is true: their Python prints what they say, and their files are accepted. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
+import { checkStudiesFile, parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
 import { simulateHere } from '../../src/statistics/simulation/blocks.ts';
 import { parseSharesFile } from '../../src/statistics/simulation/shares-file.ts';
 import { requiredPython } from '../support/numpy.ts';
 
-const DOCUMENT = readFileSync(new URL('../../docs/statistics.md', import.meta.url), 'utf8');
+const documentAt = (name: string) => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');
+const [METHODS, STATISTICS] = [documentAt('methods'), documentAt('statistics')];
 const python = requiredPython();
 
-function blocksOf(language: string): string[] {
-  return [...DOCUMENT.matchAll(/```(\w+)\n(.*?)```\n/gs)]
+/** The texts of code blocks in this language; '' is that of what is printed. */
+function blocksOf(document: string, language: string): string[] {
+  return [...document.matchAll(/^```(\w*)\n(.*?)^```\n/gms)]
     .filter(([, name]) => name === language)
     .map(([, , text = '']) => text);
 }
 
+/** What the Python of a document prints. */
+function ran(document: string) {
+  const program = blocksOf(document, 'python').join('\n');
+  const { stdout, stderr } = spawnSync(python as string, ['-c', program], { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  return { program, printed: stdout };
+}
+
+describe('docs/methods.md', () => {
+  it.skipIf(python === undefined)('prints with numpy what it says', () => {
+    expect(ran(METHODS).printed).toBe(blocksOf(METHODS, '').join(''));
+  });
+
+  it('has an example of a study, with every method', () => {
+    const [example = ''] = blocksOf(METHODS, 'yaml');
+    const [first = '', ...others] = [...example.matchAll(/\{name: .*\}/g)].map(([method]) => method);
+    expect(others).toHaveLength(3);
+    for (const method of [first, ...others])
+      expect(checkStudiesFile(example.replace(first, method), 'studies.yaml').refusals).toEqual([]);
+  });
+});
+
 describe('docs/statistics.md', () => {
   it.skipIf(python === undefined)('redraws with numpy what the service draws', () => {
-    const program = blocksOf('python').join('\n');
-    const { stdout, stderr } = spawnSync(python as string, ['-c', program], { encoding: 'utf8' });
-    expect(stderr).toBe('');
+    const { program, printed } = ran(STATISTICS);
     const promised = [...program.matchAll(/^print\(.*# (.*)$/gm)].map(([, output]) => output);
     expect(promised).toEqual(['5.16', '4875 0.4876']);
-    expect(stdout.trim().split('\n')).toEqual(promised);
+    expect(printed.trim().split('\n')).toEqual(promised);
   });
 
   it('has an example that can be simulated, with the same mean', () => {
-    const [studies = '', shares = ''] = blocksOf('yaml');
+    const [studies = '', shares = ''] = blocksOf(STATISTICS, 'yaml');
     const { configuration } = parseStudiesFile(studies, 'studies.yaml').studies[0] ?? {};
     if (!configuration || 'method' in configuration) throw new Error('the document has no study with urns');
     const { name, treatments, factors, w, alpha, beta, D } = configuration;
