@@ -6,7 +6,6 @@ import { parseStudiesFile } from '../../../src/core/configuration/studies-file.t
 import { commandsOn, enrol, registered } from '../../support/cli-log.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
-import { urn } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -141,7 +140,7 @@ describe('urn simulate', () => {
   it('takes the study of a file that has only one, in the working folder', async () => {
     const only = newFolder();
     writeFileSync(join(only, 'studies.yaml'), STUDIES.slice(STUDIES.indexOf('Single')));
-    const { stdout } = await urn(['simulate', '--participants', '10', '--reps', '100'], { cwd: only });
+    const { stdout } = await command(['simulate', '--participants', '10', '--reps', '100'], { cwd: only });
     expect(stdout).toMatch(/^study +Single\n/);
   });
 
@@ -304,7 +303,6 @@ describe('urn simulate refuses', () => {
     [['--csv', inFolder('a'), '--html', inFolder('a')], 'a would be written twice'],
     [['--html', ''], 'the name of a file is empty'],
     [['--csv', inFolder('studies.yaml')], 'already exists'],
-    [['--html', inFolder('studies.yaml')], 'already exists'],
   ])('%j, before it begins', async (args, why) => {
     const { code, stdout, stderr } = await simulate('--reps', '100000000', ...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

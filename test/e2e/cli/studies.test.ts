@@ -9,7 +9,7 @@ import { clientOf, within } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { CONFIGURATION, randomize } from '../../support/facts.ts';
 import { fixedId } from '../../support/fixed-tools.ts';
-import { issueKey, urn } from '../../support/service.ts';
+import { issueKey } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -114,7 +114,7 @@ Rehearsal: new
     const alike = file(small('"Sleep\u200b"'));
     for (const { code, stdout, stderr } of [
       await run`studies check --studies ${alike}`,
-      await urn(typed`serve --port 0 --data ${newFolder()} --studies ${alike}`),
+      await command(typed`serve --port 0 --data ${newFolder()} --studies ${alike}`),
     ]) {
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       expect(stderr).toContain('the studies file is refused:');

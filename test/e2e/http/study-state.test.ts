@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { commandsOn } from '../../support/cli-log.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { served } from '../../support/served.ts';
-import { issueKey } from '../../support/service.ts';
+import { issueKey, issueKeys } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -129,11 +129,23 @@ describe('a study whose file changed', () => {
   });
 });
 
+const at = ({ local_site }: typeof COOK | typeof DUPAGE) => [
+  '--where',
+  `local_site=${local_site}`,
+  '--force',
+];
+
 it('a study whose stream is damaged answers 503 to everything: nothing may be decided from what cannot be read', async () => {
   const own = newFolder();
   cpSync(data, own, { recursive: true });
-  const [record] = storedLog(own).filter(({ record: one }) => one.data.configuration?.name === 'Sleep');
-  damageLastRecord(own, record?.stream ?? '');
+  const keys = await issueKeys(own, {
+    named: ['named', '--study', 'Exact', '--study', 'Sleep', '--force'],
+    cook: ['cook', ...at(COOK)],
+  });
+  for (const name of ['Sleep', 'Exact']) {
+    const found = storedLog(own).find(({ record }) => record.data.configuration?.name === name);
+    damageLastRecord(own, found?.stream ?? '');
+  }
   service = await serveHere(own, TRIALS);
   const { config, list, randomize: post } = client();
   for (const answer of [await config('Sleep'), await list('Sleep'), await post('Sleep', 'new', COOK)]) {
@@ -141,20 +153,23 @@ it('a study whose stream is damaged answers 503 to everything: nothing may be de
     expect(answer.headers.get('retry-after')).not.toBeNull();
   }
   expect((await post('Ward', 'beside the damage', { ward: 'b' })).status).toBe(200);
-  expect(await states()).toMatchObject([...['1 study takes no participants: 1 halted', 200, { halted: 1 }]]);
+  expect(await states()).toMatchObject(['2 studies take no participants: 2 halted', 200, { halted: 2 }]);
   const [sleep] = await commandsOn(own).json`studies list --json`;
   expect(sleep).toMatchObject({ name: 'Sleep', state: 'halted', reason: expect.any(String) });
+  // It is listed in its place, without figures, for keys that may see it, or that name it if only they know it.
+  const listed = async (of: string) => (await ask(service.url, '/studies', { key: of })).results;
+  const SLEEP = { study: 'Sleep', mode: 'test', state: 'unreadable' };
+  const [first, ...others] = await listed(key);
+  expect(first).toEqual(SLEEP);
+  expect(others.map(({ study }: Listed) => study)).toEqual(['Ward', 'Patterned', 'Ordered', 'New']);
+  expect(await listed(keys.cook)).toEqual([SLEEP]);
+  expect(await listed(keys.named)).toEqual([SLEEP, { study: 'Exact', state: 'unreadable' }]);
 });
 
 const SHOWN = TRIALS.replace(
   'Sleep:\n',
   'Sleep:\n  target_enrollment: 300\n  protocol: {version: "2.0", date: 2027-01-10}\n',
 );
-const at = ({ local_site }: typeof COOK | typeof DUPAGE) => [
-  '--where',
-  `local_site=${local_site}`,
-  '--force',
-];
 const NOBODY = { enrolled: 0, voided: 0, filled: 0 };
 interface Listed {
   readonly study: string;
@@ -265,31 +280,5 @@ describe('the form of a study', () => {
 
     await amended(4, [{ kind: 'visits', value: ['V2', 'Week 12'] }]);
     expect((await form('edc')).results.visits).toEqual(['V2', 'Week 12']);
-  });
-});
-
-describe('a study that cannot be read', () => {
-  const damaged = newFolder();
-  beforeAll(async () => {
-    const ofEdc = await issueKey(damaged, 'edc');
-    const first = await serveHere(damaged, SHOWN);
-    expect((await clientOf(first.url, ofEdc).randomize('Sleep', '1', COOK)).status).toBe(200);
-    await first.stop();
-    for (const name of ['Sleep', 'Exact']) {
-      const found = storedLog(damaged).find(({ record }) => record.data.configuration?.name === name);
-      damageLastRecord(damaged, found?.stream ?? '');
-    }
-  });
-  const named = ['named', '--study', 'Exact', '--study', 'Sleep', '--force'];
-  const broken = served(SHOWN, { edc: ['edc'], named, cook: ['cook', ...at(COOK)] }, { data: damaged });
-  const studies = async (name: keyof typeof broken.keys) => (await broken.get(name, '/studies')).results;
-
-  it('is listed in its place, without figures, for keys that may see it, or that name it if only they know it', async () => {
-    const SLEEP = { study: 'Sleep', mode: 'test', state: 'unreadable' };
-    const [first, ...others] = await studies('edc');
-    expect(first).toEqual(SLEEP);
-    expect(others.map(({ study }: Listed) => study)).toEqual(['Ward', 'Patterned', 'Ordered']);
-    expect(await studies('cook')).toEqual([SLEEP]);
-    expect(await studies('named')).toEqual([SLEEP, { study: 'Exact', state: 'unreadable' }]);
   });
 });
