@@ -1,10 +1,8 @@
 /** What a data manager does in the browser: each act is a form, a dry run in words, and one confirmation. */
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { describeInBrowser, openAs, type Person, TELEPHONE } from '../../support/browser.ts';
-import { ask, clientOf } from '../../support/client.ts';
 import { registerPacksIn } from '../../support/pack-lists.ts';
-import { postJson } from '../../support/post-json.ts';
-import { type InMemory, serveInMemory } from '../../support/service-here.ts';
+import { served } from '../../support/served.ts';
 
 /** One for each test. */
 const NAMES = ['ABC-2', 'ABC-3', 'ABC-4', 'ABC-5'];
@@ -36,20 +34,20 @@ const GRANTS = {
 } as const;
 const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }];
 
-let service: InMemory<keyof typeof GRANTS>['service'];
-let keys: InMemory<keyof typeof GRANTS>['keys'];
+// Nothing can have been given to anybody before the study was registered: an hour ago.
+beforeAll(() => void vi.useFakeTimers({ now: Date.now() - 3_600_000, toFake: ['Date'] }));
+const http = served(STUDIES, GRANTS, { filled: async () => void vi.useRealTimers() });
 /** Of this test, with packs and six participants. */
 let study: string;
 
 const address = (page: string, more: Record<string, string> = {}) =>
-  `${service.url}/pages/${page}#${new URLSearchParams({ study, ...more })}`;
+  `${http.url}/pages/${page}#${new URLSearchParams({ study, ...more })}`;
 const asManager = (page: string, more: Record<string, string> = {}) =>
-  openAs(keys.manager, address(page, more));
+  openAs(http.keys.manager, address(page, more));
 
 const history = async (id: string) =>
-  (await ask(service.url, '/participant_history', { key: keys.auditor, parameters: { study, id } })).results;
-const design = async () =>
-  (await ask(service.url, '/study_design', { key: keys.manager, parameters: { study } })).results;
+  (await http.get('auditor', '/participant_history', { study, id })).results;
+const design = async () => (await http.get('manager', '/study_design', { study })).results;
 
 async function approve(person: Person): Promise<void> {
   await person.page.getByLabel('Name', { exact: true }).fill('Dr. A. Ruiz');
@@ -57,23 +55,13 @@ async function approve(person: Person): Promise<void> {
 }
 
 describeInBrowser('a data manager', () => {
-  beforeAll(async () => {
-    // Nothing can have been given to anybody before the study was registered: an hour ago.
-    vi.useFakeTimers({ now: Date.now() - 3_600_000, toFake: ['Date'] });
-    try {
-      ({ service, keys } = await serveInMemory(STUDIES, GRANTS));
-    } finally {
-      vi.useRealTimers();
-    }
-  });
   beforeEach(async () => {
     study = NAMES.shift() ?? '';
-    await registerPacksIn(service.log, study, [{ where: undefined, entries: PACKS }]);
-    const { randomize } = clientOf(service.url, keys.edc);
+    await registerPacksIn(http.service.log, study, [{ where: undefined, entries: PACKS }]);
+    const { randomize } = http.as('edc');
     for (let i = 1; i <= 6; i++)
       expect((await randomize(study, `00${i}`, { sex: 'Female', ward: i % 2 ? 'a' : 'b' })).status).toBe(200);
   });
-  afterAll(() => service?.stop());
 
   it('corrects a level, once, though the confirmation was lost and pressed again', async () => {
     const manager = await asManager('participant', { id: '001' });
@@ -87,10 +75,7 @@ describeInBrowser('a data manager', () => {
     expect(await manager.lookAhead()).toContain('Later allocations count this participant as Male.');
     expect(await history('001')).toHaveLength(1);
     await manager.look('correct-review');
-    await page.route('**/level_corrections', async (route) => {
-      await route.fetch();
-      await route.abort();
-    });
+    await page.route('**/level_corrections', (route) => route.fetch().then(() => route.abort()));
     await manager.press('Record the correction');
     await manager.sees('it is recorded at most once');
     await page.unroute('**/level_corrections');
@@ -174,7 +159,7 @@ describeInBrowser('a data manager', () => {
     const third = ['arm-added', 'arm-closed'].map((kind) => ({ kind, treatment: 'Third' }));
     const body = { study, amendment: 2, reason: 'a third arm, for a moment', changes: third };
     const amended = { ...body, approvals: APPROVALS };
-    expect((await postJson(service.url, '/amendments', keys.manager, amended)).status).toBe(200);
+    expect((await http.post('manager', '/amendments', amended)).status).toBe(200);
     await manager.press('Amend the study');
     await manager.isWarned(/Nothing was recorded/);
     expect((await design()).design).toMatchObject({ amendment: 2, target: 60 });
@@ -204,7 +189,7 @@ describeInBrowser('a data manager', () => {
   });
 
   it('lets a pharmacist enter an allocation from an outage, on a telephone', async () => {
-    const pharmacist = await openAs(keys.pharmacist, address('manage'), TELEPHONE);
+    const pharmacist = await openAs(http.keys.pharmacist, address('manage'), TELEPHONE);
     const { page } = pharmacist;
     expect(await pharmacist.countOf('link', 'Pause the study')).toBe(0);
     await pharmacist.follow('Enter an allocation made outside');

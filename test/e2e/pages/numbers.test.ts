@@ -1,9 +1,7 @@
 /** How many are enrolled: the same number on every page, from one answer of the service, and never more than a key may know. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeInBrowser, GERMAN_AT_NIGHT, openAs, TELEPHONE } from '../../support/browser.ts';
-import { ask, clientOf } from '../../support/client.ts';
-import { postJson } from '../../support/post-json.ts';
-import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { describeInBrowser, GERMAN_AT_NIGHT, openAs } from '../../support/browser.ts';
+import { served } from '../../support/served.ts';
 
 const STUDY = 'ABC-2';
 const STUDIES = `
@@ -31,21 +29,18 @@ const AT_COOK = ['--where', 'site=11-Cook', '--study', STUDY];
 const AT_DUPAGE = ['--where', 'site=30-Dupage', '--study', STUDY];
 
 describeInBrowser('the numbers on the pages', () => {
-  let service: ServiceHere;
-  let keys: Record<'edc' | 'manager' | 'cook' | 'dupage', string>;
-
+  const http = served(STUDIES, {
+    edc: ['edc', '--scope', 'randomize'],
+    manager: ['Data management', '--scope', 'read,correct,manage,force'],
+    cook: ['Site 11', '--scope', 'blinded,randomize', ...AT_COOK],
+    dupage: ['Site 30', '--scope', 'blinded', ...AT_DUPAGE],
+  });
   beforeAll(async () => {
-    ({ service, keys } = await serveInMemory(STUDIES, {
-      edc: ['edc', '--scope', 'randomize'],
-      manager: ['Data management', '--scope', 'read,correct,manage,force'],
-      cook: ['Site 11', '--scope', 'blinded,randomize', ...AT_COOK],
-      dupage: ['Site 30', '--scope', 'blinded', ...AT_DUPAGE],
-    }));
-    const { randomize } = clientOf(service.url, keys.edc);
+    const { randomize } = http.as('edc');
     for (const [site, ids] of Object.entries(SITES))
       for (const id of ids) expect((await randomize(STUDY, id, { site, sex: 'Male' })).status).toBe(200);
     const post = async (path: string, body: object) => {
-      const answer = await postJson(service.url, path, keys.manager, { study: STUDY, ...body });
+      const answer = await http.post('manager', path, { study: STUDY, ...body });
       expect(answer.status, answer.message).toBe(200);
       return answer;
     };
@@ -59,20 +54,19 @@ describeInBrowser('the numbers on the pages', () => {
     await post('/voids', { id: '08', cause: 'entry', analysis: 'exclude', note: 'wrong arm' });
     await post('/forced_allocations', { ...entry, replaces: Number(headers.get('urn-revision')) });
   });
-  afterAll(() => service?.stop());
 
-  const at = (key: string, path: string, options = {}) =>
-    openAs(key, `${service.url}/pages/${path}`, options);
+  const at = (name: keyof typeof http.keys, path: string, options = {}) =>
+    openAs(http.keys[name], `${http.url}/pages/${path}`, options);
+
   it('are those of a site for its key, and measured against its own limit, if it has one', async () => {
-    const { results } = await ask(service.url, '/studies', { key: keys.cook });
+    const { results } = await http.get('cook', '/studies');
     expect(results).toMatchObject([
       { enrolled: 4, voided: 1, filled: 3, goal: { kind: 'limit', places: 5 } },
     ]);
-    const parameters = { study: STUDY };
-    const design = await ask(service.url, '/study_design', { key: keys.cook, parameters });
+    const design = await http.get('cook', '/study_design', { study: STUDY });
     for (const name of ['enrolled', 'voided', 'filled']) expect(design.results).not.toHaveProperty(name);
 
-    const cook = await at(keys.cook, 'studies');
+    const cook = await at('cook', 'studies');
     const card = cook.page.getByRole('listitem').filter({ hasText: STUDY });
     await card.getByText('3 of at most 5 enrolled at 11-Cook').waitFor();
     const bar = card.getByRole('progressbar');
@@ -82,13 +76,13 @@ describeInBrowser('the numbers on the pages', () => {
     const chart = /^3 of at most 5 enrolled at 11-Cook, the first/;
     await cook.page.getByRole('img', { name: chart }).waitFor();
 
-    const other = await at(keys.dupage, 'studies', TELEPHONE);
-    await other.sees('3 enrolled at 30-Dupage');
+    const other = await at('dupage', 'studies', GERMAN_AT_NIGHT);
+    await other.sees('3 eingeschlossen an 30-Dupage');
     expect(await other.page.getByRole('progressbar').count()).toBe(0);
   });
 
   it('are the same in the list of studies, on the page of a study and where it is managed', async () => {
-    const manager = await at(keys.manager, 'studies');
+    const manager = await at('manager', 'studies');
     const { page } = manager;
     await page.getByText('6 of 9 enrolled', { exact: true }).waitFor();
     await manager.fits('numbers-studies');
@@ -99,7 +93,7 @@ describeInBrowser('the numbers on the pages', () => {
     await page.getByRole('img', { name: /^6 of 9 enrolled, the first/ }).waitFor();
     await manager.sees('1–8 of 8');
     await page.getByText('Everybody in the list, also those who are void.').first().waitFor();
-    await manager.fits('numbers-study');
+    await manager.lookTwice('numbers-study');
     await page.getByRole('link', { name: 'Manage', exact: true }).click();
     await manager.sees('6 / 10', '6 / 9');
     const rowOf = (level: string) =>
@@ -107,14 +101,5 @@ describeInBrowser('the numbers on the pages', () => {
     await expect.poll(() => rowOf('11-Cook')).toEqual(['Site', '11-Cook', 'open', '3', '5']);
     expect(await rowOf('30-Dupage')).toEqual(['', '30-Dupage', 'open', '3', '']);
     await manager.sees('8 in the list, 3 of them void.');
-  });
-
-  it('are read in German, and on a telephone at night', async () => {
-    const manager = await at(keys.manager, `study#study=${STUDY}`, GERMAN_AT_NIGHT);
-    await manager.sees('8 in der Liste, davon 3 annulliert');
-    await manager.look('numbers-study-narrow-dark');
-    await manager.page.getByRole('link', { name: 'Verwalten', exact: true }).click();
-    await manager.page.waitForLoadState('networkidle');
-    await manager.look('numbers-manage-narrow-dark');
   });
 });

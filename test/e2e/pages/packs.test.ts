@@ -2,13 +2,11 @@
  * Packs in the browser. A site gives them out, corrects a visit and replaces one, and learns no arm and no stock. Whoever
  * supplies packs sees the stock, what became of each pack, and the accountability on paper and as a file.
  */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { describeInBrowser, openAs, type Person, TELEPHONE } from '../../support/browser.ts';
-import { ask, clientOf } from '../../support/client.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { registerPacksIn } from '../../support/pack-lists.ts';
-import { postJson } from '../../support/post-json.ts';
-import { type InMemory, serveInMemory } from '../../support/service-here.ts';
+import { served } from '../../support/served.ts';
 
 const STUDY = 'Relief';
 const ARMS = ['ZZVERUM', 'ZZPLACEBO'] as const;
@@ -35,9 +33,6 @@ const GRANTS = {
   auditor: ['auditor', '--scope', 'read,audit'],
 } as const;
 
-let service: InMemory<keyof typeof GRANTS>['service'];
-let keys: InMemory<keyof typeof GRANTS>['keys'];
-
 const packs = (count: number, letter = 'P') =>
   ARMS.flatMap((treatment, arm) =>
     Array.from({ length: count }, (_, i) => ({ code: `${letter}-${100 + arm + 2 * i}`, treatment })),
@@ -47,22 +42,21 @@ const of = (site: string, count: number) => {
 };
 
 const address = (id: string, more: Record<string, string> = {}) =>
-  `${service.url}/pages/participant#${new URLSearchParams({ study: STUDY, id, ...more })}`;
+  `${http.url}/pages/participant#${new URLSearchParams({ study: STUDY, id, ...more })}`;
 const recordOf = async (id: string) =>
-  (await ask(service.url, '/study_participants', { key: keys.edc, parameters: { study: STUDY, id } }))
-    .results[0];
+  (await http.get('edc', '/study_participants', { study: STUDY, id })).results[0];
 /** By visit. */
 const packsOf = async (id: string): Promise<Record<string, string>> =>
   Object.fromEntries(
     ((await recordOf(id))['urn.packs'] ?? []).map(({ visit, code }: Record<string, string>) => [visit, code]),
   );
-async function post(path: string, key: string, body: object) {
-  const { status, message, results } = await postJson(service.url, path, key, { study: STUDY, ...body });
+async function post(path: string, name: keyof typeof GRANTS, body: object) {
+  const { status, message, results } = await http.post(name, path, { study: STUDY, ...body });
   expect(status, message).toBe(200);
   return results;
 }
 const dispense = async (id: string, visit: string, study = STUDY): Promise<string> =>
-  (await post('/dispensations', keys.edc, { study, id, visit })).code;
+  (await post('/dispensations', 'edc', { study, id, visit })).code;
 
 const visitOf = ({ page }: Person, label = 'Visit') => page.getByLabel(label, { exact: true });
 /** Fills in the form that gives out a pack, and confirms. The number is shown. */
@@ -80,32 +74,31 @@ let held: string;
 let replaced: string;
 let by: string;
 
-beforeAll(async () => {
-  ({ service, keys } = await serveInMemory(STUDIES, GRANTS));
-  const { randomize } = clientOf(service.url, keys.edc);
+async function filled(): Promise<void> {
+  const { randomize } = http.as('edc');
   for (const [study, lists, ...ids] of [
     [STUDY, [{ entries: packs(40) }], 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8'],
     ['Plain', [{ entries: packs(10) }], 'p1'],
     ['Scarce', [{ entries: packs(3) }], 's1'],
     ['Supplies', [of('Cook', 60), of('Kane', 2)], 'c1', 'c2'],
   ] as const) {
-    await registerPacksIn(service.log, study, lists);
+    await registerPacksIn(http.service.log, study, lists);
     for (const id of ids) expect((await randomize(study, id, { site: 'Cook' })).status).toBe(200);
   }
   held = await dispense('c1', 'V2', 'Supplies');
   replaced = await dispense('c1', 'V3', 'Supplies');
   const lost = { study: 'Supplies', id: 'c1', code: replaced, cause: 'lost' };
-  ({ by } = await post('/code_replacements', keys.edc, lost));
-  await post('/dispensation_corrections', keys.desk, {
+  ({ by } = await post('/code_replacements', 'edc', lost));
+  await post('/dispensation_corrections', 'desk', {
     ...{ study: 'Supplies', id: 'c2', code: await dispense('c2', 'V2', 'Supplies'), to: null },
     ...{ cause: 'not-handed-out', note: 'the visit was cancelled' },
   });
-});
-afterAll(() => service?.stop());
+}
+const http = served(STUDIES, GRANTS, { filled });
 
 describeInBrowser('a site with visits', () => {
   it('gives out a pack, on a telephone: the number is large, and nothing tells the arm or the stock', async () => {
-    const site = await openAs(keys.cook, address('c1'), { ...TELEPHONE, acting: 'M. Jones' });
+    const site = await openAs(http.keys.cook, address('c1'), { ...TELEPHONE, acting: 'M. Jones' });
     const { page } = site;
     await site.follow('Give out a pack');
     await visitOf(site).waitFor();
@@ -130,15 +123,12 @@ describeInBrowser('a site with visits', () => {
   });
 
   it('prints a line for the file, and says when an answer was given before', async () => {
-    const site = await openAs(keys.cook, address('c2', { act: 'dispense' }), { acting: 'M. Jones' });
+    const site = await openAs(http.keys.cook, address('c2', { act: 'dispense' }), { acting: 'M. Jones' });
     const { page } = site;
     await visitOf(site).selectOption('Week 12');
     await site.lookAhead();
     // It is recorded, and the answer is lost.
-    await page.route('**/dispensations', async (route) => {
-      await route.fetch();
-      await route.abort();
-    });
+    await page.route('**/dispensations', (route) => route.fetch().then(() => route.abort()));
     await site.press('Give c2 a pack');
     await site.sees('it is recorded at most once');
     await page.unroute('**/dispensations');
@@ -155,7 +145,7 @@ describeInBrowser('a site with visits', () => {
   });
 
   it('is told in plain words that there is a pack already, that somebody gets none, or had too many', async () => {
-    const site = await openAs(keys.cook, address('c3', { act: 'dispense' }));
+    const site = await openAs(http.keys.cook, address('c3', { act: 'dispense' }));
     const { page } = site;
     await visitOf(site).selectOption('V3');
     // A colleague is faster.
@@ -168,7 +158,7 @@ describeInBrowser('a site with visits', () => {
     await visitOf(site).locator('option', { hasText: 'V3' }).waitFor({ state: 'detached' });
 
     const duplicate = { cause: 'duplicate', analysis: 'exclude', note: 'screened twice' };
-    await post('/voids', keys.desk, { id: 'c7', ...duplicate });
+    await post('/voids', 'desk', { id: 'c7', ...duplicate });
     await page.goto(address('c7'));
     await page.getByRole('heading', { name: 'Packs', exact: true }).waitFor();
     expect(await site.countOf('link', 'Give out a pack')).toBe(0);
@@ -180,7 +170,7 @@ describeInBrowser('a site with visits', () => {
 
     for (let i = 0; i < 3; i++) {
       const { 'urn.code': held } = await recordOf('c8');
-      await post('/code_replacements', keys.cook, { id: 'c8', code: held, cause: 'lost' });
+      await post('/code_replacements', 'cook', { id: 'c8', code: held, cause: 'lost' });
     }
     await page.goto(address('c8', { act: 'pack' }));
     await site.choose({ Cause: 'lost' });
@@ -189,8 +179,8 @@ describeInBrowser('a site with visits', () => {
   });
 
   it('may be a system that only randomizes, and is told no more than the number', async () => {
-    const randomizing = (study: string) => `${service.url}/pages/randomize#${new URLSearchParams({ study })}`;
-    const writer = await openAs(keys.writer, randomizing(STUDY));
+    const randomizing = (study: string) => `${http.url}/pages/randomize#${new URLSearchParams({ study })}`;
+    const writer = await openAs(http.keys.writer, randomizing(STUDY));
     await writer.follow('Participant');
     await writer.fill({ 'Participant id': 'c6' });
     await writer.press('Show the participant');
@@ -210,7 +200,7 @@ describeInBrowser('a site with visits', () => {
   });
 
   it('sees no packs where a study has no visits; in German and in the dark, that there are not enough', async () => {
-    const site = await openAs(keys.edc, address('p1', { study: 'Plain' }));
+    const site = await openAs(http.keys.edc, address('p1', { study: 'Plain' }));
     const { page } = site;
     await site.seesHeading('History');
     expect(await page.getByRole('heading', { name: 'Packs', exact: true }).count()).toBe(0);
@@ -231,7 +221,7 @@ describeInBrowser('a site with visits', () => {
 
   it('has a visit corrected by the data desk, then a pack taken back, and given back', async () => {
     const code = await dispense('c4', 'V2');
-    const desk = await openAs(keys.desk, address('c4'));
+    const desk = await openAs(http.keys.desk, address('c4'));
     const correct = async (label: string, cause: string, told: string, said: string) => {
       await desk.follow('Correct the visit of a pack');
       await desk.select({ 'Which pack?': code });
@@ -247,24 +237,19 @@ describeInBrowser('a site with visits', () => {
     const counts = (visit: string) => `The pack ${code} counts for ${visit} from now on.`;
     // Whoever does not give out packs sees them, and no button.
     expect(await desk.countOf('link', 'Give out a pack')).toBe(0);
-    const moved = await correct('V3', 'data entry error', counts('V3'), `Pack ${code} was for V3, not V2`);
-    expect(moved).toEqual({ V3: code });
     const none = 'for none: they never got this pack';
-    const never = `c4 never got the pack ${code}.`;
-    expect(await correct(none, 'not handed out', never, `Pack ${code} was never theirs`)).toEqual({});
-    const back = await correct(
-      'Week 12',
-      'other',
-      counts('Week 12'),
-      `Pack ${code} was for Week 12, after all`,
-    );
-    expect(back).toEqual({ 'Week 12': code });
+    for (const [label, cause, told, said, packs] of [
+      ['V3', 'data entry error', counts('V3'), 'was for V3, not V2', { V3: code }],
+      [none, 'not handed out', `c4 never got the pack ${code}.`, 'was never theirs', {}],
+      ['Week 12', 'other', counts('Week 12'), 'was for Week 12, after all', { 'Week 12': code }],
+    ] as const)
+      expect(await correct(label, cause, told, `Pack ${code} ${said}`), label).toEqual(packs);
     await desk.look('visits-history');
   });
 
   it('chooses which of several packs is replaced', async () => {
     const code = await dispense('c5', 'V3');
-    const site = await openAs(keys.cook, address('c5'), TELEPHONE);
+    const site = await openAs(http.keys.cook, address('c5'), TELEPHONE);
     await site.follow('Replace the pack');
     const { 'urn.code': first } = await recordOf('c5');
     const which = site.page.getByLabel('Which pack is replaced?');
@@ -282,12 +267,12 @@ describeInBrowser('a site with visits', () => {
   });
 
   it('leaves other visits to whoever supplies packs, who needs no right to read', async () => {
-    const pharmacy = await openAs(keys.pharmacy, address('c6'));
+    const pharmacy = await openAs(http.keys.pharmacy, address('c6'));
     await pharmacy.sees('Your key may not read');
     await pharmacy.follow('Give out a pack');
     await giveOut(pharmacy, 'c6', 'U1');
 
-    const reader = await openAs(keys.supplier, address('c6', { act: 'dispense' }));
+    const reader = await openAs(http.keys.supplier, address('c6', { act: 'dispense' }));
     // It is a text until the visits of the study are known.
     await visitOf(reader).and(reader.page.locator('select')).selectOption('another visit');
     await reader.fill({ 'Name of the visit': 'U2' });
@@ -296,7 +281,7 @@ describeInBrowser('a site with visits', () => {
 });
 
 describeInBrowser('whoever supplies packs', () => {
-  const stock = () => `${service.url}/pages/packs#${new URLSearchParams({ study: 'Supplies' })}`;
+  const stock = () => `${http.url}/pages/packs#${new URLSearchParams({ study: 'Supplies' })}`;
   /** The requests whose answers are recorded as disclosures. */
   const readings = async (person: Person) =>
     (await person.received())
@@ -304,8 +289,8 @@ describeInBrowser('whoever supplies packs', () => {
       .filter((path) => /codes|pack_acc/.test(path));
   const rows = ({ page }: Person) => page.getByRole('table').last().locator('tbody tr');
   const numbersShown = (person: Person) => rows(person).locator('th').allTextContents();
-  it('is told what packs hold, and where they run low, only after asking, because that is recorded', async () => {
-    const pharmacy = await openAs(keys.pharmacy, `${service.url}/pages/studies`);
+  it('is told what packs hold, and where they run low, only after asking, because that is recorded; a site is not', async () => {
+    const pharmacy = await openAs(http.keys.pharmacy, `${http.url}/pages/studies`);
     const { page } = pharmacy;
     await pharmacy.follow('Supplies');
     await page.getByRole('main').getByRole('link', { name: 'Packs' }).click();
@@ -317,16 +302,19 @@ describeInBrowser('whoever supplies packs', () => {
     expect(await low.filter({ hasText: 'Kane' }).count()).toBe(2);
     expect(await low.filter({ hasText: 'Cook' }).count()).toBe(0);
     expect(await readings(pharmacy)).toEqual(['/codes']);
-    const { results } = await ask(service.url, '/operations', { key: keys.auditor });
+    const { results } = await http.get('auditor', '/operations');
     expect(JSON.stringify(results)).toContain('"what":"codes"');
     await pharmacy.press('Show the packs');
     await pharmacy.sees('124 of 124 packs');
     await page.getByRole('columnheader', { name: 'Holds' }).waitFor();
     await pharmacy.look('packs');
+    const site = await openAs(http.keys.edc, stock());
+    await site.sees('Your key may not do this');
+    expect(await site.countOf('link', 'Packs')).toBe(0);
   });
 
   it('sees what became of each pack, without treatments, and searches and filters, on a telephone', async () => {
-    const pharmacy = await openAs(keys.pharmacy, stock(), TELEPHONE);
+    const pharmacy = await openAs(http.keys.pharmacy, stock(), TELEPHONE);
     const { page } = pharmacy;
     await pharmacy.press('Show the packs');
     await pharmacy.sees('124 of 124 packs');
@@ -361,7 +349,7 @@ describeInBrowser('whoever supplies packs', () => {
   });
 
   it('prints the accountability on its side, with columns to fill in, and saves it as CSV; neither names a treatment', async () => {
-    const pharmacy = await openAs(keys.pharmacy, stock());
+    const pharmacy = await openAs(http.keys.pharmacy, stock());
     const { page } = pharmacy;
     await pharmacy.press('Show the packs');
     await pharmacy.sees('124 of 124 packs');
@@ -384,11 +372,5 @@ describeInBrowser('whoever supplies packs', () => {
     expect(Number(width)).toBeGreaterThan(Number(height));
     // What was read is printed, and not read again. Only the file was.
     expect(await readings(pharmacy)).toEqual(['/pack_accountability', '/pack_accountability']);
-  });
-
-  it('is the only one: a site has no link there, and no page', async () => {
-    const site = await openAs(keys.edc, stock());
-    await site.sees('Your key may not do this');
-    expect(await site.countOf('link', 'Packs')).toBe(0);
   });
 });

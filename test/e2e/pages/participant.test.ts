@@ -1,12 +1,10 @@
 /** The page of a participant: what it shows to each reader, emergencies, and what a data manager does there. */
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { describeInBrowser, openAs, type Person, TELEPHONE } from '../../support/browser.ts';
-import { ask, clientOf } from '../../support/client.ts';
 import { hold } from '../../support/held-lock.ts';
 import { registerPacksIn } from '../../support/pack-lists.ts';
-import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { served } from '../../support/served.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const STUDY = 'CHS JCOIN';
@@ -29,17 +27,24 @@ const EMERGENCY = 'Emergency: break the code';
 const SHOW = 'Show the treatment now';
 
 const data = temporaryFolders()();
-let service: ServiceHere;
-let keys: Record<'edc' | 'desk' | 'physician' | 'cook' | 'statistician' | 'manager', string>;
+const ofCook = ['--study', STUDY, '--where', `local_site=${COOK.local_site}`];
+const GRANTS = {
+  edc: ['edc', '--scope', 'randomize,read'],
+  desk: ['Night desk', '--scope', 'unblind'],
+  physician: ['Emergency desk', '--scope', 'blinded,unblind'],
+  cook: ['Site 11', '--scope', 'blinded,unblind', ...ofCook],
+  statistician: ['Trial statistics', '--scope', 'read,audit'],
+  manager: ['Data management', '--scope', 'blinded,manage,correct'],
+};
+const http = served(STUDIES, GRANTS, { data, filled });
 /** Arms and packs by id, as a key with `read` sees them. */
 let records: Map<string, { trt: string; 'urn.code': string }>;
 const armOf = (id: string) => records.get(id)?.trt ?? '';
 
 const address = (id?: string) =>
-  `${service.url}/pages/participant#${new URLSearchParams({ study: STUDY, ...(id !== undefined && { id }) })}`;
+  `${http.url}/pages/participant#${new URLSearchParams({ study: STUDY, ...(id !== undefined && { id }) })}`;
 
-const codeBreaks = async () =>
-  (await ask(service.url, '/code_breaks', { key: keys.statistician, parameters: { study: STUDY } })).results;
+const codeBreaks = async () => (await http.get('statistician', '/code_breaks', { study: STUDY })).results;
 
 /** @param except the address whose answer may name one */
 async function expectNoArms(person: Person, except = /^$/): Promise<void> {
@@ -48,31 +53,20 @@ async function expectNoArms(person: Person, except = /^$/): Promise<void> {
     for (const arm of ARMS) expect(text).not.toContain(arm);
 }
 
-describeInBrowser('the page of a participant', () => {
-  beforeAll(async () => {
-    const ofCook = ['--study', STUDY, '--where', `local_site=${COOK.local_site}`];
-    keys = await issueKeys(data, {
-      edc: ['edc', '--scope', 'randomize,read'],
-      desk: ['Night desk', '--scope', 'unblind'],
-      physician: ['Emergency desk', '--scope', 'blinded,unblind'],
-      cook: ['Site 11', '--scope', 'blinded,unblind', ...ofCook],
-      statistician: ['Trial statistics', '--scope', 'read,audit'],
-      manager: ['Data management', '--scope', 'blinded,manage,correct'],
-    });
-    service = await serveHere(data, STUDIES);
-    const entries = ARMS.flatMap((treatment, arm) =>
-      Array.from({ length: 12 }, (_, i) => ({ code: `118-${200 + arm + 3 * i}`, treatment })),
-    );
-    await registerPacksIn(service.log, STUDY, [{ where: undefined, entries }]);
-    const { randomize, list } = clientOf(service.url, keys.edc);
-    for (let i = 0; i < 12; i++)
-      expect((await randomize(STUDY, `30-01${70 + i}`, i % 2 === 0 ? COOK : DUPAGE)).status).toBe(200);
-    records = new Map((await list(STUDY)).results.map((one: { id: string }) => [one.id, one]));
-  });
-  afterAll(() => service?.stop());
+async function filled(): Promise<void> {
+  const entries = ARMS.flatMap((treatment, arm) =>
+    Array.from({ length: 12 }, (_, i) => ({ code: `118-${200 + arm + 3 * i}`, treatment })),
+  );
+  await registerPacksIn(http.service.log, STUDY, [{ where: undefined, entries }]);
+  const { randomize, list } = http.as('edc');
+  for (let i = 0; i < 12; i++)
+    expect((await randomize(STUDY, `30-01${70 + i}`, i % 2 === 0 ? COOK : DUPAGE)).status).toBe(200);
+  records = new Map((await list(STUDY)).results.map((one: { id: string }) => [one.id, one]));
+}
 
+describeInBrowser('the page of a participant', () => {
   it('explains the arm to an auditor only on demand, because reading it is recorded', async () => {
-    const auditor = await openAs(keys.statistician, address('30-0181'));
+    const auditor = await openAs(http.keys.statistician, address('30-0181'));
     await auditor.sees('ZZ');
     const readings = async () => (await auditor.received()).filter(({ url }) => url.includes('/explanation'));
     expect(await readings()).toEqual([]);
@@ -89,7 +83,10 @@ describeInBrowser('the page of a participant', () => {
   });
 
   it('breaks a code in an emergency, on a telephone, by two touches and a reason', async () => {
-    const physician = await openAs(keys.physician, address(), { ...TELEPHONE, acting: 'Dr. K. Adeyemi' });
+    const physician = await openAs(http.keys.physician, address(), {
+      ...TELEPHONE,
+      acting: 'Dr. K. Adeyemi',
+    });
     const { page } = physician;
     await physician.fill({ 'Participant id': '30-0173' });
     await physician.press('Show the participant');
@@ -120,12 +117,9 @@ describeInBrowser('the page of a participant', () => {
   });
 
   it('records a code-break once, though the answer was lost and it was asked for again', async () => {
-    const physician = await openAs(keys.physician, address('30-0175'));
+    const physician = await openAs(http.keys.physician, address('30-0175'));
     const { page } = physician;
-    await page.route('**/code_breaks', async (route) => {
-      await route.fetch();
-      await route.abort();
-    });
+    await page.route('**/code_breaks', (route) => route.fetch().then(() => route.abort()));
     const before = await codeBreaks();
     await physician.press(EMERGENCY);
     await physician.fill({ Reason: 'status epilepticus' });
@@ -143,7 +137,7 @@ describeInBrowser('the page of a participant', () => {
   });
 
   it('shows the treatment though the log takes no writes, and says where it is recorded', async () => {
-    const physician = await openAs(keys.physician, address('30-0177'));
+    const physician = await openAs(http.keys.physician, address('30-0177'));
     await physician.press(EMERGENCY);
     await physician.fill({ Reason: 'anaphylaxis' });
     const release = await hold(join(data, 'urn.sqlite'));
@@ -157,7 +151,7 @@ describeInBrowser('the page of a participant', () => {
   });
 
   it('breaks the code of a pack when there is nothing else, for a key that may read nothing', async () => {
-    const desk = await openAs(keys.desk, address('30-0174'));
+    const desk = await openAs(http.keys.desk, address('30-0174'));
     await desk.sees('Your key may not read');
     expect(await desk.countOf('heading', 'History')).toBe(0);
     await desk.page.goto(address());
@@ -171,9 +165,9 @@ describeInBrowser('the page of a participant', () => {
   });
 
   it('shows a key of one site nothing of the others, and no button to those who may not use it', async () => {
-    const cook = await openAs(keys.cook, address('30-0171'));
+    const cook = await openAs(http.keys.cook, address('30-0171'));
     await cook.sees('There is no such participant');
-    const manager = await openAs(keys.manager, address('30-0171'), TELEPHONE);
+    const manager = await openAs(http.keys.manager, address('30-0171'), TELEPHONE);
     await manager.seesHeading('History');
     expect(await manager.countOf('button', /break the code/)).toBe(0);
     expect(await manager.countOf('text', 'Why this arm')).toBe(0);

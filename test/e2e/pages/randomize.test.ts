@@ -1,11 +1,9 @@
 /** Randomizing at the page, in a real browser: from the form to the confirmation, and through everything that can break. */
 import type { BrowserContextOptions } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { describeInBrowser, NARROW, openAs, type Person, signIn, sitDown } from '../../support/browser.ts';
-import { clientOf } from '../../support/client.ts';
 import { registerPacksIn } from '../../support/pack-lists.ts';
-import { postJson } from '../../support/post-json.ts';
-import { type InMemory, serveInMemory } from '../../support/service-here.ts';
+import { type Served, served } from '../../support/served.ts';
 import { type SwallowingProxy, swallowingProxy } from '../../support/swallowing-proxy.ts';
 
 const STUDIES = `
@@ -41,30 +39,24 @@ const GRANTS = {
 } as const;
 
 describeInBrowser('randomizing', () => {
-  let service: InMemory<keyof typeof GRANTS>['service'];
-  let keys: InMemory<keyof typeof GRANTS>['keys'];
   let connection: SwallowingProxy;
-
-  beforeAll(async () => {
-    ({ service, keys } = await serveInMemory(STUDIES, GRANTS));
+  const filled = async ({ service }: Pick<typeof http, 'service'>) => {
     await registerPacksIn(service.log, 'Packed', [{ where: undefined, entries: PACKS }]);
     connection = await swallowingProxy(service.url);
-  });
-  afterAll(async () => {
-    await connection?.close();
-    await service?.stop();
-  });
+  };
+  const http: Served<keyof typeof GRANTS> = served(STUDIES, GRANTS, { filled });
+  afterAll(() => connection?.close());
 
   const address = (study: string) => `${connection.url}/pages/randomize#${new URLSearchParams({ study })}`;
 
   /** Somebody signed in, at the form of a study. */
   async function atForm(
-    key: keyof typeof keys,
+    key: keyof typeof GRANTS,
     study = STUDY,
     options: BrowserContextOptions & { acting?: string } = {},
   ): Promise<Person> {
     connection.posts = 'pass';
-    const person = await openAs(keys[key], address(study), options);
+    const person = await openAs(http.keys[key], address(study), options);
     await person.page.getByLabel('Participant id').waitFor();
     return person;
   }
@@ -84,8 +76,7 @@ describeInBrowser('randomizing', () => {
     return go;
   }
 
-  const recorded = async (id: string, study = STUDY) =>
-    (await clientOf(service.url, keys.open).list(study, { id })).results;
+  const recorded = async (id: string, study = STUDY) => (await http.as('open').list(study, { id })).results;
   const isEmpty = async ({ page }: Person) =>
     expect(await page.getByLabel('Participant id').inputValue()).toBe('');
 
@@ -206,7 +197,7 @@ describeInBrowser('randomizing', () => {
     const person = await sitDown();
     const { page } = person;
     await page.goto(address(STUDY));
-    await signIn(person, keys.open);
+    await signIn(person, http.keys.open);
     const go = await review(person, '11-0300');
     connection.posts = 'held';
     await page.clock.install();
@@ -239,18 +230,18 @@ describeInBrowser('randomizing', () => {
     await page.context().clearCookies();
     await person.press('Ask again');
     await person.sees('Your session has ended');
-    await signIn(person, keys.writer);
+    await signIn(person, http.keys.writer);
     await person.sees('Somebody with another key');
     expect(await page.content()).not.toContain('11-0400');
     await page.context().clearCookies();
     await page.reload();
-    await signIn(person, keys.open);
+    await signIn(person, http.keys.open);
     await person.sees('This had already been recorded');
   });
 
   it('shows what is recorded for an id that is taken, and says why nobody can be randomized', async () => {
     const levels = { local_site: '30-Dupage County', sex: 'Male', age_group: '60 +' };
-    await clientOf(service.url, keys.open).randomize(STUDY, '11-0500', levels);
+    await http.as('open').randomize(STUDY, '11-0500', levels);
     const person = await atForm('open');
     await fillIn(person, '11-0500');
     await person.press('Review');
@@ -258,7 +249,7 @@ describeInBrowser('randomizing', () => {
     await person.page.locator('dd', { hasText: '30-Dupage County' }).waitFor();
 
     const state = (action: string) =>
-      postJson(service.url, '/study_state', keys.manager, { study: STUDY, action, reason: 'DSMB meeting' });
+      http.post('manager', '/study_state', { study: STUDY, action, reason: 'DSMB meeting' });
     const go = await review(person, '11-0501');
     await state('pause');
     await go.click();

@@ -1,11 +1,8 @@
 /** The page of a study, as seen by those who may read arms, those who may not, and those limited to a site. */
-import type { BrowserContextOptions } from 'playwright-core';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { describeInBrowser, NARROW, openAs, type Person, signIn, sitDown } from '../../support/browser.ts';
-import { ask, clientOf } from '../../support/client.ts';
+import { expect, it, vi } from 'vitest';
+import { describeInBrowser, openAs, type Person, signIn, sitDown } from '../../support/browser.ts';
 import { parseCsv } from '../../support/csv.ts';
-import { postJson } from '../../support/post-json.ts';
-import { type InMemory, serveInMemory } from '../../support/service-here.ts';
+import { served } from '../../support/served.ts';
 
 const STUDY = 'CHS JCOIN';
 const ARMS = ['ZZTREATA', 'ZZTREATB', 'ZZTREATC'];
@@ -36,27 +33,22 @@ const GRANTS = {
   blinded: ['Monitor', '--scope', 'blinded'],
   site: ['=Sites', '--scope', 'blinded,randomize'],
   pharmacy: ['Pharmacy', '--scope', 'supply'],
-  cook: ['Site 11', '--scope', 'blinded,randomize', '--where', 'site=11-Cook', '--study', STUDY],
 } as const;
 const PARTICIPANTS = 60;
 const DAY_MS = 86_400_000;
 
-let service: InMemory<keyof typeof GRANTS>['service'];
-let keys: InMemory<keyof typeof GRANTS>['keys'];
-
 async function post(path: string, body: object): Promise<void> {
-  const { status, message } = await postJson(service.url, path, keys.manager, { study: STUDY, ...body });
+  const { status, message } = await http.post('manager', path, { study: STUDY, ...body });
   expect(status, message).toBe(200);
 }
 
 async function randomize(id: string, place: number, study = STUDY): Promise<void> {
   const levels = { site: SITES[place % 4] ?? '', sex: place % 3 === 0 ? 'Male' : 'Female' };
-  const { status, message } = await clientOf(service.url, keys.site).randomize(study, id, levels);
+  const { status, message } = await http.as('site').randomize(study, id, levels);
   expect(status, message).toBe(200);
 }
 
-beforeAll(async () => {
-  ({ service, keys } = await serveInMemory(STUDIES, GRANTS));
+async function filled(): Promise<void> {
   const now = Date.now();
   vi.useFakeTimers({ toFake: ['Date'] });
   for (let i = 0; i < PARTICIPANTS; i++) {
@@ -70,13 +62,13 @@ beforeAll(async () => {
   await post('/code_breaks', { id: '0057', category: 'emergency', reason: 'anaphylaxis' });
   const duplicate = { cause: 'duplicate', duplicate_of: '0001', analysis: 'exclude', note: 'twice' };
   await post('/voids', { id: '0054', ...duplicate });
-});
-afterAll(() => service?.stop());
+}
+const http = served(STUDIES, GRANTS, { filled });
 
-const address = (study: string) => `${service.url}/pages/study#${new URLSearchParams({ study })}`;
+const address = (study: string) => `${http.url}/pages/study#${new URLSearchParams({ study })}`;
 
-async function atStudy(key: string, study = STUDY, options: BrowserContextOptions = {}): Promise<Person> {
-  const person = await openAs(key, address(study), options);
+async function atStudy(key: string, study = STUDY): Promise<Person> {
+  const person = await openAs(key, address(study));
   await person.page.getByRole('heading', { level: 1, name: study }).waitFor();
   return person;
 }
@@ -93,7 +85,7 @@ const image = ({ page }: Person, name: RegExp) => page.getByRole('img', { name }
 
 /** The ids that the service itself gives for these parameters, in their order. */
 async function shownBy(parameters: Record<string, string>): Promise<string[]> {
-  const { results } = await clientOf(service.url, keys.reader).list(STUDY, parameters);
+  const { results } = await http.as('reader').list(STUDY, parameters);
   return results.map(({ id }: { id: string }) => id);
 }
 
@@ -108,7 +100,7 @@ describeInBrowser('the page of a study', () => {
   });
 
   it('shows a reader of arms how far it is, who is in it, and how balanced once the service has computed that', async () => {
-    const reader = await atStudy(keys.reader);
+    const reader = await atStudy(http.keys.reader);
     const { page } = reader;
     await image(reader, /59 of 200 enrolled/).waitFor();
     await image(reader, /largest difference between the arms/).waitFor();
@@ -147,17 +139,17 @@ describeInBrowser('the page of a study', () => {
     const name = (await chart.getAttribute('aria-label')) ?? '';
     const [difference = -1, , low = -1, high = -1] = [...name.matchAll(/\d+/g)].map(Number);
     const parameters = { study: STUDY };
-    const { results } = await ask(service.url, '/expected_balance', { key: keys.reader, parameters });
+    const { results } = await http.get('reader', '/expected_balance', parameters);
     const { actual, expected } = results.overall;
     expect([difference, low, high]).toEqual([actual.at(-1), expected.at(-1)[0], expected.at(-1)[4]]);
     await reader.lookTwice('study');
   });
 
   it('shows it to an auditor who reads no list, without names of arms, and asks for nothing that suppliers may not read', async () => {
-    const auditor = await atStudy(keys.auditor);
+    const auditor = await atStudy(http.keys.auditor);
     await image(auditor, /Expected now: between/).waitFor();
     for (const arm of ARMS) expect((await auditor.page.content()).includes(arm), arm).toBe(false);
-    const pharmacy = await atStudy(keys.pharmacy);
+    const pharmacy = await atStudy(http.keys.pharmacy);
     await pharmacy.sees('last allocation');
     await pharmacy.page.waitForLoadState('networkidle');
     expect(await pharmacy.page.getByRole('alert').count()).toBe(0);
@@ -166,7 +158,7 @@ describeInBrowser('the page of a study', () => {
   });
 
   it('searches, filters, sorts and pages the list, and exports it as it is shown', async () => {
-    const reader = await atStudy(keys.reader);
+    const reader = await atStudy(http.keys.reader);
     const { page } = reader;
     const shows = (ids: readonly string[]) =>
       expect.poll(async () => (await idsOf(reader)).slice(0, ids.length)).toEqual(ids);
@@ -210,7 +202,7 @@ describeInBrowser('the page of a study', () => {
   });
 
   it('has no arm anywhere for a blinded reader: not on the page, and not in what the browser received', async () => {
-    const blinded = await atStudy(keys.blinded);
+    const blinded = await atStudy(http.keys.blinded);
     await image(blinded, /59 of 200 enrolled/).waitFor();
     await expect.poll(() => idsOf(blinded)).toHaveLength(50);
     await blinded.press('randomized');
@@ -228,25 +220,8 @@ describeInBrowser('the page of a study', () => {
     await blinded.fits('study-blinded');
   });
 
-  it('shows a site only its own participants, and lets it randomize', async () => {
-    const site = await atStudy(keys.cook, STUDY, { viewport: NARROW });
-    const { page } = site;
-    const { results } = await clientOf(service.url, keys.cook).list(STUDY);
-    // One of them was randomized twice.
-    await image(site, new RegExp(`${results.length - 1} enrolled at 11-Cook`)).waitFor();
-    const glance = page.getByRole('region', { name: 'At a glance' });
-    expect(await glance.innerText()).toContain('enrolled at 11-Cook');
-    // It knows of no others, so that is not the same as nobody.
-    expect(await site.countOf('text', 'of 200', '30-Dupage')).toBe(0);
-    await page.getByRole('table', { name: 'By Sex' }).waitFor();
-    await expect.poll(() => idsOf(site)).toHaveLength(results.length);
-    const link = page.getByRole('link', { name: 'Randomize a participant' });
-    expect(await link.getAttribute('href')).toBe('/pages/randomize#study=CHS+JCOIN');
-    await site.picture('study-site-narrow');
-  });
-
   it('shows who was randomized meanwhile in every tab, with one stream for all, and says when it cannot', async () => {
-    const reader = await atStudy(keys.reader, 'Followed');
+    const reader = await atStudy(http.keys.reader, 'Followed');
     const { page } = reader;
     const asked: { path: string; isAutomatic: boolean }[] = [];
     page.context().on('request', (request) => {
@@ -286,7 +261,7 @@ describeInBrowser('the page of a study', () => {
     const reader = await sitDown();
     await reader.page.route('**/changes?*', (route) => route.fulfill({ status: 429, body: '' }));
     await reader.page.goto(address('Polled'));
-    await signIn(reader, keys.reader);
+    await signIn(reader, http.keys.reader);
     await chip(reader, 'checked every 10 s').waitFor();
     await expect.poll(() => idsOf(reader)).toEqual(['0003', '0002', '0001']);
     await randomize('0063', 3, 'Polled');
@@ -296,12 +271,14 @@ describeInBrowser('the page of a study', () => {
   it('says why nobody can be randomized, when nobody is there yet, and when there is no such study', async () => {
     const reason = 'DSMB meeting';
     await post('/study_state', { action: 'pause', reason });
-    const site = await atStudy(keys.site);
+    const site = await atStudy(http.keys.site);
     await site.sees('nobody can be randomized now', reason);
     expect(await site.countOf('link', 'Randomize a participant')).toBe(0);
     await site.picture('study-paused');
     await post('/study_state', { action: 'resume', reason: 'over' });
     await site.page.getByText('nobody can be randomized now').waitFor({ state: 'detached' });
+    const link = site.page.getByRole('link', { name: 'Randomize a participant' });
+    expect(await link.getAttribute('href')).toBe('/pages/randomize#study=CHS+JCOIN');
 
     await site.page.goto(address('Later'));
     await site.sees('Nobody has been randomized yet.', /TEST STUDY/);

@@ -1,41 +1,30 @@
 /** Pages whose files are out of reach, because there is no connection, or gone, because the service was upgraded. */
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { describeInBrowser, type Person, signIn, sitDown } from '../../support/browser.ts';
-import { clientOf } from '../../support/client.ts';
-import { type ServiceHere, serveInMemory } from '../../support/service-here.ts';
+import { served } from '../../support/served.ts';
 import { TRIALS } from '../../support/trials.ts';
 
 const LINKS = ['Studies', 'Study', 'Participant', 'Randomize', 'Manage', 'Audit'];
 const NOT_LOADED = 'This page could not be loaded';
 
 describeInBrowser('pages that cannot be loaded', () => {
-  let service: ServiceHere;
-  let key: string;
-
-  beforeAll(async () => {
-    const scopes = 'read,randomize,audit,manage,unblind';
-    const served = await serveInMemory(TRIALS, {
-      key: ['everybody', '--scope', scopes, '--allow-prediction'],
-    });
-    ({
-      service,
-      keys: { key },
-    } = served);
-    const { status } = await clientOf(service.url, key).randomize('Ward', '001', { ward: 'a' });
-    expect(status).toBe(200);
+  const http = served(TRIALS, {
+    everybody: ['everybody', '--scope', 'read,randomize,audit,manage,unblind', '--allow-prediction'],
   });
-  afterAll(() => service?.stop());
+  beforeAll(async () => {
+    expect((await http.as('everybody').randomize('Ward', '001', { ward: 'a' })).status).toBe(200);
+  });
 
   /** In the list of studies, in a browser that has loaded nothing but the pages that nobody can wait for. */
   async function atStudies(): Promise<Person> {
     const person = await sitDown();
     const { page } = person;
-    await page.goto(`${service.url}/pages/studies`);
+    await page.goto(`${http.url}/pages/studies`);
     const ahead = ['study', 'participant', 'randomize'].map((name) =>
       page.waitForResponse((response) => new RegExp(`/assets/${name}-[^/]*\\.js$`).test(response.url())),
     );
-    await signIn(person, key);
+    await signIn(person, http.keys.everybody);
     await Promise.all(ahead);
     await page.waitForLoadState('networkidle');
     return person;
@@ -86,7 +75,7 @@ describeInBrowser('pages that cannot be loaded', () => {
     await withoutFile(page, 'audit');
     const loads = loadsOf(page);
     await go(page, 'Audit');
-    await expect.poll(() => loads).toEqual([`${service.url}/pages/audit`]);
+    await expect.poll(() => loads).toEqual([`${http.url}/pages/audit`]);
     await person.seesHeading(NOT_LOADED);
     await page.waitForLoadState('networkidle');
     await go(page, 'Study');
@@ -109,7 +98,7 @@ describeInBrowser('pages that cannot be loaded', () => {
     const person = await atStudies();
     const { page } = person;
     if (act === 'another act') {
-      await page.goto(`${service.url}/pages/manage#study=Patterned&act=pause`);
+      await page.goto(`${http.url}/pages/manage#study=Patterned&act=pause`);
       await person.fill({ Reason: 'DSMB meeting' });
       await person.press('See what will happen');
     } else {
