@@ -115,30 +115,23 @@ describe('a message about a body', () => {
   };
   const close = { action: 'close', cause: 'target', reason: 'x' };
   const approvals = [{ name: 'A', role: 'sponsor', on: '2026-01-01', refrence: 'x' }];
-  it.each<[string, string, object, RegExp]>([
+  const none = { ...reveal, category: undefined, reason: undefined };
+  const wrong = { ...reveal, id: 5, category: 'urgent', dryRun: true };
+  it.each<[path: string, body: object, message: RegExp]>([
+    ['/code_breaks', none, /^category is missing \(it must be one of emergency, .*\); reason is missing$/],
+    ['/code_breaks', wrong, /^id: must be a string; category: must be one of .*did you mean dry_run\?\)$/],
+    ['/forced_allocations', forced, /^code: has fewer than 1 character; replaces: must be at least 0$/],
     [
-      'that a member is missing, and what it can be',
-      ...(['/code_breaks', { ...reveal, category: undefined, reason: undefined }] as const),
-      /^category is missing \(it must be one of emergency, .*\); reason is missing$/,
+      '/study_state',
+      { ...close, approvals },
+      /^approvals\[0\]\.refrence is not .*did you mean reference\?\)$/,
     ],
-    [
-      'what a member must be, and which was probably meant',
-      ...(['/code_breaks', { ...reveal, id: 5, category: 'urgent', dryRun: true }] as const),
-      /^id: must be a string; category: must be one of emergency, .*; dryRun is not a member .*did you mean dry_run\?\)$/,
-    ],
-    [
-      'which numbers, lengths and patterns are allowed',
-      ...(['/forced_allocations', forced] as const),
-      /^code: has fewer than 1 character; replaces: must be at least 0$/,
-    ],
-    [
-      'which member of an item was probably meant',
-      ...(['/study_state', { ...close, approvals }] as const),
-      /^approvals\[0\]\.refrence is not a member of this request \(hint: did you mean reference\?\)$/,
-    ],
-  ])('says %s', async (_, path, body, message) => {
-    expect((await http.post('all', path, { study: 'S', ...body })).message).toMatch(message);
-  });
+  ])(
+    'says what is missing, what is allowed and what was probably meant: %s %j',
+    async (path, body, message) => {
+      expect((await http.post('all', path, { study: 'S', ...body })).message).toMatch(message);
+    },
+  );
 });
 
 describe('POST /session, which anybody may send,', () => {

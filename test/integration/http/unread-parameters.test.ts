@@ -41,15 +41,10 @@ it('a parameter that looks like ours randomizes nobody, and every problem is nam
   expect((await randomize('p0', { dry_run: 'true' }, 'Nowhere')).status).toBe(404);
   // What means nothing is named if something that is needed is missing.
   const misspelt = { Sex: 'Male', phase: '2' };
-  expect((await http.as('edc').randomize('Plain', 'p0', misspelt)).message).toBe(
-    'Sex is not a parameter (hint: did you mean sex?); sex is missing (allowed: "Male", "Female")',
-  );
-  const parameters = { Study: 'Plain' };
-  const nowhere = await ask(http.url, '/study_participants', {
-    method: 'POST',
-    key: http.keys.edc,
-    parameters,
-  });
+  const both = 'Sex is not a parameter (hint: did you mean sex?); sex is missing (allowed: "Male", "Female")';
+  expect((await http.as('edc').randomize('Plain', 'p0', misspelt)).message).toBe(both);
+  const request = { method: 'POST', key: http.keys.edc, parameters: { Study: 'Plain' } };
+  const nowhere = await ask(http.url, '/study_participants', request);
   expect(nowhere.message).toBe('study is missing (hint: Study is given; did you mean study?)');
 });
 

@@ -41,21 +41,19 @@ describe('the check of a key’s limits', () => {
 
   it.each<[string, Where, string]>([
     [
-      ...(['a misspelt level', { local_site: ['30-Dupage Country'] }] as const),
-      'local_site" has no level "30-Dupage Country" (hint: did you mean "30-Dupage County"?)',
+      'a level in another case',
+      { sex: ['male'] },
+      'factor "sex" has no level "male" (hint: did you mean "Male"?)',
     ],
-    ['a level in another case', { sex: ['male'] }, 'did you mean "Male"?'],
     ['an invisible character', { sex: ['Male\u200b'] }, 'did you mean "Male"?'],
     ['a part of a level', { local_site: ['30'] }, `hint: choose from ${SITES})`],
     ['one level of two', { sex: ['Male', 'Other'] }, 'factor "sex" has no level "Other"'],
     [
-      ...(['a misspelt factor', { site: ['a'] }] as const),
-      'no study has a factor "site" (hint: choose from "sex", "local_site", "ward")',
+      'another factor',
+      { site: ['a'] },
+      'has a factor "site" (hint: choose from "sex", "local_site", "ward")',
     ],
-    [
-      ...(['factors that no study has together', { sex: ['Male'], ward: ['a'] }] as const),
-      'no single study has "sex" and "ward" with these levels',
-    ],
+    ['factors of two studies', { sex: ['Male'], ward: ['a'] }, 'no single study has "sex" and "ward" with'],
   ])('refuses %s', (_, where, problem) => {
     expect(compare(where)).toEqual({ problems: [expect.stringContaining(problem)], warnings: [] });
   });

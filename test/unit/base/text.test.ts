@@ -7,23 +7,18 @@ import { lookAlikeForm, lookAlikeProblem, onOneLine, printable } from '../../../
 describe('the check for characters that look like others or are invisible', () => {
   it.each([
     ['001\u200b', 'U+200B, which nobody sees'],
-    ['0\u00ad01', 'U+00AD, which nobody sees'],
-    ['001\u3164', 'U+3164, which nobody sees'],
     ['001\u{e0031}', 'U+E0031, which nobody sees'],
     ['0\u00a01', 'U+00A0, a space other than the common one'],
-    ['0\u28001', 'U+2800, a space other than the common one'],
     ['\ue000', 'U+E000, which has no meaning that all agree on'],
     ['\u0378', 'U+0378, which has no meaning'],
-    ['\uffff', 'U+FFFF, which has no meaning'],
     ['M\ufffdller', 'U+FFFD, which stands for text that was lost'],
     ['Mu\u0308ller', 'U+0308, which Unicode also writes in another way'],
-    ['\u212b', 'U+212B, which Unicode also writes in another way'],
     ['q\u0307\u0323', 'U+0307, which Unicode also writes in another way'],
   ])('names the code point in %j', (text, problem) => {
     expect(lookAlikeProblem(text)).toContain(`contains ${problem}`);
   });
 
-  it.each(['', '001', 'a b', 'Müller', 'Größe – 尺寸 😀', '≥ 2 (a+b)', 'नमस्ते', '하', 'q\u0323\u0307'])(
+  it.each(['', 'a b', 'Größe – 尺寸 😀', '≥ 2 (a+b)', 'नमस्ते', '하', 'q\u0323\u0307'])(
     'accepts %j',
     (text) => {
       expect(lookAlikeProblem(text)).toBeUndefined();
@@ -33,16 +28,11 @@ describe('the check for characters that look like others or are invisible', () =
 
 describe('the comparison form of a text', () => {
   it.each([
-    ['001', '001\u200b'],
-    ['001', '\u202e001\u202c'],
-    ['001', '００１'],
-    ['a b', 'a\u00a0b'],
-    ['é', 'e\u0301'],
-    ['é', 'e\u200d\u0301'],
-    ['001', '0\u2800\ue00001'],
-    ['001', '0\ufffd01'],
-  ])('is the same for the look-alikes %j and %j', (one, other) => {
-    expect(lookAlikeForm(other)).toBe(lookAlikeForm(one));
+    ['001', ['001\u200b', '\u202e001\u202c', '００１', '0\u2800\ue00001', '0\ufffd01']],
+    ['a b', ['a\u00a0b']],
+    ['é', ['e\u0301', 'e\u200d\u0301']],
+  ])('is the same for %j and its look-alikes %j', (one, others) => {
+    for (const other of others) expect(lookAlikeForm(other), other).toBe(lookAlikeForm(one));
   });
 
   it.each([
@@ -104,15 +94,9 @@ describe('names in a list', () => {
   });
 });
 
-it.each([
-  [0, '0 participants'],
-  [1, '1 participant'],
-  [2, '2 participants'],
-])('%i has the noun in the right number', (count, text) => {
-  expect(counted(count, 'participant')).toBe(text);
-});
-
-it('takes irregular nouns, and whole phrases', () => {
+it('a number has its noun in the right number, also an irregular one', () => {
+  const all = [0, 1, 2].map((count) => counted(count, 'participant'));
+  expect(all).toEqual(['0 participants', '1 participant', '2 participants']);
   expect([counted(1, 'study', 'studies'), counted(3, 'study', 'studies')]).toEqual(['1 study', '3 studies']);
   expect([plural(1, 'was', 'were'), plural(0, 'was', 'were')]).toEqual(['was', 'were']);
 });

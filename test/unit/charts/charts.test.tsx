@@ -23,12 +23,8 @@ describe('the columns of a distribution', () => {
     const twoArms = [0, 2, 4, 6].map((range) => ({ range, share: 0.25 }));
     const columns = columnsFor(twoArms.map(({ range }) => range));
     expect(columns).toEqual({ step: 2, width: 2 });
-    expect(columnsOf(twoArms, columns).map(({ from, to, share }) => [from, to, share])).toEqual([
-      [-1, 1, 25],
-      [1, 3, 25],
-      [3, 5, 25],
-      [5, 7, 25],
-    ]);
+    const shown = [-1, 1, 3, 5].map((from) => ({ from, to: from + 2, share: 25 }));
+    expect(columnsOf(twoArms, columns)).toEqual(shown);
   });
 
   it('are at most about forty, and leave nothing out', () => {
@@ -48,11 +44,7 @@ describe('the columns of a distribution', () => {
 });
 
 describe('the charts of a simulated design', () => {
-  const columns = [
-    { from: -1, to: 1, share: 60 },
-    { from: 1, to: 3, share: 30 },
-    { from: 3, to: 5, share: 10 },
-  ];
+  const columns = [60, 30, 10].map((share, i) => ({ from: 2 * i - 1, to: 2 * i + 1, share }));
   const distribution = renderToStaticMarkup(
     <DistributionChart
       {...SIZE}
@@ -126,14 +118,8 @@ const LETTER = 6;
 
 describe('the labels of points', () => {
   it('are beside their points if there is room', () => {
-    const [one, other] = placeLabels(
-      [
-        { x: 50, y: 100 },
-        { x: 440, y: 200 },
-      ],
-      ['block:4@local_site', 'complete'],
-      SCATTER,
-    );
+    const points = [50, 440].map((x, i) => ({ x, y: 100 * (i + 1) }));
+    const [one, other] = placeLabels(points, ['block:4@local_site', 'complete'], SCATTER);
     expect(one).toMatchObject({ y: 100, anchor: 'start', isFar: false });
     expect(one?.x).toBeGreaterThan(50);
     // There is no room on the right.

@@ -28,16 +28,13 @@ const REASONS: Readonly<Record<Reason, readonly [string, string]>> = {
 const reasons = Object.entries(REASONS).map(([because, said]) => [because as Reason, ...said] as const);
 
 describe('an act in a study that forbids it', () => {
-  it.each(reasons)(
-    'is refused in words at the command line, and with 409 over HTTP: %s',
-    (because, said, message) => {
-      const outcome = { type: 'refused', because } as const;
-      expect(refusalOf(outcome, { study: 'Sleep', id: '001' })?.message).toBe(said);
-      expect(actRefusal(outcome, 7, '[]')).toEqual({
-        ...{ status: 409, message, results: '[]', revision: 7, refused: because },
-      });
-    },
-  );
+  it.each(reasons)('is refused in words, and with 409 over HTTP: %s', (because, said, message) => {
+    const outcome = { type: 'refused', because } as const;
+    expect(refusalOf(outcome, { study: 'Sleep', id: '001' })?.message).toBe(said);
+    expect(actRefusal(outcome, 7, '[]')).toEqual({
+      ...{ status: 409, message, results: '[]', revision: 7, refused: because },
+    });
+  });
 
   it('is never refused because the study is open', () => {
     const open = { type: 'refused', because: 'open' } as const;

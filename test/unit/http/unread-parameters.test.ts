@@ -78,7 +78,7 @@ describe('a parameter is refused, with the right spelling, if it is', () => {
   });
 });
 
-it.each(['phase', 'sexe', 'dry', 'run', 'trial_arm', 'urn', 'Sex', 'size', 'urn.min_revision'])(
+it.each(['phase', 'sexe', 'dry', 'run', 'trial_arm', 'urn', 'Sex', 'urn.min_revision'])(
   '%s is not read',
   (name) => {
     expect(judged(name)).toEqual({ ignored: [name], problems: [] });

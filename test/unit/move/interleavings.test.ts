@@ -83,6 +83,13 @@ async function mayFail(run: Promise<unknown>): Promise<boolean> {
 }
 
 describe('a move that dies at any step', () => {
+  function mortal(source: EventStore, target: EventStore, steps: number) {
+    let left = steps;
+    const step = () => {
+      if (left-- <= 0) throw new Died();
+    };
+    return partsOf(aliveWhile(source, step), aliveWhile(target, step), 'home', 'away');
+  }
   /** @param then what is done next. @returns how many steps the whole move takes */
   async function atEachStep(
     then: (
@@ -93,12 +100,7 @@ describe('a move that dies at any step', () => {
     for (let steps = 0; ; steps++) {
       const [source, target] = [await begun(), new MemoryStore()];
       const before = await recordsIn(source);
-      let left = steps;
-      const step = () => {
-        if (left-- <= 0) throw new Died();
-      };
-      const mortal = partsOf(aliveWhile(source, step), aliveWhile(target, step), 'home', 'away');
-      const isDone = await mayFail(moveLog(mortal));
+      const isDone = await mayFail(moveLog(mortal(source, target, steps)));
       await then({ source, target }, before);
       if (isDone) return steps;
     }
@@ -137,13 +139,7 @@ describe('a move that dies at any step', () => {
       const parts = partsOf(source, target, 'home', 'away');
       const dying = { ...parts.tools, pause: () => Promise.reject(new Died()) };
       await mayFail(moveLog({ ...parts, tools: dying }));
-      let left = steps;
-      const step = () => {
-        if (left-- <= 0) throw new Died();
-      };
-      isDone = await mayFail(
-        abortMove(partsOf(aliveWhile(source, step), aliveWhile(target, step), 'home', 'away')),
-      );
+      isDone = await mayFail(abortMove(mortal(source, target, steps)));
       await abortMove(partsOf(source, target, 'home', 'away'));
       assert.equal(await expectOneLog(before, source, [target]), source);
       assert.deepEqual(await typesIn(source), ['LogCreated', 'LogMoved', 'LogReopened']);
@@ -251,11 +247,18 @@ const size = async (store: EventStore) => {
   return records;
 };
 
-/** Ends when LogMoved is in both stores. */
-async function closedBetween(home: EventStore, away: EventStore): Promise<void> {
-  const dying = dyingAfter(home, 'LogMoved');
-  await expect(moveLog(partsOf(dying, away, 'home', 'away'))).rejects.toThrow('died');
+/** @param acts all of which are refused for this reason */
+async function refuses(
+  parts: ReturnType<typeof partsOf>,
+  why: string,
+  acts = [moveLog, abortMove],
+): Promise<void> {
+  for (const act of acts) await expect(act(parts)).rejects.toThrow(why);
 }
+
+/** Ends when LogMoved is in both stores. */
+const closedBetween = (home: EventStore, away: EventStore) =>
+  refuses(partsOf(dyingAfter(home, 'LogMoved'), away, 'home', 'away'), 'died', [moveLog]);
 
 it('a log does not return to a store that it left, which somebody may have open', async () => {
   const [home, away] = [await begunWith('a'), new MemoryStore()];
@@ -313,44 +316,31 @@ it('nor to one with another record in its place, and not at all if its own canno
 it('while it moves to one store, it moves to no other, even of the same name', async () => {
   const [home, away, other] = [await begunWith('a'), new MemoryStore(), new MemoryStore()];
   await closedBetween(home, away);
-  for (const act of [moveLog, abortMove])
-    await expect(act(partsOf(home, other, 'home', 'away'))).rejects.toThrow(
-      'the log was moved to another store: away',
-    );
+  await refuses(partsOf(home, other, 'home', 'away'), 'the log was moved to another store: away');
   await moveLog(partsOf(home, away, 'home', 'away'));
-  for (const act of [moveLog, abortMove])
-    await expect(act(partsOf(home, other, 'home', 'away'))).rejects.toThrow('was moved to another store');
+  await refuses(partsOf(home, other, 'home', 'away'), 'was moved to another store');
 });
 
 it('a move is not given up or resumed with source and target swapped', async () => {
   const [home, away] = [await begunWith('a'), new MemoryStore()];
   await closedBetween(home, away);
   const before = [await size(home), await size(away)];
-  for (const act of [moveLog, abortMove])
-    await expect(act(partsOf(away, home, 'away', 'home'))).rejects.toThrow(
-      'the log is being moved to away, not from there (hint: --from and --to are the other way round)',
-    );
+  const swapped = 'is being moved to away, not from there (hint: --from and --to are the other way round)';
+  await refuses(partsOf(away, home, 'away', 'home'), swapped);
   expect([await size(home), await size(away)]).toEqual(before);
   await abortMove(partsOf(home, away, 'home', 'away'));
   expect((await (await startProcess(home)).post('b'))?.outcome.type).toBe('randomized');
-  await expect(moveLog(partsOf(away, new MemoryStore(), 'away', 'fresh'))).rejects.toThrow(
-    'the source is itself a copy from a move that was given up',
-  );
+  const given = 'the source is itself a copy from a move that was given up';
+  await refuses(partsOf(away, new MemoryStore(), 'away', 'fresh'), given, [moveLog]);
 });
 
 it('a target is void if the source’s log went on before it was closed', async () => {
   const [home, away] = [await begunWith('a'), new MemoryStore()];
-  const dying = dyingAfter(away, 'LogMoved');
-  await expect(moveLog(partsOf(home, dying, 'home', 'away'))).rejects.toThrow('died');
+  await refuses(partsOf(home, dyingAfter(away, 'LogMoved'), 'home', 'away'), 'died', [moveLog]);
   await moveLog(partsOf(home, new MemoryStore(), 'home', 'another'));
-  await expect(moveLog(partsOf(home, away, 'home', 'away'))).rejects.toThrow(
-    'moved to another store: another',
-  );
-  const again = await begunWith('a');
-  const second = new MemoryStore();
-  await expect(moveLog(partsOf(again, dyingAfter(second, 'LogMoved'), 'home', 'away'))).rejects.toThrow(
-    'died',
-  );
+  await refuses(partsOf(home, away, 'home', 'away'), 'moved to another store: another', [moveLog]);
+  const [again, second] = [await begunWith('a'), new MemoryStore()];
+  await refuses(partsOf(again, dyingAfter(second, 'LogMoved'), 'home', 'away'), 'died', [moveLog]);
   const move = '0193a8e0-0000-7000-8000-00000000aaaa';
   const facts: MoveFact[] = [
     { type: 'LogMoved', data: { move, to: 'x' }, sections: {} },
@@ -358,6 +348,5 @@ it('a target is void if the source’s log went on before it was closed', async 
   ];
   for (const [i, fact] of facts.entries())
     await again.append('log', i, [recordOf(partsOf(again, again, 'x', 'y'), i + 1, fact)]);
-  for (const act of [moveLog, abortMove])
-    await expect(act(partsOf(again, second, 'home', 'away'))).rejects.toThrow('this target is void');
+  await refuses(partsOf(again, second, 'home', 'away'), 'this target is void');
 });

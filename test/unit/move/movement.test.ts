@@ -73,20 +73,17 @@ describe('the movement of a stream', () => {
     ['log', 0, [moved()]],
     ['access', 2, [moved(), arrived(), aborted()]],
   ];
-  it.each(wrong)(
-    'with %s is folded up to revision %i and no further (%#)',
-    async (stream, revision, facts) => {
-      const store = await storeOf(stream, facts);
-      const runner = new Runner(store, LOG_ID, [studyState, participants]);
-      await runner.rebuild();
-      expect(runner.revision(stream)).toBe(revision - 1);
-      expect(runner.halted(stream)).toMatchObject({ fault: 'misplaced' });
-      await expect(foldUntil({ store, logId: LOG_ID }, stream, {}, () => false)).rejects.toMatchObject({
-        fault: 'misplaced',
-        message: expect.stringContaining(`${stream}/${revision}: `),
-      });
-    },
-  );
+  it.each(wrong)('with %s is folded up to %i and no further (%#)', async (stream, revision, facts) => {
+    const store = await storeOf(stream, facts);
+    const runner = new Runner(store, LOG_ID, [studyState, participants]);
+    await runner.rebuild();
+    expect(runner.revision(stream)).toBe(revision - 1);
+    expect(runner.halted(stream)).toMatchObject({ fault: 'misplaced' });
+    await expect(foldUntil({ store, logId: LOG_ID }, stream, {}, () => false)).rejects.toMatchObject({
+      fault: 'misplaced',
+      message: expect.stringContaining(`${stream}/${revision}: `),
+    });
+  });
 });
 
 describe('the write path', () => {

@@ -64,15 +64,8 @@ describe('participants', () => {
     const { treatment } = fact.sections.allocation;
     expect(fold(participants, [registered(), fact]).inOrder).toEqual([
       {
-        ...{
-          participantId: '001',
-          levels: LEVELS,
-          treatment,
-          at: AT,
-          user: 'nurse',
-          revision: 1,
-          sequence: 1,
-        },
+        ...{ participantId: '001', levels: LEVELS, treatment, at: AT, user: 'nurse' },
+        ...{ revision: 1, sequence: 1 },
         slot: CONFIGURATION.treatments.indexOf(treatment),
         bgStateAfter: drawIn(fact.sections).bgStateAfter,
       },
@@ -161,12 +154,8 @@ describe('the balance', () => {
 
   it('is undefined for a study that is not in the log, and zero for one without participants', () => {
     expect(balance([])).toBeUndefined();
-    expect(balance([registered()])).toEqual({
-      treatments: ['MART', 'RMC-Q', 'RMC-A'],
-      ...zeros,
-      counted: zeros,
-      voided: [0, 0, 0],
-    });
+    const { treatments } = CONFIGURATION;
+    expect(balance([registered()])).toEqual({ treatments, ...zeros, counted: zeros, voided: [0, 0, 0] });
   });
 
   it('counts participants by treatment, in total and at each level', () => {
@@ -226,15 +215,9 @@ function enrolledWith(cause?: VoidCause): Enrolled {
 
 describe('headCount', () => {
   it('says of each cause of a void whether the place is free again', () => {
-    const filled = VoidCause.options.map((cause) => [cause, headCount([enrolledWith(cause)])]);
-    const one = { enrolled: 1, voided: 1 };
-    expect(Object.fromEntries(filled)).toEqual({
-      ineligible: { ...one, filled: 1 },
-      duplicate: { ...one, filled: 0 },
-      'never-enrolled': { ...one, filled: 0 },
-      entry: { ...one, filled: 1 },
-      other: { ...one, filled: 1 },
-    });
+    const filled = VoidCause.options.map((cause) => [cause, headCount([enrolledWith(cause)]).filled]);
+    const expected = { ineligible: 1, duplicate: 0, 'never-enrolled': 0, entry: 1, other: 1 };
+    expect(Object.fromEntries(filled)).toEqual(expected);
   });
 
   it('counts everybody, and of them the voided and the places', () => {
@@ -268,12 +251,7 @@ const began = (n: number): Fact => ({ ...ended(n), type: 'SessionBegan' }) as Fa
 
 describe('the ended sessions', () => {
   it('are only those of sign-outs', () => {
-    const state = foldedAt([
-      [0, began(1)],
-      [1, began(2)],
-      [2, ended(1)],
-      [3, paused],
-    ]);
+    const state = foldedAt([began(1), began(2), ended(1), paused].map((fact, hours) => [hours, fact]));
     expect([...state]).toEqual([[id(1), START + 2 * HOUR]]);
   });
 
@@ -284,7 +262,6 @@ describe('the ended sessions', () => {
   });
 
   it('stay few, however many there were', () => {
-    const facts = Array.from({ length: 250 }, (_, n) => [n, ended(n)] as const);
-    expect(foldedAt(facts).size).toBe(13);
+    expect(foldedAt(Array.from({ length: 250 }, (_, n) => [n, ended(n)])).size).toBe(13);
   });
 });

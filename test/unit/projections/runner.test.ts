@@ -19,7 +19,7 @@ import {
   STREAM,
   stored,
 } from '../../support/facts.ts';
-import { LOG_ID } from '../../support/fixed-tools.ts';
+import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 import { check } from '../../support/property.ts';
 
 const OTHER_STUDY = 'study-0000';
@@ -184,76 +184,59 @@ type Step =
   | { readonly do: 'write' | 'write and accept' | 'catch up'; readonly stream: string }
   | { readonly do: 'deliver'; readonly count: number };
 
+const act = fc.constantFrom('write' as const, 'write and accept' as const, 'catch up' as const);
 const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({
-    do: fc.constantFrom('write' as const, 'write and accept' as const, 'catch up' as const),
-    stream: fc.constantFrom(...STREAMS),
-  }),
+  fc.record({ do: act, stream: fc.constantFrom(...STREAMS) }),
   fc.record({ do: fc.constant('deliver' as const), count: fc.integer({ min: 1, max: 4 }) }),
 );
+const steps = (maxLength: number) => fc.array(step, { maxLength });
 
 describe('however events arrive,', () => {
   it('by rebuild, following, catching up or acceptance, the states equal those of a fresh rebuild', async () => {
     await check(
-      fc.asyncProperty(
-        fc.array(step, { maxLength: 15 }),
-        fc.array(step, { maxLength: 25 }),
-        async (before, after) => {
-          const store = new SteppedStore();
-          const runner = newRunner(store);
-          const heard: string[] = [];
-          for (const stream of STREAMS)
-            runner.listen(stream, (event) => heard.push(`${event.stream}/${event.revision}`));
-          const next = new Map(STREAMS.map((stream) => [stream, 0]));
-          const take = async (steps: readonly Step[]) => {
-            for (const current of steps) {
-              if (current.do === 'deliver') await store.deliver(current.count);
-              else if (current.do === 'catch up') await runner.catchUp(current.stream);
-              else {
-                const revision = next.get(current.stream) ?? 0;
-                const one = await write(store, current.stream, revision);
-                next.set(current.stream, revision + 1);
-                // A writer knows everything that comes before what it has written.
-                if (current.do === 'write and accept' && runner.revision(current.stream) === revision - 1)
-                  accept(runner, one);
-              }
+      fc.asyncProperty(steps(15), steps(25), async (before, after) => {
+        const store = new SteppedStore();
+        const runner = newRunner(store);
+        const heard: string[] = [];
+        for (const stream of STREAMS)
+          runner.listen(stream, (event) => heard.push(`${event.stream}/${event.revision}`));
+        const next = new Map(STREAMS.map((stream) => [stream, 0]));
+        const take = async (all: readonly Step[]) => {
+          for (const current of all) {
+            if (current.do === 'deliver') await store.deliver(current.count);
+            else if (current.do === 'catch up') await runner.catchUp(current.stream);
+            else {
+              const revision = next.get(current.stream) ?? 0;
+              const one = await write(store, current.stream, revision);
+              next.set(current.stream, revision + 1);
+              // A writer knows everything that comes before what it has written.
+              if (current.do === 'write and accept' && runner.revision(current.stream) === revision - 1)
+                accept(runner, one);
             }
-          };
-          await take(before);
-          await runner.rebuild();
-          runner.follow();
-          await take(after);
-          await store.deliver(Number.POSITIVE_INFINITY);
+          }
+        };
+        await take(before);
+        await runner.rebuild();
+        runner.follow();
+        await take(after);
+        await store.deliver(Number.POSITIVE_INFINITY);
 
-          expect(shown(runner)).toEqual(shown(await rebuilt(store)));
-          for (const stream of STREAMS)
-            expect(heard.filter((place) => place.startsWith(`${stream}/`))).toEqual(
-              Array.from({ length: next.get(stream) ?? 0 }, (_, revision) => `${stream}/${revision}`),
-            );
-        },
-      ),
+        expect(shown(runner)).toEqual(shown(await rebuilt(store)));
+        for (const stream of STREAMS)
+          expect(heard.filter((place) => place.startsWith(`${stream}/`))).toEqual(
+            Array.from({ length: next.get(stream) ?? 0 }, (_, revision) => `${stream}/${revision}`),
+          );
+      }),
     );
   });
 });
 
 describe('only the stream concerned is halted by', () => {
   const cases: [string, StoredRecordBytes, string][] = [
-    [
-      'an event of a type that this build does not know',
-      forged('"StudyPaused"', '"StudyArchived"'),
-      'StudyArchived@2 is unknown to this build',
-    ],
-    [
-      'an event of a version that it does not know',
-      forged('"version":2', '"version":3'),
-      'StudyPaused@3 is unknown',
-    ],
+    ['an unknown type of event', forged('"StudyPaused"', '"StudyArchived"'), 'StudyArchived@2 is unknown to'],
+    ['an unknown version', forged('"version":2', '"version":3'), 'StudyPaused@3 is unknown'],
     ['a record that was changed', { ...stored(paused, 2), leaf: Buffer.alloc(32) }, 'was changed'],
-    [
-      'a record of another log',
-      stored(paused, 2, { log: '0193a8e0-0000-7000-8000-00000000dead' }),
-      'belongs to another log',
-    ],
+    ['a record of another log', stored(paused, 2, { log: fixedId(9) }), 'belongs to another log'],
     ['a record of another place', stored(paused, 7), `says that it is ${STREAM}/7`],
     ['a fact that contradicts those before it', stored(randomized('1'), 2), 'randomized twice'],
   ];

@@ -44,6 +44,16 @@ const never = (stream: string, error: Error) => {
   throw new Error(`${stream}: ${error.message}`);
 };
 
+/** Batches one after the other, as long as the streams are behind: how many records of each stream. */
+function batchesOf(log: LogToRead, behind: Set<string>) {
+  const published: Record<string, number> = {};
+  return async () => {
+    const batch = await nextBatch(log, behind, (stream) => published[stream] ?? -1, 'blinded', never);
+    for (const { stream, records } of batch) published[stream] = records.at(-1)?.revision ?? -1;
+    return batch.map(({ stream, records }) => [stream, records.length]);
+  };
+}
+
 describe('a batch', () => {
   it('continues each stream from what is published up to what is folded', async () => {
     const log = await logOf({ 'study-a': 5, 'study-b': 3, log: 1 });
@@ -73,13 +83,7 @@ describe('a batch', () => {
 
   it('is bounded, and the next one begins with the streams that were left out', async () => {
     const log = await logOf({ 'study-a': MOST_RECORDS + 10, 'study-b': 3 });
-    const behind = new Set(['study-a', 'study-b']);
-    const published: Record<string, number> = {};
-    const next = async () => {
-      const batch = await nextBatch(log, behind, (stream) => published[stream] ?? -1, 'blinded', never);
-      for (const { stream, records } of batch) published[stream] = records.at(-1)?.revision ?? -1;
-      return batch.map(({ stream, records }) => [stream, records.length]);
-    };
+    const next = batchesOf(log, new Set(['study-a', 'study-b']));
     expect(await next()).toEqual([['study-a', MOST_RECORDS]]);
     expect(await next()).toEqual([
       ['study-b', 3],
@@ -108,15 +112,7 @@ describe('a batch', () => {
 
   it.each([MOST_BYTES - 2500, MOST_BYTES + 1])('contains a record of %i bytes alone', async (length) => {
     const log = await logOf({ 'study-a': 2, 'study-b': 1 }, { length });
-    const behind = new Set(['study-a', 'study-b']);
-    const published: Record<string, number> = {};
-    const next = async () => {
-      const batch = await nextBatch(log, behind, (one) => published[one] ?? -1, 'blinded', never);
-      return batch.map(({ stream, records }) => {
-        published[stream] = records.at(-1)?.revision ?? -1;
-        return [stream, records.length];
-      });
-    };
+    const next = batchesOf(log, new Set(['study-a', 'study-b']));
     expect([await next(), await next(), await next(), await next()]).toEqual([
       ...[[['study-a', 1]], [['study-b', 1]], [['study-a', 1]], []],
     ]);
@@ -125,16 +121,12 @@ describe('a batch', () => {
   it('ends before a record that differs from what was folded, and goes no further', async () => {
     const log = await logOf({ 'study-a': 5, 'study-b': 1 }, { at: 'study-a/3' });
     const behind = new Set(['study-a', 'study-b']);
-    const published: Record<string, number> = {};
     const broken: [string, string][] = [];
     const onBroken = (stream: string, error: Error) => broken.push([stream, (error as RecordError).fault]);
-    const first = await nextBatch(log, behind, () => -1, 'blinded', onBroken);
-    expect(first.map(({ records }) => records.length)).toEqual([3, 1]);
+    const next = (published: number) => nextBatch(log, behind, () => published, 'blinded', onBroken);
+    expect((await next(-1)).map(({ records }) => records.length)).toEqual([3, 1]);
     expect(broken).toEqual([]);
-    published['study-a'] = 2;
-    expect(await nextBatch(log, behind, (stream) => published[stream] ?? -1, 'blinded', onBroken)).toEqual(
-      [],
-    );
+    expect(await next(2)).toEqual([]);
     expect(broken).toEqual([['study-a', 'leaf-mismatch']]);
     expect(behind.size).toBe(0);
   });

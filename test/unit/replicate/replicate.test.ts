@@ -10,6 +10,7 @@ import { event, SEED } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
+type Policies = { readonly forcedCounts?: 'not-counted' };
 type Run = (replicate: Replicate, step: Exclude<Step, { kind: 'design' }>) => void;
 
 /** The trial's study, run again. */
@@ -40,12 +41,8 @@ function counts({ setting: { layout, design }, replicate }: ReturnType<typeof ag
 
 describe('a replicate', () => {
   const counting = fc.constantFrom({}, { forcedCounts: 'not-counted' as const });
-  const lives = fc.array(lifeStep, { maxLength: 40 });
-  const trialOf = (
-    life: readonly LifeStep[],
-    hasSlots: boolean,
-    policies: { forcedCounts?: 'not-counted' },
-  ) => {
+  const scene = [fc.array(lifeStep, { maxLength: 40 }), fc.boolean(), counting] as const;
+  const trialOf = (life: readonly LifeStep[], hasSlots: boolean, policies: Policies) => {
     const trial = new TrialRun({
       policies: { levelCounts: 'as-corrected', voidCounts: 'removed', ...policies },
       ...(hasSlots && { ratio: [1, 2, 1] }),
@@ -56,7 +53,7 @@ describe('a replicate', () => {
 
   it('with the study’s random numbers equals the study, whatever happened in its life', () => {
     check(
-      fc.property(lives, fc.boolean(), counting, (life, hasSlots, policies) => {
+      fc.property(...scene, (life, hasSlots, policies) => {
         const trial = trialOf(life, hasSlots, policies);
         const drawn = again(trial, Pcg64.fromSeed(SEED), (replicate, step) => replicate.take(step));
         const recorded = again(trial, Pcg64.fromSeed(1n), (replicate, step) => replicate.repeat(step));
@@ -77,23 +74,17 @@ describe('a replicate', () => {
 
   it('with other random numbers has the same people, each counted once in every factor', () => {
     check(
-      fc.property(
-        lives,
-        fc.boolean(),
-        counting,
-        fc.bigInt({ min: 0n, max: 1n << 64n }),
-        (life, hasSlots, policies, seed) => {
-          const trial = trialOf(life, hasSlots, policies);
-          const run = again(trial, Pcg64.fromSeed(seed), (replicate, step) => replicate.take(step));
-          const total = (table: readonly number[]) => table.reduce((sum, n) => sum + n, 0);
-          const expected = trial.counts().map((levels) => levels.map(total));
-          expect(counts(run).map((levels) => levels.map(total))).toEqual(expected);
-          const { stride } = run.setting.layout;
-          const all = total([...run.replicate.counts.cells.subarray(ALL * stride, (ALL + 1) * stride)]);
-          for (const [i, { isRetired }] of trial.registered.design.factors.entries())
-            if (!isRetired) expect(total(expected[i] ?? [])).toBe(all);
-        },
-      ),
+      fc.property(...scene, fc.bigInt({ min: 0n, max: 1n << 64n }), (life, hasSlots, policies, seed) => {
+        const trial = trialOf(life, hasSlots, policies);
+        const run = again(trial, Pcg64.fromSeed(seed), (replicate, step) => replicate.take(step));
+        const total = (table: readonly number[]) => table.reduce((sum, n) => sum + n, 0);
+        const expected = trial.counts().map((levels) => levels.map(total));
+        expect(counts(run).map((levels) => levels.map(total))).toEqual(expected);
+        const { stride } = run.setting.layout;
+        const all = total([...run.replicate.counts.cells.subarray(ALL * stride, (ALL + 1) * stride)]);
+        for (const [i, { isRetired }] of trial.registered.design.factors.entries())
+          if (!isRetired) expect(total(expected[i] ?? [])).toBe(all);
+      }),
     );
   });
 });

@@ -17,15 +17,8 @@ const CONFIGURATION: StudyConfiguration = {
 function add(trial: TrialRun, site: string, count: number): void {
   const list = trial.registered.entries.lists + 1;
   const entries = Array.from({ length: count }, (_, i) => ({ levels: [site], treatment: 'AB'[i % 2] ?? '' }));
-  const command = {
-    type: 'register-list',
-    list,
-    approvals: [],
-    file: '0'.repeat(63) + list,
-    first: 1,
-    entries,
-  };
-  expect(trial.ask(command as Written)).toEqual({ type: 'list-registered' });
+  const command = { type: 'register-list', list, approvals: [], file: '0'.repeat(63) + list, first: 1 };
+  expect(trial.ask({ ...command, entries } as Written)).toEqual({ type: 'list-registered' });
 }
 
 let participants = 0;

@@ -16,12 +16,9 @@ import { LOG_ID } from '../../support/fixed-tools.ts';
 
 const MINUTE = 60_000;
 const NOW = Date.parse('2026-11-23T12:00:00.000Z');
-const session = (beganAt: number, usedAt = beganAt): Session => ({
-  sessionId: 'yzObQH5PXuXXhAOEv8oClw',
-  keyId: 'k0011',
-  beganAt,
-  usedAt,
-});
+const session = (beganAt: number, usedAt = beganAt): Session => {
+  return { sessionId: 'yzObQH5PXuXXhAOEv8oClw', keyId: 'k0011', beganAt, usedAt };
+};
 
 describe('a session', () => {
   it('has an id of 128 random bits', () => {
