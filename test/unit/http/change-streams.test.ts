@@ -114,19 +114,17 @@ describe('a stream', () => {
   });
 });
 
-describe('when the service stops', () => {
-  it('all streams end at once, and one that is opened later, too; who reads nothing is disconnected', () => {
-    const streams = new ChangeStreams();
-    const open = Array.from({ length: 3 }, () => opened(streams).response);
-    const { response } = opened(streams, { reads: false });
-    streams.close();
-    expect(open.map(({ isEnded }) => isEnded)).toEqual([true, true, true]);
-    expect(opened(streams).response.isEnded).toBe(true);
-    expect(response.isDestroyed).toBe(false);
-    vi.advanceTimersByTime(1000);
-    expect(response.isDestroyed).toBe(true);
-    expect(vi.getTimerCount()).toBe(0);
-  });
+it('when the service stops all streams end at once, and one that is opened later, too; who reads nothing is disconnected', () => {
+  const streams = new ChangeStreams();
+  const open = Array.from({ length: 3 }, () => opened(streams).response);
+  const { response } = opened(streams, { reads: false });
+  streams.close();
+  expect(open.map(({ isEnded }) => isEnded)).toEqual([true, true, true]);
+  expect(opened(streams).response.isEnded).toBe(true);
+  expect(response.isDestroyed).toBe(false);
+  vi.advanceTimersByTime(1000);
+  expect(response.isDestroyed).toBe(true);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 describe('there are at most', () => {

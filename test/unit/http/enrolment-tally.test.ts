@@ -84,11 +84,8 @@ describe('tallied', () => {
 });
 
 describe('evenlySpaced', () => {
-  it('takes all of a short list', () => {
+  it('takes all of a short list; else the first, the last and steps of equal length between them', () => {
     expect([evenlySpaced(0, 3), evenlySpaced(1, 3), evenlySpaced(3, 3)]).toEqual([[], [0], [0, 1, 2]]);
-  });
-
-  it('takes the first, the last and steps of equal length between them', () => {
     check(
       fc.property(fc.integer({ min: 3, max: 200_000 }), fc.integer({ min: 2, max: 300 }), (length, most) => {
         const indexes = evenlySpaced(length, most);

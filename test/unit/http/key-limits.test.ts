@@ -100,21 +100,19 @@ describe('the lists of a key', () => {
   });
 });
 
-describe('lists of the past', () => {
-  it('are limited to eight for all keys together, because they are in memory until sent', () => {
-    const { lists } = new InProgress();
-    const begin = () => {
-      const answer = new Answer();
-      lists.beginPast(answer as unknown as ServerResponse);
-      return answer;
-    };
-    const overloaded = expect.objectContaining({ code: 'overloaded' });
-    const answers = Array.from({ length: 8 }, begin);
-    expect(begin).toThrow(overloaded);
-    for (const answer of answers.slice(0, 2)) answer.close();
-    for (let n = 0; n < 2; n++) begin();
-    expect(begin).toThrow(overloaded);
-  });
+it('lists of the past are limited to eight for all keys together, because they are in memory until sent', () => {
+  const { lists } = new InProgress();
+  const begin = () => {
+    const answer = new Answer();
+    lists.beginPast(answer as unknown as ServerResponse);
+    return answer;
+  };
+  const overloaded = expect.objectContaining({ code: 'overloaded' });
+  const answers = Array.from({ length: 8 }, begin);
+  expect(begin).toThrow(overloaded);
+  for (const answer of answers.slice(0, 2)) answer.close();
+  for (let n = 0; n < 2; n++) begin();
+  expect(begin).toThrow(overloaded);
 });
 
 describe('slices of lists', () => {
@@ -147,19 +145,17 @@ describe('slices of lists', () => {
   });
 });
 
-describe('allocations of a key', () => {
-  it('are limited to 512 at a time, without affecting other keys', () => {
-    const { posts } = new InProgress();
-    const refused = expect.objectContaining({ status: 429, headers: { 'Retry-After': '1' } });
-    for (let n = 0; n < 512; n++) posts.enter('k1');
+it('allocations of a key are limited to 512 at a time, without affecting other keys', () => {
+  const { posts } = new InProgress();
+  const refused = expect.objectContaining({ status: 429, headers: { 'Retry-After': '1' } });
+  for (let n = 0; n < 512; n++) posts.enter('k1');
+  expect(() => posts.enter('k1')).toThrow(refused);
+  posts.enter('k2');
+  for (const places of [1, 512]) {
+    for (let n = 0; n < places; n++) posts.leave('k1');
+    for (let n = 0; n < places; n++) posts.enter('k1');
     expect(() => posts.enter('k1')).toThrow(refused);
-    posts.enter('k2');
-    for (const places of [1, 512]) {
-      for (let n = 0; n < places; n++) posts.leave('k1');
-      for (let n = 0; n < places; n++) posts.enter('k1');
-      expect(() => posts.enter('k1')).toThrow(refused);
-    }
-  });
+  }
 });
 
 it.each([

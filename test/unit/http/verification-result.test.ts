@@ -79,9 +79,7 @@ describe('any key', () => {
 
   it('gets every member that a report can have, and no others', () => {
     const evidence: StreamReport['evidence'] = {
-      matching: 1,
-      matchingSize: 2,
-      failing: 1,
+      ...{ matching: 1, matchingSize: 2, failing: 1 },
       failed: [{ where: 'checkpoint', size: 5, because: 'other-root', signedRoot: 'AA==', root: 'AQ==' }],
       rewritten: { afterSize: 2, upToSize: 5 },
       tailCutOff: { size: 9, signedSize: 12 },
@@ -90,9 +88,7 @@ describe('any key', () => {
     };
     const warnings = [{ code: 'weak-seed', count: 1, revision: 0, text: 'weak' }] as const;
     const life: Required<LifeReport> = {
-      state: 'closed',
-      method: 'blocks',
-      certain: 3,
+      ...{ state: 'closed', method: 'blocks', certain: 3 },
       ...{ imported: { redrawn: 3, unproven: 1 }, forced: { outage: 2 } },
       packs: { registered: 40, replaced: 1, withdrawn: 2 },
       ...{ amendments: 2, corrected: 4, idsCorrected: 1 },

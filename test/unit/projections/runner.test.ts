@@ -191,44 +191,42 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 const steps = (maxLength: number) => fc.array(step, { maxLength });
 
-describe('however events arrive,', () => {
-  it('by rebuild, following, catching up or acceptance, the states equal those of a fresh rebuild', async () => {
-    await check(
-      fc.asyncProperty(steps(15), steps(25), async (before, after) => {
-        const store = new SteppedStore();
-        const runner = newRunner(store);
-        const heard: string[] = [];
-        for (const stream of STREAMS)
-          runner.listen(stream, (event) => heard.push(`${event.stream}/${event.revision}`));
-        const next = new Map(STREAMS.map((stream) => [stream, 0]));
-        const take = async (all: readonly Step[]) => {
-          for (const current of all) {
-            if (current.do === 'deliver') await store.deliver(current.count);
-            else if (current.do === 'catch up') await runner.catchUp(current.stream);
-            else {
-              const revision = next.get(current.stream) ?? 0;
-              const one = await write(store, current.stream, revision);
-              next.set(current.stream, revision + 1);
-              // A writer knows everything that comes before what it has written.
-              if (current.do === 'write and accept' && runner.revision(current.stream) === revision - 1)
-                accept(runner, one);
-            }
+it('however events arrive, by rebuild, following, catching up or acceptance, the states equal those of a fresh rebuild', async () => {
+  await check(
+    fc.asyncProperty(steps(15), steps(25), async (before, after) => {
+      const store = new SteppedStore();
+      const runner = newRunner(store);
+      const heard: string[] = [];
+      for (const stream of STREAMS)
+        runner.listen(stream, (event) => heard.push(`${event.stream}/${event.revision}`));
+      const next = new Map(STREAMS.map((stream) => [stream, 0]));
+      const take = async (all: readonly Step[]) => {
+        for (const current of all) {
+          if (current.do === 'deliver') await store.deliver(current.count);
+          else if (current.do === 'catch up') await runner.catchUp(current.stream);
+          else {
+            const revision = next.get(current.stream) ?? 0;
+            const one = await write(store, current.stream, revision);
+            next.set(current.stream, revision + 1);
+            // A writer knows everything that comes before what it has written.
+            if (current.do === 'write and accept' && runner.revision(current.stream) === revision - 1)
+              accept(runner, one);
           }
-        };
-        await take(before);
-        await runner.rebuild();
-        runner.follow();
-        await take(after);
-        await store.deliver(Number.POSITIVE_INFINITY);
+        }
+      };
+      await take(before);
+      await runner.rebuild();
+      runner.follow();
+      await take(after);
+      await store.deliver(Number.POSITIVE_INFINITY);
 
-        expect(shown(runner)).toEqual(shown(await rebuilt(store)));
-        for (const stream of STREAMS)
-          expect(heard.filter((place) => place.startsWith(`${stream}/`))).toEqual(
-            Array.from({ length: next.get(stream) ?? 0 }, (_, revision) => `${stream}/${revision}`),
-          );
-      }),
-    );
-  });
+      expect(shown(runner)).toEqual(shown(await rebuilt(store)));
+      for (const stream of STREAMS)
+        expect(heard.filter((place) => place.startsWith(`${stream}/`))).toEqual(
+          Array.from({ length: next.get(stream) ?? 0 }, (_, revision) => `${stream}/${revision}`),
+        );
+    }),
+  );
 });
 
 describe('only the stream concerned is halted by', () => {

@@ -114,18 +114,16 @@ describe('a record in the feed', () => {
   });
 });
 
-describe('a checkpoint in the feed', () => {
-  it('is the signed note', () => {
-    const signed = {
-      ...{ origin: `urn/${STREAM}/2`, stream: STREAM, recovery: 2, publicKey: 'key', size: 12, base64: '' },
-      note: `urn/${STREAM}/2\n12\nroot\n\n— urn signature\n`,
-    };
-    const message = checkpointMessage(signed, LOG_ID, '2026-03-01T09:00:00.000Z');
-    expect(message).toMatchObject({ key: STREAM, value: Buffer.from(signed.note) });
-    expect(received(message)).toMatchObject({
-      ...{ id: `checkpoint/${STREAM}/2/12`, type: 'urn.checkpoint.v1', subject: STREAM },
-      ...{ treesize: '12', recovery: '2' },
-    });
+it('a checkpoint in the feed is the signed note', () => {
+  const signed = {
+    ...{ origin: `urn/${STREAM}/2`, stream: STREAM, recovery: 2, publicKey: 'key', size: 12, base64: '' },
+    note: `urn/${STREAM}/2\n12\nroot\n\n— urn signature\n`,
+  };
+  const message = checkpointMessage(signed, LOG_ID, '2026-03-01T09:00:00.000Z');
+  expect(message).toMatchObject({ key: STREAM, value: Buffer.from(signed.note) });
+  expect(received(message)).toMatchObject({
+    ...{ id: `checkpoint/${STREAM}/2/12`, type: 'urn.checkpoint.v1', subject: STREAM },
+    ...{ treesize: '12', recovery: '2' },
   });
 });
 

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { CompactEncrypt, type CompactJWEHeaderParameters, generateKeyPair } from 'jose';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { OperationsFact } from '../../../events/operations.ts';
 import type { Runner } from '../../../projections/runner.ts';
 import { endedSessions } from '../../../projections/sessions.ts';
@@ -80,16 +80,13 @@ describe('the file of the session key', () => {
   });
 });
 
-describe('a cookie can be opened', () => {
+it('a cookie can be opened with the key before the current one, for 12 hours', () => {
   const at = Date.parse(REPLACED);
   const keys = { current: ONE, previous: { key: TWO, replacedAt: at } };
-
-  it('with the key before the current one, for 12 hours', () => {
-    expect(openingKeys(keys, at)).toEqual([ONE, TWO]);
-    expect(openingKeys(keys, at + 12 * HOUR - 1)).toEqual([ONE, TWO]);
-    expect(openingKeys(keys, at + 12 * HOUR)).toEqual([ONE]);
-    expect(openingKeys({ current: ONE }, at)).toEqual([ONE]);
-  });
+  expect(openingKeys(keys, at)).toEqual([ONE, TWO]);
+  expect(openingKeys(keys, at + 12 * HOUR - 1)).toEqual([ONE, TWO]);
+  expect(openingKeys(keys, at + 12 * HOUR)).toEqual([ONE]);
+  expect(openingKeys({ current: ONE }, at)).toEqual([ONE]);
 });
 
 const KEY = randomBytes(32);
@@ -233,45 +230,35 @@ describe('a session against a log', () => {
   });
 });
 
-describe('while the log takes no records', () => {
+it('while the log takes no records, a session begins, and ends in this process, which is reported', async () => {
   const refusal = () => Promise.reject(new DomainError('moved', 'the log is elsewhere'));
-
-  it('a session begins, and ends in this process; that it could not be recorded is reported', async () => {
-    const { sessions, failures, clock } = sessionsWith(refusal);
-    const session = await sessions.begin(SITE);
-    expect(await sessions.open(await sessions.seal(session))).toEqual(session);
-    expect(await sessions.end(session, SITE)).toBe(false);
-    expect(failures).toEqual(
-      ['SessionBegan', 'SessionEnded'].map((one) => `${one} of site: the log is elsewhere`),
-    );
-    for (const minutes of [0, 29]) {
-      clock.ms += minutes * MINUTE;
-      expect(await sessions.open(await sessions.seal({ ...session, usedAt: clock.ms }))).toBeUndefined();
-    }
-    // What is forgotten is over.
-    clock.ms += 14 * 60 * MINUTE;
-    await sessions.end(await sessions.begin(SITE), SITE);
-    expect(sessions.isOpen({ ...session, usedAt: clock.ms })).toBe(false);
-  });
+  const { sessions, failures, clock } = sessionsWith(refusal);
+  const session = await sessions.begin(SITE);
+  expect(await sessions.open(await sessions.seal(session))).toEqual(session);
+  expect(await sessions.end(session, SITE)).toBe(false);
+  expect(failures).toEqual(
+    ['SessionBegan', 'SessionEnded'].map((one) => `${one} of site: the log is elsewhere`),
+  );
+  for (const minutes of [0, 29]) {
+    clock.ms += minutes * MINUTE;
+    expect(await sessions.open(await sessions.seal({ ...session, usedAt: clock.ms }))).toBeUndefined();
+  }
+  // What is forgotten is over.
+  clock.ms += 14 * 60 * MINUTE;
+  await sessions.end(await sessions.begin(SITE), SITE);
+  expect(sessions.isOpen({ ...session, usedAt: clock.ms })).toBe(false);
 });
 
-describe('while the log does not answer', () => {
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  });
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-
-  it('nobody waits for longer than three seconds', async () => {
-    const { sessions, failures } = sessionsWith(() => new Promise(() => undefined));
-    const beginning = sessions.begin(SITE);
-    await vi.advanceTimersByTimeAsync(3000);
-    const ending = sessions.end(await beginning, SITE);
-    await vi.advanceTimersByTimeAsync(3000);
-    expect(await ending).toBe(false);
-    expect(failures).toHaveLength(2);
-  });
+it('while the log does not answer, nobody waits for longer than three seconds', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { sessions, failures } = sessionsWith(() => new Promise(() => undefined));
+  const beginning = sessions.begin(SITE);
+  await vi.advanceTimersByTimeAsync(3000);
+  const ending = sessions.end(await beginning, SITE);
+  await vi.advanceTimersByTimeAsync(3000);
+  expect(await ending).toBe(false);
+  expect(failures).toHaveLength(2);
 });
 
 it('a key signs in 600 times in an hour at most, so that nobody fills the disk', async () => {

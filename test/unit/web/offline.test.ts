@@ -30,15 +30,13 @@ it('a verifier key is taken as it is written, unless its parts do not belong tog
   expect(await parseKey('urn_key')).toBeUndefined();
 });
 
-describe('a signature', () => {
-  it('is right, wrong, or of another key', async () => {
-    const key = await ownKey();
-    const note = noteOf(3);
-    expect(await signatureOf(note, key)).toBe('right');
-    expect(await signatureOf(note.replace('\n3\n', '\n4\n'), key)).toBe('wrong');
-    const other = signCheckpoint(ORIGIN, 3, tree.root(3), makeSigningKey('urn'));
-    expect(await signatureOf(other, key)).toBe('of-another-key');
-  });
+it('a signature is right, wrong, or of another key', async () => {
+  const key = await ownKey();
+  const note = noteOf(3);
+  expect(await signatureOf(note, key)).toBe('right');
+  expect(await signatureOf(note.replace('\n3\n', '\n4\n'), key)).toBe('wrong');
+  const other = signCheckpoint(ORIGIN, 3, tree.root(3), makeSigningKey('urn'));
+  expect(await signatureOf(other, key)).toBe('of-another-key');
 });
 
 describe('proofs', () => {

@@ -175,31 +175,29 @@ describe('commands that arrive together', () => {
   });
 });
 
-describe('an urgent command', () => {
-  it('overtakes those that wait, in an append of its own, which alone may use the reserve', async () => {
-    const { here, store } = await scene();
-    await here.submit(randomize('000'));
-    const reveal = {
-      ...({ act: 'AllocationRevealed', participantId: '000', user: NURSE.user } as const),
-      ...{ category: 'emergency', grounds: { reason: 'anaphylaxis' } },
-      reveal: 'a3b54be0-6f9c-4d0c-9d1c-0e3a0c3f4d11',
-    };
-    const planned = { ...reveal, category: 'planned', reveal: 'a3b54be0-6f9c-4d0c-9d1c-0e3a0c3f4d12' };
-    store.next('none');
-    store.always = 'full-but-for-urgent';
-    const before = store.sent.length;
-    const settled = await Promise.allSettled(
-      [randomize('001'), planned, reveal].map((command) =>
-        here.writer.submit(asCommand<StudyCommand>(command), NURSE),
-      ),
-    );
-    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
-    const sent = store.sent.slice(before).map(({ isUrgent, records }) => [isUrgent, records.length]);
-    expect(sent).toEqual([
-      [true, 1],
-      [false, 2],
-    ]);
-  });
+it('an urgent command overtakes those that wait, in an append of its own, which alone may use the reserve', async () => {
+  const { here, store } = await scene();
+  await here.submit(randomize('000'));
+  const reveal = {
+    ...({ act: 'AllocationRevealed', participantId: '000', user: NURSE.user } as const),
+    ...{ category: 'emergency', grounds: { reason: 'anaphylaxis' } },
+    reveal: 'a3b54be0-6f9c-4d0c-9d1c-0e3a0c3f4d11',
+  };
+  const planned = { ...reveal, category: 'planned', reveal: 'a3b54be0-6f9c-4d0c-9d1c-0e3a0c3f4d12' };
+  store.next('none');
+  store.always = 'full-but-for-urgent';
+  const before = store.sent.length;
+  const settled = await Promise.allSettled(
+    [randomize('001'), planned, reveal].map((command) =>
+      here.writer.submit(asCommand<StudyCommand>(command), NURSE),
+    ),
+  );
+  expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
+  const sent = store.sent.slice(before).map(({ isUrgent, records }) => [isUrgent, records.length]);
+  expect(sent).toEqual([
+    [true, 1],
+    [false, 2],
+  ]);
 });
 
 describe('the limits of the writer', () => {
@@ -470,27 +468,23 @@ describe('an append whose fate is unclear', () => {
   });
 });
 
-describe('a stream that cannot be understood', () => {
-  it('accepts no more commands', async () => {
-    const all = await scene();
-    const { record, sealed, leaf } = stored(paused, 1);
-    await all.memory.append(STREAM, 0, [{ record, sealed, leaf: Uint8Array.from(leaf, (byte) => byte ^ 1) }]);
-    expect(await all.here.submit(randomize('001'))).toBe('halted');
-    const sent = all.store.sent.length;
-    expect(await all.here.submit(randomize('001'))).toBe('halted');
-    expect(all.store.sent).toHaveLength(sent);
-  });
+it('a stream that cannot be understood accepts no more commands', async () => {
+  const all = await scene();
+  const { record, sealed, leaf } = stored(paused, 1);
+  await all.memory.append(STREAM, 0, [{ record, sealed, leaf: Uint8Array.from(leaf, (byte) => byte ^ 1) }]);
+  expect(await all.here.submit(randomize('001'))).toBe('halted');
+  const sent = all.store.sent.length;
+  expect(await all.here.submit(randomize('001'))).toBe('halted');
+  expect(all.store.sent).toHaveLength(sent);
 });
 
-describe('draining', () => {
-  it('waits until every submitted command has been answered', async () => {
-    const all = await scene({ batchCommands: 2 });
-    let answered = 0;
-    for (let i = 0; i < 7; i++) void all.here.submit(randomize(`${i}`)).then(() => answered++);
-    await all.here.writer.drain();
-    expect(answered).toBe(7);
-    await all.here.writer.drain();
-  });
+it('draining waits until every submitted command has been answered', async () => {
+  const all = await scene({ batchCommands: 2 });
+  let answered = 0;
+  for (let i = 0; i < 7; i++) void all.here.submit(randomize(`${i}`)).then(() => answered++);
+  await all.here.writer.drain();
+  expect(answered).toBe(7);
+  await all.here.writer.drain();
 });
 
 const someCommand: fc.Arbitrary<StudyCommand> = fc.oneof(
