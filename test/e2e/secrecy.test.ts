@@ -181,11 +181,8 @@ async function everyReading(asker: Asker): Promise<void> {
   await asker.read(['/enrolment'], { study }, { study: 'Packed' });
   for (const sort of ['id', 'time', 'f_sex', 'trt', 'ZZTREATA']) {
     const sorted = { study, 'urn.sort': sort, 'urn.order': 'desc' };
-    await asker.read(['/study_participants'], sorted, {
-      ...sorted,
-      'urn.search': asker.own,
-      'urn.limit': '5',
-    });
+    const searched = { ...sorted, 'urn.search': asker.own, 'urn.limit': '5' };
+    await asker.read(['/study_participants'], sorted, searched);
   }
 }
 
@@ -261,6 +258,7 @@ async function everyAmendment(asker: Asker): Promise<void> {
     { kind: 'arm-reopened', treatment: 'ZZTREATA' },
     { kind: 'urn', w: next + 1 },
   ];
+  const body = { ...parameters, amendment: next, changes, reason: 'ZZOPEN' };
   const retry = asker.retry('/amendments');
   const later = (...these: object[]) => ({ changes: these, amendment: next + 1 });
   for (const [more, headers] of [
@@ -274,11 +272,7 @@ async function everyAmendment(asker: Asker): Promise<void> {
     [later({ kind: 'arm-closed', treatment: 'ZZTREATB' })],
     [{ ...later({ kind: 'ratio', value: [2, 1] }), ...DRY }],
   ] as const)
-    await asker.post(
-      '/amendments',
-      { ...parameters, amendment: next, changes, reason: 'ZZOPEN', ...more },
-      headers,
-    );
+    await asker.post('/amendments', { ...body, ...more }, headers);
   for (const local_site of [own, `Kane ${own}`, KANE.local_site]) {
     await asker.read(['/study_participants'], { ...parameters, local_site });
     await asker.enrol({ ...parameters, id: `${own}-${local_site}`, sex: 'Male', local_site });
@@ -300,15 +294,9 @@ async function everyEntry(asker: Asker): Promise<void> {
   const { headers } = await force({}, retry);
   for (const more of [{}, { treatment: 'ZZTREATB' }, { note: 'ZZGROUNDS, other ones' }])
     await force(more, retry);
-  for (const more of [
-    {},
-    { id: 'first-reader' },
-    { id: ' ' },
-    { treatment: NO_ARM },
-    { treatment: ['ZZTREATA'] },
-    { levels: { sex: 'ZZTREATA' } },
-    { occurred_at: '2020-01-01T00:00:00Z' },
-  ])
+  for (const id of [asker.own, 'first-reader', ' ']) await force({ id });
+  for (const treatment of [NO_ARM, ['ZZTREATA']]) await force({ treatment });
+  for (const more of [{}, { levels: { sex: 'ZZTREATA' } }, { occurred_at: '2020-01-01T00:00:00Z' }])
     await force(more);
   await asker.post('/voids', { ...about, note: NOTE, cause: 'entry', analysis: 'exclude' });
   await force({ treatment: 'ZZTREATB', replaces: Number(headers.get('urn-revision')) });
@@ -363,32 +351,19 @@ async function everyVisit(post: Post, asker: Asker): Promise<void> {
   const { own: id } = asker;
   const retry = asker.retry('/dispensations');
   let code: string | undefined;
-  for (const [visit, more, headers] of [
-    ['V2', DRY],
-    ['V2', {}, retry],
-    ['v2', {}, retry],
-    ['V3', {}, retry],
-    ['V2'],
-    ['V3'],
-    ['U1'],
-    ['ZZTREATA'],
-    ['ZZTREATB '],
-  ] as const) {
+  const dispense = async (visit: string, more = {}, headers = {}) => {
     const { results } = await post('/dispensations', { id, visit, ...more }, headers);
     code ??= results.code;
-  }
-  for (const [of, to] of [
-    [code, 'V3'],
-    [code, null],
-    [code, null],
-    ['ZZPACK-0', null],
-    [code, 'ZZTREATA'],
-    [code, 'U2'],
-    [code, 'V2'],
-  ] as const) {
+  };
+  await dispense('V2', DRY);
+  for (const visit of ['V2', 'v2', 'V3']) await dispense(visit, {}, retry);
+  for (const visit of ['V2', 'V3', 'U1', 'ZZTREATA', 'ZZTREATB ']) await dispense(visit);
+  const correct = async (of: string | undefined, to: string | null) => {
     const body = { id, code: of ?? 'ZZPACK-1', to, cause: 'entry', note: NOTE };
     for (const more of [DRY, {}]) await post('/dispensation_corrections', { ...body, ...more });
-  }
+  };
+  await correct('ZZPACK-0', null);
+  for (const to of ['V3', null, null, 'ZZTREATA', 'U2', 'V2']) await correct(code, to);
 }
 
 /** The key in every place where people put it by mistake. */
@@ -396,15 +371,11 @@ async function misplacedKeys({ url }: Service): Promise<void> {
   const key = keys.reader;
   const target = '/study_participants?study=Sleep&id=misplaced&sex=Male&local_site=45-Kane%20%283%2B%29';
   const requests = [
-    rawRequest('GET', `/${key}`),
-    rawRequest('GET', `/study_config/${key}`),
-    rawRequest('GET', `/docs/${key}`),
-    rawRequest('GET', `/study_config?${key}`),
-    rawRequest('GET', `/study_config?study=${key}&api_key=${key}`),
-    rawRequest('GET', `/study_config?study=%ff${key}&api_key=${key}`),
-    rawRequest('GET', `/study_config?${key}=1&${key}=2`),
-    rawRequest('GET', `/study_config?api_key=${key}&api_key=${key}`),
-    rawRequest('GET', `/study_config?study=Sleep&api_key=${key}%20`),
+    ...['/', '/study_config/', '/docs/'].map((path) => rawRequest('GET', `${path}${key}`)),
+    ...[
+      ...[key, `study=${key}&api_key=${key}`, `study=%ff${key}&api_key=${key}`, `${key}=1&${key}=2`],
+      ...[`api_key=${key}&api_key=${key}`, `study=Sleep&api_key=${key}%20`],
+    ].map((query) => rawRequest('GET', `/study_config?${query}`)),
     rawRequest('GET', `/study_config?study=Sleep&api_key=${key}`, [`X-API-Key: ${keys.writer}`]),
     rawRequest('POST', `${target}&api_key=${key}`, [`Idempotency-Key: ${key}`]),
     rawRequest('POST', `${target}&api_key=${key}`, [`X-On-Behalf-Of: ${key}`]),
@@ -550,7 +521,7 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
     ['/metrics, /openapi.json, /docs, and the answers to misplaced keys', () => inTheOpen],
     ['any header of any answer', () => answers.map(({ answer }) => JSON.stringify([...answer.headers]))],
     [
-      'any error message for any key, except for an arm that the request named',
+      'any message, but for an arm that was named',
       () => answers.map(({ answer }) => withoutNamed(answer.message)),
     ],
   ])('%s', (_, texts) => {
@@ -558,14 +529,14 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
   });
 
   it.each(NAMES.filter((name) => name !== 'auditor'))(
-    'what the key %s can read, except for the arms that its scopes show',
+    'what %s can read, but for arms that its scopes show',
     (name) => {
       expect(found(textsOf(toldTo(name))).filter((secret) => !isArm(secret))).toEqual([]);
     },
   );
 
   it.each(['writer', 'blinded', 'breaker', 'corrector'] as const)(
-    'a participant shown to the key %s, not even an arm',
+    'a participant shown to %s, not even an arm',
     (name) => {
       const told = toldTo(name).filter(({ path }) => path === '/study_participants');
       expect(found(textsOf(told))).toEqual([]);

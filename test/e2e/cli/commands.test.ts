@@ -18,6 +18,7 @@ const elsewhere = newFolder();
 const COPY = typed`--to sqlite:${join(elsewhere, 'copy.sqlite')}`;
 const ABOUT = typed`--study Sleep --id 1`;
 const WHY = typed`--reason 'for the test'`;
+const OUTSIDE = typed`${ABOUT} --level a=b --treatment A --occurred-at NOW --cause outage --note x`;
 /** What commands read before they open a log. */
 const given = newFolder();
 const STUDIES = join(given, 'studies.yaml');
@@ -49,11 +50,7 @@ const COMMANDS: readonly (readonly [words: string, without: Without, ...options:
   ['explain', 'needs a log', ABOUT],
   ['participants list', 'needs a log', typed`--study Sleep`],
   ['participants history', 'needs a log', ABOUT],
-  [
-    'participants force',
-    'needs a log',
-    typed`${ABOUT} --level a=b --treatment A --occurred-at NOW --cause outage --note x`,
-  ],
+  ['participants force', 'needs a log', OUTSIDE],
   ['participants correct', 'needs a log', typed`${ABOUT} --level a=b --cause entry --note x`],
   ['participants void', 'needs a log', typed`${ABOUT} --cause other --analysis keep --note x`],
   ['participants reinstate', 'needs a log', typed`${ABOUT} --note x`],
@@ -233,7 +230,7 @@ describe('in a store without records, nothing is written', () => {
   });
 
   it.each([typed`studies list`, typed`keys add edc`, ['init']])(
-    'by urn %s %s, if the log is lost: its signing key exists but its database does not',
+    'by urn %s, if only the signing key is left',
     async (...line) => {
       const lost = newFolder();
       await issueKey(lost, 'edc');
@@ -270,7 +267,7 @@ describe('a log is begun, which is reported on stderr, by', () => {
   });
 
   it.each([typed`init`, typed`keys add edc`, typed`serve --port 0`])(
-    'urn %s, but not with a name that people could confuse with another, nor in memory',
+    'urn %s, but not in memory or with an odd name',
     async (...line) => {
       const data = join(newFolder(), 'data');
       expect(await runs([...line, ...typed`--data ${data} --log-name ur\u200bn`])).toBe(

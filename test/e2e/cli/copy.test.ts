@@ -35,8 +35,7 @@ const copy = (to: string, ...args: string[]): Promise<Finished> =>
   command(['copy', '--from', `sqlite:${database('home')}`, '--to', `sqlite:${database(to)}`, ...args]);
 /** A copy that is refused. */
 async function refused([to = '', ...args]: readonly string[], code: number, why: string): Promise<void> {
-  const answer = await copy(to, ...args);
-  expect([answer.code, answer.stderr]).toEqual([code, expect.stringContaining(why)]);
+  expect(await copy(to, ...args)).toMatchObject({ code, stderr: expect.stringContaining(why) });
 }
 async function start(data: string, more: Parameters<typeof serveHere>[2] = {}): Promise<Service> {
   const service = await serveHere(place(data), TRIALS, more);
@@ -225,9 +224,9 @@ it('urn copy says what is wrong with its arguments', async () => {
     [['--to', `sqlite:${database('none')}`, '--reason', ' '], '--reason must not be empty'],
     [['--to', `sqlite:${database('home')}`, '--from', `sqlite:${database('none')}`], 'there is no log in'],
   ];
-  for (const [args, why] of cases) {
-    const { code, stdout, stderr } = await command(['copy', '--data', place('home'), ...args]);
-    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(why)]);
-  }
+  for (const [args, why] of cases)
+    expect(await command(['copy', '--data', place('home'), ...args])).toMatchObject({
+      ...{ code: 2, stdout: '', stderr: expect.stringContaining(why) },
+    });
   expect(new LogCheck(place('home')).check().events('log')).toHaveLength(1);
 });

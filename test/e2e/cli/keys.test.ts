@@ -83,7 +83,7 @@ describe('urn keys add', () => {
     [typed`user --scope blinded,audit`, 'cannot be "blinded"'],
     [
       typed`user --scope admin`,
-      'choose from blinded, read, randomize, audit, correct, force, unblind, supply, manage',
+      'choose from blinded, read, randomize, audit, correct, force, unblind, supply',
     ],
     [typed`user --scope ''`, 'is not a scope'],
     [typed`user --where site`, 'FACTOR=LEVEL'],

@@ -53,10 +53,8 @@ it('a data folder in which nothing can be kept stops a service whose store is el
   const args = ['serve', '--data', data, '--store', store, '--port', '0'];
   const { code, stderr } = await urn(args, { heedsModes: true });
   chmodSync(data, 0o700);
-  expect([code, stderr]).toEqual([
-    2,
-    expect.stringContaining(`what the log signs last cannot be kept in ${data}`),
-  ]);
+  expect(code).toBe(2);
+  expect(stderr).toContain(`what the log signs last cannot be kept in ${data}`);
 });
 
 describe('permissions wider than the owner cause a warning with the command that fixes them', () => {
@@ -76,7 +74,7 @@ describe('permissions wider than the owner cause a warning with the command that
     const [folder, file, ...more] = stderr.split('\n').filter((line) => line.startsWith('warning: '));
     expect(folder).toMatch(/^warning: the data folder .* \(mode 0750; hint: chmod 700 /);
     expect(file).toMatch(
-      /^warning: the database .*, which holds every arm, .* \(mode 0644; hint: chmod 600 '.*urn.sqlite'\*\)/,
+      /^warning: the database .*every arm, .* \(mode 0644; hint: chmod 600 '.*urn.sqlite'\*\)/,
     );
     expect(more).toEqual([]);
   });
@@ -86,9 +84,7 @@ describe('permissions wider than the owner cause a warning with the command that
     writeFileSync(files.sessionKeyFile, '', { mode: 0o640 });
     chmodSync(join(data, 'signing-key'), 0o440);
     expect(permissionWarnings(files)).toEqual([
-      expect.stringMatching(
-        /^the group of the signing key .* \(mode 0440; hint: chmod 600 .*--allow-group-key/,
-      ),
+      expect.stringMatching(/^the group of the signing key .* \(mode 0440; hint: .*--allow-group-key/),
       expect.stringMatching(/^the group of the session key .* \(mode 0640; hint: chmod 600 /),
     ]);
     expect(permissionWarnings(files, true)).toEqual([]);
@@ -107,11 +103,9 @@ describe('permissions wider than the owner cause a warning with the command that
     await service.stop();
     chmodSync(data, 0o700);
     const warnings = service.output.stderr.split('\n').filter((line) => line.includes('hint: chmod'));
-    expect(warnings.map((line) => JSON.parse(line))).toEqual([
-      expect.objectContaining({ level: 40, msg: expect.stringContaining('mode 0777') }),
-      expect.objectContaining({
-        ...{ level: 40, msg: expect.stringContaining(`keep secret (mode 0644; hint: chmod o= ${file})`) },
-      }),
+    expect(warnings.map((line) => JSON.parse(line))).toMatchObject([
+      { level: 40, msg: expect.stringContaining('mode 0777') },
+      { level: 40, msg: expect.stringContaining(`keep secret (mode 0644; hint: chmod o= ${file})`) },
     ]);
   });
 

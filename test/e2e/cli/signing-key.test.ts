@@ -66,16 +66,9 @@ it('a new key signs from now on, also in a running service, and both keys verify
   const out = file('bundle.zip');
   await commandOk(['bundle', '--study', 'Sleep', '--data', data, '--out', out]);
   // The first key has endorsed the second one, so trust in it goes further.
-  for (const source of [
-    ['--data', data],
-    ['--bundle', out],
-  ])
-    expect(await verify(...source, '--trust', first ?? '')).toMatchObject({
-      ...{
-        code: 0,
-        report: { selfConsistentOnly: false, untrustedKey: false, log: { laterKeys: [second] } },
-      },
-    });
+  const report = { selfConsistentOnly: false, untrustedKey: false, log: { laterKeys: [second] } };
+  for (const [option, of] of Object.entries({ '--data': data, '--bundle': out }))
+    expect(await verify(option, of, '--trust', first ?? '')).toMatchObject({ code: 0, report });
   const later = await verify('--data', data, '--trust', second);
   expect(later.code).toBe(1);
   expect(later.report.unusedCheckpoints.map(({ because }) => because)).toContain('not-trusted');
@@ -89,10 +82,8 @@ it('a new key signs from now on, also in a running service, and both keys verify
   expect([code, stdout]).toEqual([0, expect.stringContaining('RESULT  nothing wrong was found')]);
   // Its checkpoints are under the second key.
   const endorsed = runVerifier(python, [out, '--trust', first ?? '']);
-  expect([endorsed.code, endorsed.stdout]).toEqual([
-    0,
-    expect.stringContaining('signed, but nothing kept elsewhere shows'),
-  ]);
+  const shows = expect.stringContaining('signed, but nothing kept elsewhere shows');
+  expect([endorsed.code, endorsed.stdout]).toEqual([0, shows]);
 });
 
 it('a rotation interrupted between log and file is completed by the next start, which learns of two at once', async () => {

@@ -64,17 +64,12 @@ describe.skipIf(!hasSqlite && !inCi)('backup.sh and restore.sh', () => {
     expect(code, output).toBe(0);
     const [backup = ''] = made();
     expect(output.trim()).toBe(backup);
-    expect(readdirSync(backup).toSorted()).toEqual([
-      'signed-before',
-      'signing-key',
-      'urn.sqlite',
-      'verified.txt',
-    ]);
+    const files = ['signed-before', 'signing-key', 'urn.sqlite', 'verified.txt'];
+    expect(readdirSync(backup).toSorted()).toEqual(files);
     for (const name of readdirSync(backup)) expect(statSync(join(backup, name)).mode & 0o77, name).toBe(0);
     expect(readFileSync(join(backup, 'verified.txt'), 'utf8')).toContain('RESULT: no fault was found');
-    expect(readFileSync(env.URN_BACKUP_METRIC, 'utf8')).toMatch(
-      /^urn_backup_last_success_timestamp_seconds \d+$/m,
-    );
+    const metric = readFileSync(env.URN_BACKUP_METRIC, 'utf8');
+    expect(metric).toMatch(/^urn_backup_last_success_timestamp_seconds \d+$/m);
     const elsewhere = join(newFolder(), 'restored');
     // As on a machine that has no data folder any more.
     expect(await script('restore.sh', [backup, elsewhere], { URN_DATA: newFolder() })).toMatchObject({
@@ -98,10 +93,8 @@ describe.skipIf(!hasSqlite && !inCi)('backup.sh and restore.sh', () => {
   });
 
   it('a backup of a log that does not verify is refused, and none is kept', async () => {
-    damageLastRecord(
-      data,
-      storedLog(data).findLast(({ stream }) => stream.startsWith('study-'))?.stream ?? '',
-    );
+    const study = storedLog(data).findLast(({ stream }) => stream.startsWith('study-'));
+    damageLastRecord(data, study?.stream ?? '');
     const kept = made();
     const { code, output } = await script('backup.sh', [backups], env);
     expect(code).toBe(1);
@@ -147,10 +140,9 @@ describe('the files of deploy/ for one machine', () => {
   });
 
   it('every file that docs/production.md names is there', () => {
-    const named = readFileSync(join(PROJECT, 'docs/production.md'), 'utf8').matchAll(
-      /\bdeploy\/([\w.-]+\w)/g,
-    );
-    for (const [path] of named) expect(existsSync(join(PROJECT, path)), path).toBe(true);
+    const text = readFileSync(join(PROJECT, 'docs/production.md'), 'utf8');
+    for (const [path] of text.matchAll(/\bdeploy\/[\w.-]+\w/g))
+      expect(existsSync(join(PROJECT, path)), path).toBe(true);
   });
 });
 
@@ -234,30 +226,25 @@ describe('docker-compose.yml', () => {
   });
 
   it('gives the proxy everything that its configuration needs', () => {
-    const file = readFileSync(join(PROJECT, 'deploy/haproxy.cfg'), 'utf8');
-    const asked = [...file.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name);
-    expect(Object.keys(compose.services['proxy']?.environment ?? {}).toSorted()).toEqual(
-      [...new Set(asked)].toSorted(),
-    );
+    const asked = [...file('haproxy.cfg').matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name);
+    const given = Object.keys(compose.services['proxy']?.environment ?? {});
+    expect(given.toSorted()).toEqual([...new Set(asked)].toSorted());
   });
 });
 
 describe('the Dockerfile', () => {
   it('copies files that exist', () => {
-    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) =>
-      from.split(' '),
-    );
+    const lines = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)];
+    const copied = lines.flatMap(([, from = '']) => from.split(' '));
     expect(copied.length).toBeGreaterThan(5);
     for (const path of copied) expect(existsSync(join(PROJECT, path)), path).toBe(true);
   });
 
   it('has everything in the image that the program looks up by package.json', () => {
-    const { imports } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as {
-      readonly imports: Readonly<Record<string, string>>;
-    };
+    const { imports } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'));
     const image = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
     const copied = [...image.matchAll(/^COPY (?:--from=build \/app\/)?(\S+) /gm)].map(([, from]) => from);
-    for (const target of Object.values(imports)) {
+    for (const target of Object.values<string>(imports)) {
       const path = target.replace(/^\.\//, '').replace(/\/\*$/, '');
       const isThere = copied.some((from) => path === from || path.startsWith(`${from}/`));
       expect(isThere, path).toBe(true);

@@ -76,10 +76,8 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
     });
     socket.write(`GET /changes?study=Two HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${key}\r\n\r\n`);
     await within(5_000, async () => received.includes('text/event-stream'));
-    const { status, headers } = await proxy.ask('POST', '/study_participants', {
-      ...{ study: 'Two', id: 'live' },
-      ...LEVELS['Two'],
-    });
+    const live = { study: 'Two', id: 'live', ...LEVELS['Two'] };
+    const { status, headers } = await proxy.ask('POST', '/study_participants', live);
     expect(status).toBe(200);
     await within(5_000, async () => received.includes(`id: ${headers.get('urn-revision')}\n`));
     socket.destroy();
@@ -94,9 +92,8 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
         return status === 200;
       });
     const { results } = await list('One');
-    expect(results.map(({ id }: { id: string }) => id)).toEqual(
-      Array.from({ length: 20 }, (_, i) => String(i + 1)),
-    );
+    const ids = Array.from({ length: 20 }, (_, i) => String(i + 1));
+    expect(results.map(({ id }: { id: string }) => id)).toEqual(ids);
   });
 
   it('limit each address to 256 connections, so that others are served', async () => {

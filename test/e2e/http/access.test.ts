@@ -26,11 +26,8 @@ const LIMITED = {
   dupageMen: ['men', ...at(DUPAGE), '--where', 'sex=Male'],
   nobody: ['nobody', '--where', 'local_site=No such site'],
 };
-const SCOPED = SCOPES.map(([scope]): [string, string[]] => {
-  return [
-    scope,
-    ['user', '--scope', scope, ...(/randomize,audit/.test(scope) ? ['--allow-prediction'] : [])],
-  ];
+const SCOPED = SCOPES.map(([scope, , writes, , seed]): [string, string[]] => {
+  return [scope, ['user', '--scope', scope, ...(writes && seed ? ['--allow-prediction'] : [])]];
 });
 
 const http = served<string>(

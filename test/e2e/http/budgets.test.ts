@@ -10,6 +10,7 @@ import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { makeLongLog } from '../../support/long-log.ts';
 import { type Service, serve } from '../../support/service.ts';
+import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
@@ -93,26 +94,15 @@ describe('300 lists of 20,000 participants that nobody reads', () => {
   }, 120_000);
 });
 
-describe('lists of one key', () => {
-  it('wait for each other, and those beyond the limit are refused', async () => {
-    const answers = await Promise.all(Array.from({ length: 12 }, () => list('reader')));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
-    for (const { status, headers, results } of answers)
-      if (status === 429) expect([headers.get('retry-after'), results]).toEqual(['1', []]);
-    const whole = new Set(answers.flatMap(({ status, text }) => (status === 200 ? [text] : [])));
-    expect(whole.size).toBe(1);
-  });
-
-  it('do not wait for a long one if they are short', async () => {
-    const waiting = Array.from({ length: 9 }, (_, n) => unread('auditor', n));
-    await waiting[0]?.head;
-    const omit = { 'urn.bg_state': 'omit' };
-    const short = await Promise.all(
-      Array.from({ length: 30 }, (_, n) => list('auditor', { id: `${n}`, ...omit })),
-    );
-    expect(new Set(short.map(({ status }) => status))).toEqual(new Set([200]));
-    for (const { socket } of waiting) socket.destroy();
-  });
+it('short lists of a key do not wait for its long one', async () => {
+  const waiting = Array.from({ length: 9 }, (_, n) => unread('auditor', n));
+  await waiting[0]?.head;
+  const omit = { 'urn.bg_state': 'omit' };
+  const short = await Promise.all(
+    Array.from({ length: 30 }, (_, n) => list('auditor', { id: `${n}`, ...omit })),
+  );
+  expect(new Set(short.map(({ status }) => status))).toEqual(new Set([200]));
+  for (const { socket } of waiting) socket.destroy();
 });
 
 it('the pages of a long list add up to the whole, and the last one is full', async () => {
@@ -129,18 +119,12 @@ it('the pages of a long list add up to the whole, and the last one is full', asy
   expect(pages.join() === recordsIn(await list('reader', filter))).toBe(true);
 });
 
+/** How they are counted, and what is shown beyond the budget: test/unit/operations/recorder.test.ts. */
 describe('disclosures of a key', () => {
-  const disclosed = () => {
-    const log = new Database(join(data, 'urn.sqlite'), { readonly: true });
-    const found = log
-      .prepare<[], { text: string }>(
-        "SELECT CAST(record AS TEXT) text FROM records WHERE stream = 'operations'",
-      )
-      .all()
-      .filter(({ text }) => text.includes('"EvidenceDisclosed"') && text.includes('"user":"seer"'));
-    log.close();
-    return found.length;
-  };
+  const disclosed = () =>
+    storedLog(data).filter(
+      ({ record }) => record.type === 'EvidenceDisclosed' && record.actor.user === 'seer',
+    ).length;
   /** Asked for again with the same key, it is the same allocation. */
   const post = (id: string, parameters = {}) => {
     const visit = { 'Idempotency-Key': id };
@@ -161,18 +145,14 @@ describe('disclosures of a key', () => {
     for (const refused of [await list('seer', { id: '600' }), await post('c')]) {
       expect(refused).toMatchObject({ status: 429, results: [] });
       expect(refused.message).toMatch(/^This API key has been shown evidence 600 times within an hour/);
-      const seconds = Number(refused.headers.get('retry-after'));
-      expect(seconds).toBeGreaterThan(0);
-      expect(seconds).toBeLessThanOrEqual(3600);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     }
     const parameters = { study: LONG, id: '7' };
     expect((await ask(service.url, '/explanation', { key: keys.seer, parameters })).status).toBe(429);
     const omit = { 'urn.bg_state': 'omit' };
     expect((await list('seer', { id: '7', ...omit })).text).toBe((await list('reader', { id: '7' })).text);
-    expect((await list('seer', { ...omit, 'urn.limit': '600' })).results).toHaveLength(600);
     const again = await post('c', omit);
     expect([again.status, again.results[0].id, showsStates(again)]).toEqual([200, 'c', false]);
-    expect((await list('seer', { id: '7', nonsense: '1' })).status).toBe(400);
     expect(disclosed()).toBe(spent);
     expect(showsStates(await post('d'))).toBe(true);
   });

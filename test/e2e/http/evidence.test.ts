@@ -196,9 +196,8 @@ describe('GET /bundle, the file that `urn bundle` makes, recorded before its fir
   afterAll(() => void vi.unstubAllEnvs());
 
   it('verifies, its digest is recorded, and nothing is left', async () => {
-    const response = await fetch(`${http.url}/bundle?study=Sleep&content=open`, {
-      headers: { 'X-API-Key': http.keys.audit },
-    });
+    const target = `${http.url}/bundle?study=Sleep&content=open&api_key=${http.keys.audit}`;
+    const response = await fetch(target);
     const { headers } = response;
     expect([response.status, headers.get('content-type')]).toEqual([200, 'application/zip']);
     expect(headers.get('content-disposition')).toContain('Sleep-TEST-open.zip');

@@ -232,9 +232,9 @@ function statusFrom(localAddress: string, url: string, ca: string): Promise<numb
   return new Promise((resolve, reject) => {
     const options = { ...(ca && { ca: readFileSync(ca) }), agent: false as const, localAddress };
     const getOver = url.startsWith('https:') ? getOverTls : getOverTcp;
-    getOver(`${url}/healthz`, options, (response) => resolve(response.resume().statusCode ?? 0)).once(
-      'error',
-      reject,
+    const asked = getOver(`${url}/healthz`, options, (response) =>
+      resolve(response.resume().statusCode ?? 0),
     );
+    asked.once('error', reject);
   });
 }

@@ -101,9 +101,8 @@ describe('every route', () => {
 
   it('tells browsers to run nothing', async () => {
     const { headers } = await http.as('edc').list('Sleep');
-    expect(Object.fromEntries(headers)).toMatchObject({
-      ...{ 'content-security-policy': containing("default-src 'none'"), 'x-content-type-options': 'nosniff' },
-    });
+    expect(headers.get('content-security-policy')).toBe("default-src 'none';frame-ancestors 'none'");
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('x-powered-by')).toBeNull();
   });
 
@@ -147,18 +146,18 @@ describe('a request that is not HTTP/1, or can be read in two ways, is', () => {
     ['the same Host twice, in HTTP/1.0', 400, TWO, lines('GET /healthz HTTP/1.0', 'Host: a', 'hOST: a')],
     ['no Host header', 400, 'The request has no Host header', lines('GET /healthz HTTP/1.1')],
     ['HTTP/2.0', 400, VERSION, lines('GET /healthz HTTP/2.0', 'Host: a')],
-    ...['/nowhere#x', 'http://a/healthz#x', '/healthz?a=b#c'].map(
-      (target): [string, number, string, string] => [`a raw # in ${target}`, 400, SHARP, get(target)],
-    ),
+    ['a raw # in the path', 400, SHARP, get('http://a/healthz#x')],
+    ['a raw # in the query', 400, SHARP, get('/healthz?a=b#c')],
     ['raw Latin-1 in the path', 400, NOT_HTTP, get('/caf\u00e9')],
-    ...['/study_config%ff', '/%zz'].map((target): [string, number, string, string] => [
-      ...([`a path that cannot be decoded, ${target}`, 400, 'The path is not valid', get(target)] as const),
-    ]),
+    ['a path that cannot be decoded', 400, 'The path is not valid', get('/study_config%ff')],
     ['a header of more than 64 KiB', 431, 'at most 65536 bytes', get('/healthz', `X: ${'x'.repeat(70_000)}`)],
     ['a URL of more than 64 KiB', 431, 'at most 65536 bytes', get(`/healthz?study=${'x'.repeat(70_000)}`)],
     [
-      ...(['a body of more than 64 KiB', 413, 'The body is longer than 64 KiB'] as const),
-      ...([get('/study_config', 'Content-Length: 70000'), {}] as const),
+      'a body of more than 64 KiB',
+      413,
+      'longer than 64 KiB',
+      get('/study_config', 'Content-Length: 70000'),
+      {},
     ],
     [
       'one that does not arrive in 10 s',
@@ -201,13 +200,9 @@ describe('two different byte strings never become the same id: 400 for', () => {
 describe('a parameter given twice is 400, and the message names it:', () => {
   it.each([
     ['POST', 'id', [['id', 'other']]],
-    ['POST', 'sex', [['sex', COOK.sex]]],
     ['GET', 'sex', [['sex', COOK.sex]]],
     ['POST', 'api_key', [['api_key', 'x']]],
-    [
-      ...(['POST', 'sex, extra'] as const),
-      ...[Object.entries({ sex: 'Male', extra: 'x' }).concat([['extra', 'x']])],
-    ],
+    ['POST', 'sex, extra', Object.entries({ sex: 'Male', extra: 'x' }).concat([['extra', 'x']])],
   ] as const)('%s %s', async (method, names, extra) => {
     const parameters = [...Object.entries({ study: 'Sleep', id: 'twice', ...COOK }), ...extra] as const;
     const answer = await ask(http.url, '/study_participants', { method, parameters, key: http.keys.edc });
@@ -229,7 +224,6 @@ describe('parameters in the body of POST /study_participants are refused with th
   const ONE = /^ward is missing \(allowed: "a", "b"\); the body of the request is not read: /;
 
   it.each<[string, string | FormData | URLSearchParams, string, RegExp]>([
-    ['JSON', json, '', ALL],
     ['JSON, with the study in the query', json, 'study=Ward', ALL],
     ['JSON, with the id in the query, too', json, 'study=Ward&id=in-the-body', ONE],
     ['a form of several parts', form, '', ALL],
@@ -300,18 +294,14 @@ describe('an API key', () => {
 
 describe('the header', () => {
   it.each([
-    ['plain', 'Dr. Example', '!'],
-    ['utf8', 'Dr. Grün – 緑', 'visit-1'],
+    ['utf8', 'Dr. Grün – 緑', '!'],
     ['astral', '😀'.repeat(128), '~'.repeat(255)],
-  ])(
-    'X-On-Behalf-Of takes 128 characters, which are recorded, Idempotency-Key 255 (%s)',
-    async (id, value, key) => {
-      const headers = [`X-On-Behalf-Of: ${bytesOf(value)}`, `Idempotency-Key: ${key}`];
-      expect((await postRaw(`id=${id}`, headers)).status).toBe(200);
-      const found = (await http.records()).find(({ record }) => record.data.participantId === id);
-      expect(found?.record.actor).toMatchObject({ user: 'edc', onBehalfOf: value });
-    },
-  );
+  ])('X-On-Behalf-Of takes 128 characters, Idempotency-Key 255 (%s)', async (id, value, key) => {
+    const headers = [`X-On-Behalf-Of: ${bytesOf(value)}`, `Idempotency-Key: ${key}`];
+    expect((await postRaw(`id=${id}`, headers)).status).toBe(200);
+    const found = (await http.records()).find(({ record }) => record.data.participantId === id);
+    expect(found?.record.actor).toMatchObject({ user: 'edc', onBehalfOf: value });
+  });
 
   const PERSON = 'The header X-On-Behalf-Of takes 1 to 128 characters in UTF-8, and no control characters';
   const VISIBLE = 'The header Idempotency-Key takes 1 to 255 visible ASCII characters';
@@ -327,8 +317,8 @@ describe('the header', () => {
     expect(await postRaw('id=refused', headers)).toMatchObject({ status: 400, message });
   });
 
-  it.each(['Urn-Dry-Run', 'URN-IGNORED', 'Urn-Automatically'])(
-    '%s, which the service does not have, is refused everywhere',
+  it.each(['URN-IGNORED', 'Urn-Automatically'])(
+    '%s, which there is not, is refused everywhere',
     async (name) => {
       const headers = { [name]: 'true' };
       const message = expect.stringMatching(new RegExp(`^${name} is not a header of this service`, 'i'));
