@@ -27,7 +27,6 @@ import {
 } from '../../support/altered-bundles.ts';
 import {
   A,
-  APPROVAL,
   arm,
   B,
   C,
@@ -45,9 +44,19 @@ import {
   urn,
   visits,
 } from '../../support/life.ts';
-import { AMENDED, CHANGES, CITY, limited, MAN, MCLEAN } from '../../support/lives/amended.ts';
-import { ARMS, D, E, URN } from '../../support/lives/arms.ts';
-import { VISIT_SETTINGS } from '../../support/lives/visit-settings.ts';
+import {
+  AMENDED,
+  ARMS,
+  CHANGES,
+  CITY,
+  D,
+  E,
+  limited,
+  MAN,
+  MCLEAN,
+  URN,
+  VISIT_SETTINGS,
+} from '../../support/lives/urns.ts';
 
 const NAMES = CHANGES.names;
 /** With another change of that kind or policy in `rules`, or without it. */
@@ -69,19 +78,16 @@ amended.alterations('both verifiers of altered amendments', {
     ['another level that is added', changes(site.added('x'), site.closed(DUPAGE)), '004'],
     ['another level that is closed', changes(site.added(MCLEAN), site.closed(COOK)), '005'],
     ['no level that is closed', changes(site.added(MCLEAN)), inClear('again')],
-    ['no history', without('history')],
     ['no amendment', gone, '004'],
     ['an amendment after the next draw', moved, '004'],
     ['a person', by('somebody'), 'ok'],
   ],
-  '004': [['an amendment before the draw before it', moved, inClear()]],
   names: [
     ['another number', data({ amendment: 3 })],
     ['another reason', data({ reason: 'another' }), 'ok'],
     ['another new name', changes(renamedLevel(SITE, COOK, 'x'), NAMES[1]), '005'],
     ['an old name that is not an alias', changes(renamedLevel(SITE, COOK, CITY), NAMES[1]), 'ok'],
     ['nobody’s approval', data({ approvals: [] })],
-    ['a day that does not exist', data({ approvals: [{ ...APPROVAL, on: '2027-02-29' }] })],
     ['no approval in a test study', both(configured({ mode: 'test' }), data({ approvals: [] })), 'ok'],
   ],
   rules: [
@@ -104,13 +110,10 @@ amended.alterations('both verifiers of altered amendments', {
     ['no level that is reopened', changes(renamedLevel(SEX, MAN, MALE)), '007-01'],
     ['no way back to the old name', changes(site.reopened(DUPAGE)), '007-01'],
     ['the Idempotency-Key of another', asked('amendment-1'), inFull()],
-    ['no amendment while it is closed', gone, '007-01'],
   ],
   closed: [['an amendment before the closing', moved, 'ok']],
-  protocol: [['no amendment at the end', gone, 'ok']],
   '006-01': [
     ['a participant of a closed level', levels(FEMALE, DUPAGE)],
-    ['a participant of no level', levels(FEMALE, 'x')],
     ['a participant beyond a limit that was reached', levels(FEMALE, CITY)],
   ],
   '005': [
@@ -152,7 +155,6 @@ amended.alterations('both verifiers of an amendment that the design before it do
   sites: impossible(
     ['a level of no factor', { ...site.added(MCLEAN), factor: 'x' }],
     ['a level that is there, added', site.added(COOK)],
-    ['a level added twice', site.added(MCLEAN), site.added(MCLEAN)],
     ['no level, closed', site.closed(MCLEAN)],
     ['the only open level, closed', site.closed(COOK), site.closed(DUPAGE)],
     ['a level that is open, reopened', site.reopened(COOK)],
@@ -169,13 +171,10 @@ amended.alterations('both verifiers of an amendment that the design before it do
   ),
   names: impossible(
     ['nothing'],
-    ['a level that is closed, added', site.added(DUPAGE)],
-    ['a level closed twice', site.closed(DUPAGE)],
     [
       'the only level that is still open, closed',
       ...[site.closed(COOK), renamedLevel(SITE, MCLEAN, 'x'), site.closed('x')],
     ],
-    ['a level renamed to a closed one', renamedLevel(SITE, COOK, DUPAGE)],
     ['limits without a limit', { kind: 'limits', value: {} }],
     ['the limits that are in force under a new name', NAMES[0], limits(CITY)],
     ['no limits where there are none', { kind: 'limits' }, { kind: 'limits' }],
@@ -193,13 +192,8 @@ amended.alterations('both verifiers of an amendment that the design before it do
   again: impossible(
     ['a level under a former name, added', site.added(COOK)],
     ['a level under an old name, closed', site.closed(COOK)],
-    ['a level renamed to what another was called', renamedLevel(SITE, MCLEAN, COOK)],
   ),
-  rules: impossible(
-    ['a limit of what a level was called', limits(COOK)],
-    ['limits in another order', limits(DUPAGE, CITY)],
-    ['a limit twice', limits(CITY, CITY)],
-  ),
+  rules: impossible(['a limit of what a level was called', limits(COOK)]),
 });
 
 // The verifier in Python does not read patterns, which are ECMAScript expressions.
@@ -231,11 +225,8 @@ bundlesOf(VISIT_SETTINGS).alterations('both verifiers of a study with visits', {
   registered: [
     ['a visit twice', configured({ visits: ['V2', 'v2'] })],
     ['a visit that is an arm', configured({ visits: ['V2', C.toLowerCase()] })],
-    ['a visit that is none', configured({ visits: ['V2 '] })],
-    ['a visit with a line feed', configured({ visits: ['V2\n'] })],
   ],
   visits: [
-    ['a visit twice', changes(visits('V2', 'v2'))],
     ['the name of an arm', changes(visits('V2', `no ${A}`))],
     ['what is so already', changes(visits('V2', 'Week 12'))],
     ['a history', data({ history: 'keep' })],
@@ -276,18 +267,11 @@ const arms = bundlesOf(ARMS);
 
 arms.alterations('both verifiers of altered amendments of arms', {
   closed: [
-    ['no history', without('history')],
     ['no arm is closed', gone, { full: '005', open: 'reopened', blinded: 'reopened' }],
     ['a closing after the next draw', moved, inFull('005')],
   ],
-  reopened: [
-    ['no urn is changed', changes(arm.reopened(C)), inFull('007')],
-    ['another number of balls', changes(arm.reopened(C), urn({ w: 3, alpha: 1 })), inFull('007')],
-  ],
-  kept: [
-    ['the history is not kept', data({ history: 'restart' }), inFull('008')],
-    ['an arm that nobody was on has another name', changes(arm.added('F')), 'ok'],
-  ],
+  reopened: [['no urn is changed', changes(arm.reopened(C)), inFull('007')]],
+  kept: [['the history is not kept', data({ history: 'restart' }), inFull('008')]],
   restarted: [
     ['the history is kept', data({ history: 'keep' }), inFull('009')],
     ['one slot for an arm', changes(arm.added(E)), inFull('009')],
@@ -295,7 +279,6 @@ arms.alterations('both verifiers of altered amendments of arms', {
   ],
   ratio: [
     ['the history is kept with new slots', data({ history: 'keep' })],
-    ['another ratio', changes(ratio(1, 1, 1, 1, 2), arm.closed(B)), inFull('012')],
     ['no arm is closed with the ratio', changes(ratio(1, 1, 1, 1, 3)), inFull('012')],
     ['the ratio ends at once', changes(ratio(1, 1, 1, 1, 1), arm.closed(B)), '012'],
   ],
@@ -328,12 +311,8 @@ arms.alterations('both verifiers of another slot or arm', {
   '001': [
     ['another slot of the arm, drawn', inSlot(7, 'draw'), inFull()],
     ['no slot, drawn', noSlot('draw'), inFull()],
-    ['version 1 with a ratio', version(1)],
   ],
-  '016': [
-    ['a slot without a ratio, drawn', inSlot(0, 'draw'), inFull()],
-    ['version 2 without one', version(2)],
-  ],
+  '016': [['a slot without a ratio, drawn', inSlot(0, 'draw'), inFull()]],
   F1: [
     ['a slot of another arm, entered', inSlot(2), withArms()],
     ['a slot that does not exist, entered', inSlot(40), withArms()],
@@ -375,7 +354,6 @@ const impossibleOfArms = (...list: readonly (readonly [string, ...object[]])[]):
 arms.alterations('both verifiers of an amendment of arms that the design before it does not allow', {
   closed: impossibleOfArms(
     ['no arm, closed', arm.closed('x')],
-    ['an arm closed twice', arm.closed(C), arm.closed(C)],
     ['all but one arm, closed', arm.closed(C), arm.closed(B)],
     ['an open arm, reopened', arm.reopened(C)],
     ['an urn of nothing', urn({})],
@@ -383,9 +361,6 @@ arms.alterations('both verifiers of an amendment of arms that the design before 
     ['an urn without balls', urn({ w: 0 })],
     ['too many balls', urn({ w: 1_000_001 })],
     ['the ratio that is in force', ratio(2, 1, 1)],
-    ['a ratio with a divisor', ratio(2, 4, 2)],
-    ['a ratio of other arms', ratio(2, 1)],
-    ['a ratio of 41 slots', ratio(20, 20, 1)],
     ['no factor, retired', retired('x')],
     ['a target, with a history', { kind: 'target', value: 5 }],
   ),

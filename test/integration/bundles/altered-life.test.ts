@@ -32,9 +32,7 @@ import {
 } from '../../support/altered-bundles.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { C, DUPAGE, SITE, site } from '../../support/life.ts';
-import { CORRECTED, TO_COOK, TO_DUPAGE, TO_MALE } from '../../support/lives/corrected.ts';
-import { FORCED, LIMITS } from '../../support/lives/forced.ts';
-import { WHOLE } from '../../support/lives/whole.ts';
+import { CORRECTED, FORCED, LIMITS, TO_COOK, TO_DUPAGE, TO_MALE, WHOLE } from '../../support/lives/urns.ts';
 
 const APPROVAL = { on: '2100-12-31', name: 'A', role: 'sponsor' };
 const approvedOn = (on: string) => data({ approvals: [{ ...APPROVAL, on }] });
@@ -73,7 +71,6 @@ alterations('both verifiers of altered pauses and states', {
   '003': [['a closing before a participant', moved]],
   reopened: [
     ['nobody’s approval in a test study', both(configured({ mode: 'test' }), data({ approvals: [] })), 'ok'],
-    ['a protocol of an impossible day', data({ protocol: { version: '4', date: '2027-02-29' } })],
     ['no reopening', gone, '004'],
   ],
 });
@@ -102,7 +99,6 @@ alterations('both verifiers of another registration', {
     ],
     ['no limit', registered({ limits: {} })],
     ['a limit of none', registered({ limits: { total: 0 } })],
-    ['a key', by('manager')],
     ['a limit that is reached', registered({ limits: { total: 4 }, policies: STOPPING }), 'ok'],
     ['a limit that is exceeded', registered({ limits: { total: 3 }, policies: STOPPING }), '004'],
     [
@@ -117,7 +113,6 @@ alterations('both verifiers of another registration', {
     ],
     ['limits in another order', limits(limit(1, 1, 9), limit(1, 0, 9))],
     ['a limit twice', limits(limit(1, 1, 9), limit(1, 1, 9))],
-    ['a limit of no level', limits({ ...limit(1, 1, 9), level: 'x' })],
     ['a limit of no factor', limits({ ...limit(1, 1, 9), factor: 'x' })],
   ],
 });
@@ -134,7 +129,6 @@ alterations('both verifiers of altered code-breaks', {
     ['a participant outside the key’s limits', about('002')],
     // A report says that it was a mistake.
     ['no code-break', gone, 'mistake'],
-    ['grounds with an escape', reason('a\u001b'), inFull()],
     ['grounds of 2,000 characters', reason('😀'.repeat(1999).concat('\n')), 'ok'],
     ['grounds of 2,001 characters', reason('😀'.repeat(2001)), inFull()],
   ],
@@ -166,10 +160,8 @@ alterations('both verifiers of a key of version 2, which must have a new scope',
   registered: [
     ['that may manage', granted(1, 'read', 'manage'), inClear('ok')],
     ['that may read', granted(1, 'read'), inClear('access/1')],
-    ['of version 1, that may manage', granted(0, 'randomize', 'manage'), inClear('access/0')],
     ['that may audit and manage', granted(1, 'audit', 'manage'), inClear('access/1')],
     ['that may manage and correct', granted(1, 'manage', 'correct'), inClear('ok')],
-    ['that may audit and correct', granted(1, 'audit', 'correct'), inClear('access/1')],
     ['that may manage, limited to levels', granted(2, 'unblind', 'manage'), inClear('access/2')],
   ],
 });
@@ -251,7 +243,6 @@ corrected.alterations('both verifiers of altered corrections of ids', {
   again: [
     ['a space at the end', data({ to: '051 ' })],
     ['a control character', data({ to: '0\u00851' })],
-    ['128 characters', data({ to: '😀'.repeat(128) }), 'ok'],
     ['129 characters', data({ to: '😀'.repeat(129) })],
   ],
   '008': [['a former id for somebody new', data({ participantId: '050' })]],
@@ -269,10 +260,8 @@ corrected.alterations('both verifiers of a code-break, by a key', {
     ['limited to where they were', both(about('001'), limitedTo(TO_COOK.to)), 'ok'],
     ['limited to where they are', both(about('001'), limitedTo(TO_DUPAGE.to)), 'ok'],
     ['limited to where they never were', both(about('002'), limitedTo(TO_DUPAGE.to))],
-    ['limited to where another never was', both(about('003'), limitedTo(TO_COOK.to))],
     ['reported, by one that may correct', both(reported, by('clerk')), 'ok'],
     ['reported, by one that may unblind', both(reported, by('desk')), 'ok'],
-    ['reported, by one that may neither', both(reported, by('nurse'))],
   ],
 });
 
@@ -345,7 +334,6 @@ entries.alterations('both verifiers of altered entries', {
   ],
   replaced: [
     ['another arm of what replaced an entry', onArm(C), inFull('005')],
-    ['one that replaces nothing', without('replaces')],
     // A wrong entry fills a place until it is replaced.
     ['nothing any more', gone, { full: '005', open: '007', blinded: '007' }],
   ],
@@ -360,7 +348,6 @@ const knowingly = { allowPrediction: true };
 entries.alterations('both verifiers of a key that may force, and', {
   registered: [
     ['blinded', scopes('blinded'), inClear('access/1')],
-    ['blinded, knowingly', scopes('blinded', knowingly), inClear('access/1')],
     ['audit', scopes('audit', { where: undefined }), inClear('access/1')],
     ['audit, knowingly', scopes('audit', { where: undefined, ...knowingly }), inClear('ok')],
     ['randomize', scopes('randomize'), inClear('access/1')],

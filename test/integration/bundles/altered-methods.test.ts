@@ -1,17 +1,21 @@
-/** Studies with permuted blocks, complete randomization, minimization and lists made elsewhere, altered. */
+/** Studies with permuted blocks, complete randomization, minimization, lists made elsewhere, and an imported history, altered. */
 
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import {
+  at,
   both,
   bundlesOf,
-  by,
+  type Change,
   changed,
   changes,
   configured,
   data,
+  drop,
   gone,
   inFull,
+  type Json,
   moved,
+  onAnotherArm,
   onArm,
   put,
   sealed,
@@ -29,8 +33,18 @@ import {
   shortened,
   skipping,
 } from '../../support/altered-methods.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
 import { A, arm, C, COOK, DUPAGE, ratio, retired, SEX, SITE, urn } from '../../support/life.ts';
-import { BLOCKS, COMPLETE, LISTED, MINIMIZED, URN } from '../../support/lives/methods.ts';
+import {
+  ATTEMPT,
+  BLOCKS,
+  COMPLETE,
+  FOREIGN,
+  IMPORTED,
+  LISTED,
+  MINIMIZED,
+  URN,
+} from '../../support/lives/methods.ts';
 
 const algorithm = (members: object) => changed((record) => Object.assign(record.data.algorithm, members));
 const method = (named: object) => configured({ method: named });
@@ -63,10 +77,6 @@ bundlesOf(BLOCKS).alterations('both verifiers of altered blocks', {
     // What blinded eyes see is how many records the recovery kept.
     ['one of them, gone', gone, { full: '003', open: 'recovered', blinded: 'recovered' }],
   ],
-  '004': [
-    ['a weight', weight, inFull()],
-    ['a uniform number', uniform, inFull()],
-  ],
   '007': [
     ['the number of a block', picked(({ block }) => block.number--), inFull()],
     ['a closed arm', onArm(C), withArms()],
@@ -82,14 +92,10 @@ bundlesOf(BLOCKS).alterations('both verifiers of altered blocks', {
     ['a level that stays open', gone, 'reopened'],
     ['blocks that are dropped', data({ history: 'restart' }), inFull('005')],
     ['a reopened arm, kept', changes(arm.closed(C), arm.reopened(C))],
-    ['an urn, amended', changes(urn({ w: 2 }))],
     ['a factor within which blocks are, retired', changes(retired(SITE))],
   ],
   recovered: [['no recovery', gone, inFull('008')]],
-  armClosed: [
-    ['blocks that are kept with other arms', data({ history: 'keep' })],
-    ['no history', without('history')],
-  ],
+  armClosed: [['blocks that are kept with other arms', data({ history: 'keep' })]],
   ratio: [
     ['blocks that are kept with a ratio', data({ history: 'keep' })],
     ['another ratio', changes(ratio(3, 1, 1), arm.reopened(C)), inFull('009')],
@@ -97,24 +103,19 @@ bundlesOf(BLOCKS).alterations('both verifiers of altered blocks', {
   registered: [
     ['other sizes', sizes(1, 4), inFull('001')],
     ['sizes in another order', sizes(3, 2), inFull()],
-    ['a size twice', sizes(2, 2), inFull()],
     ['nine sizes', sizes(1, 2, 3, 4, 5, 6, 7, 8, 9), inFull()],
     ['no sizes', sizes(), inFull()],
     ['a size of no places', sizes(0, 2), inFull()],
     ['a size of 101 places', sizes(2, 101), inFull()],
     ['no method', configured({ method: undefined })],
     ['another algorithm', algorithm({ name: 'complete-pcg64' })],
-    ['an unknown algorithm', algorithm({ name: 'x' })],
     ['version 2 of the algorithm', algorithm({ version: 2 })],
     ['blocks over the whole study', method({ name: 'blocks', by: [] }), inFull('003')],
     ['blocks by another factor', method({ name: 'blocks', by: [SEX] }), inFull('002')],
-    ['blocks by both', method({ name: 'blocks', by: [SEX, SITE] }), inFull('002')],
     ['blocks by both in another order', method({ name: 'blocks', by: [SITE, SEX] })],
     ['blocks by no factor of the study', method({ name: 'blocks', by: ['x'] })],
     ['blocks by one twice', method({ name: 'blocks', by: [SITE, SITE] })],
     ['blocks without by', method({ name: 'blocks' })],
-    ['another method', method({ name: 'complete' })],
-    ['a list', method({ name: 'list', by: [SITE] })],
     ['an unknown method', method({ name: 'coin', by: [] })],
     ['urns', method({ name: 'urn' })],
   ],
@@ -126,11 +127,9 @@ bundlesOf(COMPLETE).alterations('both verifiers of altered complete randomizatio
     ['a uniform number', uniform, inFull()],
     ['a block', picking({ block: { number: 1, perSlot: 1 } }), inFull()],
     ['counts', picking({ counts: [] }), inFull()],
-    ['no pack', without('code')],
     ['another pack', data({ code: 'P-3' }), inFull()],
   ],
   n2: [['no open arm', onArm(C), withArms()]],
-  n3: [['no slot', unpicked('slot'), inFull()]],
   armClosed: [['the history begun anew with a closed arm', data({ history: 'restart' }), 'ok']],
   ratio: [['the history kept with a ratio', data({ history: 'keep' })]],
   begun: [
@@ -141,14 +140,11 @@ bundlesOf(COMPLETE).alterations('both verifiers of altered complete randomizatio
   registered: [
     ['sizes', withSizes],
     ['settings of urns', configured({ w: 1 })],
-    ['a version of its algorithm', algorithm({ version: 2 })],
   ],
 });
 
 const parameters = (change: object) => sealed(({ minimization }) => Object.assign(minimization, change));
 bundlesOf(MINIMIZED).alterations('both verifiers of altered minimization', {
-  '001': [['a block', picking({ block: { number: 1, perSlot: 1 } }), inFull()]],
-  '002': [['a weight', weight, inFull()]],
   '003': [['a score', picked((pick) => pick.scores[1]++), inFull()]],
   '004': [
     ['a count', picked((pick) => pick.counts[1][0]++), inFull()],
@@ -165,7 +161,6 @@ bundlesOf(MINIMIZED).alterations('both verifiers of altered minimization', {
     ['weights', parameters({ weights: [2, 1] }), inFull('002')],
     ['weights with a divisor', parameters({ weights: [2, 4] }), inFull()],
     ['equal weights', parameters({ weights: [1, 1] }), inFull()],
-    ['a weight too few', parameters({ weights: [3] }), inFull()],
     ['sizes, too', withSizes],
   ],
 });
@@ -202,10 +197,8 @@ lists.alterations('both verifiers of an altered list', {
     ['another arm', listed(5, { treatment: A }), inFull('003')],
     ['a level', listed(4, { levels: [COOK] }), inFull('002')],
     ['an unknown level', listed(7, { levels: ['x'] }), inFull()],
-    ['two levels', listed(7, { levels: [COOK, COOK] }), inFull()],
     ['no levels', onList(({ entries }) => delete entries[6].levels), inFull()],
     ['two entries of a stratum, swapped', swapped(3, 5), inFull('001')],
-    ['two entries of two strata, swapped', swapped(4, 5), inFull('002')],
     ['an entry fewer', shortened(6), inFull('second')],
     ['no entries', shortened(0)],
     ['the first row', onList((list) => Object.assign(list, { first: 2 })), inFull()],
@@ -215,12 +208,10 @@ lists.alterations('both verifiers of an altered list', {
     ['too few entries', data({ count: 3 }), sooner('first', '002')],
     ['too many entries', data({ count: 4001 })],
     ['no approval', data({ approvals: [] })],
-    ['a list by a key', by('nurse')],
   ],
   second: [
     ['the next row', onList((list) => list.first++), inFull()],
     ['another file', onList((list) => Object.assign(list, { file: 'a'.repeat(64) })), inFull()],
-    ['its number', data({ list: 3 })],
     // What tells is how many records the recovery kept.
     ['no second list', gone, 'recovered'],
   ],
@@ -242,15 +233,11 @@ lists.alterations('both verifiers of altered entries that are skipped', {
     ['somebody before it', moved, '001'],
     ['one entry more', skipping(cook(2), one), inFull('001')],
     ['nothing', skipping(), inFull('001')],
-    ['one of the strata', skipping(one), inFull('001')],
     ['more than a stratum has', skipping(cook(5), one), sooner('skipped', '002')],
     ['more than all have', skipping(cook(7), one)],
     ['an unknown level', skipping({ levels: ['x'], count: 1 })],
-    ['two levels', skipping({ levels: [COOK, COOK], count: 1 })],
-    ['no levels', skipping({ count: 1 })],
     ['a stratum twice', skipping(one, one)],
     ['a count of none', skipping(cook(0))],
-    ['a skip by a key', by('nurse')],
   ],
   none: [
     ['no skip behind a recovery', gone, '004'],
@@ -271,13 +258,9 @@ lists.alterations('both verifiers of altered entries that are skipped', {
   registered: [
     ['a seed that somebody chose', data({ seedSource: 'configured' })],
     ['a ratio', configured({ ratio: [2, 1, 1] })],
-    ['another algorithm', algorithm({ name: 'complete-pcg64' })],
     ['sizes', withSizes],
     ['lists over the whole study', method({ name: 'list', by: [] }), sooner('first', 'skipped')],
     ['lists by another factor', method({ name: 'list', by: [SEX] }), sooner('first', 'skipped')],
-    ['lists by no factor of the study', method({ name: 'list', by: ['x'] })],
-    ['lists without by', method({ name: 'list' })],
-    ['another method', method({ name: 'blocks', by: [SITE] })],
   ],
 });
 
@@ -286,4 +269,159 @@ bundlesOf(URN).alterations('both verifiers of an urn with what belongs to anothe
     ['sizes', both(withSizes, version(4))],
     ['another algorithm', both(algorithm({ name: 'complete-pcg64' }), version(4))],
   ],
+});
+
+const instant = (datetime: string, row?: number) =>
+  changed(({ data: members }) => {
+    Object.assign(members.original, { datetime });
+    if (row !== undefined) members.row = row;
+  });
+const level = (name: string) => changed((record) => Object.assign(record.data.levels[0], { level: name }));
+const onDrawnArm = sealed(({ allocation }) => {
+  const { treatments } = CONFIGURATION;
+  // The override in the log gives the next arm.
+  const treatment = treatments.at(treatments.indexOf(allocation.treatment) - 1);
+  Object.assign(allocation, { treatment });
+});
+/** The row says that it was not drawn again. */
+const disowned = (cause: string) =>
+  both(
+    changed((record, sections) => {
+      Object.assign(record.data, { redrawn: false, cause });
+      record.seals.state = '';
+      sections.state = { bgState: sections.draw.bgStateAfter, salt: 'ab'.repeat(16) };
+    }),
+    drop('draw'),
+  );
+/** The row no longer has a state. */
+const stateless = both(data({ redrawn: false, cause: 'no-state' }), drop('draw'), drop('state'));
+/** With sections of the other record. */
+const sectionsOf =
+  (other: string, ...names: readonly string[]): Change =>
+  (bundle, name) => {
+    const theirs = bundle.sections(other);
+    for (const section of names) put(section, theirs[section])(bundle, name);
+  };
+const proof = (redrawn: number, unproven: number) => ({ proof: { redrawn, unproven } });
+const source = (rows: number) => ({ source: { format: 'reference', rows } });
+const generator = (change: (section: Json) => void) => sealed((sections) => change(sections.generator));
+/** That nothing leads to. */
+const STATE = Pcg64.fromSeed(7n).snapshot();
+const ofImport = bundlesOf(IMPORTED);
+
+ofImport.alterations('both verifiers of an altered beginning of an import', {
+  begun: [
+    ['a fresh generator', data({ generator: 'fresh' }), inFull()],
+    ['another import', data({ import: ATTEMPT }), 'i1'],
+    ['a proof of more rows', data(proof(8, 3))],
+    ['another seed', without('seedKnown'), 'i1'],
+    ['fewer rows', data({ ...source(9), ...proof(7, 2) }), 'last'],
+    ['another format', data({ source: { format: 'csv', rows: 10 } }), 'i1'],
+    ['another state', generator((all) => Object.assign(all, { bgState: STATE })), inFull('ended')],
+    ['the generator of the attempt', sectionsOf('attempt', 'generator'), inFull()],
+    ['no beginning', gone, 'i1'],
+    ['a beginning after the first row', moved, 'i1'],
+  ],
+  attempt: [
+    ['the seed in the attempt', data({ seedKnown: true }), 'first'],
+    ['another seed of a fresh generator', generator((all) => Object.assign(all, { seed: '5' })), inFull()],
+  ],
+  aborted: [
+    ['a beginning before the end of the attempt', moved, 'begun'],
+    ['no end of the attempt', gone, 'begun'],
+  ],
+  ended: [
+    ['no end', gone, 'n1'],
+    ['an end after the next allocation', moved, 'n1'],
+  ],
+});
+
+ofImport.alterations('both verifiers of altered rows', {
+  i2: [
+    ['the number of an earlier row', data({ row: 1 })],
+    ['the number of a later row', data({ row: 5 }), 'i5'],
+    ['the same instant in other words', instant('2026-01-01T01:00:01.000001+0100'), 'ok'],
+    ['a later instant', instant('2026-01-01T00:00:03Z'), 'raced'],
+    ['an earlier instant', instant('2025-12-31')],
+    ['another arm', onAnotherArm, inFull()],
+    ['a row that is said not to be drawn again', disowned('differs'), sooner('i2', 'ended')],
+    ['a draw of a row not drawn again', data({ redrawn: false, cause: 'differs' })],
+    ['redrawn, with a cause', data({ cause: 'differs' })],
+    ['not redrawn, without a cause', data({ redrawn: false })],
+    ['one row fewer', gone, 'revealed'],
+  ],
+  i1: [['rows in another order', moved, sooner('i2', 'i1')]],
+  raced: [
+    ['other counts', sealed(({ draw }) => draw.counts.reverse()), inFull()],
+    [
+      'another state before',
+      sealed(({ draw }) => Object.assign(draw, { bgStateBefore: draw.bgStateAfter })),
+      inFull(),
+    ],
+    ['no state of a row that was drawn again', stateless, sooner('override', 'ended')],
+    ['one that is said to be an override', disowned('override'), sooner('raced', 'ended')],
+  ],
+  override: [
+    ['the arm of the draw instead of the override', onDrawnArm, inFull()],
+    ['differs for override', data({ cause: 'differs' }), inFull()],
+  ],
+  // The row and its arm are counted.
+  noState: [
+    ['another arm of the row without a state', onAnotherArm, inFull('i9')],
+    ['an unknown arm', onArm('x'), { full: 'noState', open: 'noState', blinded: 'ok' }],
+    ['differs without a state', data({ cause: 'differs' })],
+  ],
+  differs: [
+    ['another state', sealed(({ state }) => Object.assign(state, { bgState: STATE })), inFull('i9')],
+    ['no state', stateless, inFull('i9')],
+    ['redrawn, with only a state', both(data({ redrawn: true }), without('cause'))],
+    ['first in the middle', data({ cause: 'first' })],
+    ['no-state with a state', data({ cause: 'no-state' })],
+    ['another system', data({ cause: 'other-system' })],
+  ],
+  i9: [
+    [
+      'equal instants out of order',
+      both(instant('2026-01-01 00:00:08.000001', 10), at('last', data({ row: 9 }))),
+      'last',
+    ],
+    ['no state of the row with the largest instant', stateless, sooner('last', 'ended')],
+  ],
+  first: [['differs for first', data({ cause: 'differs' })]],
+  last: [
+    // Then the generator goes on from it.
+    ['a later instant of the last row', instant('2027-01-01'), inFull('ended')],
+    ['the id of an allocation after it', data({ participantId: 'n1' }), 'n1'],
+    // The arm was drawn at another level, but the row is counted at this one.
+    ['another level', level('Male'), inFull('n1')],
+    ['an unknown level', level('x')],
+    ['no level', data({ levels: [] })],
+    ['the draw and arm of another row', sectionsOf('i2', 'allocation', 'draw'), inFull()],
+    ['no last row', gone, 'ended'],
+    ['a row after the end', moved, 'ended'],
+  ],
+});
+
+ofImport.alterations('both verifiers of what may not happen during an import', {
+  revealed: [
+    ['the code-break of somebody of the attempt', data({ randomizedAt: IMPORTED.at.second })],
+    // Nothing is known of when the arm was given.
+    ['a code-break that is dated back', data({ shownAt: '2020-01-01T00:00:00.000Z' }), 'ok'],
+  ],
+  registered: [['one place less than were imported and drawn', configured({ limits: { total: 11 } }), 'n2']],
+});
+
+bundlesOf(FOREIGN).alterations('both verifiers of an import without states of a generator', {
+  begun: [
+    ['fewer rows than are to come', data({ source: { format: 'reference', rows: 2 } }), 'one'],
+    ['the generator of the reference', data({ generator: 'continued' }), sooner('begun', 'ended')],
+    ['another seed', generator((all) => Object.assign(all, { seed: '5' })), inFull()],
+    ['a seed with a zero', generator((all) => Object.assign(all, { seed: `0${9n << 100n}` })), inFull()],
+  ],
+  one: [
+    ['the cause of a row of the reference', data({ cause: 'no-state' })],
+    ['a state', put('state', { bgState: STATE })],
+  ],
+  // Its arm is counted.
+  two: [['another arm', onAnotherArm, inFull('n1')]],
 });

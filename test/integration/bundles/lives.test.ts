@@ -9,16 +9,17 @@ import { CONTENTS } from '../../../events/content.ts';
 import { bundlesOf, hasPython, verifyBoth, warningLines } from '../../support/altered-bundles.ts';
 import { filesIn } from '../../support/files-in.ts';
 import type { Life } from '../../support/life.ts';
-import { AMENDED } from '../../support/lives/amended.ts';
-import { ARMS } from '../../support/lives/arms.ts';
-import { CORRECTED } from '../../support/lives/corrected.ts';
-import { LIFE, SAMPLE } from '../../support/lives/dispensing.ts';
-import { FORCED } from '../../support/lives/forced.ts';
-import { AMENDED_IMPORT, FOREIGN, IMPORTED } from '../../support/lives/imported.ts';
-import { BLOCKS, COMPLETE, LISTED, MINIMIZED } from '../../support/lives/methods.ts';
-import { PACKS } from '../../support/lives/packs.ts';
-import { VISIT_SETTINGS } from '../../support/lives/visit-settings.ts';
-import { WHOLE } from '../../support/lives/whole.ts';
+import {
+  AMENDED_IMPORT,
+  BLOCKS,
+  COMPLETE,
+  FOREIGN,
+  IMPORTED,
+  LISTED,
+  MINIMIZED,
+} from '../../support/lives/methods.ts';
+import { LIFE, PACKS, SAMPLE } from '../../support/lives/packs.ts';
+import { AMENDED, ARMS, CORRECTED, FORCED, VISIT_SETTINGS, WHOLE } from '../../support/lives/urns.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { OldLog } from '../../support/old-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
