@@ -127,7 +127,7 @@ it('packs of a closed arm are registered, which is said under seal; those of a s
 });
 
 describe('a warning', () => {
-  // Which orders: test/unit/import/order-of-arms.test.ts.
+  // Which orders: test/unit/import/files.test.ts.
   it('is given of packs that are sorted by arm', () => {
     const sorted = shuffled(12).toSorted((a, b) => Number(a.endsWith(CONTROL)) - Number(b.endsWith(CONTROL)));
     const warned = (rows: readonly string[]) => read(trialWith(), rows).warnings;

@@ -71,6 +71,7 @@ export interface ActRow {
 }
 
 const LASTING = { open: 'possible', paused: 'possible', closed: 'possible' } as const;
+const REFUSED = { open: 'refused', paused: 'refused', closed: 'refused', importing: 'refused' } as const;
 const SETTLED = { ...LASTING, importing: 'refused' } as const;
 const ALWAYS = { ...LASTING, importing: 'possible' } as const;
 const CORRECTS = { scopes: ['correct'], commandLine: true, in: SETTLED, limits: 'now' } as const;
@@ -109,10 +110,7 @@ const alreadySo = (why: string) => ({ type: 'stale', why, isSo: true }) as const
 export const ACTS: Readonly<Record<ActName, ActRow>> = {
   StudyPaused: {
     ...MANAGES,
-    in: {
-      ...{ open: 'possible', paused: { already: 'the study is paused already' } },
-      ...{ closed: 'refused', importing: 'refused' },
-    },
+    in: { ...REFUSED, open: 'possible', paused: { already: 'the study is paused already' } },
     asked: () => ({ reason: 'data review' }),
     other: () => ({ reason: 'audit' }),
     wrong: [NO_REASON, ['reason', '', `reason: ${NO_TEXT}`], ['reason', 7, 'reason: must be a string']],
@@ -122,10 +120,7 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
   },
   StudyResumed: {
     ...MANAGES,
-    in: {
-      ...{ open: { already: 'the study is not paused' }, paused: 'possible' },
-      ...{ closed: 'refused', importing: 'refused' },
-    },
+    in: { ...REFUSED, open: { already: 'the study is not paused' }, paused: 'possible' },
     state: 'paused',
     asked: () => ({ reason: 'review done' }),
     other: () => ({ reason: 'audit done' }),
@@ -136,10 +131,7 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
   },
   StudyClosed: {
     ...MANAGES,
-    in: {
-      ...{ open: 'possible', paused: 'possible' },
-      ...{ closed: { already: 'the study is closed already' }, importing: 'refused' },
-    },
+    in: { ...SETTLED, closed: { already: 'the study is closed already' } },
     asked: () => ({ reason: '300 randomized', cause: 'target', approvals: APPROVALS }),
     optional: ['approvals'],
     other: () => ({ reason: '299 randomized', cause: 'sponsor', approvals: [] }),
@@ -159,10 +151,7 @@ export const ACTS: Readonly<Record<ActName, ActRow>> = {
   },
   StudyReopened: {
     ...MANAGES,
-    in: {
-      ...{ open: { already: 'the study is not closed' }, paused: 'refused' },
-      ...{ closed: 'possible', importing: 'refused' },
-    },
+    in: { ...REFUSED, open: { already: 'the study is not closed' }, closed: 'possible' },
     state: 'closed',
     asked: () => ({ reason: 'target raised', approvals: APPROVALS, protocol: { version: '3' } }),
     optional: ['approvals', 'protocol'],

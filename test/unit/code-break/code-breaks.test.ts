@@ -72,22 +72,18 @@ const NO_SPACE = new Error('no space left on device');
 /** What is left once everything is in the log. */
 const NOTHING = { left: [], damaged: 0 };
 
-describe('a code-break by the pack', () => {
-  it('shows only the pack if nobody had it then, although somebody gets it right after', async () => {
-    const { codeBreaks, study, studies } = await scene();
-    const entries = CONFIGURATION.treatments.map((treatment, i) => ({ code: `P-${i}`, treatment }));
-    const list = { type: 'register-packs', list: 1, key: '0f'.repeat(16), entries } as const;
-    await studies.submit(study().stream, list, OPERATOR);
-    const { category, grounds } = ASKED;
-    // They are written together.
-    const [asked] = await Promise.all([
-      Promise.all(
-        entries.map(({ code }) => codeBreaks.reveal(study(), { code, category, grounds }, OPERATOR)),
-      ),
-      studies.submit(study().stream, randomize('002'), NURSE),
-    ]);
-    expect(asked).toMatchObject(entries.map((pack) => ({ type: 'revealed', subject: { pack } })));
-  });
+it('a code-break by the pack shows only the pack if nobody had it then, although somebody gets it right after', async () => {
+  const { codeBreaks, study, studies } = await scene();
+  const entries = CONFIGURATION.treatments.map((treatment, i) => ({ code: `P-${i}`, treatment }));
+  const list = { type: 'register-packs', list: 1, key: '0f'.repeat(16), entries } as const;
+  await studies.submit(study().stream, list, OPERATOR);
+  const { category, grounds } = ASKED;
+  // They are written together.
+  const [asked] = await Promise.all([
+    Promise.all(entries.map(({ code }) => codeBreaks.reveal(study(), { code, category, grounds }, OPERATOR))),
+    studies.submit(study().stream, randomize('002'), NURSE),
+  ]);
+  expect(asked).toMatchObject(entries.map((pack) => ({ type: 'revealed', subject: { pack } })));
 });
 
 describe('a code-break in an emergency', () => {

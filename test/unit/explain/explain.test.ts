@@ -56,13 +56,10 @@ function withNumbers({ state: { inc, state }, ...rest }: BgState) {
   return { ...rest, state: { inc: BigInt(inc), state: BigInt(state) } };
 }
 
-describe('the explanation of the frozen sample', () => {
+it('the explanation of the frozen sample does not change the state, and is the same every time', () => {
   const { before, event: first } = sample();
-
-  it('does not change the state, and is the same every time', () => {
-    expect(explain(before, first)).toEqual(explain(before, first));
-    expect(sample().before).toEqual(before);
-  });
+  expect(explain(before, first)).toEqual(explain(before, first));
+  expect(sample().before).toEqual(before);
 });
 
 describe('the explanation of the reference implementation’s histories', () => {
@@ -298,12 +295,8 @@ const moves = (isCounted: boolean) =>
     { factors, epochBegan: 0 },
   ).map(({ revision, levels }) => [revision, levels.map(({ level }) => level)]);
 
-describe('the corrections of an allocation that was entered by hand', () => {
-  it('are those of the entry in use: one that was replaced has left nothing in the urns', () => {
-    expect(moves(true)).toEqual([[5, ['Female', 'Male']]]);
-  });
-
-  it('change nothing if the urns do not count it', () => {
-    expect(moves(false)).toEqual([]);
-  });
+it('the corrections of an allocation that was entered by hand are those of the entry in use, if the urns count it', () => {
+  // One that was replaced has left nothing in the urns.
+  expect(moves(true)).toEqual([[5, ['Female', 'Male']]]);
+  expect(moves(false)).toEqual([]);
 });

@@ -163,18 +163,16 @@ function inClearOf(written: Written): ClearCommand | undefined {
   return command.type === 'amend' || command.type === 'act' ? command : undefined;
 }
 
-describe('a model with the treatments alone', () => {
-  it('knows and tallies them, but not the generator', () => {
-    check(
-      fc.property(lives, (steps) => {
-        const trial = liveOf(steps, false);
-        const model = modelOf(folded(studyState, including(['allocation'], trial)));
-        expect(model.participants.inOrder.map(({ treatment }) => treatment)).toEqual(
-          trial.list.inOrder.map(({ treatment }) => treatment),
-        );
-        expect(balance.select(model)?.view()).toEqual(trial.balance);
-        expect(model.bgState).toBeUndefined();
-      }),
-    );
-  });
+it('a model with the treatments alone knows and tallies them, but not the generator', () => {
+  check(
+    fc.property(lives, (steps) => {
+      const trial = liveOf(steps, false);
+      const model = modelOf(folded(studyState, including(['allocation'], trial)));
+      expect(model.participants.inOrder.map(({ treatment }) => treatment)).toEqual(
+        trial.list.inOrder.map(({ treatment }) => treatment),
+      );
+      expect(balance.select(model)?.view()).toEqual(trial.balance);
+      expect(model.bgState).toBeUndefined();
+    }),
+  );
 });

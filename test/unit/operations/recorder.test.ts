@@ -1,14 +1,19 @@
+/** What the service records of its operation: how often, repetitions as sums, and in which words it is told. */
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { LogEvent } from '../../../events/record.ts';
-import { decodeRecord } from '../../../events/record.ts';
+import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { DomainError } from '../../../src/base/errors.ts';
+import { describeOperation, studyOf } from '../../../src/service/operations/describe.ts';
 import { Operations } from '../../../src/service/operations/operations.ts';
 import { EVENTS_AN_HOUR, type KeyActor, Recorder } from '../../../src/service/operations/recorder.ts';
+import { type Occurrence, once, Repetitions } from '../../../src/service/operations/repetitions.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import { OPERATOR } from '../../support/facts.ts';
+import { event, OPERATOR, paused } from '../../support/facts.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+import { check } from '../../support/property.ts';
+import { frozenSample } from '../../support/samples.ts';
 
 const SITE: KeyActor = { keyId: 'k0011', user: 'site', accessRevision: 3 };
 const AUDITOR: KeyActor = { keyId: 'k0022', user: 'auditor', accessRevision: 3 };
@@ -201,7 +206,7 @@ describe('within an hour, for one key,', () => {
 
   it('600 disclosures are made, and no more until the hour is over', async () => {
     const { recorder, clock, counts } = scene();
-    expect(await disclose(recorder, 5000)).toBe(DISCLOSURES);
+    expect(await disclose(recorder, DISCLOSURES + 100)).toBe(DISCLOSURES);
     expect(sum(await counts('EvidenceDisclosed'))).toBe(DISCLOSURES);
     clock.time = HOUR - 1;
     await expect(recorder.disclosed(AUDITOR, explanation('late'))).rejects.toMatchObject({ renewsInMs: 1 });
@@ -285,3 +290,160 @@ describe('within an hour, for one key,', () => {
 function clockAt(ms: number): string {
   return new Date(1.8e12 + ms).toISOString();
 }
+
+const WINDOW = 60_000;
+const START = Date.parse('2026-03-01T09:00:00.000Z');
+const at = (ms: number) => new Date(START + ms).toISOString();
+const occurred = (kind: string, ms: number): Occurrence<string> => ({
+  kind,
+  what: kind,
+  tally: once(at(ms)),
+});
+
+/** @param events that can be paid for */
+function counting(events = Number.POSITIVE_INFINITY) {
+  const repetitions = new Repetitions<string>(() => WINDOW);
+  let left = events;
+  const pay = () => left-- > 0;
+  const note = (kind: string, ms: number) => repetitions.note(occurred(kind, ms), ms, pay);
+  return { repetitions, note };
+}
+
+describe('a repeated operation', () => {
+  it('is reported as one sum when the window ends', () => {
+    const { repetitions, note } = counting();
+    expect(note('a', 0)).toBe('first');
+    expect([note('a', 10), note('a', 20_000), note('a', 59_999)]).toEqual(['counted', 'counted', 'counted']);
+    expect(repetitions.due(59_999)).toEqual([]);
+    const tally = { count: 3, firstAt: at(10), lastAt: at(59_999) };
+    expect(repetitions.due(60_000)).toEqual([{ kind: 'a', what: 'a', tally }]);
+    expect(repetitions.due(60_000)).toEqual([]);
+  });
+
+  it('is reported at once again after a window without it, and apart from other kinds', () => {
+    const { repetitions, note } = counting();
+    expect([note('a', 0), note('b', 0)]).toEqual(['first', 'first']);
+    note('b', 1);
+    expect(repetitions.all().map(({ kind }) => kind)).toEqual(['b']);
+    repetitions.due(60_000);
+    expect(note('a', 61_000)).toBe('first');
+  });
+
+  it('is added to later ones if it could not be written', () => {
+    const { repetitions, note } = counting();
+    note('a', 0);
+    note('a', 5);
+    repetitions.giveBack(occurred('a', 0), 10);
+    const tally = { count: 2, firstAt: at(0), lastAt: at(5) };
+    expect(repetitions.due(59_999)).toEqual([]);
+    expect(repetitions.due(60_010)).toEqual([{ kind: 'a', what: 'a', tally }]);
+  });
+
+  it('is counted exactly, in any sequence of events', () => {
+    const happening = fc.record({
+      kind: fc.constantFrom('a', 'b', 'c'),
+      pause: fc.nat(90_000),
+      fails: fc.boolean(),
+    });
+    check(
+      fc.property(fc.array(happening, { maxLength: 200 }), (happenings) => {
+        const { repetitions, note } = counting();
+        const written = new Map<string, number>();
+        let ms = 0;
+        const write = (sums: readonly Occurrence<string>[], fails: boolean) => {
+          for (const sum of sums)
+            if (fails) repetitions.giveBack(sum, ms);
+            else written.set(sum.kind, (written.get(sum.kind) ?? 0) + sum.tally.count);
+        };
+        for (const { kind, pause, fails } of happenings) {
+          ms += pause;
+          write(repetitions.due(ms), fails);
+          if (note(kind, ms) === 'first') write([occurred(kind, ms)], fails);
+        }
+        write(repetitions.all(), false);
+        for (const kind of ['a', 'b', 'c'])
+          expect(written.get(kind) ?? 0).toBe(happenings.filter((one) => one.kind === kind).length);
+      }),
+    );
+  });
+
+  it('is reported as over budget beyond it, and each event is charged once', () => {
+    const { repetitions, note } = counting(3);
+    expect([note('a', 0), note('b', 0)]).toEqual(['first', 'first']);
+    // The sum of the window costs one event, however much is in it.
+    expect([note('a', 1), note('a', 2), note('a', 3)]).toEqual(['counted', 'counted', 'counted']);
+    expect([note('b', 4), note('c', 5)]).toEqual(['unpaid', 'unpaid']);
+    expect(repetitions.due(WINDOW).map(({ kind, tally }) => [kind, tally.count])).toEqual([['a', 3]]);
+    expect(note('a', WINDOW)).toBe('unpaid');
+  });
+
+  it('is refunded when it is forgotten', () => {
+    const { repetitions, note } = counting();
+    note('a', 0);
+    expect(repetitions.forget('a')).toBe(1);
+    expect(note('a', 1)).toBe('first');
+    note('a', 2);
+    expect(repetitions.forget('a')).toBe(2);
+  });
+});
+
+const said = (name: string) => describeOperation(decodeRecord(frozenSample(`${name}@1`)));
+
+describe('the description of an operation', () => {
+  it('says when it happened, who did it and what it was', () => {
+    const samples = ['ServiceStarted', 'RequestRefused', 'EvidenceDisclosed', 'ServiceStopped'];
+    expect([...samples, 'SessionBegan', 'SessionEnded'].map(said)).toEqual([
+      '2026-02-20T14:03:10.007Z  trial-ops (command line)  started the service version 0.1.0 on Node v20.20.0 (run 7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4)',
+      '2026-02-21T08:17:01.330Z  site-11 (k5f1c09ab34d2)  was refused POST /study_participants of CHS JCOIN: the participant is assigned already; 1999 times, from 2026-02-21T08:16:01.298Z to 2026-02-21T08:17:00.911Z',
+      '2026-03-16T10:30:05.518Z  auditor (k8d20e7713fa9)  was shown the explanation of participant 001-0001 of CHS JCOIN',
+      '2026-04-30T18:00:00.250Z  trial-ops (command line)  stopped the service version 0.1.0 on Node v20.20.0 (run 7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4)',
+      '2026-11-23T07:58:00.000Z  site-11 (k5f1c09ab34d2)  signed in (session yzObQH5PXuXXhAOEv8oClw)',
+      '2026-11-23T16:02:00.000Z  site-11 (k5f1c09ab34d2)  signed out (session yzObQH5PXuXXhAOEv8oClw)',
+    ]);
+  });
+
+  const sha256 = 'ab'.repeat(32);
+  const test = { what: 'rerandomization', toRevision: 9, sha256 } as const;
+  it.each([
+    [{ what: 'balance', toRevision: 7 }, 'the balance up to revision 7 of A'],
+    [{ what: 'records', fromRevision: 0, toRevision: 249 }, 'the records 0 to 249 of A'],
+    [{ what: 'records', fromRevision: 3, content: 'open' }, 'a feed of the records from 3 on (open) of A'],
+    [{ what: 'seed' }, 'the seed of A'],
+    [{ what: 'codes', toRevision: 9 }, 'which treatment packs hold up to revision 9 of A'],
+    [{ what: 'generator-states', toRevision: 9 }, 'states of the generator up to revision 9 of A'],
+    [{ what: 'bundle', content: 'full', sha256 }, `a bundle (full, SHA-256 ${sha256}) of A`],
+    [
+      { ...test, interim: 'asked by the DMC' },
+      `a re-randomization test up to revision 9 (outcomes with SHA-256 ${sha256}), as an interim look (asked by the DMC) of A`,
+    ],
+    [test, `a re-randomization test up to revision 9 (outcomes with SHA-256 ${sha256}) of A`],
+    [{ what: 'export', content: 'open', toRevision: 9 }, 'an export up to revision 9 (open) of A'],
+    [
+      { what: 'export', content: 'blinded', toRevision: 9, sha256 },
+      `an export up to revision 9 (blinded, SHA-256 ${sha256}) of A`,
+    ],
+  ] as const)('%o', (about, words) => {
+    const at = '2026-03-01T09:00:00.000Z';
+    const data = { ...about, study: 'A', count: 1, firstAt: at, lastAt: at };
+    const one = event({ type: 'EvidenceDisclosed', data, sections: {} }, 0, { stream: 'operations' });
+    expect(describeOperation(one)).toBe(`${at}  nurse (k0011)  was shown ${words}`);
+    expect(studyOf(one)).toBe('A');
+  });
+
+  it('gives the time of an operation that was written later', () => {
+    const at = '2026-03-01T08:59:10.000Z';
+    const data = { reason: 'several', count: 1, firstAt: at, lastAt: at } as const;
+    const one = event({ type: 'RequestRefused', data, sections: {} }, 0, { stream: 'operations' });
+    expect(describeOperation(one)).toContain(
+      `was refused requests: for several reasons, beyond what is recorded one by one; once, at ${at}`,
+    );
+    expect(studyOf(one)).toBeUndefined();
+  });
+
+  it('contains nothing that a terminal obeys, and is refused for an event of another stream', () => {
+    const run = { runId: '7c1f2f0e-5b0a-4d0c-9a53-0b1de2f6a8c4', version: '1\u001b[2J', nodeVersion: 'v20' };
+    const one = event({ type: 'ServiceStarted', data: run, sections: {} }, 0, { actor: OPERATOR });
+    expect(describeOperation(one)).toContain('version 1 [2J on');
+    expect(() => describeOperation(event(paused, 3))).toThrow('does not belong');
+  });
+});
