@@ -66,6 +66,13 @@ it.each<[string, keyof typeof LOGS, keyof typeof FILES, readonly string[], strin
   ['its database', 'plain', 'database', ['--seed-known'], '60 rows: 60 redrawn, 0 unproven.'],
   ['the seed unknown', 'plain', 'csv', [], '60 rows: 59 redrawn, 1 unproven (1: first).'],
   ['a seed of its own', 'otherSeed', 'database', [], '60 rows: 59 redrawn, 1 unproven (1: first).'],
+  [
+    'another name of an arm',
+    'eaten',
+    'ndard',
+    ['--seed-known', ...map('ndard=standard')],
+    '60 redrawn, 0 unproven',
+  ],
   ['races', 'plain', 'raced', ['--seed-known'], '40 rows: 40 redrawn, 0 unproven.'],
   [
     ...(['no states', 'plain', 'csv', ['--format', 'csv']] as const),
@@ -197,16 +204,6 @@ it('a history goes on from fresh entropy by default, leaves a paused study pause
   expect(await importInto(data, REFERENCE.csv, ...APPROVED)).toMatchObject({
     ...{ code: 2, stderr: expect.stringContaining('the study already has participants') },
   });
-});
-
-it('treatments that have other names in the file are imported with a map, and drawn again', async () => {
-  const data = copyOf(logs.eaten);
-  const args = ['--seed-known', ...map('ndard=standard'), ...APPROVED];
-  expect((await importInto(data, FILES.ndard, ...args)).stderr).toContain('60 redrawn, 0 unproven');
-  expect(recordsOf(data, 'HistoryImported')[0]?.sections.source.treatmentMap).toEqual([
-    { from: 'ndard', to: 'standard' },
-  ]);
-  expect(await commandOk(['verify', '--data', data])).toContain(SOUND);
 });
 
 it('a history that kept a ratio by several names of one arm is drawn again, and goes on in the ratio', async () => {

@@ -1,22 +1,26 @@
 /**
  * An emergency does not wait for a log that cannot be written: the arm is shown, and the code-break is recorded later, also
- * after a kill, from a damaged file, and on a full disk. While the log is locked: dispensing.test.ts.
+ * after a kill, from a damaged file, and on a full disk. While the log is locked: dispensing.test.ts. And on the machine
+ * itself: from any folder, by the printed page, and without the signing key.
  */
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { hold } from '../../support/held-lock.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { fill, mountSmallDisk, notTested } from '../../support/small-disk.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
+const CASE = ['--study', 'Sleep', '--id', 'c1', '--category', 'emergency', '--reason', 'anaphylaxis'];
 type Served = Service | ServiceHere;
 const running: Service[] = [];
 afterAll(async () => {
@@ -29,18 +33,21 @@ async function serveThere(data: string): Promise<Service> {
   return service;
 }
 
-async function begun<S extends Served>(data: string, serveIn: (data: string) => Promise<S>) {
+const serveIn = (data: string): Promise<ServiceHere> => serveHere(data, TRIALS);
+
+async function begun<S extends Served>(data: string, start: (data: string) => Promise<S>) {
   const keys = await issueKeys(data, {
     edc: ['edc', '--scope', 'randomize,read'],
     night: ['night', '--scope', 'blinded,unblind'],
   });
-  const service = await serveIn(data);
+  const service = await start(data);
   const { results } = await clientOf(service.url, keys.edc).randomize('Sleep', 'c1', COOK);
   return { keys, service, arm: results[0].trt as string };
 }
 
-function reveal({ url }: Served, key: string, category = 'emergency') {
-  return postJson(url, '/code_breaks', key, { study: 'Sleep', id: 'c1', category, reason: 'anaphylaxis' });
+function reveal({ url }: Served, key: string) {
+  const asked = { study: 'Sleep', id: 'c1', category: 'emergency', reason: 'anaphylaxis' };
+  return postJson(url, '/code_breaks', key, asked);
 }
 
 async function codeBreaks({ url }: Served, key: string) {
@@ -88,7 +95,7 @@ describe('a file of pending code-breaks that is damaged', () => {
     });
 
   it('stops no command, and the readable part of it is recorded', async () => {
-    const { service, keys, arm } = await begun(data, (folder) => serveHere(folder, TRIALS));
+    const { service, keys, arm } = await begun(data, serveIn);
     const half = pending({ randomizedAt: 1 }).slice(0, 80);
     // No arm is shown before it is recorded, but in an emergency.
     const planned = pending({ code: 'P', category: 'planned' });
@@ -101,8 +108,7 @@ describe('a file of pending code-breaks that is damaged', () => {
     // Whoever has the id now is not the one whose arm was shown.
     await expect.poll(() => service.output.stderr).toContain('this log has no such participant');
     await service.stop();
-    const args = ['--study', 'Sleep', '--id', 'c1', '--category', 'emergency', '--reason', 'anaphylaxis'];
-    const { code, stdout, stderr } = await command(['reveal', ...args, '--data', data]);
+    const { code, stdout, stderr } = await command(['reveal', ...CASE, '--data', data]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`c1 is on ${arm}`) });
     expect(stderr).toContain('2 lines that are not understood');
     const left = readFileSync(file, 'utf8');
@@ -167,5 +173,81 @@ describe('on a full disk', () => {
     // The disk cannot be unmounted before.
     await again.stop();
     expect((await command(['verify', '--data', join(disk, 'data')])).code).toBe(0);
+  });
+});
+
+describe('on the machine itself', () => {
+  const data = newFolder();
+  let arm: string;
+  beforeAll(async () => {
+    const made = await begun(data, serveIn);
+    arm = made.arm;
+    await made.service.stop();
+  });
+
+  describe('the printed page', () => {
+    const page = (...args: string[]) => commandOk(['code-breaks', 'page', '--data', data, ...args]);
+
+    it('has a command that shows the arm, from any folder', async () => {
+      const [, printed = ''] = /```sh\n(sudo [^`]*)```/.exec(await page()) ?? [];
+      expect(printed).toContain(` --data ${data} `);
+      const typed = printed
+        .replace(/^sudo (-u \S+ )?/, '')
+        .replace('STUDY', 'Sleep')
+        .replace('PATIENT NUMBER', 'c1');
+      const { stdout, stderr } = await promisify(execFile)('sh', ['-c', typed], { cwd: '/' });
+      expect(stdout).toMatch(new RegExp(`^c1 is on ${arm} `));
+      expect(stderr).toContain(`log: ${data}\n`);
+      // The rest of it is the document.
+      const document = readFileSync(new URL('../../../docs/emergency.md', import.meta.url), 'utf8');
+      const [before = '', after = ''] = document.split(/^urn reveal /m);
+      const text = await page();
+      expect(text.startsWith(before)).toBe(true);
+      expect(text.trimEnd().endsWith(after.trimEnd())).toBe(true);
+    });
+
+    it('has the options of the service, and no password', async () => {
+      const args = ['--store', 'esdb://admin:p@ss/w0rd@db:2113?tls=true', '--signing-key', '/key/it is here'];
+      const text = await page(...args, '--stream-prefix', 'trial');
+      expect(text).toContain("--store 'esdb://NAME:PASSWORD@db:2113?tls=true'");
+      expect(text).toContain("--signing-key '/key/it is here'");
+      expect(text).toContain('--stream-prefix trial');
+      expect(text).not.toMatch(/p@ss|w0rd|admin/);
+    });
+  });
+
+  it('a data folder that this user may not look into is called that, not a folder without a log', async () => {
+    const closed = newFolder();
+    chmodSync(closed, 0);
+    const { code, stderr } = await urn(['reveal', ...CASE, '--data', closed], { heedsModes: true });
+    chmodSync(closed, 0o700);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`this user may not look into ${closed}, where the log should be (hint: `);
+  });
+
+  it('without the signing key, an emergency shows the arm and says that it is not recorded yet; nothing else does', async () => {
+    const [key, away, file] = ['signing-key', 'put-away', 'reveals.pending'].map((name) =>
+      join(data, name),
+    ) as [string, string, string];
+    const recorded = async () =>
+      JSON.parse(await commandOk(['code-breaks', '--study', 'Sleep', '--json', '--data', data])) as unknown[];
+    const before = await recorded();
+    renameSync(key, away);
+    const shown = await command(['reveal', ...CASE, '--data', data]);
+    expect(shown).toMatchObject({ code: 0, stdout: `c1 is on ${arm}\n` });
+    expect(shown.stderr).toContain('the signing key is not here, so this is NOT recorded yet');
+    expect(shown.stderr).toContain(`waits in ${file}`);
+    const planned = CASE.map((word) => (word === 'emergency' ? 'planned' : word));
+    const refused = await command(['reveal', ...planned, '--data', data]);
+    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('signing key') });
+    renameSync(away, key);
+    expect(readFileSync(file, 'utf8')).not.toContain(arm);
+
+    // The service records it, and says what that is worth.
+    const service = await serveIn(data);
+    await expect.poll(() => service.output.stderr).toMatch(/is in the log now .*is not signed/);
+    await service.stop();
+    expect(existsSync(file)).toBe(false);
+    expect(await recorded()).toHaveLength(before.length + 1);
   });
 });

@@ -135,7 +135,6 @@ describe('urn.revision and urn.at', () => {
   const NEED = 'This API key lacks the scope audit, which urn.revision and urn.at need';
   const REFUSED: readonly [Name, Parameters, number, RegExp | string][] = [
     ['auditor', { 'urn.revision': '7' }, 400, 'urn.revision is beyond the study, which is at revision 6'],
-    ['auditor', { 'urn.revision': '' }, 400, `urn.revision ${WHOLE}`],
     ['auditor', { 'urn.at': 'yesterday' }, 400, /^urn\.at is not an instant in UTC, such as/],
     ['auditor', { 'urn.at': '2001-01-01T00:00Z' }, 400, /^urn\.at is before .* which was registered at 20/],
     ['auditor', { 'urn.at': '2999-01-01T00:00Z', 'urn.revision': '1' }, 400, /cannot be combined/],
@@ -209,8 +208,6 @@ describe('urn studies show', () => {
   });
 
   it.each([
-    [['--revision', '7'], /is beyond the study, which is at revision 6/],
-    [['--at', '2026-01'], /is not a day, or an instant in UTC/],
     [['--at', '2001-01-01'], /is before the study/],
     [['--revision', '1', '--at', '2999-01-01T00:00Z'], /cannot be used with/],
   ])('refuses %j with exit code 2', async (args, message) => {

@@ -136,9 +136,3 @@ it('a list as CSV is verbatim, and guarded against formulas when it is asked for
     '"urn.excel needs the header Accept: text/csv"',
   );
 });
-
-it('verification warns of look-alike ids, and finds the log sound', async () => {
-  const { code, stdout } = await command(['verify', '--data', data]);
-  expect(code).toBe(0);
-  expect(stdout).toMatch(/warning at .*: participant "001\\u200b" looks like participant "001"/);
-});

@@ -155,7 +155,6 @@ describe('in one run', () => {
   it('urn operations describes them in words, or as JSON, one per line', async () => {
     const text = await run('operations');
     const lines = text.trimEnd().split('\n');
-    expect(lines.length).toBeLessThanOrEqual(operations(data).length);
     expect(lines[0]).toMatch(/^20\S+Z {2}.+ \(command line\) {2}started the service version \d/);
     expect(text).toMatch(/ {2}auditor \(k\w+\) {2}was shown the seed of Sleep$/m);
     const json = await run('operations', '--json', '--study', 'Ward');
@@ -173,9 +172,6 @@ describe('in one run', () => {
     await http.service.stop();
     const runs = operations(data).filter(({ type }) => type.startsWith('Service'));
     expect(runs.map(({ type }) => type)).toEqual(['ServiceStarted', 'ServiceStopped']);
-    const version = expect.stringMatching(/^\d+\.\d+\.\d+/);
-    expect(runs[0].data).toEqual({ runId: expect.any(String), version, nodeVersion: process.version });
-    expect(runs[1].data).toEqual(runs[0].data);
     const kept = eventsOf(data, 'EvidenceDisclosed', 'auditor').map((one) => JSON.stringify(about(one)));
     expect(new Set(kept).size).toBe(8);
     expect(await run('verify')).toContain('operations: sound');
