@@ -1,8 +1,12 @@
-/** The feed in a real broker: what a consumer of committed records gets, and when the relay refuses to publish. */
+/**
+ * The feed in a real broker: what a consumer of committed records gets, and when the relay refuses to publish; topics that
+ * are recreated, missing or without positions, when a relay starts and while it runs; what 0.1.0 left in them; and what the
+ * relay's user may do in a broker with permissions, and what the relay says when that is too little.
+ */
 import { createHash } from 'node:crypto';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Kafka } from 'kafkajs';
+import kafkajs, { type AclEntry, Kafka } from 'kafkajs';
 import { describe, expect, it, vi } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
 import { openCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
@@ -10,19 +14,29 @@ import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
 import { MOST_RECORDS } from '../../../src/service/relay/batch.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { KAFKA_USER } from '../../support/kafka/apache-kafka.ts';
-import { sharedBroker } from '../../support/kafka/broker.ts';
+import { brokerWithPermissions, sharedBroker } from '../../support/kafka/broker.ts';
 import { type Fed, kafkaOf } from '../../support/kafka/feed-reader.ts';
-import { feedsOf, newTopic, opening } from '../../support/kafka/feeds.ts';
-import { published } from '../../support/kafka/relaying.ts';
-import { configured, POSITIONS, positionsOf, topicsOf } from '../../support/kafka/topic-changes.ts';
+import {
+  configured,
+  feedsOf,
+  newTopic,
+  opening,
+  POSITIONS,
+  positionsOf,
+  published,
+  type Relaying,
+  stopping,
+  until,
+  warnings,
+} from '../../support/kafka/feeds.ts';
 import { referenceRoot } from '../../support/merkle-reference.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const broker = sharedBroker();
 const newFolder = temporaryFolders();
-const { started, running, stopped, reading, withAdmin } = feedsOf(broker);
-const { make } = topicsOf(broker, withAdmin);
+const { started, running, stopped, reading, withAdmin, make, remake, cut, send, taken, committed } =
+  feedsOf(broker);
 
 async function giveUpTransaction(
   transactionalId: string,
@@ -153,16 +167,6 @@ describe.skipIf(broker.missing)('the feed', () => {
     await (await reading(topic)).has(one.sizes());
     expect(sleeps, 'it tried again').toBeGreaterThan(1);
   });
-
-  it('begins at the first record in another topic', async () => {
-    const data = newFolder();
-    const first = await running(data, newTopic());
-    await first.enrol(3);
-    await stopped(first);
-    const topic = newTopic();
-    const again = await running(data, topic);
-    await (await reading(topic)).has(again.sizes());
-  });
 });
 
 describe.skipIf(broker.missing)('what the feed discloses', () => {
@@ -207,31 +211,19 @@ describe.skipIf(broker.missing)('what the feed discloses', () => {
           expect(record).toEqual(kept?.record);
           // The exact bytes, cut out, because the leaf is their hash.
           const text = fed.value.toString();
-          const bytes = text.slice(
-            '{"record":'.length,
-            text.length - `,"sealed":${JSON.stringify(sealed)}}`.length,
-          );
+          const bytes = text.slice('{"record":'.length, -`,"sealed":${JSON.stringify(sealed)}}`.length);
           expect(Buffer.compare(leafHash(Buffer.from(bytes)), leafOf(fed))).toBe(0);
           for (const [section, contents] of Object.entries(sealed))
             expect(createHash('sha256').update(JSON.stringify(contents)).digest('hex')).toBe(
               record.seals[section],
             );
           const all = Object.keys(JSON.parse(kept?.sealed ?? '{}'));
-          const told = name.startsWith('study-')
-            ? content === 'full'
-              ? all
-              : all.filter((s) => s === 'allocation')
-            : [];
-          expect(Object.keys(sealed).sort()).toEqual(told.sort());
+          const told = all.filter((s) => content === 'full' || s === 'allocation');
+          expect(Object.keys(sealed).sort()).toEqual(name.startsWith('study-') ? told.sort() : []);
         }
       const disclosures = () => storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed');
-      expect(disclosures()).toHaveLength(1);
-      expect(disclosures()[0]?.record.data).toMatchObject({
-        what: 'records',
-        content,
-        study: 'CHS JCOIN',
-        fromRevision: 0,
-      });
+      const told = { what: 'records', content, study: 'CHS JCOIN', fromRevision: 0 };
+      expect(disclosures()).toMatchObject([{ record: { data: told } }]);
       await one.enrol(10);
       await published(one);
       expect(disclosures(), 'once for each start').toHaveLength(1);
@@ -248,15 +240,6 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
       `--create --topic ${topic} --config cleanup.policy=delete --config retention.ms=-1`,
     );
     expect(await withAdmin((admin) => admin.listTopics())).not.toContain(topic);
-  });
-
-  // What the right ones may do is in permissions.test.ts.
-  it.skipIf(process.env['KAFKA_BROKERS'])('the wrong credentials', async () => {
-    const { saslAddress = '' } = broker.get();
-    const sasl = { mechanism: 'plain', ...KAFKA_USER, password: 'ZZWRONG' } as const;
-    const message = await opening(await started(newFolder(), newTopic(), { brokers: [saslAddress], sasl }));
-    expect(message).toMatch(/refuses the user "relay": .*\(hint: check --kafka-username/);
-    expect(message).not.toContain('ZZWRONG');
   });
 
   it('positions of another log', async () => {
@@ -348,5 +331,248 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     const { lagSeconds } = one.relay.status();
     expect(lagSeconds).toBeGreaterThan(0);
     expect(one.relay.status().lagSeconds).toBeGreaterThan(lagSeconds);
+  });
+});
+
+/** A log that was published into a topic with this many partitions; the relay has stopped. */
+async function fed(numPartitions = 1): Promise<{ data: string; topic: string; again(): Promise<string> }> {
+  const [data, topic] = [newFolder(), newTopic()];
+  await make({ topic, numPartitions });
+  const one = await running(data, topic);
+  await one.enrol(5);
+  await stopped(one);
+  return { data, topic, again: async () => opening(await started(data, topic)) };
+}
+
+const topicNames = () => withAdmin((admin) => admin.listTopics());
+
+describe.skipIf(broker.missing)('the relay does not start when', () => {
+  it.each([1, 16])('the topic of records was recreated, with %i partitions before', async (numPartitions) => {
+    const { topic, again } = await fed(numPartitions);
+    await remake({ topic, numPartitions: 1 });
+    expect(await again()).toContain('the topic was recreated');
+    expect(await committed(topic)).toEqual([]);
+  });
+
+  it('the topic of records was recreated and contains a part of them', async () => {
+    const { data, topic, again } = await fed();
+    await remake({ topic, numPartitions: 1 });
+    await send(topic, Array(7).fill({ key: 'log', value: 'a part' }));
+    expect(await again()).toMatch(/ends at offset 7, but \S+ says that it had reached \d+/);
+    // Another topic begins with the first record.
+    const other = newTopic();
+    const anew = await running(data, other);
+    await (await reading(other)).has(anew.sizes());
+  });
+
+  it.each([
+    ['records', (topic: string) => topic, /is gone, .* says how far it had come/],
+    ['positions', positionsOf, /is gone, .* all would be published again/],
+  ])('the topic of %s is gone, and it does not create it', async (_, which, message) => {
+    const { topic, again } = await fed();
+    await withAdmin((admin) => admin.deleteTopics({ topics: [which(topic)] }));
+    await until(
+      async () => !(await topicNames()).includes(which(topic)),
+      () => 'it is there still',
+    );
+    const said = await again();
+    expect(said).toMatch(message);
+    expect(said).toContain('(hint: name a new topic with --kafka-topic');
+    expect(await topicNames()).not.toContain(which(topic));
+  });
+
+  it('the topic of positions was recreated', async () => {
+    const { topic, again } = await fed();
+    await remake({ topic: positionsOf(topic), ...POSITIONS });
+    expect(await again()).toContain(
+      `${positionsOf(topic)} does not say how far they go: all would be published again`,
+    );
+  });
+
+  it('the newest positions were lost but the records were not', async () => {
+    const { data, topic, again } = await fed();
+    const more = await running(data, topic);
+    await more.enrol(5);
+    await stopped(more);
+    // As if the broker had lost what it had not flushed: the position before is the last one.
+    const key = `position/${more.stream}`;
+    const streams = await taken(
+      positionsOf(topic),
+      (read) => JSON.parse(`${read.get(key)?.records.at(-1)?.value ?? '{}'}`).revision === 10,
+    );
+    const value = streams.get(key)?.records.at(-2)?.value ?? null;
+    await send(positionsOf(topic), [{ key, value, partition: 0 }]);
+    expect(await again()).toMatch(
+      /partition 0 of \S+ has a message at offset \d+ that \S+ does not know of: positions were lost/,
+    );
+  });
+
+  it('the oldest positions were deleted, even if some are left', async () => {
+    const { topic, again } = await fed();
+    const name = positionsOf(topic);
+    const setPolicy = (policy: string) => {
+      const configEntries = configured({ 'cleanup.policy': policy });
+      const change = { validateOnly: false, resources: [{ type: 2, name, configEntries }] };
+      return withAdmin((admin) => admin.alterConfigs(change));
+    };
+    // Kafka lets nobody delete records of a topic that is only compacted.
+    await setPolicy('delete');
+    await cut(name, 3);
+    await setPolicy('compact');
+    expect(await again()).toContain(`partition 0 of ${name} begins at offset 3: positions were lost`);
+  });
+});
+
+describe.skipIf(broker.missing)('the relay stops if, while it had nothing to publish,', () => {
+  it.each([
+    ['recreated', undefined, 5, /continues at offset 0, but had reached \d+: the topic was recreated/],
+    ['recreated with fewer partitions than the client knows', 16, 0, /the topic was recreated/],
+  ])('the topic of records was %s, and leaves nothing in it', async (_, numPartitions, count, why) => {
+    const topic = newTopic();
+    if (numPartitions !== undefined) await make({ topic, numPartitions });
+    const one = await running(newFolder(), topic);
+    await one.enrol(count);
+    await published(one);
+    await remake({ topic, numPartitions: 1 });
+    expect(await stopping(one)).toMatch(why);
+    expect(await committed(topic)).toEqual([]);
+  });
+
+  it('the topic of positions was recreated', async () => {
+    const topic = newTopic();
+    const one = await running(newFolder(), topic);
+    await published(one);
+    await remake({ topic: positionsOf(topic), ...POSITIONS });
+    expect(await stopping(one)).toContain(`partition 0 of ${positionsOf(topic)} continues at offset 0`);
+  });
+});
+
+describe.skipIf(broker.missing)('the relay, if both topics are gone,', () => {
+  it('creates them and publishes everything again', async () => {
+    const topic = newTopic();
+    const one = await running(newFolder(), topic);
+    await one.enrol(5);
+    await published(one);
+    await withAdmin((admin) => admin.deleteTopics({ topics: [topic, positionsOf(topic)] }));
+    await one.enrol(1);
+    await until(
+      () => one.lines.filter((line) => line.includes('"publishing"')).length >= 2,
+      () => one.lines.join(''),
+    );
+    await (await reading(topic)).has(one.sizes());
+  });
+});
+
+describe.skipIf(broker.missing)('positions that version 0.1.0 committed', () => {
+  const isPosition = ([key]: readonly [string, unknown]) => key.startsWith('position/');
+
+  /** As that version wrote them: without offsets. */
+  async function asVersion010(topic: string): Promise<void> {
+    const streams = await taken(positionsOf(topic), (read) => [...read].filter(isPosition).length >= 2);
+    const messages = [...streams].filter(isPosition).map(([key, { records }]) => {
+      const { offset: _, ...rest } = JSON.parse(`${records.at(-1)?.value}`);
+      return { key, value: JSON.stringify(rest), partition: 0 };
+    });
+    await send(positionsOf(topic), messages);
+  }
+
+  it('are continued from, and the topic is still watched', async () => {
+    const { data, topic } = await fed();
+    await asVersion010(topic);
+    const one = await running(data, topic);
+    await one.enrol(5);
+    await (await reading(topic)).has(one.sizes());
+    await stopped(one);
+    await asVersion010(topic);
+    const again = await running(data, topic);
+    await remake({ topic, numPartitions: 1 });
+    expect(await stopping(again)).toContain('the topic was recreated');
+  });
+
+  it('are not continued from in a topic that contains less than they say', async () => {
+    const { topic, again } = await fed();
+    await asVersion010(topic);
+    await remake({ topic, numPartitions: 1 });
+    expect(await committed(topic)).toEqual([]);
+    expect(await again()).toMatch(/ends at offset 1, but .*the topic was recreated/);
+  });
+});
+
+const guarded = brokerWithPermissions();
+const guardedFeeds = feedsOf(guarded);
+const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
+
+type Operation = 'READ' | 'WRITE' | 'DESCRIBE' | 'DESCRIBE_CONFIGS' | 'CREATE';
+const ON_TOPICS: readonly Operation[] = ['READ', 'WRITE', 'DESCRIBE', 'DESCRIBE_CONFIGS'];
+
+/** As docs/feed.md lists it. */
+async function permit(topic: string, onTopics: readonly Operation[]): Promise<void> {
+  const entry = (resourceType: number, resourceName: string, operation: Operation): AclEntry => ({
+    principal: `User:${KAFKA_USER.username}`,
+    host: '*',
+    resourceType,
+    resourceName,
+    resourcePatternType: ResourcePatternTypes.PREFIXED,
+    operation: AclOperationTypes[operation],
+    permissionType: AclPermissionTypes.ALLOW,
+  });
+  const acl = [
+    ...onTopics.map((operation) => entry(AclResourceTypes.TOPIC, topic, operation)),
+    entry(AclResourceTypes.TRANSACTIONAL_ID, 'urn-relay-', 'WRITE'),
+    entry(AclResourceTypes.TRANSACTIONAL_ID, 'urn-relay-', 'DESCRIBE'),
+    entry(AclResourceTypes.GROUP, `urn-relay-${topic}-`, 'READ'),
+  ];
+  await guardedFeeds.withAdmin((admin) => admin.createAcls({ acl }));
+}
+
+async function asRelay(topic: string, createTopics = true): Promise<Relaying> {
+  const { saslAddress = '' } = guarded.get();
+  return guardedFeeds.started(newFolder(), topic, {
+    brokers: [saslAddress],
+    sasl: { mechanism: 'plain', ...KAFKA_USER },
+    createTopics,
+  });
+}
+
+describe.skipIf(guarded.missing)("the relay's user", () => {
+  it('needs no more than the documentation says', async () => {
+    const topic = newTopic();
+    await permit(topic, [...ON_TOPICS, 'CREATE']);
+    const one = await asRelay(topic);
+    expect(await opening(one)).toBe('opened');
+    void one.relay.run();
+    await one.enrol(5);
+    await published(one);
+    await (await guardedFeeds.reading(topic)).has(one.sizes());
+    expect(warnings(one)).toEqual([]);
+  });
+
+  it('is warned that the topics cannot be checked, and continues, if it may not read their configuration', async () => {
+    const topic = newTopic();
+    await permit(topic, ['READ', 'WRITE', 'DESCRIBE', 'CREATE']);
+    const one = await asRelay(topic);
+    expect(await opening(one)).toBe('opened');
+    expect(warnings(one)).toEqual([
+      expect.objectContaining({ msg: expect.stringContaining('(hint: allow DescribeConfigs)') }),
+    ]);
+  });
+
+  it('is told where to look if it may not write', async () => {
+    const topic = newTopic();
+    await permit(topic, ['READ', 'DESCRIBE', 'DESCRIBE_CONFIGS', 'CREATE']);
+    expect(await opening(await asRelay(topic))).toMatch(/Kafka denies permission: .*docs\/feed\.md lists/);
+  });
+
+  it('is told that permissions may be the reason if it cannot see a topic', async () => {
+    const topic = newTopic();
+    const others = await guardedFeeds.started(newFolder(), topic);
+    expect(await opening(others)).toBe('opened');
+    await permit(topic, []);
+    expect(await opening(await asRelay(topic, false))).toMatch(
+      /has no topic .*, or does not show it to this user/,
+    );
+    expect(await opening(await asRelay(topic, true))).toMatch(
+      /Kafka denies permission: .*docs\/feed\.md lists/,
+    );
   });
 });

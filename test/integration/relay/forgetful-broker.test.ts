@@ -7,12 +7,19 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kafka } from 'kafkajs';
 import { describe, expect, it, vi } from 'vitest';
-import type { RelaySettings } from '../../../src/service/relay/settings.ts';
 import { ownBroker } from '../../support/kafka/broker.ts';
 import { kafkaOf } from '../../support/kafka/feed-reader.ts';
-import { feedsOf, newTopic, opening, until } from '../../support/kafka/feeds.ts';
-import { published, type Relaying, warnings } from '../../support/kafka/relaying.ts';
-import { configured, positionsOf, stopping, topicsOf } from '../../support/kafka/topic-changes.ts';
+import {
+  configured,
+  feedsOf,
+  newTopic,
+  opening,
+  positionsOf,
+  published,
+  stopping,
+  until,
+  warnings,
+} from '../../support/kafka/feeds.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 /** What a topic keeps by default. */
@@ -33,8 +40,7 @@ const broker = ownBroker({
   'producer.id.expiration.check.interval.ms': '200',
 });
 const newFolder = temporaryFolders();
-const { started, running, stopped, reading, withAdmin } = feedsOf(broker);
-const { make, cut, lowOf, taken } = topicsOf(broker, withAdmin);
+const { started, running, stopped, reading, make, cut, lowOf, taken } = feedsOf(broker);
 
 describe.skipIf(broker.missing)('the loss of records that Kafka removes', () => {
   it('does not happen in a topic that the relay created, on a broker that deletes by size', async () => {
@@ -65,13 +71,8 @@ describe.skipIf(broker.missing)('the loss of records that Kafka removes', () => 
       const settings = { 'retention.ms': '-1', 'retention.bytes': '-1', [setting]: '100000000' };
       await make({ topic, configEntries: configured(settings) });
       const one = await running(newFolder(), topic);
-      expect(warnings(one)).toEqual([
-        expect.objectContaining({
-          topic,
-          [setting]: '100000000',
-          msg: expect.stringContaining(`set ${setting}=-1`),
-        }),
-      ]);
+      const msg = expect.stringContaining(`set ${setting}=-1`);
+      expect(warnings(one)).toEqual([expect.objectContaining({ topic, [setting]: '100000000', msg })]);
     },
   );
 
@@ -85,12 +86,8 @@ describe.skipIf(broker.missing)('the loss of records that Kafka removes', () => 
       await first.enrol(1);
       await published(first);
     }
-    const told = expect.objectContaining({
-      topic,
-      partition: 0,
-      firstOffset: 2,
-      msg: expect.stringContaining('records were cut off'),
-    });
+    const msg = expect.stringContaining('records were cut off');
+    const told = expect.objectContaining({ topic, partition: 0, firstOffset: 2, msg });
     expect(warnings(first), 'once').toEqual([told]);
     expect(first.relay.status().cutOffsets).toBe(2);
     await stopped(first);
@@ -115,12 +112,10 @@ describe.skipIf(broker.missing)('positions', () => {
   it('that Kafka has compacted are still usable', async () => {
     const [data, topic] = [newFolder(), newTopic()];
     const positions = positionsOf(topic);
-    const soon = {
-      'segment.ms': '100',
-      'min.cleanable.dirty.ratio': '0.001',
-      'max.compaction.lag.ms': '100',
-    };
-    const configEntries = configured({ 'cleanup.policy': 'compact', ...soon });
+    const configEntries = configured({
+      ...{ 'cleanup.policy': 'compact', 'segment.ms': '100' },
+      ...{ 'min.cleanable.dirty.ratio': '0.001', 'max.compaction.lag.ms': '100' },
+    });
     await make({ topic: positions, numPartitions: 1, configEntries });
     const isCompacted = async () => {
       const one = await running(data, topic);
@@ -138,14 +133,13 @@ describe.skipIf(broker.missing)('positions', () => {
 });
 
 describe.skipIf(broker.missing)('the configuration of the topics', () => {
-  /** Has Kafka's answer to the question for it be an error, once. */
-  async function openingWith(
-    error: Error,
-    settings: Partial<RelaySettings> = {},
-  ): Promise<[string, Relaying]> {
+  it.each([
+    ['is requested again if Kafka does not answer', 'REQUEST_TIMED_OUT', true, 'has cleanup.policy=compact'],
+    ['is not left unchecked because of an error of another kind', 'UNKNOWN', false, 'it says UNKNOWN'],
+  ])('%s', async (_, type, retriable, why) => {
     const topic = newTopic();
     await make({ topic, configEntries: configured({ 'cleanup.policy': 'compact' }) });
-    const one = await started(newFolder(), topic, settings);
+    const one = await started(newFolder(), topic);
     let isAsked = false;
     const { admin: makeAdmin } = Kafka.prototype;
     const makesAdmins = vi.spyOn(Kafka.prototype, 'admin').mockImplementation(function (this: Kafka, config) {
@@ -153,30 +147,12 @@ describe.skipIf(broker.missing)('the configuration of the topics', () => {
       const describeConfigs: typeof admin.describeConfigs = async (request) => {
         if (isAsked) return admin.describeConfigs(request);
         isAsked = true;
-        throw error;
+        throw Object.assign(new Error(`it says ${type}`), { type, retriable });
       };
       return { ...admin, describeConfigs };
     });
-    try {
-      return [await opening(one), one];
-    } finally {
-      makesAdmins.mockRestore();
-      expect(isAsked).toBe(true);
-    }
-  }
-
-  const failure = (type: string, retriable: boolean) =>
-    Object.assign(new Error(`it says ${type}`), { type, retriable });
-
-  it('is requested again if Kafka does not answer', async () => {
-    const [said] = await openingWith(failure('REQUEST_TIMED_OUT', true));
-    expect(said).toContain('has cleanup.policy=compact');
-  });
-
-  it('is not left unchecked because of an error of another kind', async () => {
-    const [said, one] = await openingWith(failure('UNKNOWN', false));
-    expect(said).toContain('it says UNKNOWN');
-    expect(one.relay.status().up).toBe(0);
+    expect(await opening(one).finally(() => makesAdmins.mockRestore())).toContain(why);
+    expect([isAsked, one.relay.status().up]).toEqual([true, 0]);
   });
 });
 
@@ -219,8 +195,7 @@ describe.skipIf(broker.missing)('a relay with nothing to publish', () => {
       await forgotten(topic);
       await one.enrol(3);
       await reader.has(one.sizes());
-      const alarms = one.lines.filter((line) => JSON.parse(line).level > 30);
-      expect(alarms, `after ${weeks} quiet weeks`).toEqual([]);
+      expect(warnings(one), `after ${weeks} quiet weeks`).toEqual([]);
     }
   });
 });

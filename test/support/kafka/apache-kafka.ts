@@ -1,18 +1,10 @@
 /** A real broker without Docker: Apache Kafka's own jars, fetched by Maven, as one KRaft node on free ports. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { makeCertificate } from '../certificate.ts';
 import { freePorts } from '../free-ports.ts';
 
 const VERSION = '3.9.1';
@@ -77,9 +69,10 @@ export async function apacheKafka(
   const jars = fetchJars();
   const [plain = 0, sasl = 0, tls = 0, controller = 0] = await freePorts(4);
   const ports = { plain, sasl, tls, controller };
-  const caFile = join(folder, 'ca.pem');
+  const { certFile: caFile, tls: made } = makeCertificate(folder, 'IP:127.0.0.1');
+  // A key with its certificate in one file, as Kafka wants them, and the certificate alone for its clients.
   const keyStore = join(folder, 'broker.pem');
-  makeCertificate(caFile, keyStore);
+  writeFileSync(keyStore, `${made.key}${made.cert}`);
   const settings = join(folder, 'server.properties');
   const data = join(folder, 'data');
   writeFileSync(settings, properties(data, ports, keyStore, { ...ONE_NODE, ...more }));
@@ -166,18 +159,12 @@ function javaIn(folder: string, jars: string): string[] {
   return [...JVM, `-Dlog4j.configuration=file:${logging}`, '-cp', `${jars}/*`];
 }
 
-/** The folder of Kafka's jars. */
 function fetchJars(): string {
   return madeOnce(JARS, (draft) => {
     writeFileSync(join(draft, 'pom.xml'), POM);
     const jars = join(draft, 'jars');
-    const copied = spawnSync(
-      'mvn',
-      ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`],
-      {
-        cwd: draft,
-      },
-    );
+    const args = ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`];
+    const copied = spawnSync('mvn', args, { cwd: draft });
     if (copied.status !== 0) throw new Error(`mvn: ${copied.stdout}${copied.stderr}`);
     return jars;
   });
@@ -252,16 +239,6 @@ log4j.appender.out.layout.ConversionPattern=%p %m (%c)%n
 
 /** For a broker that lives a minute: compiling and collecting in parallel cost more processor time than they save. */
 const JVM = ['-Xmx512m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
-
-/** A key with its certificate in one file, as Kafka wants them, and the certificate alone for its clients. */
-function makeCertificate(certificate: string, keyStore: string): void {
-  const key = `${keyStore}.key`;
-  const files = ['-keyout', key, '-out', certificate, '-days', '2'];
-  const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
-  const made = spawnSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...files, ...names]);
-  if (made.status !== 0) throw new Error(`openssl: ${made.stderr}`);
-  writeFileSync(keyStore, `${readFileSync(key)}${readFileSync(certificate)}`);
-}
 
 type Ports = Readonly<Record<'plain' | 'sasl' | 'tls' | 'controller', number>>;
 

@@ -13,8 +13,6 @@ export interface Fed {
   readonly key: string;
   readonly value: Buffer;
   readonly headers: Readonly<Record<string, string>>;
-  /** When it arrived here, in ms since 1970. */
-  readonly receivedAt: number;
 }
 
 export interface FedStream {
@@ -57,7 +55,6 @@ export class FeedReader {
           key: key?.toString() ?? '',
           value: value ?? Buffer.alloc(0),
           headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, `${text}`])),
-          receivedAt: Date.now(),
         });
       },
     });

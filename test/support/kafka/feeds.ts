@@ -1,16 +1,100 @@
-/** Relays and readers of a test file, closed after each of its tests. */
+/** Logs with a relay in this process, readers of what it publishes, and what tests do to the topics of a feed. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Admin } from 'kafkajs';
-import { afterEach } from 'vitest';
+import type { Admin, ITopicConfig, Message } from 'kafkajs';
+import { pino } from 'pino';
+import { afterEach, expect } from 'vitest';
+import type { Logger } from '../../../src/service/monitoring/logger.ts';
+import { type OpenLog, openLog } from '../../../src/service/open/open-log.ts';
+import type { Relay } from '../../../src/service/relay/relay.ts';
 import type { RelaySettings } from '../../../src/service/relay/settings.ts';
+import { makeRelay } from '../../../src/service/relay/start.ts';
+import { CONFIGURATION, OPERATOR, randomize } from '../facts.ts';
 import type { Broker } from './apache-kafka.ts';
 import type { BrokerOfFile } from './broker.ts';
-import { FeedReader, kafkaOf } from './feed-reader.ts';
-import { published, type Relaying, relaying, settingsFor } from './relaying.ts';
+import { type FedStream, FeedReader, kafkaOf } from './feed-reader.ts';
+
+export interface Relaying {
+  readonly data: string;
+  readonly log: OpenLog;
+  readonly relay: Relay;
+  /** Messages of the relay's log. */
+  readonly lines: readonly string[];
+  readonly stream: string;
+  enrol(count: number): Promise<void>;
+  sizes(): Map<string, number>;
+  /** Stops the relay, then closes the log. */
+  close(): Promise<void>;
+}
+
+export function settingsFor(address: string, topic: string): RelaySettings {
+  return {
+    ...{ brokers: [address], topic, createTopics: true },
+    ...{ content: 'blinded', tls: undefined, sasl: undefined },
+  };
+}
+
+/** Opens the log, with its study registered, and makes a relay that is not started. */
+async function relaying(data: string, settings: RelaySettings): Promise<Relaying> {
+  const lines: string[] = [];
+  const logger: Logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+  let relay: Relay | undefined;
+  const log = await openLog({ data }, OPERATOR, { onFolded: (stream) => relay?.folded(stream) });
+  try {
+    await log.rebuild();
+    log.runner.follow();
+    const stream = log.studies.streamOf(CONFIGURATION.name);
+    if (!log.gate.rollback()) await log.studies.register(CONFIGURATION, undefined, OPERATOR);
+    const made = makeRelay(log, settings, OPERATOR, logger);
+    relay = made;
+    const enrol = async (count: number) => {
+      const first = log.runner.revision(stream);
+      const commands = Array.from({ length: count }, (_, i) => randomize(`participant-${first + i}`));
+      await Promise.all(commands.map((command) => log.studies.submit(stream, command, OPERATOR)));
+    };
+    const sizes = () => new Map(log.runner.streams().map((name) => [name, log.runner.revision(name) + 1]));
+    const close = async () => {
+      await made.stop();
+      await log.close();
+    };
+    return { data, log, relay: made, lines, stream, enrol, sizes, close };
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
+}
+
+export const published = ({ relay, lines }: Relaying) =>
+  until(
+    () => relay.status().lagRecords === 0,
+    () => lines.join(''),
+  );
+
+/** Lines of the relay's output that need attention. */
+export const warnings = ({ lines }: Relaying) =>
+  lines.map((line) => JSON.parse(line)).filter(({ level }) => level > 30);
+
+type Read = ReadonlyMap<string, FedStream>;
+
+export const positionsOf = (topic: string) => `${topic}-positions`;
+export const configured = (settings: Readonly<Record<string, string>>) =>
+  Object.entries(settings).map(([name, value]) => ({ name, value }));
+export const POSITIONS = { numPartitions: 1, configEntries: configured({ 'cleanup.policy': 'compact' }) };
+
+/** Why it stops for good when there is something to publish. */
+export async function stopping(one: Relaying): Promise<string> {
+  await one.enrol(1);
+  const why = await one.relay.run().then(
+    () => 'it was told to',
+    (error: Error) => error.message,
+  );
+  expect(one.relay.status().up).toBe(-1);
+  return why;
+}
 
 let topics = 0;
 export const newTopic = () => `feed-${process.pid}-${Date.now()}-${++topics}`;
 
+/** Closed after each test. */
 export function feedsOf(broker: BrokerOfFile<Broker>) {
   const open: { close(): Promise<void> }[] = [];
   afterEach(async () => {
@@ -19,7 +103,7 @@ export function feedsOf(broker: BrokerOfFile<Broker>) {
 
   /** A relay that is not open yet. */
   async function started(data: string, topic: string, more: Partial<RelaySettings> = {}): Promise<Relaying> {
-    const made = await relaying(data, settingsFor(broker.get().address, topic, more));
+    const made = await relaying(data, { ...settingsFor(broker.get().address, topic), ...more });
     open.push(made);
     return made;
   }
@@ -55,10 +139,65 @@ export function feedsOf(broker: BrokerOfFile<Broker>) {
     }
   }
 
-  return { started, running, stopped, reading, withAdmin };
+  const make = (one: ITopicConfig) => withAdmin((admin) => createTopic(admin, one));
+
+  /** Deletes the topic, and creates one of the same name. Kafka deletes when it has time. */
+  async function remake(one: ITopicConfig): Promise<void> {
+    await withAdmin(async (admin) => {
+      await admin.deleteTopics({ topics: [one.topic] });
+      await until(
+        async () => !(await admin.listTopics()).includes(one.topic),
+        () => `${one.topic} is there still`,
+      );
+      await createTopic(admin, one);
+    });
+  }
+
+  /** Removes what is in the first partition before an offset. */
+  async function cut(topic: string, offset: number): Promise<void> {
+    await withAdmin(async (admin) => {
+      // The client must know the topic before it deletes from it.
+      await admin.fetchTopicOffsets(topic);
+      await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: `${offset}` }] });
+    });
+  }
+
+  async function lowOf(topic: string): Promise<number> {
+    const [first] = await withAdmin((admin) => admin.fetchTopicOffsets(topic));
+    return Number(first?.low);
+  }
+
+  async function send(topic: string, messages: Message[]): Promise<void> {
+    const producer = kafkaOf(broker.get().address).producer();
+    await producer.connect();
+    await producer.send({ topic, messages });
+    await producer.disconnect();
+  }
+
+  /** What a reader of committed records has found in a topic once it has found enough. */
+  async function taken(topic: string, isEnough: (read: Read) => boolean): Promise<Read> {
+    const reader = await new FeedReader(broker.get().address).start(topic);
+    await until(
+      () => isEnough(reader.streams()),
+      () => `only ${[...reader.streams().keys()]}`,
+    );
+    await reader.stop();
+    return reader.streams();
+  }
+
+  /** The keys of what is committed in a topic of one partition. */
+  async function committed(topic: string): Promise<string[]> {
+    await send(topic, [{ key: 'end', value: 'end' }]);
+    const keys = [...(await taken(topic, (read) => read.has('end'))).keys()];
+    return keys.filter((key) => key !== 'end');
+  }
+
+  return {
+    ...{ started, running, stopped, reading, withAdmin },
+    ...{ make, remake, cut, lowOf, send, taken, committed },
+  };
 }
 
-/** The relay's message when it opens its topics. */
 export function opening(one: Relaying): Promise<string> {
   return one.relay.open().then(
     () => 'opened',
@@ -74,4 +213,17 @@ export async function until(
 ): Promise<void> {
   for (const deadline = Date.now() + withinMs; !(await isSo()); await delay(25))
     if (Date.now() > deadline) throw new Error(`it is not so, still: ${explain()}`);
+}
+
+/** Resolves when each partition has a leader. The client’s own wait gives up on a topic that the broker does not know yet. */
+async function createTopic(admin: Admin, one: ITopicConfig): Promise<void> {
+  await admin.createTopics({ topics: [one], waitForLeaders: false });
+  await until(
+    () =>
+      admin.fetchTopicOffsets(one.topic).then(
+        (offsets) => offsets.length > 0,
+        () => false,
+      ),
+    () => `${one.topic} has no leader`,
+  );
 }
