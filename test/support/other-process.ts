@@ -1,5 +1,5 @@
 /** Starts test/support/store-process.mjs, another process that uses the same SQLite file. */
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 const script = fileURLToPath(new URL('store-process.mjs', import.meta.url));
@@ -7,7 +7,6 @@ const script = fileURLToPath(new URL('store-process.mjs', import.meta.url));
 export interface Ended {
   /** The lines of JSON that it printed. */
   readonly said: unknown[];
-  readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
@@ -15,28 +14,11 @@ export interface Ended {
 export function otherProcess(args: readonly string[], before: readonly string[] = []): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const [command = '', ...all] = [...before, process.execPath, script, ...args];
-    const child = spawn(command, all, { stdio: ['ignore', 'pipe', 'pipe'] });
-    let out = '';
-    let err = '';
-    child.stdout.on('data', (chunk) => {
-      out += chunk;
-    });
-    child.stderr.on('data', (chunk) => {
-      err += chunk;
+    const child = execFile(command, all, (_, out, err) => {
+      if (err !== '') return reject(new Error(`the other process failed: ${err}`));
+      const said = out.split('\n').filter(Boolean);
+      resolve({ said: said.map((line) => JSON.parse(line)), signal: child.signalCode });
     });
     child.on('error', reject);
-    child.on('close', (code, signal) => {
-      if (err !== '') reject(new Error(`the other process failed: ${err}`));
-      else
-        resolve({
-          said: out
-            .trim()
-            .split('\n')
-            .filter(Boolean)
-            .map((line) => JSON.parse(line)),
-          code,
-          signal,
-        });
-    });
   });
 }

@@ -2,10 +2,8 @@
  * A user of EventStoreDB that cannot delete: it runs the service, and is denied what could harm the log. Runs on the server
  * that EVENTSTOREDB_URL names if that has TLS and the string an administrator, which changes who may do what there.
  */
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
+import { makeCertificate } from '../../support/certificate.ts';
 import { clientOf } from '../../support/client.ts';
 import { administer, type Login, parted, streamsAs } from '../../support/eventstoredb/administrator.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
@@ -17,7 +15,7 @@ const ADMIN = { username: 'admin', password: 'changeit' };
 /** A real server keeps its users from run to run. */
 const USER = { username: `urn-test-${Date.now()}`, password: 'p@ss:word' };
 
-const temporaryFolder = temporaryFolders();
+const newFolder = temporaryFolders();
 const begin = sharedLogs();
 const opened: { stop(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -43,36 +41,23 @@ async function secured() {
 
 /** @returns the connection string of a server of the tests */
 async function securedHere(): Promise<string> {
-  const folder = temporaryFolder();
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  const made = ['-keyout', key, '-out', cert, '-days', '2', '-subj', '/CN=localhost'];
-  execFileSync('openssl', [...request, ...made, '-addext', 'subjectAltName=DNS:localhost'], {
-    stdio: 'ignore',
-  });
-  const tls = { key: readFileSync(key), cert: readFileSync(cert) };
+  const { certFile, tls } = makeCertificate(newFolder(), 'DNS:localhost');
   const server = await new EventStoreDbServer({ tls, credentials: ADMIN }).start();
   opened.push(server);
-  return server.connectionString({ tlsCAFile: cert });
+  return server.connectionString({ tlsCAFile: certFile });
 }
 
 /** What the server answers to a user's deletion, tombstone and metadata of a stream. */
 async function attacks(url: string, user: Login, stream: string) {
-  const streams = streamsAs(url, user);
-  opened.push({ stop: () => streams.close() });
-  const acts = [
-    () => streams.softDelete(stream),
-    () => streams.tombstone(stream),
-    () => streams.setMetadata(stream, { $maxCount: 1 }),
-  ];
+  const theirs = streamsAs(url, user);
+  opened.push({ stop: () => theirs.close() });
   const answers: unknown[] = [];
-  for (const act of acts)
-    answers.push(
-      await act().then(
-        () => 'done',
-        (error: { type: unknown }) => error.type,
-      ),
-    );
+  for (const act of [
+    () => theirs.softDelete(stream),
+    () => theirs.tombstone(stream),
+    () => theirs.setMetadata(stream, { $maxCount: 1 }),
+  ])
+    answers.push(await act().catch((error: { type: unknown }) => error.type));
   return answers;
 }
 

@@ -1,36 +1,20 @@
 /** Who may talk to whom: TLS, credentials, and connection strings that cannot be honoured. */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
 import { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
+import { makeCertificate } from '../../support/certificate.ts';
 import { eventStoreDbScene, failureOf, PATIENT } from '../../support/eventstoredb/scene.ts';
 import { readAll, records, texts } from '../../support/store-contract.ts';
+import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const scene = eventStoreDbScene();
 /** With what connection strings must escape, and a colon, at which the client would cut it. */
 const credentials = { username: 'urn', password: 'p@ss:w/rd?&%é' };
-const folder = mkdtempSync(join(tmpdir(), 'urn-esdb-tls-'));
-const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-/** The same for an address. */
-const [addressKey, addressCert] = [join(folder, 'address-key.pem'), join(folder, 'address-cert.pem')];
-
-beforeAll(() => {
-  makeCertificate(key, cert, 'DNS:localhost');
-  makeCertificate(addressKey, addressCert, 'IP:127.0.0.1');
-});
-afterAll(() => rmSync(folder, { recursive: true }));
-
-function makeCertificate(keyFile: string, certFile: string, name: string): void {
-  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  const made = ['-keyout', keyFile, '-out', certFile, '-days', '2', '-subj', '/CN=server'];
-  execFileSync('openssl', [...request, ...made, '-addext', `subjectAltName=${name}`], { stdio: 'ignore' });
-}
-
-const secured = (keyFile = key, certFile = cert) =>
-  scene.server({ tls: { key: readFileSync(keyFile), cert: readFileSync(certFile) }, credentials });
+const newFolder = temporaryFolders();
+const named = makeCertificate(newFolder(), 'DNS:localhost');
+const ofAddress = makeCertificate(newFolder(), 'IP:127.0.0.1');
+const secured = ({ tls } = named) => scene.server({ tls, credentials });
+const ca = `tlsCAFile=${encodeURIComponent(named.certFile)}`;
 
 /** A node that cannot be reached is tried again for most of this time; what is left must do for the last try. */
 const UNREACHED = { ...PATIENT, appendTimeoutMs: 6000, readTimeoutMs: 6000 };
@@ -47,7 +31,10 @@ async function failuresAt(port: number, at: string, limits = PATIENT): Promise<S
 describe('TLS and credentials of the connection string', () => {
   it('open a server that requires both', async () => {
     const server = await secured();
-    const store = scene.store(server, { at: server.connectionString({ tlsCAFile: cert }), limits: PATIENT });
+    const store = scene.store(server, {
+      at: server.connectionString({ tlsCAFile: named.certFile }),
+      limits: PATIENT,
+    });
     const heard = scene.listen(store);
     expect(await store.append('study-a', NO_STREAM, records('a', 2))).toEqual({ type: 'written' });
     expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
@@ -57,15 +44,15 @@ describe('TLS and credentials of the connection string', () => {
   it('open a server at an IP address in its certificate, and at no other', async () => {
     // Node warns once that a certificate for an address cannot be asked for by name (DEP0123).
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-    const atAddress = (port: number, ca: string) =>
-      `esdb://urn:${encodeURIComponent(credentials.password)}@127.0.0.1:${port}?tlsCAFile=${encodeURIComponent(ca)}`;
-    const server = await secured(addressKey, addressCert);
-    const store = scene.store(server, { at: atAddress(server.port, addressCert), limits: PATIENT });
+    const atAddress = (port: number, certFile: string) =>
+      `esdb://urn:${encodeURIComponent(credentials.password)}@127.0.0.1:${port}?tlsCAFile=${encodeURIComponent(certFile)}`;
+    const server = await secured(ofAddress);
+    const store = scene.store(server, { at: atAddress(server.port, ofAddress.certFile), limits: PATIENT });
     expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual({ type: 'written' });
     expect(texts(await readAll(store))).toEqual(['a0']);
 
-    const named = await secured();
-    for (const error of await failuresAt(named.port, atAddress(named.port, cert), UNREACHED)) {
+    const { port } = await secured();
+    for (const error of await failuresAt(port, atAddress(port, named.certFile), UNREACHED)) {
       expect(error.failure).toBe('unavailable');
       expect(error.message).toContain("IP: 127.0.0.1 is not in the cert's list");
     }
@@ -74,7 +61,6 @@ describe('TLS and credentials of the connection string', () => {
 
   it('are refused as such if they are wrong or missing: nothing is written, and no password is quoted', async () => {
     const server = await secured();
-    const ca = `tlsCAFile=${encodeURIComponent(cert)}`;
     const inCluster = `esdb://urn:guessed-password@HOST,localhost:1?${ca}`;
     for (const at of [`esdb://urn:guessed-password@HOST?${ca}`, inCluster, `esdb://HOST?${ca}`]) {
       for (const error of await failuresAt(server.port, at)) {
@@ -150,10 +136,8 @@ describe('a connection string', () => {
     'kurrentdb+discover://HOST?tls=false',
   ])('from examples, %s, opens an insecure server, and sends it no password', async (at) => {
     const server = await scene.server();
-    const store = scene.store(server, {
-      at: at.replace('HOST', `127.0.0.1:${server.port}`),
-      limits: PATIENT,
-    });
+    const there = at.replace('HOST', `127.0.0.1:${server.port}`);
+    const store = scene.store(server, { at: there, limits: PATIENT });
     expect(await store.append('study-a', NO_STREAM, records('a', 1))).toEqual({ type: 'written' });
     expect(texts(await readAll(store))).toEqual(['a0']);
     expect(server.authorizations).toEqual([]);
@@ -167,10 +151,9 @@ describe('a connection string', () => {
 
 function thrown(make: () => unknown): StoreError {
   try {
-    make();
+    return expect.fail(`it was taken: ${make()}`);
   } catch (error) {
     if (error instanceof StoreError) return error;
     throw error;
   }
-  throw new Error('it was taken');
 }

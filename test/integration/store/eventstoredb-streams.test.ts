@@ -31,34 +31,19 @@ const revisionsOf = (heard: Heard, stream: string) =>
 const ALL = [0, 1, 2, 3];
 const ONE = 'urn.study-a';
 
-function scavenged(change: (log: ServerLog) => void): (log: ServerLog) => void {
-  return (log) => {
-    change(log);
-    log.scavenge();
-  };
-}
+const scavenged = (change: (log: ServerLog) => void) => (log: ServerLog) => {
+  change(log);
+  log.scavenge();
+};
 
 describe('a stream that was broken in the server', () => {
+  const wasDeleted = /study-a was deleted .*for good/;
+  const missing = (to: number) => new RegExp(`study-a are missing .*from revision 0 to ${to}`);
   it.each<[string, (log: ServerLog) => void, readonly number[], RegExp]>([
-    ['deleted for good', (log) => log.tombstone(ONE), ALL, /study-a was deleted .*for good/],
-    [
-      'deleted for good and scavenged',
-      scavenged((log) => log.tombstone(ONE)),
-      [],
-      /study-a was deleted .*for good/,
-    ],
-    [
-      'cut off and scavenged',
-      scavenged((log) => log.setMetadata(ONE, { $tb: 2 })),
-      [],
-      /study-a are missing .*from revision 0 to 1/,
-    ],
-    [
-      'deleted and scavenged',
-      scavenged((log) => log.softDelete(ONE)),
-      [],
-      /study-a are missing .*from revision 0 to 2/,
-    ],
+    ['deleted for good', (log) => log.tombstone(ONE), ALL, wasDeleted],
+    ['deleted for good and scavenged', scavenged((log) => log.tombstone(ONE)), [], wasDeleted],
+    ['cut off and scavenged', scavenged((log) => log.setMetadata(ONE, { $tb: 2 })), [], missing(1)],
+    ['deleted and scavenged', scavenged((log) => log.softDelete(ONE)), [], missing(2)],
   ])(
     '%s, affects only that stream, when all is read and when the log is followed',
     async (_, breakIt, left, why) => {
@@ -165,9 +150,8 @@ describe('metadata that will remove records', () => {
     for (const stream of ['urn-staging.study-a', 'urnx.study-a', 'other', 'urn'])
       server.log.setMetadata(stream, { $maxCount: 1 });
     expect((await readWatched(store)).dangers).toEqual({});
-    expect(
-      (await readWatched(scene.store(server, { prefix: 'urn-staging', limits: PATIENT }))).dangers,
-    ).toHaveProperty('study-a');
+    const staging = scene.store(server, { prefix: 'urn-staging', limits: PATIENT });
+    expect((await readWatched(staging)).dangers).toHaveProperty('study-a');
   });
 
   it('on a stream without records is also reported', async () => {

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import type { StoreError } from '../../../src/store/event-store.ts';
+import type { RunnerHooks } from '../../../projections/runner.ts';
 import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import type { TestCluster } from '../../support/eventstoredb/cluster.ts';
@@ -50,12 +50,11 @@ async function processAt(
   series: number,
   alarms: string[] = [],
 ): Promise<WritingProcess> {
-  const runnerHooks = {
-    onHalted: (_: string, { message }: Error) => void alarms.push(message),
-    onRolledBack: (why: string) => void alarms.push(why),
-    onDanger: (_: string, danger: string | undefined) => void alarms.push(danger ?? 'no danger'),
-    onStoreError: ({ failure, message }: StoreError) =>
-      void (failure === 'unavailable' || alarms.push(message)),
+  const runnerHooks: RunnerHooks = {
+    onHalted: (_, { message }) => void alarms.push(message),
+    onRolledBack: (why) => void alarms.push(why),
+    onDanger: (_, danger) => void alarms.push(danger ?? 'no danger'),
+    onStoreError: ({ failure, message }) => void (failure === 'unavailable' || alarms.push(message)),
   };
   const process = writingProcess(store, { series, limits: LIMITS, runnerHooks });
   await process.runner.rebuild();

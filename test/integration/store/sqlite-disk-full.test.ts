@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
+import { NO_STREAM } from '../../../src/store/event-store.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { fill, mountSmallDisk, notTested } from '../../support/small-disk.ts';
 import { readAll, records, texts } from '../../support/store-contract.ts';
@@ -11,6 +11,7 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 const newFolder = temporaryFolders();
 const [first, second, third, fourth] = [newFolder(), newFolder(), newFolder(), newFolder()];
 const why = [first, second, third, fourth].map(mountSmallDisk).find((found) => found !== undefined);
+const FULL = { failure: 'full', outcome: 'not-written' };
 if (why !== undefined) notTested('what the store does when the disk is full', why);
 
 describe.skipIf(why !== undefined)('on a full disk', () => {
@@ -19,26 +20,15 @@ describe.skipIf(why !== undefined)('on a full disk', () => {
     const ballast = join(disk, 'ballast');
     writeFileSync(ballast, Buffer.alloc(512 * 1024));
     const store = new SqliteStore(join(disk, 'urn.sqlite'));
-    const big = records('r', 1).map((record) => ({ ...record, sealed: Buffer.alloc(20_000, 1) }));
+    const big = large('r', 20_000);
 
     let end = NO_STREAM;
-    const failure = await (async () => {
-      for (;;) {
-        try {
-          expect(await store.append('study-a', end, big)).toEqual({ type: 'written' });
-          end++;
-        } catch (error) {
-          return error;
-        }
-      }
-    })();
-    expect(failure).toBeInstanceOf(StoreError);
-    expect(failure).toMatchObject({ failure: 'full', outcome: 'not-written' });
+    const untilFull = async () => {
+      for (; ; end++) expect(await store.append('study-a', end, big)).toEqual({ type: 'written' });
+    };
+    await expect(untilFull()).rejects.toMatchObject({ name: 'StoreError', ...FULL });
     // And again, for every stream.
-    await expect(store.append('study-b', NO_STREAM, big)).rejects.toMatchObject({
-      failure: 'full',
-      outcome: 'not-written',
-    });
+    await expect(store.append('study-b', NO_STREAM, big)).rejects.toMatchObject(FULL);
     expect(await readAll(store)).toHaveLength(end + 1);
 
     rmSync(ballast);
@@ -78,17 +68,16 @@ describe.skipIf(why !== undefined)('the reserve', () => {
     expect(statSync(join(disk, 'urn.sqlite.reserve')).mode & 0o777).toBe(0o600);
 
     fill(join(disk, 'ballast'));
-    const failure = { failure: 'full', outcome: 'not-written' };
     // The write-ahead log has no room to grow, or its last block takes a few more.
-    await expect(one.append('a', 0, large('a', 300_000))).rejects.toMatchObject(failure);
+    await expect(one.append('a', 0, large('a', 300_000))).rejects.toMatchObject(FULL);
     expect(isKept(disk)).toBe(true);
     expect(one.noRoom()).toBe('the disk is full');
 
     expect(await one.append('a', 0, large('a', 100_000), true)).toEqual({ type: 'written' });
     expect(isKept(disk)).toBe(false);
     // There is room for these, but it belongs to emergencies.
-    await expect(ordinary(one)).rejects.toMatchObject(failure);
-    await expect(ordinary(other)).rejects.toMatchObject(failure);
+    await expect(ordinary(one)).rejects.toMatchObject(FULL);
+    await expect(ordinary(other)).rejects.toMatchObject(FULL);
     expect(other.noRoom()).toContain('the reserve that emergencies need');
     expect(await other.append('a', 1, records('a', 1), true)).toEqual({ type: 'written' });
 

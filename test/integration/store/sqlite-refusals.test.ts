@@ -132,18 +132,15 @@ describe('it is damaged, and is left untouched:', () => {
     // Only the database and its write-ahead log have content.
     rmSync(`${file}-shm`);
     truncateSync(file, 4096);
-    const before = [readFileSync(file), readFileSync(`${file}-wal`)];
+    const contents = () => [readFileSync(file), readFileSync(`${file}-wal`)];
+    const before = contents();
     expect(() => new SqliteStore(file)).toThrow('damaged or was cut off');
-    expect([readFileSync(file), readFileSync(`${file}-wal`)]).toEqual(before);
+    expect(contents()).toEqual(before);
   });
 
   it('a log whose schema was overwritten', async () => {
     const file = await writtenFile();
-    const bytes = readFileSync(file);
-    writeFileSync(
-      file,
-      Buffer.concat([bytes.subarray(0, 100), Buffer.alloc(1000, 0xff), bytes.subarray(1100)]),
-    );
+    writeFileSync(file, readFileSync(file).fill(0xff, 100, 1100));
     expect(refusal(file)).toMatchObject({ failure: 'corrupt' });
   });
 });
@@ -178,10 +175,7 @@ describe('without write permission:', () => {
 
   async function isUnavailable(file: string, why: string): Promise<void> {
     const { said } = await otherProcess(['open', file], WITHOUT_OVERRIDE);
-    expect(said.at(-1)).toMatchObject({
-      name: 'StoreError',
-      failure: 'unavailable',
-      message: expect.stringContaining(why),
-    });
+    const message = expect.stringContaining(why);
+    expect(said.at(-1)).toMatchObject({ name: 'StoreError', failure: 'unavailable', message });
   }
 });

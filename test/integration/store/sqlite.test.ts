@@ -1,12 +1,13 @@
-import { readdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
+import { Worker } from 'node:worker_threads';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { NO_STREAM, type StoredRecord, StoreError } from '../../../src/store/event-store.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { openDatabase } from '../../../src/store/sqlite/schema.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { otherProcess } from '../../support/other-process.ts';
-import { readAll, records, storeContract, texts } from '../../support/store-contract.ts';
+import { readAll, readStream, records, storeContract, texts } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -23,6 +24,19 @@ function open(file: string): SqliteStore {
   const store = new SqliteStore(file);
   opened.push(store);
   return store;
+}
+
+/** What a subscription delivers, until the store is closed. */
+function listen(
+  store: SqliteStore,
+  onError = (error: StoreError): unknown => {
+    throw error;
+  },
+): StoredRecord[] {
+  const heard: StoredRecord[] = [];
+  const onRecords = (page: readonly StoredRecord[]) => heard.push(...page);
+  store.subscribe(undefined, { onRecords, onCaughtUp: () => undefined, onError });
+  return heard;
 }
 
 /** A file with three records in it, closed. */
@@ -50,20 +64,15 @@ describe('what SQLite has acknowledged', () => {
     expect(texts(await readAll(open(file)))).toEqual(Array.from({ length: 20 }, (_, i) => `r${i}`));
   });
 
-  it('is flushed at every commit: each new connection uses WAL with synchronous = FULL', async () => {
+  it('is flushed at every commit: each new connection uses WAL with synchronous = FULL, and one that reads cannot write', async () => {
     const file = await writtenFile();
     for (const use of ['append', 'read'] as const) {
       const db = openDatabase(file, use);
       expect(db.pragma('journal_mode', { simple: true })).toBe('wal');
       expect(db.pragma('synchronous', { simple: true })).toBe(2);
+      if (use === 'read') expect(() => db.exec('CREATE TABLE x (y)')).toThrow('readonly');
       db.close();
     }
-  });
-
-  it('cannot be written through the read connection', async () => {
-    const db = openDatabase(await writtenFile(), 'read');
-    expect(() => db.exec('CREATE TABLE x (y)')).toThrow('readonly');
-    db.close();
   });
 });
 
@@ -127,31 +136,18 @@ describe('the database refuses', () => {
 });
 
 describe('the files', () => {
-  it('are readable and writable only by their owner, and so is the folder', async () => {
-    const folder = join(newFolder(), 'a', 'b');
-    const store = open(join(folder, 'urn.sqlite'));
-    await store.append('study-a', NO_STREAM, records('a', 1));
-    const mode = (path: string) => statSync(path).mode & 0o777;
-    for (const suffix of ['', '-wal', '-shm']) expect(mode(join(folder, `urn.sqlite${suffix}`))).toBe(0o600);
-    expect(mode(folder)).toBe(0o700);
-    expect(mode(join(folder, '..'))).toBe(0o700);
-  });
-
-  it('are not made readable to others by a lax umask', async () => {
+  it('are readable and writable only by their owner, and so is the folder, even with a lax umask', async () => {
     const before = process.umask(0);
     try {
-      const file = newFile();
-      await open(file).append('study-a', NO_STREAM, records('a', 1));
+      const folder = join(newFolder(), 'a', 'b');
+      await open(join(folder, 'urn.sqlite')).append('study-a', NO_STREAM, records('a', 1));
+      const mode = (path: string) => statSync(path).mode & 0o777;
       for (const suffix of ['', '-wal', '-shm'])
-        expect(statSync(`${file}${suffix}`).mode & 0o777).toBe(0o600);
+        expect(mode(join(folder, `urn.sqlite${suffix}`))).toBe(0o600);
+      expect([mode(folder), mode(join(folder, '..'))]).toEqual([0o700, 0o700]);
     } finally {
       process.umask(before);
     }
-  });
-
-  it('leave nothing else behind', async () => {
-    const file = await writtenFile();
-    expect(readdirSync(join(file, '..'))).toEqual(['urn.sqlite', 'urn.sqlite.reserve']);
   });
 
   it('show records as text to people with a shell', async () => {
@@ -169,17 +165,6 @@ describe('the files', () => {
 });
 
 describe('two stores on one file', () => {
-  it('report conflicts to each other', async () => {
-    const file = newFile();
-    const [one, two] = [open(file), open(file)];
-    const results = await Promise.all([
-      one.append('study-a', NO_STREAM, records('a', 2)),
-      two.append('study-a', NO_STREAM, records('b', 2)),
-    ]);
-    expect(results.map(({ type }) => type).sort()).toEqual(['conflict', 'written']);
-    expect(texts(await readAll(one))).toEqual(texts(await readAll(two)));
-  });
-
   it('recognize the same append, whoever sends it', async () => {
     const file = newFile();
     const [one, two] = [open(file), open(file)];
@@ -204,14 +189,9 @@ describe('a subscription', () => {
     const store = open(file);
     // By then the thread has opened the file, too.
     await store.append('study-a', 1, records('c', 1));
-    const heard: string[] = [];
     const errors: StoreError[] = [];
-    const subscription = store.subscribe(undefined, {
-      onRecords: (page) => heard.push(...texts(page)),
-      onCaughtUp: () => undefined,
-      onError: (error) => errors.push(error),
-    });
-    await expect.poll(() => heard).toEqual(['a0', 'a1', 'b0', 'c0']);
+    const heard = listen(store, (error) => errors.push(error));
+    await expect.poll(() => texts(heard)).toEqual(['a0', 'a1', 'b0', 'c0']);
 
     const db = new Database(file);
     db.exec('ALTER TABLE records RENAME TO elsewhere');
@@ -221,22 +201,115 @@ describe('a subscription', () => {
     db.close();
 
     await store.append('study-a', 2, records('d', 1));
-    await expect.poll(() => heard).toEqual(['a0', 'a1', 'b0', 'c0', 'd0']);
-    subscription.close();
+    await expect.poll(() => texts(heard)).toEqual(['a0', 'a1', 'b0', 'c0', 'd0']);
   });
 });
 
-describe('a closed store', () => {
-  it('accepts no appends: they are rejected as not written, and never thrown', async () => {
-    const store = new SqliteStore(newFile());
-    await store.close();
-    const append = store.append('study-a', NO_STREAM, records('a', 1));
-    await expect(append).rejects.toMatchObject({ failure: 'unavailable', outcome: 'not-written' });
+it('a closed store rejects appends as not written, and reads', async () => {
+  const store = new SqliteStore(newFile());
+  await store.close();
+  const append = store.append('study-a', NO_STREAM, records('a', 1));
+  await expect(append).rejects.toMatchObject({ failure: 'unavailable', outcome: 'not-written' });
+  await expect(readAll(store)).rejects.toBeInstanceOf(StoreError);
+});
+
+async function hammer(store: SqliteStore, stream: string, name: string, count: number): Promise<void> {
+  let end = -1;
+  for (let i = 0; i < count; ) {
+    const { type } = await store.append(stream, end, records(`${name}${i}-`, 1));
+    if (type === 'written') {
+      end++;
+      i++;
+    } else end += (await readStream(store, stream, end + 1)).length;
+  }
+}
+
+/** In the order in which its writer sent them. */
+const numberIn = (text: string) => Number(/\d+/.exec(text)?.[0]);
+
+// Nobody loses, repeats or reorders anything.
+describe('two processes', () => {
+  it('make one chain without gaps when both append to one stream as fast as they can', async () => {
+    const file = newFile();
+    const store = open(file);
+    const heard = listen(store);
+    const others = ['b', 'c'].map((name) => otherProcess(['hammer', file, 'study-a', name, '150']));
+    await hammer(store, 'study-a', 'a', 150);
+    for (const { said } of await Promise.all(others))
+      expect(said).toEqual([{ conflicts: expect.any(Number) }]);
+
+    const chain = await readStream(store, 'study-a');
+    expect(chain.map(({ revision }) => revision)).toEqual([...Array(450).keys()]);
+    for (const name of ['a', 'b', 'c']) {
+      const own = texts(chain).filter((text) => text.startsWith(name));
+      expect(own).toEqual(own.toSorted((x, y) => numberIn(x) - numberIn(y)));
+      expect(new Set(own).size).toBe(150);
+    }
+    await expect.poll(() => heard.length).toBe(450);
+    expect(heard).toEqual(await readAll(store));
   });
 
-  it('accepts no reads either', async () => {
-    const store = new SqliteStore(newFile());
+  it('both receive everything once and in order, including what the other wrote', async () => {
+    const file = newFile();
+    const store = open(file);
+    const heard = listen(store);
+    await store.append('study-a', NO_STREAM, records('before', 5));
+    const follower = otherProcess(['follow', file, '210']);
+    const writer = otherProcess(['hammer', file, 'study-b', 'b', '100']);
+    for (let i = 0; i < 100; i++) await store.append('study-a', 4 + i, records(`a${i}-`, 1));
+    await writer;
+    await store.append('study-c', NO_STREAM, records('after', 5));
+
+    const all = await readAll(store);
+    expect(all).toHaveLength(210);
+    await expect.poll(() => heard.length).toBe(210);
+    expect(heard).toEqual(all);
+    expect((await follower).said).toContainEqual({
+      heard: all.map(({ position, record }) => [position, Buffer.from(record).toString()]),
+    });
+  });
+});
+
+describe('when the writing thread is lost, nothing is written twice, and', () => {
+  const posting = vi.spyOn(Worker.prototype, 'postMessage');
+  afterEach(() => posting.mockReset());
+  afterAll(() => posting.mockRestore());
+
+  /** Ends the thread that was asked last. */
+  const lose = () => (posting.mock.contexts.at(-1) as Worker | undefined)?.terminate();
+
+  async function written(): Promise<SqliteStore> {
+    const store = open(newFile());
+    await store.append('study-a', NO_STREAM, records('a', 1));
+    return store;
+  }
+
+  it('an append in progress is unclear, and may be sent again', async () => {
+    const store = await written();
+    // The thread does not hear of the append, so that it cannot be over before the thread is.
+    posting.mockImplementation(() => undefined);
+    const append = store.append('study-a', 0, records('b', 1));
+    const unclear = { name: 'StoreError', failure: 'unavailable', outcome: 'unclear' };
+    const lost = expect(append).rejects.toMatchObject(unclear);
+    await lose();
+    posting.mockReset();
+    await lost;
+    expect(await store.append('study-a', 0, records('b', 1))).toEqual({ type: 'written' });
+    expect(texts(await readAll(store))).toEqual(['a0', 'b0']);
+  });
+
+  it('an append that arrives while there is no thread waits for the next one', async () => {
+    const store = await written();
+    await lose();
+    expect(texts(await readAll(store)), 'reading continues without it').toEqual(['a0']);
+    expect(await store.append('study-a', 0, records('b', 1))).toEqual({ type: 'written' });
+  });
+
+  it.each([0, 1])('the store closes, and answers the %d appends that it accepted before', async (count) => {
+    const store = await written();
+    await lose();
+    const appends = records('b', count).map((one) => store.append('study-a', 0, [one]));
     await store.close();
-    await expect(readAll(store)).rejects.toBeInstanceOf(StoreError);
+    expect(await Promise.all(appends)).toEqual(Array(count).fill({ type: 'written' }));
   });
 });

@@ -4,9 +4,8 @@
  * only administrators to those of the system, including `$all`. Administrators may do anything.
  */
 import { type Metadata, type ServerErrorResponse, status } from '@grpc/grpc-js';
-import type { ServerLog } from './log.ts';
+import { type Acl, metadataOf, type ServerLog } from './log.ts';
 import { failure } from './messages.ts';
-import { type Acl, metadataOf } from './stream-metadata.ts';
 
 export interface User {
   readonly password: string;

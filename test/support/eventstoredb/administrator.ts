@@ -1,6 +1,5 @@
 /** What an administrator of EventStoreDB does to streams and users, through the interface of the server alone. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 // biome-ignore lint/style/noRestrictedImports: an administrator needs no exact revisions, and deploy/ uses it as well
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
@@ -37,16 +36,14 @@ export function streamsAs(url: string, login: Login = { username: 'admin', passw
 }
 
 /** Runs the script in deploy/, with the connection string and more in its environment. */
-export async function administer(
+export function administer(
   env: Readonly<Record<string, string>>,
   ...args: string[]
 ): Promise<{ code: unknown; said: string }> {
-  const child = spawn(process.execPath, [ADMINISTRATION, ...args], { env: { ...process.env, ...env } });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-    });
-  const [code] = await once(child, 'close');
-  return { code, said };
+  return new Promise((resolve) => {
+    const around = { env: { ...process.env, ...env } };
+    const child = execFile(process.execPath, [ADMINISTRATION, ...args], around, (_, stdout, stderr) =>
+      resolve({ code: child.exitCode, said: stdout + stderr }),
+    );
+  });
 }

@@ -19,40 +19,31 @@ export interface ElectionTimes {
 }
 
 /** As measured: there is a new leader after two to five seconds, and it knows less for at most 0.3 s. */
-export const REAL_TIMES: ElectionTimes = {
-  noticeMs: 2500,
-  electMs: 1500,
-  preLeaderMs: 300,
-  unknownEvents: 3,
-};
+const REAL_TIMES: ElectionTimes = { noticeMs: 2500, electMs: 1500, preLeaderMs: 300, unknownEvents: 3 };
 
 type Node = EventStoreDbServer;
 
 export class TestCluster {
   readonly log = new ServerLog();
   readonly nodes: readonly Node[];
-  #leader: Node;
+  leader: Node;
   readonly #times: ElectionTimes;
 
   constructor(times: Partial<ElectionTimes> = {}) {
     this.#times = { ...REAL_TIMES, ...times };
     this.nodes = [0, 1, 2].map(() => new EventStoreDbServer({ log: this.log, canFreeze: true }));
-    this.#leader = this.nodes[0] as Node;
+    this.leader = this.nodes[0] as Node;
   }
 
   async start(): Promise<this> {
     for (const node of this.nodes) await node.start();
     this.#rejoin();
-    this.#follow(this.#leader, this.nodes);
+    this.#follow(this.leader, this.nodes);
     return this;
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.stop()));
-  }
-
-  get leader(): Node {
-    return this.#leader;
   }
 
   connectionString(): string {
@@ -61,7 +52,7 @@ export class TestCluster {
 
   /** Silences the leader; resolves when another node leads. The old leader stays silent. */
   async freezeLeader(): Promise<Node> {
-    const old = this.#leader;
+    const old = this.leader;
     old.freeze();
     old.knowUpTo(this.log.all.at(-1)?.position ?? 0n);
     return this.#replace(old);
@@ -69,19 +60,19 @@ export class TestCluster {
 
   /** Silences the leader, whom the others elect again: gossip still takes it to be alive. Nobody leads until it wakes. */
   freezeReelected(): void {
-    this.#leader.freeze();
+    this.leader.freeze();
   }
 
   /** Ends the leader's process; resolves when another node leads. */
   async killLeader(): Promise<Node> {
-    const old = this.#leader;
+    const old = this.leader;
     await old.stop();
     return this.#replace(old);
   }
 
   /** The leader hands over, as if asked to resign. */
   async resignLeader(): Promise<void> {
-    const old = this.#leader;
+    const old = this.leader;
     const next = this.#nextTo(old);
     for (const node of this.nodes) node.leader = 'unknown';
     await this.#promote(next, this.nodes);
@@ -93,17 +84,16 @@ export class TestCluster {
    * @returns a function that joins the network again
    */
   async splitLeader(): Promise<() => void> {
-    const old = this.#leader;
+    const old = this.leader;
     old.appends.always = 'finds-no-quorum';
     old.knowUpTo(this.log.all.at(-1)?.position ?? 0n);
-    const seen = () =>
+    old.members = () =>
       this.nodes.map((other) => view(other, other === old ? 'leader' : 'follower', other === old));
-    old.members = seen;
     await this.#replace(old);
     return () => {
       old.appends.clear();
       old.knowUpTo(undefined);
-      old.leader = this.#leader;
+      old.leader = this.leader;
       this.#rejoin();
     };
   }
@@ -119,7 +109,7 @@ export class TestCluster {
       await delay(staleMs);
       node.appends.clear();
     }
-    node.leader = this.#leader;
+    node.leader = this.leader;
     node.knowUpTo(undefined);
     node.thaw();
     this.#rejoin();
@@ -127,21 +117,20 @@ export class TestCluster {
 
   /** Restarts the process that ended; it follows. */
   async restart(node: Node): Promise<void> {
-    node.leader = this.#leader;
+    node.leader = this.leader;
     await node.start();
     this.#rejoin();
   }
 
-  #rejoin(): void {
-    for (const node of this.nodes)
+  #rejoin(nodes = this.nodes): void {
+    for (const node of nodes)
       node.members = () => this.nodes.map((other) => view(other, stateOf(other), true));
   }
 
   async #replace(old: Node): Promise<Node> {
     const { noticeMs, electMs } = this.#times;
     const others = this.nodes.filter((node) => node !== old);
-    for (const node of others)
-      node.members = () => this.nodes.map((other) => view(other, stateOf(other), true));
+    this.#rejoin(others);
     await delay(noticeMs);
     for (const node of others) {
       node.members = () => this.nodes.map((other) => view(other, stateOf(other), other !== old));
@@ -164,7 +153,7 @@ export class TestCluster {
   }
 
   #follow(leader: Node, nodes: readonly Node[]): void {
-    this.#leader = leader;
+    this.leader = leader;
     for (const node of nodes) node.leader = node === leader ? undefined : leader;
   }
 

@@ -10,15 +10,11 @@ export type AppendFault =
   | 'not-ready'
   /** The node says that it does not know its users yet, before it did anything. */
   | 'knows-no-user'
-  /** The node does not lead, and does not know who does. */
   | 'no-leader'
   /** The connection breaks before anything was written. */
   | 'drops'
-  /** Written, and then the connection breaks. */
   | 'writes-and-drops'
-  /** Not written, and never answered. */
   | 'never-answers'
-  /** Written, and never answered. */
   | 'writes-and-never-answers'
   /** Never answered; written when `landLate` is called, if its place is still free. */
   | 'lands-late'
@@ -29,7 +25,7 @@ export type AppendFault =
   /** Written and answered after this many ms. */
   | { readonly lateMs: number };
 
-export type ReadFault = 'none' | 'fails' | 'drops' | 'never-answers' | { readonly lateMs: number };
+export type ReadFault = 'none' | 'fails' | 'drops' | 'never-answers';
 
 /** What a subscription does after a number of events. */
 export type SubscriptionFault =

@@ -1,10 +1,9 @@
 /**
  * The data of an EventStoreDB server, in memory: streams, their metadata, and the order of all events. It decides like the
  * server: about appends (EventStore.Core, IndexWriter.CheckCommit), deletions and streams that come back after one
- * (StorageWriterService), what can be read of a stream (IndexReader), and what a scavenge removes (EventCalculator).
+ * (StorageWriterService), what can be read of a stream (IndexReader), and what a scavenge removes (EventCalculator). The
+ * metadata of a stream are the last event of `$$<stream>`, if that is JSON (StreamMetadata).
  */
-import { metadataOf, type StreamMetadata, withTruncation } from './stream-metadata.ts';
-
 export interface ServerEvent {
   readonly id: string;
   readonly type: string;
@@ -218,4 +217,51 @@ export function jsonEvent(type: string, json: string): ProposedEvent {
     data: Buffer.from(json),
     metadata: new Uint8Array(),
   };
+}
+
+type Roles = string | readonly string[];
+
+/** Who may read, write and delete a stream, and read and write its metadata. */
+export interface Acl {
+  readonly $r?: Roles;
+  readonly $w?: Roles;
+  readonly $d?: Roles;
+  readonly $mr?: Roles;
+  readonly $mw?: Roles;
+}
+
+interface StreamMetadata {
+  readonly $tb?: number;
+  readonly $maxCount?: number;
+  /** In seconds. */
+  readonly $maxAge?: number;
+  readonly $acl?: Acl;
+  readonly [other: string]: unknown;
+}
+
+type Stored = Pick<ServerEvent, 'data' | 'contentType'>;
+
+export function metadataOf(event: Stored | undefined): StreamMetadata {
+  const { $tb, $maxCount, $maxAge, ...others } = parsed(event) ?? {};
+  return {
+    ...others,
+    ...(typeof $tb === 'number' && $tb >= 0 ? { $tb } : {}),
+    ...(typeof $maxCount === 'number' && $maxCount > 0 ? { $maxCount } : {}),
+    ...(typeof $maxAge === 'number' && $maxAge > 0 ? { $maxAge } : {}),
+  };
+}
+
+/** The same metadata with another `$tb`; undefined if it is not JSON. */
+function withTruncation(event: Stored, before: number): string | undefined {
+  const metadata = parsed(event);
+  return metadata && JSON.stringify({ ...metadata, $tb: before });
+}
+
+function parsed(event: Stored | undefined): Record<string, unknown> | undefined {
+  if (event?.contentType !== 'application/json') return undefined;
+  try {
+    return JSON.parse(Buffer.from(event.data).toString()) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
 }

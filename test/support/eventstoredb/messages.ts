@@ -25,29 +25,22 @@ export function eventMessage(event: ServerEvent): InstanceType<typeof streams.Re
   );
 }
 
-export function confirmation(): InstanceType<typeof streams.ReadResp> {
-  return new streams.ReadResp().setConfirmation(
-    new streams.ReadResp.SubscriptionConfirmation().setSubscriptionId(crypto.randomUUID()),
-  );
-}
+const { ReadResp } = streams;
 
-export function checkpoint(position: bigint): InstanceType<typeof streams.ReadResp> {
-  return new streams.ReadResp().setCheckpoint(
-    new streams.ReadResp.Checkpoint()
-      .setCommitPosition(String(position))
-      .setPreparePosition(String(position)),
+export const confirmation = () =>
+  new ReadResp().setConfirmation(
+    new ReadResp.SubscriptionConfirmation().setSubscriptionId(crypto.randomUUID()),
   );
-}
 
-export function caughtUp(): InstanceType<typeof streams.ReadResp> {
-  return new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp());
-}
-
-export function noSuchStream(stream: string): InstanceType<typeof streams.ReadResp> {
-  return new streams.ReadResp().setStreamNotFound(
-    new streams.ReadResp.StreamNotFound().setStreamIdentifier(identifier(stream)),
+export const checkpoint = (position: bigint) =>
+  new ReadResp().setCheckpoint(
+    new ReadResp.Checkpoint().setCommitPosition(String(position)).setPreparePosition(String(position)),
   );
-}
+
+export const caughtUp = () => new ReadResp().setCaughtUp(new ReadResp.CaughtUp());
+
+export const noSuchStream = (stream: string) =>
+  new ReadResp().setStreamNotFound(new ReadResp.StreamNotFound().setStreamIdentifier(identifier(stream)));
 
 export function proposed(message: InstanceType<typeof streams.AppendReq.ProposedMessage>): ProposedEvent {
   return {

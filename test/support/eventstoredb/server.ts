@@ -4,7 +4,6 @@
  * misbehaves on demand (faults.ts). It refuses what it does not know.
  */
 import type { Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
@@ -18,10 +17,21 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { Access, type Action, ADMINS, type User } from './access.ts';
-import { type Append, type AppendAnswer, type AppendCall, appendIn, decide } from './appending.ts';
+import {
+  type Append,
+  type AppendAnswer,
+  type AppendCall,
+  answerRead,
+  appendIn,
+  decide,
+  deletions,
+  knownUpTo,
+  type ReadCall,
+  subscribe,
+  userService,
+} from './calls.ts';
 import { type AppendFault, Faults, type ReadFault, type SubscriptionFault } from './faults.ts';
 import { ServerLog, StreamDeleted } from './log.ts';
-import { deletions, userService } from './managing.ts';
 import {
   clusterInfo,
   deletedFailure,
@@ -32,7 +42,6 @@ import {
   notReady,
   streamName,
 } from './messages.ts';
-import { answerRead, knownUpTo, type ReadCall, subscribe } from './reading.ts';
 import { Door } from './valve.ts';
 
 export interface EventStoreDbServerOptions {
@@ -45,7 +54,6 @@ export interface EventStoreDbServerOptions {
   readonly maxAppendBytes?: number;
   /** 0 picks a free one. */
   readonly port?: number;
-  /** Whether `freeze` works. */
   readonly canFreeze?: boolean;
 }
 
@@ -58,7 +66,6 @@ export class EventStoreDbServer {
   readonly subscriptions = new Faults<SubscriptionFault>('none');
   /** Appends that arrived, and how they began. */
   readonly received: Append[] = [];
-  /** The credentials that callers sent. */
   readonly authorizations: string[] = [];
   /** How long it takes to skip an event that a filter leaves out, in ms. */
   searchMs = 0;
@@ -152,7 +159,6 @@ export class EventStoreDbServer {
     this.#door.dropConnections();
   }
 
-  /** Ends all open subscriptions. */
   endSubscriptions(how: 'without-error' | 'with-error' | 'silently'): void {
     for (const { call, finish } of this.#subscriptions) {
       finish();
@@ -169,11 +175,8 @@ export class EventStoreDbServer {
   }
 
   /** The connection string, with the required credentials; `query` is appended. */
-  connectionString(
-    query: Readonly<Record<string, string>> = {},
-    credentials = this.#options.credentials,
-  ): string {
-    const { tls } = this.#options;
+  connectionString(query: Readonly<Record<string, string>> = {}): string {
+    const { tls, credentials } = this.#options;
     const user = credentials ? `${credentials.username}:${encodeURIComponent(credentials.password)}@` : '';
     const options = new URLSearchParams({ tls: String(tls !== undefined), ...query });
     // A certificate's names are compared with this one, so TLS needs a name.
@@ -246,7 +249,6 @@ export class EventStoreDbServer {
       return;
     }
     const fault = this.reads.take();
-    if (typeof fault === 'object') await delay(fault.lateMs);
     if (fault === 'drops') this.dropConnections();
     if (fault === 'fails') call.emit('error', failure(status.INTERNAL, 'something went wrong'));
     if (fault === 'drops' || fault === 'fails' || fault === 'never-answers') return;

@@ -17,7 +17,6 @@ export class Valve {
   readonly #pairs = new Set<Pair>();
   #isShut = false;
 
-  /** @param target the port of the server */
   constructor(target: () => number) {
     this.#target = target;
     this.#server = createServer((outer) => this.#take(outer));
@@ -80,7 +79,6 @@ export class Door {
   #net: Server | undefined;
   #valve: Valve | undefined;
 
-  /** @param take gets each connection */
   constructor(take: (socket: Socket) => void) {
     this.#take = take;
   }
