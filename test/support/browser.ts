@@ -109,7 +109,6 @@ export class Person {
     return [...received.map(({ url, body }) => url + body), await this.page.content(), await this.kept()];
   }
 
-  /** What the page has stored. */
   kept(): Promise<string> {
     return this.page.evaluate<string>('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])');
   }
@@ -119,7 +118,6 @@ export class Person {
     for (const name of names) await this.page.getByRole('button', { name })[this.#press]();
   }
 
-  /** Follows the links with these names, one after the other. */
   async follow(...names: readonly Name[]): Promise<void> {
     for (const name of names) await this.page.getByRole('link', { name })[this.#press]();
   }
@@ -133,7 +131,6 @@ export class Person {
     for (const name of names) await this.page.getByRole('heading', { name }).waitFor();
   }
 
-  /** Waits until each of these texts is in an alert. */
   async isWarned(...texts: readonly Name[]): Promise<void> {
     for (const text of texts) await this.page.getByRole('alert').getByText(text).waitFor();
   }
@@ -147,18 +144,15 @@ export class Person {
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
-  /** Fills in the fields with these labels. */
   async fill(values: Readonly<Record<string, string>>): Promise<void> {
     for (const [label, value] of Object.entries(values)) await this.page.getByLabel(label).fill(value);
   }
 
-  /** Selects in the lists with these labels. */
   async select(values: Readonly<Record<string, string>>): Promise<void> {
     for (const [label, value] of Object.entries(values))
       await this.page.getByLabel(label).selectOption(value);
   }
 
-  /** Chooses in the groups with these names. */
   async choose(values: Readonly<Record<string, string>>): Promise<void> {
     for (const [name, option] of Object.entries(values))
       await this.page.getByRole('radiogroup', { name }).getByText(option, { exact: true }).click();

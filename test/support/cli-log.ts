@@ -105,7 +105,6 @@ export function enrol(
   });
 }
 
-/** The records of all studies. */
 export const studyRecords = (data: string): StoredText[] =>
   storedLog(data).filter(({ stream }) => stream.startsWith('study-'));
 

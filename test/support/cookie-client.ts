@@ -14,10 +14,10 @@ export interface Sent {
 }
 
 /** One request; no header is added but those that HTTP needs. */
-export function send(url: string, { method = 'GET', headers = {}, body, ca }: Sent = {}): Promise<Answer> {
+export function sendRaw(url: string, { method = 'GET', headers = {}, body, ca }: Sent = {}) {
   const text = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
   const all = text === undefined ? headers : { 'Content-Type': 'application/json', ...headers };
-  return new Promise((resolve, reject) => {
+  return new Promise<{ status: number; headers: Headers; text: string }>((resolve, reject) => {
     const options = { method, headers: all, agent: false as const, ...(ca && { ca: readFileSync(ca) }) };
     const asked = (url.startsWith('https:') ? overHttps : overHttp)(url, options, (response) => {
       let received = '';
@@ -30,17 +30,19 @@ export function send(url: string, { method = 'GET', headers = {}, body, ca }: Se
         const { rawHeaders } = response;
         for (let i = 0; i < rawHeaders.length; i += 2)
           given.append(rawHeaders[i] ?? '', rawHeaders[i + 1] ?? '');
-        try {
-          resolve(checked(response.statusCode ?? 0, given, received, /^(Success|You are signed out)/));
-        } catch (error) {
-          reject(error);
-        }
+        resolve({ status: response.statusCode ?? 0, headers: given, text: received });
       });
     });
     asked.once('error', reject);
     // Bytes: with a text, Node would encode the headers as it encodes the body.
     asked.end(text === undefined ? undefined : Buffer.from(text));
   });
+}
+
+/** Likewise, with the envelope of the contract. */
+export async function send(url: string, sent: Sent = {}): Promise<Answer> {
+  const { status, headers, text } = await sendRaw(url, sent);
+  return checked(status, headers, text, /^(Success|You are signed out)/);
 }
 
 /** A browser that shows a page of the service. */

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
-import { openLog } from '../../src/service/open/open-log.ts';
+import { withOpenLog } from './cli-log.ts';
 import { command } from './command.ts';
 import { OPERATOR } from './facts.ts';
 
@@ -22,11 +22,10 @@ export const APPROVED = ['--approved-by', 'Dr. A. Ruiz, sponsor, 2026-10-01'];
 
 /** Registers the studies of a file in a new log. */
 export async function registerIn(data: string, studies = REFERENCE.studies): Promise<string> {
-  const log = await openLog({ data }, OPERATOR);
-  await log.rebuild();
-  for (const { configuration, seed } of parseStudiesFile(studies, 'studies.yaml').studies)
-    await log.studies.register(configuration, seed, OPERATOR);
-  await log.close();
+  await withOpenLog(data, async (log) => {
+    for (const { configuration, seed } of parseStudiesFile(studies, 'studies.yaml').studies)
+      await log.studies.register(configuration, seed, OPERATOR);
+  });
   return data;
 }
 

@@ -49,7 +49,6 @@ export interface Answered {
   readonly message: string;
   readonly results: readonly { readonly id: string; readonly trt: string }[];
   readonly retryAfter: string | undefined;
-  readonly revision: number;
 }
 
 /** Posts one participant. Rejects if the connection is refused, or breaks before the whole answer has arrived. */
@@ -71,10 +70,9 @@ export function post(agent: Agent, url: string, apiKey: string, sent: Sent): Pro
         response.once('error', reject);
         response.once('end', () => {
           if (!response.complete) return reject(new Error('the answer was cut off'));
-          const { status, message, results } = JSON.parse(text) as Omit<Answered, 'retryAfter' | 'revision'>;
+          const { status, message, results } = JSON.parse(text) as Omit<Answered, 'retryAfter'>;
           assert.equal(status, response.statusCode);
-          const { 'retry-after': retryAfter, 'urn-revision': revision } = response.headers;
-          resolve({ status, message, results, retryAfter, revision: Number(revision) });
+          resolve({ status, message, results, retryAfter: response.headers['retry-after'] });
         });
       },
     );
@@ -87,7 +85,8 @@ export function post(agent: Agent, url: string, apiKey: string, sent: Sent): Pro
 export class Account {
   readonly #choices: Choices;
   readonly #sent = new Map<string, Sent>();
-  readonly #acknowledged = new Map<string, { readonly treatment: string; readonly revision: number }>();
+  /** Treatments by id. */
+  readonly #acknowledged = new Map<string, string>();
   readonly #open = new Map<string, Sent>();
   readonly #recent: Sent[] = [];
   #ids = 0;
@@ -102,7 +101,6 @@ export class Account {
     return this.#acknowledged.size;
   }
 
-  /** How many participants of a study were acknowledged. */
   acknowledgedIn(study: string): number {
     return [...this.#acknowledged.keys()].filter((id) => this.#sent.get(id)?.study === study).length;
   }
@@ -136,7 +134,7 @@ export class Account {
    * duplicate, but only if the client asked again without a key.
    * @throws AssertionError for any other answer, and for a record that differs from an earlier answer
    */
-  told(sent: Sent, { status, message, results, retryAfter, revision }: Answered): void {
+  told(sent: Sent, { status, message, results, retryAfter }: Answered): void {
     if (status === 503) {
       assert.ok(Number(retryAfter) > 0, `503 without Retry-After: ${message}`);
       assert.deepEqual(results, []);
@@ -148,12 +146,12 @@ export class Account {
     const record = results[0];
     assert.equal(record?.id, sent.id);
     const before = this.#acknowledged.get(sent.id);
-    if (before) {
+    if (before !== undefined) {
       this.repeats++;
-      assert.equal(record.trt, before.treatment, `${sent.id} was told two treatments`);
+      assert.equal(record.trt, before, `${sent.id} was told two treatments`);
       return;
     }
-    this.#acknowledged.set(sent.id, { treatment: record.trt, revision });
+    this.#acknowledged.set(sent.id, record.trt);
     this.#open.delete(sent.id);
     this.#recent.push(sent);
     if (this.#recent.length > 50) this.#recent.shift();
@@ -183,7 +181,7 @@ export class Account {
    */
   agreesWith(log: LogCheck): number {
     const stored = new Map(STUDY_NAMES.flatMap((study) => [...log.participants(study)]));
-    for (const [id, { treatment }] of this.#acknowledged)
+    for (const [id, treatment] of this.#acknowledged)
       assert.equal(stored.get(id)?.sections.allocation.treatment, treatment, `${id} was acknowledged`);
     for (const id of stored.keys()) assert.ok(this.#sent.has(id), `nobody asked for ${id}`);
     return stored.size - this.#acknowledged.size;
@@ -193,7 +191,7 @@ export class Account {
   agreesWithList(study: string, results: readonly { readonly id: string; readonly trt: string }[]): void {
     const listed = new Map(results.map(({ id, trt }) => [id, trt]));
     assert.equal(listed.size, results.length, 'a participant is listed twice');
-    for (const [id, { treatment }] of this.#acknowledged)
+    for (const [id, treatment] of this.#acknowledged)
       if (this.#sent.get(id)?.study === study) assert.equal(listed.get(id), treatment);
   }
 }
@@ -258,8 +256,6 @@ export function startClients(
 
 /** Whether a client failed because its connection broke, and not because of a wrong answer. */
 export function isConnectionError(error: Error): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return (
-    code === 'ECONNRESET' || code === 'ECONNREFUSED' || code === 'EPIPE' || error.message.includes('cut off')
-  );
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return ['ECONNRESET', 'ECONNREFUSED', 'EPIPE'].includes(code) || error.message.includes('cut off');
 }

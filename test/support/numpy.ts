@@ -49,8 +49,6 @@ const OracleAnswer = z.strictObject({
 });
 export type OracleAnswer = z.infer<typeof OracleAnswer>;
 
-const ORACLE = fileURLToPath(new URL('numpy-oracle.py', import.meta.url));
-
 /** By modules. Looking takes half a second, and test files share what they import. */
 const found = new Map<string, string | undefined>();
 
@@ -82,16 +80,28 @@ export function requiredPython(modules = 'numpy'): string | undefined {
   return undefined;
 }
 
-/** @throws Error with what Python wrote to stderr when the oracle fails */
-export function askNumpy(python: string, request: OracleRequest): OracleAnswer {
-  const { status, stdout, stderr, error } = spawnSync(python, [ORACLE], {
-    input: JSON.stringify(request),
+/**
+ * What a program in this folder answers in JSON.
+ * @throws Error with what Python wrote to stderr when it fails
+ */
+export function askPython<T>(
+  python: string,
+  [name = '', ...args]: readonly string[],
+  input: unknown,
+  answer: z.ZodType<T>,
+): T {
+  const file = fileURLToPath(new URL(name, import.meta.url));
+  const { status, stdout, stderr, error } = spawnSync(python, [file, ...args], {
+    input: JSON.stringify(input),
     encoding: 'utf8',
     // JSON is UTF-8 whatever the locale of the machine.
     env: { ...process.env, PYTHONUTF8: '1' },
     maxBuffer: 2 ** 28,
   });
   if (error !== undefined) throw error;
-  if (status !== 0) throw new Error(`numpy-oracle.py failed with status ${status}:\n${stderr}`);
-  return OracleAnswer.parse(JSON.parse(stdout));
+  if (status !== 0) throw new Error(`${name} failed with status ${status}:\n${stderr}`);
+  return answer.parse(JSON.parse(stdout));
 }
+
+export const askNumpy = (python: string, request: OracleRequest): OracleAnswer =>
+  askPython(python, ['numpy-oracle.py'], request, OracleAnswer);

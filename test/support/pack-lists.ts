@@ -1,7 +1,8 @@
 /** Lists of packs, registered in the log of a data folder; a service may be running on it. */
 import { randomBytes } from 'node:crypto';
 import type { RegisterPacks } from '../../src/core/study/commands.ts';
-import { type OpenLog, openLog } from '../../src/service/open/open-log.ts';
+import type { OpenLog } from '../../src/service/open/open-log.ts';
+import { withOpenLog } from './cli-log.ts';
 import { OPERATOR } from './facts.ts';
 
 export type PackList = Pick<RegisterPacks, 'where' | 'entries'> & {
@@ -10,14 +11,8 @@ export type PackList = Pick<RegisterPacks, 'where' | 'entries'> & {
 };
 
 /** @throws Error if the study does not take one of them */
-export async function registerPacks(data: string, study: string, lists: readonly PackList[]): Promise<void> {
-  const log = await openLog({ data }, OPERATOR);
-  try {
-    await log.rebuild();
-    await registerPacksIn(log, study, lists);
-  } finally {
-    await log.close();
-  }
+export function registerPacks(data: string, study: string, lists: readonly PackList[]): Promise<void> {
+  return withOpenLog(data, (log) => registerPacksIn(log, study, lists));
 }
 
 /** In the log of a service in this process. @throws Error likewise */

@@ -1,10 +1,9 @@
 /** HAProxy with deploy/haproxy.cfg, and a client that trusts its certificate. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Answer, checked, within } from './client.ts';
+import { sendRaw } from './cookie-client.ts';
 import { freePorts } from './free-ports.ts';
 import { inCi } from './in-ci.ts';
 
@@ -24,15 +23,9 @@ export interface TlsProxy {
   readonly port: number;
   readonly child: ChildProcess;
   /** Any path, with the query in it. */
-  get(path: string): Promise<RawAnswer>;
+  get(path: string): ReturnType<typeof sendRaw>;
   /** A request with the envelope of the contract. */
   ask(method: string, path: string, parameters?: Readonly<Record<string, string>>): Promise<Answer>;
-}
-
-interface RawAnswer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
 }
 
 /**
@@ -61,7 +54,8 @@ export async function startProxy(
       RESOLVER: resolver,
     },
   });
-  const raw = (method: string, path: string) => overTls(port, certificate, method, path, key);
+  const raw = (method: string, path: string) =>
+    sendRaw(`https://localhost:${port}${path}`, { method, headers: { 'X-API-Key': key }, ca: certificate });
   const ask = async (method: string, path: string, parameters: Readonly<Record<string, string>> = {}) => {
     const { status, headers, text } = await raw(method, `${path}?${new URLSearchParams(parameters)}`);
     return checked(status, headers, text);
@@ -71,31 +65,4 @@ export async function startProxy(
     return (await raw('GET', '/healthz').catch(() => undefined))?.status === 200;
   });
   return { port, child, get: (path) => raw('GET', path), ask };
-}
-
-function overTls(
-  port: number,
-  certificate: string,
-  method: string,
-  path: string,
-  key: string,
-): Promise<RawAnswer> {
-  return new Promise((resolve, reject) => {
-    const options = { host: 'localhost', port, method, path, ca: readFileSync(certificate), agent: false };
-    const asked = request({ ...options, headers: { 'X-API-Key': key } }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
-      });
-      response.once('error', reject);
-      response.once('end', () => {
-        const headers = new Headers(
-          Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)]),
-        );
-        resolve({ status: response.statusCode ?? 0, headers, text });
-      });
-    });
-    asked.once('error', reject);
-    asked.end();
-  });
 }

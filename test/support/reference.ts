@@ -1,10 +1,9 @@
 /** What the reference implementation wrote, and a stand-in for it that reads, writes and goes on as it does. */
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { BgState, type StudyConfiguration } from '../../events/study.ts';
 import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
+import { askPython } from './numpy.ts';
 
 const vector = (name: string) => readFileSync(new URL(`../vectors/${name}`, import.meta.url), 'utf8');
 
@@ -40,8 +39,6 @@ const StandInAnswer = z.strictObject({
   readAsMissing: z.array(z.string()),
 });
 
-const STAND_IN = fileURLToPath(new URL('reference-history.py', import.meta.url));
-
 /**
  * Has the stand-in read a file, write it to another one, and go on.
  * @param next levels of each further participant, in the order of the factors
@@ -53,12 +50,6 @@ export function standIn(
   configuration: StudyConfiguration,
   next: readonly (readonly string[])[],
 ): z.infer<typeof StandInAnswer> {
-  const { status, stdout, stderr, error } = spawnSync(python, [STAND_IN, files.file, files.out], {
-    input: JSON.stringify({ configuration, next }),
-    encoding: 'utf8',
-    env: { ...process.env, PYTHONUTF8: '1' },
-  });
-  if (error) throw error;
-  if (status !== 0) throw new Error(`reference-history.py failed with status ${status}:\n${stderr}`);
-  return StandInAnswer.parse(JSON.parse(stdout));
+  const program = ['reference-history.py', files.file, files.out];
+  return askPython(python, program, { configuration, next }, StandInAnswer);
 }
