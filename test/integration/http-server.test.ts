@@ -8,15 +8,16 @@ import { readJson } from '../../src/service/http/request/json-body.ts';
 import type { HttpProblem } from '../../src/service/http/request/problem.ts';
 import { endInPieces } from '../../src/service/http/request/reply.ts';
 import { HttpServer } from '../../src/service/http/server.ts';
+import { makeCertificate } from '../support/certificate.ts';
 import { within } from '../support/client.ts';
-import { certificate, open, readAll } from '../support/hostile.ts';
+import { open, readAll } from '../support/hostile.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const STALLED_MS = 1_500;
 /** Read at a time by a slow client: more than what the system keeps on the way is left when that ends. */
 const BURST = 256 * 1024;
 const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
-const tls = certificate(temporaryFolders()());
+const { certFile, keyFile } = makeCertificate(temporaryFolders()(), 'IP:127.0.0.1');
 
 /** Sends a request to a server with the limits above, and reads nothing. */
 async function asked(path: string, secure: boolean, { onTestFinished }: TestContext) {
@@ -30,7 +31,7 @@ async function asked(path: string, secure: boolean, { onTestFinished }: TestCont
   app.get('/slow', (_, response) => setTimeout(() => response.end('done'), STALLED_MS * 4));
   const server = new HttpServer(app, {
     limits: { stalledMs: STALLED_MS },
-    tls: secure ? { certFile: tls.cert, keyFile: tls.key } : undefined,
+    tls: secure ? { certFile, keyFile } : undefined,
   });
   const { port } = new URL(await server.listen('127.0.0.1', 0));
   const at = { host: '127.0.0.1', port: Number(port) };

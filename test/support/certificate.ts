@@ -12,5 +12,5 @@ export function makeCertificate(folder: string, name: string) {
   const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
   const made = ['-keyout', keyFile, '-out', certFile, '-days', '2', '-subj', '/CN=server'];
   execFileSync('openssl', [...request, ...made, '-addext', `subjectAltName=${name}`], { stdio: 'ignore' });
-  return { certFile, tls: { key: readFileSync(keyFile), cert: readFileSync(certFile) } };
+  return { certFile, keyFile, tls: { key: readFileSync(keyFile), cert: readFileSync(certFile) } };
 }

@@ -1,5 +1,4 @@
 /** Clients that misbehave: many raw connections, and what they cost the process that accepts them. */
-import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -76,15 +75,4 @@ export function connectionsFrom(address: string, url: string): number {
 export function peakMemory(pid: number | undefined): number {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kilobytes) / 1000;
-}
-
-/** A certificate for 127.0.0.1 that nobody vouches for, and its key, as files. */
-export function certificate(folder: string): { readonly cert: string; readonly key: string } {
-  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
-  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  const made = ['-keyout', key, '-out', cert, '-days', '2', '-subj', '/CN=localhost'];
-  execFileSync('openssl', [...request, ...made, '-addext', 'subjectAltName=IP:127.0.0.1'], {
-    stdio: 'ignore',
-  });
-  return { cert, key };
 }

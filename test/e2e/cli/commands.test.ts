@@ -229,13 +229,13 @@ describe('in a store without records, nothing is written', () => {
     expect(readdirSync(data)).toEqual(['signing-key']);
   });
 
-  it.each([typed`studies list`, typed`keys add edc`, ['init']])(
+  it.each(['studies list', 'keys add edc', 'init'])(
     'by urn %s, if only the signing key is left',
-    async (...line) => {
+    async (line) => {
       const lost = newFolder();
       await issueKey(lost, 'edc');
       rmSync(join(lost, 'urn.sqlite'));
-      expect(await runs([...line, '--data', lost])).toMatch(
+      expect(await runs([...line.split(' '), '--data', lost])).toMatch(
         /^2 urn: .*signing-key belongs to a log, but its database .*urn\.sqlite is missing \(hint: restore the database/,
       );
       expect(readdirSync(lost).toSorted()).toEqual(['signing-key', 'urn.sqlite.reserve']);

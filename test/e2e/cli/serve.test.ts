@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Database } from '../../../src/store/sqlite/library.ts';
+import { makeCertificate } from '../../support/certificate.ts';
 import { clientOf, within } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
-import { certificate } from '../../support/hostile.ts';
 import { issueKey, PROGRAM, type Service, serve, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -169,7 +169,7 @@ describe('a service reachable from other machines', () => {
   // One of its studies has a seed that is worth a warning, too.
   const WEAK = 'A:\n  starting_seed: 1\n  treatments: [a, b]\n  factors: {x: [y]}\n';
 
-  const { cert, key } = certificate(newFolder());
+  const { certFile: cert, keyFile: key } = makeCertificate(newFolder(), 'IP:127.0.0.1');
 
   it.each<[string, string[], string, warnings: number]>([
     ['warns, once, that anyone can eavesdrop', [], 'http', 1],

@@ -5,9 +5,9 @@ import { get as getOverTls } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { makeCertificate } from '../../support/certificate.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import {
-  certificate,
   connectionsFrom,
   descriptors,
   open,
@@ -178,8 +178,8 @@ describe.concurrent('a connection that is held but not used', () => {
     services.push(service);
     return service;
   };
-  const { cert, key } = certificate(newFolder());
-  const tls = { certFile: cert, keyFile: key };
+  const { certFile, keyFile } = makeCertificate(newFolder(), 'IP:127.0.0.1');
+  const tls = { certFile, keyFile };
   let plain: ServiceHere;
   let secure: ServiceHere;
   beforeAll(async () => {
@@ -224,7 +224,7 @@ describe.concurrent('a connection that is held but not used', () => {
   });
 
   it.each(['over TLS', ''])('is one of at most 256 per address, and others are served %s', (over) =>
-    over === '' ? limitsAddresses(plain) : limitsAddresses(secure, cert),
+    over === '' ? limitsAddresses(plain) : limitsAddresses(secure, certFile),
   );
 });
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ServiceSettings } from '../../../src/service/start-service.ts';
+import { makeCertificate } from '../../support/certificate.ts';
 import { ask, within } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { CookieClient, send } from '../../support/cookie-client.ts';
-import { certificate } from '../../support/hostile.ts';
 import { served } from '../../support/served.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
@@ -265,7 +265,7 @@ describe('a session', () => {
 
 describe('over HTTPS', () => {
   it('the cookie is bound to the host, and a plain one from a sibling domain does not count', async () => {
-    const { cert: ca, key: keyFile } = certificate(newFolder());
+    const { certFile: ca, keyFile } = makeCertificate(newFolder(), 'IP:127.0.0.1');
     const { url } = await started({ tls: { certFile: ca, keyFile } });
     const one = new CookieClient(url, ca);
     const { headers } = await one.signIn(http.keys.site);

@@ -283,4 +283,31 @@ describeInBrowser('a hostile page on another origin', () => {
     await victim.page.reload();
     await victim.page.getByRole('link', { name: 'Sleep' }).waitFor();
   });
+
+  it('frames nothing', async () => {
+    for (const path of ['/pages/studies', LIST]) {
+      await visit();
+      await run(`
+        const frame = document.createElement('iframe');
+        frame.src = service + ${JSON.stringify(path)};
+        const loaded = new Promise((resolve) => { frame.onload = resolve; });
+        document.body.append(frame);
+        await loaded;
+      `);
+      const [, frame] = page.frames();
+      expect(await frame?.locator('body').textContent(), path).not.toMatch(/Sleep|Sign in|001|swagger/i);
+      expect(frame?.url(), path).toContain('chrome-error:');
+    }
+  });
+
+  it('has no control over a window that it opens', async () => {
+    await visit();
+    const opening = page.context().waitForEvent('page');
+    await run(`window.opened = window.open(service + '/pages/studies');`);
+    const opened = await opening;
+    await opened.getByRole('link', { name: 'Sleep' }).waitFor();
+    expect(await run(`return [window.opened.closed, window.opened.length];`)).toEqual([true, 0]);
+    expect(await opened.evaluate('window.opener')).toBeNull();
+    await opened.close();
+  });
 });

@@ -161,4 +161,5 @@ it('a witness appends to its file, separated by empty lines', async () => {
   const file = join(newFolder(), 'witness');
   for (const note of ['a note\n', 'a note\n']) await appendTo(file)([{ note } as never]);
   expect(readFileSync(file, 'utf8')).toBe('a note\n\na note\n\n');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
 });

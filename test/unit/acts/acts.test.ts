@@ -14,7 +14,7 @@ import { aboutParticipant, type Permit, participantAct, studyAct } from '../../.
 import { ACT_NAMES, type ActName, actOf, isCorrection, mayOf } from '../../../src/core/acts/acts.ts';
 import { commandIn } from '../../../src/core/acts/command.ts';
 import { factOf, membersOf, placesOf } from '../../../src/core/acts/record-of.ts';
-import { Note } from '../../../src/core/model/members.ts';
+import { Grounds, Note, StudyReason } from '../../../src/core/model/members.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import type { Members, StudyOutcome } from '../../../src/core/model/outcomes.ts';
 import { isFree } from '../../../src/core/model/packs.ts';
@@ -195,6 +195,15 @@ describe('the form of', () => {
         `${member}: ${JSON.stringify(value)}`,
       ).toEqual([why]);
   });
+});
+
+it.each([
+  ['the reason of an act on a study', 1, StudyReason],
+  ['a note', 1, Note],
+  ['the reason of an act on a participant', 3, Grounds],
+])('%s is long enough with %i characters, not with one less', (_, least, text) => {
+  const lengths = [least, least - 1];
+  expect(lengths.map((length) => text.safeParse('x'.repeat(length)).success)).toEqual([true, false]);
 });
 
 describe('the record of', () => {

@@ -285,6 +285,10 @@ describe('a signed text', () => {
       }
   });
 
+  it('is read if it is as long as a note may be', () => {
+    expect(parseNote('x'.repeat(1_000_000))).toMatchObject({ why: expect.stringContaining('no empty line') });
+  });
+
   it('can be checked without throwing, whatever its bytes are', () => {
     const signed = [peter.signature, enoch.signature, peter.text];
     const lines = fc.constantFrom('\n', '— ', 'PeterNeumann ', 'x', ...signed);

@@ -105,6 +105,10 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
     pair.all.rename(renamings);
     pair.naive.list = pair.naive.list.map((one) => underNewNames(one, renamings));
   }),
+  step((pair) => {
+    pair.all.clear();
+    Object.assign(pair, { naive: new Naive(), sequence: 0 });
+  }),
   // From here on, the list is kept up to date.
   step(({ all }) => void all.inOrder),
 );

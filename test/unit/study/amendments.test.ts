@@ -7,12 +7,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { declaredVisit, hasRatio, registeredDesign } from '../../../projections/design.ts';
+import { type Design, declaredVisit, hasRatio, registeredDesign } from '../../../projections/design.ts';
 import { countedLevels, currentLevels } from '../../../projections/enrolled.ts';
 import { Counts } from '../../../src/core/methods/counts.ts';
 import { workOut } from '../../../src/core/methods/urn/allocate.ts';
 import { isWithin } from '../../../src/core/model/key-limits.ts';
-import { amendmentOf, amendmentProblem, newNameProblems } from '../../../src/core/study/amendments.ts';
+import {
+  amendmentOf,
+  amendmentProblem,
+  defaultHistory,
+  newNameProblems,
+} from '../../../src/core/study/amendments.ts';
 import type { Amend, RegisterPacks } from '../../../src/core/study/commands.ts';
 import type { FlatAct } from '../../support/acts.ts';
 import {
@@ -173,6 +178,20 @@ describe('an amendment is refused for', () => {
   });
 });
 
+const CHANGES = [added('D'), closed(RMCA), reopened(RMCA), ratio(2, 1, 1), site.added('x'), retired('9')];
+
+it.each<[Design['method']['name'], DesignChange['kind'][]]>([
+  ['urn', ['arm-added', 'ratio']],
+  ['complete', ['arm-added', 'ratio']],
+  ['blocks', ['arm-added', 'arm-closed', 'arm-reopened', 'ratio']],
+  ['minimization', ['arm-added', 'arm-reopened', 'ratio']],
+  ['list', ['arm-added', 'arm-closed', 'arm-reopened', 'ratio']],
+])('%s restarts with %j, unless something else is asked for, and goes on with all else', (name, kinds) => {
+  const method = { name } as Design['method'];
+  const histories = CHANGES.map((change) => defaultHistory([change], { method }));
+  expect(histories).toEqual(CHANGES.map(({ kind }) => (kinds.includes(kind) ? 'restart' : 'keep')));
+});
+
 describe('an amendment', () => {
   it('is possible while the study is paused or closed, with a protocol alone, and in a test without an approval', () => {
     const trial = begun();
@@ -271,6 +290,9 @@ describe('limits, policies, pattern and target', () => {
     expect(trial.enrol('d', ['Female', COOK])).toMatchObject({ type: 'full', limit: { max: 3 } });
     trial.amend({ kind: 'limits' });
     expect(trial.enrol('d')).toMatchObject({ type: 'randomized' });
+    trial.amend({ kind: 'limits', value: { total: 5 } });
+    expect(trial.enrol('e')).toMatchObject({ type: 'randomized' });
+    expect(trial.enrol('f')).toMatchObject({ type: 'full', limit: { max: 5 } });
   });
 });
 
@@ -416,6 +438,11 @@ describe('a closed arm', () => {
     const during = { treatment: RMCA, occurredAt: latestAt };
     expect(trial.ask(force('y', during))).toMatchObject({ type: 'impossible' });
     expect(trial.ask(force('y', { treatment: RMCA }))).toMatchObject({ type: 'recorded' });
+    // Each time that it was closed ends with its own reopening.
+    const between = { treatment: RMCA, occurredAt: trial.registered.latestAt };
+    trial.amend(closed(RMCA));
+    trial.amend(reopened(RMCA));
+    expect(trial.ask(force('z', between))).toMatchObject({ type: 'recorded' });
   });
 });
 

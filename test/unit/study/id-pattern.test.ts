@@ -262,6 +262,7 @@ describe('an example of an id', () => {
     ['^S[^0-9]+$', 'SA'],
     ['[é-ü]x*', 'é'],
     ['\\+?\\w', '1'],
+    ['[\\.-9]x', '1x'],
   ])('of %s is %s', (pattern, id) => {
     expect(example(pattern)).toBe(id);
   });

@@ -46,7 +46,9 @@ const named = (name: string) => ({ ...CONFIGURATION, name });
 describe('a study', () => {
   it('is in a stream whose UUID v5 is derived from its name and its log', async () => {
     const { studies } = studiesAt();
+    expect(studies.isNew('CHS JCOIN')).toBe(true);
     await studies.register(CONFIGURATION, SEED, OPERATOR);
+    expect(studies.isNew('CHS JCOIN')).toBe(false);
     const stream = studies.streamOf('CHS JCOIN');
     expect(stream).toMatch(/^study-[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(studies.find('CHS JCOIN')).toMatchObject({

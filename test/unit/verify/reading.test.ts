@@ -404,6 +404,9 @@ describe('a rotated signing key', () => {
     expect(streamOf(report).evidence).toMatchObject({ matching: 2, matchingSize: 9 });
     expect(report.log?.laterKeys).toEqual([NEXT.publicKey]);
     expect(reportText(report)).toContain(`later key   ${NEXT.publicKey}`);
+    const another = trust(makeSigningKey('another'));
+    const among = await verify(log, { trusted: [trust(KEY), another], checkpoints });
+    expect(streamOf(among).evidence).toMatchObject({ matching: 2, matchingSize: 9 });
   });
 
   it('does not vouch for what its predecessor signed, if it is the only trusted one', async () => {
