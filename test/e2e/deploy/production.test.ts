@@ -52,6 +52,8 @@ describe.skipIf(!hasSqlite && !inCi)('backup.sh and restore.sh', () => {
   afterAll(() => service.stop());
 
   it('a backup of a live service is verified, is its owner’s alone, and restores with nothing missing', async () => {
+    // Written a moment after the start; a backup takes it along.
+    await expect.poll(() => readdirSync(data)).toContain('last-checkpoints');
     const posting = { isDone: false, statuses: new Set<number>() };
     const posted = (async () => {
       for (let i = 0; !posting.isDone; i++)
