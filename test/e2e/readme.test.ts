@@ -87,16 +87,22 @@ describe('README.md', () => {
     // The service says last what is needed: address, key, and a curl command.
     if (!FROM_NOTHING) expect(printed.all.split('\n').length).toBeLessThan(60);
     expect(printed.all).not.toContain('npx');
-    expect(printed.all.trimEnd().split('\n').at(-1)).toMatch(/^ {2}curl /);
+    const randomizeFirst = printed.all.trimEnd().split('\n').at(-1);
+    expect(randomizeFirst).toMatch(/^ {2}curl /);
     expect(others.length).toBeGreaterThanOrEqual(3);
     const key = /^ {2}(urn_\S{43})$/m.exec(printed.all)?.[1] ?? '';
     const address = /The service is ready at (\S+);/.exec(printed.all)?.[1] ?? '';
     const given = others.join('echo; echo "== next block"\n').replace('urn_…', key);
     expect(given).toContain('URL=http://127.0.0.1:8080\n');
-    const { output, ended } = terminal(given.replace('http://127.0.0.1:8080', address));
+    const commands = [
+      given.replace('http://127.0.0.1:8080', address),
+      'echo "== next block"\n',
+      randomizeFirst,
+    ];
+    const { output, ended } = terminal(`${commands.join('')} -sS`);
     expect(await ended, output.all).toBe(0);
 
-    const [installed = '', session = '', design = ''] = output.all.split('== next block');
+    const [installed = '', session = '', design = '', asPrinted = ''] = output.all.split('== next block');
     expect(installed).toMatch(/^\d+\.\d+\.\d+ \(commit [0-9a-f]{40}\)\n/);
     const answers = session.match(/\{"message".*?"status":\d+\}/g) ?? [];
     expect(answers.map((answer) => JSON.parse(answer))).toEqual(
@@ -106,13 +112,14 @@ describe('README.md', () => {
     expect(session.match(/RESULT: no fault was found/g)).toHaveLength(2);
     expect(existsSync(join(clone, 'study.zip'))).toBe(true);
     expect(design).toContain('arms: range after 300');
+    expect(JSON.parse(asPrinted)).toMatchObject({ status: 200, results: [{ id: '001', user: 'admin' }] });
 
     expect(git('status', '--porcelain')).toBe('');
     const made = [...git('status', '--porcelain', '--ignored').matchAll(/^!! (.*)$/gm)].map(
       ([, name]) => name,
     );
     expect(made).toEqual(expect.arrayContaining(['data/', 'my.yaml', 'study.zip']));
-    const lint = terminal(`npx biome check --no-errors-on-unmatched ${made.join(' ')}`);
+    const lint = terminal(`node_modules/.bin/biome check --no-errors-on-unmatched ${made.join(' ')}`);
     expect(await lint.ended, lint.output.all).toBe(0);
     expect(lint.output.all).toMatch(/Checked 0 files/);
   });

@@ -189,7 +189,10 @@ it('a command in the process of the tests says and returns what the program does
   const cwd = newFolder();
   writeFileSync(join(cwd, 'studies.yaml'), TRIALS);
   const env = { URN_DATA: join(cwd, 'none'), URN_STUDIES: 'studies.yaml' };
-  for (const line of [[], ['--version'], ['keys', 'list'], ['studies', 'check']])
+  for (const line of [
+    ['keys', 'list'],
+    ['studies', 'check'],
+  ])
     expect(await command(line, { cwd, env })).toEqual(await urn(line, { cwd, env }));
 });
 
@@ -248,13 +251,13 @@ describe('a log is begun, which is reported on stderr, by', () => {
 
   it('urn init, which prints the verifier key and leaves an existing log as it is', async () => {
     const data = join(newFolder(), 'data');
-    const first = await urn(['init', '--data', data]);
+    const { run, json, said } = commandsOn(data);
+    const first = await run`init`;
     expect(first).toMatchObject({ code: 0, stderr: `${BEGUN(data)}\n` });
     expect(first.stdout).toMatch(/^urn\+[0-9a-f]{8}\+\S+\n$/);
     expect(readdirSync(data).toSorted()).toEqual(['signing-key', 'urn.sqlite', 'urn.sqlite.reserve']);
     const before = listing(data);
 
-    const { run, json, said } = commandsOn(data);
     const second = await run`init`;
     expect(second).toMatchObject({ code: 0, stdout: first.stdout });
     expect(second.stderr).toMatch(/^there is already a log in .*, named "urn"; nothing was written\n$/);

@@ -8,7 +8,6 @@ import { commandsOn, enrol, recordsOf, registered, studyRecords, typed } from '.
 import { exactJson } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
-import { urn } from '../../support/service.ts';
 import { damageLastRecord } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { resealRecord } from '../audit/database.ts';
@@ -180,7 +179,7 @@ const explain = (study: string, id: string, ...args: string[]) =>
   command(['explain', '--study', study, '--id', id, '--data', data, ...args]);
 
 it('urn explain describes the steps in the terms of the method', async () => {
-  const { code, stdout, stderr } = await urn(['explain', '--study', 'Sleep', '--id', '003', '--data', data]);
+  const { code, stdout, stderr } = await explain('Sleep', '003');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/^Why participant 003 was assigned to ZZTREAT[AB]\nStudy Sleep\. Randomized 20/);
   expect(stdout).toMatch(/^ {3}local_site = 45-Kane \(3\+\) +participants +0 +0 +0$/m);

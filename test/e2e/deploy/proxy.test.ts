@@ -1,5 +1,6 @@
 /** The TLS proxy of deploy/haproxy.cfg, run by HAProxy itself, before two services on one log. */
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { logIdIn } from '../../../src/evidence/move/standing.ts';
@@ -12,7 +13,8 @@ import { openMany, readAll } from '../../support/hostile.ts';
 import { STUDIES, STUDY_NAMES } from '../../support/load.ts';
 import { type NameServer, startNameServer } from '../../support/name-server.ts';
 import { hasProxy, startProxy, type TlsProxy } from '../../support/proxy.ts';
-import { issueKeys, type ServeOptions, type Service, serve } from '../../support/service.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const temporaryFolder = temporaryFolders();
@@ -120,17 +122,21 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
 describe.skipIf(!hasProxy())('the proxy', () => {
   /** With another studies file, which suspends every study. */
   const OTHER_STUDIES = STUDIES.replaceAll('treatments: [A, B', 'treatments: [A, Z, B');
-  let started: { readonly proxies: TlsProxy[]; readonly services: Service[]; readonly names: NameServer[] };
+  let started: {
+    readonly proxies: TlsProxy[];
+    readonly services: ServiceHere[];
+    readonly names: NameServer[];
+  };
   beforeEach(() => {
     started = { proxies: [], services: [], names: [] };
   });
   afterEach(async () => {
     for (const { child } of started.proxies) child.kill('SIGKILL');
-    for (const service of started.services) await service.kill();
+    for (const service of started.services) await service.stop();
     for (const names of started.names) names.close();
   });
-  const start = async (options: ServeOptions) => {
-    const service = await serve({ ...options, args: ['--trust-proxy', '1', ...(options.args ?? [])] });
+  const start = async (data: string, studies: string, at: { host?: string; port?: number } = {}) => {
+    const service = await serveHere(data, studies, { trustProxy: 1, ...at });
     started.services.push(service);
     return service;
   };
@@ -139,15 +145,15 @@ describe.skipIf(!hasProxy())('the proxy', () => {
     started.proxies.push(proxy);
     return proxy;
   };
-  const hostOf = ({ url }: Service) => new URL(url).host;
+  const hostOf = ({ url }: ServiceHere) => new URL(url).host;
   const post = (proxy: TlsProxy, study: string, id: string) =>
     proxy.ask('POST', '/study_participants', { study, id, ...LEVELS[study] });
 
   it('sends POSTs to an instance that can write, and reads to any', async () => {
     const data = temporaryFolder();
     const { edc } = await issueKeys(data, { edc: ['edc'] });
-    const able = await start({ data, studies: STUDIES });
-    const unable = await start({ data, studies: OTHER_STUDIES });
+    const able = await start(data, STUDIES);
+    const unable = await start(data, OTHER_STUDIES);
     const proxy = await startBefore([hostOf(unable), hostOf(able)], edc);
     // Until the proxy has asked both.
     await within(20_000, async () => (await post(proxy, 'One', 'first')).status !== 503);
@@ -160,15 +166,18 @@ describe.skipIf(!hasProxy())('the proxy', () => {
   it('lets reads through when the log is closed, and the service itself answers a POST', async () => {
     const data = temporaryFolder();
     const { edc } = await issueKeys(data, { edc: ['edc'] });
-    const one = await start({ data, studies: STUDIES });
-    const other = await start({ data, studies: STUDIES });
+    const one = await start(data, STUDIES);
+    const other = await start(data, STUDIES);
     const proxy = await startBefore([hostOf(one), hostOf(other)], edc);
     await within(20_000, async () => (await post(proxy, 'One', '1')).status !== 503);
-    // Always with a POST under way: none may be cut off when the proxy finds out, after asking twice.
+    // Almost always with a POST under way: none may be cut off when the proxy finds out, after asking twice.
     let ends = Number.POSITIVE_INFINITY;
     const answers: Answer[] = [];
     const postUntilEnd = async (name: string) => {
-      for (let id = 1; Date.now() < ends; id++) answers.push(await post(proxy, 'One', `${name}${id}`));
+      for (let id = 1; Date.now() < ends; id++) {
+        answers.push(await post(proxy, 'One', `${name}${id}`));
+        await delay(5);
+      }
     };
     const posting = ['a', 'b', 'c', 'd'].map(postUntilEnd);
     const store = new SqliteStore(join(data, 'urn.sqlite'));
@@ -189,15 +198,14 @@ describe.skipIf(!hasProxy())('the proxy', () => {
     const data = temporaryFolder();
     const { edc } = await issueKeys(data, { edc: ['edc'] });
     const [port = 0] = await freePorts(1);
-    const at = (host: string) =>
-      start({ data, studies: STUDIES, args: ['--host', host, '--port', String(port)] });
+    const at = (host: string) => start(data, STUDIES, { host, port });
     const addresses = new Map([['urn-1.test', '127.0.0.2']]);
     const names = await startNameServer(addresses);
     started.names.push(names);
     const before = await at('127.0.0.2');
     const proxy = await startBefore([`urn-1.test:${port}`, `urn-2.test:${port}`], edc, names.address);
     await within(20_000, async () => (await post(proxy, 'One', '1')).status === 200);
-    await before.kill();
+    await before.stop();
     await within(20_000, async () => {
       const answer = await proxy.ask('GET', '/study_config', { study: 'One' });
       return answer.message === 'Not done: no instance of the service is ready';

@@ -19,7 +19,7 @@ import { clientOf } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { STUDIES } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
-import { issueKey, type Surroundings, serve, urn } from '../../support/service.ts';
+import { issueKey, type Surroundings, urn } from '../../support/service.ts';
 import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -28,7 +28,7 @@ const temporaryFolder = temporaryFolders();
 const templates = temporaryFolder();
 /** A log whose service was stopped. */
 const stopped = join(templates, 'stopped');
-/** The same log later, its service killed: much of it is only in the write-ahead log. */
+/** The same log later, as a killed service leaves it: much of it is only in the write-ahead log. */
 const killed = join(templates, 'killed');
 const other = join(templates, 'other');
 const choices = seededChoices();
@@ -42,10 +42,11 @@ beforeAll(async () => {
   const service = await serveHere(stopped, STUDIES);
   await enrol(service.url, 12);
   await service.stop();
-  cpSync(stopped, killed, { recursive: true });
-  const later = await serve({ data: killed });
+  const data = copyOf(stopped);
+  const later = await serveHere(data);
   await enrol(later.url, 12);
-  await later.kill();
+  copyAsKilled(data, killed);
+  await later.stop();
   await commandOk(['init', '--data', other]);
 });
 
@@ -145,9 +146,11 @@ describe('a database without part of its write-ahead log', () => {
 
   it('is never mistaken for an empty one, in which a new log could begin', async () => {
     const data = join(temporaryFolder(), 'data');
-    const first = await serve({ data });
-    await first.kill();
-    const [begun] = storedLog(data);
+    const first = await serveHere(join(temporaryFolder(), 'new'));
+    expect(first.output.stderr).toContain('a new one named \\"urn\\" has been begun');
+    copyAsKilled(first.data, data);
+    const [begun] = storedLog(first.data);
+    await first.stop();
     for (const side of ['-wal', '-shm']) rmSync(`${database(data)}${side}`);
     await commandOk(['keys', 'list', '--data', data]);
     expect(storedLog(data)[0]).toEqual(begun);
@@ -197,6 +200,11 @@ function copyOf(source: string): string {
   const data = join(temporaryFolder(), 'data');
   cpSync(source, data, { recursive: true });
   return data;
+}
+
+/** What a service would leave if it were killed now. What it signed last may be on its way to the disk. */
+function copyAsKilled(data: string, to: string): void {
+  cpSync(data, to, { recursive: true, filter: (path) => !path.includes('last-checkpoints') });
 }
 
 async function enrol(url: string, count: number): Promise<void> {

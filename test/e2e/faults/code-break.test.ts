@@ -141,7 +141,7 @@ describe('on a full disk', () => {
     // With the room of the reserve.
     expect(await recordedIn(service, keys.night, arm)).toBe('log');
     await service.kill();
-    const again = await serveThere(join(disk, 'data'));
+    const again = await serveIn(join(disk, 'data'));
     expect(await codeBreaks(again, keys.night)).toHaveLength(1);
     const refused = await clientOf(again.url, keys.edc).randomize('Sleep', 'c2', COOK);
     expect(refused.status).toBe(503);
@@ -189,7 +189,8 @@ describe('on the machine itself', () => {
     const page = (...args: string[]) => commandOk(['code-breaks', 'page', '--data', data, ...args]);
 
     it('has a command that shows the arm, from any folder', async () => {
-      const [, printed = ''] = /```sh\n(sudo [^`]*)```/.exec(await page()) ?? [];
+      const text = await page();
+      const [, printed = ''] = /```sh\n(sudo [^`]*)```/.exec(text) ?? [];
       expect(printed).toContain(` --data ${data} `);
       const typed = printed
         .replace(/^sudo (-u \S+ )?/, '')
@@ -201,7 +202,6 @@ describe('on the machine itself', () => {
       // The rest of it is the document.
       const document = readFileSync(new URL('../../../docs/emergency.md', import.meta.url), 'utf8');
       const [before = '', after = ''] = document.split(/^urn reveal /m);
-      const text = await page();
       expect(text.startsWith(before)).toBe(true);
       expect(text.trimEnd().endsWith(after.trimEnd())).toBe(true);
     });
