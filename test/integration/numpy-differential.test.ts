@@ -16,7 +16,7 @@ import { urnOf } from '../support/urn-study.ts';
 
 const SEQUENCES = 150;
 const HISTORIES = 60;
-const PARTICIPANTS = { min: 60, max: 100 };
+const PARTICIPANTS = { min: 30, max: 60 };
 const TIME_LIMIT_MS = 60_000;
 
 const bound = fc.oneof(

@@ -24,7 +24,6 @@ interface Around extends Omit<Surroundings, 'heedsModes'> {
 class Exit extends Error {}
 
 let last: Promise<unknown> = Promise.resolve();
-let runs = 0;
 
 /** Like `urn`, such as `command(['keys', 'list'])`. One runs at a time, because its output is that of this process. */
 export function command(args: readonly string[], surroundings: Around = {}): Promise<Finished> {
@@ -58,8 +57,9 @@ async function run(args: readonly string[], { env = {}, cwd = tmpdir(), answer }
   const stdin = Object.getOwnPropertyDescriptor(process, 'stdin') as PropertyDescriptor;
   if (answer !== undefined) Object.defineProperty(process, 'stdin', { ...stdin, ...terminalOf(answer) });
   try {
-    // As another module each time, because it runs when it is loaded. What it imports is loaded once.
-    await import(/* @vite-ignore */ `${MAIN}?run=${++runs}`);
+    // As a function: see vitest.config.ts.
+    const { main } = await import(/* @vite-ignore */ `${MAIN}?function`);
+    await main();
   } catch (error) {
     if (!(error instanceof Exit)) throw error;
   } finally {

@@ -49,7 +49,7 @@ const OracleAnswer = z.strictObject({
 });
 export type OracleAnswer = z.infer<typeof OracleAnswer>;
 
-/** By modules. Looking takes half a second, and test files share what they import. */
+/** By modules. Test files share what they find. */
 const found = new Map<string, string | undefined>();
 
 /** The first Python that can import numpy, or these modules: the environment's PYTHON, python3, the system's own. */
@@ -60,8 +60,15 @@ export function findPython(modules = 'numpy'): string | undefined {
 
 function firstThatImports(modules: string): string | undefined {
   const interpreters = new Set([process.env['PYTHON'] || 'python3', 'python3', '/usr/bin/python3']);
+  const program = [
+    'import sys',
+    'from importlib.util import find_spec',
+    // Whether they are there: importing some takes a second.
+    'sys.exit(not all(map(find_spec, sys.argv[1:])))',
+  ].join('\n');
   return [...interpreters].find(
-    (command) => spawnSync(command, ['-c', `import ${modules}`], { stdio: 'ignore' }).status === 0,
+    (command) =>
+      spawnSync(command, ['-c', program, ...modules.split(', ')], { stdio: 'ignore' }).status === 0,
   );
 }
 

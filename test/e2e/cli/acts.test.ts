@@ -262,18 +262,29 @@ const NONE: Given = { ofFirst: 'P01', atVisit: 'P01', free: 'P01', now: '' };
 const named = (row: (packs: Given) => Row) => row(NONE).words.slice(0, 2).join(' ');
 const CASES = ROWS.map((row) => [named(row), row] as const);
 
-function lineOf({ words, needs, more = [] }: Row, without?: string): string[] {
-  const options = Object.entries(needs).filter(([name]) => name !== without);
-  const study = words[0] === 'studies' ? [] : ['--study', 'Sleep'];
-  return [...words, ...study, ...options.flatMap(([name, value]) => [`--${name}`, value]), ...more];
+const studyOf = ({ words }: Row) => (words[0] === 'studies' ? {} : { study: 'Sleep' });
+
+function lineOf(row: Row): string[] {
+  const options = Object.entries({ ...studyOf(row), ...row.needs });
+  return [...row.words, ...options.flatMap(([name, value]) => [`--${name}`, value]), ...(row.more ?? [])];
 }
 
-it('each of these commands has a row', () => {
+it('each of these commands has a row, with the options without which it is not tried', async () => {
   const groups = ['participants', 'codes', 'unblindings', 'studies'] as const;
-  const acts = groups.flatMap((group) => actCommands(group).map((one) => `${group} ${one.name()}`));
-  expect(CASES.map(([name]) => name).toSorted()).toEqual(
-    [...acts, `participants ${forceCommand().name()}`].toSorted(),
-  );
+  const acts = groups.flatMap((group) => actCommands(group).map((one) => ({ group, one })));
+  const needed = [...acts, { group: 'participants', one: forceCommand() }].map(({ group, one }) => [
+    `${group} ${one.name()}`,
+    one.options.flatMap(({ mandatory, long }) => (mandatory ? [long?.slice(2)] : [])).toSorted(),
+  ]);
+  const rows = CASES.map(([name, of]) => {
+    const row = of(NONE);
+    return [name, Object.keys({ ...studyOf(row), ...row.needs }).toSorted()];
+  });
+  expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(needed));
+  expect(await command(['studies', 'pause', 'Sleep'])).toEqual({
+    ...{ code: 2, stdout: '' },
+    stderr: "error: required option '--reason <text>' not specified\n(hint: add --help)\n",
+  });
 });
 
 /** A log with the study alone. */
@@ -297,6 +308,17 @@ describe('in a live study', () => {
     data = await begun();
   });
 
+  // Every act asks in the same place, and an entry in its own.
+  const ASKING = CASES.filter(([name]) => /^participants (correct|force)$/.test(name));
+  it.each(ASKING)('urn %s records nothing if somebody says no', async (_, of) => {
+    const before = studyRecords(data);
+    const line = lineOf(of({ ...NONE, now: new Date().toISOString() }));
+    expect(await command([...line, '--data', data], { answer: 'n\n' })).toEqual({
+      ...{ code: 1, stdout: '', stderr: expect.stringMatching(/\? \[y\/N\] nothing was recorded\n$/) },
+    });
+    expect(studyRecords(data)).toEqual(before);
+  });
+
   async function present(): Promise<Given> {
     const { json } = commandsOn(data, '--study', 'Sleep', '--json');
     const [first] = await json`participants list`;
@@ -306,7 +328,7 @@ describe('in a live study', () => {
   }
 
   it.each(CASES)('urn %s asks, does it once, and says what it did', async (_, of) => {
-    const row = of(await present());
+    const row = of(of.length === 0 ? NONE : await present());
     const line = lineOf(row);
     const where = 'Sleep (live, 4 participants)';
     const before = studyRecords(data).length;
@@ -334,7 +356,6 @@ describe('in a live study', () => {
       ...[`event ${row.event}`, `study ${where}`, ...expected, ...(effect ? [`effect ${effect}`] : [])],
     ]);
     const question = row.question && `${row.question}${row.words[0] === 'studies' ? '' : ' in'} ${where}?`;
-    if (question) expect(await run([], 'n\n')).toEqual({ asked: question, said: '1 nothing was recorded' });
     expect(studyRecords(data)).toHaveLength(before);
 
     expect(await run([], 'y\n')).toEqual({
@@ -357,21 +378,15 @@ describe('in a live study', () => {
   });
 });
 
-it.each(CASES)('urn %s is refused without what it needs, and about nobody', async (_, of) => {
+const ABOUT_SOMEBODY = CASES.filter(
+  ([, of]) => of(NONE).needs['id'] !== undefined && of(NONE).event !== 'AllocationForced',
+);
+it.each(ABOUT_SOMEBODY)('urn %s is refused about nobody', async (_, of) => {
   const row = of(NONE);
-  const refused = async (line: readonly string[]) => {
-    const { code, stdout, stderr } = await command([...line, '--data', await empty]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    return stderr;
-  };
-  for (const name of Object.keys(row.needs))
-    expect(await refused(lineOf({ ...row, more: [] }, name))).toMatch(
-      new RegExp(`^error: required option '--${name} <.*>' not specified\n\\(hint: add --help\\)\n$`),
-    );
-  if (row.needs['id'] === undefined || row.event === 'AllocationForced') return;
-  expect(await refused(lineOf(row))).toBe(
-    `urn: study "Sleep" has no participant "${row.needs['id']}" (hint: urn participants list)\n`,
-  );
+  expect(await command([...lineOf(row), '--data', await empty])).toEqual({
+    ...{ code: 2, stdout: '' },
+    stderr: `urn: study "Sleep" has no participant "${row.needs['id']}" (hint: urn participants list)\n`,
+  });
 });
 
 it('what follows for later allocations depends on the policies', async () => {

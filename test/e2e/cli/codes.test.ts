@@ -58,7 +58,20 @@ interface Mapped {
   readonly id?: string;
 }
 
+/** As the command shows it, which is recorded. */
 const mapOf = async (data: string): Promise<Mapped[]> => (await onSleep(data).json`codes list --json`).packs;
+
+/** Read from the store: each pack, and who was given it. */
+function packsIn(data: string): { code: string; treatment: string; id: string | undefined }[] {
+  const given = storedLog(data).flatMap(({ record: { type, data: of } }) => {
+    if (type === 'ParticipantRandomized') return [[of.code, of.participantId] as const];
+    return type === 'CodeReplaced' ? [[of.by, of.participantId] as const] : [];
+  });
+  const holders = new Map<string, string>(given);
+  return recordsOf(data, 'CodesRegistered').flatMap(({ sections }) =>
+    sections.codes.entries.map((entry: Mapped) => ({ ...entry, id: holders.get(entry.code) })),
+  );
+}
 const expectSound = async (data: string) =>
   expect(await commandsOn(data).ok`verify`).toContain('no fault was found');
 
@@ -70,8 +83,7 @@ async function stocked(more: More = {}): Promise<string> {
   return data;
 }
 
-const packOf = async (data: string, id: string) =>
-  (await mapOf(data)).find((one) => one.id === id && one.state === 'given')?.code ?? '';
+const packOf = (data: string, id: string) => packsIn(data).find((one) => one.id === id)?.code ?? '';
 
 describe('packs that are registered', () => {
   it('are in one record, with the arms sealed and a key of 128 random bits; with --dry-run, only checked', async () => {
@@ -168,15 +180,15 @@ describe('a code-break by the pack', () => {
   it('is about the participant who has or had it, or only about the pack', async () => {
     const data = await stocked();
     const { said, ok, json } = onSleep(data);
-    const pack = await packOf(data, '001');
-    const arm = (await mapOf(data)).find(({ code }) => code === pack)?.treatment;
+    const pack = packOf(data, '001');
+    const arm = packsIn(data).find(({ code }) => code === pack)?.treatment;
     expect(await said`reveal --code ${pack} ${why}`).toBe(
       `0 001, who has the pack ${pack}, is on ${arm} (code-break recorded at revision 4)`,
     );
     await ok`codes replace --id 001 --cause lost --code ${pack}`;
     expect(await said`reveal --code ${pack} ${why}`).toContain(`001, who had the pack ${pack}, is on`);
     // The replacement took one of those that were free.
-    const { code = '', treatment } = (await mapOf(data)).find(({ state }) => state === 'free') ?? {};
+    const { code = '', treatment } = packsIn(data).find(({ id }) => id === undefined) ?? {};
     expect(await said`reveal --code ${code} ${why} --dry-run`).toBe(
       `0 the code of the pack ${code} would be broken; nothing was recorded`,
     );
@@ -202,14 +214,14 @@ describe('a code-break by the pack', () => {
   it('is shown in an emergency, and recorded later, while the log cannot be written', async () => {
     const data = await stocked();
     const { said } = onSleep(data);
-    const map = await mapOf(data);
-    const free = map.find(({ state }) => state === 'free')?.code ?? '';
-    const pack = await packOf(data, '002');
+    const packs = packsIn(data);
+    const free = packs.find(({ id }) => id === undefined)?.code ?? '';
+    const pack = packOf(data, '002');
     const release = await hold(join(data, 'urn.sqlite'));
     for (const code of [free, pack]) {
       const shown = await said`reveal --code ${code} ${why}`;
       expect(shown).toMatch(/^0 /);
-      expect(shown).toContain(map.find((one) => one.code === code)?.treatment);
+      expect(shown).toContain(packs.find((one) => one.code === code)?.treatment);
       expect(shown).toContain('the log could not be written, so this is NOT recorded yet. It waits in');
     }
     await release();

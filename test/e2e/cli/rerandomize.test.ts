@@ -97,10 +97,10 @@ describe('the golden example G1', () => {
   });
 
   it('draws the same replicates again without --seed, from a bundle, too; a half-width needs new ones', async () => {
-    const args = [...OF_MEANS, '--reps', '500', '--json'];
+    const args = [...OF_MEANS, '--reps', '100', '--json'];
     const first = JSON.parse((await rerandomize('Golden', golden(), ...args)).stdout);
     const seed = Number.parseInt(createHash('sha256').update(first.studyId).digest('hex').slice(0, 8), 16);
-    expect(first).toMatchObject({ seed, reps: 500, revision: 10, recorded: true });
+    expect(first).toMatchObject({ seed, reps: 100, revision: 10, recorded: true });
     const zip = join(newFolder(), 'golden.zip');
     await commandOk(['bundle', '--data', data, '--study', 'Golden', '--content', 'open', '--out', zip]);
     const bundled = await commandOk(['rerandomize', '--bundle', zip, '--outcomes', golden(), ...args]);
@@ -148,7 +148,7 @@ describe('what is recorded', () => {
 });
 
 it('a live study that is not closed is tested only with a reason, which is recorded in the clear', async () => {
-  const logrank = typed`--statistic logrank --time time --event dead --reps 200`;
+  const logrank = typed`--statistic logrank --time time --event dead --reps 100`;
   const before = storedLog(data).length;
   // The file is not read.
   const refused = await rerandomize('Ward', '/nowhere.csv', ...logrank);
@@ -172,7 +172,7 @@ it('two of three arms are named, with a comma in quotes', async () => {
   const outcomes = file(['id,y', ...rows].join('\n'));
   const { code, stdout, stderr } = await rerandomize(
     ...(['Three', outcomes, '--outcome', 'y', '--statistic', 'mean', '--arms', '"C, high",A'] as const),
-    ...['--reps', '300', '--adjust', 'sex'],
+    ...['--reps', '100', '--adjust', 'sex'],
   );
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/mean: difference of means \(A − C, high\), of residuals on sex, two-sided/);

@@ -56,6 +56,14 @@ async function simulated(...args: string[]): Promise<Output> {
   return JSON.parse(await commandOk([...PAIN, '--json', ...args]));
 }
 
+/** For several tests. */
+const BLOCKS = ['--against', 'block:4@site', '--site-factor', 'site'];
+const csv = inFolder('figures.csv');
+let beside: Output;
+beforeAll(async () => {
+  beside = await simulated(...BLOCKS, '--at', '10', '--csv', csv);
+});
+
 let files = 0;
 /** A file of this test, with its path. */
 function file(text: string): string {
@@ -85,14 +93,12 @@ describe('urn simulate', () => {
   });
 
   it('gives the same numbers as JSON and as CSV', async () => {
-    const csv = inFolder('figures.csv');
-    const json = await simulated('--against', 'complete', '--at', '10', '--csv', csv);
-    expect(json).toMatchObject({
+    expect(beside).toMatchObject({
       ...{ study: 'Pain', participants: 40, reps: 100, seed: 1, exact: false, at: [10, 40], warnings: [] },
       design: { treatments: ['Verum', 'Placebo'], ratio: [1, 1], w: 1, alpha: 0, beta: 1, D: 'range' },
     });
-    expect(json.designs.map(({ name }) => name)).toEqual(['study', 'complete']);
-    const own = json.designs[0]?.figures ?? {};
+    expect(beside.designs.map(({ name }) => name)).toEqual(['study', 'block:4@site']);
+    const own = beside.designs[0]?.figures ?? {};
     expect(own['overall.range.mean']).toEqual(own['overall.range@40.mean']);
     expect(own['overall.range.mean']).not.toEqual(own['overall.range@10.mean']);
     const [head, ...lines] = parseCsv(readFileSync(csv, 'utf8'));
@@ -112,16 +118,17 @@ describe('urn simulate', () => {
   });
 
   it('differs with another seed, and not with other threads', async () => {
-    const run = (...args: string[]) => simulated('--reps', '350', ...args);
-    const [alone, threads] = [await run('--threads', '1'), await run('--threads', '3')];
-    expect(threads).toEqual(alone);
-    const other = await run('--seed', '9223372036854775807');
+    const run = (threads: string, ...args: string[]) =>
+      simulated('--reps', '101', '--threads', threads, ...args);
+    const alone = await run('1');
+    expect(await run('2')).toEqual(alone);
+    const other = await run('1', '--seed', '9223372036854775807');
     expect(other['seed']).toBe('9223372036854775807');
     expect(other.designs).not.toEqual(alone.designs);
   });
 
   it('has the paragraph for the protocol, with the line that repeats it', async () => {
-    const { paragraph } = await simulated('--against', 'block:4@site', '--site-factor', 'site');
+    const { paragraph } = beside;
     for (const words of [
       'w = 1, alpha = 0, beta = 1, D = range',
       '100 simulated trials of 40 participants (seed 1)',
@@ -132,7 +139,7 @@ describe('urn simulate', () => {
     expect(paragraph).not.toContain('340282');
     const [, line = ''] = /To reproduce these figures: urn (.*)$/.exec(paragraph) ?? [];
     expect(line).toBe(
-      `simulate --studies ${inFolder('studies.yaml')} --study Pain --participants 40 --reps 100 --seed 1 --against block:4@site --site-factor site`,
+      `simulate --studies ${inFolder('studies.yaml')} --study Pain --participants 40 --reps 100 --seed 1 --against block:4@site --site-factor site --at 10`,
     );
     expect(JSON.parse(await commandOk([...line.split(' '), '--json'])).paragraph).toBe(paragraph);
   });
@@ -140,7 +147,7 @@ describe('urn simulate', () => {
   it('takes the study of a file that has only one, in the working folder', async () => {
     const only = newFolder();
     writeFileSync(join(only, 'studies.yaml'), STUDIES.slice(STUDIES.indexOf('Single')));
-    const { stdout } = await command(['simulate', '--participants', '10', '--reps', '100'], { cwd: only });
+    const { stdout } = await command(['simulate', '--participants', '4', '--exact'], { cwd: only });
     expect(stdout).toMatch(/^study +Single\n/);
   });
 
@@ -158,16 +165,15 @@ describe('urn simulate', () => {
 
 describe('the participants of urn simulate', () => {
   it('have the shares of a file', async () => {
-    const levels = file('site: {"1, north": 30, "2": 10}\nopens:\n  site:\n    "2": 20\n');
+    const levels = file('sex: {F: 30, M: 10}\nsite: {"2": 10}\nopens:\n  sex:\n    M: 20\n');
     const output = await simulated('--levels', levels);
     expect(sharesOf(output)).toEqual([
-      [0.5, 0.5],
       [0.75, 0.25],
+      [0, 1],
     ]);
-    expect(output.levels.opens).toEqual([{ factor: 'site', level: '2', from: 20 }]);
+    expect(output.levels.opens).toEqual([{ factor: 'sex', level: 'M', from: 20 }]);
     expect(output.levels.source).toBe(`the shares in ${levels}, independent of each other`);
-    const zero = await simulated('--levels', file('{site: {"2": 1}}'));
-    expect(zero.designs[0]?.figures['level.site.1, north.range.mean']?.value).toBe(0);
+    expect(output.designs[0]?.figures['level.site.1, north.range.mean']?.value).toBe(0);
   });
 
   it('are drawn from profiles, or only have their shares', async () => {
@@ -260,7 +266,7 @@ describe('a requirement of urn simulate', () => {
     const met = await simulate('--require', 'overall.range.p95 <= 40', '--require', 'guess.blind >= 0.5');
     expect(met.code).toBe(0);
     expect(met.stdout).toContain('\nmet: overall.range.p95 <= 40; it is ');
-    const { value = 0 } = (await simulated()).designs[0]?.figures['drift'] ?? {};
+    const { value = 0 } = beside.designs[0]?.figures['drift'] ?? {};
     const failed = await simulate('--json', '--require', 'share < 1', '--require', `drift > ${value}`);
     expect(failed.code).toBe(1);
     expect(failed.stderr).toMatch(/met: share < 1.*\nNOT MET: drift > .*within the Monte Carlo error/s);
@@ -269,11 +275,9 @@ describe('a requirement of urn simulate', () => {
   });
 
   it('may name every figure of the output, and no other, which is checked before anything is simulated', async () => {
-    const site = ['--site-factor', 'site', '--at', '20'];
-    const { designs } = await simulated(...site);
-    const names = Object.keys(designs[0]?.figures ?? {});
+    const names = Object.keys(beside.designs[0]?.figures ?? {});
     const all = names.flatMap((name) => ['--require', `${name} >= -1`]);
-    expect((await simulate(...site, ...all)).code).toBe(0);
+    expect((await simulate('--site-factor', 'site', '--at', '10', ...all)).code).toBe(0);
     const { code, stdout, stderr } = await simulate('--reps', '100000000', '--require', 'guess.site < 1');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain('there is no figure "guess.site" of this design');
@@ -324,6 +328,6 @@ describe('urn simulate refuses', () => {
 it('a warning of urn simulate is printed', async () => {
   const factors = Array.from({ length: 13 }, (_, i) => `f${i}: [a, b, c]`).join(', ');
   const path = file(`Rounded: {mode: test, treatments: [A, B, C], D: variance, factors: {${factors}}}`);
-  const args = ['simulate', '--studies', path, '--participants', '5', '--reps', '4000'];
+  const args = ['simulate', '--studies', path, '--participants', '3', '--reps', '1500', '--threads', '1'];
   expect((await command(args)).stderr).toMatch(/^warning: at some step the chance of an arm/m);
 });

@@ -16,7 +16,7 @@ import { COOK, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
 const LONG = CONFIGURATION.name;
-const PARTICIPANTS = 20_000;
+const PARTICIPANTS = 12_000;
 const [factor, other] = CONFIGURATION.factors.map(({ name }) => name) as [string, string];
 const LEVELS = Object.fromEntries(CONFIGURATION.factors.map(({ name, levels }) => [name, levels[0] ?? '']));
 
@@ -70,7 +70,7 @@ function unread(name: Name, n: number): { readonly socket: Socket; readonly head
   return { socket, head };
 }
 
-describe('300 lists of 20,000 participants that nobody reads', () => {
+describe('300 lists of 12,000 participants that nobody reads', () => {
   it('do not fill memory or delay another key’s POST, and most are refused', async () => {
     const { randomize } = clientOf(service.url, keys.edc);
     expect((await randomize(LONG, 'before', LEVELS)).status).toBe(200);

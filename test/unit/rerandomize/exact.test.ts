@@ -116,9 +116,9 @@ describe('p', () => {
     const outcomes = name === 'logrank' ? scores : scores.map((one) => Math.round(8 * one));
     const about = { name, compared: [...treatments.keys()] };
     const plan = planOf(drawn(study, levels, arms), arms, outcomes, about);
-    const { extreme } = new MonteCarlo(plan, 1).block(0, 4000);
+    const { extreme } = new MonteCarlo(plan, 1).block(0, 2000);
     const { p } = exactP(plan);
-    expect(Math.abs(extreme / 4000 - p)).toBeLessThan(4 * Math.sqrt((p * (1 - p)) / 4000));
+    expect(Math.abs(extreme / 2000 - p)).toBeLessThan(4 * Math.sqrt((p * (1 - p)) / 2000));
   });
 
   it('is refused for a study whose counts were corrected', () => {

@@ -11,7 +11,7 @@ import { resultOf } from '../../../src/statistics/rerandomize/run-test.ts';
 import { configuration, drawn, planOf } from '../../support/rerandomized.ts';
 
 const FULL = process.env['FULL'] !== undefined;
-const [TRIALS, REPS] = FULL ? [2000, 999] : [300, 99];
+const [TRIALS, REPS] = FULL ? [2000, 999] : [200, 99];
 const LEVEL = 0.05;
 
 /** The arms of a trial whose participants have these levels. */

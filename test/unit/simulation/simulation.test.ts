@@ -486,9 +486,9 @@ function compare(plan: SimulationPlan): void {
 /** Every common figure, within 4 of the simulation's own standard errors. */
 describe('simulated figures agree with the exact ones', () => {
   it.each([
-    ['two arms', TWO, 20, [COMPLETE, efron(0.65), bigStick(3), block(4, 6), minimization(0.8)]],
-    ['three arms', [1, 1, 1], 30, [urn(1, 0, 2), COMPLETE, block(3, 6), minimization(0.7)]],
-    ['unequal allocation', [2, 1], 30, [urn(3, 1, 2), COMPLETE, block(6), block(3, 9)]],
+    ['two arms', TWO, 12, [COMPLETE, efron(0.65), bigStick(3), block(4, 6), minimization(0.8)]],
+    ['three arms', [1, 1, 1], 18, [urn(1, 0, 2), COMPLETE, block(3, 6), minimization(0.7)]],
+    ['unequal allocation', [2, 1], 18, [urn(3, 1, 2), COMPLETE, block(6), block(3, 9)]],
   ] as const)('for %s', (_, ratio, n, rules) => {
     compare(
       planOf(ratio, n, { at: [n / 2, n], reps: REPS, siteFactor: 0, comparators: rules.map(comparator) }),
