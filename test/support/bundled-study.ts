@@ -13,7 +13,7 @@ import { CONFIGURATION, OPERATOR } from './facts.ts';
 
 export interface BundledStudy<User extends string> {
   readonly stream: string;
-  /** Bundles, by content. */
+  /** Bundles, by content, of those that were asked for. */
   readonly files: Readonly<Record<Content, string>>;
   /** By user, and `operator`, who has no key. In `access`, the keys are in this order. */
   readonly actors: Readonly<Record<User | 'operator', Actor>>;
@@ -34,6 +34,7 @@ export async function bundledStudy<User extends string>(
   folder: string,
   study: { configuration: StudyConfiguration; seed?: bigint; parameters?: MethodParameters },
   live: (log: Log) => Promise<Readonly<Record<User, Actor>>>,
+  contents: readonly Content[] = CONTENTS,
 ): Promise<BundledStudy<User>> {
   const log = await openLog({ data: folder, store: 'memory:' }, OPERATOR);
   try {
@@ -61,7 +62,7 @@ export async function bundledStudy<User extends string>(
     };
     const actors = await live({ issue, submit, model, recover });
     const files = {} as Record<Content, string>;
-    for (const content of CONTENTS) {
+    for (const content of contents) {
       files[content] = join(folder, `${content}.zip`);
       await writeBundle({
         ...{ store, identity, gate, stream, content, out: files[content] },

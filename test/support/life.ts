@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Scope } from '../../events/access.ts';
 import type { DesignChange } from '../../events/amendment.ts';
+import type { Content } from '../../events/content.ts';
 import type { LevelChange } from '../../events/corrections.ts';
 import type { Actor } from '../../events/record.ts';
 import type { MethodParameters, StudyConfiguration } from '../../events/study.ts';
@@ -53,7 +54,8 @@ export interface Life<User extends string = string, Name extends string = string
   /** Where each event is. */
   readonly at: Readonly<Record<Name | 'registered', number>>;
   readonly keys: Readonly<Record<User, Key>>;
-  readonly make: (folder: string) => Promise<BundledStudy<User>>;
+  /** @param contents of the bundles; by default all */
+  readonly make: (folder: string, contents?: readonly Content[]) => Promise<BundledStudy<User>>;
 }
 
 const SUPPLIED = ['PackDispensed', 'DispensationCorrected', 'CodeReplaced'];
@@ -81,8 +83,8 @@ export function lifeOf<User extends string, Name extends string>({
   const names = ['registered', ...Object.keys(steps)];
   const at = Object.fromEntries(names.map((name, revision) => [name, revision])) as Life<User, Name>['at'];
   const study = { configuration, ...(seed !== 'drawn' && { seed }), ...(parameters && { parameters }) };
-  const make = (folder: string) =>
-    bundledStudy<User>(folder, study, async ({ issue, submit, model, recover }) => {
+  const make = (folder: string, contents?: readonly Content[]) => {
+    const live: Parameters<typeof bundledStudy<User>>[2] = async ({ issue, submit, model, recover }) => {
       const begun = new Date().toISOString();
       // What happens from here on is later than that, by the clock.
       await new Promise((resolve) => setTimeout(resolve, 2));
@@ -106,7 +108,9 @@ export function lifeOf<User extends string, Name extends string>({
           throw new Error(`${name}: ${error.message}`);
         });
       return actors;
-    });
+    };
+    return bundledStudy<User>(folder, study, live, contents);
+  };
   return { at, keys, make };
 }
 

@@ -6,7 +6,7 @@ export interface RawFile {
   readonly path: string;
   readonly bytes: Uint8Array;
   /** In place of what a library would make of the bytes. */
-  readonly packed?: Uint8Array;
+  readonly packed?: Uint8Array | undefined;
   /** What the directory says, where that is not so. */
   readonly size?: number;
   readonly packedSize?: number;

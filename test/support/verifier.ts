@@ -120,23 +120,37 @@ export function firstDivergence(own: OwnVerdict): (Divergence & { readonly strea
   return found?.divergence && { stream: found.stream, ...found.divergence };
 }
 
-interface BothVerdicts extends Verified {
+interface PythonVerdict extends Verified {
+  /** The first divergence that it prints. */
+  readonly first: { readonly stream: string; readonly revision: number } | undefined;
+}
+
+export function pythonVerifier(python: string) {
+  const verify = loadedVerifier(python);
+  return async (file: string, args: readonly string[] = []): Promise<PythonVerdict> => {
+    const verified = await verify([file, ...args]);
+    const [, stream, revision] = /^FAILED {2}(\S+), revision (\d+): /m.exec(verified.stdout) ?? [];
+    const first = stream === undefined ? undefined : { stream, revision: Number(revision) };
+    return { ...verified, first };
+  };
+}
+
+interface BothVerdicts extends PythonVerdict {
   readonly own: OwnVerdict;
 }
 
 /** @returns a function that verifies a file with both, which must reach the same verdict: exit code and first divergence */
 export function bothVerifiers(python: string) {
-  const verifyInPython = loadedVerifier(python);
+  const verifyInPython = pythonVerifier(python);
   return async (file: string, args: readonly string[] = []): Promise<BothVerdicts> => {
-    const verified = await verifyInPython([file, ...args]);
+    const verified = await verifyInPython(file, args);
     const own = await verifyOurselves(file, args);
     const said = `${verified.stdout}${verified.stderr}\n${own.text}`;
     expect(own.code, said).toBe(verified.code);
-    const [, stream, revision] = /^FAILED {2}(\S+), revision (\d+): /m.exec(verified.stdout) ?? [];
     const ours = firstDivergence(own);
     // An untrusted key is a divergence of `log` for one verifier, and a failure of its own for the other.
     if (!own.report?.untrustedKey)
-      expect(ours && [ours.stream, ours.revision], said).toEqual(stream && [stream, Number(revision)]);
+      expect(ours && { stream: ours.stream, revision: ours.revision }, said).toEqual(verified.first);
     return { ...verified, own };
   };
 }

@@ -34,6 +34,12 @@ export class BundleFiles {
     return bundle;
   }
 
+  copy(): BundleFiles {
+    const copy = new BundleFiles();
+    for (const [path, bytes] of this.files) copy.files.set(path, bytes);
+    return copy;
+  }
+
   text(path: string): string {
     return this.files.get(path)?.toString('utf8') ?? '';
   }

@@ -11,9 +11,9 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
-/** A study so long that verifying it takes a second. */
+/** A study so long that much happens while it is verified. */
 const LONG = CONFIGURATION.name;
-const PARTICIPANTS = 6000;
+const PARTICIPANTS = 3000;
 const LEVELS = Object.fromEntries(CONFIGURATION.factors.map(({ name, levels }) => [name, levels[0] ?? '']));
 
 type Name = 'edc' | 'auditor' | 'ward' | 'reader' | 'blind';

@@ -89,7 +89,7 @@ async function compare(
   judged: (full: string, name: string, record: string) => void = () => undefined,
 ): Promise<string[]> {
   const life: Life<string, never> = { at: { registered: 0 }, keys: {} as Life['keys'], make };
-  const bundles = bundlesOf(life, newFolder);
+  const bundles = bundlesOf(life, CONTENTS, newFolder);
   const study = await bundles.made();
   const said: string[] = [];
   for (const content of CONTENTS) {
@@ -97,7 +97,7 @@ async function compare(
     expect(code, stdout).toBe(0);
     said.push(stdout, own.text);
   }
-  const whole = new Altering(study, life, 'full');
+  const whole = new Altering(study, life);
   const typed = whole.placed.map(({ name }) => ({ name, type: `${whole.record(name).type}` }));
   const alterable = typed.filter(({ type }) => Object.hasOwn(possible, type));
   for (let n = 0; n < alterations; n++) {
@@ -169,7 +169,7 @@ function liveVisits(folder: string, { done }: VisitsLife) {
 }
 
 const LIVES = 3;
-const lives = sample(visitLife, 40)
+const lives = sample(visitLife, 15)
   .map((steps) => new VisitsLife(steps))
   .toSorted((a, b) => b.events.length - a.events.length)
   .slice(0, LIVES);

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CONTENTS, type Content, includedSections } from '../../../events/content.ts';
+import { CONTENTS, type Content } from '../../../events/content.ts';
 import { decodeRecord, encodeRecord, type LogEvent } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import type { Tally } from '../../../projections/balance.ts';
@@ -36,11 +36,14 @@ import { verifyLog } from '../../../src/evidence/verify/verify.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import type { BundleFiles } from '../../e2e/audit/bundle-file.ts';
+import type { Row } from '../../e2e/audit/database.ts';
 import {
   hasPython,
   type Json,
+  show,
   verifyBoth,
   verifyFiles,
+  verifyInPython,
   withholdIdleKeys,
 } from '../../support/altered-bundles.ts';
 import { altered as alteredRow } from '../../support/altered-record.ts';
@@ -48,7 +51,6 @@ import { OPERATOR } from '../../support/facts.ts';
 import { bundleFiles } from '../../support/files-in.ts';
 import { openGate } from '../../support/open-gate.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
-import { firstDivergence } from '../../support/verifier.ts';
 
 interface RecordText {
   readonly record: string;
@@ -119,7 +121,7 @@ function shownInTime(vector: Vector): Vector {
 
 const newFolder = temporaryFolders();
 
-function rowsOf({ streams }: Vector, stream: string) {
+function rowsOf({ streams }: Vector, stream: string): Row[] {
   return (streams[stream] ?? []).map(({ record, sealed, leaf }, revision) => ({
     ...{ stream, revision, record: Buffer.from(record), sealed: Buffer.from(sealed) },
     leaf: Buffer.from(leaf, 'hex'),
@@ -159,55 +161,53 @@ async function storeOf(vector: Vector): Promise<MemoryStore> {
   return store;
 }
 
-/** The bundles of each study as it is, in the order of `CONTENTS`. */
-const bundles = new Map<Vector, Promise<string[]>>();
-function bundlesOf(vector: Vector): Promise<string[]> {
-  const made = bundles.get(vector) ?? makeBundles(vector);
-  bundles.set(vector, made);
+/** The bundle of each study with all sections. */
+const bundles = new Map<string, Promise<BundleFiles>>();
+function bundleOf(vector: Vector): Promise<BundleFiles> {
+  const made = bundles.get(vector.study) ?? makeBundle(vector);
+  bundles.set(vector.study, made);
   return made;
 }
 
-async function makeBundles(vector: Vector): Promise<string[]> {
+async function makeBundle(vector: Vector): Promise<BundleFiles> {
+  const { stream } = vector;
   const store = await storeOf(vector);
   const key = signingKeyOf(vector);
   const keys = { load: () => key, loadOrMake: () => key, loadOrMakeNext: () => key };
   const identity = await openIdentity(store, keys, vector.log.name, OPERATOR, systemTools());
   const runner = new Runner(store, identity.logId, [logHistory, access]);
   await runner.rebuild();
-  const folder = newFolder();
-  const parts = { store, identity, gate: openGate(runner), stream: vector.stream };
-  const files: string[] = [];
-  for (const content of CONTENTS) {
-    const out = join(folder, `${content}.zip`);
-    await writeBundle({
-      ...{ ...parts, content, out },
-      ...{ lastCheckpoints: undefined, checkpoints: [], version: 'test' },
-    });
-    files.push(out);
-  }
-  return files;
+  const out = join(newFolder(), 'full.zip');
+  await writeBundle({
+    ...{ store, identity, gate: openGate(runner), stream, content: 'full', out },
+    ...{ lastCheckpoints: undefined, checkpoints: [], version: 'test' },
+  });
+  return bundleFiles(out);
 }
 
-const revisionOf = (record: string): number => JSON.parse(record).revision;
+/** The bundle of the study with these records, which nobody signed. Keys that did nothing until then are withheld. */
+async function altered(vector: Vector, rows: readonly Row[], content: Content): Promise<BundleFiles> {
+  const bundle = (await bundleOf(shownInTime(vector))).copy();
+  bundle.set('checkpoints.txt', '');
+  show(bundle, vector.stream, rows, content);
+  withholdIdleKeys(bundle, vector.stream);
+  return bundle;
+}
 
 /**
- * The bundle of the study up to the record that must not be there, with that record. Nothing else in it changes, but keys
- * that did nothing until then are withheld.
+ * Whoever sees more finds no less, and no later (any-life.test.ts): what all find at one place, or none of those who do
+ * not see all sections, is not asked of those in between, or of those who see less.
  */
-function alter(
-  bundle: BundleFiles,
-  stream: string,
-  { record, sealed, leaf }: Altered,
-  content: Content,
-): void {
-  const revision = revisionOf(record);
-  bundle.set('checkpoints.txt', '');
-  const row = {
-    ...{ stream, revision, record: Buffer.from(record), leaf: Buffer.from(leaf, 'hex') },
-    sealed: Buffer.from(includedSections(Buffer.from(sealed), content)),
-  };
-  bundle.setRows(stream, [...bundle.rows(stream).slice(0, revision), row]);
-  withholdIdleKeys(bundle, stream);
+function asked(found: readonly Content[]): readonly Content[] {
+  if (found.length === CONTENTS.length) return ['full', 'blinded'];
+  return found.length === 1 ? ['full', 'open'] : CONTENTS;
+}
+
+/** What the verifier in Python finds first, and says with its exit code. */
+async function inPython(bundle: BundleFiles) {
+  const { code, first, stdout } = await verifyInPython(await bundle.pack(join(newFolder(), 'altered.zip')));
+  expect(code, stdout).toBe(first ? 1 : 0);
+  return first;
 }
 
 /** Reads the state of the study after each of its records. */
@@ -475,7 +475,11 @@ describe.each(studies)('$study: $about', (vector) => {
     'is sound for both verifiers, with all sections, with the arms, and with none',
     async () => {
       const inTime = shownInTime(vector);
-      for (const file of await bundlesOf(inTime)) {
+      const full = await bundleOf(inTime);
+      for (const content of CONTENTS) {
+        const bundle = full.copy();
+        show(bundle, vector.stream, full.rows(vector.stream), content);
+        const file = await bundle.pack(join(newFolder(), `${content}.zip`));
         const { code, stdout, own } = await verifyBoth(file, ['--trust', publicKeyOf(vector)]);
         expect(code, stdout).toBe(0);
         expect(findingsOf(own.report?.streams.at(-1) as StreamReport)).toEqual(inTime.findings);
@@ -484,28 +488,30 @@ describe.each(studies)('$study: $about', (vector) => {
   );
 
   // Of each, the verifier in Python reads the bundle with one of the contents.
-  it
-    .skipIf(!hasPython)
-    .each((vector.altered ?? []).map((altered, place) => [altered.about, altered, place] as const))(
+  it.skipIf(!hasPython).each((vector.altered ?? []).map((one, place) => [one.about, one, place] as const))(
     'is detected, altered: %s',
-    async (_, altered, place) => {
+    async (_, { record, sealed, leaf, found, fields, pattern }, place) => {
       const { stream } = vector;
-      const fields: string[] = [];
-      for (const [n, content] of CONTENTS.entries()) {
-        const bundle = await bundleFiles((await bundlesOf(vector))[n] ?? '');
-        alter(bundle, stream, altered, content);
+      const { revision } = JSON.parse(record);
+      const bytes = {
+        record: Buffer.from(record),
+        sealed: Buffer.from(sealed),
+        leaf: Buffer.from(leaf, 'hex'),
+      };
+      const until = rowsOf(vector, stream).slice(0, revision);
+      const contents = asked(found);
+      for (const [n, content] of contents.entries()) {
+        const bundle = await altered(vector, [...until, { stream, revision, ...bytes }], content);
         const { report } = await verifyFiles(bundle, stream, content);
         const first = report.streams.find(({ divergence }) => divergence);
-        const revision = altered.found.includes(content) ? revisionOf(altered.record) : undefined;
-        expect([content, first?.divergence?.revision]).toEqual([content, revision]);
-        expect(first?.stream ?? stream).toBe(stream);
+        const field = fields?.[found.indexOf(content)];
+        const divergence = expect.objectContaining({ revision, ...(field !== undefined && { field }) });
+        const expected = found.includes(content) ? { stream, divergence } : undefined;
+        expect(first && { stream: first.stream, divergence: first.divergence }).toEqual(expected);
         expect(report.ok).toBe(first === undefined);
-        if (first?.divergence) fields.push(first.divergence.field);
-        if (altered.pattern || n !== place % CONTENTS.length) continue;
-        const { own } = await verifyBoth(await bundle.pack(join(newFolder(), 'altered.zip')));
-        expect(firstDivergence(own)?.revision).toBe(revision);
+        if (pattern || n !== place % contents.length) continue;
+        expect(await inPython(bundle)).toEqual(expected && { stream, revision });
       }
-      expect(fields).toEqual(altered.fields ?? fields);
     },
   );
 
@@ -513,15 +519,15 @@ describe.each(studies)('$study: $about', (vector) => {
     'is refused by both verifiers at revision %i, which was shown before without an emergency',
     async (revision) => {
       // Alone: only the first divergence is told.
-      const { stream, streams } = vector;
-      const mended = shownInTime(vector).streams[stream] ?? [];
-      const rows = mended.map(
-        (text, place) => (place === revision ? streams[stream]?.[place] : undefined) ?? text,
-      );
-      for (const file of await makeBundles({ ...vector, streams: { ...streams, [stream]: rows } })) {
-        const { code, own } = await verifyBoth(file);
-        expect(code).toBe(1);
-        expect(firstDivergence(own)).toMatchObject({ stream, revision, field: 'data.shownAt' });
+      const { stream } = vector;
+      const early = rowsOf(vector, stream)[revision] as Row;
+      const rows = rowsOf(shownInTime(vector), stream).with(revision, early);
+      for (const content of CONTENTS) {
+        const bundle = await altered(vector, rows, content);
+        const { report } = await verifyFiles(bundle, stream, content);
+        const first = report.streams.find(({ divergence }) => divergence);
+        expect(first).toMatchObject({ stream, divergence: { revision, field: 'data.shownAt' } });
+        expect(await inPython(bundle)).toEqual({ stream, revision });
       }
     },
   );

@@ -66,9 +66,9 @@ function withSection(good: Placed, name: string, text: string): Placed {
 
 const INSERTED = [' ', '0', '-', '.0', 'e1', ',', '"', '\\', '\\u0061', '\n', '\u0001', '\u2028', '\ufffd'];
 
-/** The text changed at every other place: something is put in, or the character is left out, or escaped, by turns. */
+/** The text changed at every fourth place: something is put in, or the character is left out, or escaped, by turns. */
 function* changes(text: string): Generator<string> {
-  for (let i = text.length % 2; i <= text.length; i += 2) {
+  for (let i = text.length % 4; i <= text.length; i += 4) {
     const [before, after] = [text.slice(0, i), text.slice(i + 1)];
     if (i % 3 === 0) yield before + INSERTED[(i / 3) % INSERTED.length] + text.slice(i);
     else if (i % 3 === 1) yield before + after;

@@ -10,14 +10,14 @@ import {
   KEYS,
   LATER_LIFE,
   LIFE_KEYS,
+  Log,
   logOf,
   STUDY,
   streamOf,
   verify,
 } from './support.ts';
 
-const keys = [...KEYS, ...LIFE_KEYS];
-const log = logOf([...HISTORY, ...LATER_LIFE, ...CORRECTIONS], keys);
+const log = logOf([...HISTORY, ...LATER_LIFE, ...CORRECTIONS], [...KEYS, ...LIFE_KEYS]);
 const records = log.of(STUDY);
 const covering = [log.checkpoint(STUDY, records.length)];
 
@@ -115,7 +115,8 @@ function another(old: Json): Json {
 }
 
 async function verified(changed: SourceRecord[]) {
-  const tampered = logOf([], keys);
+  const tampered = new Log();
+  for (const [stream, stored] of log.byStream) tampered.byStream.set(stream, stored);
   tampered.byStream.set(STUDY, changed);
   return verify(tampered, { checkpoints: covering });
 }

@@ -211,10 +211,11 @@ export const CORRECTIONS: readonly Step[] = [
 ];
 
 export function verify(source: RecordSource, more: Partial<Verification> = {}): Promise<Report> {
-  return verifyLog({ source, trusted: [trust(KEY)], checkpoints: [], ...more });
+  return verifyLog({ source, trusted: [TRUSTED], checkpoints: [], ...more });
 }
 
 export const trust = (key: SigningKey) => parseVerifierKey(key.publicKey, 'key');
+const TRUSTED = trust(KEY);
 
 export function streamOf(report: Report, name = STUDY): StreamReport {
   const found = report.streams.find(({ stream }) => stream === name);
