@@ -6,7 +6,7 @@ import { permissionWarnings, refuseKeyOfOthers, studiesFileWarning } from '../..
 import { SIGNING_KEY } from '../../../src/core/ledger/keyring.ts';
 import { filesOf } from '../../../src/service/open/store-location.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { serve, start, urn } from '../../support/service.ts';
+import { serve, urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -128,8 +128,6 @@ describe('permissions wider than the owner cause a warning with the command that
 it('the program creates everything for its owner alone, whatever the umask', async () => {
   const data = join(newFolder(), 'data');
   const before = process.umask(0o000);
-  const { exited } = start(['init', '--data', data]);
-  process.umask(before);
-  expect(await exited).toBe(0);
+  await commandOk(['init', '--data', data]).finally(() => process.umask(before));
   expect(permissionWarnings(filesOf({ data }))).toEqual([]);
 });

@@ -18,6 +18,7 @@ let data: string;
 let key: string;
 let service: Pick<ServiceHere, 'url' | 'stop'>;
 let receipts: string[];
+const POLL = { timeout: 5000, interval: 200 };
 
 const file = (name: string) => join(data, name);
 const shown = async () => (await commandOk(['signing-key', 'show', '--data', data])).trim().split('\n');
@@ -49,7 +50,7 @@ it('a new key signs from now on, also in a running service, and both keys verify
   const second = await rotate();
   expect(await shown()).toEqual([first, second]);
   let n = 0;
-  await expect.poll(async () => signer(await randomize(`b${n++}`)), { timeout: 5000 }).toBe(keyId(second));
+  await expect.poll(async () => signer(await randomize(`b${n++}`)), POLL).toBe(keyId(second));
   expect(statSync(file('signing-key')).mode & 0o777).toBe(0o600);
   expect(existsSync(file('signing-key.next'))).toBe(false);
   await service.stop();
@@ -109,14 +110,14 @@ it('an instance with its own key file accepts participants again once it has the
   expect(await post('a')).toBe(200);
   await rotate();
   let n = 0;
-  await expect.poll(() => post(`b${n++}`), { timeout: 5000 }).toBe(503);
-  await expect.poll(() => other.output.stderr, { timeout: 5000 }).toContain('copy the new file here');
+  await expect.poll(() => post(`b${n++}`), POLL).toBe(503);
+  await expect.poll(() => other.output.stderr, POLL).toContain('copy the new file here');
   // What a client is told says nothing of files.
   expect((await clientOf(other.url, key).randomize('Sleep', 'd', COOK)).message).toMatch(
     /^Not done: The service cannot sign records, and nothing is recorded until it can \(ask the operator; /,
   );
   copyFileSync(file('signing-key'), own);
-  await expect.poll(() => post('c'), { timeout: 30_000 }).toBe(200);
+  await expect.poll(() => post('c'), { ...POLL, timeout: 30_000 }).toBe(200);
   await other.stop();
   await service.stop();
   expect((await command(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);

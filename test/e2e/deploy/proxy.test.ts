@@ -145,6 +145,9 @@ describe.skipIf(!hasProxy())('the proxy', () => {
     started.proxies.push(proxy);
     return proxy;
   };
+  /** It looks once a second. Each request has a handshake of its own. */
+  const until = (isSo: () => Promise<boolean>) =>
+    expect.poll(isSo, { timeout: 30_000, interval: 250 }).toBe(true);
   const hostOf = ({ url }: ServiceHere) => new URL(url).host;
   const post = (proxy: TlsProxy, study: string, id: string) =>
     proxy.ask('POST', '/study_participants', { study, id, ...LEVELS[study] });
@@ -156,7 +159,7 @@ describe.skipIf(!hasProxy())('the proxy', () => {
     const unable = await start(data, OTHER_STUDIES);
     const proxy = await startBefore([hostOf(unable), hostOf(able)], edc);
     // Until the proxy has asked both.
-    await within(20_000, async () => (await post(proxy, 'One', 'first')).status !== 503);
+    await until(async () => (await post(proxy, 'One', 'first')).status !== 503);
     for (const study of STUDY_NAMES)
       for (const id of ['1', '2']) expect(await post(proxy, study, id)).toMatchObject({ status: 200 });
     for (const study of STUDY_NAMES)
@@ -169,7 +172,7 @@ describe.skipIf(!hasProxy())('the proxy', () => {
     const one = await start(data, STUDIES);
     const other = await start(data, STUDIES);
     const proxy = await startBefore([hostOf(one), hostOf(other)], edc);
-    await within(20_000, async () => (await post(proxy, 'One', '1')).status !== 503);
+    await until(async () => (await post(proxy, 'One', '1')).status !== 503);
     // Almost always with a POST under way: none may be cut off when the proxy finds out, after asking twice.
     let ends = Number.POSITIVE_INFINITY;
     const answers: Answer[] = [];
@@ -204,14 +207,14 @@ describe.skipIf(!hasProxy())('the proxy', () => {
     started.names.push(names);
     const before = await at('127.0.0.2');
     const proxy = await startBefore([`urn-1.test:${port}`, `urn-2.test:${port}`], edc, names.address);
-    await within(20_000, async () => (await post(proxy, 'One', '1')).status === 200);
+    await until(async () => (await post(proxy, 'One', '1')).status === 200);
     await before.stop();
-    await within(20_000, async () => {
+    await until(async () => {
       const answer = await proxy.ask('GET', '/study_config', { study: 'One' });
       return answer.message === 'Not done: no instance of the service is ready';
     });
     addresses.set('urn-1.test', '127.0.0.3');
     await at('127.0.0.3');
-    await within(30_000, async () => (await post(proxy, 'One', '2')).status === 200);
+    await until(async () => (await post(proxy, 'One', '2')).status === 200);
   });
 });

@@ -102,7 +102,7 @@ describe('a file of pending code-breaks that is damaged', () => {
     const lines = [half, planned, pending({ randomizedAt: 1 }), pending({ randomizedAt: 9 })];
     writeFileSync(file, `\n${lines.join('\n')}\n`);
     await expect
-      .poll(async () => (await codeBreaks(service, keys.night)).length, { timeout: 30_000 })
+      .poll(async () => (await codeBreaks(service, keys.night)).length, { timeout: 30_000, interval: 250 })
       .toBe(1);
     await expect.poll(() => service.output.stderr).toContain('lines that are not understood');
     // Whoever has the id now is not the one whose arm was shown.
@@ -164,11 +164,11 @@ describe('on a full disk', () => {
 
     rmSync(ballast);
     const late = async () => (await codeBreaks(again, keys.night)).length;
-    await expect.poll(late, { timeout: 10_000 }).toBe(1 + answers.length);
+    await expect.poll(late, { timeout: 10_000, interval: 250 }).toBe(1 + answers.length);
     await expect.poll(() => again.output.stderr).toContain('is in the log now');
     expect(existsSync(join(disk, 'data/reveals.pending'))).toBe(false);
     const ready = async () => (await ask(again.url, '/readyz', FOR_WRITING)).status;
-    await expect.poll(ready, { timeout: 10_000 }).toBe(200);
+    await expect.poll(ready, { timeout: 10_000, interval: 250 }).toBe(200);
     expect(existsSync(join(disk, 'data/urn.sqlite.reserve'))).toBe(true);
     // The disk cannot be unmounted before.
     await again.stop();

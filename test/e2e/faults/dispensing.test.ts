@@ -20,6 +20,8 @@ Relief:
   factors: {site: [Cook, Kane]}
   visits: [V2, V3, V4]
 `;
+/** It waits for seconds, and asking takes the processor. */
+const SELDOM = { timeout: 60_000, interval: 500 };
 const data = temporaryFolders()();
 const pending = join(data, 'reveals.pending');
 let service: ServiceHere;
@@ -115,8 +117,8 @@ describe.sequential('while the log is locked', () => {
     await release();
     const emergencies = async () =>
       (await codeBreaks()).filter(({ category }: { category?: string }) => category === 'emergency');
-    await expect.poll(async () => (await emergencies()).length, { timeout: 60_000 }).toBe(4);
-    await expect.poll(() => existsSync(pending), { timeout: 60_000 }).toBe(false);
+    await expect.poll(async () => (await emergencies()).length, SELDOM).toBe(4);
+    await expect.poll(() => existsSync(pending), SELDOM).toBe(false);
     const logged = storedLog(data).flatMap(({ record: { type, data } }) =>
       type === 'AllocationRevealed' && data.category === 'emergency'
         ? [[data.code, data.participantId] as const]
