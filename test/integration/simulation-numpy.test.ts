@@ -77,7 +77,7 @@ const PLANS: Readonly<Record<string, SimulationPlan>> = {
       against({ kind: 'block', sizes: [2, 4, 6] }, 1),
       against({ kind: 'minimization', p: 1 }),
     ],
-    ...{ participants: 6, reps: 102, seed: 2n ** 63n - 1n, at: [3, 6] },
+    ...{ participants: 10, reps: 110, seed: 2n ** 63n - 1n, at: [5, 10] },
   },
   'an unequal ratio of three arms': {
     ...common,

@@ -4,6 +4,7 @@ histories, counts by reading them again, and does least squares with numpy's mat
 
     answer   [{ name: { value, low, high } }]    one for the study's design, then one for each comparator
 """
+import functools
 import itertools
 import json
 import math
@@ -208,11 +209,17 @@ def wilson(count, R):
     return {"value": p, "low": centre - half, "high": centre + half}
 
 
-def quantile(values, percent):
-    ordered, R, q = sorted(values), len(values), percent / 100
+@functools.cache
+def ranks_around(percent, R):
+    q = percent / 100
     at_most = lambda k: sum(math.comb(R, i) * q**i * (1 - q) ** (R - i) for i in range(k + 1))
     low = max([k for k in range(1, R + 1) if at_most(k - 1) <= 0.025], default=1)
-    high = min([k for k in range(1, R + 1) if 1 - at_most(k - 1) <= 0.025], default=R)
+    return low, min([k for k in range(1, R + 1) if 1 - at_most(k - 1) <= 0.025], default=R)
+
+
+def quantile(values, percent):
+    ordered, R = sorted(values), len(values)
+    low, high = ranks_around(percent, R)
     value = next(v for k, v in enumerate(ordered, 1) if 100 * k >= percent * R)
     return {"value": value, "low": ordered[low - 1], "high": ordered[high - 1]}
 
