@@ -1,5 +1,6 @@
 /** A real browser, Debian's Chromium, and the people who sit at it. */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AxeBuilder } from '@axe-core/playwright';
@@ -26,6 +27,10 @@ if (!isHere && !inCi)
 /** In CI a missing browser is a failure. */
 export const describeInBrowser = isHere || inCi ? describe : describe.skip;
 
+/** What AxeBuilder runs, of the version that it depends on. */
+const ofAxeBuilder = createRequire(import.meta.resolve('@axe-core/playwright'));
+const AXE = readFileSync(ofAxeBuilder.resolve('axe-core/axe.min.js'), 'utf8');
+
 /** Where the pictures of the pages are left, if they are wanted. */
 const PICTURES = fileURLToPath(new URL('../../dist/pictures/', import.meta.url));
 const arePicturesWanted = process.env['PICTURES'] !== undefined;
@@ -49,6 +54,9 @@ async function openBrowser(): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      // Pages are open for a moment: what further processes and threads prepare for later costs more than it saves.
+      '--in-process-gpu',
+      '--js-flags=--single-threaded',
     ],
     handleSIGTERM: false,
   });
@@ -243,8 +251,8 @@ export async function signIn({ page }: Person, key: string, acting?: string): Pr
 
 type Options = BrowserContextOptions & { acting?: string };
 
-/** Browsers that stand ready for somebody with the same options, at the service whose address is `origin`. */
-const standing = { origin: '', seats: new Map<string, Page[]>() };
+/** Browsers that stand ready for somebody with the same options, also in the next file. */
+const standing = new Map<string, Page[]>();
 
 /**
  * Somebody who has signed in before they open this address, until the end of the test. They take the browser that somebody
@@ -256,7 +264,8 @@ export async function openAs(
   { acting, ...options }: Options = {},
 ): Promise<Person> {
   const { origin } = new URL(url);
-  const seats = await seatsFor(options, origin);
+  const seats = standing.get(JSON.stringify(options)) ?? [];
+  standing.set(JSON.stringify(options), seats);
   const left = seats.pop();
   const person = left ? new Person(left, options.hasTouch === true) : await comeIn(options);
   onTestFinished(async ({ task }) => {
@@ -273,17 +282,6 @@ export async function openAs(
   await page.goto(url);
   await page.getByRole('button', { name: /^(Sign out|Abmelden)$/ }).waitFor();
   return person;
-}
-
-async function seatsFor(options: BrowserContextOptions, origin: string): Promise<Page[]> {
-  if (standing.origin !== origin) {
-    for (const page of [...standing.seats.values()].flat()) await page.context().close();
-    Object.assign(standing, { origin, seats: new Map() });
-  }
-  const name = JSON.stringify(options);
-  const seats = standing.seats.get(name) ?? [];
-  standing.seats.set(name, seats);
-  return seats;
 }
 
 /** Leaves a browser as if it were new, except for what it has loaded of the program. */
@@ -312,7 +310,9 @@ async function expectToFit(page: Page, name: string): Promise<void> {
 async function expectAccessible(page: Page): Promise<void> {
   // They would not be looked at.
   expect(page.frames().slice(1)).toEqual([]);
-  const { violations } = await new AxeBuilder({ page })
+  // Reading it takes as long as all rules, and AxeBuilder would do that twice each time.
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(AXE);
+  const { violations } = await new AxeBuilder({ page, axeSource: ';' })
     // How all the rest passes takes most of the time to write down.
     .options({ resultTypes: ['violations'] })
     // In the page itself: a further page for the results takes as long as all rules.

@@ -29,7 +29,7 @@ describeInBrowser('the page of urn simulate', () => {
     const against = ['complete', 'block:4@site', 'block:2+4@site,sex', 'minimization:0.8', 'urn:w=5'];
     const { code, stderr } = await command(
       [
-        ...['simulate', '--reps', '300', '--site-factor', 'site', '--at', '20', '--html', file],
+        ...['simulate', '--reps', '100', '--site-factor', 'site', '--at', '20', '--html', file],
         ...against.flatMap((one) => ['--against', one]),
         ...['--require', 'guess.known < 0.6'],
       ],

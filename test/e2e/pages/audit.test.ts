@@ -1,7 +1,7 @@
 /** The pages of an auditor, and of whoever checks a receipt without the service, in a real browser. */
 import { hash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { describeInBrowser, NARROW, openAs, type Person, sitDown } from '../../support/browser.ts';
+import { describeInBrowser, NARROW, openAs, type Person } from '../../support/browser.ts';
 import { served } from '../../support/served.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
@@ -44,7 +44,7 @@ describeInBrowser('the audit', () => {
     openAs(http.keys[name], `${http.url}/pages/audit#study=${study}`);
   const openTab = ({ page }: Person, name: string) => page.getByRole('tab', { name }).click();
 
-  it('lists who was refused and who signed in', async () => {
+  it('lists who was refused and who signed in; shows, saves and verifies all there is, and fits a telephone at night', async () => {
     const auditor = await atAudit();
     const { page } = auditor;
     const list = page.getByRole('list', { name: 'Operations' });
@@ -54,11 +54,7 @@ describeInBrowser('the audit', () => {
     await expect.poll(() => list.getByText('Signed in').count()).toBe(0);
     await auditor.select({ Show: 'Sign-ins and sign-outs' });
     await expect.poll(() => list.getByText('Refused').count()).toBe(0);
-  });
 
-  it('shows, saves and verifies all there is, and fits a telephone at night', async () => {
-    const auditor = await atAudit();
-    const { page } = auditor;
     // By keyboard only.
     await page.getByRole('tab', { name: 'Operations' }).focus();
     await page.keyboard.press('ArrowRight');
@@ -71,7 +67,7 @@ describeInBrowser('the audit', () => {
     expect(await auditor.countOf('text', 'Participant randomized')).toBe(2);
     await page.getByText('The whole record').first().click();
     await page.getByText('"type": "ParticipantRandomized"').first().waitFor();
-    await auditor.look('audit-records-wide');
+    await auditor.fits('audit-records-wide');
 
     await openTab(auditor, 'Checkpoint');
     const checkpoint = await auditor.save('Save the checkpoint as a file');
@@ -103,22 +99,18 @@ describeInBrowser('the audit', () => {
     }
   });
 
-  it('is without bundles for a key that is limited to studies', async () => {
-    const { page } = await atAudit('ward', 'Ward');
+  it('is without bundles for a key that is limited to studies; without a key and the service, a receipt is checked', async () => {
+    const person = await atAudit('ward', 'Ward');
+    const { page } = person;
     await page.getByRole('tab').first().waitFor();
     expect(await page.getByRole('tab').allTextContents()).toEqual(TABS.slice(0, -1));
-  });
-
-  it('is without the service and a key of it, too: a receipt is checked offline', async () => {
+    await person.press('Sign out');
     const about = (path: string, parameters = {}) =>
       http.get('auditor', path, { study: 'Sleep', ...parameters });
     const { checkpoint } = (await about('/checkpoint')).results;
     const proof = (await about('/consistency_proof', { first: '2' })).text;
     const created = (await http.records()).find(({ record }) => record.type === 'LogCreated');
     const verifierKey: string = created?.record.data.publicKey;
-    const person = await sitDown();
-    const { page } = person;
-    await page.goto(`${http.url}/pages/studies`);
     await person.follow('Check a receipt');
     await person.seesHeading('Check a receipt or checkpoint');
     await page.waitForLoadState('networkidle');

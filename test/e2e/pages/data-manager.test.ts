@@ -1,14 +1,12 @@
 /** What a data manager does in the browser: each act is a form, a dry run in words, and one confirmation. */
-import { beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import { describeInBrowser, openAs, type Person, TELEPHONE } from '../../support/browser.ts';
 import { registerPacksIn } from '../../support/pack-lists.ts';
 import { served } from '../../support/served.ts';
 
-/** One for each test. */
-const NAMES = ['ABC-2', 'ABC-3', 'ABC-4', 'ABC-5'];
-const STUDIES = NAMES.map(
-  (name) => `
-${name}:
+const study = 'ABC-2';
+const STUDIES = `
+${study}:
   mode: live
   blinding: blinded
   id_pattern: "[0-9]{3}"
@@ -21,8 +19,7 @@ ${name}:
   factors:
     sex: [Female, Male]
     ward: [a, b, c]
-`,
-).join('');
+`;
 const PACKS = ['Left', 'Right'].flatMap((treatment, arm) =>
   Array.from({ length: 10 }, (_, i) => ({ code: `P-${10 + 20 * arm + i}`, treatment })),
 );
@@ -36,9 +33,14 @@ const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }];
 
 // Nothing can have been given to anybody before the study was registered: an hour ago.
 beforeAll(() => void vi.useFakeTimers({ now: Date.now() - 3_600_000, toFake: ['Date'] }));
-const http = served(STUDIES, GRANTS, { filled: async () => void vi.useRealTimers() });
-/** Of this test, with packs and six participants. */
-let study: string;
+async function filled(): Promise<void> {
+  vi.useRealTimers();
+  await registerPacksIn(http.service.log, study, [{ where: undefined, entries: PACKS }]);
+  const { randomize } = http.as('edc');
+  for (let i = 1; i <= 6; i++)
+    expect((await randomize(study, `00${i}`, { sex: 'Female', ward: i % 2 ? 'a' : 'b' })).status).toBe(200);
+}
+const http = served(STUDIES, GRANTS, { filled });
 
 const address = (page: string, more: Record<string, string> = {}) =>
   `${http.url}/pages/${page}#${new URLSearchParams({ study, ...more })}`;
@@ -55,14 +57,6 @@ async function approve(person: Person): Promise<void> {
 }
 
 describeInBrowser('a data manager', () => {
-  beforeEach(async () => {
-    study = NAMES.shift() ?? '';
-    await registerPacksIn(http.service.log, study, [{ where: undefined, entries: PACKS }]);
-    const { randomize } = http.as('edc');
-    for (let i = 1; i <= 6; i++)
-      expect((await randomize(study, `00${i}`, { sex: 'Female', ward: i % 2 ? 'a' : 'b' })).status).toBe(200);
-  });
-
   it('corrects a level, once, though the confirmation was lost and pressed again', async () => {
     const manager = await asManager('participant', { id: '001' });
     const { page } = manager;

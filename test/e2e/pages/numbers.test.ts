@@ -75,7 +75,9 @@ describeInBrowser('the numbers on the pages', () => {
     await cook.sees('enrolled at 11-Cook4 in the list, 1 of them void');
     const chart = /^3 of at most 5 enrolled at 11-Cook, the first/;
     await cook.page.getByRole('img', { name: chart }).waitFor();
+  });
 
+  it('are without a bar where a site has no limit of its own, and in the language of the browser', async () => {
     const other = await at('dupage', 'studies', GERMAN_AT_NIGHT);
     await other.sees('3 eingeschlossen an 30-Dupage');
     expect(await other.page.getByRole('progressbar').count()).toBe(0);
@@ -93,7 +95,7 @@ describeInBrowser('the numbers on the pages', () => {
     await page.getByRole('img', { name: /^6 of 9 enrolled, the first/ }).waitFor();
     await manager.sees('1–8 of 8');
     await page.getByText('Everybody in the list, also those who are void.').first().waitFor();
-    await manager.lookTwice('numbers-study');
+    await manager.fits('numbers-study');
     await page.getByRole('link', { name: 'Manage', exact: true }).click();
     await manager.sees('6 / 10', '6 / 9');
     const rowOf = (level: string) =>

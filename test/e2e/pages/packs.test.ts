@@ -153,7 +153,7 @@ describeInBrowser('a site with visits', () => {
     await site.press('See what will happen');
     await site.isWarned('There is a pack for this visit already');
     await site.sees(`The pack for V3 is ${code}.`);
-    await site.look('dispense-duplicate');
+    await site.fits('dispense-duplicate');
     // Then the form offers the others.
     await visitOf(site).locator('option', { hasText: 'V3' }).waitFor({ state: 'detached' });
 
@@ -244,7 +244,7 @@ describeInBrowser('a site with visits', () => {
       ['Week 12', 'other', counts('Week 12'), 'was for Week 12, after all', { 'Week 12': code }],
     ] as const)
       expect(await correct(label, cause, told, `Pack ${code} ${said}`), label).toEqual(packs);
-    await desk.look('visits-history');
+    await desk.fits('visits-history');
   });
 
   it('chooses which of several packs is replaced', async () => {
@@ -271,7 +271,9 @@ describeInBrowser('a site with visits', () => {
     await pharmacy.sees('Your key may not read');
     await pharmacy.follow('Give out a pack');
     await giveOut(pharmacy, 'c6', 'U1');
+  });
 
+  it('offers another visit to whoever supplies packs beside those of the study', async () => {
     const reader = await openAs(http.keys.supplier, address('c6', { act: 'dispense' }));
     // It is a text until the visits of the study are known.
     await visitOf(reader).and(reader.page.locator('select')).selectOption('another visit');
@@ -288,8 +290,7 @@ describeInBrowser('whoever supplies packs', () => {
       .map(({ url }) => new URL(url).pathname)
       .filter((path) => /codes|pack_acc/.test(path));
   const rows = ({ page }: Person) => page.getByRole('table').last().locator('tbody tr');
-  const numbersShown = (person: Person) => rows(person).locator('th').allTextContents();
-  it('is told what packs hold, and where they run low, only after asking, because that is recorded; a site is not', async () => {
+  it('is told where packs run low, and prints and saves the accountability, only after asking, because that is recorded', async () => {
     const pharmacy = await openAs(http.keys.pharmacy, `${http.url}/pages/studies`);
     const { page } = pharmacy;
     await pharmacy.follow('Supplies');
@@ -307,7 +308,30 @@ describeInBrowser('whoever supplies packs', () => {
     await pharmacy.press('Show the packs');
     await pharmacy.sees('124 of 124 packs');
     await page.getByRole('columnheader', { name: 'Holds' }).waitFor();
-    await pharmacy.look('packs');
+    await pharmacy.fits('packs');
+
+    // What was read is printed, and not read again. Only the file is.
+    const { name, bytes } = await pharmacy.save('Save as CSV');
+    expect(name).toMatch(/^Supplies-accountability-\d{4}-\d\d-\d\d\.csv$/);
+    // The first line names the columns.
+    expect(parseCsv(bytes.toString())).toHaveLength(125);
+    await pharmacy.press('Print the accountability');
+    await pharmacy.seesHeading('Accountability of packs');
+    const heads = await page.getByRole('columnheader').allTextContents();
+    expect(heads.slice(-4)).toEqual(['Received', 'Returned', 'Destroyed', 'Initials']);
+    expect(await rows(pharmacy).count()).toBe(124);
+    const numbers = await rows(pharmacy).locator('th').allTextContents();
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true })));
+    expect(`${bytes}${await page.getByRole('main').textContent()}`).not.toMatch(/ZZ/);
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.getByRole('button').filter({ visible: true }).count()).toBe(0);
+    const pdf = (await page.pdf({ preferCSSPageSize: true })).toString('latin1');
+    const [, width = '0', height = '0'] = /\/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]/.exec(pdf) ?? [];
+    expect(Number(width)).toBeGreaterThan(Number(height));
+    expect(await readings(pharmacy)).toEqual(['/codes', '/pack_accountability', '/pack_accountability']);
+  });
+
+  it('is nobody at a site, who sees no stock', async () => {
     const site = await openAs(http.keys.edc, stock());
     await site.sees('Your key may not do this');
     expect(await site.countOf('link', 'Packs')).toBe(0);
@@ -346,31 +370,5 @@ describeInBrowser('whoever supplies packs', () => {
     await pharmacy.look('packs-narrow-german');
     await pharmacy.press('Verbleib drucken');
     await pharmacy.fits('packs-print-narrow-german');
-  });
-
-  it('prints the accountability on its side, with columns to fill in, and saves it as CSV; neither names a treatment', async () => {
-    const pharmacy = await openAs(http.keys.pharmacy, stock());
-    const { page } = pharmacy;
-    await pharmacy.press('Show the packs');
-    await pharmacy.sees('124 of 124 packs');
-    const { name, bytes } = await pharmacy.save('Save as CSV');
-    expect(name).toMatch(/^Supplies-accountability-\d{4}-\d\d-\d\d\.csv$/);
-    // The first line names the columns.
-    expect(parseCsv(bytes.toString())).toHaveLength(125);
-    await pharmacy.press('Print the accountability');
-    await pharmacy.seesHeading('Accountability of packs');
-    const heads = await page.getByRole('columnheader').allTextContents();
-    expect(heads.slice(-4)).toEqual(['Received', 'Returned', 'Destroyed', 'Initials']);
-    expect(await rows(pharmacy).count()).toBe(124);
-    const numbers = await numbersShown(pharmacy);
-    expect(numbers).toEqual(numbers.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true })));
-    expect(`${bytes}${await page.getByRole('main').textContent()}`).not.toMatch(/ZZ/);
-    await page.emulateMedia({ media: 'print' });
-    expect(await page.getByRole('button').filter({ visible: true }).count()).toBe(0);
-    const pdf = (await page.pdf({ preferCSSPageSize: true })).toString('latin1');
-    const [, width = '0', height = '0'] = /\/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]/.exec(pdf) ?? [];
-    expect(Number(width)).toBeGreaterThan(Number(height));
-    // What was read is printed, and not read again. Only the file was.
-    expect(await readings(pharmacy)).toEqual(['/pack_accountability', '/pack_accountability']);
   });
 });

@@ -77,6 +77,8 @@ describeInBrowser('randomizing', () => {
   }
 
   const recorded = async (id: string, study = STUDY) => (await http.as('open').list(study, { id })).results;
+  const expectNoArms = async (person: Person) =>
+    expect((await person.everything()).filter((text) => ARMS.test(text))).toEqual([]);
   const isEmpty = async ({ page }: Person) =>
     expect(await page.getByLabel('Participant id').inputValue()).toBe('');
 
@@ -129,7 +131,8 @@ describeInBrowser('randomizing', () => {
   });
 
   it('asks a key of one site only what it may choose, and works by keyboard only', async () => {
-    const { page } = await atForm('cook', STUDY, { viewport: NARROW });
+    const { page } = await atForm('cook');
+    await page.setViewportSize(NARROW);
     const sites = page.getByLabel('Local site');
     expect(await sites.locator('option').allTextContents()).toEqual(['Choose …', SITE]);
     expect(await sites.inputValue()).toBe(SITE);
@@ -143,28 +146,28 @@ describeInBrowser('randomizing', () => {
     expect(await recorded('11-0001')).toMatchObject([{ f_sex: 'Female' }]);
   });
 
-  it('shows a pack to the blinded and nothing to those who may see neither, and no arm reaches their browsers', async () => {
-    const unblinded = await atForm('open', 'Packed');
-    const blinded = await atForm('blinded', 'Packed');
-    const neither = await atForm('writer', STUDY);
-    for (const [person, id] of [
-      [unblinded, 'P-1'],
-      [blinded, 'P-2'],
-    ] as const) {
-      await person.fill({ 'Participant id': id });
-      await person.page.getByText('Male', { exact: true }).click();
-      await person.press('Review', `Randomize ${id} now`);
-      await expect.poll(() => recorded(id, 'Packed')).toHaveLength(1);
-      const [{ 'urn.code': code }] = await recorded(id, 'Packed');
-      await person.sees(`Pack ${code}`);
-    }
-    expect(await unblinded.page.locator('main').textContent()).toMatch(ARMS);
-    await blinded.look('randomize-pack');
-    await (await review(neither, '11-0002')).click();
-    await neither.seesHeading('Randomized');
-    await neither.page.getByText('Recorded', { exact: true }).first().waitFor();
-    for (const person of [blinded, neither])
-      expect((await person.everything()).filter((text) => ARMS.test(text))).toEqual([]);
+  it.each([
+    ['the arm, too, to those who may see it', 'open', 'P-1'],
+    ['no arm to the blinded, and none reaches their browsers', 'blinded', 'P-2'],
+  ] as const)('shows a pack, and %s', async (_, key, id) => {
+    const person = await atForm(key, 'Packed');
+    await person.fill({ 'Participant id': id });
+    await person.page.getByText('Male', { exact: true }).click();
+    await person.press('Review', `Randomize ${id} now`);
+    await expect.poll(() => recorded(id, 'Packed')).toHaveLength(1);
+    const [{ 'urn.code': code }] = await recorded(id, 'Packed');
+    await person.sees(`Pack ${code}`);
+    if (key === 'open') return expect(await person.page.locator('main').textContent()).toMatch(ARMS);
+    await person.fits('randomize-pack');
+    await expectNoArms(person);
+  });
+
+  it('shows neither to those who may see neither, and no arm reaches their browsers', async () => {
+    const writer = await atForm('writer');
+    await (await review(writer, '11-0002')).click();
+    await writer.seesHeading('Randomized');
+    await writer.page.getByText('Recorded', { exact: true }).first().waitFor();
+    await expectNoArms(writer);
   });
 
   it('says that the answer was lost, and asks again with the same request: at once after a reload, or on demand', async () => {

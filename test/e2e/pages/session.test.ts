@@ -8,16 +8,27 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
-import { comeIn, describeInBrowser, type Person, signIn, sitDown } from '../../support/browser.ts';
-import { ask, clientOf } from '../../support/client.ts';
-import { type InMemory, type ServiceHere, serveInMemory } from '../../support/service-here.ts';
+import { comeIn, describeInBrowser, openAs, type Person, signIn, sitDown } from '../../support/browser.ts';
+import { served } from '../../support/served.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
 const MINUTE = 60_000;
 const GRANTS = {
   site: ['Site 11', '--scope', 'blinded,randomize'],
   ward: ['ward', '--scope', 'read', '--study', 'Ward'],
+  all: ['everybody', '--scope', 'read,randomize,manage'],
+  auditor: ['auditor', '--scope', 'audit'],
 } as const;
+async function filled(): Promise<void> {
+  const { randomize } = http.as('all');
+  for (const [i, ward] of ['a', 'b'].entries()) await randomize('Ward', `00${i}`, { ward });
+  await randomize('Sleep', '001', COOK);
+}
+// The clock of the service, which a test sets.
+beforeAll(() => void vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true }));
+afterAll(() => void vi.useRealTimers());
+const http = served(TRIALS, GRANTS, { filled });
+const studies = () => `${http.url}/pages/studies`;
 
 /** The addresses of what a page has asked for from now on and not received. The stream of changes never ends. */
 function requestsUnderWay(page: Page): ReadonlySet<string> {
@@ -36,43 +47,17 @@ async function expectSignedOut(page: Page, why?: string): Promise<void> {
 }
 
 describeInBrowser('a session', () => {
-  let service: InMemory<keyof typeof GRANTS>['service'];
-  let keys: InMemory<keyof typeof GRANTS>['keys'];
-  let studies: string;
-
-  beforeAll(async () => {
-    // The clock of the service, which a test sets.
-    vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
-    ({ service, keys } = await serveInMemory(TRIALS, GRANTS));
-    studies = `${service.url}/pages/studies`;
-    const { randomize } = clientOf(service.url, keys.site);
-    for (const [i, ward] of ['a', 'b'].entries()) await randomize('Ward', `00${i}`, { ward });
-  });
-  afterAll(async () => {
-    await service?.stop();
-    vi.useRealTimers();
-  });
-
-  /** At the form, where a test signs in. */
-  async function atForm(path = '/pages/studies'): Promise<Person> {
-    const person = await sitDown();
-    await person.page.goto(`${service.url}${path}`);
-    return person;
-  }
-  async function signedIn(key: string, acting: string): Promise<Person> {
-    const person = await atForm();
-    await signIn(person, key, acting);
-    return person;
-  }
+  const asExample = () => openAs(http.keys.site, studies(), { acting: 'Dr. Example' });
 
   it('shows the studies of the key, and whose key it is, and keeps the key nowhere', async () => {
-    const person = await atForm('/');
+    const person = await sitDown();
     const { page } = person;
+    await page.goto(`${http.url}/`);
     await person.look('sign-in');
     await person.fill({ 'API key': `urn_${'x'.repeat(43)}` });
     await person.press('Sign in');
     await person.isWarned('API key is not valid');
-    await signIn(person, keys.site, 'M. Ökafor');
+    await signIn(person, http.keys.site, 'M. Ökafor');
     await page.getByRole('heading', { name: 'Studies', level: 1 }).and(page.locator(':focus')).waitFor();
     expect(await page.getByRole('banner').innerText()).toMatch(/blinded\s+randomize\s+Site 11 · M\. Ökafor/);
     const card = page.getByRole('listitem').filter({ hasText: 'Ward' });
@@ -88,7 +73,7 @@ describeInBrowser('a session', () => {
     ]);
     expect(await person.kept()).toBe('[{},{}]');
     const everything = [JSON.stringify(cookies), page.url(), await page.content()].join('\n');
-    expect(everything).not.toContain(keys.site);
+    expect(everything).not.toContain(http.keys.site);
     await person.press('Deutsch');
     await page.reload();
     await person.seesHeading('Studien');
@@ -96,22 +81,22 @@ describeInBrowser('a session', () => {
   });
 
   it('is of the same person in every tab, and ends in each; the back button shows nothing of it', async () => {
-    const person = await signedIn(keys.site, 'Dr. Example');
+    const person = await asExample();
     const other = await person.page.context().newPage();
-    await other.goto(studies);
+    await other.goto(studies());
     await other.getByText('Site 11 · Dr. Example').waitFor();
     await other.getByRole('link', { name: 'Sleep' }).click();
     await other.getByRole('heading').first().waitFor();
     await person.press('Sign out');
     for (const page of [person.page, other]) await expectSignedOut(page, 'You are signed out.');
     // The address does not name it either.
-    await expect.poll(() => other.url()).toBe(studies);
+    await expect.poll(() => other.url()).toBe(studies());
     await other.goBack();
     await expectSignedOut(other, 'You are signed out.');
   });
 
   it('leaves nothing for the next session, begun in another tab', async () => {
-    const person = await signedIn(keys.site, 'Dr. Example');
+    const person = await asExample();
     const { page } = person;
     const unanswered = requestsUnderWay(page);
     await person.follow('Sleep');
@@ -120,8 +105,8 @@ describeInBrowser('a session', () => {
     // The session goes on: an answer that is still on its way would set its cookie again.
     await expect.poll(() => [...unanswered]).toEqual([]);
     await page.context().clearCookies();
-    await other.goto(studies);
-    await other.getByLabel('API key').fill(keys.ward);
+    await other.goto(studies());
+    await other.getByLabel('API key').fill(http.keys.ward);
     await other.getByLabel('Who is acting?').fill('Nurse J. Okafor');
     await other.getByRole('button', { name: 'Sign in' }).click();
     await person.sees('There is no such study, or your key may not see it.');
@@ -134,8 +119,8 @@ describeInBrowser('a session', () => {
     const person = await sitDown();
     const { page } = person;
     await page.clock.install();
-    await page.goto(studies);
-    await signIn(person, keys.site);
+    await page.goto(studies());
+    await signIn(person, http.keys.site);
     await page.getByRole('link', { name: 'Sleep' }).waitFor();
     const warning = page.getByRole('alert').filter({ hasText: 'signed out in less than two minutes' });
     await page.clock.fastForward('27:00');
@@ -161,34 +146,26 @@ const LIST = '/study_participants?study=Sleep';
 const STATE = JSON.stringify({ study: 'Sleep', state: 'paused', reason: 'hostile' });
 
 describeInBrowser('a hostile page on another origin', () => {
-  let service: ServiceHere;
   let hostile: Server;
   let victim: Person;
   let page: Page;
-  let keys: Record<'all' | 'auditor', string>;
   /** What the hostile page asked of the service, method and path by the id of the request, and the status of each answer. */
   let asked: Map<string, string>;
   let statuses: { requestId: string; statusCode: number }[];
   let cookies: string[];
 
   beforeAll(async () => {
-    ({ service, keys } = await serveInMemory(TRIALS, {
-      all: ['everybody', '--scope', 'read,randomize,manage'],
-      auditor: ['auditor', '--scope', 'audit'],
-    }));
-    await clientOf(service.url, keys.all).randomize('Sleep', '001', COOK);
     hostile = createServer((_, response) => {
       response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>Prize</title>');
     });
     await new Promise<void>((resolve) => hostile.listen(0, '127.0.0.1', resolve));
     victim = await comeIn();
-    await victim.page.goto(`${service.url}/pages/studies`);
-    await signIn(victim, keys.all);
+    await victim.page.goto(studies());
+    await signIn(victim, http.keys.all);
   });
   afterAll(async () => {
     await victim?.leave();
     hostile?.close();
-    await service?.stop();
   });
 
   // Each test has a window of its own: the last one may still be on its way to where a form sent it.
@@ -204,7 +181,7 @@ describeInBrowser('a hostile page on another origin', () => {
     const network = await page.context().newCDPSession(page);
     network.on('Network.requestWillBeSent', ({ requestId, request }) => {
       const { origin, pathname } = new URL(request.url);
-      if (origin === service.url) asked.set(requestId, `${request.method} ${pathname}`);
+      if (origin === http.url) asked.set(requestId, `${request.method} ${pathname}`);
     });
     network.on('Network.requestWillBeSentExtraInfo', ({ headers }) => cookies.push(headers['Cookie'] ?? ''));
     network.on('Network.responseReceivedExtraInfo', (answer) => statuses.push(answer));
@@ -213,7 +190,7 @@ describeInBrowser('a hostile page on another origin', () => {
   }
   /** Runs a script of the hostile page, which knows the address of the service as `service`. */
   const run = <T>(script: string): Promise<T> =>
-    page.evaluate<T>(`(async () => { const service = ${JSON.stringify(service.url)}; ${script} })()`);
+    page.evaluate<T>(`(async () => { const service = ${JSON.stringify(http.url)}; ${script} })()`);
   /**
    * What the service answered to the hostile page: method, path and status. Requests and answers are reported by two
    * processes of the browser, so an answer may be reported first.
@@ -231,7 +208,7 @@ describeInBrowser('a hostile page on another origin', () => {
     await run(`new Image().src = service + ${JSON.stringify(LIST)};`);
     await refused().toBe(1);
     expect(cookies.at(-1)).toContain('urn-');
-    const { results } = await ask(service.url, '/operations', { key: keys.auditor });
+    const { results } = await http.get('auditor', '/operations');
     const refusals = results.filter(
       ({ type, actor, data: said }: { type: string; actor: { user: string }; data: { reason?: string } }) =>
         type === 'RequestRefused' && actor.user === 'everybody' && said.reason === 'not-permitted',
@@ -278,15 +255,13 @@ describeInBrowser('a hostile page on another origin', () => {
       form.submit();
     `);
     await refused().toBe(2);
-    const { headers } = await clientOf(service.url, keys.all).list('Sleep');
+    const { headers } = await http.as('all').list('Sleep');
     expect(headers.get('urn-revision')).toBe('1');
-    await victim.page.reload();
-    await victim.page.getByRole('link', { name: 'Sleep' }).waitFor();
   });
 
   it('frames nothing', async () => {
-    for (const path of ['/pages/studies', LIST]) {
-      await visit();
+    await visit();
+    for (const [i, path] of ['/pages/studies', LIST].entries()) {
       await run(`
         const frame = document.createElement('iframe');
         frame.src = service + ${JSON.stringify(path)};
@@ -294,7 +269,7 @@ describeInBrowser('a hostile page on another origin', () => {
         document.body.append(frame);
         await loaded;
       `);
-      const [, frame] = page.frames();
+      const frame = page.frames()[i + 1];
       expect(await frame?.locator('body').textContent(), path).not.toMatch(/Sleep|Sign in|001|swagger/i);
       expect(frame?.url(), path).toContain('chrome-error:');
     }

@@ -1,12 +1,15 @@
 /** Pages whose files are out of reach, because there is no connection, or gone, because the service was upgraded. */
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
-import { describeInBrowser, type Person, signIn, sitDown } from '../../support/browser.ts';
+import { describeInBrowser, openAs, type Person } from '../../support/browser.ts';
 import { served } from '../../support/served.ts';
 import { TRIALS } from '../../support/trials.ts';
 
 const LINKS = ['Studies', 'Study', 'Participant', 'Randomize', 'Manage', 'Audit'];
 const NOT_LOADED = 'This page could not be loaded';
+/** In the browser: how many of the pages that nobody can wait for have arrived. */
+const AHEAD = `performance.getEntriesByType('resource')
+  .filter(({ name }) => /\\/assets\\/(study|participant|randomize)-[^/]{8}\\.js$/.test(name)).length`;
 
 describeInBrowser('pages that cannot be loaded', () => {
   const http = served(TRIALS, {
@@ -16,17 +19,11 @@ describeInBrowser('pages that cannot be loaded', () => {
     expect((await http.as('everybody').randomize('Ward', '001', { ward: 'a' })).status).toBe(200);
   });
 
-  /** In the list of studies, in a browser that has loaded nothing but the pages that nobody can wait for. */
+  /** In the list of studies, on a page that has loaded nothing but the pages that nobody can wait for. */
   async function atStudies(): Promise<Person> {
-    const person = await sitDown();
-    const { page } = person;
-    await page.goto(`${http.url}/pages/studies`);
-    const ahead = ['study', 'participant', 'randomize'].map((name) =>
-      page.waitForResponse((response) => new RegExp(`/assets/${name}-[^/]*\\.js$`).test(response.url())),
-    );
-    await signIn(person, http.keys.everybody);
-    await Promise.all(ahead);
-    await page.waitForLoadState('networkidle');
+    const person = await openAs(http.keys.everybody, `${http.url}/pages/studies`);
+    await expect.poll(() => person.page.evaluate<number>(AHEAD)).toBe(3);
+    await person.page.waitForLoadState('networkidle');
     return person;
   }
   /** The service was upgraded: the file has another name now. */
@@ -60,7 +57,7 @@ describeInBrowser('pages that cannot be loaded', () => {
     await person.sees('An emergency cannot wait');
     await person.press('Try again');
     await person.sees('The service still does not answer.');
-    await person.lookTwice('not-loaded');
+    await person.look('not-loaded');
     expect(page.url()).toContain('/pages/audit#study=Ward');
     await page.context().setOffline(false);
     await person.seesHeading('Audit of Ward');
@@ -98,7 +95,9 @@ describeInBrowser('pages that cannot be loaded', () => {
     const person = await atStudies();
     const { page } = person;
     if (act === 'another act') {
-      await page.goto(`${http.url}/pages/manage#study=Patterned&act=pause`);
+      await person.follow('Patterned');
+      await go(page, 'Manage');
+      await person.follow('Pause the study');
       await person.fill({ Reason: 'DSMB meeting' });
       await person.press('See what will happen');
     } else {
