@@ -95,9 +95,9 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
     });
 
     test('chains: each of many appends sees the one before it', async (store) => {
-      for (let i = 0; i < 300; i++)
+      for (let i = 0; i < 50; i++)
         expect(await store.append('study-a', i - 1, records(`r${i}-`, 1))).toEqual(WRITTEN);
-      expect(texts(await readAll(store))).toEqual(Array.from({ length: 300 }, (_, i) => `r${i}-0`));
+      expect(texts(await readAll(store))).toEqual(Array.from({ length: 50 }, (_, i) => `r${i}-0`));
     });
 
     test('keeps what it was given, not what the caller makes of it afterwards', async (store) => {
@@ -198,15 +198,18 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
     test('of an empty store gives nothing', async (store) => expect(await readAll(store)).toEqual([]));
 
     test('gives all streams in an order that keeps each stream’s, in pages', async (store) => {
-      for (let round = 0; round < 3; round++)
+      for (let round = 0; round < 2; round++)
         for (const stream of ['study-a', 'study-b', 'access'])
-          await store.append(stream, round * 250 - 1, records(stream, 250));
+          await store.append(stream, round * 175 - 1, records(stream, 175));
       const pages = await collect(store.readAll());
       for (const page of pages) expect(page.length).toBeLessThanOrEqual(PAGE_RECORDS);
       const all = pages.flat();
-      expect(all).toHaveLength(3 * 3 * 250);
+      // More than any store reads at once.
+      expect(all).toHaveLength(2 * 3 * 175);
       for (const stream of ['study-a', 'study-b', 'access'])
-        expect(all.filter((record) => record.stream === stream)).toEqual(await readStream(store, stream));
+        expect(lines(all.filter((one) => one.stream === stream))).toEqual(
+          lines(await readStream(store, stream)),
+        );
     });
 
     test('goes on after any position it has given', async (store) => {
@@ -225,7 +228,7 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
       await store.append('study-b', NO_STREAM, records('b', 2));
       for (let i = 0; i < 50; i++) await store.append('study-a', 2 + i, records(`c${i}-`, 1));
       await heard.until(55);
-      expect(heard.records).toEqual(await readAll(store));
+      expect(lines(heard.records)).toEqual(lines(await readAll(store)));
     });
 
     test('delivers more than a page that was there before', async (store) => {
@@ -253,9 +256,9 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
         Array.from({ length: 20 }, (_, i) => store.append(`study-${i}`, NO_STREAM, records('b', 2))),
       );
       await Promise.all([early.until(42), late.until(42)]);
-      const all = await readAll(store);
-      expect(early.records).toEqual(all);
-      expect(late.records).toEqual(all);
+      const all = lines(await readAll(store));
+      expect(lines(early.records)).toEqual(all);
+      expect(lines(late.records)).toEqual(all);
     });
 
     test('delivers nothing for a conflict, nor again for an append that is sent again', async (store) => {
@@ -374,6 +377,18 @@ export async function readStream(store: EventStore, stream: string, from = 0): P
 
 export function texts(stored: readonly RecordBytes[]): string[] {
   return stored.map(({ record }) => text(record));
+}
+
+/** All of each record as one line: many records are compared much faster like this. */
+export function lines(stored: readonly StoredRecord[]): string[] {
+  return stored.map(({ stream, revision, position, record, sealed, leaf }) =>
+    [
+      stream,
+      revision,
+      position,
+      ...[record, sealed, leaf].map((part) => Buffer.from(part).toString('hex')),
+    ].join(),
+  );
 }
 
 function text(bytes: Uint8Array): string {

@@ -22,20 +22,20 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 const HOUR_MS = 3_600_000;
 const newFolder = temporaryFolders();
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-const running: Service[] = [];
+const running: { end(): Promise<unknown> }[] = [];
 const folder = newFolder();
 const disk = join(folder, 'disk');
 mkdirSync(disk);
 const whyNoDisk = mountSmallDisk(disk);
 
 afterEach(async () => {
-  for (const service of running.splice(0)) await service.kill();
+  for (const service of running.splice(0)) await service.end();
 });
 afterAll(() => agent.destroy());
 
 async function start(options: Parameters<typeof serve>[0]): Promise<Service> {
   const service = await serve(options);
-  running.push(service);
+  running.push({ end: service.kill });
   return service;
 }
 
@@ -132,9 +132,11 @@ it('a service on a full disk refuses allocations until there is room, and then c
   const filler = join(disk, 'filler');
   const choices = seededChoices();
   const data = join(disk, 'data');
-  const studies = join(folder, 'studies.yaml');
-  writeFileSync(studies, STUDIES);
-  const begin = () => start({ data, args: ['--studies', studies] });
+  const begin = async (studies: string) => {
+    const service = await serveHere(data, studies);
+    running.push({ end: service.stop });
+    return service;
+  };
   const keys = await issueKeys(data, {
     work: ['edc'],
     read: ['reader', '--scope', 'read'],
@@ -142,8 +144,9 @@ it('a service on a full disk refuses allocations until there is room, and then c
   });
   const account = new Account(choices);
   const log = new LogCheck(data);
-  const service = await begin();
-  const sendTo = ({ url }: Service, study = 'One') => send(account, account.fresh(study), url, keys.work);
+  const service = await begin(STUDIES);
+  const sendTo = ({ url }: { url: string }, study = 'One') =>
+    send(account, account.fresh(study), url, keys.work);
   const isRefused = async () => (await sendTo(service)).status === 503;
   for (let i = 0; i < 20; i++) await sendTo(service, choices.pick(STUDY_NAMES));
 
@@ -197,16 +200,16 @@ it('a service on a full disk refuses allocations until there is room, and then c
   await service.stop();
   fill(filler);
   // It starts for reading and for emergencies. A new study waits for room.
-  writeFileSync(studies, `${STUDIES}Late: {mode: test, treatments: [A, B], factors: {sex: [F, M]}}\n`);
-  const onFullDisk = await begin();
+  const late = 'Late: {mode: test, treatments: [A, B], factors: {sex: [F, M]}}\n';
+  const onFullDisk = await begin(`${STUDIES}${late}`);
   account.agreesWithList('One', (await clientOf(onFullDisk.url, keys.read).list('One')).results);
   expect((await sendTo(onFullDisk)).status).toBe(503);
-  const late = async () => (await clientOf(onFullDisk.url, keys.read).list('Late')).status;
-  expect(await late()).toBe(404);
+  const statusOfLate = async () => (await clientOf(onFullDisk.url, keys.read).list('Late')).status;
+  expect(await statusOfLate()).toBe(404);
 
   rmSync(filler);
   await account.settle(onFullDisk.url, keys.work);
-  await expect.poll(late, { timeout: 20_000 }).toBe(200);
+  await expect.poll(statusOfLate, { timeout: 20_000 }).toBe(200);
   await onFullDisk.stop();
   expect(account.agreesWith(log.check())).toBe(0);
 });

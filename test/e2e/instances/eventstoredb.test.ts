@@ -82,7 +82,7 @@ async function surviving(log: SharedLog, happen: () => Promise<unknown>): Promis
   const account = new Account(choices);
   const instances: Served[] = await Promise.all([log.start('a'), log.startHere('b')]);
   const targets = instances.map(({ url }) => ({ url, key: keys.work }));
-  const clients = startClients(account, choices, targets, 16, { pauseMs: 50 });
+  const clients = startClients(account, choices, targets, 6, { pauseMs: 50 });
   await happen();
   clients.stop();
   expect((await clients.done).filter((error) => !isConnectionError(error))).toEqual([]);

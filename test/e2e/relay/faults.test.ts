@@ -3,6 +3,7 @@
  * gaps, duplicates and the order of each stream. FAULT_ROUNDS sets how often.
  */
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +12,16 @@ import { command } from '../../support/command.ts';
 import { KAFKA_USER } from '../../support/kafka/apache-kafka.ts';
 import { ownBroker } from '../../support/kafka/broker.ts';
 import type { FeedReader } from '../../support/kafka/feed-reader.ts';
-import { feedsOf, newTopic, POSITIONS, positionsOf, settingsFor, until } from '../../support/kafka/feeds.ts';
+import {
+  feedsOf,
+  newTopic,
+  opening,
+  POSITIONS,
+  positionsOf,
+  settingsFor,
+  stopping,
+  until,
+} from '../../support/kafka/feeds.ts';
 import { Account, STUDIES, startClients } from '../../support/load.ts';
 import { type Finished, issueKey, serve, start, urn } from '../../support/service.ts';
 import { serveHere } from '../../support/service-here.ts';
@@ -22,7 +32,7 @@ const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 3);
 const BROKER_KILLS = Math.ceil(ROUNDS / 3);
 const DIE_AT_COMMIT = new URL('../../support/kafka/die-at-commit.mjs', import.meta.url).href;
 const broker = ownBroker();
-const { make, reading } = feedsOf(broker);
+const { make, reading, running, started } = feedsOf(broker);
 const newFolder = temporaryFolders();
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -48,7 +58,7 @@ async function serving(begin: (data: string) => Promise<Served & { stop(): Promi
   closing.push(service.stop);
   const account = new Account(choices);
   /** Randomizes for this long, as several sites do; each request must be answered. */
-  const enrolFor = async (ms: number, clients = 4) => {
+  const enrolFor = async (ms: number, clients = 2) => {
     const targets = [{ url: service.url, key }];
     const posting = startClients(account, choices, targets, clients, { pauseMs: 40 });
     await delay(ms);
@@ -90,6 +100,13 @@ async function relaying(data: string, args: readonly string[], env: Readonly<Rec
   return relayed;
 }
 
+/** A relay in this process, beside a service. */
+async function relayHere(data: string, topic: string) {
+  const service = await serveHere(data, STUDIES, { relay: settingsFor(broker.get().address, topic) });
+  closing.push(service.stop);
+  return service;
+}
+
 function sizesOf(data: string): Map<string, number> {
   const sizes = new Map<string, number>();
   for (const { stream } of storedLog(data)) sizes.set(stream, (sizes.get(stream) ?? 0) + 1);
@@ -127,7 +144,7 @@ describe.skipIf(broker.missing)('the relay', () => {
       live?.check();
     }
     await enrolling;
-    relay(data, kafkaArgs(topic));
+    await relayHere(data, topic);
     await live?.has(sizesOf(data), 60_000);
     // biome-ignore lint/suspicious/noConsole: how much was tried tells how much was shown
     console.info('relay killed', { rounds: ROUNDS, records: storedLog(data).length });
@@ -146,7 +163,7 @@ describe.skipIf(broker.missing)('the relay', () => {
         await enrolUntil(once(dying.child, 'exit'));
         expect(dying.child.signalCode, `${when}, ${at}: ${dying.output.stderr}`).toBe('SIGKILL');
       }
-    relay(data, kafkaArgs(topic));
+    await relayHere(data, topic);
     await feedHasAll(topic, data);
   });
 
@@ -174,16 +191,31 @@ describe.skipIf(broker.missing)('the relay', () => {
     await feedHasAll(topic, data);
 
     // Docker restarts whatever ends with a code other than 0.
-    const fourth = await relaying(data, kafkaArgs(topic));
+    await says(await relayHere(data, topic), '"publishing"');
     await enrolFor(300);
     expect(await third.exited).toBe(0);
     expect(third.output.stderr).toContain('another relay of this log now publishes into');
     await feedHasAll(topic, data);
-    fourth.child.kill('SIGTERM');
-    expect(await fourth.exited, fourth.output.stderr).toBe(0);
   });
 
-  it('survives a broker that is killed at random moments, and the service does not notice', {
+  /** A relay with nothing to publish, whose study's partition the broker can lose while it is down. */
+  async function idle() {
+    const [data, topic] = [newFolder(), newTopic()];
+    await make({ topic, numPartitions: 3 });
+    const one = await running(data, topic);
+    const reader = await reading(topic);
+    await reader.has(one.sizes());
+    const partition = reader.streams().get(one.stream)?.records[0]?.partition;
+    const folder = join(broker.get().data, `${topic}-${partition}`);
+    const isStopped = async () => {
+      expect(await stopping(one)).toContain(`partition ${partition} of ${topic}`);
+      const lost = 'Kafka has lost what was in it';
+      expect(await opening(await started(data, topic)), 'also at the next start').toContain(lost);
+    };
+    return { lose: () => rmSync(folder, { recursive: true }), isStopped };
+  }
+
+  it('survives a broker that is killed at random moments, and the service does not notice, but not that a partition is lost', {
     timeout: 60_000 + BROKER_KILLS * 30_000,
   }, async () => {
     const topic = newTopic();
@@ -191,6 +223,7 @@ describe.skipIf(broker.missing)('the relay', () => {
     const { data, service, enrolFor } = await serving((at) => serve({ data: at, studies: STUDIES, args }));
     await says(service, '"publishing"');
     const live = await feedHasAll(topic, data);
+    const other = await idle();
     expect(await metric(service, 'urn_relay_up')).toBe(1);
     for (let kills = 0; kills < BROKER_KILLS; kills++) {
       const enrolling = enrolFor(2500);
@@ -201,6 +234,7 @@ describe.skipIf(broker.missing)('the relay', () => {
       expect(await metric(service, 'urn_relay_lag_records')).toBeGreaterThan(0);
       expect(await metric(service, 'urn_relay_lag_seconds')).toBeGreaterThan(0);
       expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
+      if (kills === 0) other.lose();
       await broker.get().start();
       await expect.poll(() => metric(service, 'urn_relay_lag_records'), { timeout: 60_000 }).toBe(0);
       live.check();
@@ -208,6 +242,7 @@ describe.skipIf(broker.missing)('the relay', () => {
     await live.has(sizesOf(data), 60_000);
     await feedHasAll(topic, data);
     expect(await metric(service, 'urn_relay_published_total')).toBeGreaterThan(0);
+    await other.isStopped();
   });
 
   it('waits for a slow broker', async () => {

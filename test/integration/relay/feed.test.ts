@@ -14,7 +14,7 @@ import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
 import { MOST_RECORDS } from '../../../src/service/relay/batch.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { KAFKA_USER } from '../../support/kafka/apache-kafka.ts';
-import { brokerWithPermissions, sharedBroker } from '../../support/kafka/broker.ts';
+import { sharedBroker, strictBroker } from '../../support/kafka/broker.ts';
 import { type Fed, kafkaOf } from '../../support/kafka/feed-reader.ts';
 import {
   configured,
@@ -498,7 +498,7 @@ describe.skipIf(broker.missing)('positions that version 0.1.0 committed', () => 
   });
 });
 
-const guarded = brokerWithPermissions();
+const guarded = strictBroker();
 const guardedFeeds = feedsOf(guarded);
 const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
 

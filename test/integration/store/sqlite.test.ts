@@ -7,7 +7,7 @@ import { Database } from '../../../src/store/sqlite/library.ts';
 import { openDatabase } from '../../../src/store/sqlite/schema.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { otherProcess } from '../../support/other-process.ts';
-import { readAll, readStream, records, storeContract, texts } from '../../support/store-contract.ts';
+import { lines, readAll, readStream, records, storeContract, texts } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -246,7 +246,7 @@ describe('two processes', () => {
       expect(new Set(own).size).toBe(150);
     }
     await expect.poll(() => heard.length).toBe(450);
-    expect(heard).toEqual(await readAll(store));
+    expect(lines(heard)).toEqual(lines(await readAll(store)));
   });
 
   it('both receive everything once and in order, including what the other wrote', async () => {
@@ -263,7 +263,7 @@ describe('two processes', () => {
     const all = await readAll(store);
     expect(all).toHaveLength(210);
     await expect.poll(() => heard.length).toBe(210);
-    expect(heard).toEqual(all);
+    expect(lines(heard)).toEqual(lines(all));
     expect((await follower).said).toContainEqual({
       heard: all.map(({ position, record }) => [position, Buffer.from(record).toString()]),
     });

@@ -60,7 +60,7 @@ export function lacking(): string | undefined {
 
 /**
  * @param folder for its data and its log
- * @param more settings of the broker, over those of every test
+ * @param more settings of the broker, beside those of every test
  */
 export async function apacheKafka(
   folder: string,
@@ -269,13 +269,7 @@ ${Object.entries(settings)
 
 export const JAAS = `org.apache.kafka.common.security.plain.PlainLoginModule required user_${KAFKA_USER.username}="${KAFKA_USER.password}";`;
 
-/** Those without credentials, the broker itself and the tests, may do everything; others, what they are permitted. */
-export const PERMISSIONS = {
-  'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-  'super.users': 'User:ANONYMOUS',
-} as const;
-
-/** What a single node needs, and what makes consumer groups form at once. */
+/** What a single node needs, what makes consumer groups form at once, and what makes it cost little while nobody asks. */
 export const ONE_NODE = {
   'offsets.topic.replication.factor': '1',
   'offsets.topic.num.partitions': '1',
@@ -283,9 +277,8 @@ export const ONE_NODE = {
   'transaction.state.log.min.isr': '1',
   'transaction.state.log.num.partitions': '1',
   'group.initial.rebalance.delay.ms': '0',
-  // A killed broker is let in again when its old session has expired.
-  'broker.session.timeout.ms': '1000',
-  'broker.heartbeat.interval.ms': '200',
+  // Without it, a controller writes a record every half second.
+  'metadata.max.idle.interval.ms': '0',
   // The default: nothing of ours may create topics by asking for them.
   'auto.create.topics.enable': 'true',
 } as const;

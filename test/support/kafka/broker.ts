@@ -8,6 +8,9 @@ import { inCi } from '../in-ci.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 import { apacheKafka, type Broker, lacking, type OwnBroker } from './apache-kafka.ts';
 
+/** A broker that was killed is let in again when its old session has expired. */
+const SOON_BACK = { 'broker.session.timeout.ms': '1000', 'broker.heartbeat.interval.ms': '200' };
+
 export interface BrokerOfFile<B> {
   /** Why there is none, for `describe.skipIf`. */
   readonly missing: string | undefined;
@@ -18,22 +21,22 @@ export interface BrokerOfFile<B> {
 export function sharedBroker(): BrokerOfFile<Broker> {
   const given = process.env['KAFKA_BROKERS'];
   if (given) return brokerOfFile(`KAFKA_BROKERS=${given}`, undefined, async () => external(given));
-  if (hasDocker()) return brokerOfFile('Docker', undefined, () => ofRun('docker'));
-  return brokerWithPermissions();
+  if (hasDocker()) return ofRun('Docker', undefined, 'docker');
+  return strictBroker();
 }
 
-/** Like `sharedBroker`, of the jars in any case: what its user may do must be permitted first. */
-export function brokerWithPermissions(): BrokerOfFile<Broker> {
-  return brokerOfFile("Apache Kafka's jars", lacking(), () => ofRun('jars'));
+/** Like `sharedBroker`, of the jars in any case: it forgets soon, and what its user may do must be permitted first. */
+export function strictBroker(): BrokerOfFile<Broker> {
+  return ofRun("Apache Kafka's jars", lacking(), 'jars');
 }
 
-/** For tests that kill and stop it, or need settings of their own. */
-export function ownBroker(settings: Readonly<Record<string, string>> = {}): BrokerOfFile<OwnBroker> {
+/** For tests that kill and stop it. */
+export function ownBroker(): BrokerOfFile<OwnBroker> {
   const newFolder = temporaryFolders();
   let broker: OwnBroker | undefined;
   afterAll(() => broker?.stop());
   return brokerOfFile("Apache Kafka's jars, of this file alone", lacking(), async () => {
-    broker = await apacheKafka(newFolder(), settings);
+    broker = await apacheKafka(newFolder(), SOON_BACK);
     return broker;
   });
 }
@@ -65,11 +68,17 @@ function brokerOfFile<B>(
   };
 }
 
-async function ofRun(kind: 'docker' | 'jars'): Promise<Broker> {
-  const answer = await fetch(`${inject('brokersOfRun')}/${kind}`);
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(text);
-  return JSON.parse(text) as Broker;
+function ofRun(source: string, missing: string | undefined, kind: 'docker' | 'jars'): BrokerOfFile<Broker> {
+  const place = `${inject('brokersOfRun')}/${kind}`;
+  afterAll(async () => {
+    if (missing === undefined) await fetch(place, { method: 'DELETE' });
+  });
+  return brokerOfFile(source, missing, async () => {
+    const answer = await fetch(place);
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(text);
+    return JSON.parse(text) as Broker;
+  });
 }
 
 function external(address: string): Broker {

@@ -1,6 +1,7 @@
 /**
  * Brokers that the files of a run share, whichever worker runs them: a JVM takes several seconds of processor time to start.
- * This is in vitest's own process, which starts one when the first file asks for it, and ends it with the run.
+ * This is in vitest's own process, which starts one when the first file asks for it, suspends it while no file uses it, since
+ * it costs processor time even then, and ends it with the run.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -9,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { freePorts } from '../free-ports.ts';
-import { apacheKafka, JAAS, ONE_NODE, PERMISSIONS, type StartedBroker } from './apache-kafka.ts';
+import { apacheKafka, JAAS, ONE_NODE, type OwnBroker, type StartedBroker } from './apache-kafka.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -17,18 +18,48 @@ declare module 'vitest' {
   }
 }
 
+const STRICT_AND_FORGETFUL = {
+  // Those without credentials, the broker itself and the tests, may do everything; others, what they are permitted.
+  'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+  'super.users': 'User:ANONYMOUS',
+  // It outlasts a suspension.
+  'broker.session.timeout.ms': '3600000',
+  'log.retention.bytes': '100000',
+  // Room for the largest transaction of a relay.
+  'log.segment.bytes': '800000',
+  'log.retention.check.interval.ms': '200',
+  'log.initial.task.delay.ms': '200',
+  'log.cleaner.backoff.ms': '200',
+  // Ten minutes by default in Kafka.
+  'connections.max.idle.ms': '1000',
+  // Seven days. It is longer than what a test does between two transactions that belong together.
+  'transactional.id.expiration.ms': '8000',
+  'transaction.remove.expired.transaction.cleanup.interval.ms': '200',
+  // One day.
+  'producer.id.expiration.ms': '2000',
+  'producer.id.expiration.check.interval.ms': '200',
+};
+
+interface Shared {
+  readonly broker: Promise<StartedBroker & Partial<OwnBroker>>;
+  /** How many use it. */
+  files: number;
+}
+
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'urn-brokers-'));
-  const brokers = new Map<string, Promise<StartedBroker>>();
-  const start: Readonly<Record<string, () => Promise<StartedBroker>>> = {
-    '/docker': inDocker,
-    '/jars': () => apacheKafka(folder, PERMISSIONS),
-  };
-  const server = createServer(async ({ url = '' }, answer) => {
-    const broker = brokers.get(url) ?? (start[url] as () => Promise<StartedBroker>)();
-    brokers.set(url, broker);
-    await broker.then(
-      (started) => answer.end(JSON.stringify(started)),
+  const brokers = new Map<string, Shared>();
+  const server = createServer(async ({ url = '', method }, answer) => {
+    const start = () => (url === '/docker' ? inDocker() : apacheKafka(folder, STRICT_AND_FORGETFUL));
+    const shared: Shared = brokers.get(url) ?? { broker: start(), files: 0 };
+    brokers.set(url, shared);
+    shared.files += method === 'DELETE' ? -1 : 1;
+    await shared.broker.then(
+      (broker) => {
+        if (shared.files > 0) broker.resume?.();
+        else broker.pause?.();
+        answer.end(JSON.stringify(broker));
+      },
       (error) => answer.writeHead(500).end(String(error)),
     );
   });
@@ -36,7 +67,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide('brokersOfRun', `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   return async () => {
     server.close();
-    for (const broker of brokers.values()) await broker.then(({ stop }) => stop()).catch(() => undefined);
+    for (const { broker } of brokers.values()) await broker.then(({ stop }) => stop()).catch(() => undefined);
     rmSync(folder, { recursive: true });
   };
 }
