@@ -230,8 +230,8 @@ export const configured =
 export type Found = string | Partial<Readonly<Record<Content, string>>>;
 /** The record that the table is about. */
 const ITSELF = 'itself';
-/** Only the bundle that includes all sections shows it. */
-export const inFull = (name = ITSELF): Found => ({ full: name, open: 'ok', blinded: 'ok' });
+/** Only the bundle that includes all sections shows it: whoever sees less than the arms is not asked. */
+export const inFull = (name = ITSELF): Found => ({ full: name, open: 'ok' });
 /** Only where arms are shown. */
 export const withArms = (name = ITSELF): Found => ({ full: name, open: name, blinded: 'ok' });
 /** At once where the draws are included, and later or not at all in the clear. */
@@ -278,7 +278,7 @@ const python = requiredPython('numpy, cryptography');
 export const hasPython = python !== undefined;
 export const verifyBoth = bothVerifiers(python ?? '');
 export const verifyInPython = pythonVerifier(python ?? '');
-/** Of so many alterations of a study, in each content, one is shown to Python. `SAMPLED=1` shows all of them. */
+/** Of so many alterations of a study, in each content of which it is asked, one is shown to Python. `SAMPLED=1` shows all of them. */
 const SAMPLED = Number(process.env['SAMPLED'] ?? 25);
 
 export interface Judged {
