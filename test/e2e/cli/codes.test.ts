@@ -1,5 +1,5 @@
 /** urn codes, and what else the command line says about packs, of the enrolment and of visits. */
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { DomainError } from '../../../src/base/errors.ts';
@@ -27,6 +27,20 @@ const STUDY = {
 type More = Partial<typeof CONFIGURATION>;
 
 const begun = (more: More = {}) => registered(newFolder(), [{ ...STUDY, ...more }]);
+
+/** Logs that are made once: with the study alone, and with packs. */
+let bare: string;
+let stock: string;
+beforeAll(async () => {
+  bare = await begun();
+  stock = await stocked();
+});
+
+function copyOf(log: string): string {
+  const data = newFolder();
+  cpSync(log, data, { recursive: true });
+  return data;
+}
 
 /** So many packs, of the arms in pairs, each pair the other way round: a text without a pattern in it. */
 const shuffled = (count: number) =>
@@ -87,7 +101,7 @@ const packOf = (data: string, id: string) => packsIn(data).find((one) => one.id 
 
 describe('packs that are registered', () => {
   it('are in one record, with the arms sealed and a key of 128 random bits; with --dry-run, only checked', async () => {
-    const data = await begun();
+    const data = copyOf(bare);
     const { add } = onSleep(data);
     expect((await add(withRows(shuffled(12)), '--dry-run')).stderr).toContain(
       'dry run: would register 12 packs of Sleep; nothing was recorded',
@@ -105,7 +119,7 @@ describe('packs that are registered', () => {
 
   /** What is wrong in a file, and warned of: test/integration/pack-files.test.ts. */
   it('are refused with all that is wrong in the file, and warned of', async () => {
-    const { add } = onSleep(await begun());
+    const { add } = onSleep(copyOf(bare));
     expect(await add(withRows(['Q 1,Control', 'Q2,Placebo']))).toEqual({
       ...{ code: 2, stdout: '' },
       stderr: expect.stringMatching(/^urn: nothing was registered:\n {5}line 2: .*\n {5}line 3: .*\n$/),
@@ -115,7 +129,7 @@ describe('packs that are registered', () => {
   });
 
   it('of levels are in one list each; the same file completes what was interrupted, and registers nothing twice', async () => {
-    const data = await begun();
+    const data = copyOf(bare);
     const { add } = onSleep(data);
     const rows = shuffled(12).map((row, i) => `${row},${i % 3 === 0 ? 'South' : 'North'}`);
     const all = withRows(rows, 'code,treatment,site');
@@ -143,10 +157,10 @@ describe('packs that are registered', () => {
 
 it('the list names arms, holders and the stock, and reading it is recorded; there may be none', async () => {
   const HEAD = ['code', 'treatment', 'factor', 'level', 'state', 'id'];
-  const empty = await begun();
+  const empty = copyOf(bare);
   for (const what of ['list', 'accountability'])
     expect(await onSleep(empty).said`codes ${what}`).toBe('0 Sleep has no packs (hint: urn codes add)');
-  const data = await stocked();
+  const data = copyOf(stock);
   const { ok, json } = onSleep(data);
   const text = await ok`codes list`;
   expect(text.split('\n')[0]?.split(/\s+/)).toEqual(HEAD);
@@ -178,7 +192,7 @@ describe('a code-break by the pack', () => {
   const why = typed`--category emergency --reason 'a child swallowed tablets'`;
 
   it('is about the participant who has or had it, or only about the pack', async () => {
-    const data = await stocked();
+    const data = copyOf(stock);
     const { said, ok, json } = onSleep(data);
     const pack = packOf(data, '001');
     const arm = packsIn(data).find(({ code }) => code === pack)?.treatment;
@@ -212,7 +226,7 @@ describe('a code-break by the pack', () => {
   });
 
   it('is shown in an emergency, and recorded later, while the log cannot be written', async () => {
-    const data = await stocked();
+    const data = copyOf(stock);
     const { said } = onSleep(data);
     const packs = packsIn(data);
     const free = packs.find(({ id }) => id === undefined)?.code ?? '';
@@ -234,7 +248,7 @@ describe('a code-break by the pack', () => {
 });
 
 it('a log that is restored gives packs of lost participants again, unless they are entered, as urn recover says', async () => {
-  const data = await begun();
+  const data = copyOf(bare);
   const { add, said } = onSleep(data);
   await add(withRows(shuffled(12)));
   const [database, backup] = [join(data, 'urn.sqlite'), join(newFolder(), 'backup.sqlite')];
