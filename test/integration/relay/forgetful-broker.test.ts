@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { Kafka } from 'kafkajs';
 import { describe, expect, it, vi } from 'vitest';
-import { strictBroker } from '../../support/kafka/broker.ts';
+import { ownBroker } from '../../support/kafka/broker.ts';
 import { kafkaOf } from '../../support/kafka/feed-reader.ts';
 import {
   configured,
@@ -19,7 +19,23 @@ import {
 } from '../../support/kafka/feeds.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-const broker = strictBroker();
+/** What a topic keeps by default. */
+const KEPT_BYTES = 100_000;
+const broker = ownBroker({
+  'log.retention.bytes': `${KEPT_BYTES}`,
+  'log.segment.bytes': `${KEPT_BYTES}`,
+  'log.retention.check.interval.ms': '200',
+  'log.initial.task.delay.ms': '200',
+  'log.cleaner.backoff.ms': '200',
+  // Ten minutes by default in Kafka.
+  'connections.max.idle.ms': '1000',
+  // Seven days.
+  'transactional.id.expiration.ms': '3000',
+  'transaction.remove.expired.transaction.cleanup.interval.ms': '200',
+  // One day.
+  'producer.id.expiration.ms': '2000',
+  'producer.id.expiration.check.interval.ms': '200',
+});
 const newFolder = temporaryFolders();
 const { started, running, stopped, reading, make, cut, lowOf, taken } = feedsOf(broker);
 
@@ -33,7 +49,7 @@ describe.skipIf(broker.missing)('the loss of records that Kafka removes', () => 
     await until(
       async () => {
         for (const each of [one, other]) {
-          await each.enrol(450);
+          await each.enrol(20);
           await published(each);
         }
         return (await lowOf(deleting)) > 0;

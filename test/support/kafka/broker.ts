@@ -25,18 +25,18 @@ export function sharedBroker(): BrokerOfFile<Broker> {
   return strictBroker();
 }
 
-/** Like `sharedBroker`, of the jars in any case: it forgets soon, and what its user may do must be permitted first. */
+/** Like `sharedBroker`, of the jars in any case: what its user may do must be permitted first. */
 export function strictBroker(): BrokerOfFile<Broker> {
   return ofRun("Apache Kafka's jars", lacking(), 'jars');
 }
 
-/** For tests that kill and stop it. */
-export function ownBroker(): BrokerOfFile<OwnBroker> {
+/** For tests that kill and stop it, or need settings of their own. */
+export function ownBroker(settings: Readonly<Record<string, string>> = {}): BrokerOfFile<OwnBroker> {
   const newFolder = temporaryFolders();
   let broker: OwnBroker | undefined;
   afterAll(() => broker?.stop());
   return brokerOfFile("Apache Kafka's jars, of this file alone", lacking(), async () => {
-    broker = await apacheKafka(newFolder(), SOON_BACK);
+    broker = await apacheKafka(newFolder(), { ...SOON_BACK, ...settings });
     return broker;
   });
 }

@@ -18,26 +18,12 @@ declare module 'vitest' {
   }
 }
 
-const STRICT_AND_FORGETFUL = {
+const STRICT = {
   // Those without credentials, the broker itself and the tests, may do everything; others, what they are permitted.
   'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
   'super.users': 'User:ANONYMOUS',
   // It outlasts a suspension.
   'broker.session.timeout.ms': '3600000',
-  'log.retention.bytes': '100000',
-  // Room for the largest transaction of a relay.
-  'log.segment.bytes': '800000',
-  'log.retention.check.interval.ms': '200',
-  'log.initial.task.delay.ms': '200',
-  'log.cleaner.backoff.ms': '200',
-  // Ten minutes by default in Kafka.
-  'connections.max.idle.ms': '1000',
-  // Seven days. It is longer than what a test does between two transactions that belong together.
-  'transactional.id.expiration.ms': '8000',
-  'transaction.remove.expired.transaction.cleanup.interval.ms': '200',
-  // One day.
-  'producer.id.expiration.ms': '2000',
-  'producer.id.expiration.check.interval.ms': '200',
 };
 
 interface Shared {
@@ -50,7 +36,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const folder = mkdtempSync(join(tmpdir(), 'urn-brokers-'));
   const brokers = new Map<string, Shared>();
   const server = createServer(async ({ url = '', method }, answer) => {
-    const start = () => (url === '/docker' ? inDocker() : apacheKafka(folder, STRICT_AND_FORGETFUL));
+    const start = () => (url === '/docker' ? inDocker() : apacheKafka(folder, STRICT));
     const shared: Shared = brokers.get(url) ?? { broker: start(), files: 0 };
     brokers.set(url, shared);
     shared.files += method === 'DELETE' ? -1 : 1;
