@@ -72,7 +72,14 @@ describe.skipIf(python === undefined && !inCi)('the same with numpy', () => {
     expect(stderr).toBe('');
     const { b, T, p } = JSON.parse(stdout);
     const found = await tested(
-      ...([bundle, outcomes, '--statistic', statistic, '--seed', `${seed}`, '--reps', `${REPS}`] as const),
+      bundle,
+      outcomes,
+      '--statistic',
+      statistic,
+      '--seed',
+      `${seed}`,
+      '--reps',
+      `${REPS}`,
       ...(isWeighted ? ['--arms', arms.split(',').toReversed().join()] : []),
     );
     expect(found).toMatchObject({ b, reps: REPS });

@@ -207,17 +207,22 @@ describe('a database that cannot be read to its end exits with 1:', () => {
   /** Numbers above 2^53 come out rounded: what comes after one could be asked for again and again. */
   it.each<[what: string, RegExp, ...statements: string[]]>([
     [
-      ...(['a revision beyond 2^53', large, unguarded] as const),
+      'a revision beyond 2^53',
+      large,
+      unguarded,
       `UPDATE records SET revision = 9007199254740993 WHERE ${ofStudy} AND revision = 50`,
     ],
     [
-      ...(['all positions beyond 2^53', large, unguarded] as const),
+      'all positions beyond 2^53',
+      large,
+      unguarded,
       `UPDATE records SET position = position + 9007199254740993 WHERE ${ofStudy}`,
     ],
     ['a record of no stream', noText, ...retyped('stream = NULL')],
     ['a stream whose name is no text', noText, ...retyped('stream = CAST(stream AS BLOB)')],
     [
-      ...(['a view in place of the records', /"records" is not the table that it should be/] as const),
+      'a view in place of the records',
+      /"records" is not the table that it should be/,
       ...['ALTER TABLE records RENAME TO hidden', 'CREATE VIEW records AS SELECT * FROM hidden'],
     ],
   ])('%s', async (_, says, ...statements) => {

@@ -75,13 +75,13 @@ it.each<[string, keyof typeof LOGS, keyof typeof FILES, readonly string[], strin
   ],
   ['races', 'plain', 'raced', ['--seed-known'], '40 rows: 40 redrawn, 0 unproven.'],
   [
-    ...(['no states', 'plain', 'csv', ['--format', 'csv']] as const),
+    'no states',
+    'plain',
+    'csv',
+    ['--format', 'csv'],
     '60 rows: 0 redrawn, 60 unproven (1: other-system, 2: other-system,',
   ],
-  [
-    ...(['arms in another order', 'ratio', 'csv', ['--seed-known', ...TURNED]] as const),
-    /60 rows: \d+ redrawn, [1-9]/,
-  ],
+  ['arms in another order', 'ratio', 'csv', ['--seed-known', ...TURNED], /60 rows: \d+ redrawn, [1-9]/],
 ])('a history of the reference is tried out, with %s', async (_, log, file, args, expected) => {
   const { code, stdout, stderr } = await importInto(logs[log], FILES[file], '--dry-run', ...args);
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'dry run: nothing was imported\n' });
@@ -96,7 +96,9 @@ describe('a history of the reference is refused', () => {
   const ofRatio = (args: string[]) => ['ratio', 'csv', args] as const;
   it.each<[keyof typeof LOGS, keyof typeof FILES, readonly string[], string]>([
     [
-      ...(['eaten', 'ndard', []] as const),
+      'eaten',
+      'ndard',
+      [],
       'row 4: there is no treatment "ndard"; the reference drops leading letters of names (hint: --treatment-map "ndard=standard")',
     ],
     [...ndard('ndard=none'), 'the study has no treatment "none"'],
@@ -119,15 +121,21 @@ describe('a history of the reference is refused', () => {
       '--generator continued: the other system has no ratios',
     ],
     [
-      ...(['ratio', 'database', TURNED] as const),
+      'ratio',
+      'database',
+      TURNED,
       'gives the slots of an arm in another order than the database (hint: the order there is "Control", "Low dose", "High dose")',
     ],
     [
-      ...(['ratio', 'database', map('Low dose=Control,High dose=Dose')] as const),
+      'ratio',
+      'database',
+      map('Low dose=Control,High dose=Dose'),
       'treatments is ["Control","Low dose","High dose"] in the database, and ["Control","Dose","Dose"]',
     ],
     [
-      ...(['otherSeed', 'database', ['--seed-known']] as const),
+      'otherSeed',
+      'database',
+      ['--seed-known'],
       'the database has a different starting_seed from the study (hint: leave out --seed-known)',
     ],
     ['otherDesign', 'database', [], 'w is 1 in the database, and 2 in the study\n'],
@@ -263,15 +271,14 @@ describe('imported participants, as others see them', () => {
 
   it.each([
     [
-      ...([REDRAWN, 1] as const),
+      REDRAWN,
+      1,
       'The import drew it again from the state of an earlier row, and arm and state agree with the file',
     ],
+    [STATELESS, 2, 'The import could not draw it again: the file has no state of the generator for it'],
     [
-      ...([STATELESS, 2] as const),
-      'The import could not draw it again: the file has no state of the generator for it',
-    ],
-    [
-      ...([OVERRIDDEN, 4] as const),
+      OVERRIDDEN,
+      4,
       "The import could not draw it again: the generator's state follows from an earlier row, but gives another arm",
     ],
   ])('are not explained: %s', async (id, row, why) => {

@@ -171,7 +171,14 @@ it('two of three arms are named, with a comma in quotes', async () => {
   const rows = Array.from({ length: 12 }, (_, i) => `t${i + 1},${i % 5}`);
   const outcomes = file(['id,y', ...rows].join('\n'));
   const { code, stdout, stderr } = await rerandomize(
-    ...(['Three', outcomes, '--outcome', 'y', '--statistic', 'mean', '--arms', '"C, high",A'] as const),
+    'Three',
+    outcomes,
+    '--outcome',
+    'y',
+    '--statistic',
+    'mean',
+    '--arms',
+    '"C, high",A',
     ...['--reps', '100', '--adjust', 'sex'],
   );
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -198,10 +205,7 @@ describe('what is refused', () => {
 
   it.each<[string, string[], string]>([
     ['Golden', typed`--outcome weight --statistic mean`, 'the file has no column "weight"'],
-    [
-      ...(['Golden', typed`--outcome change --statistic proportion`] as const),
-      'line 2: "change" is "3" (expected: 0 or 1)',
-    ],
+    ['Golden', typed`--outcome change --statistic proportion`, 'line 2: "change" is "3" (expected: 0 or 1)'],
     ['Golden', typed`--statistic mean`, 'mean needs --outcome'],
     ['Golden', typed`--statistic logrank --time change`, 'logrank needs --time and --event'],
     ['Golden', typed`--outcome change --statistic F --alternative less`, 'F has no direction'],

@@ -368,7 +368,8 @@ describe.each(NAMED)('a request for %s', (_, row) => {
 it.each([
   ['closed', 'reopen it first', 'The study is closed and takes no participants', 'Relief'],
   [
-    ...(['importing', 'a history is being imported: wait until it is in'] as const),
+    'importing',
+    'a history is being imported: wait until it is in',
     'A history is being imported into the study, which takes no participants until then',
     'Moved',
   ],

@@ -83,10 +83,7 @@ describe('the method', () => {
   const URN = ['D', 'w', 'alpha', 'beta', 'urn_selection', 'ratio'];
   it.each([
     ['Blocks', { method: 'blocks', by: ['site'] }, { sizes: [3, 6] }],
-    [
-      ...(['Weighted', { method: 'minimization' }] as const),
-      { p: 0.8, measure: 'variance', weights: { sex: 1, site: 3 } },
-    ],
+    ['Weighted', { method: 'minimization' }, { p: 0.8, measure: 'variance', weights: { sex: 1, site: 3 } }],
     ['Complete', { method: 'complete' }, undefined],
     ['List', { method: 'list', by: ['local_site'] }, undefined],
   ])(

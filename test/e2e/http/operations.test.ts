@@ -54,7 +54,8 @@ describe('in one run', () => {
       ['/study_participants', {}, { what: 'generator-states', toRevision: 2 }],
       ['/study_participants', { id: '002' }, { what: 'generator-states', toRevision: 2, participant: '002' }],
       [
-        ...(['/study_participants', { 'urn.revision': '1' }] as const),
+        '/study_participants',
+        { 'urn.revision': '1' },
         { what: 'generator-states', toRevision: 1, participant: '001' },
       ],
       ['/study_config', {}, { what: 'seed' }],

@@ -126,22 +126,35 @@ describe.skipIf(!hasPython)('both verifiers', () => {
 
   it.each<[what: string, Change, args: readonly string[], code: number, ...says: string[]]>([
     [
-      ...(['which nothing that is left shows', cut, trusting, 0] as const),
+      'which nothing that is left shows',
+      cut,
+      trusting,
+      0,
       'revisions 0 to 8: covered by no checkpoint under a trusted key',
     ],
     [
-      ...(['by receipts', cut, kept, 1, 'but here are only 9 records'] as const),
+      'by receipts',
+      cut,
+      kept,
+      1,
+      'but here are only 9 records',
       'revisions 0 to 8: as signed: by checkpoints that were kept elsewhere',
     ],
     ['by its own checkpoints', withOwn(cut), [], 1, '51 records were signed, but here are only 9 records'],
     ['rewritten, which nothing that is left shows', rewritten, trusting, 0, 'SELF-CONSISTENT ONLY'],
     [
-      ...(['rewritten, by receipts', rewritten, kept, 1] as const),
+      'rewritten, by receipts',
+      rewritten,
+      kept,
+      1,
       'the two histories part between revisions 3 and 3',
       'revisions 0 to 2: as signed: by checkpoints that were kept elsewhere',
     ],
     [
-      ...(['rewritten, by its own checkpoints', withOwn(rewritten), trusting, 1] as const),
+      'rewritten, by its own checkpoints',
+      withOwn(rewritten),
+      trusting,
+      1,
       '51 records were signed, but here are other records',
     ],
     ['of a log with another key, which nothing shows', otherKey, [], 0, 'SELF-CONSISTENT ONLY'],
@@ -274,7 +287,9 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     field: string,
     change: (draw: Json) => unknown,
   ): [string, Content, Change, object, RegExp] => [
-    ...([`${field} of a draw`, 'full', changed(12, (_, sections) => change(sections.draw))] as const),
+    `${field} of a draw`,
+    'full',
+    changed(12, (_, sections) => change(sections.draw)),
     ...([
       { ...at(12), field: expect.stringContaining(`draw.${field}`) },
       RegExp(`field draw\\.${field}`),
@@ -388,16 +403,18 @@ describe.skipIf(!hasPython)('both verifiers', () => {
       `shows the key ${keyId}, which did nothing in this study`,
     ],
     ['a file that the manifest lists', extra, 'records/study-0.txt', 'does not belong in a bundle'],
-    [
-      ...(['another configuration', shown, 'configuration.json'] as const),
-      "does not say what the study's first record says",
-    ],
+    ['another configuration', shown, 'configuration.json', "does not say what the study's first record says"],
     ...[...RECORDS, 'configuration.json'].map((path): [string, Change, string, string] => [
-      ...([`nothing for ${path}`, missing(path), path, 'is missing'] as const),
+      `nothing for ${path}`,
+      missing(path),
+      path,
+      'is missing',
     ]),
     ...RECORDS.flatMap((path) =>
       ['', '\r', 'x'].map((end): [string, Change, string, string] => [
-        ...([`${path}, which ends with ${JSON.stringify(end)}`, ended(path, end), path] as const),
+        `${path}, which ends with ${JSON.stringify(end)}`,
+        ended(path, end),
+        path,
         'does not end with a line feed',
       ]),
     ),

@@ -145,7 +145,8 @@ const CORRECTIONS =
 /** With what the verifier in Python says of it. */
 const CASES: readonly [what: string, life: Life, python: string, expected?: Expected][] = [
   [
-    ...(['a study that lived on', WHOLE] as const),
+    'a study that lived on',
+    WHOLE,
     '  The study is open; codes broken: 2 emergency, 1 monitoring; 1 of them recorded after the arm was shown; unblinded without the service, as reported: 2\n',
   ],
   [
@@ -157,17 +158,22 @@ const CASES: readonly [what: string, life: Life, python: string, expected?: Expe
     { ours: `\n  open; ${CORRECTIONS}; codes broken: 1 other\n` },
   ],
   [
-    ...(['amendments', AMENDED, 'amendments: 5; levels corrected: 3; voided: 1 never-enrolled; '] as const),
+    'amendments',
+    AMENDED,
+    'amendments: 5; levels corrected: 3; voided: 1 never-enrolled; ',
     { ours: '\n  open; amendments: 5; levels corrected: 3; voided: 1 never-enrolled\n' },
   ],
   ['amended arms', ARMS, '  The study is open; entered by hand: 3 outage; amendments: 8; '],
   [
-    ...(['entries by hand', FORCED] as const),
+    'entries by hand',
+    FORCED,
     // The one void is replaced, and the other one reinstated.
     '  The study is open; entered by hand: 1 elsewhere, 1 other, 3 outage, 1 protocol; amendments: 1; levels corrected: 1; ids corrected: 1; codes broken: 1 emergency\n',
   ],
   [
-    ...(['an import', IMPORTED, '; imported: 7 drawn again, 3 unproven; levels corrected: 1; '] as const),
+    'an import',
+    IMPORTED,
+    '; imported: 7 drawn again, 3 unproven; levels corrected: 1; ',
     {
       ours: '\n  open; imported: 7 drawn again, 3 unproven; levels corrected: 1; codes broken: 1 in an emergency\n',
     },
@@ -176,11 +182,15 @@ const CASES: readonly [what: string, life: Life, python: string, expected?: Expe
   // With a row of a closed level.
   ['an import after an amendment', AMENDED_IMPORT, 'imported: 0 drawn again, 2 unproven; amendments: 1;'],
   [
-    ...(['packs', PACKS, '; packs: 54 registered, 6 replaced, 18 withdrawn; '] as const),
+    'packs',
+    PACKS,
+    '; packs: 54 registered, 6 replaced, 18 withdrawn; ',
     { packs: { registered: 54, replaced: 6, withdrawn: 18 } },
   ],
   [
-    ...(['the worked sample of visits', SAMPLE, '8 dispensed, 5 corrected'] as const),
+    'the worked sample of visits',
+    SAMPLE,
+    '8 dispensed, 5 corrected',
     {
       packs: { registered: 15, replaced: 1, withdrawn: 0, dispensed: 8, corrected: 5 },
       warnings: [
