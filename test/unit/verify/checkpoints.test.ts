@@ -6,6 +6,7 @@ import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import type { Verification } from '../../../src/evidence/verify/verify.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import {
+  change,
   enrol,
   HISTORY,
   LOG_NAME,
@@ -127,6 +128,14 @@ describe('a checkpoint that cannot be compared is reported:', () => {
     const report = await verify(log, { checkpoints: [checkpoint], ...more });
     expect(report.ok).toBe(false);
     expect(report.unusedCheckpoints.map((unused) => unused.because)).toEqual([because]);
+  });
+
+  it('but not that the log now calls itself something else: it is of the log of the trusted key', async () => {
+    const renamed = logOf(HISTORY);
+    change(renamed, 0, ({ data }) => Object.assign(data, { logName: 'another' }), 'log');
+    const report = await verify(renamed, { checkpoints: [genuine] });
+    expect(report).toMatchObject({ ok: false, untrustedKey: true, unusedCheckpoints: [] });
+    expect(streamOf(report).evidence).toMatchObject({ matching: 1, matchingSize: 4 });
   });
 
   it('of a study that was not asked for, which is a failure if none covers the one that was', async () => {

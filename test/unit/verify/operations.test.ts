@@ -31,18 +31,20 @@ const signedOut = said('SessionEnded', SESSION);
 const issued = (digit: string, grant: Grant): AccessCommand => ({
   ...{ type: 'issue', keyId: `k00${digit}${digit}`, sha256: digit.repeat(64), grant },
 });
-/** Revisions 3 to 7 of `access`. */
+/** Revisions 3 to 8 of `access`. */
 const MORE: readonly AccessCommand[] = [
   issued('3', { user: 'auditor', scopes: ['audit'] }),
   issued('4', { user: 'limited', scopes: ['read', 'audit'], studies: ['Another'] }),
   issued('5', { user: 'gone', scopes: ['audit'] }),
   { type: 'revoke', keyId: 'k0055' },
   issued('6', { user: 'reader', scopes: ['read'] }),
+  issued('7', { user: 'pharmacy', scopes: ['supply'] }),
 ];
 const auditor = (accessRevision = 3): Actor => ({ keyId: 'k0033', user: 'auditor', accessRevision });
 const limited: Actor = { keyId: 'k0044', user: 'limited', accessRevision: 4 };
 const gone = (accessRevision: number): Actor => ({ keyId: 'k0055', user: 'gone', accessRevision });
 const reader: Actor = { keyId: 'k0066', user: 'reader', accessRevision: 7 };
+const pharmacy: Actor = { keyId: 'k0077', user: 'pharmacy', accessRevision: 8 };
 
 type Said = readonly [OperationsFact, Actor];
 const byPerson = (fact: OperationsFact): Said => [fact, OPERATOR];
@@ -72,6 +74,7 @@ describe('the stream operations is sound', () => {
   const otherEnd = said('SessionEnded', { ...SESSION, sessionId: 'AAAAAAAAAAAAAAAAAAAAAA' });
   it.each<[string, ...Said[]]>([
     ['an expected balance that was shown to a reader or an auditor', [band, reader], [band, auditor()]],
+    ['packs that were shown to the pharmacy', [disclosed('codes'), pharmacy]],
     ['a run that was killed', byPerson(started), byPerson(runAgain)],
     ['what a key did before it was revoked, and its refusals after it', [shown, gone(5)], [refused, gone(6)]],
     [

@@ -5,12 +5,15 @@ import type { StudyFact } from '../../../events/catalogue.ts';
 import { CONTENTS } from '../../../events/content.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import type { Register, RegisterPacks } from '../../../src/core/study/commands.ts';
+import { IdChecks } from '../../../src/evidence/verify/replay/id-checks.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
+import { Warnings } from '../../../src/evidence/verify/report/warnings.ts';
 import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
 import type { Change, Json } from '../../support/altered-record.ts';
 import { CONFIGURATION, OPERATOR, REGISTER, randomize, resumed } from '../../support/facts.ts';
 import {
   bundled,
+  CORRECTIONS,
   change,
   clerk,
   divergenceOf,
@@ -345,6 +348,12 @@ describe('the report of a study', () => {
     ]);
   });
 
+  it('counts no voiding that was taken back', async () => {
+    const { life } = await told(logOf([...HISTORY, ...LATER_LIFE, ...CORRECTIONS], keys));
+    expect(life).toMatchObject({ corrected: 1, idsCorrected: 2 });
+    expect(life).not.toHaveProperty('voided');
+  });
+
   it.each([
     ['open', [REGISTERED]],
     ['paused', [REGISTERED, PAUSED]],
@@ -384,6 +393,25 @@ const listed = (list: number, ...treatments: string[]) => {
   };
   return step(command, OPERATOR);
 };
+
+it('an id must match the pattern that an amendment has made', async () => {
+  const log = logOf([registeredWith({}), amended(1, { kind: 'id-pattern', value: '[0-9]{3}' }), enrol(1)]);
+  expect((await verify(log)).ok).toBe(true);
+  const divergence = await divergenceOf(change(log, 2, ({ data }) => (data.participantId = 'x01')));
+  expect(divergence).toMatchObject({ revision: 2, field: 'data.participantId', expected: '"[0-9]{3}"' });
+});
+
+it('an id that looks like one that somebody else was given later is a warning', () => {
+  const warnings = new Warnings();
+  const ids = new IdChecks(warnings, undefined);
+  const isRandomized = (id: string) => ['1', '2'].includes(id);
+  ids.take({ participantId: '1' }, '1', 1, isRandomized);
+  ids.take({ participantId: '1' }, 'A1', 2, isRandomized);
+  ids.take({ participantId: '1' }, 'A\u200b1', 3, isRandomized);
+  expect(warnings.list()).toEqual([]);
+  ids.take({ participantId: '2' }, '\uff211', 4, isRandomized);
+  expect(warnings.list()).toMatchObject([{ code: 'look-alike-ids', count: 1, revision: 4 }]);
+});
 
 const arm = (kind: 'arm-closed' | 'arm-stopped', treatment = 'RMC-A') => ({ kind, treatment });
 
