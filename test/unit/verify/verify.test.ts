@@ -6,6 +6,7 @@ import { CONTENTS } from '../../../events/content.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import type { Register, RegisterPacks } from '../../../src/core/study/commands.ts';
 import { IdChecks } from '../../../src/evidence/verify/replay/id-checks.ts';
+import { undecided } from '../../../src/evidence/verify/replay/study-checks.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import { Warnings } from '../../../src/evidence/verify/report/warnings.ts';
 import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
@@ -393,6 +394,17 @@ const listed = (list: number, ...treatments: string[]) => {
   };
   return step(command, OPERATOR);
 };
+
+it.each([
+  ['ListRegistered', 'entries[0]', 'list.entries[0]'],
+  ['ListRegistered', 'file', 'data.file'],
+  ['CodesRegistered', 'entries', 'codes.entries'],
+  ['CodesWithdrawn', 'codes', 'withdrawn.codes'],
+  ['AllocationForced', 'treatment', 'allocation.treatment'],
+  ['AllocationForced', 'occurredAt', 'data.occurredAt'],
+] as const)('%s is refused for its %s, which is %s in the record', (type, field, path) => {
+  expect(undecided(type, { type: 'impossible', field, why: 'so' })).toMatchObject({ field: path, why: 'so' });
+});
 
 it('an id must match the pattern that an amendment has made', async () => {
   const log = logOf([registeredWith({}), amended(1, { kind: 'id-pattern', value: '[0-9]{3}' }), enrol(1)]);
