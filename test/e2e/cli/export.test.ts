@@ -68,7 +68,7 @@ describe('urn export --format csv', () => {
     expect(record.data).toMatchObject({ what: 'export', content: 'open', toRevision: 4 });
     expect(JSON.stringify(record)).not.toContain(open);
     expect(JSON.parse(sealed)).toMatchObject({ file: { sha256: open } });
-    // Which words say so: test/unit/operations/describe.test.ts.
+    // Which words say so: test/unit/operations/recorder.test.ts.
     expect(await commandsOn(data).ok`operations`).not.toContain(open);
   });
 
