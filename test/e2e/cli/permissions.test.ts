@@ -6,7 +6,7 @@ import { permissionWarnings, refuseKeyOfOthers, studiesFileWarning } from '../..
 import { SIGNING_KEY } from '../../../src/core/ledger/keyring.ts';
 import { filesOf } from '../../../src/service/open/store-location.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { serve, urn } from '../../support/service.ts';
+import { serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -50,11 +50,11 @@ it('a data folder in which nothing can be kept stops a service whose store is el
   await commandOk(['init', '--data', data, '--store', store]);
   await commandOk(['session-key', 'replace', '--data', data]);
   chmodSync(data, 0o500);
-  const args = ['serve', '--data', data, '--store', store, '--port', '0'];
-  const { code, stderr } = await urn(args, { heedsModes: true });
+  const started = serve({ data, args: ['--store', store], heedsModes: true });
+  const outcome = await started.then(() => 'it has started', String);
   chmodSync(data, 0o700);
-  expect(code).toBe(2);
-  expect(stderr).toContain(`what the log signs last cannot be kept in ${data}`);
+  expect(outcome).toContain('urn serve exited with 2');
+  expect(outcome).toContain(`what the log signs last cannot be kept in ${data}`);
 });
 
 describe('permissions wider than the owner cause a warning with the command that fixes them', () => {
