@@ -441,6 +441,7 @@ describe('a checkpoint file', () => {
     ['a note without its signature', first.split('— ')[0] ?? '', /^kept\.txt:1: /],
     ['a note without its last line break', first.trimEnd(), /^kept\.txt:1: /],
     ['a second note that is cut off', `${first}\n${second.slice(0, 40)}`, /^kept\.txt:7: /],
+    ['a note with a line after its signature', `${first}x\n`, /^kept\.txt:1: no complete/],
     ['notes with nothing between them', first + second, /^kept\.txt:1: /],
     ['a note that is too long', `${'x'.repeat(1_000_000)}\n\n${signature}`, /^kept\.txt:1: no complete/],
     ['base64 that is cut off', `${base64(first)}\n${base64(second).slice(0, -4)}`, /^kept\.txt:2: /],

@@ -19,6 +19,7 @@ import {
   newNameProblems,
 } from '../../../src/core/study/amendments.ts';
 import type { Amend, RegisterPacks } from '../../../src/core/study/commands.ts';
+import { methodInForce } from '../../../src/core/study/method-in-force.ts';
 import type { FlatAct } from '../../support/acts.ts';
 import {
   added,
@@ -481,6 +482,9 @@ describe('urns that start afresh', () => {
     const trial = twelve();
     expect(trial.ask(amend([closed(RMCA)], 1, { history: 'restart' }))).toEqual({ type: 'amended' });
     expect(trial.registered.design).toMatchObject({ epoch: 1, epochBegan: 13 });
+    expect(methodInForce(trial.registered.design)).toEqual({ D: 'chisquare', w: 1, alpha: 0, beta: 1 });
+    trial.amend({ kind: 'urn', beta: 2 });
+    expect(methodInForce(trial.registered.design)).toMatchObject({ beta: 2 });
     // As a whole: two arms are open in the end.
     twelve().amend(closed(MART), closed(RMCA), added('D'));
   });

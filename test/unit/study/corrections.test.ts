@@ -79,6 +79,13 @@ describe('a request that does not fit the design', () => {
       unfit('changes[0].factor', 'the study has no factor "age" (it has: 10, 9)'),
     ],
     [
+      { ...TO_MALE, changes: [{ factor: '10', from: 'Femal', to: 'Mal' }] },
+      {
+        type: 'unfit',
+        problems: ['from', 'to'].map((member) => expect.objectContaining({ field: `changes[0].${member}` })),
+      },
+    ],
+    [
       { ...TO_MALE, changes: [{ factor: '10', from: 'Female', to: COOK }] },
       impossible('changes[0].to', expect.stringContaining('; it is a level of 9')),
     ],

@@ -218,6 +218,10 @@ it.each([
   expect(linearPatternProblem(pattern)).toMatchObject({ reason, hint: expect.stringMatching(/\S/) });
 });
 
+it('a pattern may be 500 characters large, written out or repeated', () => {
+  expect(['a'.repeat(500), 'a{500}'].map(linearPatternProblem)).toEqual([undefined, undefined]);
+});
+
 describe('a pattern that RE2 can run', () => {
   // ECMAScript's own engine backtracks through these, twice as long or more for each further character.
   it.each(['(a+)+b', '(a|a|a)*b', '(?:a*)*b', '([ab]*a)*[ab]{60}c', '^(a?){100}a{100}$'])(

@@ -44,6 +44,12 @@ describe('an imported history', () => {
     expect(trial.ask(randomize('i1'))).toMatchObject({ type: 'duplicate' });
   });
 
+  it('ends only with as many rows drawn again as it began with', () => {
+    const trial = new TrialRun();
+    trial.all([beginImport(FIVE, {}, 3), ...FIVE]);
+    expect(trial.ask(END)).toMatchObject({ type: 'impossible', why: '5 rows were drawn again, not 3' });
+  });
+
   it('leaves no trace when it is given up', () => {
     const trial = new TrialRun();
     const before = [trial.counts(), trial.registered.bgState];

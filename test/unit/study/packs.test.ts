@@ -113,6 +113,14 @@ describe('a list of packs', () => {
   });
 });
 
+it('a list of packs takes 200000 bytes, and not one more', () => {
+  const around = JSON.stringify([{ code: '', treatment: MART }]).length;
+  const of = (bytes: number) => register([{ code: 'Q'.repeat(bytes - around), treatment: MART }]);
+  const trial = new TrialRun();
+  expect(trial.ask(of(200_001))).toMatchObject({ type: 'impossible', field: 'count' });
+  expect(trial.ask(of(200_000))).toEqual({ type: 'codes-registered' });
+});
+
 describe('a replaced pack', () => {
   it.each(ARMS)('does not show a site that %s is short of packs: every arm must have three', (short) => {
     const trial = stocked(4);

@@ -435,6 +435,18 @@ describe('an append whose fate is unclear', () => {
     expect(await enrolled(all)).toEqual(['001', ...others]);
   });
 
+  it('is not made again if it took effect, and that was undone meanwhile', async () => {
+    const all = await scene();
+    const afterResuming: Fault = async () => {
+      await all.there.submit(RESUME);
+      return { type: 'conflict' };
+    };
+    all.store.next('lost-after', afterResuming);
+    expect(await all.here.submit(PAUSE)).toBe('recorded');
+    const types = (await eventsIn(all.memory)).map(({ type }) => type);
+    expect(types).toEqual(['StudyRegistered', 'StudyPaused', 'StudyResumed']);
+  });
+
   it.each([true, false])('that was given up, and lands: %s, makes no second participant', async (lands) => {
     const all = await scene(SHORT);
     const again = randomize('001', { idempotencyKey: 'k' });
