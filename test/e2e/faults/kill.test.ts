@@ -133,8 +133,10 @@ function isClosed(data: string, records = 2): boolean {
   }
 }
 
-async function closed(data: string): Promise<void> {
-  while (!isClosed(data)) await delay(1);
+/** Kills the mover as soon as the source is closed. */
+async function killWhenClosed({ child }: ReturnType<typeof startProgram>, source: string): Promise<void> {
+  while (child.exitCode === null && !isClosed(source)) await delay(1);
+  child.kill('SIGKILL');
 }
 
 it('a move loses nothing and gives nobody two arms, however often the mover is killed', {
@@ -169,10 +171,11 @@ it('a move loses nothing and gives nobody two arms, however often the mover is k
     // is closed.
     if (kills < ROUNDS)
       void delay(choices.between(150, 400 + 60 * kills)).then(() => copying.child.kill('SIGKILL'));
-    else if (killedWhenClosed === 0 && !isClosed(to, 3))
-      void closed(from).then(() => copying.child.kill('SIGKILL'));
+    else if (killedWhenClosed === 0 && !isClosed(to, 3)) void killWhenClosed(copying, from);
     const code = await copying.exited;
     if (code === 0) break;
+    // A mover wants the source for itself at first, and just then this test may have looked into it.
+    if (copying.output.stderr.includes('another process has this log open')) continue;
     const unsaid = expect.not.stringContaining('urn: ');
     expect([copying.child.signalCode, copying.output.stderr]).toEqual(['SIGKILL', unsaid]);
     kills++;
