@@ -80,6 +80,25 @@ describeInBrowser('a session', () => {
     expect(await page.evaluate('document.documentElement.lang')).toBe('de');
   });
 
+  it('begins and ends by keyboard only', async () => {
+    const person = await sitDown();
+    const { page } = person;
+    await page.goto(studies());
+    await person.seesHeading('Sign in');
+    await page.keyboard.press('Tab');
+    await page.keyboard.insertText(http.keys.site);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Dr. Example');
+    await page.keyboard.press('Enter');
+    await person.sees('Site 11 · Dr. Example');
+    // From the heading, which has the focus, backwards to the button.
+    await page.getByRole('heading', { name: 'Studies', level: 1 }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Enter');
+    await expectSignedOut(page, 'You are signed out.');
+    expect(await person.kept()).toBe('[{},{}]');
+  });
+
   it('is of the same person in every tab, and ends in each; the back button shows nothing of it', async () => {
     const person = await asExample();
     const other = await person.page.context().newPage();

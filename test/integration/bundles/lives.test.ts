@@ -150,11 +150,9 @@ const CASES: readonly [what: string, life: Life, python: string, expected?: Expe
     '  The study is open; codes broken: 2 emergency, 1 monitoring; 1 of them recorded after the arm was shown; unblinded without the service, as reported: 2\n',
   ],
   [
-    ...([
-      'corrections',
-      CORRECTED,
-      `  The study is open; ${CORRECTIONS}; codes broken: 1 planned\n`,
-    ] as const),
+    'corrections',
+    CORRECTED,
+    `  The study is open; ${CORRECTIONS}; codes broken: 1 planned\n`,
     { ours: `\n  open; ${CORRECTIONS}; codes broken: 1 other\n` },
   ],
   [
