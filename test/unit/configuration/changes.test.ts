@@ -29,109 +29,103 @@ const pattern = { kind: 'id-pattern', value: '[0-9]+' } as const;
 const toTwo: LevelRenamed = { kind: 'level-renamed', factor: 'site', level: '2', to: 'Two' };
 const { limits: _, ...withoutLimits } = configuration;
 
-describe('the changes that a file asks for', () => {
-  const unlimited = { limits: { total: 300 } };
-  const two = fileWith({ ...sites('1', 'Two', '3'), limits: { total: 300, levels: [limit('Two', 20)] } });
-  const bothLimits = { total: 300, levels: [limit('2', 20), limit('Two', 20)] };
-  const policies = { stopAtLimit: true, voidCounts: 'removed' } as const;
-  const slots = [added('C'), ratio(2, 1, 3), closed('C')];
+const unlimited = { limits: { total: 300 } };
+const two = fileWith({ ...sites('1', 'Two', '3'), limits: { total: 300, levels: [limit('Two', 20)] } });
+const bothLimits = { total: 300, levels: [limit('2', 20), limit('Two', 20)] };
+const policies = { stopAtLimit: true, voidCounts: 'removed' } as const;
+const slots = [added('C'), ratio(2, 1, 3), closed('C')];
 
-  it.each<[what: string, StudyInFile, DesignChange[], since?: DesignChange[], renamings?: LevelRenamed[]]>([
+it.each<[what: string, StudyInFile, DesignChange[], since?: DesignChange[], renamings?: LevelRenamed[]]>([
+  [
+    'add levels before they close others, and keep the limits of closed levels',
+    fileWith({ ...sites('5', '1', '3', '4'), ...unlimited }),
+    [site.added('5'), site.added('4'), site.closed('2')],
+  ],
+  ['reopen what the file lists again', fileWith({}), [site.reopened('2')], [site.closed('2')]],
+  [
+    'give it the limit that the file gives',
+    fileWith(unlimited),
+    [site.reopened('2'), limits({ total: 300 })],
+    [site.closed('2')],
+  ],
+  ['rename the levels they are told to', two, [toTwo], [], [toTwo]],
+  ['see two levels in a renaming', two, [site.added('Two'), site.closed('2'), limits(bothLimits)]],
+  [
+    'list limits in the order of the design',
+    fileWith({ limits: { levels: [limit('3', 5), limit('1', 7)] }, idPattern: '[0-9]+' }),
+    [limits({ levels: [limit('1', 7), limit('3', 5)] }), pattern],
+  ],
+  [
+    'have no value for a removed setting',
+    { ...fileWith({}), configuration: withoutLimits },
+    [limits(), { kind: 'id-pattern' }, { kind: 'target' }],
+    [pattern, { kind: 'target', value: 9 }],
+  ],
+  [
+    'change the blinding without a policy',
+    fileWith({ blinding: 'blinded', targetEnrollment: 400 }),
     [
-      'add levels before they close others, and keep the limits of closed levels',
-      fileWith({ ...sites('5', '1', '3', '4'), ...unlimited }),
-      [site.added('5'), site.added('4'), site.closed('2')],
+      { kind: 'target', value: 400 },
+      { kind: 'blinding', value: 'blinded' },
     ],
-    ['reopen what the file lists again', fileWith({}), [site.reopened('2')], [site.closed('2')]],
+  ],
+  [
+    'change policies that differ',
+    fileWith({ policies }, { levelCounts: 'as-corrected' }),
     [
-      'give it the limit that the file gives',
-      fileWith(unlimited),
-      [site.reopened('2'), limits({ total: 300 })],
-      [site.closed('2')],
+      { kind: 'policy', name: 'stopAtLimit', value: true },
+      { kind: 'policy', name: 'levelCounts', value: 'as-corrected' },
+      { kind: 'policy', name: 'voidCounts', value: 'removed' },
     ],
-    ['rename the levels they are told to', two, [toTwo], [], [toTwo]],
-    ['see two levels in a renaming', two, [site.added('Two'), site.closed('2'), limits(bothLimits)]],
-    [
-      'list limits in the order of the design',
-      fileWith({ limits: { levels: [limit('3', 5), limit('1', 7)] }, idPattern: '[0-9]+' }),
-      [limits({ levels: [limit('1', 7), limit('3', 5)] }), pattern],
-    ],
-    [
-      'have no value for a removed setting',
-      { ...fileWith({}), configuration: withoutLimits },
-      [limits(), { kind: 'id-pattern' }, { kind: 'target' }],
-      [pattern, { kind: 'target', value: 9 }],
-    ],
-    [
-      'change the blinding without a policy',
-      fileWith({ blinding: 'blinded', targetEnrollment: 400 }),
-      [
-        { kind: 'target', value: 400 },
-        { kind: 'blinding', value: 'blinded' },
-      ],
-    ],
-    [
-      'change policies that differ',
-      fileWith({ policies }, { levelCounts: 'as-corrected' }),
-      [
-        { kind: 'policy', name: 'stopAtLimit', value: true },
-        { kind: 'policy', name: 'levelCounts', value: 'as-corrected' },
-        { kind: 'policy', name: 'voidCounts', value: 'removed' },
-      ],
-    ],
-    [
-      'leave out what no amendment can change',
-      fileWith({ ...sites('2', '1', '3', '4'), treatments: ['B', 'A'], mode: 'live' }),
-      [site.added('4')],
-    ],
-    [
-      'leave out a new factor',
-      fileWith({ factors: [...configuration.factors, { name: 'age', levels: ['<18'] }] }),
-      [],
-    ],
-    ['leave visits as they are', fileWith({ visits: ['V2', 'V3'] }), [], [visits('V2', 'V3')]],
-    ['take all visits away', fileWith({}), [visits()], [visits('V2', 'V3')]],
-    [
-      'free the name of a former visit for an arm',
-      fileWith({ visits: ['V2', 'V4'], treatments: ['A', 'B', 'V3'] }),
-      [visits('V2', 'V4'), added('V3')],
-      [visits('V2', 'V3')],
-    ],
-    [
-      'close arms last',
-      fileWith({ treatments: ['C', 'B'], idPattern: '[0-9]+' }),
-      [added('C'), pattern, closed('A')],
-    ],
-    ['reopen arms', fileWith({}), [reopened('A')], [closed('A')]],
-    [
-      'add an arm with its number of slots, if the others keep theirs',
-      fileWith({ treatments: ['A', 'B', 'C'], ratio: [1, 1, 2] }),
-      [added('C', { ratio: 2 })],
-    ],
-    [
-      'change the ratio, if they do not',
-      fileWith({ treatments: ['C', 'A', 'B'], ratio: [2, 3, 1] }),
-      [added('C'), ratio(3, 1, 2)],
-    ],
-    ['keep the slots of a closed arm', fileWith({ ratio: [2, 1] }), [], slots],
-    ['list them in a new ratio', fileWith({ ratio: [4, 1] }), [ratio(4, 1, 3)], slots],
-    ['list them when a ratio ends', fileWith({}), [ratio(1, 1, 3)], slots],
-    [
-      'name the numbers that differ',
-      fileWith({ w: 2, D: 'variance' }),
-      [{ kind: 'urn', w: 2, D: 'variance' }],
-    ],
-    ['name others', fileWith({ alpha: 1, beta: 3 }), [{ kind: 'urn', alpha: 1, beta: 3 }]],
-    [
-      'retire a factor that the file omits, and keep its limits',
-      fileWith({ factors: configuration.factors.slice(0, 1), ...unlimited }),
-      [retired('site')],
-    ],
-    ['bring a retired factor never back', fileWith({}), [], [retired('site')]],
-  ])('%s', (_what, file, expected, since = [], renamings = []) => {
-    const from = since.reduce(changedDesign, design);
-    expect(changesTo(file, registered, from, renamings)).toEqual(expected);
-  });
+  ],
+  [
+    'leave out what no amendment can change',
+    fileWith({ ...sites('2', '1', '3', '4'), treatments: ['B', 'A'], mode: 'live' }),
+    [site.added('4')],
+  ],
+  [
+    'leave out a new factor',
+    fileWith({ factors: [...configuration.factors, { name: 'age', levels: ['<18'] }] }),
+    [],
+  ],
+  ['leave visits as they are', fileWith({ visits: ['V2', 'V3'] }), [], [visits('V2', 'V3')]],
+  ['take all visits away', fileWith({}), [visits()], [visits('V2', 'V3')]],
+  [
+    'free the name of a former visit for an arm',
+    fileWith({ visits: ['V2', 'V4'], treatments: ['A', 'B', 'V3'] }),
+    [visits('V2', 'V4'), added('V3')],
+    [visits('V2', 'V3')],
+  ],
+  [
+    'close arms last',
+    fileWith({ treatments: ['C', 'B'], idPattern: '[0-9]+' }),
+    [added('C'), pattern, closed('A')],
+  ],
+  ['reopen arms', fileWith({}), [reopened('A')], [closed('A')]],
+  [
+    'add an arm with its number of slots, if the others keep theirs',
+    fileWith({ treatments: ['A', 'B', 'C'], ratio: [1, 1, 2] }),
+    [added('C', { ratio: 2 })],
+  ],
+  [
+    'change the ratio, if they do not',
+    fileWith({ treatments: ['C', 'A', 'B'], ratio: [2, 3, 1] }),
+    [added('C'), ratio(3, 1, 2)],
+  ],
+  ['keep the slots of a closed arm', fileWith({ ratio: [2, 1] }), [], slots],
+  ['list them in a new ratio', fileWith({ ratio: [4, 1] }), [ratio(4, 1, 3)], slots],
+  ['list them when a ratio ends', fileWith({}), [ratio(1, 1, 3)], slots],
+  ['name the numbers that differ', fileWith({ w: 2, D: 'variance' }), [{ kind: 'urn', w: 2, D: 'variance' }]],
+  ['name others', fileWith({ alpha: 1, beta: 3 }), [{ kind: 'urn', alpha: 1, beta: 3 }]],
+  [
+    'retire a factor that the file omits, and keep its limits',
+    fileWith({ factors: configuration.factors.slice(0, 1), ...unlimited }),
+    [retired('site')],
+  ],
+  ['bring a retired factor never back', fileWith({}), [], [retired('site')]],
+])('the changes that a file asks for %s', (_what, file, expected, since = [], renamings = []) => {
+  const from = since.reduce(changedDesign, design);
+  expect(changesTo(file, registered, from, renamings)).toEqual(expected);
 });
 
 describe('any file that amendments can follow', () => {

@@ -117,29 +117,27 @@ refuses('YAML', [
   [bareStudy(TREATMENTS, 'factors: {sex: [Male, *female]}'), '3: an alias (*) has no value above'],
 ]);
 
-describe('the parser refuses this, too, and ends:', () => {
-  const LAUGHS = Array.from(
-    { length: 9 },
-    (_, n) => `l${n + 1}: &l${n + 1} [${Array(10).fill(`*l${n}`).join(', ')}]`,
-  );
-  const aliases = `factors: {a: [&x one, two], b: [${Array(150).fill('*x').join(', ')}]}`;
-  const nested = (text: string) => `S: {}\nT:\n ${text.replaceAll('\n', '\n ')}`;
-  const indented = Array.from({ length: 900 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n');
-  it.each([
-    ['more than a hundred aliases', bareStudy(TREATMENTS, aliases), /^3: more than 100 aliases/],
-    [
-      'an alias inside the value it refers to',
-      'S: &s {treatments: [A, B], factors: *s}',
-      /the levels are not a/,
-    ],
-    ['aliases that expand to a billion values', ['l0: &l0 [x, y]', ...LAUGHS].join('\n'), /./],
-    ['lists nested too deeply', nested('['.repeat(900) + ']'.repeat(900)), /./],
-    ['unclosed lists', nested('['.repeat(50_000)), /./],
-    ['mappings nested too deeply', nested('{a: '.repeat(900) + '}'.repeat(900)), /./],
-    ['indented mappings', nested(indented), /./],
-  ])('%s', (_what, text, refusal) => {
-    expect(refusalsOf(text)).toContainEqual(expect.stringMatching(refusal));
-  });
+const LAUGHS = Array.from(
+  { length: 9 },
+  (_, n) => `l${n + 1}: &l${n + 1} [${Array(10).fill(`*l${n}`).join(', ')}]`,
+);
+const aliases = `factors: {a: [&x one, two], b: [${Array(150).fill('*x').join(', ')}]}`;
+const nested = (text: string) => `S: {}\nT:\n ${text.replaceAll('\n', '\n ')}`;
+const indented = Array.from({ length: 900 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n');
+it.each([
+  ['more than a hundred aliases', bareStudy(TREATMENTS, aliases), /^3: more than 100 aliases/],
+  [
+    'an alias inside the value it refers to',
+    'S: &s {treatments: [A, B], factors: *s}',
+    /the levels are not a/,
+  ],
+  ['aliases that expand to a billion values', ['l0: &l0 [x, y]', ...LAUGHS].join('\n'), /./],
+  ['lists nested too deeply', nested('['.repeat(900) + ']'.repeat(900)), /./],
+  ['unclosed lists', nested('['.repeat(50_000)), /./],
+  ['mappings nested too deeply', nested('{a: '.repeat(900) + '}'.repeat(900)), /./],
+  ['indented mappings', nested(indented), /./],
+])('the parser refuses this, too, and ends %s', (_what, text, refusal) => {
+  expect(refusalsOf(text)).toContainEqual(expect.stringMatching(refusal));
 });
 
 refuses(
@@ -306,20 +304,18 @@ describe('an id pattern that RE2 cannot run', () => {
   });
 });
 
-describe('the ratio of a new study', () => {
-  it.each([
-    ['must be in its lowest terms', '[4, 2, 2]', '[2, 1, 1]', 'all its numbers can be divided by 2'],
-    ['has at most 40 slots', '[20, 20, 1]', '[20, 19, 1]', 'there would be 41 slots'],
-  ])('%s', (_, impossible, possible, why) => {
-    const study = (ratio: string) =>
-      onlyStudyOf(bareStudy('treatments: [A, B, C]', `ratio: ${ratio}`, 'factors: {sex: [M, F]}'));
-    expect(() => refuseNewStudies([study(impossible)], () => true, [])).toThrow(
-      `studies.yaml:3: study "S": the ratio is not possible: ${why}`,
-    );
-    expect(refuseNewStudies([study(possible)], () => true, [])).toEqual([]);
-    // In a registered study it may be the ratio in force for the arms that are still open.
-    expect(refuseNewStudies([study(impossible)], () => false, [])).toEqual([]);
-  });
+it.each([
+  ['must be in its lowest terms', '[4, 2, 2]', '[2, 1, 1]', 'all its numbers can be divided by 2'],
+  ['has at most 40 slots', '[20, 20, 1]', '[20, 19, 1]', 'there would be 41 slots'],
+])('the ratio of a new study %s', (_, impossible, possible, why) => {
+  const study = (ratio: string) =>
+    onlyStudyOf(bareStudy('treatments: [A, B, C]', `ratio: ${ratio}`, 'factors: {sex: [M, F]}'));
+  expect(() => refuseNewStudies([study(impossible)], () => true, [])).toThrow(
+    `studies.yaml:3: study "S": the ratio is not possible: ${why}`,
+  );
+  expect(refuseNewStudies([study(possible)], () => true, [])).toEqual([]);
+  // In a registered study it may be the ratio in force for the arms that are still open.
+  expect(refuseNewStudies([study(impossible)], () => false, [])).toEqual([]);
 });
 
 describe('a seed that another study has', () => {

@@ -101,30 +101,29 @@ describe('settings that are omitted', () => {
   });
 });
 
-describe('a top-level key whose value is a mapping', () => {
-  it.each(['w', 'db', '__proto__', '1'])('is a study, even if it is called %s', (name) => {
+it.each(['w', 'db', '__proto__', '1'])(
+  'a top-level key whose value is a mapping is a study, even if it is called %s',
+  (name) => {
     expect(onlyStudyOf(studyWith().replace('S:', `${name}:`)).configuration.name).toBe(name);
-  });
-});
+  },
+);
 
-describe('the order of the file', () => {
-  it('is kept for studies, factors, levels and treatments, even if names look like numbers', () => {
-    const text = [
-      '"10": {treatments: [10, 9, 1], factors: {"10": [b, a], "9": ["2", "1"], 1: [x]}}',
-      '"9": {treatments: [B, A], factors: {z: [y], a: [b]}}',
-    ].join('\n');
-    const { studies } = parseStudiesFile(text, 'studies.yaml');
-    expect(studies.map(({ configuration, lineOf }) => [configuration.name, lineOf('mode')])).toEqual([
-      ['10', 1],
-      ['9', 2],
-    ]);
-    expect(studies[0]?.configuration.treatments).toEqual(['10', '9', '1']);
-    expect(studies[0]?.configuration.factors).toEqual([
-      { name: '10', levels: ['b', 'a'] },
-      { name: '9', levels: ['2', '1'] },
-      { name: '1', levels: ['x'] },
-    ]);
-  });
+it('the order of the file is kept for studies, factors, levels and treatments, even if names look like numbers', () => {
+  const text = [
+    '"10": {treatments: [10, 9, 1], factors: {"10": [b, a], "9": ["2", "1"], 1: [x]}}',
+    '"9": {treatments: [B, A], factors: {z: [y], a: [b]}}',
+  ].join('\n');
+  const { studies } = parseStudiesFile(text, 'studies.yaml');
+  expect(studies.map(({ configuration, lineOf }) => [configuration.name, lineOf('mode')])).toEqual([
+    ['10', 1],
+    ['9', 2],
+  ]);
+  expect(studies[0]?.configuration.treatments).toEqual(['10', '9', '1']);
+  expect(studies[0]?.configuration.factors).toEqual([
+    { name: '10', levels: ['b', 'a'] },
+    { name: '9', levels: ['2', '1'] },
+    { name: '1', levels: ['x'] },
+  ]);
 });
 
 describe('names', () => {
@@ -195,16 +194,14 @@ it('an alias is replaced by the value it refers to', () => {
   );
 });
 
-describe('starting_seed', () => {
-  it.each([
-    ['0', 0n],
-    ['9007199254740993', 9007199254740993n],
-    [`1${'0'.repeat(400)}`, 10n ** 400n],
-    ['0xFFFFffffFFFFffffFFFFffffFFFFffff', 2n ** 128n - 1n],
-    ['0x00ff', 255n],
-  ])('keeps every digit of %s', (written, seed) => {
-    expect(onlyStudyOf(studyWith(`starting_seed: ${written}`)).seed).toBe(seed);
-  });
+it.each([
+  ['0', 0n],
+  ['9007199254740993', 9007199254740993n],
+  [`1${'0'.repeat(400)}`, 10n ** 400n],
+  ['0xFFFFffffFFFFffffFFFFffffFFFFffff', 2n ** 128n - 1n],
+  ['0x00ff', 255n],
+])('starting_seed keeps every digit of %s', (written, seed) => {
+  expect(onlyStudyOf(studyWith(`starting_seed: ${written}`)).seed).toBe(seed);
 });
 
 describe('settings for the life of a study', () => {
@@ -357,30 +354,28 @@ describe('warnings', () => {
   });
 });
 
-describe('any file', () => {
-  const pieces = [
-    ...['S:', '\n', '  ', 'treatments: ', 'factors: ', '[', ']', '{', '}', 'a', ', ', '&x ', '*x', '"', "'"],
-    ...['<<: ', '- ', '? ', ': ', '!t ', '---\n', '|', '>', '#', '%', '\t', '\ud800', '\u0000', '0', '~'],
-  ];
+const pieces = [
+  ...['S:', '\n', '  ', 'treatments: ', 'factors: ', '[', ']', '{', '}', 'a', ', ', '&x ', '*x', '"', "'"],
+  ...['<<: ', '- ', '? ', ': ', '!t ', '---\n', '|', '>', '#', '%', '\t', '\ud800', '\u0000', '0', '~'],
+];
 
-  it('is either loaded, or refused with line numbers that exist', () => {
-    const text = fc.array(fc.constantFrom(...pieces), { maxLength: 40 }).map((all) => all.join(''));
-    fc.assert(
-      fc.property(text, (given) => {
-        try {
-          for (const { configuration } of parseStudiesFile(given, 'f').studies)
-            StudyConfiguration.parse(configuration);
-        } catch (error) {
-          if (!(error instanceof StudiesFileError)) throw error;
-          expect(error.findings.length).toBeGreaterThan(0);
-          for (const { line, message } of error.findings) {
-            expect(line).toBeGreaterThanOrEqual(1);
-            expect(line).toBeLessThanOrEqual(given.split('\n').length);
-            expect(message).toMatch(/\(hint: .+\)$/s);
-          }
+it('any file is either loaded, or refused with line numbers that exist', () => {
+  const text = fc.array(fc.constantFrom(...pieces), { maxLength: 40 }).map((all) => all.join(''));
+  fc.assert(
+    fc.property(text, (given) => {
+      try {
+        for (const { configuration } of parseStudiesFile(given, 'f').studies)
+          StudyConfiguration.parse(configuration);
+      } catch (error) {
+        if (!(error instanceof StudiesFileError)) throw error;
+        expect(error.findings.length).toBeGreaterThan(0);
+        for (const { line, message } of error.findings) {
+          expect(line).toBeGreaterThanOrEqual(1);
+          expect(line).toBeLessThanOrEqual(given.split('\n').length);
+          expect(message).toMatch(/\(hint: .+\)$/s);
         }
-      }),
-      { seed: 1978, numRuns: 3000 },
-    );
-  });
+      }
+    }),
+    { seed: 1978, numRuns: 3000 },
+  );
 });

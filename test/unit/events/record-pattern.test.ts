@@ -108,16 +108,16 @@ describe('the fast check of a record', () => {
     expect(timesParsed(sample)).toBeGreaterThan(0);
   });
 
-  it.each(samples)('agrees with the full check on any text that is close to $name', (sample) => {
-    for (const text of changes(String(sample.record))) expectTheSameBothWays(withRecord(sample, text));
-  });
-
-  it.each(samples)('agrees with the full check on sections that are close to those of $name', (sample) => {
-    const sealed = JSON.parse(String(sample.sealed)) as Record<string, unknown>;
-    for (const [name, section] of Object.entries(sealed))
-      for (const text of changes(canonicalJson(section)))
-        expectTheSameBothWays(withSection(sample, name, text));
-  });
+  it.each(samples)(
+    'agrees with the full check on any text that is close to $name, or to its sections',
+    (sample) => {
+      for (const text of changes(String(sample.record))) expectTheSameBothWays(withRecord(sample, text));
+      const sealed = JSON.parse(String(sample.sealed)) as Record<string, unknown>;
+      for (const [name, section] of Object.entries(sealed))
+        for (const text of changes(canonicalJson(section)))
+          expectTheSameBothWays(withSection(sample, name, text));
+    },
+  );
 
   it.each(samples)(
     'agrees with the full check if $name lacks a seal or a section, or has an extra one',

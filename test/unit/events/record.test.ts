@@ -90,48 +90,38 @@ describe('canonical JSON', () => {
 });
 
 /** Its bytes, seals and leaf: samples.test.ts. That it reads back, whatever it says: below. */
-describe('a record', () => {
-  it('keeps every kind of actor', () => {
-    for (const actor of [NURSE, OPERATOR, { ...NURSE, onBehalfOf: 'Dr. Müller' }])
-      expect(decodeRecord(stored(paused, 1, { actor })).actor).toEqual(actor);
+describe('a record is not written', () => {
+  const encode = (fact: unknown) => encodeRecord(HEADER, fact as Fact, fixedTools().newSalt);
+
+  const { sections } = randomized();
+  const ofNoStudy = { keyId: 'k1', user: 'u', scopes: ['read'], studies: [] };
+  it.each([
+    ['with an empty reason', { ...paused, data: { reason: '' } }],
+    ['with a member too many', { ...paused, data: { reason: 'x', because: 'y' } }],
+    ['with a fraction', withDraw({ counts: [0.5, 1, 2] })],
+    ['with an integer beyond 2^53', withDraw({ uniform53: 2 ** 53 })],
+    ['with a section missing', { ...randomized(), sections: {} }],
+    ['with a section that is undefined', { ...randomized(), sections: { ...sections, request: undefined } }],
+    ['with a section too many', { ...paused, sections: { allocation: { treatment: 'MART' } } }],
+    [
+      'of a key limited to no study at all',
+      { type: 'ApiKeyIssued', data: ofNoStudy, sections: { credential: { sha256: '0'.repeat(64) } } },
+    ],
+  ])('%s, because it could never be read again', (_, fact) => {
+    expect(faultOf(() => encode(fact))).toBe('malformed');
   });
 
-  describe('is not written', () => {
-    const encode = (fact: unknown) => encodeRecord(HEADER, fact as Fact, fixedTools().newSalt);
+  it('of a type that is not in the catalogue', () => {
+    expect(faultOf(() => encode({ type: 'StudyArchived', data: {}, sections: {} }))).toBe('unknown-type');
+  });
 
-    const { sections } = randomized();
-    const ofNoStudy = { keyId: 'k1', user: 'u', scopes: ['read'], studies: [] };
-    it.each([
-      ['with an empty reason', { ...paused, data: { reason: '' } }],
-      ['with a member too many', { ...paused, data: { reason: 'x', because: 'y' } }],
-      ['with a fraction', withDraw({ counts: [0.5, 1, 2] })],
-      ['with an integer beyond 2^53', withDraw({ uniform53: 2 ** 53 })],
-      ['with a section missing', { ...randomized(), sections: {} }],
-      [
-        'with a section that is undefined',
-        { ...randomized(), sections: { ...sections, request: undefined } },
-      ],
-      ['with a section too many', { ...paused, sections: { allocation: { treatment: 'MART' } } }],
-      [
-        'of a key limited to no study at all',
-        { type: 'ApiKeyIssued', data: ofNoStudy, sections: { credential: { sha256: '0'.repeat(64) } } },
-      ],
-    ])('%s, because it could never be read again', (_, fact) => {
-      expect(faultOf(() => encode(fact))).toBe('malformed');
-    });
+  it('with a salt that is not 128 bits in lower-case hex', () => {
+    for (const salt of ['', 'ab'.repeat(15), 'AB'.repeat(16), 'zz'.repeat(16)])
+      expect(faultOf(() => encodeRecord(HEADER, randomized(), () => salt))).toBe('malformed');
+  });
 
-    it('of a type that is not in the catalogue', () => {
-      expect(faultOf(() => encode({ type: 'StudyArchived', data: {}, sections: {} }))).toBe('unknown-type');
-    });
-
-    it('with a salt that is not 128 bits in lower-case hex', () => {
-      for (const salt of ['', 'ab'.repeat(15), 'AB'.repeat(16), 'zz'.repeat(16)])
-        expect(faultOf(() => encodeRecord(HEADER, randomized(), () => salt))).toBe('malformed');
-    });
-
-    it('with a lone surrogate', () => {
-      expect(() => encode(randomized('\ud800'))).toThrow('surrogate');
-    });
+  it('with a lone surrogate', () => {
+    expect(() => encode(randomized('\ud800'))).toThrow('surrogate');
   });
 });
 
@@ -496,21 +486,17 @@ describe('the record of an allocation', () => {
   });
 });
 
-describe('the record of a registration', () => {
-  it('contains the configuration, but neither the seed nor the state', () => {
-    const fact = registered();
-    const { seed, bgState } = fact.sections.generator;
-    const told = clear(encodeRecord({ ...HEADER, revision: 0 }, fact, newSalt).record);
-    expect(told).toContain('RMC-A');
-    for (const hidden of [seed, bgState.state.state, bgState.state.inc, '"seed"', 'bgState'])
-      expect(told).not.toContain(hidden);
-  });
+it('the record of a registration contains the configuration, but neither the seed nor the state', () => {
+  const fact = registered();
+  const { seed, bgState } = fact.sections.generator;
+  const told = clear(encodeRecord({ ...HEADER, revision: 0 }, fact, newSalt).record);
+  expect(told).toContain('RMC-A');
+  for (const hidden of [seed, bgState.state.state, bgState.state.inc, '"seed"', 'bgState'])
+    expect(told).not.toContain(hidden);
 });
 
-describe('salts of the running service', () => {
-  it('are 128 bits in lower-case hex, and never repeat', () => {
-    const salts = Array.from({ length: 1000 }, newSalt);
-    expect(new Set(salts).size).toBe(1000);
-    for (const salt of salts) expect(salt).toMatch(/^[0-9a-f]{32}$/);
-  });
+it('salts of the running service are 128 bits in lower-case hex, and never repeat', () => {
+  const salts = Array.from({ length: 1000 }, newSalt);
+  expect(new Set(salts).size).toBe(1000);
+  for (const salt of salts) expect(salt).toMatch(/^[0-9a-f]{32}$/);
 });

@@ -42,7 +42,7 @@ describe('the frozen samples', () => {
     }
   });
 
-  it.each(samples)('are what is written today: $name', (sample) => {
+  it.each(samples)('are what is written today, with the leaf SHA-256(0x00 ‖ record): $name', (sample) => {
     const { type, data, id, log, stream, revision, at, actor } = JSON.parse(sample.record.toString());
     const salts: string[] = [];
     const sections: Record<string, unknown> = {};
@@ -60,11 +60,8 @@ describe('the frozen samples', () => {
     expect(Buffer.from(written.record).toString()).toBe(sample.record.toString());
     expect(Buffer.from(written.sealed).toString()).toBe(sample.sealed.toString());
     expect(Buffer.from(written.leaf)).toEqual(sample.leaf);
+    expect(createHash('sha256').update(Buffer.of(0)).update(sample.record).digest()).toEqual(sample.leaf);
     expect(salts).toEqual([]);
-  });
-
-  it.each(samples)('have the leaf SHA-256(0x00 ‖ record): $name', ({ record, leaf }) => {
-    expect(createHash('sha256').update(Buffer.of(0)).update(record).digest()).toEqual(leaf);
   });
 });
 
@@ -94,9 +91,7 @@ describe('the catalogue', () => {
     expect(new Catalogue(paused.slice(0, 1)).all()).toHaveLength(1);
   });
 
-  it('knows a stream that can contain each of its events', () => {
-    for (const { stream } of catalogue.all())
-      expect(['log', 'access', 'study', 'operations', 'every']).toContain(stream);
+  it('knows the kinds of streams by their names', () => {
     expect(['log', 'access', 'study-x', 'operations', 'study', 'logs'].map(streamKind)).toEqual([
       ...['log', 'access', 'study', 'operations', undefined, undefined],
     ]);
@@ -118,14 +113,6 @@ describe('a record of an older version', () => {
   it('is checked against the schema of its own version', () => {
     expect(() => read(1, { reason: 'audit' })).toThrow('data has no valid');
     expect(() => read(3, { reason: 'audit' })).toThrow('data has no valid by');
-  });
-
-  it('is never rewritten: its leaf remains the hash of its original bytes', () => {
-    const stored = record(1, { why: 'audit' });
-    const before = Buffer.from(stored.record).toString();
-    decodeRecord(stored, versions);
-    expect(Buffer.from(stored.record).toString()).toBe(before);
-    expect(leafHash(stored.record)).toEqual(stored.leaf);
   });
 });
 

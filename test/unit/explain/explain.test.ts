@@ -7,7 +7,7 @@ import { registeredDesign } from '../../../projections/design.ts';
 import type { ParticipantEvent } from '../../../projections/participant-events.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import { decide } from '../../../src/core/study/decide.ts';
-import { evolve, type StudyState, studyState } from '../../../src/core/study/state.ts';
+import { evolve, studyState } from '../../../src/core/study/state.ts';
 import { countMoves } from '../../../src/evidence/explain/count-moves.ts';
 import { explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
 import { Explanation, UrnExplanation } from '../../../src/evidence/explain/explanation.ts';
@@ -18,15 +18,9 @@ import { frozenSample } from '../../support/samples.ts';
 import { drawIn } from '../../support/urn-study.ts';
 import { type ReferenceHistory, referenceHistories } from '../../support/vectors.ts';
 
-function isRegistered(state: StudyState): asserts state is Model {
-  if (state.status === 'unregistered') throw new Error('the study is not registered');
-}
-
 /** The study of the frozen samples before its first participant, and that participant's event. */
 function sample(): { before: Model; event: RandomizedEvent } {
-  const first = decodeRecord(frozenSample('StudyRegistered@1'));
-  const before = evolve(studyState.initial(), first);
-  isRegistered(before);
+  const before = evolve(studyState.initial(), decodeRecord(frozenSample('StudyRegistered@1'))) as Model;
   return { before, event: decodeRecord(frozenSample('ParticipantRandomized@1')) as RandomizedEvent };
 }
 
@@ -258,30 +252,22 @@ Compared with the record
 
 /** Which corrections of allocations that were entered by hand an explanation names. */
 const { factors } = registeredDesign(CONFIGURATION);
-const note = { text: 'x' };
+const correction = (revision: number, type: StudyFact['type'], data: object) =>
+  event(
+    { type, data: { participantId: '002', ...data }, sections: { note: { text: 'x' } } } as StudyFact,
+    revision,
+  ) as ParticipantEvent;
 
 /** The entry at revision 2 was wrong; that at revision 4 replaces it, and its level is corrected. */
 const corrections = [
-  event(
-    {
-      type: 'AllocationVoided',
-      data: { analysis: 'exclude', cause: 'entry', counts: 'removed', participantId: '002', randomizedAt: 2 },
-      sections: { note },
-    } satisfies StudyFact,
-    3,
-  ),
-  event(
-    {
-      type: 'LevelsCorrected',
-      data: {
-        ...{ cause: 'entry', counts: 'as-corrected', participantId: '002', randomizedAt: 4 },
-        changes: [{ factor: '10', from: 'Female', to: 'Male' }],
-      },
-      sections: { note },
-    } satisfies StudyFact,
-    5,
-  ),
-] as ParticipantEvent[];
+  correction(3, 'AllocationVoided', {
+    ...{ analysis: 'exclude', cause: 'entry', counts: 'removed', randomizedAt: 2 },
+  }),
+  correction(5, 'LevelsCorrected', {
+    ...{ cause: 'entry', counts: 'as-corrected', randomizedAt: 4 },
+    changes: [{ factor: '10', from: 'Female', to: 'Male' }],
+  }),
+];
 
 const moves = (isCounted: boolean) =>
   countMoves(

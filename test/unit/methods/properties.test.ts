@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../../events/record.ts';
-import type { BgState, MinimizationParameters, UrnConfiguration } from '../../../events/study.ts';
+import type { BgState, MinimizationParameters } from '../../../events/study.ts';
 import { registeredDesign } from '../../../projections/design.ts';
 import { PermutedBlocks } from '../../../src/core/methods/blocks/blocks.ts';
 import { Complete } from '../../../src/core/methods/complete/complete.ts';
@@ -352,25 +352,14 @@ describe.each([[[2, 1]], [[1, 1, 1]]])('at every step of a study with the ratio 
 
 const { bgState } = new TrialRun();
 
-type Design = ReturnType<typeof registeredDesign>;
-
-/** Slots A, A, B, unless another ratio is given. */
-function designOf({
-  D = 'variance',
-  ratio = [2, 1],
-}: {
-  D?: UrnConfiguration['D'];
-  ratio?: number[];
-} = {}): Design {
-  return registeredDesign({
-    ...CONFIGURATION,
-    ...{ D, w: 1, alpha: 0, beta: 1, ratio, treatments: ratio.map((_, arm) => `T${arm}`) },
-    factors: ['x', 'y'].map((name) => ({ name, levels: ['1', '2'] })),
-  });
-}
+const design = registeredDesign({
+  ...{ ...CONFIGURATION, D: 'variance', ratio: [2, 1], treatments: ['T0', 'T1'] },
+  factors: ['x', 'y'].map((name) => ({ name, levels: ['1', '2'] })),
+});
 
 /** All paths of slots for participants with these levels, each with its probability. */
-function paths(design: Design, people: readonly (readonly number[])[], seen = urnDesignOf(design)) {
+function paths(people: readonly (readonly number[])[]) {
+  const seen = urnDesignOf(design);
   let all: Weighted[] = [{ slots: [], weight: new Fraction(1, 1) }];
   for (const levels of people)
     all = all.flatMap((path) => {
@@ -400,71 +389,22 @@ function nextInUrn(design: UrnDesign, counts: Counts, levels: readonly number[])
   );
 }
 
-/** The probability that the last participant of the paths gets a treatment. */
-const lastGets = ({ slots }: Design, all: readonly Weighted[], treatment: string) =>
-  sum(
-    all.filter((path) => slots[path.slots.at(-1) ?? -1] === treatment).map(({ weight }) => weight),
-  ).toString();
-
-const CROSSED = [
-  [0, 0],
-  [1, 1],
-  [0, 1],
-];
-
 describe('a ratio', () => {
-  it.each(['variance', 'chisquare', 'range'] as const)('is exact with two factors, by %s', (D) => {
-    const design = designOf({ D });
-    expect(lastGets(design, paths(design, CROSSED), 'T0')).toBe('2/3');
-  });
-
-  it('is not exact if the imbalance depends on the order of the slots', () => {
-    const design = designOf();
-    const all = paths(design, CROSSED, { ...urnDesignOf(design), hasRatio: false });
-    // 0.7111…, because summing doubles from left to right makes some urns more imbalanced than their mirror images.
-    expect(lastGets(design, all, 'T0')).toBe('32/45');
-  });
-
-  it.each([
-    [2, 1],
-    [3, 2, 1],
-    [1, 1, 2],
-  ])('is met by the expected numbers in one urn, for up to five participants of %s : %s', (...given) => {
-    const ratio = given.filter((slots) => slots !== undefined);
-    const design = designOf({ ratio });
-    const slots = ratio.reduce((a, b) => a + b, 0);
-    const most = slots > 4 ? 4 : 5;
-    for (let people = 1; people <= most; people++) {
-      const all = paths(
-        design,
-        Array.from({ length: people }, () => [0, 0]),
-      );
-      for (const [arm, own] of ratio.entries()) {
-        const expected = sum(all.map((path) => path.weight.times(new Fraction(taken(design, path, arm), 1))));
-        expect(`${expected}`).toBe(`${new Fraction(people * own, slots)}`);
-      }
-    }
-  });
-
   it.each([
     [3, '10/21'],
     [6, '32/39'],
-  ] as const)('of 2 : 1 varies in one urn of %d participants by %s', (people, variance) => {
-    const design = designOf();
-    const all = paths(
-      design,
-      Array.from({ length: people }, () => [0, 0]),
-    );
-    const mean = new Fraction(-2 * people, 3);
-    const squares = all.map((path) => {
-      const off = new Fraction(taken(design, path, 0), 1).plus(mean);
-      return path.weight.times(off).times(off);
-    });
-    expect(`${sum(squares)}`).toBe(variance);
-  });
+  ] as const)(
+    'of 2 : 1 is met by the expected number in one urn of %d participants, with the variance %s',
+    (people, variance) => {
+      const all = paths(Array.from({ length: people }, () => [0, 0]));
+      const taken = ({ slots }: Weighted) => slots.filter((slot) => design.slots[slot] === 'T0').length;
+      const mean = sum(all.map((path) => path.weight.times(new Fraction(taken(path), 1))));
+      expect(`${mean}`).toBe(`${new Fraction(2 * people, 3)}`);
+      const squares = all.map((path) => {
+        const off = new Fraction(3 * taken(path) - 2 * people, 3);
+        return path.weight.times(off).times(off);
+      });
+      expect(`${sum(squares)}`).toBe(variance);
+    },
+  );
 });
-
-/** How many get a treatment on a path. */
-function taken({ slots, treatments }: Design, path: Weighted, arm: number): number {
-  return path.slots.filter((slot) => slots[slot] === treatments[arm]).length;
-}

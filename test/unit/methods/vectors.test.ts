@@ -1,86 +1,54 @@
 /** The studies of test/vectors/methods.json, which a program made from the description of the methods alone. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
-import { DesignChange, History } from '../../../events/amendment.ts';
-import { ForcedCause } from '../../../events/forced.ts';
-import { ALGORITHMS, BgState, StudyConfiguration } from '../../../events/study.ts';
+import type { DesignChange, History } from '../../../events/amendment.ts';
+import {
+  ALGORITHMS,
+  type BgState,
+  type MethodParameters,
+  type StudyConfiguration,
+} from '../../../events/study.ts';
 import type { Written } from '../../support/acts.ts';
 import { amend } from '../../support/arbitrary-life.ts';
 import { beginImport, IMPORT } from '../../support/import-facts.ts';
 import { APPROVAL } from '../../support/life.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
-const PARTICIPANT = { participantId: z.string(), levels: z.array(z.string().nullable()) };
-const RANDOMIZED = { type: z.literal('ParticipantRandomized'), ...PARTICIPANT, treatment: z.string() };
-const Drawn = z.strictObject({
-  ...RANDOMIZED,
-  pick: z.looseObject({ weights: z.array(z.int()) }),
-  after: BgState.omit({ bit_generator: true }).extend({ state: z.string() }),
-});
-const LookedUp = z.strictObject({
-  ...RANDOMIZED,
-  entry: z.strictObject({ list: z.int(), entry: z.int() }),
-});
-const STRATUM = { levels: z.array(z.string()).optional() };
-const Step = z.union([
-  Drawn,
-  LookedUp,
-  /** Nobody with these levels can be randomized: nothing is recorded. */
-  z.strictObject({ type: z.literal('NoEntry'), ...PARTICIPANT }),
-  z.strictObject({
-    ...{ type: z.literal('ListRegistered'), list: z.int(), file: z.string(), first: z.int() },
-    entries: z.array(z.strictObject({ ...STRATUM, treatment: z.string() })),
-  }),
-  z.strictObject({
-    type: z.literal('EntriesSkipped'),
-    skipped: z.array(z.strictObject({ ...STRATUM, count: z.int() })),
-  }),
-  z.strictObject({
-    ...{ type: z.literal('AllocationForced'), ...PARTICIPANT, treatment: z.string(), cause: ForcedCause },
-    ...{ occurredAt: z.string(), replaces: z.int().optional() },
-  }),
-  z.strictObject({
-    ...{ type: z.literal('LevelsCorrected'), participantId: z.string(), cause: z.string() },
-    changes: z.array(z.strictObject({ factor: z.string(), from: z.string(), to: z.string() })),
-  }),
-  z.strictObject({
-    ...{ type: z.literal('AllocationVoided'), participantId: z.string(), cause: z.string() },
-    ...{ analysis: z.string(), duplicateOf: z.string().optional() },
-  }),
-  z.strictObject({ type: z.literal('AllocationReinstated'), participantId: z.string() }),
-  z.strictObject({
-    ...{ type: z.literal('StudyAmended'), changes: z.array(DesignChange), history: History.optional() },
-  }),
-  z.strictObject({ type: z.literal('StudyRecovered'), seed: z.string(), bgState: BgState }),
-  z.strictObject({
-    ...{ type: z.literal('HistoryImported'), seed: z.string(), bgState: BgState },
-    rows: z.array(z.strictObject({ ...PARTICIPANT, treatment: z.string() })),
-  }),
-]);
-type Step = z.infer<typeof Step>;
-type Randomized = z.infer<typeof Drawn> | z.infer<typeof LookedUp>;
-
-const Vector = z.strictObject({
-  about: z.string(),
-  configuration: StudyConfiguration,
-  seed: z.string(),
-  bgState: BgState,
-  parameters: z.looseObject({}),
-  steps: z.array(Step),
-});
+interface Row {
+  readonly participantId: string;
+  /** Of a factor that was retired before, nobody has a level. */
+  readonly levels: readonly (string | null)[];
+  readonly treatment: string;
+}
+/** Of its members, those of its type. Of `NoEntry`, nothing is recorded: nobody with these levels can be randomized. */
+interface Step extends Row {
+  readonly type: string;
+  readonly pick: { readonly weights: readonly number[] };
+  readonly after: Omit<BgState, 'state' | 'bit_generator'> & { readonly state: string };
+  readonly entry?: { readonly list: number; readonly entry: number };
+  readonly changes: readonly DesignChange[];
+  readonly history: History;
+  readonly seed: string;
+  readonly bgState: BgState;
+  readonly rows: readonly Row[];
+}
+interface Vector {
+  readonly about: string;
+  readonly configuration: StudyConfiguration;
+  readonly seed: string;
+  readonly bgState: BgState;
+  readonly parameters: MethodParameters;
+  readonly steps: readonly Step[];
+}
 
 const FILE = new URL('../../vectors/methods.json', import.meta.url);
-const { studies } = z
-  .strictObject({ numpy: z.string(), studies: z.array(Vector) })
-  .parse(JSON.parse(readFileSync(FILE, 'utf8')));
+const { studies } = JSON.parse(readFileSync(FILE, 'utf8')) as { readonly studies: readonly Vector[] };
 
-/** Of a factor that was retired before, nobody has a level. */
 const given = (levels: readonly (string | null)[]) => levels.map((level) => level ?? '');
 
 const NOTED = { user: 'nurse', note: 'source record' };
 
-function commandsOf(step: Step, { facts }: TrialRun): Written[] {
+function commandsOf(step: Step, { facts }: TrialRun): object[] {
   const number = 1 + facts.filter(({ type }) => type === step.type).length;
   switch (step.type) {
     case 'ParticipantRandomized':
@@ -107,7 +75,7 @@ function commandsOf(step: Step, { facts }: TrialRun): Written[] {
   }
 }
 
-function importOf({ seed, bgState, rows }: Extract<Step, { type: 'HistoryImported' }>): Written[] {
+function importOf({ seed, bgState, rows }: Step): Written[] {
   const source = { format: 'csv', rows: rows.length } as const;
   return [
     beginImport([], {
@@ -125,9 +93,9 @@ function importOf({ seed, bgState, rows }: Extract<Step, { type: 'HistoryImporte
 }
 
 /** What should have been recorded. `before` is the state of the generator, which a list never moves. */
-function expected(step: Randomized, before: BgState) {
+function expected(step: Step, before: BgState) {
   const { treatment } = step;
-  if ('entry' in step) return { treatment, entry: step.entry };
+  if (step.entry) return { treatment, entry: step.entry };
   const state = { state: step.after.state, inc: before.state.inc };
   const bgStateAfter = { ...before, ...step.after, state };
   return { treatment, pick: { ...step.pick, bgStateBefore: before, bgStateAfter } };
@@ -156,7 +124,7 @@ describe.each(studies)(
       expect(trial.bgState).toEqual(bgState);
       for (const [place, step] of steps.entries()) {
         const before = trial.bgState;
-        for (const command of commandsOf(step, trial)) {
+        for (const command of commandsOf(step, trial) as Written[]) {
           const { length } = trial.facts;
           const outcome = trial.ask(command);
           const said = `step ${place}, ${step.type}: ${JSON.stringify(outcome)}`;
@@ -165,7 +133,7 @@ describe.each(studies)(
         }
         if (step.type === 'ParticipantRandomized') {
           expect(recorded(trial), `step ${place}`).toEqual(expected(step, before));
-          if ('entry' in step) expect(trial.bgState).toEqual(before);
+          if (step.entry) expect(trial.bgState).toEqual(before);
         }
         if ('bgState' in step) expect(trial.bgState).toEqual(step.bgState);
       }

@@ -5,7 +5,6 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { DesignChange } from '../../../events/amendment.ts';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { encodeRecord } from '../../../events/record.ts';
 import type { MethodParameters, StudyConfiguration } from '../../../events/study.ts';
@@ -15,7 +14,6 @@ import { methodParameters } from '../../../src/core/study/method-in-force.ts';
 import { explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
 import { explanationText } from '../../../src/evidence/explain/explanation-text.ts';
 import type { Written } from '../../support/acts.ts';
-import { amend } from '../../support/arbitrary-life.ts';
 import { event } from '../../support/facts.ts';
 import { beginImport, IMPORT } from '../../support/import-facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
@@ -270,27 +268,6 @@ describe('a list is refused', () => {
 
   it('in a study that draws', () => {
     expect(new TrialRun().ask(listOf(ENTRIES))).toMatchObject({ why: 'the study follows no list' });
-  });
-});
-
-describe('amendments', () => {
-  it.each(['arm-closed', 'arm-reopened', 'arm-added'] as const)('cannot keep the list: %s', (kind) => {
-    const three = new TrialRun({ ...CONFIGURATION, treatments: ['A', 'B', 'C'] });
-    if (kind === 'arm-reopened') three.ask(amend([{ kind: 'arm-closed', treatment: 'C' }], 1));
-    const number = kind === 'arm-reopened' ? 2 : 1;
-    const treatment = kind === 'arm-added' ? 'D' : 'C';
-    expect(three.ask(amend([{ kind, treatment }], number, { history: 'keep' }))).toMatchObject({
-      problems: [{ field: 'history', why: 'it must be restart: a list cannot go on with other arms' }],
-    });
-  });
-
-  it.each<[DesignChange, string]>([
-    [{ kind: 'ratio', value: [2, 1] }, 'a list holds its own ratio'],
-    [{ kind: 'arm-added', treatment: 'C', ratio: 2 }, 'a list holds its own ratio'],
-    [{ kind: 'factor-retired', factor: 'local_site' }, 'the list is within the factor local_site'],
-    [{ kind: 'urn', w: 2 }, 'the study has no urns'],
-  ])('are refused: %o', (change, why) => {
-    expect(listed().ask(amend([change], 1))).toMatchObject({ problems: [{ why }] });
   });
 });
 

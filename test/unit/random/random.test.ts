@@ -19,25 +19,18 @@ describe('SeedSequence', () => {
     },
   );
 
-  it('makes each 64-bit word from two 32-bit words, the lower first', () => {
+  it('makes each 64-bit word from two 32-bit words, the lower first, and longer states that begin with the shorter ones', () => {
     check(
-      fc.property(seed(500), fc.nat(9), (entropy, count) => {
+      fc.property(seed(500), fc.nat(9), fc.nat(9), (entropy, count, more) => {
         const words = generateStateUint32(entropy, 2 * count);
         const halves = generateStateUint64(entropy, count).flatMap((w) => [
           Number(w & 0xffffffffn),
           Number(w >> 32n),
         ]);
         expect(halves).toEqual(words);
-      }),
-    );
-  });
-
-  it('produces longer states that begin with the shorter ones', () => {
-    check(
-      fc.property(seed(500), fc.nat(9), fc.nat(9), (entropy, count, more) => {
-        const longer = generateStateUint32(entropy, count + more);
-        expect(longer).toHaveLength(count + more);
-        expect(longer.slice(0, count)).toEqual(generateStateUint32(entropy, count));
+        const longer = generateStateUint32(entropy, 2 * count + more);
+        expect(longer).toHaveLength(2 * count + more);
+        expect(longer.slice(0, 2 * count)).toEqual(words);
         for (const word of longer) expect(word === word >>> 0).toBe(true);
       }),
     );
@@ -85,24 +78,15 @@ describe('Pcg64', () => {
     },
   );
 
-  it('has the state format that events record', () => {
+  it('continues from a snapshot, which events record, as if nothing had happened, and leaves it unchanged', () => {
     expectTypeOf<BgState>().toEqualTypeOf<BgStateSchema>();
-    check(
-      fc.property(seed(400), operations, (entropy, names) => {
-        const generator = Pcg64.fromSeed(entropy);
-        run(generator, names);
-        expect(BgStateSchema.parse(generator.snapshot())).toEqual(generator.snapshot());
-      }),
-    );
-  });
-
-  it('continues from a snapshot as if nothing had happened, and leaves the snapshot unchanged', () => {
     check(
       fc.property(seed(400), operations, operations, (entropy, before, after) => {
         const generator = Pcg64.fromSeed(entropy);
         run(generator, before);
         const snapshot = generator.snapshot();
         const frozen = structuredClone(snapshot);
+        expect(BgStateSchema.parse(snapshot)).toEqual(snapshot);
         const restored = Pcg64.restore(snapshot);
         expect(run(restored, after)).toEqual(run(generator, after));
         expect(restored.snapshot()).toEqual(generator.snapshot());
@@ -111,43 +95,20 @@ describe('Pcg64', () => {
     );
   });
 
-  it('returns the lower half of an output, then the upper, and keeps the upper half visible in the state', () => {
+  it('returns the lower half of an output, then the upper, which stays in the state while others are drawn', () => {
     check(
-      fc.property(seed(400), (entropy) => {
+      fc.property(seed(400), operations, (entropy, names) => {
         const output = Pcg64.fromSeed(entropy).nextUint64();
         const generator = Pcg64.fromSeed(entropy);
         const upper = Number(output >> 32n);
         expect(generator.nextUint32()).toBe(Number(output & 0xffffffffn));
+        run(
+          generator,
+          names.filter((name) => name !== 'nextUint32'),
+        );
         expect(generator.snapshot()).toMatchObject({ has_uint32: 1, uinteger: upper });
         expect(generator.nextUint32()).toBe(upper);
         expect(generator.snapshot()).toMatchObject({ has_uint32: 0, uinteger: upper });
-      }),
-    );
-  });
-
-  it('produces doubles and 64-bit outputs without using the buffered half', () => {
-    check(
-      fc.property(seed(400), operation, (entropy, name) => {
-        const generator = Pcg64.fromSeed(entropy);
-        generator.nextUint32();
-        const { uinteger } = generator.snapshot();
-        fc.pre(name !== 'nextUint32');
-        run(generator, [name]);
-        expect(generator.snapshot()).toMatchObject({ has_uint32: 1, uinteger });
-        expect(generator.nextUint32()).toBe(uinteger);
-      }),
-    );
-  });
-
-  it('produces numbers within their ranges', () => {
-    check(
-      fc.property(seed(400), (entropy) => {
-        const generator = Pcg64.fromSeed(entropy);
-        expect(BigInt.asUintN(64, generator.nextUint64())).toBe(Pcg64.fromSeed(entropy).nextUint64());
-        const word = generator.nextUint32();
-        expect(word).toBe(word >>> 0);
-        const uniform = generator.nextUniform53();
-        expect(Number.isSafeInteger(uniform) && uniform >= 0 && uniform < 2 ** 53).toBe(true);
       }),
     );
   });
@@ -167,9 +128,7 @@ describe('Pcg64', () => {
       'a state of 2^128': { ...good, state: { ...good.state, state: above } },
       'an inc above 2^128': { ...good, state: { ...good.state, inc: (2n ** 128n + 1n).toString() } },
       'an even inc': { ...good, state: { ...good.state, inc: '2' } },
-      'a negative state': { ...good, state: { ...good.state, state: '-1' } },
       'an empty state': { ...good, state: { ...good.state, state: '' } },
-      'a state in hexadecimal': { ...good, state: { ...good.state, state: '0x10' } },
       'a state with leading zeros': { ...good, state: { ...good.state, state: '01' } },
       'a state that is a number': { ...good, state: { ...good.state, state: 1 } },
       'a flag that is not 0 or 1': { ...good, has_uint32: 2 },
@@ -213,18 +172,6 @@ describe('boundedInteger', () => {
     },
   );
 
-  it('stays below the bound', () => {
-    check(
-      fc.property(seed(200), fc.array(bound), (entropy, bounds) => {
-        const generator = Pcg64.fromSeed(entropy);
-        for (const n of bounds) {
-          const value = boundedInteger(generator, n);
-          expect(Number.isInteger(value) && value >= 0 && value < n).toBe(true);
-        }
-      }),
-    );
-  });
-
   it('maps the same number of 32-bit outputs to each value, as whole intervals, and rejects the rest', () => {
     check(
       fc.property(seed(200), bound, (entropy, n) => {
@@ -253,21 +200,6 @@ describe('boundedInteger', () => {
     const outputs = Pcg64.fromSeed(7n);
     for (let i = 0; i < 10; i++) expect(boundedInteger(generator, 2 ** 32)).toBe(outputs.nextUint32());
     expect(generator.snapshot()).toEqual(outputs.snapshot());
-  });
-
-  it('rejects outputs correctly for large bounds', () => {
-    const generator = Pcg64.fromSeed(7n);
-    const outputs = Pcg64.fromSeed(7n);
-    for (let i = 0; i < 100; i++) boundedInteger(generator, 2 ** 31 + 1);
-    for (let i = 0; i < 100; i++) outputs.nextUint32();
-    const ahead = generator.snapshot();
-    let rejected = 0;
-    while (JSON.stringify(outputs.snapshot()) !== JSON.stringify(ahead)) {
-      outputs.nextUint32();
-      rejected++;
-    }
-    // Half of the outputs drawn are rejected: 100 on average, with a standard deviation of 14.
-    expect(rejected).toBeGreaterThan(30);
   });
 
   it.each([0, -1, 1.5, 2 ** 32 + 1, Number.NaN, Number.POSITIVE_INFINITY])('refuses the bound %d', (n) => {

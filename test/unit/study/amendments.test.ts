@@ -10,7 +10,6 @@ import type { StudyConfiguration } from '../../../events/study.ts';
 import { type Design, declaredVisit, hasRatio, registeredDesign } from '../../../projections/design.ts';
 import { countedLevels, currentLevels } from '../../../projections/enrolled.ts';
 import { Counts } from '../../../src/core/methods/counts.ts';
-import { workOut } from '../../../src/core/methods/urn/allocate.ts';
 import { isWithin } from '../../../src/core/model/key-limits.ts';
 import {
   amendmentOf,
@@ -42,7 +41,7 @@ import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { arm, renamedLevel, site, visits } from '../../support/life.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
-import { drawIn, urnDesignOf } from '../../support/urn-study.ts';
+import { drawIn } from '../../support/urn-study.ts';
 
 const MCLEAN = '50-Mclean County';
 
@@ -143,15 +142,20 @@ describe('an amendment is refused for', () => {
   });
 
   const DRAWN = 'what is drawn from';
+  const OWN_RATIO = 'a list holds its own ratio';
   it.each<[method: string, history: 'keep' | undefined, change: DesignChange, field: string, why: string]>([
     ['blocks', 'keep', closed(RMCA), 'history', 'it must be restart: blocks cannot go on with other arms'],
     ['blocks', undefined, retired('9'), 'changes[0].factor', 'blocks are within the factor 9'],
     ['minimization', undefined, { kind: 'urn', D: 'range' }, 'changes[0].kind', 'the study has no urns'],
     ['complete', 'keep', ratio(2, 1, 1), 'history', `a new ratio makes new slots, so ${DRAWN} must restart`],
     ['complete', 'keep', visits('V2'), 'history', `no change touches ${DRAWN} (hint: leave it out)`],
+    ['list', 'keep', closed(RMCA), 'history', 'it must be restart: a list cannot go on with other arms'],
+    ['list', undefined, ratio(2, 1, 1), 'changes[0].value', OWN_RATIO],
+    ['list', undefined, added('D', { ratio: 2 }), 'changes[0].ratio', OWN_RATIO],
+    ['list', undefined, retired('9'), 'changes[0].factor', 'the list is within the factor 9'],
   ])('what cannot be done with %s: %s, %j', (name, history, change, field, why) => {
     const { treatments, factors } = CONFIGURATION;
-    const method = name === 'blocks' ? { name, by: ['9'] } : { name };
+    const method = ['blocks', 'list'].includes(name) ? { name, by: ['9'] } : { name };
     const other = { name: 'S', mode: 'test', treatments, factors, method } as StudyConfiguration;
     const before = registeredDesign(other);
     expect(amendmentProblem(before, amendmentOf(amend([change], 1, { history }), before))).toEqual({
@@ -214,13 +218,11 @@ describe('an amendment', () => {
   });
 });
 
-describe('the names of new levels', () => {
-  it.each(['', 'a\tb', 'x\u200by', 'n'.repeat(201)])('may not be %j', (name) => {
-    expect(newNameProblems([site.added(name)])).toMatchObject([{ field: 'changes[0].level' }]);
-    expect(newNameProblems([renamed(COOK, name)])).toMatchObject([{ field: 'changes[0].to' }]);
-    expect(newNameProblems([added(name)])).toMatchObject([{ field: 'changes[0].treatment' }]);
-    expect(newNameProblems([site.closed(name)])).toEqual([]);
-  });
+it.each(['', 'a\tb', 'x\u200by', 'n'.repeat(201)])('the names of new levels may not be %j', (name) => {
+  expect(newNameProblems([site.added(name)])).toMatchObject([{ field: 'changes[0].level' }]);
+  expect(newNameProblems([renamed(COOK, name)])).toMatchObject([{ field: 'changes[0].to' }]);
+  expect(newNameProblems([added(name)])).toMatchObject([{ field: 'changes[0].treatment' }]);
+  expect(newNameProblems([site.closed(name)])).toEqual([]);
 });
 
 describe('a closed level', () => {
@@ -280,21 +282,19 @@ describe('a renamed level', () => {
   });
 });
 
-describe('limits, policies, pattern and target', () => {
-  it('apply from then on, and count everybody already enrolled', () => {
-    const trial = begun();
-    const value = { total: 3, levels: [{ factor: '9', level: DUPAGE, max: 1 }] };
-    trial.amend({ kind: 'limits', value }, { kind: 'policy', name: 'stopAtLimit', value: true });
-    expect(trial.last('StudyAmended').history).toBeUndefined();
-    expect(trial.enrol('c')).toMatchObject({ type: 'full', limit: { max: 1 } });
-    trial.enrol('c', ['Female', COOK]);
-    expect(trial.enrol('d', ['Female', COOK])).toMatchObject({ type: 'full', limit: { max: 3 } });
-    trial.amend({ kind: 'limits' });
-    expect(trial.enrol('d')).toMatchObject({ type: 'randomized' });
-    trial.amend({ kind: 'limits', value: { total: 5 } });
-    expect(trial.enrol('e')).toMatchObject({ type: 'randomized' });
-    expect(trial.enrol('f')).toMatchObject({ type: 'full', limit: { max: 5 } });
-  });
+it('limits, policies, pattern and target apply from then on, and count everybody already enrolled', () => {
+  const trial = begun();
+  const value = { total: 3, levels: [{ factor: '9', level: DUPAGE, max: 1 }] };
+  trial.amend({ kind: 'limits', value }, { kind: 'policy', name: 'stopAtLimit', value: true });
+  expect(trial.last('StudyAmended').history).toBeUndefined();
+  expect(trial.enrol('c')).toMatchObject({ type: 'full', limit: { max: 1 } });
+  trial.enrol('c', ['Female', COOK]);
+  expect(trial.enrol('d', ['Female', COOK])).toMatchObject({ type: 'full', limit: { max: 3 } });
+  trial.amend({ kind: 'limits' });
+  expect(trial.enrol('d')).toMatchObject({ type: 'randomized' });
+  trial.amend({ kind: 'limits', value: { total: 5 } });
+  expect(trial.enrol('e')).toMatchObject({ type: 'randomized' });
+  expect(trial.enrol('f')).toMatchObject({ type: 'full', limit: { max: 5 } });
 });
 
 describe('visits', () => {
@@ -415,50 +415,40 @@ const drawOf = (trial: TrialRun) => {
   return { ...drawIn(fact.sections), treatment: fact.sections.allocation.treatment };
 };
 
-const isEmpty = (trial: TrialRun) =>
-  trial
-    .counts()
-    .flat(2)
-    .every((n) => n === 0);
-
-describe('a closed arm', () => {
-  it('can be entered for an allocation made outside before it was closed', () => {
-    const trial = twelve();
-    const amended = trial.facts.length;
-    trial.amend(closed(RMCA));
-    const { latestAt } = trial.registered;
-    const before = new Date(Date.parse(latestAt) - 1).toISOString();
-    expect(trial.ask(force('x', { treatment: RMCA, occurredAt: latestAt }))).toMatchObject({
-      ...{ type: 'impossible', field: 'treatment' },
-    });
-    expect(trial.ask(force('x', { treatment: RMCA, occurredAt: before }))).toMatchObject({
-      type: 'recorded',
-    });
-    expect(amended).toBe(13);
-    trial.amend(reopened(RMCA));
-    const during = { treatment: RMCA, occurredAt: latestAt };
-    expect(trial.ask(force('y', during))).toMatchObject({ type: 'impossible' });
-    expect(trial.ask(force('y', { treatment: RMCA }))).toMatchObject({ type: 'recorded' });
-    // Each time that it was closed ends with its own reopening.
-    const between = { treatment: RMCA, occurredAt: trial.registered.latestAt };
-    trial.amend(closed(RMCA));
-    trial.amend(reopened(RMCA));
-    expect(trial.ask(force('z', between))).toMatchObject({ type: 'recorded' });
+it('a closed arm can be entered for an allocation made outside before it was closed', () => {
+  const trial = twelve();
+  const amended = trial.facts.length;
+  trial.amend(closed(RMCA));
+  const { latestAt } = trial.registered;
+  const before = new Date(Date.parse(latestAt) - 1).toISOString();
+  expect(trial.ask(force('x', { treatment: RMCA, occurredAt: latestAt }))).toMatchObject({
+    ...{ type: 'impossible', field: 'treatment' },
   });
+  expect(trial.ask(force('x', { treatment: RMCA, occurredAt: before }))).toMatchObject({
+    type: 'recorded',
+  });
+  expect(amended).toBe(13);
+  trial.amend(reopened(RMCA));
+  const during = { treatment: RMCA, occurredAt: latestAt };
+  expect(trial.ask(force('y', during))).toMatchObject({ type: 'impossible' });
+  expect(trial.ask(force('y', { treatment: RMCA }))).toMatchObject({ type: 'recorded' });
+  // Each time that it was closed ends with its own reopening.
+  const between = { treatment: RMCA, occurredAt: trial.registered.latestAt };
+  trial.amend(closed(RMCA));
+  trial.amend(reopened(RMCA));
+  expect(trial.ask(force('z', between))).toMatchObject({ type: 'recorded' });
 });
 
-describe('an added arm', () => {
-  it('cannot be entered for an allocation made before it was added', () => {
-    const trial = twelve();
-    trial.amend(added('D'));
-    const { latestAt } = trial.registered;
-    const before = new Date(Date.parse(latestAt) - 1).toISOString();
-    expect(trial.ask(force('x', { treatment: 'D', occurredAt: before }))).toMatchObject({
-      field: 'treatment',
-    });
-    expect(trial.ask(force('x', { treatment: 'D', occurredAt: latestAt }))).toMatchObject({
-      type: 'recorded',
-    });
+it('an added arm cannot be entered for an allocation made before it was added', () => {
+  const trial = twelve();
+  trial.amend(added('D'));
+  const { latestAt } = trial.registered;
+  const before = new Date(Date.parse(latestAt) - 1).toISOString();
+  expect(trial.ask(force('x', { treatment: 'D', occurredAt: before }))).toMatchObject({
+    field: 'treatment',
+  });
+  expect(trial.ask(force('x', { treatment: 'D', occurredAt: latestAt }))).toMatchObject({
+    type: 'recorded',
   });
 });
 
@@ -475,7 +465,7 @@ describe('urns that start afresh', () => {
       expect(trial.ask(command)).toMatchObject({ moves: false });
     expect(trial.counts()).toEqual(before);
     expect(trial.ask({ ...voiding, participantId: 'q' })).toMatchObject({ moves: true });
-    expect(isEmpty(trial)).toBe(true);
+    expect(new Set(trial.counts().flat(2))).toEqual(new Set([0]));
   });
 
   it('can start afresh with any change that touches them', () => {
@@ -490,37 +480,17 @@ describe('urns that start afresh', () => {
   });
 });
 
-describe('a ratio', () => {
-  it('does not depend on the order of the slots: equal balls give equal imbalances', () => {
-    const balls = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 4, maxLength: 4 });
-    const { bgState } = new TrialRun();
-    check(
-      fc.property(balls, fc.constantFrom('variance' as const, 'chisquare' as const), (numbers, D) => {
-        const design = registeredDesign({ ...CONFIGURATION, D, ratio: [2, 1, 1] });
-        const counts = new Counts(design);
-        for (const [slot, n] of numbers.entries())
-          for (let i = 0; i < n; i++) {
-            counts.add([0, 1], slot);
-            counts.add([1, 0], 3 - slot);
-          }
-        const [one, other] = workOut(urnDesignOf(design), counts, [0, 0], bgState).urns;
-        expect(one?.imbalance).toBe(other?.imbalance);
-      }),
-    );
-  });
-
-  it('can be amended, and is ended by a ratio of ones', () => {
-    const trial = twelve();
-    trial.amend(ratio(1, 2, 3));
-    expect(trial.last('StudyAmended').history).toBe('restart');
-    expect(trial.registered.design.slots).toEqual([MART, RMCQ, RMCQ, RMCA, RMCA, RMCA]);
-    trial.enrol('q');
-    expect(drawOf(trial)).toMatchObject({ counts: [0, 0, 0, 0, 0, 0] });
-    trial.amend(ratio(1, 1, 1));
-    expect(hasRatio(trial.registered.design)).toBe(false);
-    trial.enrol('r');
-    expect(drawOf(trial)).not.toHaveProperty('slot');
-  });
+it('a ratio can be amended, and is ended by a ratio of ones', () => {
+  const trial = twelve();
+  trial.amend(ratio(1, 2, 3));
+  expect(trial.last('StudyAmended').history).toBe('restart');
+  expect(trial.registered.design.slots).toEqual([MART, RMCQ, RMCQ, RMCA, RMCA, RMCA]);
+  trial.enrol('q');
+  expect(drawOf(trial)).toMatchObject({ counts: [0, 0, 0, 0, 0, 0] });
+  trial.amend(ratio(1, 1, 1));
+  expect(hasRatio(trial.registered.design)).toBe(false);
+  trial.enrol('r');
+  expect(drawOf(trial)).not.toHaveProperty('slot');
 });
 
 describe('a retired factor', () => {
@@ -564,82 +534,80 @@ describe('a retired factor', () => {
   });
 });
 
-describe('any life of a study whose design changes', () => {
-  const places = fc.constantFrom(COOK, DUPAGE, 'North', 'South');
-  const ofSite = { factor: fc.constant('9'), level: places };
-  const change = fc.oneof(
-    fc.record({ ...ofSite, kind: fc.constantFrom('level-added', 'level-closed', 'level-reopened') }),
-    fc.record({ ...ofSite, kind: fc.constant('level-renamed'), to: places }),
-    fc.record({ kind: fc.constant('limits'), value: fc.record({ total: fc.integer({ min: 1, max: 9 }) }) }),
-    fc.record({ kind: fc.constant('policy'), name: fc.constant('stopAtLimit'), value: fc.boolean() }),
-  ) as fc.Arbitrary<DesignChange>;
-  const person = fc.stringMatching(/^[a-h]$/);
-  const step: fc.Arbitrary<LifeStep> = fc.oneof(
-    { weight: 3, arbitrary: lifeStep },
-    { weight: 1, arbitrary: change.map((one) => (number: number) => amend([one], number)) },
-    {
-      weight: 1,
-      arbitrary: fc.tuple(person, places).map(
-        ([id, place]) =>
-          () =>
-            randomize(id, { levels: ['Male', place] }),
-      ),
-    },
-    {
-      weight: 1,
-      arbitrary: fc.tuple(person, places, places).map(
-        ([id, from, to]) =>
-          () =>
-            corrects(id, '9', from ?? '', to ?? ''),
-      ),
-    },
-  );
-  const namesAndCounts = (trial: TrialRun) =>
-    trial.balance?.counted.factors.map(({ levels }) => levels.map(({ level, counts }) => [level, ...counts]));
+const places = fc.constantFrom(COOK, DUPAGE, 'North', 'South');
+const ofSite = { factor: fc.constant('9'), level: places };
+const change = fc.oneof(
+  fc.record({ ...ofSite, kind: fc.constantFrom('level-added', 'level-closed', 'level-reopened') }),
+  fc.record({ ...ofSite, kind: fc.constant('level-renamed'), to: places }),
+  fc.record({ kind: fc.constant('limits'), value: fc.record({ total: fc.integer({ min: 1, max: 9 }) }) }),
+  fc.record({ kind: fc.constant('policy'), name: fc.constant('stopAtLimit'), value: fc.boolean() }),
+) as fc.Arbitrary<DesignChange>;
+const person = fc.stringMatching(/^[a-h]$/);
+const step: fc.Arbitrary<LifeStep> = fc.oneof(
+  { weight: 3, arbitrary: lifeStep },
+  { weight: 1, arbitrary: change.map((one) => (number: number) => amend([one], number)) },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(person, places).map(
+      ([id, place]) =>
+        () =>
+          randomize(id, { levels: ['Male', place] }),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(person, places, places).map(
+      ([id, from, to]) =>
+        () =>
+          corrects(id, '9', from ?? '', to ?? ''),
+    ),
+  },
+);
+const namesAndCounts = (trial: TrialRun) =>
+  trial.balance?.counted.factors.map(({ levels }) => levels.map(({ level, counts }) => [level, ...counts]));
 
-  it('leaves exactly the participants of the epoch in the urns, and a replay decides the same', () => {
-    check(
-      fc.property(fc.array(step, { maxLength: 40 }), fc.boolean(), (steps, hasSlots) => {
-        const more = {
-          policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } as const,
-          ...(hasSlots && { ratio: [1, 2, 1] }),
-        };
-        const [trial, replay] = [new TrialRun(more), new TrialRun(more).onFork()];
-        for (const next of steps) {
-          const command = next(trial.registered.design.amendment + 1);
-          // What happens on a fork that is dropped leaves no trace.
-          trial.copy().ask(command);
-          expect(replay.ask(command)).toEqual(trial.ask(command));
-        }
-        expect(replay.facts).toEqual(trial.facts);
-        expect(replay.list.inOrder).toEqual(trial.list.inOrder);
-        for (const { participantId } of trial.list.inOrder)
-          expect(replay.list.get(participantId)).toEqual(trial.list.get(participantId));
-        const { registered } = trial;
-        const { design } = registered;
-        const expected = new Counts(design);
-        for (const { participantId } of trial.list.inOrder) {
-          const holder = registered.participants.find(participantId);
-          const counted = holder && countedLevels(holder, design);
-          const indexes = counted?.map((level, i) => design.factors[i]?.levels.indexOf(level) ?? -1);
-          if (indexes) expected.add(indexes, holder?.slot ?? -1);
-        }
-        const table = design.factors.map((factor, i) =>
-          factor.levels.map((_, level) => [...expected.of(i, level)]),
-        );
-        expect([trial.counts(), replay.counts()]).toEqual([table, table]);
-        const ofArm = (counts: readonly number[], arm: string) =>
-          counts.reduce((sum, n, slot) => sum + (design.slots[slot] === arm ? n : 0), 0);
-        expect(namesAndCounts(trial)).toEqual(
-          design.factors.map(({ levels }, f) =>
-            levels.map((level, i) => [
-              level,
-              ...design.treatments.map((arm) => ofArm(table[f]?.[i] ?? [], arm)),
-            ]),
-          ),
-        );
-      }),
-      { numRuns: 400 },
-    );
-  });
+it('any life of a study whose design changes leaves exactly the participants of the epoch in the urns, and a replay decides the same', () => {
+  check(
+    fc.property(fc.array(step, { maxLength: 40 }), fc.boolean(), (steps, hasSlots) => {
+      const more = {
+        policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } as const,
+        ...(hasSlots && { ratio: [1, 2, 1] }),
+      };
+      const [trial, replay] = [new TrialRun(more), new TrialRun(more).onFork()];
+      for (const next of steps) {
+        const command = next(trial.registered.design.amendment + 1);
+        // What happens on a fork that is dropped leaves no trace.
+        trial.copy().ask(command);
+        expect(replay.ask(command)).toEqual(trial.ask(command));
+      }
+      expect(replay.facts).toEqual(trial.facts);
+      expect(replay.list.inOrder).toEqual(trial.list.inOrder);
+      for (const { participantId } of trial.list.inOrder)
+        expect(replay.list.get(participantId)).toEqual(trial.list.get(participantId));
+      const { registered } = trial;
+      const { design } = registered;
+      const expected = new Counts(design);
+      for (const { participantId } of trial.list.inOrder) {
+        const holder = registered.participants.find(participantId);
+        const counted = holder && countedLevels(holder, design);
+        const indexes = counted?.map((level, i) => design.factors[i]?.levels.indexOf(level) ?? -1);
+        if (indexes) expected.add(indexes, holder?.slot ?? -1);
+      }
+      const table = design.factors.map((factor, i) =>
+        factor.levels.map((_, level) => [...expected.of(i, level)]),
+      );
+      expect([trial.counts(), replay.counts()]).toEqual([table, table]);
+      const ofArm = (counts: readonly number[], arm: string) =>
+        counts.reduce((sum, n, slot) => sum + (design.slots[slot] === arm ? n : 0), 0);
+      expect(namesAndCounts(trial)).toEqual(
+        design.factors.map(({ levels }, f) =>
+          levels.map((level, i) => [
+            level,
+            ...design.treatments.map((arm) => ofArm(table[f]?.[i] ?? [], arm)),
+          ]),
+        ),
+      );
+    }),
+    { numRuns: 400 },
+  );
 });

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { StudyOutcome } from '../../../src/core/model/outcomes.ts';
@@ -7,7 +6,6 @@ import type { Randomize, StudyCommand } from '../../../src/core/study/commands.t
 import { decide } from '../../../src/core/study/decide.ts';
 import { evolve, studyState } from '../../../src/core/study/state.ts';
 import { writtenDecider } from '../../support/acts.ts';
-import { participant, study } from '../../support/arbitrary-study.ts';
 import {
   CONFIGURATION,
   event,
@@ -20,7 +18,6 @@ import {
   resumed,
 } from '../../support/facts.ts';
 import { sentences } from '../../support/given.ts';
-import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
 const given = sentences(writtenDecider, studyState.initial);
@@ -79,85 +76,52 @@ describe('a new participant', () => {
   });
 });
 
-describe('nobody is randomized', () => {
-  const KEYED = [registered(), enrolled('001', 'k')];
-  const ALL = [...KEYED, enrolled('002'), paused];
-  const OTHER_ARMS = { ...REGISTER, configuration: { ...CONFIGURATION, treatments: ['A', 'B'] } };
-  const GLUED = [registered(), { by: { ...NURSE, user: 'a' }, fact: enrolled('001', 'b","c') }];
-  const BY_DOCTOR = [registered(), { by: { ...NURSE, user: 'doctor' }, fact: enrolled('001', 'k') }];
-  const COOK = '11-Cook County – Chicago';
-  const MALE = { levels: ['Male', '30-Dupage County'] };
-  const suspended = { suspended: true };
-  const SUSPENDED = { type: 'refused', because: 'suspended' } as const;
-  const ALREADY = { type: 'already-registered' } as const;
-  const unknown = (level: string) => ({ type: 'level-unknown', factor: '10', level }) as const;
+const KEYED = [registered(), enrolled('001', 'k')];
+const ALL = [...KEYED, enrolled('002'), paused];
+const OTHER_ARMS = { ...REGISTER, configuration: { ...CONFIGURATION, treatments: ['A', 'B'] } };
+const GLUED = [registered(), { by: { ...NURSE, user: 'a' }, fact: enrolled('001', 'b","c') }];
+const BY_DOCTOR = [registered(), { by: { ...NURSE, user: 'doctor' }, fact: enrolled('001', 'k') }];
+const COOK = '11-Cook County – Chicago';
+const MALE = { levels: ['Male', '30-Dupage County'] };
+const suspended = { suspended: true };
+const SUSPENDED = { type: 'refused', because: 'suspended' } as const;
+const ALREADY = { type: 'already-registered' } as const;
+const unknown = (level: string) => ({ type: 'level-unknown', factor: '10', level }) as const;
 
-  it.each<[string, Parameters<typeof given>[0], StudyCommand, StudyOutcome]>([
-    ['before the registration', [], randomize('001'), { type: 'not-registered' }],
-    ['by another registration', NEW, REGISTER, ALREADY],
-    ['by a registration of something else', HALTED, OTHER_ARMS, ALREADY],
-    ['in a suspended study', NEW, randomize('001', suspended), SUSPENDED],
-    ['with an unknown level', NEW, randomize('001', { levels: ['Neither', COOK] }), unknown('Neither')],
-    ['without levels', NEW, randomize('001', { levels: [] }), unknown('')],
-    ['twice', ONE, randomize('001'), duplicate()],
-    ['twice, with another level', ONE, randomize('001', MALE), duplicate('10')],
-    ['twice, with other levels', ONE, randomize('001', { levels: ['Male', COOK] }), duplicate('10', '9')],
-    ['twice, whatever the key', ONE, again({}), duplicate()],
-    ['again by the same request', KEYED, again({}), REPEATED],
-    ['by the key of another id', KEYED, again({}, '002'), REUSED],
-    ['by the key of other levels', KEYED, again(MALE), REUSED],
-    ['by the key of another user, which is a different key', KEYED, again({ user: 'doctor' }), duplicate()],
-    ['again by the same request of the other user', BY_DOCTOR, again({ user: 'doctor' }), REPEATED],
-    ['by glued key and user', GLUED, again({ user: 'a","b', idempotencyKey: 'c' }), duplicate()],
-    // If several answers are possible, the idempotency key comes first, then a taken id, a pause, a suspension.
-    ['first: repeated', ALL, again(suspended), REPEATED],
-    ['first: the key of another', ALL, again(suspended, '002'), REUSED],
-    ['second: taken', ALL, randomize('001', suspended), duplicate()],
-    ['third: paused', ALL, randomize('003', suspended), PAUSED],
-    ['fourth: suspended', KEYED, randomize('003', suspended), SUSPENDED],
-  ])('%s', (_, history, command, outcome) => {
-    given(history).when(command).then([], outcome);
-  });
+it.each<[string, Parameters<typeof given>[0], StudyCommand, StudyOutcome]>([
+  ['by another registration', NEW, REGISTER, ALREADY],
+  ['by a registration of something else', HALTED, OTHER_ARMS, ALREADY],
+  ['with an unknown level', NEW, randomize('001', { levels: ['Neither', COOK] }), unknown('Neither')],
+  ['without levels', NEW, randomize('001', { levels: [] }), unknown('')],
+  ['twice, with another level', ONE, randomize('001', MALE), duplicate('10')],
+  ['twice, with other levels', ONE, randomize('001', { levels: ['Male', COOK] }), duplicate('10', '9')],
+  ['twice, whatever the key', ONE, again({}), duplicate()],
+  ['by the key of other levels', KEYED, again(MALE), REUSED],
+  ['by the key of another user, which is a different key', KEYED, again({ user: 'doctor' }), duplicate()],
+  ['again by the same request of the other user', BY_DOCTOR, again({ user: 'doctor' }), REPEATED],
+  ['by glued key and user', GLUED, again({ user: 'a","b', idempotencyKey: 'c' }), duplicate()],
+  // If several answers are possible, the idempotency key comes first, then a taken id, a pause, a suspension.
+  ['first: repeated', ALL, again(suspended), REPEATED],
+  ['first: the key of another', ALL, again(suspended, '002'), REUSED],
+  ['second: taken', ALL, randomize('001', suspended), duplicate()],
+  ['third: paused', ALL, randomize('003', suspended), PAUSED],
+  ['fourth: suspended', KEYED, randomize('003', suspended), SUSPENDED],
+])('nobody is randomized %s', (_, history, command, outcome) => {
+  given(history).when(command).then([], outcome);
 });
 
-describe('the fold refuses', () => {
-  const fact = randomized();
-  const elsewhere = { ...fact, sections: { ...fact.sections, allocation: { treatment: 'another' } } };
-  const nowhere = { ...fact, data: { ...fact.data, levels: [{ factor: '10', level: 'Neither' }] } };
-  it.each<[string, readonly StudyFact[], string | typeof RangeError]>([
-    ['a study that does not begin with its registration', [paused], 'comes before StudyRegistered'],
-    ['a participant before the registration', [randomized()], 'comes before StudyRegistered'],
-    ['a second registration', [registered(), registered()], 'registered twice'],
-    ['a participant twice', [...ONE, enrolled('001')], 'randomized twice'],
-    ['a treatment that the study does not have', [registered(), elsewhere], RangeError],
-    ['a level that the study does not have', [registered(), nowhere], RangeError],
-  ])('%s', (_, facts, why) => {
-    const folding = () =>
-      facts.reduce((state, one, revision) => evolve(state, event(one, revision)), studyState.initial());
-    expect(folding).toThrow(why);
-  });
-});
-
-it('a fork can be evolved and discarded without changing its original', () => {
-  const lives = study.chain((configuration) => {
-    const people = fc.array(participant(configuration), { maxLength: 8 });
-    return fc.record({ configuration: fc.constant(configuration), kept: people, dropped: people });
-  });
-  check(
-    fc.property(lives, ({ configuration, kept, dropped }) => {
-      const asked = (prefix: string) => (indexes: number[], i: number) =>
-        randomize(`${prefix}${i}`, {
-          levels: configuration.factors.map(({ levels }, factor) => levels[indexes[factor] ?? 0] ?? ''),
-          idempotencyKey: `${prefix}${i}`,
-        });
-      const [one, two] = [new TrialRun(configuration), new TrialRun(configuration)];
-      for (const trial of [one, two]) trial.all(kept.map(asked('kept')));
-      two.copy().all(dropped.map(asked('dropped')));
-      for (const next of ['next', 'dropped0']) {
-        const levels = configuration.factors.map((factor) => factor.levels[0] ?? '');
-        const command = randomize(next, { levels, idempotencyKey: next });
-        expect(decide(two.state, command)).toEqual(decide(one.state, command));
-      }
-    }),
-  );
+const fact = randomized();
+const elsewhere = { ...fact, sections: { ...fact.sections, allocation: { treatment: 'another' } } };
+const nowhere = { ...fact, data: { ...fact.data, levels: [{ factor: '10', level: 'Neither' }] } };
+it.each<[string, readonly StudyFact[], string | typeof RangeError]>([
+  ['a study that does not begin with its registration', [paused], 'comes before StudyRegistered'],
+  ['a participant before the registration', [randomized()], 'comes before StudyRegistered'],
+  ['a second registration', [registered(), registered()], 'registered twice'],
+  ['a participant twice', [...ONE, enrolled('001')], 'randomized twice'],
+  ['a treatment that the study does not have', [registered(), elsewhere], RangeError],
+  ['a level that the study does not have', [registered(), nowhere], RangeError],
+])('the fold refuses %s', (_, facts, why) => {
+  const folding = () =>
+    facts.reduce((state, one, revision) => evolve(state, event(one, revision)), studyState.initial());
+  expect(folding).toThrow(why);
 });

@@ -67,22 +67,9 @@ describe('the name of a visit', () => {
   });
 
   it.each([
-    ...['', ' ', 'V2 ', ' V2', '=V2', '-V2', '.V2', '_V2', '@V2', 'V'.repeat(21), 'V2\n', 'V\t2', 'V\u00a02'],
-    ...[
-      'V2;V3',
-      'V/2',
-      '"V2"',
-      'Vé',
-      'Ⅴ2',
-      '２',
-      'V2\u0000',
-      'Wee\u212a',
-      'V\u0130',
-      2,
-      null,
-      ['V2'],
-      undefined,
-    ],
+    ...['', ' ', 'V2 ', ' V2', '=V2', '-V2', '.V2', '_V2', 'V'.repeat(21), 'V2\n', 'V\t2', 'V2;V3', 'Vé'],
+    // Whose small letters are in the form.
+    ...['Wee\u212a', 'V\u0130', 2, null, ['V2'], undefined],
   ])('is not %j', (visit) => {
     expect(Visit.safeParse(visit).success).toBe(false);
   });
@@ -128,29 +115,27 @@ describe('a pack at a visit', () => {
   });
 });
 
-describe('further packs', () => {
-  const tooMany = {
-    ...{ type: 'impossible', field: 'participantId' },
-    why: 'this participant had 3 further packs (hint: ask for a key with the scope supply)',
-  };
+const tooMany = {
+  ...{ type: 'impossible', field: 'participantId' },
+  why: 'this participant had 3 further packs (hint: ask for a key with the scope supply)',
+};
 
-  it('are the replacements and the void packs: a fourth is for supply, and so is a visit after it', () => {
-    trial.ask(listOf(3, { A: 20, B: 20 }));
-    let code = recorded(dispense('001', 'V2'));
-    code = recorded(replace('001', code));
-    code = recorded(replace('001', code));
-    // Two, and with a void one three.
-    recorded(correct('001', code, null));
-    const first = recorded(dispense('001', 'V2'));
-    expect(trial.ask(replace('001', first))).toEqual(tooMany);
-    recorded(dispense('001', 'V3'));
-    recorded(replace('001', first, SUPPLY));
-    expect(trial.ask(dispense('001', 'Week 12'))).toMatchObject({ ...tooMany, why: expect.any(String) });
-    recorded(dispense('001', 'Week 12', SUPPLY));
-    // It was theirs after all.
-    recorded(correct('001', code, 'U1', SUPPLY));
-    recorded(dispense('001', 'U2', SUPPLY));
-  });
+it('further packs are the replacements and the void packs: a fourth is for supply, and so is a visit after it', () => {
+  trial.ask(listOf(3, { A: 20, B: 20 }));
+  let code = recorded(dispense('001', 'V2'));
+  code = recorded(replace('001', code));
+  code = recorded(replace('001', code));
+  // Two, and with a void one three.
+  recorded(correct('001', code, null));
+  const first = recorded(dispense('001', 'V2'));
+  expect(trial.ask(replace('001', first))).toEqual(tooMany);
+  recorded(dispense('001', 'V3'));
+  recorded(replace('001', first, SUPPLY));
+  expect(trial.ask(dispense('001', 'Week 12'))).toMatchObject({ ...tooMany, why: expect.any(String) });
+  recorded(dispense('001', 'Week 12', SUPPLY));
+  // It was theirs after all.
+  recorded(correct('001', code, 'U1', SUPPLY));
+  recorded(dispense('001', 'U2', SUPPLY));
 });
 
 describe('a correction of a visit', () => {

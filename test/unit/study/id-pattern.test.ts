@@ -131,69 +131,61 @@ function expectAgreement(pattern: string, ids: readonly string[]): void {
   ).toEqual([]);
 }
 
-describe('a pattern of the grammar', () => {
-  it('is accepted, and means the same in ECMAScript and in RE2', () => {
-    const withIds = generated.chain(({ pattern, id }) =>
-      fc.tuple(fc.constant(pattern), fc.array(idsLike(id), { minLength: 1, maxLength: 6 })),
-    );
-    let matched = 0;
-    check(
-      fc.property(withIds, ([pattern, ids]) => {
-        fc.pre(pattern.length <= 300);
-        const problem = linearPatternProblem(pattern);
-        fc.pre(problem?.reason !== 'is too large when its repetitions are written out');
-        expect(problem, pattern).toBeUndefined();
-        // What has the form of a pattern without anchors matches it, in both engines.
-        const text = textOfForm(pattern) ?? '';
-        expectAgreement(pattern, [text]);
-        if (!/[$^]/.test(pattern)) expect(RE2JS.compile(pattern).matches(text), pattern).toBe(true);
-        expectAgreement(pattern, ids);
-        if (ids.some((id) => new RegExp(`^(?:${pattern})$`, 'u').test(id))) matched++;
-      }),
-      { numRuns: 2000 },
-    );
-    // Otherwise only refusals would have been compared.
-    expect(matched).toBeGreaterThan(200);
-  });
+it('a pattern of the grammar is accepted, and means the same in ECMAScript and in RE2', () => {
+  const withIds = generated.chain(({ pattern, id }) =>
+    fc.tuple(fc.constant(pattern), fc.array(idsLike(id), { minLength: 1, maxLength: 6 })),
+  );
+  let matched = 0;
+  check(
+    fc.property(withIds, ([pattern, ids]) => {
+      fc.pre(pattern.length <= 300);
+      const problem = linearPatternProblem(pattern);
+      fc.pre(problem?.reason !== 'is too large when its repetitions are written out');
+      expect(problem, pattern).toBeUndefined();
+      // What has the form of a pattern without anchors matches it, in both engines.
+      const text = textOfForm(pattern) ?? '';
+      expectAgreement(pattern, [text]);
+      if (!/[$^]/.test(pattern)) expect(RE2JS.compile(pattern).matches(text), pattern).toBe(true);
+      expectAgreement(pattern, ids);
+      if (ids.some((id) => new RegExp(`^(?:${pattern})$`, 'u').test(id))) matched++;
+    }),
+    { numRuns: 2000 },
+  );
+  // Otherwise only refusals would have been compared.
+  expect(matched).toBeGreaterThan(200);
 });
 
-describe('any text', () => {
-  const TOKENS = [
-    ...CHARACTERS,
-    ...'(?: (? (?= (?<a> (?i) (?P<a> [^ [[:alpha:]] [] [^] {2} {1, {,2} {01}'.split(' '),
-    ...String.raw`\d \D \w \W \s \b \p{L} \pL \x41 \u0041 \1 \Q \E \A \z`.split(' '),
-    ...['\\-', '\\/', '\\n', '\\.', '\\_', '\\ ', '&&', '--', '*?', '+?', '??', '**', 'a-z', '0-9', 'z-a'],
-  ];
-  it('is refused, or means the same in ECMAScript and in RE2', () => {
-    const anything = fc.array(fc.constantFrom(...TOKENS), { maxLength: 7 }).map((tokens) => tokens.join(''));
-    let accepted = 0;
-    check(
-      fc.property(
-        anything,
-        fc.array(fc.string({ unit: character, maxLength: 4 }), { maxLength: 8 }),
-        (pattern, ids) => {
-          if (linearPatternProblem(pattern)) return;
-          accepted++;
-          expectAgreement(pattern, ['', ...ids, ...CHARACTERS]);
-        },
-      ),
-      { numRuns: 5000 },
-    );
-    expect(accepted).toBeGreaterThan(200);
-  });
+const TOKENS = [
+  ...CHARACTERS,
+  ...'(?: (? (?= (?<a> (?i) (?P<a> [^ [[:alpha:]] [] [^] {2} {1, {,2} {01}'.split(' '),
+  ...String.raw`\d \D \w \W \s \b \p{L} \pL \x41 \u0041 \1 \Q \E \A \z`.split(' '),
+  ...['\\-', '\\/', '\\n', '\\.', '\\_', '\\ ', '&&', '--', '*?', '+?', '??', '**', 'a-z', '0-9', 'z-a'],
+];
+it('any text is refused, or means the same in ECMAScript and in RE2', () => {
+  const anything = fc.array(fc.constantFrom(...TOKENS), { maxLength: 7 }).map((tokens) => tokens.join(''));
+  let accepted = 0;
+  check(
+    fc.property(
+      anything,
+      fc.array(fc.string({ unit: character, maxLength: 4 }), { maxLength: 8 }),
+      (pattern, ids) => {
+        if (linearPatternProblem(pattern)) return;
+        accepted++;
+        expectAgreement(pattern, ['', ...ids, ...CHARACTERS]);
+      },
+    ),
+    { numRuns: 5000 },
+  );
+  expect(accepted).toBeGreaterThan(200);
 });
 
 it.each([
   ['.+', 'has a . for any character'],
   ['\\s', 'has a \\s'],
-  ['\\u0041', 'has a \\u'],
-  ['\\b1', 'has a \\b'],
   ['(a)\\1', 'has a \\1'],
   ['\\-', 'has a \\-'],
   ['a\\', 'has a \\'],
   ['(?=a)a', 'has (? before something other than a colon'],
-  ['(?<!a)b', 'has (? before something other than a colon'],
-  ['(?i:a)', 'has (? before something other than a colon'],
   ['[[:alpha:]]', 'has a [ in brackets'],
   ['[a-c-e]', 'has a - in brackets'],
   ['[\\d-z]', 'has an invalid range in brackets'],

@@ -86,17 +86,15 @@ describe('an imported history', () => {
   });
 });
 
-describe('a row that gives its place', () => {
-  const placed = FIVE.map((row, place) => ({ ...row, place }));
+const placed = FIVE.map((row, place) => ({ ...row, place }));
 
-  it('is imported only once, and never before the rows that precede it', () => {
-    const trial = new TrialRun();
-    trial.ask(beginImport(FIVE));
-    expect(trial.ask(placed[1] as ImportParticipant)).toMatchObject({ type: 'stale' });
-    expect(trial.all([...placed.slice(0, 3), ...placed.slice(1)])).toEqual(Array(7).fill('imported'));
-    expect(proofs(trial)).toHaveLength(5);
-    expect(trial.all([END, ...placed])).toEqual(['import-ended', ...Array(5).fill('not-importing')]);
-  });
+it('a row that gives its place is imported only once, and never before the rows that precede it', () => {
+  const trial = new TrialRun();
+  trial.ask(beginImport(FIVE));
+  expect(trial.ask(placed[1] as ImportParticipant)).toMatchObject({ type: 'stale' });
+  expect(trial.all([...placed.slice(0, 3), ...placed.slice(1)])).toEqual(Array(7).fill('imported'));
+  expect(proofs(trial)).toHaveLength(5);
+  expect(trial.all([END, ...placed])).toEqual(['import-ended', ...Array(5).fill('not-importing')]);
 });
 
 describe('the proof of a row', () => {

@@ -77,19 +77,17 @@ describe('a code-break', () => {
   });
 });
 
-describe('the limits of a key', () => {
-  const MEN_OR_WOMEN = { factor: '10', levels: ['Male', 'Female'] };
-  it.each<[string, boolean, Parameters<typeof isWithin>[0]]>([
-    ['none', true, undefined],
-    ['an empty list', true, []],
-    ['all levels of a factor', true, [MEN_OR_WOMEN]],
-    ['another level', false, [{ factor: '10', levels: ['Male'] }]],
-    ['one of two', false, [MEN_OR_WOMEN, { factor: '9', levels: ['elsewhere'] }]],
-    ['the levels in a factor that the study does not have', false, [{ factor: 'none', levels: LEVELS }]],
-    ['a level of another factor', false, [{ factor: '9', levels: [LEVELS[0] ?? ''] }]],
-  ])('that are %s are met by the participant: %s', (_, expected, where) => {
-    expect(isWithin(where, registeredDesign(CONFIGURATION), LEVELS)).toBe(expected);
-  });
+const MEN_OR_WOMEN = { factor: '10', levels: ['Male', 'Female'] };
+it.each<[string, boolean, Parameters<typeof isWithin>[0]]>([
+  ['none', true, undefined],
+  ['an empty list', true, []],
+  ['all levels of a factor', true, [MEN_OR_WOMEN]],
+  ['another level', false, [{ factor: '10', levels: ['Male'] }]],
+  ['one of two', false, [MEN_OR_WOMEN, { factor: '9', levels: ['elsewhere'] }]],
+  ['the levels in a factor that the study does not have', false, [{ factor: 'none', levels: LEVELS }]],
+  ['a level of another factor', false, [{ factor: '9', levels: [LEVELS[0] ?? ''] }]],
+])('the limits of a key that are %s are met by the participant: %s', (_, expected, where) => {
+  expect(isWithin(where, registeredDesign(CONFIGURATION), LEVELS)).toBe(expected);
 });
 
 describe('an approval', () => {

@@ -3,13 +3,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Model } from '../../../src/core/model/model.ts';
 import type { Members } from '../../../src/core/model/outcomes.ts';
-import { isFor, isFree } from '../../../src/core/model/packs.ts';
 import type { RegisterPacks } from '../../../src/core/study/commands.ts';
-import { studyDecider } from '../../../src/core/study/decide.ts';
-import { type FlatAct, tryWritten, type Written, writtenDecider } from '../../support/acts.ts';
+import { evolve, fork, type StudyState, studyState } from '../../../src/core/study/state.ts';
+import { type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
 import { COOK, closed, DUPAGE, force, MART, RMCA, RMCQ } from '../../support/arbitrary-life.ts';
+import { visitLife } from '../../support/arbitrary-visits.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
+import { VisitsLife } from '../../support/visits-life.ts';
 
 const KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0';
 const ARMS = [MART, RMCQ, RMCA];
@@ -90,27 +91,25 @@ describe('a participant in a study with packs', () => {
   });
 });
 
-describe('a list of packs', () => {
-  const next = packs(every(1), 'Q');
-  const one = (code: string, treatment: string) => register([{ code, treatment }], 2);
-  const listOfLevel = (factor: string, level: string) => register(next, 2, { where: { factor, level } });
-  it.each<[string, string, RegisterPacks]>([
-    ['list', 'the next list is number 2', register(next, 3)],
-    ['entries', 'the code P0-0 is registered already', register(packs(every(1)), 2)],
-    ['entries', 'the code Q0-0 is registered already', register([...next, ...next], 2)],
-    ['entries', 'X: placebo is no arm of the study', one('X', 'placebo')],
-    ['entries', 'the code mart is, or contains, the name of an arm', one('mart', RMCQ)],
-    ['entries', 'the code x-mart-1 is, or contains, the name of an arm', one('x-mart-1', RMCQ)],
-    ['where.level', 'the factor has no such level', listOfLevel('9', 'Will')],
-    ['where.factor', 'the study has no such factor', listOfLevel('age', COOK)],
-    ['count', 'a list has at most 4000 codes', register(packs(every(1400), 'Q'), 2)],
-    ['count', 'a list takes at most 200000 bytes', register(packs(every(1300), 'Q'.repeat(20)), 2)],
-  ])('is refused for its %s: %s', (field, why, command) => {
-    const trial = stocked(1);
-    const type = field === 'list' ? 'stale' : 'impossible';
-    expect(trial.ask(command)).toEqual({ type, field, why });
-    expect(trial.ask(register(next, 2))).toEqual({ type: 'codes-registered' });
-  });
+const next = packs(every(1), 'Q');
+const one = (code: string, treatment: string) => register([{ code, treatment }], 2);
+const listOfLevel = (factor: string, level: string) => register(next, 2, { where: { factor, level } });
+it.each<[string, string, RegisterPacks]>([
+  ['list', 'the next list is number 2', register(next, 3)],
+  ['entries', 'the code P0-0 is registered already', register(packs(every(1)), 2)],
+  ['entries', 'the code Q0-0 is registered already', register([...next, ...next], 2)],
+  ['entries', 'X: placebo is no arm of the study', one('X', 'placebo')],
+  ['entries', 'the code mart is, or contains, the name of an arm', one('mart', RMCQ)],
+  ['entries', 'the code x-mart-1 is, or contains, the name of an arm', one('x-mart-1', RMCQ)],
+  ['where.level', 'the factor has no such level', listOfLevel('9', 'Will')],
+  ['where.factor', 'the study has no such factor', listOfLevel('age', COOK)],
+  ['count', 'a list has at most 4000 codes', register(packs(every(1400), 'Q'), 2)],
+  ['count', 'a list takes at most 200000 bytes', register(packs(every(1300), 'Q'.repeat(20)), 2)],
+])('a list of packs is refused for its %s: %s', (field, why, command) => {
+  const trial = stocked(1);
+  const type = field === 'list' ? 'stale' : 'impossible';
+  expect(trial.ask(command)).toEqual({ type, field, why });
+  expect(trial.ask(register(next, 2))).toEqual({ type: 'codes-registered' });
 });
 
 it('a list of packs takes 200000 bytes, and not one more', () => {
@@ -162,24 +161,22 @@ describe('a replaced pack', () => {
   });
 });
 
-describe('withdrawn packs', () => {
-  it('are never given, and must be free and within the limits of the key', () => {
-    const trial = stocked(2, OF_COOK);
-    trial.enrol('a', ['Male', COOK]);
-    const own = packOf(trial, 'a');
-    const free = own === 'P0-0' ? 'P0-1' : 'P0-0';
-    const within = (level: string) => ({ where: [{ factor: '9', levels: [level] }] });
-    for (const [command, code] of [
-      [withdraw([own]), own],
-      [withdraw([free, 'unknown']), 'unknown'],
-      [withdraw([free, free]), free],
-      [withdraw([free], within(DUPAGE)), free],
-    ] as const)
-      expect(trial.ask(command)).toEqual({
-        ...{ type: 'impossible', field: 'codes', why: `no free pack has the code ${code}` },
-      });
-    expect(trial.record(withdraw([free], within(COOK)))).toEqual({ count: 1 });
-  });
+it('withdrawn packs are never given, and must be free and within the limits of the key', () => {
+  const trial = stocked(2, OF_COOK);
+  trial.enrol('a', ['Male', COOK]);
+  const own = packOf(trial, 'a');
+  const free = own === 'P0-0' ? 'P0-1' : 'P0-0';
+  const within = (level: string) => ({ where: [{ factor: '9', levels: [level] }] });
+  for (const [command, code] of [
+    [withdraw([own]), own],
+    [withdraw([free, 'unknown']), 'unknown'],
+    [withdraw([free, free]), free],
+    [withdraw([free], within(DUPAGE)), free],
+  ] as const)
+    expect(trial.ask(command)).toEqual({
+      ...{ type: 'impossible', field: 'codes', why: `no free pack has the code ${code}` },
+    });
+  expect(trial.record(withdraw([free], within(COOK)))).toEqual({ count: 1 });
 });
 
 describe('a pack that was given outside the service', () => {
@@ -259,77 +256,20 @@ describe('a code-break by pack', () => {
   });
 });
 
-/** As they are kept. */
-const freeCodes = (state: Model, site: string) =>
-  state.free
-    .for(['Male', site], state.design)
-    .map(({ code }) => code)
-    .toSorted();
-
-/** Among all that were ever registered. */
-const foundCodes = (state: Model, site: string) =>
-  [...state.packs.entries()]
-    .flatMap(([code, pack]) =>
-      isFree(state, code) && isFor(pack, state.design, ['Male', site]) ? [code] : [],
-    )
-    .toSorted();
-
-describe('any life of a study with packs', () => {
-  const ids = fc.stringMatching(/^[a-f]$/);
-  const codes = fc.tuple(fc.nat(2), fc.nat(5)).map(([arm, n]) => `P${arm}-${n}`);
-  const step: fc.Arbitrary<(trial: TrialRun) => Written> = fc.oneof(
-    fc.tuple(ids, fc.constantFrom(COOK, DUPAGE)).map(
-      ([id, site]) =>
-        (): Written => ({
-          ...{ type: 'randomize', user: 'nurse', participantId: id, levels: ['Male', site ?? ''] },
-        }),
-    ),
-    fc.tuple(ids, fc.boolean()).map(
-      ([id, isSupply]) =>
-        (trial: TrialRun): Written =>
-          replace(id, packOf(trial, id), { isSupply }),
-    ),
-    fc.array(codes, { minLength: 1, maxLength: 2 }).map((some) => (): Written => withdraw(some)),
-    fc.tuple(ids, codes, fc.constantFrom(MART, RMCQ, RMCA)).map(
-      ([id, code, treatment]) =>
-        (): Written =>
-          force(id, { code, treatment }),
-    ),
-    codes.map((code) => (): Written => reveal({ code })),
-    fc
-      .tuple(fc.nat(3), fc.constantFrom(COOK, undefined))
-      .map(([number, level]) => (trial: TrialRun): Written => {
-        const list = trial.registered.lists + 1;
-        const where = level === undefined ? undefined : { factor: '9', level };
-        return register(packs(every(number + 1), `L${list}-`), list, where ? { where } : {});
-      }),
-  );
-
-  it('gives each pack once, to the arm that it belongs to, and a replay decides the same', () => {
-    check(
-      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const [trial, replay] = [new TrialRun(), new TrialRun().onFork()];
-        for (const [n, first] of [register(packs(every(6))), ...steps].entries()) {
-          const command = typeof first === 'function' ? first(trial) : first;
-          expect(replay.ask(command)).toEqual(trial.ask(command));
-          // As in batches, which are decided on forks.
-          if (n % 4 === 0) trial.state = studyDecider.fork(trial.state);
-        }
-        expect(replay.facts).toEqual(trial.facts);
-        expect(replay.list.inOrder).toEqual(trial.list.inOrder);
-        const given = trial.facts.flatMap((fact) => {
-          if (fact.type === 'CodeReplaced') return [fact.data.by];
-          if (fact.type !== 'ParticipantRandomized' && fact.type !== 'AllocationForced') return [];
-          return fact.data.code === undefined ? [] : [fact.data.code];
-        });
-        expect(new Set(given).size).toBe(given.length);
-        for (const { pack, treatment } of trial.list.inOrder)
-          if (pack) expect(trial.registered.packs.get(pack.code)?.treatment).toBe(treatment);
-        for (const code of given) expect(trial.registered.withdrawn.get(code)).toBeUndefined();
-        for (const site of [COOK, DUPAGE])
-          expect(freeCodes(trial.registered, site)).toEqual(foundCodes(trial.registered, site));
-      }),
-      { numRuns: 200 },
-    );
+it('any life with packs is the same on forks of forks, on which batches are decided', () => {
+  const shown = ({ design, free, given, participants }: Model) => ({
+    ...{ given: new Map(given.entries()), participants: participants.inOrder },
+    free: design.factors[0]?.levels.map((level) => free.for([level], design).map(({ code }) => code)),
   });
+  check(
+    fc.property(visitLife, (steps) => {
+      const { events, model } = new VisitsLife(steps);
+      const forked = events.reduce<StudyState>(
+        (state, one, n) => evolve(n % 4 === 0 ? fork(state) : state, one),
+        studyState.initial(),
+      );
+      expect(shown(forked as Model)).toEqual(shown(model));
+    }),
+    { numRuns: 25 },
+  );
 });

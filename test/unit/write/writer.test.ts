@@ -14,18 +14,11 @@ import { eventsIn, factOf, type WritingProcess, writingProcess } from '../../sup
 /** A deadline that a test can wait for, and much longer than the few turns of an attempt take on a busy machine. */
 const SHORT: Partial<WriterLimits> = { deadlineMs: 1000, appendTimeoutMs: 60 };
 
-interface Scene {
-  readonly memory: MemoryStore;
-  /** The store as `here` sees it. */
-  readonly store: FaultyStore;
-  /** The process under test. */
-  readonly here: WritingProcess;
-  /** Another process, whose store never fails. */
-  readonly there: WritingProcess;
-}
-
-/** A registered study, and two processes that know it. */
-async function scene(limits: Partial<WriterLimits> = {}): Promise<Scene> {
+/**
+ * A registered study, and two processes that know it: `here` is under test and sees `store`, and `there` is another one, whose
+ * store never fails.
+ */
+async function scene(limits: Partial<WriterLimits> = {}) {
   const memory = new MemoryStore();
   const store = new FaultyStore(memory);
   const here = writingProcess(store, { series: 1, limits });
@@ -34,6 +27,7 @@ async function scene(limits: Partial<WriterLimits> = {}): Promise<Scene> {
   await here.runner.rebuild();
   return { memory, store, here, there };
 }
+type Scene = Awaited<ReturnType<typeof scene>>;
 
 const enrolled = async ({ memory }: Scene) =>
   (await eventsIn(memory)).flatMap((event) =>
