@@ -40,10 +40,11 @@ export const typed: Typed = (texts, ...values) => {
 export const saidIn = ({ code, stdout, stderr }: Finished) => `${code} ${stdout}${stderr}`.trimEnd();
 
 /** Commands on a log, typed without --data; the word NOW is the present instant. @param more options that all of them have */
-export function commandsOn(data: string, ...more: readonly string[]) {
+export function commandsOn(data: string | (() => string), ...more: readonly string[]) {
   type Run<T> = (...line: Parameters<Typed>) => Promise<T>;
   const now = (word: string) => (word === 'NOW' ? new Date().toISOString() : word);
-  const run: Run<Finished> = (...line) => command([...typed(...line).map(now), '--data', data, ...more]);
+  const folder = () => (typeof data === 'string' ? data : data());
+  const run: Run<Finished> = (...line) => command([...typed(...line).map(now), '--data', folder(), ...more]);
   const said: Run<string> = async (...line) => saidIn(await run(...line));
   /** @throws Error with all its output if it does not exit with 0 */
   const ok: Run<string> = async (...line) => {

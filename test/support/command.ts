@@ -7,7 +7,7 @@
 import { tmpdir } from 'node:os';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { Finished, Surroundings } from './service.ts';
 
 const [MAIN, PROGRAM] = ['src/main.ts', 'bin/urn.js'].map((file) =>
@@ -37,6 +37,14 @@ export async function commandOk(args: readonly string[], surroundings?: Around):
   const { code, stdout, stderr } = await command(args, surroundings);
   if (code !== 0) throw new Error(`urn ${args.join(' ')} exited with ${code}:\n${stdout}${stderr}`);
   return stdout;
+}
+
+/** Expects that a command did not begin: exit code 2, nothing on stdout, and no error that nobody foresaw. @returns its stderr */
+export async function refusal(finished: Promise<Finished>): Promise<string> {
+  const { code, stdout, stderr } = await finished;
+  expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' });
+  expect(stderr).not.toContain('unexpected');
+  return stderr;
 }
 
 async function run(args: readonly string[], { env = {}, cwd = tmpdir(), answer }: Around): Promise<Finished> {

@@ -8,36 +8,27 @@ import { join } from 'node:path';
 import { ZipFile } from 'yazl';
 import type { Row } from './database.ts';
 
-/** Bundles that were already taken apart; their files do not change. */
-const unpacked = new Map<string, ReadonlyMap<string, Buffer>>();
-
-function extract(python: string, file: string): ReadonlyMap<string, Buffer> {
-  const folder = mkdtempSync(join(tmpdir(), 'urn-test-bundle-'));
-  const { status, stderr } = spawnSync(python, ['-m', 'zipfile', '-e', file, folder], { encoding: 'utf8' });
-  if (status !== 0) throw new Error(stderr);
-  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-  const files = paths.filter((path) => statSync(join(folder, path)).isFile());
-  const bytes = new Map(files.map((path) => [path, readFileSync(join(folder, path))] as const));
-  rmSync(folder, { recursive: true });
-  return bytes;
-}
-
 /** The files of a bundle by path. */
 export class BundleFiles {
-  readonly files = new Map<string, Buffer>();
+  readonly files: Map<string, Buffer>;
+
+  constructor(files: ReadonlyMap<string, Buffer> = new Map()) {
+    this.files = new Map(files);
+  }
 
   static unpack(python: string, file: string): BundleFiles {
-    const bundle = new BundleFiles();
-    const known = unpacked.get(file) ?? extract(python, file);
-    unpacked.set(file, known);
-    for (const [path, bytes] of known) bundle.files.set(path, bytes);
-    return bundle;
+    const folder = mkdtempSync(join(tmpdir(), 'urn-test-bundle-'));
+    const { status, stderr } = spawnSync(python, ['-m', 'zipfile', '-e', file, folder], { encoding: 'utf8' });
+    if (status !== 0) throw new Error(stderr);
+    const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+    const files = paths.filter((path) => statSync(join(folder, path)).isFile());
+    const bytes = new Map(files.map((path) => [path, readFileSync(join(folder, path))] as const));
+    rmSync(folder, { recursive: true });
+    return new BundleFiles(bytes);
   }
 
   copy(): BundleFiles {
-    const copy = new BundleFiles();
-    for (const [path, bytes] of this.files) copy.files.set(path, bytes);
-    return copy;
+    return new BundleFiles(this.files);
   }
 
   text(path: string): string {

@@ -7,8 +7,8 @@ import { checkpointOrigin, signCheckpoint } from '../../../src/core/ledger/check
 import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
 import { loadSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
-import { altered, type Json } from '../../support/altered-record.ts';
 import { OPERATOR } from '../../support/facts.ts';
+import { storedLog } from '../../support/stored-log.ts';
 
 interface Place {
   readonly stream: string;
@@ -65,18 +65,6 @@ export function storeRow(
   );
 }
 
-/** Changes the sealed sections of one record, and recomputes its seals and leaf: every check of just that record passes. */
-export function resealRecord(
-  data: string,
-  stream: string,
-  revision: number,
-  change: (sections: Json) => void,
-): void {
-  const row = rowsOf(data, stream)[revision];
-  if (!row) throw new Error(`there is no ${stream}/${revision}`);
-  replaceRows(data, [altered(row, (_, sections) => change(sections))]);
-}
-
 /** Appends a fact that this version reads, but never decides. */
 export function appendFact(data: string, stream: string, fact: Fact): void {
   const rows = rowsOf(data, stream);
@@ -88,16 +76,9 @@ export function appendFact(data: string, stream: string, fact: Fact): void {
 }
 
 export function streamOfStudy(data: string, name: string): string {
-  return atTables(data, (db) => {
-    const found = db
-      .prepare<[], { stream: string; record: Buffer }>(
-        "SELECT stream, record FROM records WHERE stream LIKE 'study-%' AND revision = 0",
-      )
-      .all()
-      .find(({ record }) => JSON.parse(record.toString()).data.configuration.name === name);
-    if (!found) throw new Error(`there is no study ${name}`);
-    return found.stream;
-  });
+  const found = storedLog(data).find(({ record }) => record.data.configuration?.name === name);
+  if (!found) throw new Error(`there is no study ${name}`);
+  return found.stream;
 }
 
 /** The checkpoint of a stream's first records, signed as the service signs. */
@@ -106,8 +87,4 @@ export function checkpoint(data: string, stream: string, size: number): string {
   const tree = new MerkleTree();
   for (const { leaf } of rowsOf(data, stream).slice(0, size)) tree.append(leaf);
   return signCheckpoint(checkpointOrigin(key.name, stream), size, tree.root(), key);
-}
-
-export function publicKey(data: string): string {
-  return loadSigningKey(join(data, 'signing-key')).publicKey;
 }

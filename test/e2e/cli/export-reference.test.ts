@@ -4,18 +4,16 @@
  */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
 import { MISSING } from '../../../src/evidence/export/reference-csv.ts';
-import { clientOf, exactResults } from '../../support/client.ts';
-import { command } from '../../support/command.ts';
+import { exactResults } from '../../support/client.ts';
+import { command, refusal } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { requiredPython } from '../../support/numpy.ts';
-import { postJson } from '../../support/post-json.ts';
 import { REFERENCE_EXPORT, referenceNext, referenceStudy, standIn } from '../../support/reference.ts';
-import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { served } from '../../support/served.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -39,22 +37,19 @@ Empty:
 const [CONFIGURATION] = parseStudiesFile(STUDIES, 'studies.yaml').studies.map((one) => one.configuration);
 const SITES = ['01-Nord, Haus "A"', '02-Süd'];
 const levelsOf = (n: number) => [SITES[n % 2] ?? '', String(n % 3).replace('2', '2 or more')];
-let service: ServiceHere;
-let keys: Record<'edc' | 'manager', string>;
+const keys = {
+  edc: ['José, site', '--scope', 'randomize,read,audit', '--allow-prediction'],
+  manager: ['manager', '--scope', 'correct'],
+};
+const http = served(STUDIES, keys, { data });
 
 const randomize = (id: string, [site = '', prior = '']: readonly string[]) =>
-  clientOf(service.url, keys.edc).randomize(NAME, id, { site, 'prior (1+)': prior });
-const post = (path: string, body: object) =>
-  postJson(service.url, path, keys.manager, { study: NAME, ...body });
+  http.as('edc').randomize(NAME, id, { site, 'prior (1+)': prior });
+const post = (path: string, body: object) => http.post('manager', path, { study: NAME, ...body });
 const exported = (...args: string[]) =>
   command(['export', '--study', NAME, '--format', 'reference-csv', '--data', data, ...args]);
 
 beforeAll(async () => {
-  keys = await issueKeys(data, {
-    edc: ['José, site', '--scope', 'randomize,read,audit', '--allow-prediction'],
-    manager: ['manager', '--scope', 'correct'],
-  });
-  service = await serveHere(data, STUDIES);
   // At once, so that some of them share an instant.
   const ids = Array.from({ length: 30 }, (_, n) => `00${n}`);
   await Promise.all(ids.map((id, n) => randomize(id, levelsOf(n))));
@@ -67,7 +62,6 @@ beforeAll(async () => {
   ];
   expect(done.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 });
-afterAll(() => service.stop());
 
 describe.skipIf(python === undefined)('the reference', () => {
   const stand = (file: string, configuration: StudyConfiguration, next: readonly (readonly string[])[]) => {
@@ -134,16 +128,14 @@ describe('urn export --format reference-csv', () => {
   });
 
   it('is refused with all reasons at once, and then nothing is recorded or written', async () => {
-    const { randomize } = clientOf(service.url, keys.edc);
     const before = storedLog(data).length;
-    const none = await exported('--study', 'Empty');
-    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('nobody is counted')]);
+    expect(await refusal(exported('--study', 'Empty'))).toContain('nobody is counted');
     expect(storedLog(data)).toHaveLength(before);
-    await randomize('Empty', 'null', { sex: 'NA' });
+    await http.as('edc').randomize('Empty', 'null', { sex: 'NA' });
     const out = join(newFolder(), 'a.csv');
-    const { code, stderr, stdout } = await exported('--study', 'Empty', '--out', out);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain('pandas reads "null" (id) as missing\n  pandas reads "NA" (f_sex) as missing');
+    expect(await refusal(exported('--study', 'Empty', '--out', out))).toContain(
+      'pandas reads "null" (id) as missing\n  pandas reads "NA" (f_sex) as missing',
+    );
     expect(existsSync(out)).toBe(false);
     expect((await exported('--revision', '34')).stderr).toContain('1 participant is not counted');
     // If everybody is, it goes to stdout.
@@ -153,7 +145,6 @@ describe('urn export --format reference-csv', () => {
   });
 
   it('is refused with options of other formats', async () => {
-    for (const flag of ['--blinded', '--excel'])
-      expect(await exported(flag)).toMatchObject({ code: 2, stderr: expect.stringContaining(flag) });
+    for (const flag of ['--blinded', '--excel']) expect(await refusal(exported(flag))).toContain(flag);
   });
 });

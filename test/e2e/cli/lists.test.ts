@@ -1,15 +1,13 @@
-/** urn lists, and what else the command line says about lists that were made elsewhere. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { DomainError } from '../../../src/base/errors.ts';
 import { Studies } from '../../../src/core/study/studies.ts';
 import { commandsOn, recordsOf, registered, saidIn, typed } from '../../support/cli-log.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
+const fileOf = temporaryFiles('list.csv');
 const STUDY: StudyConfiguration = {
   name: 'Listed',
   mode: 'test',
@@ -32,11 +30,7 @@ const begun = (...studies: readonly Partial<StudyConfiguration>[]) =>
 
 const onList = (data: string, study = 'Listed') => {
   const { run, ok, said } = commandsOn(data, '--study', study);
-  const add = (text: string, ...args: string[]) => {
-    const file = join(newFolder(), 'list.csv');
-    writeFileSync(file, text);
-    return run`lists add --from ${file} ${args}`;
-  };
+  const add = (text: string, ...args: string[]) => run`lists add --from ${fileOf(text)} ${args}`;
   const status = async () => {
     const { strata, ...rest } = JSON.parse(await ok`lists status --json`);
     const numbers = strata.map(
@@ -173,10 +167,9 @@ describe('urn lists add', () => {
     const data = await begun();
     const { add, status } = onList(data);
     await add(SAMPLE);
-    const studies = join(newFolder(), 'studies.yaml');
     const { name, mode, method, treatments } = STUDY as typeof STUDY & { method: object };
     const factors = { sex: ['F', 'M'], local_site: ['11', '30', '40'] };
-    writeFileSync(studies, JSON.stringify({ [name]: { mode, method, treatments, factors } }));
+    const studies = fileOf(JSON.stringify({ [name]: { mode, method, treatments, factors } }));
     await commandsOn(data).ok`studies amend ${name} --studies ${studies} --reason x --history restart
       --protocol 2.0,2026-01-01`;
     expect((await status()).strata).toEqual(['11: 0, 0', '30: 0, 0', '40: 0, 0']);
@@ -293,12 +286,11 @@ describe('urn lists skip', () => {
   it('is owed after an import, which says what to skip if its rows have used the list', async () => {
     const { add, ok, said } = onList(await begun());
     await add(SAMPLE);
-    const file = join(newFolder(), 'history.csv');
     const rows = [...['11', '11', '30'].entries()].map(
       ([i, site]) => `${i},F,${site},A,2026-01-01 00:00:0${i}.000000,other`,
     );
-    writeFileSync(file, ['id,f_sex,f_local_site,trt,datetime,user', ...rows, ''].join('\n'));
-    expect(await said`import --from ${file} --format csv`).toContain(
+    const history = fileOf(['id,f_sex,f_local_site,trt,datetime,user', ...rows, ''].join('\n'));
+    expect(await said`import --from ${history} --format csv`).toContain(
       'if all were allocated from it: --used "local_site=11:2" --used "local_site=30:1"',
     );
     await ok`lists skip --used local_site=11:2 --used local_site=30:1 --reason x`;

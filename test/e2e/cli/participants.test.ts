@@ -4,15 +4,14 @@
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
+import { altered } from '../../support/altered-record.ts';
 import { commandsOn, enrol, recordsOf, registered, studyRecords, typed } from '../../support/cli-log.ts';
 import { exactJson } from '../../support/client.ts';
-import { command } from '../../support/command.ts';
+import { refusal } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
-import { damageLastRecord } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
-import { resealRecord } from '../audit/database.ts';
+import { type Row, replaceRows, rowsOf } from '../audit/database.ts';
 
-const newFolder = temporaryFolders();
 const ARMS = ['ZZARM-A', 'ZZARM-B'];
 /** A live study. The name of one factor begins like the other's, with a character that also precedes the level. */
 const STUDY: StudyConfiguration = {
@@ -29,14 +28,15 @@ const PEOPLE = { '001': 'Male', '002': 'Female', '003': 'Male', '004': 'Female' 
 const entered = (arm: string, cause: string) =>
   typed`--id 005 --level sex=Male --level sex=2=North --occurred-at NOW --note 'envelope 12' --treatment ${arm} --cause ${cause}`;
 
-let commands: ReturnType<typeof commandsOn>;
-let whole: ReturnType<typeof commandsOn>;
+const data = temporaryFolders()();
+const whole = commandsOn(data);
+const commands = commandsOn(data, '--study', 'Sleep');
+let stream: string;
 beforeAll(async () => {
-  const data = await registered(newFolder(), [STUDY]);
+  await registered(data, [STUDY]);
   const people = Object.entries(PEOPLE).map(([id, sex]) => [id, [sex, 'North']]);
   await enrol(data, 'Sleep', Object.fromEntries(people), 'nurse Ada');
-  whole = commandsOn(data);
-  commands = commandsOn(data, '--study', 'Sleep');
+  stream = studyRecords(data)[0]?.stream ?? '';
   const { ok, said } = commands;
   // The longest name of a factor that fits is taken, and levels that are right are left out.
   const levels = typed`--level sex=2=North --level sex=Male`;
@@ -49,6 +49,8 @@ beforeAll(async () => {
   const again = typed`participants force ${entered('ZZARM-A', 'outage')}`;
   expect(await said`${again}`).toBe('2 urn: --id: a participant has, or had, this id (hint: replaces 9)');
   await ok`${again} --replaces 9`;
+  await ok`reveal --id 001 --category planned --reason 'a reason'`;
+  await ok`unblindings add --id 001 --how label --occurred-at NOW --reason 'a reason'`;
   expect(recordsOf(data, 'AllocationForced')[1]?.sections.allocation.treatment).toBe('ZZARM-A');
 });
 
@@ -60,7 +62,7 @@ it('participants are listed as they are, with the id as randomized where it diff
     ...['allocated outside at', 'voided', 'unblinded'],
   ]);
   expect(rows.map((row) => row.replaceAll(/\d+-\S+T\S+Z/g, 'then').split(/ +/))).toEqual([
-    ['1', '1', '001', 'Male', 'North', 'then', 'site'],
+    ['1', '1', '001', 'Male', 'North', 'then', 'site', 'unblinded'],
     ['2', '2', '002', 'Male', 'North', 'then', 'site'],
     ['3', '3', '030', '003', 'Male', 'North', 'then', 'site', 'unblinded'],
     ['4', '4', '004', 'Female', 'North', 'then', 'site', 'duplicate'],
@@ -135,85 +137,74 @@ it.each(['003', '030'])('participants are found by every command, by any id: %s'
   expect(await ok`explain --id ${id}`).toMatch(/^Why participant 003 was assigned/);
   expect(await ok`code-breaks print --id ${id}`).toMatch(/^Participant +030\nFormerly +003\n/m);
   expect(await ok`code-breaks list`).toContain('030 (randomized as 003)  emergency');
-  expect(await json`code-breaks list --json`).toMatchObject([{ id: '030', participantId: '003' }]);
+  expect(await json`code-breaks list --json`).toMatchObject([{ id: '030', participantId: '003' }, {}, {}]);
 });
 
 it('participants are counted by urn studies show, which shows what the urns hold beside everybody, and verified', async () => {
   const { ok, json } = whole;
   const text = await ok`studies show Sleep`;
   expect(text).toMatch(/^voided +1: 1 duplicate$/m);
+  expect(text).toMatch(/^codes broken +2: 1 emergency, 1 planned\nunblinded outside +1 reported$/m);
   expect(text).toMatch(/^of these voided +(1 +0|0 +1)$/m);
   const all = (part = '') =>
     (/^all +(\d) +(\d)$/m.exec(part) ?? []).slice(1).reduce((sum, n) => sum + Number(n), 0);
   expect(text.split('as the urns count them').map(all)).toEqual([5, 4]);
-  expect((await json`studies show Sleep --json`).voided).toEqual({ duplicate: 1 });
+  expect(text).not.toContain('a reason');
+  expect(await json`studies show Sleep --json`).toMatchObject({
+    ...{ voided: { duplicate: 1 }, revealed: { emergency: 1, planned: 1 }, unblindingReported: 1 },
+  });
+  const past = await ok`studies show Sleep --revision 8`;
+  expect(past).toMatch(/^codes broken +1: 1 emergency$/m);
+  expect(past).not.toContain('unblinded outside');
   // A correction that the urns follow makes no difference between the two.
   expect(await ok`studies show Sleep --revision 5`).not.toMatch(/voided|as the urns count/);
   const { streams } = await json`verify --json`;
   const { life } = streams.find(({ study }: { study?: string }) => study === 'Sleep');
   expect(life).toMatchObject({ corrected: 1, idsCorrected: 1, voided: { duplicate: 1 } });
-  expect(life).toMatchObject({ forced: { elsewhere: 1, outage: 1 }, revealed: { emergency: 1 } });
+  expect(life).toMatchObject({ forced: { elsewhere: 1, outage: 1 }, revealed: { emergency: 1, planned: 1 } });
   await commands.ok`code-breaks print --id 004`;
   expect(await ok`operations`).toContain('the printed code-break of participant 004');
 });
 
-const data = newFolder();
-const SITES = ['11-Cook County – Chicago', '30-Dupage County', '45-Kane (3+)'];
-let sleep: string;
-
-beforeAll(async () => {
-  const factors = [
-    { name: 'sex', levels: ['Male', 'Female'] },
-    { name: 'local_site', levels: SITES },
-  ];
-  await registered(data, [
-    { ...CONFIGURATION, name: 'Sleep', treatments: ['ZZTREATA', 'ZZTREATB'], factors },
-  ]);
-  const [cook = '', dupage = '', kane = ''] = SITES;
-  const people = { '001': ['Male', cook], '002': ['Female', dupage], '003': ['Male', kane] };
-  await enrol(data, 'Sleep', { ...people, '004': ['Male', cook] });
-  sleep = studyRecords(data)[0]?.stream ?? '';
-});
-
-const explain = (study: string, id: string, ...args: string[]) =>
-  command(['explain', '--study', study, '--id', id, '--data', data, ...args]);
+const explain = (id: string, ...args: string[]) => commands.run`explain --id ${id} ${args}`;
 
 it('urn explain describes the steps in the terms of the method', async () => {
-  const { code, stdout, stderr } = await explain('Sleep', '003');
+  const { code, stdout, stderr } = await explain('001');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toMatch(/^Why participant 003 was assigned to ZZTREAT[AB]\nStudy Sleep\. Randomized 20/);
-  expect(stdout).toMatch(/^ {3}local_site = 45-Kane \(3\+\) +participants +0 +0 +0$/m);
-  expect(stdout).toMatch(/^ {3}None was cast: sex is the only candidate\.$/m);
+  expect(stdout).toMatch(/^Why participant 001 was assigned to ZZARM-[AB]\nStudy Sleep\. Randomized 20/);
+  expect(stdout).toMatch(/^ {3}sex=2 = North +participants +0 +0 +0$/m);
   expect(stdout).toContain('The record says the same');
-  const json = (await explain('Sleep', '003', '--json')).stdout;
-  expect(exactJson(json)).toMatchObject({ study: 'Sleep', id: '003', user: 'site', agrees: true });
+  const json = (await explain('001', '--json')).stdout;
+  expect(exactJson(json)).toMatchObject({
+    study: 'Sleep',
+    id: '001',
+    on_behalf_of: 'nurse Ada',
+    agrees: true,
+  });
   expect(json).toMatch(/"state":\{"inc":\d{20,39},/);
-});
-
-it.each([
-  ['Dream', '001', /no study "Dream"/],
-  ['Sleep', '999', /has no participant "999"/],
-])('urn explain of what does not exist exits with 2: %s, %s', async (study, id, says) => {
-  expect(await explain(study, id)).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(says) });
+  expect(await refusal(explain('999'))).toContain('has no participant "999"');
+  expect(await refusal(whole.run`explain --study Dream --id 001`)).toContain('no study "Dream"');
 });
 
 describe('urn explain, on a log that was altered,', () => {
   it('reports a resealed record that contradicts its history, and explains those before it', async () => {
-    resealRecord(data, sleep, 3, ({ allocation }) => {
-      allocation.treatment = allocation.treatment === 'ZZTREATA' ? 'ZZTREATB' : 'ZZTREATA';
+    const row = altered(rowsOf(data, stream)[3] as Row, (_, { allocation }) => {
+      allocation.treatment = ARMS[1 - ARMS.indexOf(allocation.treatment)];
     });
-    const { code, stdout, stderr } = await explain('Sleep', '003');
+    replaceRows(data, [row]);
+    const { code, stdout, stderr } = await explain('003');
     expect(code).toBe(1);
     expect(stdout).toMatch(/^THE RECORD OF PARTICIPANT 003 DIFFERS/);
     expect(stderr).toContain('the record of 003 does not follow from the history before it');
-    const { agrees, differences } = JSON.parse((await explain('Sleep', '003', '--json')).stdout);
+    const { agrees, differences } = JSON.parse((await explain('003', '--json')).stdout);
     expect([agrees, differences]).toMatchObject([false, [{ field: 'treatment' }]]);
-    expect((await explain('Sleep', '002')).code).toBe(0);
+    expect((await explain('002')).code).toBe(0);
   });
 
   it('names a record that cannot be trusted: exit code 1', async () => {
-    damageLastRecord(data, sleep);
-    const { code, stdout, stderr } = await explain('Sleep', '004');
+    const row = rowsOf(data, stream)[4] as Row;
+    replaceRows(data, [{ ...row, leaf: Buffer.alloc(32) }]);
+    const { code, stdout, stderr } = await explain('004');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/cannot be explained: study-\S+\/4: the record does not match the leaf hash/);
   });

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { permissionWarnings, refuseKeyOfOthers, studiesFileWarning } from '../../../src/base/permissions.ts';
 import { SIGNING_KEY } from '../../../src/core/ledger/keyring.ts';
 import { filesOf } from '../../../src/service/open/store-location.ts';
-import { command, commandOk } from '../../support/command.ts';
+import { command, commandOk, refusal } from '../../support/command.ts';
 import { serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -36,11 +36,10 @@ describe('a signing key that everybody on the machine can use', () => {
     for (const args of [
       ['keys', 'add', 'edc'],
       ['serve', '--port', '0'],
-    ]) {
-      const { code, stdout, stderr } = await command([...args, '--data', data, '--allow-group-key']);
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toContain('(mode 0666), and sign for the log with it (hint: chmod 600 ');
-    }
+    ])
+      expect(await refusal(command([...args, '--data', data, '--allow-group-key']))).toContain(
+        '(mode 0666), and sign for the log with it (hint: chmod 600 ',
+      );
     expect(storedLog(data)).toHaveLength(1);
   });
 });

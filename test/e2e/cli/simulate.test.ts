@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
 import { commandsOn, enrol, registered } from '../../support/cli-log.ts';
-import { command, commandOk } from '../../support/command.ts';
+import { command, commandOk, refusal } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
+const file = temporaryFiles('given');
 const folder = newFolder();
 const inFolder = (name: string) => join(folder, name);
 const STUDIES = `
@@ -35,19 +36,15 @@ beforeAll(() => {
 
 /** So few trials that one thread does it. */
 const PAIN = ['simulate', '--studies', inFolder('studies.yaml'), '--study', 'Pain', '--reps', '100'];
+const SINGLE = ['simulate', '--studies', inFolder('studies.yaml'), '--study', 'Single'];
 const simulate = (...args: string[]) => command([...PAIN, ...args]);
 
 interface Output {
   readonly designs: readonly {
     name: string;
-    figures: Record<string, { value: number; low: number; high: number }>;
+    figures: Record<string, Record<'value' | 'low' | 'high', number>>;
   }[];
-  readonly levels: {
-    source: string;
-    rows?: number;
-    shares: { factor: string; levels: { level: string; share: number }[] }[];
-    opens?: unknown;
-  };
+  readonly levels: { shares: { levels: { share: number }[] }[]; [more: string]: unknown };
   readonly paragraph: string;
   readonly [more: string]: unknown;
 }
@@ -63,14 +60,6 @@ let beside: Output;
 beforeAll(async () => {
   beside = await simulated(...BLOCKS, '--at', '10', '--csv', csv);
 });
-
-let files = 0;
-/** A file of this test, with its path. */
-function file(text: string): string {
-  const path = inFolder(`file-${files++}`);
-  writeFileSync(path, text);
-  return path;
-}
 
 const sharesOf = ({ levels }: Output) =>
   levels.shares.map((one) => one.levels.map(({ share }) => Number(share.toFixed(4))));
@@ -152,8 +141,7 @@ describe('urn simulate', () => {
   });
 
   it('computes exactly where that is possible', async () => {
-    const single = ['simulate', '--studies', inFolder('studies.yaml'), '--study', 'Single'];
-    const args = [...single, '--participants', '4', '--exact', '--against', 'complete'];
+    const args = [...SINGLE, '--participants', '4', '--exact', '--against', 'complete'];
     const exact = JSON.parse(await commandOk([...args, '--json'])) as Output;
     expect(exact).toMatchObject({ exact: true, reps: null });
     const value = expect.closeTo(Math.SQRT2, 12);
@@ -171,8 +159,8 @@ describe('the participants of urn simulate', () => {
       [0.75, 0.25],
       [0, 1],
     ]);
-    expect(output.levels.opens).toEqual([{ factor: 'sex', level: 'M', from: 20 }]);
-    expect(output.levels.source).toBe(`the shares in ${levels}, independent of each other`);
+    expect(output.levels['opens']).toEqual([{ factor: 'sex', level: 'M', from: 20 }]);
+    expect(output.levels['source']).toBe(`the shares in ${levels}, independent of each other`);
     expect(output.designs[0]?.figures['level.site.1, north.range.mean']?.value).toBe(0);
   });
 
@@ -190,7 +178,7 @@ describe('the participants of urn simulate', () => {
     expect(strata(together)).toBe(levels(together));
     const apart = await simulated('--profiles', profiles, '--independent');
     expect(sharesOf(apart)).toEqual(sharesOf(together));
-    expect(apart.levels.rows).toBeUndefined();
+    expect(apart.levels['rows']).toBeUndefined();
     expect(strata(apart)).not.toBe(levels(apart));
   });
 
@@ -227,8 +215,7 @@ describe('the participants of urn simulate', () => {
     [PROFILES, 'a'.repeat(100_000), 'line 1: the columns are "aaa'],
   ])('are refused with the line of the file: %s, %#', async (option, text, why) => {
     const path = file(text);
-    const { code, stdout, stderr } = await simulate(option, path);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    const stderr = await refusal(simulate(option, path));
     expect(stderr.replaceAll(path, '')).toContain(why);
     expect(stderr.length).toBeLessThan(2000);
   });
@@ -253,11 +240,10 @@ describe('the participants of urn simulate', () => {
       [0.5, 0.5],
     ]);
     expect(like.paragraph).toContain(`--seed 1 --like Pain --data ${data}`);
-    const unlike = await simulate('--like', 'Single', '--data', data);
-    expect(unlike).toMatchObject({ code: 2, stderr: expect.stringContaining('no factor "sex", only "one"') });
-    const single = ['simulate', '--studies', inFolder('studies.yaml'), '--study', 'Single'];
-    const nobody = await command([...single, '--participants', '5', '--like', 'Single', '--data', data]);
-    expect(nobody).toMatchObject({ code: 2, stderr: expect.stringContaining('no participants yet') });
+    const unlike = await refusal(simulate('--like', 'Single', '--data', data));
+    expect(unlike).toContain('no factor "sex", only "one"');
+    const nobody = command([...SINGLE, '--participants', '5', '--like', 'Single', '--data', data]);
+    expect(await refusal(nobody)).toContain('no participants yet');
   });
 });
 
@@ -278,8 +264,7 @@ describe('a requirement of urn simulate', () => {
     const names = Object.keys(beside.designs[0]?.figures ?? {});
     const all = names.flatMap((name) => ['--require', `${name} >= -1`]);
     expect((await simulate('--site-factor', 'site', '--at', '10', ...all)).code).toBe(0);
-    const { code, stdout, stderr } = await simulate('--reps', '100000000', '--require', 'guess.site < 1');
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    const stderr = await refusal(simulate('--reps', '100000000', '--require', 'guess.site < 1'));
     expect(stderr).toContain('there is no figure "guess.site" of this design');
     expect(stderr).toContain('\n  level.<factor>.<level>.range.mean .p05 ');
   });
@@ -308,13 +293,9 @@ describe('urn simulate refuses', () => {
     [['--html', ''], 'the name of a file is empty'],
     [['--csv', inFolder('studies.yaml')], 'already exists'],
   ])('%j, before it begins', async (args, why) => {
-    const { code, stdout, stderr } = await simulate('--reps', '100000000', ...args);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(why);
-    expect([readFileSync(inFolder('studies.yaml'), 'utf8'), existsSync(inFolder('a'))]).toEqual([
-      STUDIES,
-      false,
-    ]);
+    expect(await refusal(simulate('--reps', '100000000', ...args))).toContain(why);
+    expect(readFileSync(inFolder('studies.yaml'), 'utf8')).toBe(STUDIES);
+    expect(existsSync(inFolder('a'))).toBe(false);
   });
 
   it('to choose between several studies', async () => {

@@ -1,41 +1,26 @@
 /** urn studies: check, register, list and show, beside a running service. Their acts are in acts.test.ts. */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cliActor } from '../../../src/cli/options.ts';
-import { asCommand, type FlatAct } from '../../support/acts.ts';
-import { actorWith, commandsOn, registered, typed, withOpenLog } from '../../support/cli-log.ts';
-import { clientOf, within } from '../../support/client.ts';
-import { command } from '../../support/command.ts';
-import { CONFIGURATION, randomize } from '../../support/facts.ts';
-import { fixedId } from '../../support/fixed-tools.ts';
-import { issueKey } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { commandsOn, typed } from '../../support/cli-log.ts';
+import { within } from '../../support/client.ts';
+import { command, refusal } from '../../support/command.ts';
+import { served } from '../../support/served.ts';
 import { storedLog } from '../../support/stored-log.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
-const files = newFolder();
+const file = temporaryFiles('studies.yaml');
 const data = newFolder();
 const { run, said, ok, json } = commandsOn(data);
-let service: ServiceHere;
-let key: string;
-
+const http = served(TRIALS, { edc: ['edc'] }, { data });
 beforeAll(async () => {
-  key = await issueKey(data, 'edc');
-  service = await serveHere(data, TRIALS);
-  await clientOf(service.url, key).randomize('Sleep', '1', COOK);
-  await clientOf(service.url, key).randomize('Sleep', '2', DUPAGE);
+  await http.as('edc').randomize('Sleep', '1', COOK);
+  await http.as('edc').randomize('Sleep', '2', DUPAGE);
 });
-afterAll(() => service.stop());
 
-let written = 0;
-function file(text: string): string {
-  const path = join(files, `studies-${written++}.yaml`);
-  writeFileSync(path, text);
-  return path;
-}
 const check = (text: string, ...args: string[]) => run`studies check --studies ${file(text)} ${args}`;
 const registrations = () =>
   storedLog(data)
@@ -112,14 +97,13 @@ Rehearsal: new
 
   it('refuses to register a name that looks like another, as urn serve does', async () => {
     const alike = file(small('"Sleep\u200b"'));
-    for (const { code, stdout, stderr } of [
-      await run`studies check --studies ${alike}`,
-      await command(typed`serve --port 0 --data ${newFolder()} --studies ${alike}`),
-    ]) {
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toContain('the studies file is refused:');
-      expect(stderr).toContain('study "Sleep\\u200b": its name contains U+200B, which nobody sees');
-    }
+    for (const said of [
+      await refusal(run`studies check --studies ${alike}`),
+      await refusal(command(typed`serve --port 0 --data ${newFolder()} --studies ${alike}`)),
+    ])
+      expect(said).toMatch(
+        /the studies file is refused:[\s\S]*study "Sleep\\u200b": its name contains U\+200B, which nobody sees/,
+      );
   });
 
   it('refuses an invalid file with every reason, with file and line, and how a registered study differs', async () => {
@@ -138,8 +122,7 @@ Rehearsal: new
         '  limits: {total: 3}',
       ].join('\n'),
     );
-    const { code, stdout, stderr } = await run`studies check --studies ${wrong}`;
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    const stderr = await refusal(run`studies check --studies ${wrong}`);
     const found = [...stderr.matchAll(/:(\d+): study "(\w+)": (\w+ \w+)/g)].map(([, ...words]) =>
       words.join(' '),
     );
@@ -175,8 +158,7 @@ Rehearsal: new
   it('reads studies.yaml in the current directory, or URN_STUDIES, and refuses if there is none', async () => {
     const folder = newFolder();
     const here = (env = {}) => command(['studies', 'check'], { cwd: folder, env });
-    const refused = { code: 2, stdout: '', stderr: expect.stringContaining('--studies') };
-    expect(await here()).toMatchObject(refused);
+    expect(await refusal(here())).toContain('--studies');
     const checked = { code: 0, stdout: expect.stringContaining('Sleep: new') };
     expect(await here({ URN_STUDIES: file(TRIALS) })).toMatchObject(checked);
     writeFileSync(join(folder, 'studies.yaml'), TRIALS);
@@ -188,22 +170,16 @@ Rehearsal: new
 describe('urn studies register', () => {
   const WARD = 'Ward: {mode: test, treatments: [Left, Right], factors: {ward: [a, b]}}\n';
 
-  it('can be tried: nothing is written', async () => {
-    const before = registrations().length;
-    const tried = await run`studies register --studies ${file(small('New'))} --dry-run`;
-    expect(tried).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^New: new\n {2}would be registered as\n {2}mode +test\n/),
+  it('tells what it would do, and registers what is new, in a running service that takes participants for it within a second', async () => {
+    const path = file(WARD + small('New'));
+    expect(await run`studies register --studies ${path} --dry-run`).toMatchObject({
+      stdout: expect.stringMatching(/\nNew: new\n {2}would be registered as\n {2}mode +test\n/),
       stderr: 'dry run: nothing was registered\n',
     });
-    expect(registrations()).toHaveLength(before);
-  });
-
-  it('registers what is new, in a running service that takes participants for it within a second', async () => {
-    expect(await said`studies register --studies ${file(WARD + small('New'))}`).toMatch(
+    expect(await said`studies register --studies ${path}`).toMatch(
       /^0 Ward: as registered\nNew: registered; services of this log serve it within a second\nfirst checkpoint \(archive .*\)\nurn\/study-[^\n]+\n1\n/,
     );
-    const taken = async () => (await clientOf(service.url, key).randomize('New', '1', { x: 'y' })).status;
+    const taken = async () => (await http.as('edc').randomize('New', '1', { x: 'y' })).status;
     await within(1000, async () => (await taken()) === 200);
     expect(registrations().at(-1)).toMatchObject({
       actor: cliActor(),
@@ -223,7 +199,7 @@ describe('urn studies register', () => {
       },
       { study: 'Other', outcome: 'registered', seedSource: 'drawn', firstCheckpoint: expect.any(String) },
     ]);
-    expect((await clientOf(service.url, key).randomize('Ward', '1', { ward: 'b' })).status).toBe(200);
+    expect((await http.as('edc').randomize('Ward', '1', { ward: 'b' })).status).toBe(200);
     expect(await said`studies register --studies ${path}`).toMatch(/^1 [\s\S]*^Other: as registered/m);
     expect(registrations()).toHaveLength(before + 1);
   });
@@ -233,10 +209,7 @@ describe('urn studies register', () => {
     const tooNew = file(small('Right', 'id_pattern: "."'));
     const empty = newFolder();
     for (const folder of [data, empty])
-      expect(await commandsOn(folder).run`studies register --studies ${wrong}`).toMatchObject({
-        code: 2,
-        stdout: '',
-      });
+      expect(await refusal(commandsOn(folder).run`studies register --studies ${wrong}`)).toContain('"Wrong"');
     expect(readdirSync(empty)).toEqual([]);
     expect(await said`studies register --studies ${tooNew}`).toContain(
       `${tooNew}:2: study "Right": id_pattern`,
@@ -305,30 +278,5 @@ describe('urn studies show', () => {
     const shown = await ok`studies show Exact`;
     expect(shown).toMatch(new RegExp(`^state +${closed}$`, 'm'));
     expect(shown).not.toContain('codes broken');
-  });
-
-  it('counts broken codes by category, now and then, and names no arm', async () => {
-    const own = await registered(newFolder(), [CONFIGURATION]);
-    await withOpenLog(own, async (log) => {
-      const site = await actorWith(log, 'site', ['randomize', 'unblind']);
-      const stream = log.studies.streamOf(CONFIGURATION.name);
-      await log.studies.submit(stream, randomize('1', { user: 'site' }), site);
-      const about = { participantId: '1', user: 'site', grounds: { reason: 'a reason' } };
-      const submit = (act: FlatAct) => log.studies.submit(stream, asCommand({ ...about, ...act }), site);
-      for (const [n, category] of ['emergency', 'planned', 'emergency'].entries())
-        await submit({ act: 'AllocationRevealed', category, reveal: fixedId(n) });
-      const unblinding = { how: 'label', inadvertent: false, occurredAt: '2026-03-01T09:00:00.000Z' };
-      await submit({ act: 'UnblindingReported', ...unblinding });
-    });
-    const { ok: shows, json: shown } = commandsOn(own);
-    const now = await shows`studies show ${CONFIGURATION.name}`;
-    const past = await shows`studies show ${CONFIGURATION.name} --revision 2`;
-    expect(now).toMatch(/^codes broken +3: 2 emergency, 1 planned\nunblinded outside +1 reported$/m);
-    expect(await shown`studies show ${CONFIGURATION.name} --json`).toMatchObject({
-      ...{ revealed: { emergency: 2, planned: 1 }, unblindingReported: 1 },
-    });
-    expect(past).toMatch(/^codes broken +1: 1 emergency$/m);
-    expect(past).not.toContain('unblinded outside');
-    expect(`${now}${past}`).not.toContain('a reason');
   });
 });

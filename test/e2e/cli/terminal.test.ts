@@ -21,9 +21,10 @@ import { CONFIGURATION, randomize, SEED } from '../../support/facts.ts';
 import { drawnRows } from '../../support/import-facts.ts';
 import { referenceCsv } from '../../support/reference-file.ts';
 import { PROGRAM } from '../../support/service.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
+const fileOf = temporaryFiles('file.csv');
 /** Clears the screen, names the window, in seven and in eight bits; then what reverses a line, and what is invisible. */
 const EVIL = 'x\u001b[2J\u001b]0;owned\u0007\u009b2J\u007f\u202ey\u200b';
 /** All but ends of lines, which `script` writes as \r\n. */
@@ -102,11 +103,8 @@ describe('a live study on a terminal', () => {
 
   it('gets packs or a history only when the answer is yes, and says how many rows are in', async () => {
     const own = await registered(newFolder(), [CONFIGURATION], SEED);
-    const lineOf = (name: string, text: string) => {
-      const file = join(newFolder(), 'file.csv');
-      writeFileSync(file, text);
-      return typed`${name.split(' ')} --study ${CONFIGURATION.name} --from ${file} --data ${own}`;
-    };
+    const lineOf = (name: string, text: string) =>
+      typed`${name.split(' ')} --study ${CONFIGURATION.name} --from ${fileOf(text)} --data ${own}`;
     const packs = lineOf('codes add', 'code,treatment\nP1,MART\nP2,RMC-Q\nP3,RMC-A\n');
     const approved = typed`--seed-known --approved-by 'A, sponsor, 2026-09-01'`;
     const history = [...lineOf('import', referenceCsv(drawnRows([{}, {}, {}]))), ...approved];

@@ -4,7 +4,7 @@ import { canonicalJson, leafHash } from '../../../events/record.ts';
 import type { Database } from '../../../src/store/sqlite/library.ts';
 import { altered } from '../../support/altered-record.ts';
 import { clientOf } from '../../support/client.ts';
-import { command, commandOk } from '../../support/command.ts';
+import { command, commandOk, refusal } from '../../support/command.ts';
 import { issueKeys } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
@@ -127,8 +127,7 @@ describe('altered records', () => {
         ['keys', 'list'],
         ['keys', 'add', 'somebody'],
       ]) {
-        const { code, stdout, stderr } = await command([...args, '--data', data]);
-        expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' });
+        const stderr = await refusal(command([...args, '--data', data]));
         expect(stderr.split('\n').filter((line) => line.startsWith('urn: '))).toHaveLength(1);
         expect(stderr).toContain(`${stream}/0: the record does not match the leaf hash`);
         expect(stderr).toMatch(/\(hint: .*restore a backup/);

@@ -1,14 +1,11 @@
 /** While the log cannot be written: what was given out at visits is told again, and the codes of its packs can be broken. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ask, clientOf } from '../../support/client.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../../support/command.ts';
 import { hold } from '../../support/held-lock.ts';
 import { registerPacks } from '../../support/pack-lists.ts';
-import { postJson } from '../../support/post-json.ts';
-import { issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { served } from '../../support/served.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -24,65 +21,62 @@ Relief:
 const SELDOM = { timeout: 60_000, interval: 500 };
 const data = temporaryFolders()();
 const pending = join(data, 'reveals.pending');
-let service: ServiceHere;
-let keys: Record<'site' | 'desk' | 'night', string>;
+const http = served(
+  STUDIES,
+  {
+    site: ['site', '--scope', 'randomize,blinded'],
+    desk: ['desk', '--scope', 'correct,blinded'],
+    night: ['night', '--scope', 'unblind,blinded'],
+  },
+  { data },
+);
 let release: () => Promise<void>;
 /** Packs of p1: of V2, what replaced it, and one that was never theirs. */
 let packs: Record<'replaced' | 'present' | 'void', string>;
 let arm: string;
 
-const post = (key: string, path: string, body: object, by?: string) => {
-  const headers = by === undefined ? undefined : { 'Idempotency-Key': by };
-  return postJson(service.url, path, key, { study: 'Relief', ...body }, headers);
-};
+const post = (name: keyof typeof http.keys, path: string, body: object, by?: string) =>
+  http.post(name, path, { study: 'Relief', ...body }, by === undefined ? {} : { 'Idempotency-Key': by });
 const V2 = { id: 'p1', visit: 'V2' };
 const undone = () => ({ id: 'p1', code: packs.void, to: null, cause: 'not-handed-out', note: 'cancelled' });
 const reveal = (whose: { code: string } | { id: string }, category = 'emergency') =>
-  post(keys.night, '/code_breaks', { ...whose, category, reason: 'a child swallowed it' });
-const codeBreaks = async () =>
-  (await ask(service.url, '/code_breaks', { key: keys.night, parameters: { study: 'Relief' } })).results;
+  post('night', '/code_breaks', { ...whose, category, reason: 'a child swallowed it' });
+const codeBreaks = async () => (await http.get('night', '/code_breaks', { study: 'Relief' })).results;
 
 beforeAll(async () => {
-  keys = await issueKeys(data, {
-    site: ['site', '--scope', 'randomize,blinded'],
-    desk: ['desk', '--scope', 'correct,blinded'],
-    night: ['night', '--scope', 'unblind,blinded'],
-  });
-  service = await serveHere(data, STUDIES);
   const arms = ['Verum', 'Placebo'];
   const entries = Array.from({ length: 40 }, (_, n) => ({ code: `P-${n}`, treatment: arms[n % 2] ?? '' }));
   await registerPacks(data, 'Relief', [{ entries }]);
-  await clientOf(service.url, keys.site).randomize('Relief', 'p1', { site: 'Cook' });
-  const replaced = (await post(keys.site, '/dispensations', V2, 'k2')).results.code;
+  await http.as('site').randomize('Relief', 'p1', { site: 'Cook' });
+  const replaced = (await post('site', '/dispensations', V2, 'k2')).results.code;
   arm = entries.find(({ code }) => code === replaced)?.treatment ?? '';
   const worn = { id: 'p1', code: replaced, cause: 'damaged' };
-  const { by } = (await post(keys.site, '/code_replacements', worn, 'r2')).results;
-  const { code } = (await post(keys.site, '/dispensations', { id: 'p1', visit: 'V3' })).results;
+  const { by } = (await post('site', '/code_replacements', worn, 'r2')).results;
+  const { code } = (await post('site', '/dispensations', { id: 'p1', visit: 'V3' })).results;
   packs = { replaced, present: by, void: code };
-  expect((await post(keys.desk, '/dispensation_corrections', undone(), 'c3')).status).toBe(200);
+  expect((await post('desk', '/dispensation_corrections', undone(), 'c3')).status).toBe(200);
   release = await hold(join(data, 'urn.sqlite'));
 });
-afterAll(() => service.stop());
 
 describe.sequential('while the log is locked', () => {
   it('a pack is told again to whoever repeats the request, and no other one is given out', async () => {
-    expect((await post(keys.site, '/dispensations', { id: 'p1', visit: 'V4' }, 'k4')).status).toBe(503);
-    const again = await post(keys.site, '/dispensations', { ...V2, visit: 'v2' }, 'k2');
+    expect((await post('site', '/dispensations', { id: 'p1', visit: 'V4' }, 'k4')).status).toBe(503);
+    const again = await post('site', '/dispensations', { ...V2, visit: 'v2' }, 'k2');
     expect([again.status, again.headers.get('urn-repeated'), again.results]).toEqual([
       ...[200, 'true', { visit: 'V2', code: packs.replaced }],
     ]);
     const replaced = { id: 'p1', code: packs.replaced, cause: 'damaged' };
-    const repeated = await post(keys.site, '/code_replacements', replaced, 'r2');
+    const repeated = await post('site', '/code_replacements', replaced, 'r2');
     expect([repeated.status, repeated.results.by]).toEqual([200, packs.present]);
-    const corrected = await post(keys.desk, '/dispensation_corrections', undone(), 'c3');
+    const corrected = await post('desk', '/dispensation_corrections', undone(), 'c3');
     expect([corrected.status, corrected.headers.get('urn-repeated'), corrected.results]).toEqual([
       ...[200, 'true', { code: packs.void, from: 'V3', to: null }],
     ]);
     // What only the model says needs no log either.
-    expect(await post(keys.site, '/dispensations', V2)).toMatchObject({
+    expect(await post('site', '/dispensations', V2)).toMatchObject({
       ...{ status: 400, results: { visit: 'V2', code: packs.present } },
     });
-    expect((await post(keys.site, '/dispensations', { ...V2, visit: 'V3' }, 'k2')).status).toBe(422);
+    expect((await post('site', '/dispensations', { ...V2, visit: 'V3' }, 'k2')).status).toBe(422);
   });
 
   it('a code can be broken by the id, and by the pack that somebody has or had; a void one is nobody’s', async () => {
@@ -135,11 +129,11 @@ describe.sequential('while the log is locked', () => {
     );
     expect(logged).toHaveLength(4);
     // The request of V4 may have reached the log: nobody knew whether it would. With its key there is one pack in any case.
-    const v4 = await post(keys.site, '/dispensations', { id: 'p1', visit: 'V4' }, 'k4');
+    const v4 = await post('site', '/dispensations', { id: 'p1', visit: 'V4' }, 'k4');
     expect(v4.status).toBe(200);
     const dispensed = storedLog(data).filter(({ record }) => record.type === 'PackDispensed');
     expect(dispensed.map(({ record }) => record.data.visit)).toEqual(['V2', 'V3', 'V4']);
-    await service.stop();
+    await http.service.stop();
     expect((await command(['verify', '--data', data])).code).toBe(0);
   });
 });
