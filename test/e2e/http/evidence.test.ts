@@ -8,7 +8,6 @@ import type { Checkpoint } from '../../../src/core/ledger/checkpoint-text.ts';
 import { CompactRange } from '../../../src/core/ledger/compact-range.ts';
 import { verifyConsistency, verifyInclusion } from '../../../src/core/ledger/proofs.ts';
 import { parseVerifierKey, type VerifierKey } from '../../../src/core/ledger/verifier-key.ts';
-import { ZipReader } from '../../../src/evidence/bundle/zip-reader.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { type Answer, clientOf } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
@@ -50,7 +49,6 @@ function recordsOf(stream: string): { record: string; leaf: Buffer }[] {
   return records;
 }
 
-/** Of the first records of a stream. */
 function rootOf(records: readonly { readonly leaf: Buffer }[], size = records.length): Buffer {
   const range = new CompactRange();
   for (const { leaf } of records.slice(0, size)) range.append(leaf);
@@ -207,19 +205,14 @@ describe('GET /bundle, the file that `urn bundle` makes, recorded before its fir
     expect(readdirSync(temporary)).toEqual([]);
     const file = join(own, 'open.zip');
     writeFileSync(file, bytes);
-    const { streams } = JSON.parse(await commandOk(['verify', '--bundle', file, '--json']));
+    const { streams, bundle } = JSON.parse(await commandOk(['verify', '--bundle', file, '--json']));
+    expect(bundle.content).toBe('open');
     expect(streams.map(({ sound }: { sound: boolean }) => sound)).toEqual([true, true, true]);
     const { results } = await http.get('audit', '/operations');
     expect(results.map(({ actor, data: said }: never) => [actor, said])).toContainEqual([
       expect.objectContaining({ user: 'auditor' }),
       expect.objectContaining({ what: 'bundle', study: 'Sleep', content: 'open', sha256 }),
     ]);
-    const zip = await ZipReader.open(file);
-    const path = zip.paths.find((one) => one.startsWith('records/study-')) ?? '';
-    let lines = '';
-    for await (const piece of zip.read(path)) lines += piece;
-    await zip.close();
-    expect(lines).toContain('"treatment"');
   });
 
   it.each([

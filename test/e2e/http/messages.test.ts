@@ -1,7 +1,7 @@
 /** Messages that say what to do, in the right number. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { commandsOn, registered, saidIn, typed } from '../../support/cli-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
@@ -12,7 +12,7 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 const data = newFolder();
-const { run, json } = commandsOn(data);
+const { run } = commandsOn(data);
 const STUDIES = `
 One:
   mode: test
@@ -22,36 +22,11 @@ One:
   limits: {total: 1}
   factors: {ward: [North, South, West], sex: [F, M]}
 `;
-const IN_NORTH = { ward: 'North', sex: 'F' };
-const WHERE = ['--where', 'ward=North', '--where', 'ward=South', '--force'];
-const http = served(
+served(
   STUDIES,
-  { edc: ['edc'], site: ['site', '--scope', 'randomize,correct', ...WHERE] },
-  { data, filled: (one) => one.as('edc').randomize('One', '001-0001', IN_NORTH) },
+  { edc: ['edc'] },
+  { data, filled: (one) => one.as('edc').randomize('One', '001-0001', { ward: 'North', sex: 'F' }) },
 );
-
-it('a key that is limited to levels is told how somebody moves to another', async () => {
-  const message = 'This API key is limited to ward = "North" or "South"';
-  const moving = await http.post('site', '/level_corrections', {
-    ...{ study: 'One', id: '001-0001', cause: 'entry', note: 'x', dry_run: true },
-    changes: [{ factor: 'ward', from: 'North', to: 'West' }],
-  });
-  const hint = '(hint: the cause of a move to another site is transfer)';
-  expect(moving).toMatchObject({ status: 403, message: `${message} ${hint}` });
-});
-
-it('an allocation that is tried is told, too, what the urns would do', async () => {
-  const dry = { ...IN_NORTH, 'urn.dry_run': 'true' };
-  const { status, message } = await http.as('edc').randomize('One', '001-0009', dry);
-  expect(status).toBe(200);
-  expect(message).toMatch(/^Nothing was recorded: .* the urns would count differently from then on$/);
-});
-
-it('an id that does not match the pattern is refused with one that does', async () => {
-  expect((await http.as('edc').randomize('One', 'x', IN_NORTH)).message).toBe(
-    "id does not match this study's pattern [0-9]{3}-[0-9]{4} (an id of this form: 111-1111)",
-  );
-});
 
 it('of a pattern that RE2 cannot run, as earlier versions registered, there is no example, and no endless wait', async () => {
   const old = newFolder();
@@ -62,17 +37,14 @@ it('of a pattern that RE2 cannot run, as earlier versions registered, there is n
   ]);
   const key = await issueKey(old, 'edc');
   const service = await serveHere(old);
-  try {
-    const { randomize } = clientOf(service.url, key);
-    expect((await randomize('Ahead', 'aab', { ward: 'a' })).status).toBe(200);
-    const message = `id does not match this study's pattern ${idPattern}`;
-    expect(await randomize('Ahead', 'xb', { ward: 'a' })).toMatchObject({ status: 400, message });
-    const late = await randomize('Ahead', `${'a'.repeat(127)}c`, { ward: 'a' });
-    expect(late).toMatchObject({ status: 503, message: expect.stringContaining('in time'), results: [] });
-    expect(late.headers.get('retry-after')).toBe('1');
-  } finally {
-    await service.stop();
-  }
+  onTestFinished(() => service.stop());
+  const { randomize } = clientOf(service.url, key);
+  expect((await randomize('Ahead', 'aab', { ward: 'a' })).status).toBe(200);
+  const message = `id does not match this study's pattern ${idPattern}`;
+  expect(await randomize('Ahead', 'xb', { ward: 'a' })).toMatchObject({ status: 400, message });
+  const late = await randomize('Ahead', `${'a'.repeat(127)}c`, { ward: 'a' });
+  expect(late).toMatchObject({ status: 503, message: expect.stringContaining('in time'), results: [] });
+  expect(late.headers.get('retry-after')).toBe('1');
 });
 
 it('a study with one of everything is never one of "1 participants"', async () => {
@@ -101,9 +73,4 @@ it('a study with one of everything is never one of "1 participants"', async () =
     expect(text).toContain(words);
   for (const i of [0, -1]) expect(said.at(i)).toContain('1 participant');
   expect(text.match(PLURAL_OF_ONE)).toBeNull();
-});
-
-it('the time that a verification took is in milliseconds, not in 17 digits', async () => {
-  const { seconds } = await json`verify --json`;
-  expect(String(seconds)).toMatch(/^\d+(?:\.\d{1,3})?$/);
 });

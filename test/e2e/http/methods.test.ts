@@ -108,13 +108,8 @@ describe('the method', () => {
   it('is printed for the sealed file, and each time is recorded', async () => {
     const before = disclosures();
     const text = await ok`studies show Weighted --sealed`;
-    for (const [name, value] of [
-      ['method', 'minimization'],
-      ['p', '0.8'],
-      ['measure', 'variance'],
-      ['weights', 'sex 1, site 3'],
-    ])
-      expect(text).toMatch(new RegExp(`^${name} +${value}$`, 'm'));
+    for (const line of ['method minimization', 'p 0.8', 'measure variance', 'weights sex 1, site 3'])
+      expect(text.replaceAll(/ {2,}/g, ' ').split('\n')).toContain(line);
     expect(text).toMatch(/^starting seed +2033 /m);
     expect(await json`studies show Blocks --sealed --json`).toMatchObject({
       ...{ study: 'Blocks', method: 'blocks', by: ['site'], method_parameters: { sizes: [3, 6] } },
@@ -136,9 +131,8 @@ describe('the method', () => {
     expect((await randomize('Blocks', 'p2', levels)).status).toBe(200);
     const why = (await get('auditor', '/explanation', 'Blocks', { id: 'p2' })).results;
     expect(why).toMatchObject({ agrees: true, treatments: ['A', 'B'], block: { number: 2, sizes: [2, 4] } });
-    expect((await get('auditor', '/study_config', 'Blocks')).results.method_parameters).toEqual({
-      sizes: [2, 4],
-    });
+    const { method_parameters } = (await get('auditor', '/study_config', 'Blocks')).results;
+    expect(method_parameters).toEqual({ sizes: [2, 4] });
     const shown = await ok`studies show Blocks`;
     expect(shown).toMatch(/^method +began anew at amendment 1 /m);
     expect(shown).toContain('as counted, since the method began anew');
@@ -180,12 +174,8 @@ describe('a list that was made elsewhere', () => {
       });
       expect(answer.headers.get('urn-refused')).toBe('no-entry');
     }
-    const refused = async () =>
-      (await get('auditor', '/operations', 'List')).results.filter(
-        ({ data: { reason } }: { data: { reason?: string } }) => reason === 'no-entry',
-      );
-    await expect.poll(async () => (await refused()).length).toBeGreaterThan(0);
-    expect(await ok`operations`).toContain('the list has no entry that the participant could be given');
+    const said = 'the list has no entry that the participant could be given';
+    await expect.poll(() => ok`operations`).toContain(said);
   });
 
   it('has no states of a generator, which draws nothing', async () => {
@@ -203,11 +193,11 @@ describe('a list that was made elsewhere', () => {
       const file = join(newFolder(), 'report.html');
       await ok`report --study List --content ${content} --out ${file}`;
       const text = readFileSync(file, 'utf8');
-      expect(text).toContain('a list made elsewhere, by local_site');
-      expect(text).toContain('3 on 1 list');
-      expect(text).toContain(
+      for (const words of [
+        ...['a list made elsewhere, by local_site', '3 on 1 list'],
         'list 1 registered: 3 entries; approved by Dr. K. Ode (statistician, 2026-02-01)',
-      );
+      ])
+        expect(text).toContain(words);
     }
   });
 });

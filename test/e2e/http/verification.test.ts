@@ -61,8 +61,10 @@ describe('a sound study', () => {
   it('is reported as urn verify reports it', async () => {
     const answer = await verify('auditor');
     expect([answer.status, answer.headers.get('urn-revision')]).toEqual([200, '3']);
-    const { caution, seconds: _, ...shown } = answer.results;
+    const { caution, seconds, ...shown } = answer.results;
     expect(caution).toContain('proves less');
+    // In milliseconds, not in 17 digits.
+    expect(String(seconds)).toMatch(/^\d+(?:\.\d{1,3})?$/);
     const args = ['verify', '--data', data, '--study', 'Sleep', '--json', '--no-last-checkpoints'];
     const { seconds: _s, trusted: _t, untrustedKey: _u, ...report } = JSON.parse(await commandOk(args));
     expect(shown).toEqual(report);

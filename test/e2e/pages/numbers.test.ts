@@ -8,15 +8,10 @@ const STUDIES = `
 ${STUDY}:
   mode: test
   target_enrollment: 9
-  limits:
-    total: 10
-    levels:
-      site: { "11-Cook": 5 }
-  policies: { stop_at_limit: true }
+  limits: {total: 10, levels: {site: {"11-Cook": 5}}}
+  policies: {stop_at_limit: true}
   treatments: [Left, Right]
-  factors:
-    site: ["11-Cook", "30-Dupage"]
-    sex: [Female, Male]
+  factors: {site: ["11-Cook", "30-Dupage"], sex: [Female, Male]}
 `;
 /** At 11-Cook four are listed, one of them twice; at 30-Dupage three, of whom one never came and one is not eligible. */
 const SITES = { '11-Cook': ['01', '02', '03', '04'], '30-Dupage': ['05', '06', '07'] };
@@ -59,13 +54,6 @@ describeInBrowser('the numbers on the pages', () => {
     openAs(http.keys[name], `${http.url}/pages/${path}`, options);
 
   it('are those of a site for its key, and measured against its own limit, if it has one', async () => {
-    const { results } = await http.get('cook', '/studies');
-    expect(results).toMatchObject([
-      { enrolled: 4, voided: 1, filled: 3, goal: { kind: 'limit', places: 5 } },
-    ]);
-    const design = await http.get('cook', '/study_design', { study: STUDY });
-    for (const name of ['enrolled', 'voided', 'filled']) expect(design.results).not.toHaveProperty(name);
-
     const cook = await at('cook', 'studies');
     const card = cook.page.getByRole('listitem').filter({ hasText: STUDY });
     await card.getByText('3 of at most 5 enrolled at 11-Cook').waitFor();
