@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { logIdIn } from '../../../src/evidence/move/standing.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { type Answer, ask, within } from '../../support/client.ts';
@@ -11,7 +11,7 @@ import { EarlierMove } from '../../support/earlier-move.ts';
 import { freePorts } from '../../support/free-ports.ts';
 import { openMany, readAll } from '../../support/hostile.ts';
 import { STUDIES, STUDY_NAMES } from '../../support/load.ts';
-import { type NameServer, startNameServer } from '../../support/name-server.ts';
+import { startNameServer } from '../../support/name-server.ts';
 import { hasProxy, startProxy, type TlsProxy } from '../../support/proxy.ts';
 import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
@@ -122,27 +122,14 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
 describe.skipIf(!hasProxy())('the proxy', () => {
   /** With another studies file, which suspends every study. */
   const OTHER_STUDIES = STUDIES.replaceAll('treatments: [A, B', 'treatments: [A, Z, B');
-  let started: {
-    readonly proxies: TlsProxy[];
-    readonly services: ServiceHere[];
-    readonly names: NameServer[];
-  };
-  beforeEach(() => {
-    started = { proxies: [], services: [], names: [] };
-  });
-  afterEach(async () => {
-    for (const { child } of started.proxies) child.kill('SIGKILL');
-    for (const service of started.services) await service.stop();
-    for (const names of started.names) names.close();
-  });
   const start = async (data: string, studies: string, at: { host?: string; port?: number } = {}) => {
     const service = await serveHere(data, studies, { trustProxy: 1, ...at });
-    started.services.push(service);
+    onTestFinished(() => service.stop());
     return service;
   };
   const startBefore = async (hosts: [string, string], key: string, resolver?: string) => {
     const proxy = await startProxy(temporaryFolder(), hosts, key, resolver);
-    started.proxies.push(proxy);
+    onTestFinished(() => void proxy.child.kill('SIGKILL'));
     return proxy;
   };
   /** It looks once a second. Each request has a handshake of its own. */
@@ -204,7 +191,7 @@ describe.skipIf(!hasProxy())('the proxy', () => {
     const at = (host: string) => start(data, STUDIES, { host, port });
     const addresses = new Map([['urn-1.test', '127.0.0.2']]);
     const names = await startNameServer(addresses);
-    started.names.push(names);
+    onTestFinished(() => names.close());
     const before = await at('127.0.0.2');
     const proxy = await startBefore([`urn-1.test:${port}`, `urn-2.test:${port}`], edc, names.address);
     await until(async () => (await post(proxy, 'One', '1')).status === 200);

@@ -2,17 +2,17 @@
  * Every act over HTTP: one row for each, and the same tests for all rows. They ask whether a request reaches the rules of the
  * act (test/unit/acts, test/unit/study) and comes back as it should. Whoever adds an act adds a row.
  */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Scope } from '../../../events/access.ts';
 import type { ActName } from '../../../src/core/acts/acts.ts';
 import type { Members } from '../../../src/core/model/outcomes.ts';
 import { ACTS, type ActRow } from '../../support/act-table.ts';
-import { type Answer, ask, clientOf } from '../../support/client.ts';
+import type { Answer } from '../../support/client.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { beginImport, IMPORT } from '../../support/import-facts.ts';
 import { registerPacksIn } from '../../support/pack-lists.ts';
-import { postJson } from '../../support/post-json.ts';
-import { recordsOf, type ServiceHere, serveInMemory } from '../../support/service-here.ts';
+import { served } from '../../support/served.ts';
+import type { ServiceHere } from '../../support/service-here.ts';
 
 const OF_A_KIND = `
   mode: live
@@ -38,7 +38,6 @@ type Said = readonly [status: number, message: string];
 
 interface Row {
   readonly path: string;
-  /** The event that it records. */
   readonly event: string;
   /** Of what is no act: a key needs it, unless the study is being imported. */
   readonly scope?: Scope;
@@ -218,14 +217,12 @@ const anotherFor = (id: string) =>
     return pack?.treatment === armOf.get(id) && code !== packOf.get(id);
   });
 
-let service: ServiceHere;
-let keys: Readonly<Record<string, string>>;
 /** What each route has answered with so far. */
 const answered = new Map<string, Set<number>>();
 
 /** @param as the name of a key; one that there is not: none */
 async function post(path: string, body: Members, as = 'office', headers = {}): Promise<Answer> {
-  const answer = await postJson(service.url, path, keys[as], { study: 'Relief', ...body }, headers);
+  const answer = await http.post(as, path, { study: 'Relief', ...body }, headers);
   answered.set(path, (answered.get(path) ?? new Set()).add(answer.status));
   return answer;
 }
@@ -233,13 +230,12 @@ const send = ({ path, asks }: Row, more: Members = {}, as?: string, headers = {}
   post(path, { ...asks(), ...more }, as, headers);
 const dry = (row: Row, more: Members = {}, as?: string) => send(row, { ...more, dry_run: true }, as);
 const emptyOf = (row: Row) => (Array.isArray(row.results()) ? [] : {});
-const written = async () => (await recordsOf(service)).filter(({ stream }) => stream.startsWith('study-'));
+const written = async () => (await http.records()).filter(({ stream }) => stream.startsWith('study-'));
 const rowOf = (event: string) => ROWS.find((row) => row.event === event) as Row;
 
 /** Brings the study from open, paused or closed into another of these states. */
 async function become(state: State): Promise<void> {
-  const { key, parameters } = { key: keys['office'], parameters: { study: 'Relief' } };
-  const { state: now } = (await ask(service.url, '/study_design', { key, parameters })).results;
+  const { state: now } = (await http.get('office', '/study_design', { study: 'Relief' })).results;
   const toOpen = { open: undefined, paused: 'StudyResumed', closed: 'StudyReopened' }[now as 'open'];
   const fromOpen = { paused: 'StudyPaused', closed: 'StudyClosed' }[state as 'paused'];
   if (now === state) return;
@@ -261,22 +257,22 @@ async function importOne({ log: { studies } }: ServiceHere): Promise<void> {
   expect((await studies.submit(stream, imported, OPERATOR)).outcome.type).toBe('imported');
 }
 
-beforeAll(async () => {
-  const ofScope = (scope: Scope, ...more: string[]) => [scope, '--scope', scope, ...more];
-  const limited = Scope.options.filter((scope) => scope !== 'audit' && scope !== 'manage');
-  ({ service, keys } = await serveInMemory<string>(STUDIES, {
-    office: ['office', '--scope', 'read,correct,force,manage,supply,unblind'],
-    nurse: ['nurse', '--scope', 'randomize,read'],
-    stranger: ['stranger', '--scope', 'correct,unblind,supply,manage', '--study', 'Ward'],
-    ...Object.fromEntries(Scope.options.map((scope) => [scope, ofScope(scope)])),
-    ...Object.fromEntries(
-      limited.map((scope) => [`${scope} of Kane`, ofScope(scope, '--where', 'site=Kane')]),
-    ),
-  }));
+const ofScope = (scope: Scope, ...more: string[]) => [scope, '--scope', scope, ...more];
+const LIMITED = Scope.options.filter((scope) => scope !== 'audit' && scope !== 'manage');
+const GRANTS: Readonly<Record<string, string[]>> = {
+  office: ['office', '--scope', 'read,correct,force,manage,supply,unblind'],
+  nurse: ['nurse', '--scope', 'randomize,read'],
+  stranger: ['stranger', '--scope', 'correct,unblind,supply,manage', '--study', 'Ward'],
+  ...Object.fromEntries(Scope.options.map((scope) => [scope, ofScope(scope)])),
+  ...Object.fromEntries(LIMITED.map((scope) => [`${scope} of Kane`, ofScope(scope, '--where', 'site=Kane')])),
+};
+const http = served(STUDIES, GRANTS, { filled });
+
+async function filled(): Promise<void> {
   const at = (level: string, entries: typeof PACKS) => ({ where: { factor: 'site', level }, entries });
   const ofLake = ['L-1', 'L-2'].map((code, n) => ({ code, treatment: ARMS[n] ?? '' }));
-  await registerPacksIn(service.log, 'Relief', [at('Cook', PACKS), at('Lake', ofLake)]);
-  const { randomize } = clientOf(service.url, keys['nurse'] ?? '');
+  await registerPacksIn(http.service.log, 'Relief', [at('Cook', PACKS), at('Lake', ofLake)]);
+  const { randomize } = http.as('nurse');
   for (const id of PARTICIPANTS) {
     const { results } = await randomize('Relief', id, { sex: 'Male', site: 'Cook' });
     armOf.set(id, results[0].trt);
@@ -285,13 +281,12 @@ beforeAll(async () => {
   dispensed = (await send(rowOf('PackDispensed'), { id: 'visited' })).results.code;
   await send(rowOf('AllocationVoided'), { id: 'voided' });
   forcedAt = new Date().toISOString();
-  await importOne(service);
-});
-afterAll(() => service.stop());
+  await importOne(http.service);
+}
 
 async function documented() {
   // biome-ignore lint/suspicious/noExplicitAny: the document is checked elsewhere.
-  const document: any = await (await fetch(`${service.url}/openapi.json`)).json();
+  const document: any = await (await fetch(`${http.url}/openapi.json`)).json();
   return document.paths as Record<string, typeof document>;
 }
 
@@ -375,8 +370,7 @@ it.each([
   ],
 ] as const)('in a study that is %s, each is possible or refused', async (state, hint, why, study) => {
   if (state === 'closed') await become(state);
-  const { randomize } = clientOf(service.url, keys['nurse'] ?? '');
-  const newcomer = await randomize(study, 'new', { sex: 'Male', site: 'Cook' });
+  const newcomer = await http.as('nurse').randomize(study, 'new', { sex: 'Male', site: 'Cook' });
   expect([newcomer.status, newcomer.results, newcomer.message]).toEqual([409, [], why]);
   for (const row of ROWS) {
     const ofImport = state === 'importing' && ON_PARTICIPANTS.includes(row) && { id: 'i1' };

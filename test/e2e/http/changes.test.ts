@@ -1,7 +1,7 @@
 /** GET /changes, as used by browsers and programs. When a stream speaks and ends: test/unit/http. */
 import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { within } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { CookieClient } from '../../support/cookie-client.ts';
@@ -11,15 +11,12 @@ import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
 type Headers = Readonly<Record<string, string>>;
 type Listening = Awaited<ReturnType<typeof listen>>;
-const open: { close(): void }[] = [];
-afterAll(() => {
-  for (const one of open) one.close();
-});
 
 /** Listens to the changes of a study, and keeps the raw text and the revisions that it has received so far. */
 async function listen(headers: Headers, study = 'Sleep', method = 'GET') {
   const target = `${http.url}/changes?${new URLSearchParams({ study })}`;
   const asked = request(target, { method, headers, agent: false }).end();
+  onTestFinished(() => void asked.destroy());
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     asked.once('response', resolve).once('error', reject);
   });
@@ -30,13 +27,11 @@ async function listen(headers: Headers, study = 'Sleep', method = 'GET') {
   response.once('close', () => {
     hasEnded = true;
   });
-  const listening = {
+  return {
     ...{ status: response.statusCode, type: response.headers['content-type'], text: () => text },
     heard: () => [...text.matchAll(/^id: (\d+)\ndata:\n\n/gm)].map(([, id]) => Number(id)),
     ...{ hasEnded: () => hasEnded, close: () => asked.destroy() },
   };
-  open.push(listening);
-  return listening;
 }
 
 const hears = (listening: Listening, revision: number) =>

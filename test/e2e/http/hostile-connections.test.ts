@@ -37,11 +37,10 @@ const LAST = 'Connection: close\r\n';
 const BUNDLE = get('/docs/swagger-ui-bundle.js');
 
 describe('requests sent one after the other on a connection', () => {
-  let data: string;
+  const data = newFolder();
   let service: Service;
   let key: string;
   beforeAll(async () => {
-    data = newFolder();
     key = await issueKey(data, 'edc');
     service = await serve({ data, studies: TRIALS, args: ['--metrics-port', '0'] });
   });

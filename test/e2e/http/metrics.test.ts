@@ -1,5 +1,5 @@
 /** GET /metrics: its labels, whatever clients request (all of them: test/unit/http), and --metrics-port. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { metricsPort } from '../../../src/cli/metrics-port.ts';
 import { ask, talk } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
@@ -25,9 +25,8 @@ describe('whatever clients request,', () => {
     const methods = requests.map((line) => /method="([^"]+)"/.exec(line)?.[1]);
     expect([...new Set(methods)].toSorted()).toEqual(['DELETE', 'GET', 'HEAD', 'POST', 'other']);
     const all = /^urn_http_requests_total\{method="other",route="unknown",status="4xx"\} \d{2,}$/;
-    expect(requests.filter((line) => /method="other"|route="unknown"/.test(line))).toEqual([
-      expect.stringMatching(all),
-    ]);
+    const others = requests.filter((line) => /method="other"|route="unknown"/.test(line));
+    expect(others).toEqual([expect.stringMatching(all)]);
     // Successes are timed.
     const labels = '{method="POST",route="/study_participants",status="200"} 1';
     expect(text).toContain(`urn_http_request_duration_seconds_count${labels}`);
@@ -41,19 +40,16 @@ describe('--metrics-port', () => {
   ])('%s puts /metrics on a separate port, and removes it from the public one', async (port, address) => {
     const serveMetrics = metricsPort(port, '127.0.0.1');
     const service = await serveHere('', TRIALS, { store: 'memory:', serveMetrics });
-    try {
-      const { metricsAddress: metrics } = service;
-      expect(metrics).toMatch(address);
-      expect((await ask(service.url, '/metrics')).status).toBe(404);
-      const response = await fetch(`${metrics}/metrics`);
-      expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
-      expect(await response.text()).toContain('urn_studies{state="open"} ');
-      expect(await (await fetch(`${metrics}/healthz`)).text()).toBe('ok\n');
-      for (const path of ['/', '/study_config', '/docs', '/%ff'])
-        expect((await fetch(`${metrics}${path}`)).status).toBe(404);
-    } finally {
-      await service.stop();
-    }
+    onTestFinished(() => service.stop());
+    const { metricsAddress: metrics } = service;
+    expect(metrics).toMatch(address);
+    expect((await ask(service.url, '/metrics')).status).toBe(404);
+    const response = await fetch(`${metrics}/metrics`);
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+    expect(await response.text()).toContain('urn_studies{state="open"} ');
+    expect(await (await fetch(`${metrics}/healthz`)).text()).toBe('ok\n');
+    for (const path of ['/', '/study_config', '/docs', '/%ff'])
+      expect((await fetch(`${metrics}${path}`)).status).toBe(404);
   });
 
   // An empty variable counts as unset, but an empty option is a mistake.

@@ -1,6 +1,6 @@
 /** Events other than allocations, as the service records them. How many, and in which order: test/unit/operations. */
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ask, rawRequest, talk, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
 import { served } from '../../support/served.ts';
@@ -184,14 +184,11 @@ it('an expired key belongs to a known user', async () => {
   const day = 86_400_000;
   const key = await issueKey(data, 'late', '--expires', new Date(Date.now() + day).toISOString());
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * day });
-  try {
-    const service = await serveHere(data, TRIALS);
-    const parameters = { study: 'Sleep' };
-    expect((await ask(service.url, '/study_config', { key, parameters })).status).toBe(401);
-    await service.stop();
-  } finally {
-    vi.useRealTimers();
-  }
+  onTestFinished(() => void vi.useRealTimers());
+  const service = await serveHere(data, TRIALS);
+  const parameters = { study: 'Sleep' };
+  expect((await ask(service.url, '/study_config', { key, parameters })).status).toBe(401);
+  await service.stop();
   const expired = { operation: 'GET /study_config', reason: 'expired-key' };
   expect(refusals(data, 'late').map(about)).toEqual([expired]);
 });

@@ -2,11 +2,11 @@
 import { existsSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { CookieClient } from '../../support/cookie-client.ts';
 import { openMany } from '../../support/hostile.ts';
-import { issueKey, type Service, serve } from '../../support/service.ts';
+import { issueKey, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
@@ -24,43 +24,40 @@ it('the program does as its options and variables say', async () => {
     ],
     env: { URN_METRICS_PORT: '[::1]:0' },
   });
-  let sockets: Socket[] = [];
-  let other: Service | undefined;
-  try {
-    const before = Math.floor(Date.now() / 1000) * 1000;
-    const [{ datetime }] = (await clientOf(service.url, key).randomize('Sleep', '1', COOK)).results;
-    expect(datetime).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
-    expect(Date.parse(`${datetime}Z`)).toBeGreaterThanOrEqual(before);
-    expect(Date.parse(`${datetime}Z`)).toBeLessThanOrEqual(Date.now());
+  onTestFinished(() => service.stop());
+  const before = Math.floor(Date.now() / 1000) * 1000;
+  const [{ datetime }] = (await clientOf(service.url, key).randomize('Sleep', '1', COOK)).results;
+  expect(datetime).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+  expect(Date.parse(`${datetime}Z`)).toBeGreaterThanOrEqual(before);
+  expect(Date.parse(`${datetime}Z`)).toBeLessThanOrEqual(Date.now());
 
-    const browser = new CookieClient(service.url, undefined, 'https://urn.example.org');
-    expect((await browser.signIn(key, { Host: 'app:8080' })).status).toBe(200);
-    expect(browser.cookie).toMatch(/^__Host-/);
-    expect(existsSync(sessionKey)).toBe(true);
+  const browser = new CookieClient(service.url, undefined, 'https://urn.example.org');
+  expect((await browser.signIn(key, { Host: 'app:8080' })).status).toBe(200);
+  expect(browser.cookie).toMatch(/^__Host-/);
+  expect(existsSync(sessionKey)).toBe(true);
 
-    const [, metrics] = /"metricsAddress":"([^"]+)"/.exec(service.output.stderr) ?? [];
-    expect(metrics).toMatch(/^http:\/\/\[::1\]:\d+$/);
-    expect((await fetch(`${metrics}/metrics`)).status).toBe(200);
-    expect((await ask(service.url, '/metrics')).status).toBe(404);
-    await within(10_000, async () => existsSync(witness));
+  const [, metrics] = /"metricsAddress":"([^"]+)"/.exec(service.output.stderr) ?? [];
+  expect(metrics).toMatch(/^http:\/\/\[::1\]:\d+$/);
+  expect((await fetch(`${metrics}/metrics`)).status).toBe(200);
+  expect((await ask(service.url, '/metrics')).status).toBe(404);
+  await within(10_000, async () => existsSync(witness));
 
-    sockets = await openMany(service.url, 40);
-    const closed = new Set<Socket>();
-    for (const socket of sockets) {
-      const ended = () => closed.add(socket);
-      socket.resume().once('end', ended).once('close', ended);
-    }
-    await within(8_000, async () => closed.size >= 28);
-    // A proxy holds the connections of everybody.
-    const proxied = ['--connections-per-address', '3', '--trust-proxy', '1'];
-    other = await serve({ data, studies: TRIALS, args: proxied });
-    sockets.push(...(await openMany(other.url, 10)));
-    expect((await ask(other.url, '/healthz')).status).toBe(200);
-    const warning = '--connections-per-address has no effect behind --trust-proxy';
-    expect(other.output.stderr).toContain(warning);
-  } finally {
-    for (const socket of sockets) socket.destroy();
-    await service.stop();
-    await other?.stop();
+  const sockets = await openMany(service.url, 40);
+  const closed = new Set<Socket>();
+  for (const socket of sockets) {
+    const ended = () => closed.add(socket);
+    socket.resume().once('end', ended).once('close', ended);
   }
+  await within(8_000, async () => closed.size >= 28);
+  // A proxy holds the connections of everybody.
+  const proxied = ['--connections-per-address', '3', '--trust-proxy', '1'];
+  const other = await serve({ data, studies: TRIALS, args: proxied });
+  onTestFinished(() => other.stop());
+  sockets.push(...(await openMany(other.url, 10)));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  expect((await ask(other.url, '/healthz')).status).toBe(200);
+  const warning = '--connections-per-address has no effect behind --trust-proxy';
+  expect(other.output.stderr).toContain(warning);
 });

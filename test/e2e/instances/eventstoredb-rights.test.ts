@@ -2,7 +2,7 @@
  * A user of EventStoreDB that cannot delete: it runs the service, and is denied what could harm the log. Runs on the server
  * that EVENTSTOREDB_URL names if that has TLS and the string an administrator, which changes who may do what there.
  */
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { makeCertificate } from '../../support/certificate.ts';
 import { clientOf } from '../../support/client.ts';
 import { administer, type Login, parted, streamsAs } from '../../support/eventstoredb/administrator.ts';
@@ -17,10 +17,6 @@ const USER = { username: `urn-test-${Date.now()}`, password: 'p@ss:word' };
 
 const newFolder = temporaryFolders();
 const begin = sharedLogs();
-const opened: { stop(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of opened.splice(0)) await one.stop();
-});
 
 /** A server with TLS and an administrator. The one of the tests is in its original state. */
 async function secured() {
@@ -43,14 +39,14 @@ async function secured() {
 async function securedHere(): Promise<string> {
   const { certFile, tls } = makeCertificate(newFolder(), 'DNS:localhost');
   const server = await new EventStoreDbServer({ tls, credentials: ADMIN }).start();
-  opened.push(server);
+  onTestFinished(() => server.stop());
   return server.connectionString({ tlsCAFile: certFile });
 }
 
 /** What the server answers to a user's deletion, tombstone and metadata of a stream. */
 async function attacks(url: string, user: Login, stream: string) {
   const theirs = streamsAs(url, user);
-  opened.push({ stop: () => theirs.close() });
+  onTestFinished(() => theirs.close());
   const answers: unknown[] = [];
   for (const act of [
     () => theirs.softDelete(stream),

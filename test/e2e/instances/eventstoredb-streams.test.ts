@@ -4,7 +4,7 @@
  * server is insecure. What a scavenge removes is asked of the tests' own server alone: a real one leaves its newest
  * chunk as it is.
  */
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
@@ -50,15 +50,12 @@ const LEVELS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 async function streamOfOne({ store, prefix }: SharedLog): Promise<string> {
   const reader = new EventStoreDbStore(store, prefix);
-  try {
-    const one = (await readAll(reader)).find(
-      ({ stream, record }) => stream.startsWith('study-') && Buffer.from(record).includes('"name":"One"'),
-    );
-    if (!one) throw new Error('study One has no stream');
-    return one.stream;
-  } finally {
-    await reader.close();
-  }
+  onTestFinished(() => reader.close());
+  const one = (await readAll(reader)).find(
+    ({ stream, record }) => stream.startsWith('study-') && Buffer.from(record).includes('"name":"One"'),
+  );
+  if (!one) throw new Error('study One has no stream');
+  return one.stream;
 }
 
 const lines = ({ output }: Served, text: string) =>

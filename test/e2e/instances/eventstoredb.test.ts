@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
 import { clientOf, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
@@ -29,12 +29,8 @@ const CONFIRMED_WITHIN_MS = 40_000;
 const target = await eventStoreDb();
 afterAll(() => target.stop());
 const begin = sharedLogs();
-const opened: { stop(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of opened.splice(0)) await one.stop();
-});
-async function begun<T extends { start(): Promise<T>; stop(): Promise<void> }>(made: T): Promise<T> {
-  opened.push(made);
+function begun<T extends { start(): Promise<T>; stop(): Promise<void> }>(made: T): Promise<T> {
+  onTestFinished(() => made.stop());
   return made.start();
 }
 

@@ -5,11 +5,6 @@ import { describeInBrowser, NARROW, openAs, type Person } from '../../support/br
 import { served } from '../../support/served.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
-interface Operation {
-  readonly type: string;
-  readonly actor: { readonly user: string };
-  readonly data: { readonly what: string };
-}
 const GRANTS = {
   edc: ['site-11', '--scope', 'read,randomize'],
   auditor: ['m.weber', '--scope', 'audit'],
@@ -20,12 +15,10 @@ const TABS = ['Operations', 'Records', 'Checkpoint', 'Verification', 'Bundle'];
 const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
 
 describeInBrowser('the audit', () => {
-  const disclosuresTo = async (user: string) => {
-    const { results } = await http.get('auditor', '/operations');
-    return results
-      .filter(({ type, actor }: Operation) => type === 'EvidenceDisclosed' && actor.user === user)
-      .map(({ data }: Operation) => data.what);
-  };
+  const disclosures = async () =>
+    (await http.records()).flatMap(({ record: { type, actor, data } }) =>
+      type === 'EvidenceDisclosed' && actor.user === 'm.weber' ? [data.what] : [],
+    );
 
   let receipt = '';
   async function filled(): Promise<void> {
@@ -59,11 +52,11 @@ describeInBrowser('the audit', () => {
     await page.getByRole('tab', { name: 'Operations' }).focus();
     await page.keyboard.press('ArrowRight');
     await auditor.sees('Seeing them is recorded');
-    expect(await disclosuresTo('m.weber')).toEqual([]);
+    expect(await disclosures()).toEqual([]);
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await auditor.sees('Study registered');
-    expect(await disclosuresTo('m.weber')).toEqual(['records']);
+    expect(await disclosures()).toEqual(['records']);
     expect(await auditor.countOf('text', 'Participant randomized')).toBe(2);
     await page.getByText('The whole record').first().click();
     await page.getByText('"type": "ParticipantRandomized"').first().waitFor();
@@ -88,7 +81,7 @@ describeInBrowser('the audit', () => {
     expect(bundle.name).toBe('Sleep-TEST-blinded.zip');
     // The digest that is recorded.
     await auditor.sees(hash('sha256', bundle.bytes));
-    expect(await disclosuresTo('m.weber')).toContain('bundle');
+    expect(await disclosures()).toContain('bundle');
 
     await page.setViewportSize(NARROW);
     await page.emulateMedia({ colorScheme: 'dark' });

@@ -1,6 +1,6 @@
 /** The page of a participant: what it shows to each reader, emergencies, and what a data manager does there. */
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { describeInBrowser, openAs, type Person, TELEPHONE } from '../../support/browser.ts';
 import { hold } from '../../support/held-lock.ts';
 import { registerPacksIn } from '../../support/pack-lists.ts';
@@ -140,14 +140,10 @@ describeInBrowser('the page of a participant', () => {
     const physician = await openAs(http.keys.physician, address('30-0177'));
     await physician.press(EMERGENCY);
     await physician.fill({ Reason: 'anaphylaxis' });
-    const release = await hold(join(data, 'urn.sqlite'));
-    try {
-      await physician.press(SHOW);
-      await physician.isWarned(armOf('30-0177'));
-      await physician.sees('will go to the log by itself');
-    } finally {
-      await release();
-    }
+    onTestFinished(await hold(join(data, 'urn.sqlite')));
+    await physician.press(SHOW);
+    await physician.isWarned(armOf('30-0177'));
+    await physician.sees('will go to the log by itself');
   });
 
   it('breaks the code of a pack when there is nothing else, for a key that may read nothing', async () => {

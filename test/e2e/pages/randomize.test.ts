@@ -20,8 +20,7 @@ Packed:
   mode: live
   blinding: blinded
   treatments: [ZZMART, ZZRMC]
-  factors:
-    sex: [Female, Male]
+  factors: {sex: [Female, Male]}
 `;
 const ARMS = /ZZMART|ZZRMC/;
 const PACKS = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => ({

@@ -190,7 +190,6 @@ describeInBrowser('a hostile page on another origin', () => {
   // Each test has a window of its own: the last one may still be on its way to where a form sent it.
   afterEach(() => page.close());
 
-  /** The hostile page, opened. */
   async function visit(): Promise<void> {
     asked = new Map();
     statuses = [];

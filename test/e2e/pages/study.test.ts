@@ -23,8 +23,7 @@ const STUDIES = `${[STUDY, ...GROWING].map(studyText).join('')}
 Later:
   mode: test
   treatments: [Left, Right]
-  factors:
-    ward: [a, b]
+  factors: {ward: [a, b]}
 `;
 const GRANTS = {
   reader: ['Trial statistics', '--scope', 'read'],
@@ -78,7 +77,6 @@ const LOADED = `performance.getEntriesByType('resource')
   .filter(({ name }) => name.includes('/assets/'))
   .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`;
 
-/** The ids on the list, in its order. */
 const idsOf = ({ page }: Person) => page.getByRole('rowheader').getByRole('link').allTextContents();
 const chip = ({ page }: Person, text: string) => page.getByRole('status').getByText(text, { exact: true });
 const image = ({ page }: Person, name: RegExp) => page.getByRole('img', { name });
