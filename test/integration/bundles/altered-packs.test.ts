@@ -8,30 +8,21 @@ import {
   bundlesOf,
   by,
   changed,
-  changes,
   configured,
   data,
-  doubled,
   gone,
   inClear,
   inFull,
   issuedWith,
   type Json,
   moved,
-  onArm,
   sealed,
   version,
   withArms,
   without,
 } from '../../support/altered-bundles.ts';
-import { A, arm, B, C, COOK, DUPAGE, renamedLevel, retired, SITE } from '../../support/life.ts';
+import { C, SITE } from '../../support/life.ts';
 import { LIFE, LISTS, PACKS, SAMPLE } from '../../support/lives/packs.ts';
-import { CITY } from '../../support/lives/urns.ts';
-
-/** Packs that the log never gives out: for all levels, of the first two arms; and one for Dupage County. */
-const [SPARE_A, SPARE_B, SPARE_DUPAGE] = ['P-9', 'P-4', 'R-0'];
-/** The packs of 002, 003 (the first one), 005 and F3 (of the wrong entry). */
-const [OF_002, OF_003, OF_005, OF_F3] = ['P-13', 'Q-9', 'Q-4', 'P-6'];
 
 const code = (name: string) => data({ code: name });
 /** With these entries, and as many as they are. */
@@ -39,25 +30,6 @@ const listing = (entries: readonly object[]) =>
   both(
     data({ count: entries.length }),
     sealed(({ codes }) => Object.assign(codes, { entries })),
-  );
-/** A pack that is on the list besides the others. */
-const alsoListed = (name: string, treatment: string) =>
-  changed((record, { codes }) => {
-    codes.entries.push({ code: name, treatment });
-    record.data.count++;
-  });
-/** The arm of a pack on a list. */
-const holding = (name: string, treatment: string) =>
-  sealed(({ codes }) => {
-    const pack = codes.entries.find((entry: Json) => entry.code === name);
-    Object.assign(pack, { treatment });
-  });
-const key = (value: string) => sealed(({ codes }) => Object.assign(codes, { key: value }));
-const where = (factor: string, level: string) => data({ where: { factor, level } });
-const withdrawn = (...codes: readonly string[]) =>
-  both(
-    data({ count: codes.length }),
-    sealed((sections) => Object.assign(sections.withdrawn, { codes })),
   );
 const many = (number: number, length: number) =>
   Array.from({ length: number }, (_, n) => ({ code: `${n}`.padStart(length, '0'), treatment: C }));
@@ -74,115 +46,28 @@ const inTheClear = <N extends string>(declare: (subject: string, all: Alteration
 };
 const alterations = inTheClear(bundlesOf(PACKS).alterations);
 
-alterations('both verifiers of another pack given out', {
-  '005': [
-    ['a free pack of the arm', code(SPARE_B), inFull()],
-    ['a free pack of another arm', code(SPARE_A), inFull()],
-    ['a pack on no list', code('X-1'), inFull()],
-    ['a withdrawn pack', code('Q-1'), inFull()],
-    ['the pack of somebody else', code(OF_002)],
-    ['the pack of a wrong entry', code(OF_F3)],
-    ['no pack, in version 1', both(without('code'), version(1))],
-    ['something that is not a code', code('P 4')],
-    [
-      'the pack of the next one',
-      both(code('S-5'), at('006', code(OF_005))),
-      { full: '005', open: 'supplied', blinded: 'supplied' },
-    ],
-  ],
-  '001': [['a pack before there is a list', both(code(SPARE_A), version(2))]],
-  F1: [
-    ['a pack of another arm', code(SPARE_B), inFull()],
-    ['the pack of somebody else', code(OF_002)],
-  ],
-  again: [
-    ['the pack of somebody else after a wrong entry', code(OF_002)],
-    ['the pack of a wrong entry, of another arm', onArm(A), inFull()],
-  ],
-  without: [['the same pack after a wrong entry, which nobody has later', code(OF_F3), 'nobodys']],
-});
-
-alterations('both verifiers of an altered list of packs', {
-  list1: [
-    ['number 0', data({ list: 0 })],
-    ['another key', key('0'.repeat(32)), inFull('002')],
-    ['no pack of an arm', listing(LISTS[0].entries.filter((pack) => pack.treatment !== C)), inFull('002')],
-  ],
-  list2: [
-    ['another number', data({ list: 3 })],
-    ['another count', data({ count: 11 }), inFull()],
-    ['no count', data({ count: 0 })],
-    ['another site', where(SITE, DUPAGE), inFull('003')],
-    ['two lists exchanged', moved, 'list3'],
-  ],
+// Whatever else cannot be of packs of the enrolment is in test/vectors/life-histories.json.
+alterations('both verifiers of altered packs', {
+  '005': [['something that is not a code', code('P 4')]],
+  list2: [['no count', data({ count: 0 })]],
   list3: [
     ['as many as there may be', listing([...LISTS[2].entries, ...many(3988, 5)]), 'ok'],
     ['too many bytes', listing(many(4000, 30)), inFull()],
   ],
   list4: [
     ['too many', listing(many(4001, 5))],
-    ['something that is not a key', key('0'), inFull()],
-    ['a closed arm', holding('S-0', C), inFull()],
-    ['a code that is on a list', alsoListed(SPARE_A, A), inFull()],
-    ['the name of an arm', alsoListed(B.toLowerCase(), A), inFull()],
+    ['something that is not a key', sealed(({ codes }) => Object.assign(codes, { key: '0' })), inFull()],
   ],
-  amended: [
-    [
-      'a list of a factor that is retired',
-      both(changes(renamedLevel(SITE, COOK, CITY), arm.closed(C), retired(SITE)), at('005', moved)),
-      'list4',
-    ],
-  ],
-});
-
-alterations('both verifiers of an altered replacement', {
-  late: [
-    ['another pack of the arm', data({ by: SPARE_B }), inFull()],
-    ['a pack that the participant does not have', code(SPARE_B)],
-    ['a cause of its own', data({ cause: 'whim' })],
-    ['by a key of other levels', by('pharmacy')],
-  ],
-  corrected: [['without the present levels', gone, inFull('late')]],
+  late: [['a cause of its own', data({ cause: 'whim' })]],
   third: [
-    ['a pack that the participant had before', code(OF_003)],
     [
       'a third one with supply, and a fourth one without',
       both(by('pharmacy'), at('fourth', by('nurse'))),
       'fourth',
     ],
   ],
-  fourth: [['a fourth one without supply', by('nurse')]],
-  supplied: [
-    ['without supply, when an arm has no pack', by('nurse'), inFull()],
-    ['at the command line, when an arm has no pack', person, 'ok'],
-  ],
-});
-
-alterations('both verifiers of an altered withdrawal', {
-  withdrawn: [
-    ['another count', data({ count: 3 }), inFull()],
-    ['a pack for levels that are not those of the key', withdrawn(SPARE_DUPAGE), inFull()],
-    ['such a pack, by a person', both(withdrawn(SPARE_DUPAGE), person), 'ok'],
-    ['a pack that somebody has', withdrawn(OF_002), inFull()],
-    ['twice', doubled, inFull('withdrawn, again')],
-  ],
-});
-
-alterations('both verifiers of an altered code-break of a pack', {
-  revealed: [
-    ['the pack of somebody else', code(OF_002)],
-    ['a pack that nobody has', code(SPARE_A)],
-    ['somebody outside the limits of the key', both(code('P-21'), about('004'))],
-  ],
-  loose: [
-    ['a pack on no list', code('X-1'), inFull()],
-    ['a pack for other levels', code(SPARE_DUPAGE), inFull()],
-    ['neither pack nor participant', without('code')],
-    ['somebody who gets the pack later', about('F2', 'again')],
-    ['a free pack after the one who gets it', moved],
-    ['shown after it was recorded', data({ shownAt: '2999-01-01T00:00:00.000Z' })],
-  ],
-  nobodys: [['somebody who no longer has it', about('F3', 'without')]],
+  supplied: [['at the command line, when an arm has no pack', person, 'ok']],
+  loose: [['shown after it was recorded', data({ shownAt: '2999-01-01T00:00:00.000Z' })]],
 });
 
 const scopes = (...granted: string[]) => issuedWith(1, { scopes: granted });

@@ -1,6 +1,6 @@
 /** Bundles, logs that were recovered, and keys that were replaced: the same failures as far as they can be seen, and no claim beyond. */
 import { describe, expect, it } from 'vitest';
-import { CONTENTS, type Content } from '../../../events/content.ts';
+import { CONTENTS } from '../../../events/content.ts';
 import { endorse } from '../../../src/core/ledger/endorsement.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { logDecider } from '../../../src/core/log/decide.ts';
@@ -19,7 +19,6 @@ import {
   enrol,
   HISTORY,
   KEY,
-  KEYS,
   LOG_NAME,
   type Log,
   logOf,
@@ -65,42 +64,9 @@ describe('of a sound log', () => {
   });
 });
 
+// What else is found without the draws: test/integration/bundles.
 describe('even without its draws a study diverges', () => {
-  const data =
-    (members: object): Change =>
-    (record) =>
-      Object.assign(record.data, members);
-  const sealedAs =
-    (members: object): Change =>
-    (record) =>
-      Object.assign(record.seals, members);
-  const level: Change = ({ data: { levels } }) => Object.assign(levels[0], { level: 'Other' });
-  const placebo: Change = (_, { allocation }) => Object.assign(allocation, { treatment: 'Placebo' });
-  const twice = { field: 'type', why: 'a participant with that id is randomized already' };
-
-  it.each<[string, number, Change, { field: string; why?: string }, Content?]>([
-    ['an id occurs twice', 5, data({ participantId: '001' }), twice],
-    ['an id is invalid', 5, data({ participantId: ' 9' }), { field: 'data.participantId' }],
-    ['a level is not configured', 5, level, { field: 'data.levels[0].level' }],
-    ['a factor is missing', 5, (record) => record.data.levels.pop(), { field: 'data.levels' }],
-    ['a treatment is none of the study', 2, placebo, { field: 'allocation.treatment' }, 'open'],
-    ['a seal cannot be there', 2, sealedAs({ extra: '0'.repeat(64) }), { field: 'seals.extra' }],
-  ])('if %s', async (_, at, how, expected, content = 'blinded') => {
-    const divergence = await divergenceOf(bundled(change(logOf(HISTORY), at, how), content));
-    expect(divergence).toMatchObject({ revision: at, ...expected });
-  });
-
-  it('if it was paused, is registered twice, or not at all', async () => {
-    const late = HISTORY.length + 1;
-    const log = logOf([...HISTORY, PAUSED]);
-    appendCopy(log, late - 2, data({ participantId: 'late' }));
-    expect(await divergenceOf(bundled(log, 'open'))).toMatchObject({
-      ...{ revision: late, why: 'the study is paused and takes no participants' },
-    });
-    const twice = appendCopy(logOf([REGISTERED]), 0, () => undefined);
-    expect(await divergenceOf(bundled(twice, 'open'))).toMatchObject({
-      ...{ revision: 1, why: 'the study is registered already' },
-    });
+  it('if it does not begin with a registration', async () => {
     const none = logOf(HISTORY);
     const first = none.of(STUDY)[2] as SourceRecord;
     const moved = altered({ ...first, revision: 0 }, (record) => Object.assign(record, { revision: 0 }));
@@ -112,6 +78,7 @@ describe('even without its draws a study diverges', () => {
 
   it('if a disclosed treatment is not the sealed one', async () => {
     const log = logOf(HISTORY);
+    const placebo: Change = (_, { allocation }) => Object.assign(allocation, { treatment: 'Placebo' });
     log.of(STUDY)[2] = altered(log.of(STUDY)[2] as SourceRecord, placebo, { reseal: false });
     const found = await divergenceOf(bundled(log, 'open'));
     expect(found).toMatchObject({ revision: 2, field: 'seals.allocation' });
@@ -125,25 +92,12 @@ describe('even without its draws a study diverges', () => {
     expect(await divergenceOf(source)).toMatchObject({ revision: 0, field: 'seals' });
   });
 
-  it('if the key of an allocation was not allowed to make it', async () => {
+  it('if nothing that is included issued the key of an allocation', async () => {
     const unknown = { keyId: 'k0033', user: 'nurse', accessRevision: 0 };
     const log = logOf([REGISTERED, enrol(1), enrol(2, nurse(1)), enrol(3, unknown)]);
     expect(await divergenceOf(bundled(log, 'blinded', [1, 2]))).toMatchObject({
       ...{ revision: 3, field: 'actor.keyId', why: 'no record that is included issued such a key' },
     });
-    const revoked = logOf(
-      [REGISTERED, step(randomize('1'), nurse(1))],
-      [...KEYS.slice(0, 1), { type: 'revoke', keyId: 'k0011' }],
-    );
-    const found = await divergenceOf(bundled(revoked, 'blinded'));
-    expect(found).toMatchObject({ revision: 1, why: 'the key was revoked by then' });
-  });
-
-  it('but not if a draw was changed, which only the full content shows', async () => {
-    const log = change(logOf(HISTORY), 5, (_, sealed) => Object.assign(sealed.draw, { uniform53: 1 }));
-    expect((await verify(bundled(log, 'full'))).ok).toBe(false);
-    for (const content of ['open', 'blinded'] as const)
-      expect((await verify(bundled(log, content))).ok).toBe(true);
   });
 });
 

@@ -181,30 +181,8 @@ describe('a problem with the acting key is found if it', () => {
   });
 });
 
+// What else can be wrong with keys: test/integration/bundles/insider.test.ts.
 describe('a failure in the streams log and access is found if', () => {
-  it.each<[string, (log: Log) => unknown, object]>([
-    [
-      'a key is issued under an id that is taken',
-      (log) => change(log, 1, ({ data }) => Object.assign(data, { keyId: 'k0011' }), 'access'),
-      { revision: 1, field: 'data.keyId' },
-    ],
-    [
-      'a key is revoked that was never issued',
-      (log) => log.append('access', { type: 'ApiKeyRevoked', data: { keyId: 'k7' }, sections: {} }, OPERATOR),
-      { revision: 3, field: 'data.keyId' },
-    ],
-    [
-      'a key is issued that is always refused',
-      (log) =>
-        change(log, 1, ({ data }) => Object.assign(data, { scopes: ['randomize', 'audit'] }), 'access'),
-      { revision: 1, field: 'data.keyId' },
-    ],
-  ])('%s', async (_, tamper, expected) => {
-    const log = logOf(HISTORY);
-    tamper(log);
-    expect(await divergenceOf(log, 'access')).toMatchObject(expected);
-  });
-
   it('LogCreated names a key other than the trusted one, or is not the only event', async () => {
     const other = makeSigningKey(LOG_NAME);
     const report = await verify(logOf(HISTORY), { trusted: [trust(other)] });
@@ -259,10 +237,6 @@ describe('a salt shared by several sections', () => {
     expect(report.ok).toBe(false);
     expect(streamOf(report).divergence).toMatchObject({ revision: 6, field: 'allocation.salt' });
     expect(reportText(report)).toContain('another section has this salt');
-  });
-
-  it('is a failure within one record', async () => {
-    expect(await divergenceOf(saltedAlike(8))).toMatchObject({ revision: 8, field: 'draw.salt' });
   });
 
   it('is a failure across the streams of a log', async () => {
@@ -406,13 +380,6 @@ it.each([
   expect(undecided(type, { type: 'impossible', field, why: 'so' })).toMatchObject({ field: path, why: 'so' });
 });
 
-it('an id must match the pattern that an amendment has made', async () => {
-  const log = logOf([registeredWith({}), amended(1, { kind: 'id-pattern', value: '[0-9]{3}' }), enrol(1)]);
-  expect((await verify(log)).ok).toBe(true);
-  const divergence = await divergenceOf(change(log, 2, ({ data }) => (data.participantId = 'x01')));
-  expect(divergence).toMatchObject({ revision: 2, field: 'data.participantId', expected: '"[0-9]{3}"' });
-});
-
 it('an id that looks like one that somebody else was given later is a warning', () => {
   const warnings = new Warnings();
   const ids = new IdChecks(warnings, undefined);
@@ -451,14 +418,12 @@ describe('a study with visits', () => {
     ).toEqual([1, 1, 1]);
   });
 
-  const history: Change = ({ data }) => Object.assign(data, { history: 'keep' });
   const visits: Change = ({ data }) => Object.assign(data.configuration, { visits: [] });
   const needless: Change = (record) => Object.assign(record, { version: 2 });
 
   // What else cannot be is in integration/bundles/altered-designs.test.ts.
   it.each<[what: string, revision: number, field: string, how: Change]>([
     ['a list of no visits', 0, 'data.configuration.visits', visits],
-    ['a history for visits alone', 1, 'data.history', history],
     ['a higher version than it needs', 2, 'version: version 1 can express it', needless],
   ])('has not %s', async (_, revision, field, how) => {
     const divergence = await divergenceOf(change(logOf(SOUND), revision, how));
