@@ -281,16 +281,6 @@ export const verifyInPython = pythonVerifier(python ?? '');
 /** Of so many alterations of a study, in each content of which it is asked, one is shown to Python. `SAMPLED=1` shows all of them. */
 const SAMPLED = Number(process.env['SAMPLED'] ?? 25);
 
-export interface Judged {
-  readonly report: Report;
-  /** The name of the first record that diverges; `ok` of none. With its stream if that is not the study. */
-  readonly found: string;
-  /** Its place in the altered study; infinity of none. */
-  readonly revision: number;
-  /** What the verifier in Python printed, if it was asked. */
-  readonly stdout: string | undefined;
-}
-
 /**
  * The bundles of a life, once for a test file, and what verifiers find in them when somebody alters them.
  * @param contents of the bundles that the service makes; what is altered is always made of the one with all sections
@@ -307,12 +297,12 @@ export function bundlesOf<N extends string>(
     return making;
   };
 
-  /** @param isShown to the verifier in Python too, as a file */
-  async function judge(
-    content: Content,
-    change: Change,
-    { name = 'registered', isShown = false }: { name?: string; isShown?: boolean } = {},
-  ): Promise<Judged> {
+  /**
+   * @param isShown to the verifier in Python too, as a file
+   * @returns `found`, the name of the first record that diverges, with its stream if that is not the study, or `ok`; its place
+   * in the altered study, infinity of none; and what the verifier in Python printed, if it was asked
+   */
+  async function judge(content: Content, change: Change, { name = 'registered', isShown = false } = {}) {
     const study = await made();
     const altering = new Altering(study, life);
     change(altering, name);

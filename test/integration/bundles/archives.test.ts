@@ -126,10 +126,6 @@ describe('our own verifier refuses', () => {
     expect(await refusal(write(lost))).toMatch(
       /^BundleError: .*\.zip is not a complete zip archive \(records\//,
     );
-    // In the directory, which both verifiers go by: signature, then the checksum at 16.
-    const entry = bytes.indexOf('504b0102', 0, 'hex');
-    bytes.writeUInt32LE((bytes.readUInt32LE(entry + 16) ^ 1) >>> 0, entry + 16);
-    expect(await refusal(write(bytes))).toMatch(/is not a complete zip archive \(records\/.*checksum/);
   });
 
   it.each<[string, readonly RawFile[], string | RegExp]>([

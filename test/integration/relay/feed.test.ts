@@ -232,6 +232,7 @@ describe.skipIf(broker.missing)('what the feed discloses', () => {
   );
 });
 
+// What it reads from the positions: test/unit/relay/positions.test.ts.
 describe.skipIf(broker.missing)('the relay refuses', () => {
   it('a topic that does not exist, and says how to create it', async () => {
     const topic = newTopic();
@@ -267,20 +268,6 @@ describe.skipIf(broker.missing)('the relay refuses', () => {
     const again = await running(one.data, topic);
     await again.enrol(3);
     await (await reading(topic)).has(again.sizes());
-  });
-
-  it('content that differs from the topic’s, before it disturbs the running relay', async () => {
-    const [data, topic] = [newFolder(), newTopic()];
-    const first = await running(data, topic);
-    await published(first);
-    const open = await started(data, topic, { content: 'open' });
-    expect(await opening(open)).toMatch(/has blinded content, .* \(hint: --kafka-content blinded/);
-    await first.enrol(3);
-    await published(first);
-    const reader = await reading(topic);
-    await reader.has(first.sizes());
-    const fed = [...reader.streams().values()].flatMap(({ records }) => records);
-    expect(new Set(fed.map(({ headers }) => headers['ce_content']))).toEqual(new Set(['blinded']));
   });
 
   it.each([

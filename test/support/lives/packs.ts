@@ -58,10 +58,6 @@ export const LISTS = [
   { where: { factor: SITE, level: CITY }, entries: packs('S', 3, [A, B]) },
 ] as const satisfies readonly List[];
 
-/** The codes of an arm on a list. */
-export const codesOf = (list: number, treatment: string): string[] =>
-  (LISTS[list - 1]?.entries ?? []).filter((pack) => pack.treatment === treatment).map(({ code }) => code);
-
 const registers = ({ entries, where }: List) => registersPacks(entries, where);
 const nextOf = (treatment: string) => (living: Living) => ({
   code: freePacks(living, treatment, [FEMALE, COOK])[0],
@@ -88,25 +84,11 @@ export const PACKS = lifeOf({
     '004': enrols([FEMALE, DUPAGE]),
     ...{ first: replacesPack('nurse', '003'), second: replacesPack('nurse', '003') },
     ...{ third: replacesPack('nurse', '003'), fourth: replacesPack('pharmacy', '003', undefined, 'expired') },
-    withdrawn: withdraws('pharmacy', [codesOf(2, A)[0] ?? '', codesOf(2, B)[0] ?? '']),
+    withdrawn: withdraws('pharmacy', ['Q-0', 'Q-1']),
     F1: enters('desk', A, [FEMALE, COOK], nextOf(A)),
     /** By the first pack of 003, and by a pack that nobody has. */
     revealed: reveals('doctor', { code: 'Q-9' }),
     loose: reveals('doctor', nextOf(B)),
-    /** F2, who has the same pack after a wrong entry. */
-    wrong: enters('desk', B, [FEMALE, COOK], (living) => ({ participantId: 'F2', ...nextOf(B)(living) })),
-    voided: voids('operator', 'F2', 'entry'),
-    again: enters('desk', B, [FEMALE, COOK], (living) => ({
-      ...{ participantId: 'F2', code: living.model().participants.get('F2')?.pack?.code },
-      replaces: living.at['wrong'],
-    })),
-    /** F3, who has none after a wrong entry. Then the code of that pack is broken. */
-    wrongToo: enters('desk', A, [FEMALE, COOK], (living) => ({ participantId: 'F3', ...nextOf(A)(living) })),
-    voidedToo: voids('operator', 'F3', 'entry'),
-    without: enters('desk', A, [FEMALE, COOK], ({ at }) => ({
-      ...{ participantId: 'F3', code: null, replaces: at['wrongToo'] },
-    })),
-    nobodys: reveals('operator', { code: 'P-6' }),
     amended: amends([renamedLevel(SITE, COOK, CITY), arm.closed(C)], { history: 'keep' }),
     /** All packs of the last arm. */
     recalled: withdraws('operator', (living) => [

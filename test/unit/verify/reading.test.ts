@@ -1,6 +1,6 @@
 /** Bundles, logs that were recovered, and keys that were replaced: the same failures as far as they can be seen, and no claim beyond. */
 import { describe, expect, it } from 'vitest';
-import { CONTENTS } from '../../../events/content.ts';
+import { CONTENTS, type Content } from '../../../events/content.ts';
 import { endorse } from '../../../src/core/ledger/endorsement.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { logDecider } from '../../../src/core/log/decide.ts';
@@ -12,7 +12,6 @@ import { altered, type Change, type Json } from '../../support/altered-record.ts
 import { CONFIGURATION, OPERATOR, randomize } from '../../support/facts.ts';
 import { LOG_ID } from '../../support/fixed-tools.ts';
 import {
-  appendCopy,
   bundled,
   change,
   divergenceOf,
@@ -66,6 +65,18 @@ describe('of a sound log', () => {
 
 // What else is found without the draws: test/integration/bundles.
 describe('even without its draws a study diverges', () => {
+  const placebo: Change = (_, { allocation }) => Object.assign(allocation, { treatment: 'Placebo' });
+
+  it.each<[string, Change, field: string, Content?]>([
+    ['an id occurs twice', ({ data }) => Object.assign(data, { participantId: '001' }), 'type'],
+    ['a level is not configured', ({ data }) => (data.levels[0].level = 'Other'), 'data.levels[0].level'],
+    ['a factor is missing', ({ data }) => data.levels.pop(), 'data.levels'],
+    ['a treatment is none of the study', placebo, 'allocation.treatment', 'open'],
+  ])('if %s', async (_, how, field, content = 'blinded') => {
+    const divergence = await divergenceOf(bundled(change(logOf(HISTORY), 5, how), content));
+    expect(divergence).toMatchObject({ revision: 5, field });
+  });
+
   it('if it does not begin with a registration', async () => {
     const none = logOf(HISTORY);
     const first = none.of(STUDY)[2] as SourceRecord;
@@ -78,7 +89,6 @@ describe('even without its draws a study diverges', () => {
 
   it('if a disclosed treatment is not the sealed one', async () => {
     const log = logOf(HISTORY);
-    const placebo: Change = (_, { allocation }) => Object.assign(allocation, { treatment: 'Placebo' });
     log.of(STUDY)[2] = altered(log.of(STUDY)[2] as SourceRecord, placebo, { reseal: false });
     const found = await divergenceOf(bundled(log, 'open'));
     expect(found).toMatchObject({ revision: 2, field: 'seals.allocation' });
@@ -325,7 +335,12 @@ describe('an invalid recovery is reported:', () => {
   });
 
   it('the log gives the same number twice', async () => {
-    const log = appendCopy(recovered(), 1, ({ data }) => Object.assign(data.streams[1], { kept: 2 }), 'log');
+    const log = recovered();
+    const again = altered({ ...(log.of('log')[1] as SourceRecord), revision: 2 }, (record) => {
+      Object.assign(record, { revision: 2, id: '0193a8e0-0000-7000-8000-0000000000ff' });
+      Object.assign(record.data.streams[1], { kept: 2 });
+    });
+    log.of('log').push(again);
     expect(await divergenceOf(log, 'log')).toMatchObject({ revision: 2, field: 'data.recovery' });
   });
 

@@ -69,14 +69,6 @@ export const KEYS: readonly AccessCommand[] = [
   { type: 'revoke', keyId: 'k0022', reason: 'left' },
 ];
 
-/** How a checkpoint is signed. */
-interface Signing {
-  readonly key?: SigningKey;
-  readonly logName?: string;
-  /** Number of the log's last recovery. */
-  readonly recovery?: number;
-}
-
 export class Log implements RecordSource {
   readonly byStream = new Map<string, SourceRecord[]>();
   readonly #tools = fixedTools();
@@ -106,11 +98,11 @@ export class Log implements RecordSource {
     return { ...header, ...fact } as LogEvent;
   }
 
-  /** The checkpoint of a stream's first records. */
+  /** The checkpoint of a stream's first records. @param recovery number of the log's last one */
   checkpoint(
     stream: string,
     size: number,
-    { key = KEY, logName = LOG_NAME, recovery = 0 }: Signing = {},
+    { key = KEY, logName = LOG_NAME, recovery = 0 } = {},
   ): KeptCheckpoint {
     const tree = new MerkleTree();
     for (const { leaf } of this.of(stream)) tree.append(leaf);
@@ -232,22 +224,6 @@ export function change(log: Log, revision: number, how: Change, stream = STUDY):
   const stored = records[revision];
   if (!stored) throw new Error(`there is no ${stream}/${revision}`);
   records[revision] = altered(stored, how);
-  return log;
-}
-
-/** No two events have the same id, so a copy of one needs another. */
-export const OTHER_ID = '0193a8e0-0000-7000-8000-0000000000ff';
-
-/** Puts an altered copy of a record after the last one of its stream. */
-export function appendCopy(log: Log, of: number, how: Change, stream = STUDY): Log {
-  const records = log.of(stream);
-  const revision = records.length;
-  const copy = { ...(records[of] as SourceRecord), revision };
-  const renewed: Change = (record, sealed) => {
-    Object.assign(record, { revision, id: OTHER_ID });
-    how(record, sealed);
-  };
-  records.push(altered(copy, renewed));
   return log;
 }
 

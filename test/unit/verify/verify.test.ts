@@ -1,16 +1,15 @@
 /** What is found in a log: missing, repeated or altered records, wrong keys, reused salts, backdating; and what is said of a life. */
 import { describe, expect, it } from 'vitest';
-import type { DesignChange } from '../../../events/amendment.ts';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { CONTENTS } from '../../../events/content.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
-import type { Register, RegisterPacks } from '../../../src/core/study/commands.ts';
+import type { Register } from '../../../src/core/study/commands.ts';
 import { IdChecks } from '../../../src/evidence/verify/replay/id-checks.ts';
 import { undecided } from '../../../src/evidence/verify/replay/study-checks.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import { Warnings } from '../../../src/evidence/verify/report/warnings.ts';
 import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
-import type { Change, Json } from '../../support/altered-record.ts';
+import type { Json } from '../../support/altered-record.ts';
 import { CONFIGURATION, OPERATOR, REGISTER, randomize, resumed } from '../../support/facts.ts';
 import {
   bundled,
@@ -183,6 +182,12 @@ describe('a problem with the acting key is found if it', () => {
 
 // What else can be wrong with keys: test/integration/bundles/insider.test.ts.
 describe('a failure in the streams log and access is found if', () => {
+  it('a key is revoked that was never issued', async () => {
+    const log = logOf(HISTORY);
+    log.append('access', { type: 'ApiKeyRevoked', data: { keyId: 'k7' }, sections: {} }, OPERATOR);
+    expect(await divergenceOf(log, 'access')).toMatchObject({ revision: 3, field: 'data.keyId' });
+  });
+
   it('LogCreated names a key other than the trusted one, or is not the only event', async () => {
     const other = makeSigningKey(LOG_NAME);
     const report = await verify(logOf(HISTORY), { trusted: [trust(other)] });
@@ -353,22 +358,6 @@ describe('the report of a study', () => {
   });
 });
 
-const amended = (amendment: number, ...changes: DesignChange[]) =>
-  step(
-    {
-      ...{ type: 'amend', user: 'operator', amendment, changes, reason: 'protocol 3' },
-      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-27' }],
-    },
-    OPERATOR,
-  );
-const listed = (list: number, ...treatments: string[]) => {
-  const command: RegisterPacks = {
-    ...{ type: 'register-packs', list, key: '0f1e2d3c4b5a69788796a5b4c3d2e1f0' },
-    entries: treatments.map((treatment, i) => ({ code: `P${list}-${i}`, treatment })),
-  };
-  return step(command, OPERATOR);
-};
-
 it.each([
   ['ListRegistered', 'entries[0]', 'list.entries[0]'],
   ['ListRegistered', 'file', 'data.file'],
@@ -378,6 +367,28 @@ it.each([
   ['AllocationForced', 'occurredAt', 'data.occurredAt'],
 ] as const)('%s is refused for its %s, which is %s in the record', (type, field, path) => {
   expect(undecided(type, { type: 'impossible', field, why: 'so' })).toMatchObject({ field: path, why: 'so' });
+});
+
+it('an id must match the pattern that an amendment has made', async () => {
+  const amended = step(
+    {
+      ...{ type: 'amend', user: 'operator', amendment: 1, reason: 'protocol 3' },
+      changes: [{ kind: 'id-pattern', value: '[0-9]{3}' }],
+      approvals: [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-27' }],
+    },
+    OPERATOR,
+  );
+  const log = logOf([REGISTERED, amended, enrol(1)]);
+  expect((await verify(log)).ok).toBe(true);
+  const divergence = await divergenceOf(change(log, 2, ({ data }) => (data.participantId = 'x01')));
+  expect(divergence).toMatchObject({ revision: 2, field: 'data.participantId', expected: '"[0-9]{3}"' });
+});
+
+// What is said of designs, visits and packs: test/integration/bundles/altered-urns.test.ts.
+it('a record has the lowest version that can say it', async () => {
+  const log = change(logOf([REGISTERED, PAUSED]), 1, (record) => Object.assign(record, { version: 2 }));
+  const field = 'version: version 1 can express it';
+  expect(await divergenceOf(log)).toMatchObject({ revision: 1, field });
 });
 
 it('an id that looks like one that somebody else was given later is a warning', () => {
@@ -390,45 +401,4 @@ it('an id that looks like one that somebody else was given later is a warning', 
   expect(warnings.list()).toEqual([]);
   ids.take({ participantId: '2' }, '\uff211', 4, isRandomized);
   expect(warnings.list()).toMatchObject([{ code: 'look-alike-ids', count: 1, revision: 4 }]);
-});
-
-const arm = (kind: 'arm-closed' | 'arm-stopped', treatment = 'RMC-A') => ({ kind, treatment });
-
-/** Revision 2 closes an arm, 3 and 4 are lists with and without packs of it, 5 stops it. */
-const SOUND: readonly Step[] = [
-  registeredWith({ visits: ['V2', 'Week 12'] }),
-  amended(1, { kind: 'visits', value: ['V2', 'V3', 'Week 12'] }),
-  amended(2, arm('arm-closed')),
-  listed(1, 'MART', 'RMC-A'),
-  listed(2, 'MART', 'RMC-Q'),
-  amended(3, arm('arm-stopped')),
-];
-
-const versions = (steps: readonly Step[]) =>
-  logOf(steps)
-    .of(STUDY)
-    .map(({ record }) => (JSON.parse(Buffer.from(record).toString()) as { version: number }).version);
-
-describe('a study with visits', () => {
-  it('is sound, and each of its records has the lowest version that can say it', async () => {
-    expect((await verify(logOf(SOUND))).ok).toBe(true);
-    expect(versions(SOUND)).toEqual([3, 2, 1, 2, 1, 2]);
-    expect(
-      versions([registeredWith({}), amended(1, { kind: 'target', value: 9 }), listed(1, 'MART')]),
-    ).toEqual([1, 1, 1]);
-  });
-
-  const visits: Change = ({ data }) => Object.assign(data.configuration, { visits: [] });
-  const needless: Change = (record) => Object.assign(record, { version: 2 });
-
-  // What else cannot be is in integration/bundles/altered-designs.test.ts.
-  it.each<[what: string, revision: number, field: string, how: Change]>([
-    ['a list of no visits', 0, 'data.configuration.visits', visits],
-    ['a higher version than it needs', 2, 'version: version 1 can express it', needless],
-  ])('has not %s', async (_, revision, field, how) => {
-    const divergence = await divergenceOf(change(logOf(SOUND), revision, how));
-    // What is wrong with a registration is said with its place in the list.
-    const said = revision === 0 ? expect.stringContaining(field) : field;
-    expect(divergence).toMatchObject({ revision, field: said });
-  });
 });

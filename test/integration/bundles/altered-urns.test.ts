@@ -1,7 +1,11 @@
-/** Altered studies: one that was paused by a key, closed and reopened, and whose codes were broken; one with every kind of
- * correction; and one with allocations made outside the service. */
-
+/**
+ * Altered studies that draw from urns: one that was paused by a key, closed and reopened, and whose codes were broken; one with
+ * every kind of correction; one with allocations made outside the service; and three whose design was amended: with every kind of
+ * amendment but those of arms, with those, and with visits. What test/vectors/life-histories.json has altered, both verifiers find
+ * in life-histories.test.ts, and it has no rows here.
+ */
 import { describe, expect, it } from 'vitest';
+import type { DesignChange } from '../../../events/amendment.ts';
 import {
   type Altering,
   about,
@@ -12,6 +16,7 @@ import {
   by,
   type Change,
   changed,
+  changes,
   configured,
   data,
   gone,
@@ -24,13 +29,30 @@ import {
   noted,
   onAnotherArm,
   sealed,
+  unchanged,
   version,
   warningLines,
   without,
 } from '../../support/altered-bundles.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
-import { SITE } from '../../support/life.ts';
-import { CORRECTED, FORCED, TO_COOK, TO_DUPAGE, TO_MALE, WHOLE } from '../../support/lives/urns.ts';
+import { A, arm, C, COOK, renamedLevel, SITE, site, urn, visits } from '../../support/life.ts';
+import {
+  AMENDED,
+  ARMS,
+  CHANGES,
+  CITY,
+  CORRECTED,
+  D,
+  FORCED,
+  limited,
+  MAN,
+  MCLEAN,
+  TO_COOK,
+  TO_DUPAGE,
+  TO_MALE,
+  VISIT_SETTINGS,
+  WHOLE,
+} from '../../support/lives/urns.ts';
 
 const APPROVAL = { on: '2100-12-31', name: 'A', role: 'sponsor' };
 const approvedOn = (on: string) => data({ approvals: [{ ...APPROVAL, on }] });
@@ -131,7 +153,6 @@ alterations('both verifiers of altered code-breaks', {
     ['grounds of 2,001 characters', reason('😀'.repeat(2001)), inFull()],
   ],
   late: [
-    ['the Idempotency-Key of an earlier request', asked('er-1'), inFull()],
     ['no time at which it was shown', without('shownAt'), 'ok'],
     ['a planned code-break that was shown before', data({ category: 'planned' })],
     ['shown just before', shown('late', 1000), 'ok'],
@@ -304,7 +325,7 @@ describe.skipIf(!hasPython)('both verifiers warn', () => {
 const DAY_MS = 24 * 3600 * 1000;
 /** Says that it happened this long after another event was written. */
 const occurred = (after: string, ms: number) =>
-  data((bundle) => ({ occurredAt: new Date(Date.parse(bundle.record(after).at) + ms).toISOString() }));
+  data((bundle) => ({ occurredAt: later(bundle.record(after).at, ms) }));
 const entries = bundlesOf(FORCED);
 
 // Whatever else cannot be of an entry is in test/vectors/life-histories.json.
@@ -339,9 +360,7 @@ describe.skipIf(!hasPython)('both verifiers warn', () => {
   it('of what was entered more than seven days after it was made', async () => {
     const early: Change = at(
       'registered',
-      changed((record) => {
-        record.at = new Date(Date.parse(record.at) - 8 * DAY_MS).toISOString();
-      }),
+      changed((record) => Object.assign(record, { at: later(record.at, -8 * DAY_MS) })),
     );
     const late = async (ms: number) => {
       const altering = both(early, at('F1', occurred('F1', -ms)));
@@ -355,4 +374,131 @@ describe.skipIf(!hasPython)('both verifiers warn', () => {
     expect(await late(7 * DAY_MS)).toEqual([]);
     expect(await late(7 * DAY_MS + 1)).toMatchObject([{ count: 1, revision: FORCED.at.F1 }]);
   });
+});
+
+// Designs that were amended.
+
+const NAMES = CHANGES.names;
+/** With another change of that kind or policy in `rules`, or without it. */
+const rules = (name: string, ...instead: readonly object[]) =>
+  changed(({ data: members }) => {
+    members.changes = members.changes.flatMap((one: Json) =>
+      (one.name ?? one.kind) === name ? instead : [one],
+    );
+  });
+const pattern = (value: string) => ({ kind: 'id-pattern', value });
+const amended = bundlesOf(AMENDED);
+
+/** Changes that the design before them does not allow. */
+const impossible = (...list: readonly object[]) => [changes(...list), inClear()] as const;
+const settings = (change: object) => [both(changes(change), without('history')), inClear()] as const;
+/** In a study whose sites are not blinded. */
+const DEFAULTS = {
+  ...{ stopAtLimit: false, levelCounts: 'as-randomized', voidCounts: 'kept', forcedCounts: 'counted' },
+};
+const ofSite = (level: string) => ({ where: [{ factor: SITE, levels: [level] }] });
+
+amended.alterations('both verifiers of altered amendments', {
+  sites: [['a member of another change', ...impossible({ ...site.added(MCLEAN), alias: true })]],
+  names: [
+    ['no approval in a test study', both(configured({ mode: 'test' }), data({ approvals: [] })), 'ok'],
+    [
+      'the only level that is still open, closed',
+      ...impossible(site.closed(COOK), renamedLevel(SITE, MCLEAN, 'x'), site.closed('x')),
+    ],
+    ['an alias that is false', ...impossible({ ...NAMES[0], alias: false })],
+    ['the pattern that is in force', ...settings(pattern('[0-9]{3}'))],
+    ['the blinding that is in force', ...settings({ kind: 'blinding', value: 'open' })],
+    ...Object.entries(DEFAULTS).map(
+      ([name, value]) => [`the default of ${name}`, ...settings({ kind: 'policy', name, value })] as const,
+    ),
+    [
+      'the value of another policy',
+      ...settings({ kind: 'policy', name: 'voidCounts', value: 'as-corrected' }),
+    ],
+    ['a policy without a value', ...settings({ kind: 'policy', name: 'stopAtLimit' })],
+  ],
+  rules: [['a lower limit, reached by corrections', rules('limits', limited(7, 3, 1)), inClear('007-01')]],
+  corrected: [
+    ['a key limited to the new name of its level', issuedWith(2, ofSite(CITY)), 'ok'],
+    ['a key limited to a level of another factor', issuedWith(2, ofSite(MAN))],
+  ],
+});
+
+// The verifier in Python does not read patterns, which are ECMAScript expressions.
+describe('this software compares ids with the pattern in force:', () => {
+  const { judge } = amended;
+  it.each([
+    ['the new one', 'rules', unchanged, 'ok'],
+    ['an id off the new one', '006-01', data({ participantId: '006' }), '006-01'],
+    ['another new one', 'rules', rules('id-pattern', pattern('[0-9]{4}')), '006-01'],
+    ['no pattern any more', 'rules', rules('id-pattern', { kind: 'id-pattern' }), 'ok'],
+    ['none that is new', 'rules', rules('id-pattern'), '006-01'],
+    ['one that other engines read differently', 'rules', rules('id-pattern', pattern('.*')), 'rules'],
+    ['a new one after the next participant', 'rules', moved, '006-01'],
+  ] as const)('%s', async (_, name, change, expected) => {
+    expect((await judge('blinded', change, { name })).found).toBe(expected);
+  });
+});
+
+const closedArms = (to: 1 | 2) =>
+  both(
+    version(to),
+    changed((_, { codes }) => {
+      if (to === 2) codes.closedArms = true;
+      else delete codes.closedArms;
+    }),
+  );
+const stopped: DesignChange = arm.stopped(C);
+bundlesOf(VISIT_SETTINGS).alterations('both verifiers of a study with visits', {
+  registered: [
+    ['a list of no visits', configured({ visits: [] })],
+    ['a visit twice', configured({ visits: ['V2', 'v2'] })],
+    ['a visit that is an arm', configured({ visits: ['V2', C.toLowerCase()] })],
+  ],
+  visits: [
+    ['the name of an arm', changes(visits('V2', `no ${A}`))],
+    ['what is so already', changes(visits('V2', 'Week 12'))],
+    ['a history', data({ history: 'keep' })],
+    ['an arm whose name is in a visit', changes(arm.added('Week'))],
+  ],
+  closed: [
+    [
+      'packs of an arm that is stopped',
+      both(version(2), changes(arm.closed(C), stopped)),
+      // It cannot be stopped again.
+      { full: 'ofClosed', open: 'stopped', blinded: 'stopped' },
+    ],
+  ],
+  ofClosed: [['packs of a closed arm, and nothing that says so', closedArms(1), inFull()]],
+  ofOpen: [['packs of open arms that are said to be of closed ones', closedArms(2), inFull()]],
+  stopped: [
+    ['no change of visits', changes(stopped), 'ok'],
+    ['an arm that is not closed', changes(arm.stopped(A))],
+    ['an arm that is stopped twice', changes(stopped, stopped)],
+  ],
+});
+
+/** A ratio, and the version of the algorithm that goes with it. */
+const withRatio = (of: readonly number[] | undefined, algorithm: number) =>
+  both(
+    configured({ ratio: of }),
+    changed(({ data: members }) => {
+      members.algorithm.version = algorithm;
+    }),
+  );
+bundlesOf(ARMS).alterations('both verifiers of altered numbers of balls or slots', {
+  registered: [
+    ['another ratio', withRatio([1, 2, 1], 2), { full: '001', open: 'F1', blinded: 'ok' }],
+    ['ones', withRatio([1, 1, 1], 1)],
+    ['a common divisor', withRatio([2, 2, 4], 2)],
+    ['21 slots of one arm', withRatio([21, 1, 1], 2)],
+    ['version 1 of the algorithm', withRatio([2, 1, 1], 1)],
+    ['version 2 without a ratio', withRatio(undefined, 2)],
+  ],
+  closed: [
+    ['an urn without balls', ...impossible(urn({ w: 0 }))],
+    ['too many balls', ...impossible(urn({ w: 1_000_001 }))],
+  ],
+  kept: [['an arm with one slot, said', ...impossible(arm.added(D, { ratio: 1 }))]],
 });
