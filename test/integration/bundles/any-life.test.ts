@@ -289,6 +289,12 @@ const OF_ENTRY: readonly Named[] = [
   ['list', sealed(({ entry }) => entry.list++)],
   ['section', renamedSection('entry', 'pick')],
 ];
+// What is chosen is the same in all contents.
+const counted = (more: number) => changed((record) => (record.data.count += more));
+const skipped = (more: number) =>
+  changed(({ data }) => {
+    for (const one of data.skipped) one.count += more;
+  });
 const ofMethods = (study: MethodStudy): Possible => ({
   ParticipantRandomized: (choices) => [
     ...(isListed(study) ? OF_ENTRY : ofDraw(choices)),
@@ -300,7 +306,7 @@ const ofMethods = (study: MethodStudy): Possible => ({
     ['arm of a list', listed(1, { treatment: choices.pick(CONFIGURATION.treatments) })],
     ['a list, swapped', onList(({ entries }) => entries.reverse())],
     ['first', onList((list) => list.first++)],
-    ['count', changed((record) => (record.data.count += choices.pick([-1, 1])))],
+    ['count', counted(choices.pick([-1, 1]))],
     ['a list, shortened', shortened(1)],
     ['its number', changed((record) => record.data.list++)],
     ['place of a list', choices.pick([gone, moved])],
@@ -309,12 +315,7 @@ const ofMethods = (study: MethodStudy): Possible => ({
     ['no skip', gone],
     ['place of a skip', moved],
     ['nothing skipped', skipping()],
-    [
-      'skipped',
-      changed(({ data: { skipped } }) => {
-        for (const one of skipped) one.count += choices.between(1, 4);
-      }),
-    ],
+    ['skipped', skipped(choices.between(1, 4))],
   ],
 });
 
