@@ -192,7 +192,7 @@ describe('a database that cannot be read to its end exits with 1:', () => {
     'CREATE TABLE other AS SELECT * FROM records; DROP VIEW readable; DROP TABLE records',
     `ALTER TABLE other RENAME TO records; UPDATE records SET ${set} WHERE ${ofStudy} AND revision = 6`,
   ];
-  const unguarded = 'DROP TRIGGER records_are_not_changed';
+  const updated = (set: string) => ['DROP TRIGGER records_are_not_changed', `UPDATE records SET ${set}`];
   const large = /changed by hand: stream study-\S+ has a revision or a position of 2\^53 or more/;
   const noText = /changed by hand: the stream of a record is not text/;
 
@@ -201,14 +201,12 @@ describe('a database that cannot be read to its end exits with 1:', () => {
     [
       'a revision beyond 2^53',
       large,
-      unguarded,
-      `UPDATE records SET revision = 9007199254740993 WHERE ${ofStudy} AND revision = 50`,
+      ...updated(`revision = 9007199254740993 WHERE ${ofStudy} AND revision = 50`),
     ],
     [
       'all positions beyond 2^53',
       large,
-      unguarded,
-      `UPDATE records SET position = position + 9007199254740993 WHERE ${ofStudy}`,
+      ...updated(`position = position + 9007199254740993 WHERE ${ofStudy}`),
     ],
     ['a record of no stream', noText, ...retyped('stream = NULL')],
     ['a stream whose name is no text', noText, ...retyped('stream = CAST(stream AS BLOB)')],

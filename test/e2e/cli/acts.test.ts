@@ -3,11 +3,10 @@ import type { StudyConfiguration } from '../../../events/study.ts';
 import { actCommands } from '../../../src/cli/act-commands.ts';
 import { forceCommand } from '../../../src/cli/force.ts';
 import { commandsOn, enrol, registered, saidIn, studyRecords, typed } from '../../support/cli-log.ts';
-import { clientOf } from '../../support/client.ts';
 import { command, refusal } from '../../support/command.ts';
 import { CONFIGURATION, SEED } from '../../support/facts.ts';
-import { issueKey, urn } from '../../support/service.ts';
-import { serveHere } from '../../support/service-here.ts';
+import { served } from '../../support/served.ts';
+import { urn } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 
@@ -467,15 +466,13 @@ describe('what is not possible', () => {
   });
 });
 
-it('a running service follows what is done at the command line, within a second, without a question', async () => {
+describe('a running service', () => {
   const data = newFolder();
-  const key = await issueKey(data, 'edc', '--scope', 'read,randomize');
-  const service = await serveHere(
-    data,
-    'Sleep: {treatments: [a, b], factors: {sex: [Male, Female]}, mode: live}',
-  );
-  try {
-    const { list, randomize } = clientOf(service.url, key);
+  const studies = 'Sleep: {treatments: [a, b], factors: {sex: [Male, Female]}, mode: live}';
+  const http = served(studies, { edc: ['edc', '--scope', 'read,randomize'] }, { data });
+
+  it('follows what is done at the command line, within a second, without a question', async () => {
+    const { list, randomize } = http.as('edc');
     await randomize('Sleep', '1', { sex: 'Female' });
     // As the real program, whose stdin is no terminal.
     const correct = typed`participants correct --study Sleep --id 1 --level sex=Male --cause entry --note x`;
@@ -486,7 +483,5 @@ it('a running service follows what is done at the command line, within a second,
     await expect.poll(async () => (await list('Sleep')).results).toMatchObject([{ f_sex: 'Male' }]);
     await commandsOn(data).ok`studies close Sleep --cause end --reason over`;
     await expect.poll(async () => (await randomize('Sleep', '4', { sex: 'Male' })).status).toBe(409);
-  } finally {
-    await service.stop();
-  }
+  });
 });

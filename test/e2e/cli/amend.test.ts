@@ -100,10 +100,7 @@ effect             No count in any urn changes. A new level begins with the same
     const approvals = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01', reference: 'Amendment 3' }];
     expect(amendments()).toMatchObject([
       {
-        amendment: 1,
-        approvals,
-        history: 'keep',
-        protocol: { version: '3.0' },
+        ...{ amendment: 1, approvals, history: 'keep', protocol: { version: '3.0' } },
         reason: 'new site, Cook closed',
       },
     ]);
@@ -143,6 +140,7 @@ effect             No count in any urn changes. A new level begins with the same
       .replace('[A, B]', '[B, A]')
       .replace('[Male, Female]', '[Male, Female]\n    age: [young, old]');
     const stderr = await refusal(amend(wrong, '--rename', 'site:x', '--protocol', '3.0'));
+    expect(stderr).toContain('only with an approval (hint: --approved-by ');
     const text = stderr.replaceAll(/\S*studies\.yaml/g, 'FILE').replaceAll(/ \(hint: .*/g, '');
     expect(text.trimEnd().split('\n     ')).toEqual([
       expect.stringMatching(/^urn: --rename "site:x": "site" has no such level/),

@@ -8,7 +8,7 @@ import { logIdIn } from '../../../src/evidence/move/standing.ts';
 import { plainStore } from '../../../src/service/open/open-store.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
-import { saidIn } from '../../support/cli-log.ts';
+import { commandsOn, saidIn } from '../../support/cli-log.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { command, commandOk, refusal } from '../../support/command.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb/server.ts';
@@ -175,17 +175,16 @@ it('a moved log is not reopened by a backup from before the move', async () => {
   const before = new Database(database('home'));
   before.exec(`VACUUM INTO '${place('backup')}'`);
   before.close();
-  const run = async (...args: string[]) => saidIn(await command([...args, '--data', place('home')]));
-  expect(await run('copy', '--to', `sqlite:${database('away')}`)).toMatch(/^0 /);
+  const { run, ok } = commandsOn(place('home'));
+  await ok`copy --to sqlite:${database('away')}`;
   copyFileSync(place('backup'), database('home'));
   const restored = await start('home');
   expect(restored.output.stderr).toContain('this log takes no participants');
   expect((await randomize(restored, 'c')).status).toBe(503);
   await restored.stop();
-  const lost = /^2 [\s\S]*declare the loss with urn recover/;
-  expect(await run('copy', '--to', `sqlite:${database('elsewhere')}`)).toMatch(lost);
-  const moved = /^2 [\s\S]*that the log was moved to another store/;
-  expect(await run('recover', '--reason', 'x')).toMatch(moved);
+  const lost = await refusal(run`copy --to sqlite:${database('elsewhere')}`);
+  expect(lost).toContain('declare the loss with urn recover');
+  expect(await refusal(run`recover --reason x`)).toContain('that the log was moved to another store');
 });
 
 it('a log moves to EventStoreDB and on to other streams there, and none of the credentials are recorded', async () => {

@@ -279,13 +279,11 @@ describe('imported participants, as others see them', () => {
         },
       },
     ]);
-    const of = ['--study', HARVEST, '--data', data];
-    expect(await commandOk(['participants', 'history', '--id', OVERRIDDEN, ...of])).toContain(
+    const { ok } = commandsOn(data, '--study', HARVEST);
+    expect(await ok`participants history --id ${OVERRIDDEN}`).toContain(
       'imported as 01-0003 (row 4, 2026-11-22 05:38:14.537476 by José, site',
     );
-    expect(await commandOk(['participants', 'list', ...of])).toMatch(
-      /01-0000 .*2026-11-22T05:38:14\.477Z +dummy/,
-    );
+    expect(await ok`participants list`).toMatch(/01-0000 .*2026-11-22T05:38:14\.477Z +dummy/);
   });
 
   it('a blinded reader sees no arm and nothing that reveals one, nor does the unsealed part of the records', async () => {

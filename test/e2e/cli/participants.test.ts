@@ -49,7 +49,8 @@ beforeAll(async () => {
   const again = typed`participants force ${entered('ZZARM-A', 'outage')}`;
   expect(await said`${again}`).toBe('2 urn: --id: a participant has, or had, this id (hint: replaces 9)');
   await ok`${again} --replaces 9`;
-  await ok`reveal --id 001 --category planned --reason 'a reason'`;
+  for (const category of ['planned', 'emergency'])
+    await ok`reveal --id 001 --category ${category} --reason 'a reason'`;
   await ok`unblindings add --id 001 --how label --occurred-at NOW --reason 'a reason'`;
   expect(recordsOf(data, 'AllocationForced')[1]?.sections.allocation.treatment).toBe('ZZARM-A');
 });
@@ -137,21 +138,26 @@ it.each(['003', '030'])('participants are found by every command, by any id: %s'
   expect(await ok`explain --id ${id}`).toMatch(/^Why participant 003 was assigned/);
   expect(await ok`code-breaks print --id ${id}`).toMatch(/^Participant +030\nFormerly +003\n/m);
   expect(await ok`code-breaks list`).toContain('030 (randomized as 003)  emergency');
-  expect(await json`code-breaks list --json`).toMatchObject([{ id: '030', participantId: '003' }, {}, {}]);
+  expect(await json`code-breaks list --json`).toMatchObject([
+    { id: '030', participantId: '003' },
+    {},
+    {},
+    {},
+  ]);
 });
 
 it('participants are counted by urn studies show, which shows what the urns hold beside everybody, and verified', async () => {
   const { ok, json } = whole;
   const text = await ok`studies show Sleep`;
   expect(text).toMatch(/^voided +1: 1 duplicate$/m);
-  expect(text).toMatch(/^codes broken +2: 1 emergency, 1 planned\nunblinded outside +1 reported$/m);
+  expect(text).toMatch(/^codes broken +3: 2 emergency, 1 planned\nunblinded outside +1 reported$/m);
   expect(text).toMatch(/^of these voided +(1 +0|0 +1)$/m);
   const all = (part = '') =>
     (/^all +(\d) +(\d)$/m.exec(part) ?? []).slice(1).reduce((sum, n) => sum + Number(n), 0);
   expect(text.split('as the urns count them').map(all)).toEqual([5, 4]);
   expect(text).not.toContain('a reason');
   expect(await json`studies show Sleep --json`).toMatchObject({
-    ...{ voided: { duplicate: 1 }, revealed: { emergency: 1, planned: 1 }, unblindingReported: 1 },
+    ...{ voided: { duplicate: 1 }, revealed: { emergency: 2, planned: 1 }, unblindingReported: 1 },
   });
   const past = await ok`studies show Sleep --revision 8`;
   expect(past).toMatch(/^codes broken +1: 1 emergency$/m);
@@ -161,7 +167,7 @@ it('participants are counted by urn studies show, which shows what the urns hold
   const { streams } = await json`verify --json`;
   const { life } = streams.find(({ study }: { study?: string }) => study === 'Sleep');
   expect(life).toMatchObject({ corrected: 1, idsCorrected: 1, voided: { duplicate: 1 } });
-  expect(life).toMatchObject({ forced: { elsewhere: 1, outage: 1 }, revealed: { emergency: 1, planned: 1 } });
+  expect(life).toMatchObject({ forced: { elsewhere: 1, outage: 1 }, revealed: { emergency: 2, planned: 1 } });
   await commands.ok`code-breaks print --id 004`;
   expect(await ok`operations`).toContain('the printed code-break of participant 004');
 });

@@ -3,8 +3,9 @@ import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Report } from '../../../src/evidence/verify/report/report.ts';
+import { commandsOn } from '../../support/cli-log.ts';
 import { clientOf } from '../../support/client.ts';
-import { command, commandOk } from '../../support/command.ts';
+import { command } from '../../support/command.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { issueKey } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
@@ -21,9 +22,9 @@ let receipts: string[];
 const POLL = { timeout: 5000, interval: 200 };
 
 const file = (name: string) => join(data, name);
-const shown = async () => (await commandOk(['signing-key', 'show', '--data', data])).trim().split('\n');
-const rotate = async () =>
-  (await commandOk(['signing-key', 'rotate', '--reason', 'a new server', '--data', data])).trim();
+const { ok } = commandsOn(() => data);
+const shown = async () => (await ok`signing-key show`).trim().split('\n');
+const rotate = async () => (await ok`signing-key rotate --reason 'a new server'`).trim();
 /** The key id in a note's signature line, which names the key as its verifier key does. */
 const signer = (note: string) =>
   Buffer.from(/— urn (\S+)/.exec(note)?.[1] ?? '', 'base64').toString('hex', 0, 4);
@@ -65,7 +66,7 @@ it('a new key signs from now on, also in a running service, and both keys verify
     return { code, report };
   };
   const out = file('bundle.zip');
-  await commandOk(['bundle', '--study', 'Sleep', '--data', data, '--out', out]);
+  await ok`bundle --study Sleep --out ${out}`;
   // The first key has endorsed the second one, so trust in it goes further.
   const report = { selfConsistentOnly: false, untrustedKey: false, log: { laterKeys: [second] } };
   for (const [option, of] of Object.entries({ '--data': data, '--bundle': out }))
@@ -99,7 +100,7 @@ it('a rotation interrupted between log and file is completed by the next start, 
   expect(signer(await randomize('a'))).toBe(keyId(third));
   expect(existsSync(file('signing-key.next'))).toBe(false);
   await service.stop();
-  expect((await command(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
+  await ok`verify --checkpoint ${file('last-checkpoints')}`;
 });
 
 it('an instance with its own key file accepts participants again once it has the new key', async () => {
@@ -120,5 +121,5 @@ it('an instance with its own key file accepts participants again once it has the
   await expect.poll(() => post('c'), { ...POLL, timeout: 30_000 }).toBe(200);
   await other.stop();
   await service.stop();
-  expect((await command(['verify', '--data', data, '--checkpoint', file('last-checkpoints')])).code).toBe(0);
+  await ok`verify --checkpoint ${file('last-checkpoints')}`;
 });

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { writeArchive } from '../../../src/evidence/bundle/archive.ts';
-import { Database } from '../../../src/store/sqlite/library.ts';
 import { asCommand } from '../../support/acts.ts';
 import {
   actorWith,
@@ -22,6 +21,7 @@ import { drawnRows } from '../../support/import-facts.ts';
 import { referenceCsv } from '../../support/reference-file.ts';
 import { PROGRAM } from '../../support/service.ts';
 import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
+import { storeRow } from '../audit/database.ts';
 
 const newFolder = temporaryFolders();
 const fileOf = temporaryFiles('file.csv');
@@ -49,14 +49,10 @@ const CONTROL_C = '\u0003';
 
 /** As anybody could who owns the file. */
 function addEvilStreams(data: string): void {
-  const db = new Database(join(data, 'urn.sqlite'));
-  const insert = db.prepare(
-    'INSERT INTO records (stream, revision, record, sealed, leaf) VALUES (?, 0, ?, ?, zeroblob(32))',
-  );
-  const type = JSON.stringify({ type: EVIL, version: 1 });
-  insert.run(EVIL, Buffer.from('{}'), Buffer.from('{}'));
-  insert.run(`study-${EVIL}`, Buffer.from(type), Buffer.from('{}'));
-  db.close();
+  const at = { revision: 0, sealed: Buffer.from('{}'), leaf: Buffer.alloc(32) };
+  const record = Buffer.from(JSON.stringify({ type: EVIL, version: 1 }));
+  storeRow(data, { ...at, stream: EVIL, record: Buffer.from('{}') });
+  storeRow(data, { ...at, stream: `study-${EVIL}`, record });
 }
 
 describe('urn serve on a terminal', () => {

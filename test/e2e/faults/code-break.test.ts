@@ -9,8 +9,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, wri
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { commandsOn } from '../../support/cli-log.ts';
 import { ask, clientOf } from '../../support/client.ts';
-import { command, commandOk } from '../../support/command.ts';
+import { command, commandOk, refusal } from '../../support/command.ts';
 import { hold } from '../../support/held-lock.ts';
 import { postJson } from '../../support/post-json.ts';
 import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
@@ -68,14 +69,12 @@ describe('a code-break that was pending when the service was killed', () => {
     await release();
     // The first attempt may have been on its way to the log.
     expect(existsSync(file)).toBe(true);
-    const move = await command(['copy', '--to', `sqlite:${join(newFolder(), 'urn.sqlite')}`, '--data', data]);
-    expect(move).toMatchObject({ code: 2, stderr: expect.stringContaining('reveals.pending') });
+    const move = command(['copy', '--to', `sqlite:${join(newFolder(), 'urn.sqlite')}`, '--data', data]);
+    expect(await refusal(move)).toContain('reveals.pending');
     const { stderr } = await command(['studies', 'list', '--data', data]);
     expect(stderr).toContain('recorded now: a code-break');
     expect(existsSync(file)).toBe(false);
-    const [one, ...others] = JSON.parse(
-      await commandOk(['code-breaks', '--study', 'Sleep', '--json', '--data', data]),
-    );
+    const [one, ...others] = await commandsOn(data).json`code-breaks --study Sleep --json`;
     expect(others).toEqual([]);
     expect(one).toMatchObject({ participantId: 'c1', isLate: true, keyId: expect.any(String) });
     const report = await command(['verify', '--data', data]);
@@ -219,18 +218,17 @@ describe('on the machine itself', () => {
   it('a data folder that this user may not look into is called that, not a folder without a log', async () => {
     const closed = newFolder();
     chmodSync(closed, 0);
-    const { code, stderr } = await urn(['reveal', ...CASE, '--data', closed], { heedsModes: true });
-    chmodSync(closed, 0o700);
-    expect(code).toBe(2);
-    expect(stderr).toContain(`this user may not look into ${closed}, where the log should be (hint: `);
+    const shown = urn(['reveal', ...CASE, '--data', closed], { heedsModes: true });
+    expect(await refusal(shown.finally(() => chmodSync(closed, 0o700)))).toContain(
+      `this user may not look into ${closed}, where the log should be (hint: `,
+    );
   });
 
   it('without the signing key, an emergency shows the arm and says that it is not recorded yet; nothing else does', async () => {
     const [key, away, file] = ['signing-key', 'put-away', 'reveals.pending'].map((name) =>
       join(data, name),
     ) as [string, string, string];
-    const recorded = async () =>
-      JSON.parse(await commandOk(['code-breaks', '--study', 'Sleep', '--json', '--data', data])) as unknown[];
+    const recorded = () => commandsOn(data).json`code-breaks --study Sleep --json`;
     const before = await recorded();
     renameSync(key, away);
     const shown = await command(['reveal', ...CASE, '--data', data]);
@@ -238,8 +236,7 @@ describe('on the machine itself', () => {
     expect(shown.stderr).toContain('the signing key is not here, so this is NOT recorded yet');
     expect(shown.stderr).toContain(`waits in ${file}`);
     const planned = CASE.map((word) => (word === 'emergency' ? 'planned' : word));
-    const refused = await command(['reveal', ...planned, '--data', data]);
-    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('signing key') });
+    expect(await refusal(command(['reveal', ...planned, '--data', data]))).toContain('signing key');
     renameSync(away, key);
     expect(readFileSync(file, 'utf8')).not.toContain(arm);
 

@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Report } from '../../../src/evidence/verify/report/report.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
+import { commandsOn } from '../../support/cli-log.ts';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
-import { command, commandOk, refusal } from '../../support/command.ts';
+import { refusal } from '../../support/command.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { issueKeys, type Service, serve, urn } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
@@ -103,19 +104,18 @@ const states = async () =>
   (await clientOf(service.url, keys.audit).list('Sleep')).results.map((one: { bg_state: unknown }) =>
     JSON.stringify(one.bg_state),
   );
-const recover = (...args: string[]) =>
-  command(['recover', '--data', log.data, '--reason', 'disk failure', ...args]);
+const { run, ok, json } = commandsOn(() => log.data);
+const recover = (...args: string[]) => run`recover --reason 'disk failure' ${args}`;
 const keep = (...ids: string[]) => {
   const kept = log.file(`receipts-${ids.join('-')}`);
   writeFileSync(kept, ids.map((id) => log.receipts.get(id)).join('\n'));
   return kept;
 };
 async function verify(...args: string[]) {
-  const { code, stdout } = await command(['verify', '--data', log.data, '--json', ...args]);
-  const report: Report = JSON.parse(stdout);
+  const report: Report = await json`verify --json ${args}`;
   const study = report.streams.find((one) => one.study === 'Sleep');
   if (!study) throw new Error('no report of Sleep');
-  return { code, report, study };
+  return { report, study };
 }
 
 /** What clients are told. Files are named in the messages of the service alone. */
@@ -168,12 +168,10 @@ describe('a restored backup that is older than what was signed', () => {
     expect(await ask(service.url, '/readyz')).toMatchObject(states);
     const forWriting = { parameters: { 'urn.for': 'writing' } };
     expect(await ask(service.url, '/readyz', forWriting)).toMatchObject({ ...states, status: 503 });
-    expect(await commandOk(['studies', 'list', '--data', log.data])).toMatch(
-      /^Sleep .* rolled-back: the log is not/m,
-    );
+    expect(await ok`studies list`).toMatch(/^Sleep .* rolled-back: the log is not/m);
     await expectNothingSigned();
 
-    const shown = await command(['studies', 'show', 'Sleep', '--data', log.data]);
+    const shown = await run`studies show Sleep`;
     expect(shown.stderr).toContain(`warning: ${NOT_THE_ONE}`);
     expect(shown.stdout).not.toContain('first checkpoint');
     await service.stop();
@@ -186,17 +184,11 @@ describe('a restored backup that is older than what was signed', () => {
     await service.stop();
     const before = new LogCheck(log.data).check().records;
     const undisclosed = expect.stringContaining(`this disclosure could not be recorded: ${NOT_THE_ONE}`);
-    const explained = await command(['explain', '--study', 'Sleep', '--id', 'a', '--data', log.data]);
-    expect(explained).toMatchObject({ code: 0, stderr: undisclosed });
-    const content = ['--content', 'blinded', '--out', log.file('bundle.zip')];
-    const bundled = await command(['bundle', '--study', 'Sleep', ...content, '--data', log.data]);
+    expect(await run`explain --study Sleep --id a`).toMatchObject({ code: 0, stderr: undisclosed });
+    const bundled = await run`bundle --study Sleep --content blinded --out ${log.file('bundle.zip')}`;
     expect(bundled).toMatchObject({ code: 0, stderr: expect.stringContaining(NOT_THE_ONE) });
-    for (const args of [
-      ['keys', 'add', 'nurse'],
-      ['studies', 'pause', 'Sleep', '--reason', 'x'],
-      ['signing-key', 'rotate', '--reason', 'x'],
-    ])
-      expect(await refusal(command([...args, '--data', log.data]))).toContain(NOT_THE_ONE);
+    for (const line of ['keys add nurse', 'studies pause Sleep --reason x', 'signing-key rotate --reason x'])
+      expect(await refusal(run`${line.split(' ')}`)).toContain(NOT_THE_ONE);
     expect(new LogCheck(log.data).check().records).toBe(before);
   });
 
@@ -214,21 +206,17 @@ it('a store that was emptied is not replaced by another log, even if its signing
   log.empty();
   const key = join(newFolder(), 'signing-key');
   renameSync(log.file('signing-key'), key);
-  for (const args of [
-    ['serve', '--port', '0'],
-    ['keys', 'add', 'nurse'],
-  ]) {
-    const said = await refusal(command([...args, '--data', log.data, '--signing-key', key]));
-    expect(said).toContain('no new log is begun in its place');
-  }
+  for (const line of ['serve --port 0', 'keys add nurse'])
+    expect(await refusal(run`${line.split(' ')} --signing-key ${key}`)).toContain(
+      'no new log is begun in its place',
+    );
   expect(new LogCheck(log.data).check().records).toBe(0);
 });
 
 it('a missing data folder is created for the note of what was last signed, which later shows a rollback', async () => {
   const [store, signingKey] = [`sqlite:${log.file('elsewhere.sqlite')}`, log.file('key')];
   const folder = join(newFolder(), 'not', 'there');
-  const where = ['--data', log.data, '--store', store, '--signing-key', signingKey];
-  await commandOk(['keys', 'add', 'nurse', ...where]);
+  await ok`keys add nurse --store ${store} --signing-key ${signingKey}`;
   service = await serveHere(folder, '', { store, signingKey });
   await expect.poll(() => existsSync(join(folder, 'last-checkpoints'))).toBe(true);
   expect(statSync(folder).mode & 0o777).toBe(0o700);
@@ -259,8 +247,7 @@ describe('the note of what was last signed', () => {
     await log.run('b');
     expect(existsSync(log.file('last-checkpoints'))).toBe(true);
     log.noted = 'urn/log\n1\n';
-    const said = await refusal(command(['serve', '--data', log.data, '--port', '0']));
-    expect(said).toMatch(/last-checkpoints.*cannot be used/);
+    expect(await refusal(run`serve --port 0`)).toMatch(/last-checkpoints.*cannot be used/);
   });
 });
 
@@ -311,8 +298,7 @@ describe('a database under a running service:', () => {
         expect((await randomize('c')).message).toMatch(LACKING);
         expect(service.output.stderr).toContain(NOT_THE_ONE);
       } else {
-        const said = await refusal(command(['serve', '--port', '0', '--data', log.data]));
-        expect(said).toContain('its database');
+        expect(await refusal(run`serve --port 0`)).toContain('its database');
       }
     },
   );
@@ -343,7 +329,7 @@ describe('a log that lost its newest allocations', () => {
     expect((await randomize('w', 'Ward')).status).toBe(200);
     new LogCheck(log.data).check();
     await service.stop();
-    expect(await commandOk(['studies', 'show', 'Sleep', '--data', log.data])).toMatch(
+    expect(await ok`studies show Sleep`).toMatch(
       /^recovered +recovery 1 of the log, \S+: at least 2 records after the first 3 were lost; the generator began anew$/m,
     );
     await log.run('e');
@@ -429,7 +415,7 @@ describe('urn recover', () => {
     await start();
     expect(service.output.stderr).toContain('this log takes no participants');
     expect((await randomize('a')).status).toBe(404);
-    expect(await commandOk(['studies', 'list', '--data', log.data])).toBe('');
+    expect(await ok`studies list`).toBe('');
     await service.stop();
     expect((await recover()).code).toBe(0);
     await start();
@@ -459,7 +445,7 @@ describe('urn recover', () => {
     expect(service.output.stderr).toContain('which now holds others');
     await service.stop();
     expect(await refusal(recover())).toContain('holds other records than the 3 that the log signed');
-    const nowhere = await refusal(command(['recover', '--reason', 'x', '--data', newFolder()]));
-    expect(nowhere).toContain('there is no log in');
+    log = new TrialLog(newFolder());
+    expect(await refusal(recover())).toContain('there is no log in');
   });
 });
