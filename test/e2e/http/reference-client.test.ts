@@ -1,22 +1,15 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { inCi } from '../../support/in-ci.ts';
+import { requiredPython } from '../../support/numpy.ts';
 import { served } from '../../support/served.ts';
 import { COOK, SLEEP_SEED, TRIALS } from '../../support/trials.ts';
 
 const CLIENT = fileURLToPath(new URL('../../support/reference-client.py', import.meta.url));
-const python = [process.env['PYTHON'] || 'python3', '/usr/bin/python3'].find(
-  (command) => spawnSync(command, ['-c', 'import requests'], { stdio: 'ignore' }).status === 0,
-);
-const skipped = python === undefined && !inCi;
-if (skipped) {
-  // biome-ignore lint/suspicious/noConsole: a skipped test must be visible
-  console.warn('SKIPPED: no Python with requests (hint: apt-get install python3-requests)');
-}
+const python = requiredPython('requests');
 
-describe.skipIf(skipped)('an unmodified client of the reference (Python requests)', () => {
+describe.skipIf(python === undefined)('an unmodified client of the reference (Python requests)', () => {
   const http = served(TRIALS, {
     edc: ['edc'],
     predictor: ['replay', '--scope', 'read,randomize,audit', '--allow-prediction'],
