@@ -177,7 +177,7 @@ describe('any file that amendments can follow', () => {
       return { treatments, ...numbers, ...(ratio.some((share) => share > 1) && { ratio }) };
     });
 
-  const follows = (files: readonly StudyInFile[], isPossible: (problem: object) => boolean = () => false) => {
+  const follows = (files: readonly StudyInFile[], isPossible: (problem: object) => boolean) => {
     let now = design;
     for (const [i, wanted] of files.entries()) {
       const changes = changesTo(wanted, registered, now, []);
@@ -197,13 +197,9 @@ describe('any file that amendments can follow', () => {
     }
   };
 
-  it('matches the design afterwards, and asks for nothing more', () => {
-    check(fc.property(fc.array(file, { minLength: 1, maxLength: 4 }), (files) => follows(files)));
-  });
-
-  it('matches the design afterwards if it changes arms, ratio, urns and levels at once', () => {
+  it('matches the design afterwards, and asks for nothing more, also of arms and urns', () => {
     const wished = fc
-      .tuple(file, urns)
+      .tuple(file, fc.option(urns, { nil: {} }))
       .map(([one, changed]) => ({ ...one, configuration: { ...one.configuration, ...changed } }));
     // If the file leaves out arms, the numbers of a ratio may have a common divisor.
     const isDivisible = (problem: object) => JSON.stringify(problem).includes('can be divided');

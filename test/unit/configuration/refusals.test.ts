@@ -286,22 +286,16 @@ refusesSetting('visits', [
   ],
 ]);
 
-const looksAhead = onlyStudyOf(studyWith("id_pattern: '(?!0)[0-9]{3}'"));
-
-describe('an id pattern that RE2 cannot run', () => {
-  it('is refused for a new study, with its line number and a hint', () => {
-    const refuse = () => refuseNewStudies([looksAhead], () => true, []);
-    expect(refuse).toThrow(StudiesFileError);
-    expect(refuse).toThrow(
-      /^the studies file is refused:\n {2}studies\.yaml:4: study "S": id_pattern has \(\? before .*, which a new study cannot have \(hint: groups are .*\)$/,
-    );
-  });
-
-  it('is kept for a study that was registered with it', () => {
-    expect(looksAhead.configuration.idPattern).toBe('(?!0)[0-9]{3}');
-    expect(() => refuseNewStudies([looksAhead], (name) => name !== 'S', [])).not.toThrow();
-    expect(onlyStudyOf(studyWith("id_pattern: '[0-9]{3}'")).refusedIfNew).toEqual([]);
-  });
+it('an id pattern that RE2 cannot run is refused for a new study, and kept for a registered one', () => {
+  const looksAhead = onlyStudyOf(studyWith("id_pattern: '(?!0)[0-9]{3}'"));
+  const refuse = () => refuseNewStudies([looksAhead], () => true, []);
+  expect(refuse).toThrow(StudiesFileError);
+  expect(refuse).toThrow(
+    /^the studies file is refused:\n {2}studies\.yaml:4: study "S": id_pattern has \(\? before .*, which a new study cannot have \(hint: groups are .*\)$/,
+  );
+  expect(looksAhead.configuration.idPattern).toBe('(?!0)[0-9]{3}');
+  expect(() => refuseNewStudies([looksAhead], (name) => name !== 'S', [])).not.toThrow();
+  expect(onlyStudyOf(studyWith("id_pattern: '[0-9]{3}'")).refusedIfNew).toEqual([]);
 });
 
 it.each([

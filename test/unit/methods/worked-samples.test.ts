@@ -261,12 +261,9 @@ describe('a list is refused', () => {
     expect(new TrialRun(CONFIGURATION).ask(listOf(ENTRIES, more))).toEqual({ type, field, why });
   });
 
-  it('in a live study without an approval', () => {
+  it('in a live study without an approval, and in a study that draws', () => {
     const trial = new TrialRun({ ...CONFIGURATION, mode: 'live' });
     expect(trial.ask(listOf(ENTRIES))).toMatchObject({ type: 'impossible', field: 'approvals' });
-  });
-
-  it('in a study that draws', () => {
     expect(new TrialRun().ask(listOf(ENTRIES))).toMatchObject({ why: 'the study follows no list' });
   });
 });

@@ -19,7 +19,7 @@ describe('SeedSequence', () => {
     },
   );
 
-  it('makes each 64-bit word from two 32-bit words, the lower first, and longer states that begin with the shorter ones', () => {
+  it('makes 64-bit words of two 32-bit words, the lower first; longer states begin with shorter ones', () => {
     check(
       fc.property(seed(500), fc.nat(9), fc.nat(9), (entropy, count, more) => {
         const words = generateStateUint32(entropy, 2 * count);
@@ -78,7 +78,7 @@ describe('Pcg64', () => {
     },
   );
 
-  it('continues from a snapshot, which events record, as if nothing had happened, and leaves it unchanged', () => {
+  it('continues from a snapshot, as events record it, as if nothing had happened', () => {
     expectTypeOf<BgState>().toEqualTypeOf<BgStateSchema>();
     check(
       fc.property(seed(400), operations, operations, (entropy, before, after) => {
@@ -95,7 +95,7 @@ describe('Pcg64', () => {
     );
   });
 
-  it('returns the lower half of an output, then the upper, which stays in the state while others are drawn', () => {
+  it('returns the lower half of an output, then the upper, which the state keeps meanwhile', () => {
     check(
       fc.property(seed(400), operations, (entropy, names) => {
         const output = Pcg64.fromSeed(entropy).nextUint64();

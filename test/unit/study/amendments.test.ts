@@ -566,7 +566,7 @@ const step: fc.Arbitrary<LifeStep> = fc.oneof(
 const namesAndCounts = (trial: TrialRun) =>
   trial.balance?.counted.factors.map(({ levels }) => levels.map(({ level, counts }) => [level, ...counts]));
 
-it('any life of a study whose design changes leaves exactly the participants of the epoch in the urns, and a replay decides the same', () => {
+it('any life with amendments leaves just the participants of the epoch in the urns, and is replayed', () => {
   check(
     fc.property(fc.array(step, { maxLength: 40 }), fc.boolean(), (steps, hasSlots) => {
       const more = {

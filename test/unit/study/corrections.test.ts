@@ -355,7 +355,7 @@ const policies: fc.Arbitrary<StudyConfiguration['policies']> = fc.record({
 });
 const limits = { total: 4, levels: [{ factor: '10', level: 'Male', max: 2 }] };
 
-it('after any corrections and entries by hand the urns, the limits, the balance and the list agree on every participant, and a replay on all', () => {
+it('after any corrections and entries by hand, all views agree on every participant, and so does a replay', () => {
   check(
     fc.property(policies, fc.array(command, { maxLength: 40 }), (chosen, commands) => {
       const trial = new TrialRun({ policies: chosen, limits });

@@ -120,7 +120,7 @@ const tooMany = {
   why: 'this participant had 3 further packs (hint: ask for a key with the scope supply)',
 };
 
-it('further packs are the replacements and the void packs: a fourth is for supply, and so is a visit after it', () => {
+it('further packs are replacements and void packs: a fourth is for supply, and so is a visit after it', () => {
   trial.ask(listOf(3, { A: 20, B: 20 }));
   let code = recorded(dispense('001', 'V2'));
   code = recorded(replace('001', code));

@@ -68,22 +68,21 @@ function workOf(action: () => unknown): typeof work {
 }
 
 const IDS = Array.from({ length: 24 }, (_, n) => `p-${n + 10}`);
+const free = 400 + 200 + 90 - IDS.length;
 let trial: TrialRun;
-let free: number;
-/** The same for every arm, and all of them occur. */
-let everyArm: (of: (id: string) => typeof work) => typeof work;
 
 beforeEach(() => {
   trial = stocked(STOCK);
   for (const id of IDS) trial.enrol(id, ['Male', COOK]);
-  free = 400 + 200 + 90 - IDS.length;
-  everyArm = (of) => {
-    const byArm = IDS.map((id) => [trial.list.find(id)?.treatment, of(id)] as const);
-    expect(new Set(byArm.map(([arm]) => arm)).size).toBe(3);
-    for (const [, one] of byArm) expect(one).toEqual(byArm[0]?.[1]);
-    return byArm[0]?.[1] ?? work;
-  };
 });
+
+/** The same for every arm, and all of them occur. */
+function everyArm(of: (id: string) => typeof work): typeof work {
+  const byArm = IDS.map((id) => [trial.list.find(id)?.treatment, of(id)] as const);
+  expect(new Set(byArm.map(([arm]) => arm)).size).toBe(3);
+  for (const [, one] of byArm) expect(one).toEqual(byArm[0]?.[1]);
+  return byArm[0]?.[1] ?? work;
+}
 
 describe('the work of', () => {
   it.each([

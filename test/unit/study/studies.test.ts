@@ -187,18 +187,13 @@ it.each(frozenSamples())(
   },
 );
 
-it('a key without limits is told of every change', () => {
-  for (const fact of [paused, enrolled('a', COOK), packRevealed])
-    expect(lastChange(studyOf(fact), undefined, -1)).toBe(1);
-});
-
 describe('a key of one site', () => {
   const allocated = [enrolled('a', COOK), enrolled('b', DUPAGE), enrolled('c', DUPAGE)];
 
   const transfer = moved('b', 2, DUPAGE, COOK);
   const TO_MEN = [{ factor: '10', levels: ['Male'] }];
 
-  it.each<[string, number, typeof AT_COOK, number, readonly Fact[]]>([
+  it.each<[string, number, typeof AT_COOK | undefined, number, readonly Fact[]]>([
     ['its own allocation', 1, AT_COOK, -1, []],
     ['the last one of its own allocations', 3, AT_DUPAGE, -1, []],
     ['nothing older than what it knows', 2, AT_COOK, 2, []],
@@ -211,13 +206,10 @@ describe('a key of one site', () => {
     ['no change after the transfer from its site', 4, AT_DUPAGE, 4, [transfer, revealed('b', 2)]],
     ['no transfer of those whom it may not see', 0, TO_MEN, 0, [transfer]],
     ['no code-break of a pack that nobody had', 1, AT_COOK, 1, [packRevealed]],
+    ['that if it has no limits', 4, undefined, -1, [packRevealed]],
     ['nothing of participants whose import was given up', 1, AT_COOK, 1, [revealed('a', 77)]],
   ])('is told of %s', (_, revision, where, after, facts) => {
     expect(lastChange(studyOf(...allocated, ...facts), where, after)).toBe(revision);
-  });
-
-  it('is told of nothing but the registration while all are elsewhere', () => {
-    expect(lastChange(studyOf(enrolled('b', DUPAGE)), AT_COOK, -1)).toBe(0);
   });
 
   it('hears of participants who come while it listens, after an import was given up', () => {

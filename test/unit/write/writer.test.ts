@@ -15,8 +15,8 @@ import { eventsIn, factOf, type WritingProcess, writingProcess } from '../../sup
 const SHORT: Partial<WriterLimits> = { deadlineMs: 1000, appendTimeoutMs: 60 };
 
 /**
- * A registered study, and two processes that know it: `here` is under test and sees `store`, and `there` is another one, whose
- * store never fails.
+ * A registered study, and two processes that know it: `here` is under test and sees `store`; `there` is another one,
+ * whose store never fails.
  */
 async function scene(limits: Partial<WriterLimits> = {}) {
   const memory = new MemoryStore();
