@@ -50,6 +50,5 @@ export const writtenDecider = {
   decide: (state: StudyState, written: Written) => studyDecider.decide(state, asCommand(written)),
 };
 
-export function tryWritten(state: StudyState, written: TriableCommand | FlatAct): StudyOutcome {
-  return tryOut(state, asCommand(written));
-}
+export const tryWritten = (state: StudyState, written: TriableCommand | FlatAct): StudyOutcome =>
+  tryOut(state, asCommand(written));

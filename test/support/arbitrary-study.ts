@@ -37,9 +37,8 @@ export const study: fc.Arbitrary<UrnConfiguration> = fc.record({
 });
 
 /** Level indexes of one participant of the study. */
-export function participant(configuration: UrnConfiguration): fc.Arbitrary<number[]> {
-  return fc.tuple(...configuration.factors.map(({ levels }) => fc.nat(levels.length - 1)));
-}
+export const participant = (configuration: UrnConfiguration): fc.Arbitrary<number[]> =>
+  fc.tuple(...configuration.factors.map(({ levels }) => fc.nat(levels.length - 1)));
 
 /** A study with its participants in order. */
 export function studyWithParticipants(

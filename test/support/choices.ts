@@ -1,15 +1,8 @@
 /** Repeatable random choices for a test: it prints the seed, which can be set as FAULT_SEED. */
 
-export interface Choices {
-  readonly seed: number;
-  /** An integer from `low` to `high`, both included. */
-  between(low: number, high: number): number;
-  /** True with this probability. */
-  chance(probability: number): boolean;
-  pick<T>(from: readonly T[]): T;
-}
+export type Choices = ReturnType<typeof choicesOf>;
 
-export function seededChoices(): Choices {
+export function seededChoices() {
   const seed = Number(process.env['FAULT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   // biome-ignore lint/suspicious/noConsole: a random test without a printed seed cannot be repeated
   console.info(`random moments from FAULT_SEED=${seed}`);
@@ -17,13 +10,13 @@ export function seededChoices(): Choices {
 }
 
 /** The choices from a seed that is printed elsewhere. */
-export function choicesOf(seed: number): Choices {
+export function choicesOf(seed: number) {
   const next = mulberry32(seed);
+  /** An integer from `low` to `high`, both included. */
   const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1));
   return {
-    seed,
     between,
-    chance: (probability) => next() < probability,
+    chance: (probability: number) => next() < probability,
     pick: <T>(from: readonly T[]) => from[between(0, from.length - 1)] as T,
   };
 }

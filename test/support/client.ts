@@ -77,9 +77,7 @@ export function clientOf(url: string, key: string) {
 }
 
 /** `results` of the body, as `exactJson` reads it. */
-export function exactResults({ text }: Answer): unknown {
-  return exactJson(text).results;
-}
+export const exactResults = ({ text }: Answer): unknown => exactJson(text).results;
 
 /** A JSON text with its large integers as bigints, which JSON.parse would round. */
 // biome-ignore lint/suspicious/noExplicitAny: the tests know what it is.
@@ -119,9 +117,8 @@ export async function rawAnswer(url: string, bytes: string | Uint8Array): Promis
 }
 
 /** A request as bytes; characters of `target` and `headers` stand for bytes (Latin-1). */
-export function rawRequest(method: string, target: string, headers: readonly string[] = []): string {
-  return [`${method} ${target} HTTP/1.1`, 'Host: test', 'Connection: close', ...headers, '', ''].join('\r\n');
-}
+export const rawRequest = (method: string, target: string, headers: readonly string[] = []): string =>
+  [`${method} ${target} HTTP/1.1`, 'Host: test', 'Connection: close', ...headers, '', ''].join('\r\n');
 
 const PAUSE_MS = 20;
 

@@ -1,6 +1,6 @@
 /** A client that does with cookies and origins what a browser does, or what a hostile page would like it to do. */
 import { readFileSync } from 'node:fs';
-import { request as overHttp } from 'node:http';
+import { type Agent, request as overHttp } from 'node:http';
 import { request as overHttps } from 'node:https';
 import { type Answer, checked } from './client.ts';
 
@@ -11,14 +11,16 @@ export interface Sent {
   readonly body?: unknown;
   /** Certificate of the service. */
   readonly ca?: string | undefined;
+  /** By default, each request has a connection of its own. */
+  readonly agent?: Agent;
 }
 
-/** One request; no header is added but those that HTTP needs. */
-export function sendRaw(url: string, { method = 'GET', headers = {}, body, ca }: Sent = {}) {
+/** One request; no header is added but those that HTTP needs. Rejects unless the whole answer arrives. */
+export function sendRaw(url: string, { method = 'GET', headers = {}, body, ca, agent }: Sent = {}) {
   const text = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
   const all = text === undefined ? headers : { 'Content-Type': 'application/json', ...headers };
   return new Promise<{ status: number; headers: Headers; text: string }>((resolve, reject) => {
-    const options = { method, headers: all, agent: false as const, ...(ca && { ca: readFileSync(ca) }) };
+    const options = { method, headers: all, agent: agent ?? false, ...(ca && { ca: readFileSync(ca) }) };
     const asked = (url.startsWith('https:') ? overHttps : overHttp)(url, options, (response) => {
       let received = '';
       response.setEncoding('utf8').on('data', (chunk: string) => {
@@ -26,6 +28,7 @@ export function sendRaw(url: string, { method = 'GET', headers = {}, body, ca }:
       });
       response.once('error', reject);
       response.once('end', () => {
+        if (!response.complete) return reject(new Error('the answer was cut off'));
         const given = new Headers();
         const { rawHeaders } = response;
         for (let i = 0; i < rawHeaders.length; i += 2)

@@ -2,6 +2,4 @@
 import { parse } from 'csv-parse/sync';
 
 /** The cells of each line. */
-export function parseCsv(text: string): string[][] {
-  return parse(text, { relax_column_count: true }) as string[][];
-}
+export const parseCsv = (text: string): string[][] => parse(text, { relax_column_count: true }) as string[][];

@@ -1,10 +1,7 @@
 /** Exact arithmetic, to judge rounding by. */
 import type { ImbalanceMeasure } from '../../events/study.ts';
 
-export interface Rational {
-  readonly numerator: bigint;
-  readonly denominator: bigint;
-}
+type Rational = Readonly<Record<'numerator' | 'denominator', bigint>>;
 
 /** An urn's imbalance as a rational number. K is the number of treatments, T the sum of the balls. */
 export function exactImbalance(measure: ImbalanceMeasure, balls: readonly number[]): Rational {
@@ -26,6 +23,5 @@ export function compareRationals(a: Rational, b: Rational): number {
 }
 
 /** To about 20 decimals. */
-export function toNumber({ numerator, denominator }: Rational): number {
-  return Number((numerator * 10n ** 20n) / denominator) / 1e20;
-}
+export const toNumber = ({ numerator, denominator }: Rational): number =>
+  Number((numerator * 10n ** 20n) / denominator) / 1e20;

@@ -42,9 +42,13 @@ export const REGISTER: Register = {
   seedSource: 'drawn',
 };
 
-export function randomize(participantId: string, more: Partial<Randomize> = {}): Randomize {
-  return { type: 'randomize', participantId, levels: LEVELS, user: 'nurse', ...more };
-}
+export const randomize = (participantId: string, more: Partial<Randomize> = {}): Randomize => ({
+  type: 'randomize',
+  participantId,
+  levels: LEVELS,
+  user: 'nurse',
+  ...more,
+});
 
 type Said<T extends Fact['type']> = Extract<Fact, { type: T }>;
 
@@ -65,12 +69,8 @@ export function registered(): Said<'StudyRegistered'> {
 /** The first participant of the study, truly allocated, under an idempotency key. */
 export function randomized(participantId = '001-0001'): Said<'ParticipantRandomized'> {
   const before = Pcg64.fromSeed(SEED).snapshot();
-  const { treatment, draw } = allocate(
-    urnOf(CONFIGURATION),
-    new Counts(urnOf(CONFIGURATION)),
-    [1, 1],
-    before,
-  );
+  const urn = urnOf(CONFIGURATION);
+  const { treatment, draw } = allocate(urn, new Counts(urn), [1, 1], before);
   return {
     type: 'ParticipantRandomized',
     data: {

@@ -6,11 +6,8 @@ import type { RecordBytes } from '../../events/record.ts';
 import {
   type AppendResult,
   type EventStore,
-  type Position,
   type StoredRecord,
   StoreError,
-  type Subscriber,
-  type Subscription,
 } from '../../src/store/event-store.ts';
 
 export type Fault =
@@ -65,12 +62,7 @@ export class FaultyStore implements EventStore {
       await this.#inside.append(stream, expectedRevision, records);
   }
 
-  async append(
-    stream: string,
-    expectedRevision: number,
-    records: readonly RecordBytes[],
-    isUrgent = false,
-  ): Promise<AppendResult> {
+  readonly append: EventStore['append'] = async (stream, expectedRevision, records, isUrgent = false) => {
     const append = { stream, expectedRevision, records, isUrgent };
     this.sent.push(append);
     const send = () => this.#inside.append(stream, expectedRevision, records, isUrgent);
@@ -95,23 +87,15 @@ export class FaultyStore implements EventStore {
       case 'full':
         throw new StoreError('full', 'not-written', 'no room');
     }
-  }
+  };
 
-  readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
-    return this.#read(this.#inside.readStream(stream, fromRevision));
-  }
+  readonly readStream: EventStore['readStream'] = (...from) => this.#read(this.#inside.readStream(...from));
 
-  readAll(after?: Position): AsyncIterable<readonly StoredRecord[]> {
-    return this.#read(this.#inside.readAll(after));
-  }
+  readonly readAll: EventStore['readAll'] = (after) => this.#read(this.#inside.readAll(after));
 
-  subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
-    return this.#inside.subscribe(after, subscriber);
-  }
+  readonly subscribe: EventStore['subscribe'] = (...asked) => this.#inside.subscribe(...asked);
 
-  close(): Promise<void> {
-    return this.#inside.close();
-  }
+  readonly close = () => this.#inside.close();
 
   async *#read(pages: AsyncIterable<readonly StoredRecord[]>): AsyncIterable<readonly StoredRecord[]> {
     this.reads++;
@@ -120,6 +104,4 @@ export class FaultyStore implements EventStore {
   }
 }
 
-export function lost(): StoreError {
-  return new StoreError('unavailable', 'unclear', 'the connection was lost');
-}
+export const lost = (): StoreError => new StoreError('unavailable', 'unclear', 'the connection was lost');

@@ -4,9 +4,8 @@ import type { Tools } from '../../src/base/tools.ts';
 export const LOG_ID = '0193a8e0-0000-7000-8000-00000000beef';
 
 /** The n-th id that `fixedTools` gives, from 1. `series` tells the tools of different processes apart. */
-export function fixedId(n: number, series = 0): string {
-  return `0193a8e0-${hex(series, 4)}-7000-8000-${hex(n, 12)}`;
-}
+export const fixedId = (n: number, series = 0): string =>
+  `0193a8e0-${hex(series, 4)}-7000-8000-${hex(n, 12)}`;
 
 /** The n-th id as a UUID of version 7 that was made at that time. */
 export function idAt(at: string, n: number): string {
@@ -27,6 +26,4 @@ export function fixedTools(series = 0, start = '2026-03-01T09:00:00.000Z'): Tool
   };
 }
 
-function hex(n: number, digits: number): string {
-  return n.toString(16).padStart(digits, '0');
-}
+const hex = (n: number, digits: number): string => n.toString(16).padStart(digits, '0');

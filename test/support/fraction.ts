@@ -23,8 +23,6 @@ export class Fraction {
   }
 }
 
-function greatestDivisor(a: bigint, b: bigint): bigint {
-  return b === 0n ? a : greatestDivisor(b, a % b);
-}
+const greatestDivisor = (a: bigint, b: bigint): bigint => (b === 0n ? a : greatestDivisor(b, a % b));
 
 export const sum = (terms: readonly Fraction[]) => terms.reduce((a, b) => a.plus(b), new Fraction(0, 1));

@@ -6,24 +6,20 @@ import type { Decider } from '../../src/core/write/decider.ts';
 import { event, NURSE } from './facts.ts';
 
 /** A fact, and who caused it if that was not the nurse. */
-export type Happened<F> = F | { readonly by: Actor; readonly fact: F };
-
-export interface Sentence<F, Command, Outcome> {
-  when(command: Command): { then(facts: readonly F[], outcome: Outcome): void };
-}
+type Happened<F> = F | { readonly by: Actor; readonly fact: F };
 
 export function sentences<State, Command, F extends Fact, Outcome>(
   decider: Decider<State, Command, F, Outcome>,
   initial: () => State,
-): (history: readonly Happened<F>[]) => Sentence<F, Command, Outcome> {
+) {
   const fold = (history: readonly Happened<F>[]) =>
     history.reduce((state, happened, revision) => {
       const { by, fact } = 'by' in happened ? happened : { by: NURSE, fact: happened };
       return decider.evolve(state, event(fact, revision, { actor: by }));
     }, initial());
 
-  return (history) => ({
-    when: (command) => {
+  return (history: readonly Happened<F>[]) => ({
+    when: (command: Command) => {
       const state = fold(history);
       const decision = decider.decide(state, command);
       // Deciding is pure: it can be repeated, it moves nothing, and a fork decides as its original does.
@@ -32,7 +28,7 @@ export function sentences<State, Command, F extends Fact, Outcome>(
       expect(state).toEqual(fold(history));
       return {
         // biome-ignore lint/suspicious/noThenProperty: the third word of the sentence; nobody awaits it
-        then: (facts, outcome) => {
+        then: (facts: readonly F[], outcome: Outcome) => {
           expect(decision.outcome).toEqual(outcome);
           expect(decision.fact === undefined ? [] : [decision.fact]).toEqual(facts);
         },

@@ -16,9 +16,8 @@ export function open(url: string, localAddress?: string): Promise<Socket> {
   });
 }
 
-export function openMany(url: string, number: number, localAddress?: string): Promise<Socket[]> {
-  return Promise.all(Array.from({ length: number }, () => open(url, localAddress)));
-}
+export const openMany = (url: string, number: number, localAddress?: string): Promise<Socket[]> =>
+  Promise.all(Array.from({ length: number }, () => open(url, localAddress)));
 
 /** Sends the requests one after the other on a connection from which nothing is read. */
 export async function unread(url: string, requests: readonly string[]): Promise<Socket> {

@@ -11,7 +11,8 @@ export const IMPORT = '6d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d';
 export const FRESH = 9n << 100n;
 
 /** A second for each row. */
-const instantOf = (row: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, row)).toISOString();
+const datetimeOf = (row: number) =>
+  new Date(Date.UTC(2026, 0, 1, 0, 0, row)).toISOString().replace('T', ' ').replace('.000Z', '.000001');
 
 export interface Drawn {
   readonly levels?: readonly string[];
@@ -50,12 +51,7 @@ export function drawnRows(
     return {
       ...{ type: 'import-participant', import: IMPORT, row: i + 1, participantId: `i${i + 1}` },
       ...{ levels, treatment: configuration.treatments[arm] ?? '', ...(!made.noState && { bgState }) },
-      original: {
-        datetime: `${instantOf(second ?? i)
-          .replace('T', ' ')
-          .slice(0, -5)}.000001`,
-        user: 'dummy',
-      },
+      original: { datetime: datetimeOf(second ?? i), user: 'dummy' },
     };
   });
 }

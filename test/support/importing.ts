@@ -29,9 +29,8 @@ export async function registerIn(data: string, studies = REFERENCE.studies): Pro
   return data;
 }
 
-export function importInto(data: string, from: string, ...args: string[]) {
-  return command(['import', '--study', HARVEST, '--from', from, '--data', data, ...args]);
-}
+export const importInto = (data: string, from: string, ...args: string[]) =>
+  command(['import', '--study', HARVEST, '--from', from, '--data', data, ...args]);
 
 /** The reference's export, changed. */
 export function changedExport(folder: string, change: (text: string) => string): string {

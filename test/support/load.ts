@@ -3,9 +3,10 @@
  * fault, the log must agree with this account.
  */
 import { strict as assert } from 'node:assert';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Choices } from './choices.ts';
+import { sendRaw } from './cookie-client.ts';
 import type { LogCheck } from './log-check.ts';
 
 /** Studies of different shapes. The seed of the second is drawn. */
@@ -48,37 +49,20 @@ export interface Answered {
   readonly status: number;
   readonly message: string;
   readonly results: readonly { readonly id: string; readonly trt: string }[];
-  readonly retryAfter: string | undefined;
+  readonly retryAfter: string | null;
 }
 
 /** Posts one participant. Rejects if the connection is refused, or breaks before the whole answer has arrived. */
-export function post(agent: Agent, url: string, apiKey: string, sent: Sent): Promise<Answered> {
+export async function post(agent: Agent, url: string, apiKey: string, sent: Sent): Promise<Answered> {
   const query = new URLSearchParams({ study: sent.study, id: sent.id, ...sent.levels });
   const headers = {
     'X-API-Key': apiKey,
     ...(sent.idempotencyKey === undefined ? {} : { 'Idempotency-Key': sent.idempotencyKey }),
   };
-  return new Promise((resolve, reject) => {
-    const asked = request(
-      `${url}/study_participants?${query}`,
-      { method: 'POST', agent, headers },
-      (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (chunk: string) => {
-          text += chunk;
-        });
-        response.once('error', reject);
-        response.once('end', () => {
-          if (!response.complete) return reject(new Error('the answer was cut off'));
-          const { status, message, results } = JSON.parse(text) as Omit<Answered, 'retryAfter'>;
-          assert.equal(status, response.statusCode);
-          resolve({ status, message, results, retryAfter: response.headers['retry-after'] });
-        });
-      },
-    );
-    asked.once('error', reject);
-    asked.end();
-  });
+  const answer = await sendRaw(`${url}/study_participants?${query}`, { method: 'POST', agent, headers });
+  const { status, message, results } = JSON.parse(answer.text) as Omit<Answered, 'retryAfter'>;
+  assert.equal(status, answer.status);
+  return { status, message, results, retryAfter: answer.headers.get('retry-after') };
 }
 
 /** What the clients sent, and what they were told. */

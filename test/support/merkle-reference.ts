@@ -42,9 +42,8 @@ export function referenceProof(m: number, n: number, root: RootOf, from = 0, kno
 }
 
 /** `count` leaf hashes, all different. */
-export function someLeaves(count: number): Buffer[] {
-  return Array.from({ length: count }, (_, i) => createHash('sha256').update(`leaf ${i}`).digest());
-}
+export const someLeaves = (count: number): Buffer[] =>
+  Array.from({ length: count }, (_, i) => createHash('sha256').update(`leaf ${i}`).digest());
 
 /** A copy with one bit flipped. */
 export function flipBit(bytes: Uint8Array, bit: number): Buffer {

@@ -7,14 +7,8 @@ const ANSWER = 0x8000;
 const NO_SUCH_NAME = 3;
 const IPV4 = 1;
 
-export interface NameServer {
-  /** address:port */
-  readonly address: string;
-  close(): void;
-}
-
 /** @param addresses IPv4, by name; looked up again for each question */
-export async function startNameServer(addresses: ReadonlyMap<string, string>): Promise<NameServer> {
+export async function startNameServer(addresses: ReadonlyMap<string, string>) {
   const socket = createSocket('udp4');
   socket.on('message', (question, { port, address }) => {
     const { name, type, end } = asked(question);
@@ -29,10 +23,10 @@ export async function startNameServer(addresses: ReadonlyMap<string, string>): P
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
-  return { address: `127.0.0.1:${socket.address().port}`, close: () => socket.close() };
+  return { address: `127.0.0.1:${socket.address().port}`, close: () => void socket.close() };
 }
 
-function asked(message: Buffer): { name: string; type: number; end: number } {
+function asked(message: Buffer) {
   const labels: string[] = [];
   let at = HEADER_BYTES;
   for (let length = message[at] ?? 0; length > 0; length = message[at] ?? 0) {

@@ -47,7 +47,6 @@ const OracleAnswer = z.strictObject({
     }),
   ),
 });
-export type OracleAnswer = z.infer<typeof OracleAnswer>;
 
 /** By modules. Test files share what they find. */
 const found = new Map<string, string | undefined>();
@@ -110,5 +109,5 @@ export function askPython<T>(
   return answer.parse(JSON.parse(stdout));
 }
 
-export const askNumpy = (python: string, request: OracleRequest): OracleAnswer =>
+export const askNumpy = (python: string, request: OracleRequest) =>
   askPython(python, ['numpy-oracle.py'], request, OracleAnswer);

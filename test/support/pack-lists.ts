@@ -11,9 +11,8 @@ export type PackList = Pick<RegisterPacks, 'where' | 'entries'> & {
 };
 
 /** @throws Error if the study does not take one of them */
-export function registerPacks(data: string, study: string, lists: readonly PackList[]): Promise<void> {
-  return withOpenLog(data, (log) => registerPacksIn(log, study, lists));
-}
+export const registerPacks = (data: string, study: string, lists: readonly PackList[]): Promise<void> =>
+  withOpenLog(data, (log) => registerPacksIn(log, study, lists));
 
 /** In the log of a service in this process. @throws Error likewise */
 export async function registerPacksIn(

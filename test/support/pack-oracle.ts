@@ -236,11 +236,9 @@ export class PackOracle {
   }
 }
 
-function lives({ cause }: Person): boolean {
-  return cause !== 'duplicate' && cause !== 'never-enrolled' && cause !== 'entry';
-}
+const lives = ({ cause }: Person): boolean =>
+  cause !== 'duplicate' && cause !== 'never-enrolled' && cause !== 'entry';
 
 /** Their replacements and their void packs. */
-function further({ replacements, had }: Person): number {
-  return replacements + had.filter(({ visit }) => visit === null).length;
-}
+const further = ({ replacements, had }: Person): number =>
+  replacements + had.filter(({ visit }) => visit === null).length;

@@ -1,8 +1,8 @@
 /** HAProxy with deploy/haproxy.cfg, and a client that trusts its certificate. */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Answer, checked, within } from './client.ts';
+import { checked, within } from './client.ts';
 import { sendRaw } from './cookie-client.ts';
 import { freePorts } from './free-ports.ts';
 import { inCi } from './in-ci.ts';
@@ -19,14 +19,7 @@ export function hasProxy(): boolean {
   return isHere;
 }
 
-export interface TlsProxy {
-  readonly port: number;
-  readonly child: ChildProcess;
-  /** Any path, with the query in it. */
-  get(path: string): ReturnType<typeof sendRaw>;
-  /** A request with the envelope of the contract. */
-  ask(method: string, path: string, parameters?: Readonly<Record<string, string>>): Promise<Answer>;
-}
+export type TlsProxy = Awaited<ReturnType<typeof startProxy>>;
 
 /**
  * Starts it in front of two instances. Resolves when a request gets through.
@@ -39,7 +32,7 @@ export async function startProxy(
   hosts: readonly [string, string],
   key: string,
   resolver = '127.0.0.1:53',
-): Promise<TlsProxy> {
+) {
   const certificate = join(folder, 'proxy.pem');
   execFileSync('sh', [join(DEPLOY, 'make-certificate.sh'), certificate], { stdio: 'ignore' });
   const [port = 0] = await freePorts(1);
@@ -56,6 +49,7 @@ export async function startProxy(
   });
   const raw = (method: string, path: string) =>
     sendRaw(`https://localhost:${port}${path}`, { method, headers: { 'X-API-Key': key }, ca: certificate });
+  /** A request with the envelope of the contract. */
   const ask = async (method: string, path: string, parameters: Readonly<Record<string, string>> = {}) => {
     const { status, headers, text } = await raw(method, `${path}?${new URLSearchParams(parameters)}`);
     return checked(status, headers, text);
@@ -64,5 +58,7 @@ export async function startProxy(
     if (child.exitCode !== null) throw new Error(`HAProxy exited with ${child.exitCode}`);
     return (await raw('GET', '/healthz').catch(() => undefined))?.status === 200;
   });
-  return { port, child, get: (path) => raw('GET', path), ask };
+  /** Any path, with the query in it. */
+  const get = (path: string) => raw('GET', path);
+  return { port, child, get, ask };
 }

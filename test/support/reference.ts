@@ -27,9 +27,8 @@ const Next = z.array(
 );
 
 /** The next twelve that the reference drew. Their states are numbers of 128 bits. */
-export function referenceNext(): z.infer<typeof Next> {
-  return Next.parse(JSON.parse(vector('reference-next.json').replaceAll(/: (\d{16,})/g, ': "$1"')));
-}
+export const referenceNext = (): z.infer<typeof Next> =>
+  Next.parse(JSON.parse(vector('reference-next.json').replaceAll(/: (\d{16,})/g, ': "$1"')));
 
 const StandInAnswer = z.strictObject({
   ids: z.array(z.string()),

@@ -1,7 +1,6 @@
 /** The frozen samples in events/samples: records of each event version as they exist in real logs. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
-import type { RecordBytes } from '../../events/record.ts';
 
 const folder = new URL('../../events/samples/', import.meta.url);
 const Sample = z.strictObject({
@@ -11,20 +10,14 @@ const Sample = z.strictObject({
 });
 const Record = z.looseObject({ type: z.string(), stream: z.string(), revision: z.int() });
 
-export interface Sample extends RecordBytes {
-  /** "Type@version", the file's name. */
-  readonly name: string;
-  readonly stream: string;
-  readonly revision: number;
-}
-
-export function frozenSamples(): Sample[] {
+export function frozenSamples() {
   return readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
     .map((file) => {
       const { record, sealed, leaf } = Sample.parse(JSON.parse(readFileSync(new URL(file, folder), 'utf8')));
       const { stream, revision } = Record.parse(JSON.parse(record));
       return {
+        // "Type@version"
         name: file.slice(0, -'.json'.length),
         stream,
         revision,
@@ -35,7 +28,7 @@ export function frozenSamples(): Sample[] {
     });
 }
 
-export function frozenSample(name: string): Sample {
+export function frozenSample(name: string) {
   const sample = frozenSamples().find((candidate) => candidate.name === name);
   if (!sample) throw new Error(`events/samples has no ${name}.json`);
   return sample;

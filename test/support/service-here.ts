@@ -9,36 +9,22 @@ import { VERSION } from '../../src/cli/version.ts';
 import type { Grant } from '../../src/core/access/decide.ts';
 import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
 import { makeLogger } from '../../src/service/monitoring/logger.ts';
-import type { OpenLog } from '../../src/service/open/open-log.ts';
 import { type ServiceSettings, startService } from '../../src/service/start-service.ts';
-import type { StoredText } from './stored-log.ts';
+import { readAll } from './store-contract.ts';
+import { inText, type StoredText } from './stored-log.ts';
 
 /** Services of one file may start at the same time: only the last of them gives it back. */
 const UMASK_OF_TESTS = process.umask();
 let starting = 0;
 
-export interface ServiceHere {
-  readonly url: string;
-  /** Of /metrics, if it has its own. */
-  readonly metricsAddress: string | undefined;
-  readonly data: string;
-  /** Its log so far. */
-  readonly output: { readonly stderr: string };
-  readonly log: OpenLog;
-  /** May be called again. */
-  stop(): Promise<void>;
-}
+export type ServiceHere = Awaited<ReturnType<typeof serveHere>>;
 
 /**
  * On a free port.
  * @param studies text of the studies file; without one, only the log is served
  * @param more other settings than those of the tests
  */
-export async function serveHere(
-  data: string,
-  studies = '',
-  more: Partial<ServiceSettings> = {},
-): Promise<ServiceHere> {
+export async function serveHere(data: string, studies = '', more: Partial<ServiceSettings> = {}) {
   const settings: ServiceSettings = {
     data,
     host: '127.0.0.1',
@@ -51,6 +37,7 @@ export async function serveHere(
     relay: undefined,
     ...more,
   };
+  /** Its log so far. */
   const output = { stderr: '' };
   const write = (line: string) => {
     output.stderr += line;
@@ -60,6 +47,7 @@ export async function serveHere(
   try {
     const service = await startService(settings, cliActor(), makeLogger('info', { write }));
     let stopped: Promise<void> | undefined;
+    /** May be called again. */
     const stop = () => {
       stopped ??= service.stop();
       return stopped;
@@ -72,11 +60,6 @@ export async function serveHere(
   }
 }
 
-export interface InMemory<N extends string> {
-  readonly service: ServiceHere;
-  readonly keys: Record<N, string>;
-}
-
 /**
  * With its log in memory, for tests of requests and answers alone: no command can read it, and nothing outlives it.
  * @param wanted its keys, with arguments of `urn keys add`
@@ -84,7 +67,7 @@ export interface InMemory<N extends string> {
 export async function serveInMemory<N extends string>(
   studies: string,
   wanted: Readonly<Record<N, readonly string[]>>,
-): Promise<InMemory<N>> {
+) {
   const service = await serveHere('', studies, { store: 'memory:' });
   const keys: Partial<Record<N, string>> = {};
   for (const [name, args] of Object.entries<readonly string[]>(wanted)) {
@@ -131,14 +114,5 @@ function limitsOf(where: readonly string[]): Grant['where'] {
 }
 
 /** All records of its log so far, in the order of their arrival, as `storedLog` gives those of a file. */
-export async function recordsOf({ log }: ServiceHere): Promise<StoredText[]> {
-  const records: StoredText[] = [];
-  for await (const page of log.store.readAll())
-    for (const { stream, record, sealed } of page)
-      records.push({
-        stream,
-        record: JSON.parse(Buffer.from(record).toString()),
-        sealed: Buffer.from(sealed).toString(),
-      });
-  return records;
-}
+export const recordsOf = async ({ log }: ServiceHere): Promise<StoredText[]> =>
+  (await readAll(log.store)).map(inText);

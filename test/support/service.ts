@@ -42,9 +42,8 @@ export async function urn(args: readonly string[], surroundings: Surroundings = 
 }
 
 /** A new API key, as `urn keys add` issues it with these arguments, in this process. */
-export async function issueKey(data: string, ...args: string[]): Promise<string> {
-  return (await commandOk(['keys', 'add', ...args, '--data', data])).trim();
-}
+export const issueKey = async (data: string, ...args: string[]): Promise<string> =>
+  (await commandOk(['keys', 'add', ...args, '--data', data])).trim();
 
 /** Several keys, under the names that the tests use for them. */
 export async function issueKeys<N extends string>(
@@ -57,19 +56,7 @@ export async function issueKeys<N extends string>(
   return issued as Record<N, string>;
 }
 
-export interface Service {
-  readonly url: string;
-  readonly data: string;
-  readonly child: ChildProcess;
-  /** What it has written so far. */
-  readonly output: { readonly stdout: string; readonly stderr: string };
-  /** Exit code; null when a signal ended it. */
-  readonly exited: Promise<number | null>;
-  /** SIGTERM. @throws Error unless it exits with 0 */
-  stop(): Promise<void>;
-  /** SIGKILL. Resolves when the process is gone. */
-  kill(): Promise<void>;
-}
+export type Service = Awaited<ReturnType<typeof serve>>;
 
 export interface ServeOptions extends Surroundings {
   readonly data: string;
@@ -79,7 +66,7 @@ export interface ServeOptions extends Surroundings {
 }
 
 /** Starts the service on a free port. Resolves when it reports that it is ready. */
-export async function serve(options: ServeOptions): Promise<Service> {
+export async function serve(options: ServeOptions) {
   const { child, output, exited } = launch(options);
   const url = await Promise.race([
     readyAddress(child, output),
@@ -87,11 +74,13 @@ export async function serve(options: ServeOptions): Promise<Service> {
       throw new Error(`urn serve exited with ${code}:\n${output.stderr}`);
     }),
   ]);
+  /** SIGTERM. @throws Error unless it exits with 0 */
   const stop = async () => {
     child.kill('SIGTERM');
     const code = await exited;
     if (code !== 0) throw new Error(`urn serve stopped with ${code ?? child.signalCode}:\n${output.stderr}`);
   };
+  /** Resolves when the process is gone. */
   const kill = async () => {
     child.kill('SIGKILL');
     await exited;
@@ -132,6 +121,7 @@ export function start(
   });
   running.add(child);
   child.once('exit', () => running.delete(child));
+  /** What it has written so far. */
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output.stdout += text;
@@ -139,6 +129,7 @@ export function start(
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     output.stderr += text;
   });
+  /** Exit code; null when a signal ended it. */
   const exited = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);

@@ -58,9 +58,8 @@ export function sharedLogs() {
 
 export type SharedLog = ReturnType<ReturnType<typeof sharedLogs>>;
 
-export async function listOf({ url }: Served, key: string, study: string) {
-  return (await clientOf(url, key).list(study)).results;
-}
+export const listOf = async ({ url }: Served, key: string, study: string) =>
+  (await clientOf(url, key).list(study)).results;
 
 export async function expectVerified(log: SharedLog): Promise<void> {
   // It may be told where the log is, but of its folder nothing more.

@@ -367,17 +367,13 @@ export function records(name: string, count: number): RecordBytes[] {
   }));
 }
 
-export async function readAll(store: EventStore, after?: Position): Promise<StoredRecord[]> {
-  return (await collect(store.readAll(after))).flat();
-}
+export const readAll = async (store: EventStore, after?: Position): Promise<StoredRecord[]> =>
+  (await collect(store.readAll(after))).flat();
 
-export async function readStream(store: EventStore, stream: string, from = 0): Promise<StoredRecord[]> {
-  return (await collect(store.readStream(stream, from))).flat();
-}
+export const readStream = async (store: EventStore, stream: string, from = 0): Promise<StoredRecord[]> =>
+  (await collect(store.readStream(stream, from))).flat();
 
-export function texts(stored: readonly RecordBytes[]): string[] {
-  return stored.map(({ record }) => text(record));
-}
+export const texts = (stored: readonly RecordBytes[]): string[] => stored.map(({ record }) => text(record));
 
 /** All of each record as one line: many records are compared much faster like this. */
 export function lines(stored: readonly StoredRecord[]): string[] {
@@ -391,9 +387,7 @@ export function lines(stored: readonly StoredRecord[]): string[] {
   );
 }
 
-function text(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString();
-}
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 
 async function collect<T>(pages: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];

@@ -1,5 +1,6 @@
 /** The log on the disk, read without the program. */
 import { join } from 'node:path';
+import type { StoredRecord } from '../../src/store/event-store.ts';
 import { Database } from '../../src/store/sqlite/library.ts';
 
 export interface StoredText {
@@ -10,20 +11,18 @@ export interface StoredText {
   readonly sealed: string;
 }
 
+/** A record as a store holds it. */
+export const inText = ({ stream, record, sealed }: Pick<StoredRecord, keyof StoredText>): StoredText => ({
+  stream,
+  record: JSON.parse(Buffer.from(record).toString()),
+  sealed: Buffer.from(sealed).toString(),
+});
+
 /** All records in a data folder's database, in the order of their arrival. */
 export function storedLog(data: string): StoredText[] {
   const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
   try {
-    const rows = db
-      .prepare<[], { stream: string; record: Buffer; sealed: Buffer }>(
-        'SELECT stream, record, sealed FROM records ORDER BY position',
-      )
-      .all();
-    return rows.map(({ stream, record, sealed }) => ({
-      stream,
-      record: JSON.parse(record.toString()),
-      sealed: sealed.toString(),
-    }));
+    return db.prepare<[], StoredRecord>('SELECT * FROM records ORDER BY position').all().map(inText);
   } finally {
     db.close();
   }

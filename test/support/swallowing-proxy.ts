@@ -2,21 +2,19 @@
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface SwallowingProxy {
-  readonly url: string;
-  /** What happens to each POST from now on. Other requests always get through. */
-  posts: 'pass' | 'answer-lost' | 'held';
-  /** How many POSTs it got, whatever happened to them. */
-  readonly received: number;
-  close(): Promise<void>;
-}
+export type SwallowingProxy = Awaited<ReturnType<typeof swallowingProxy>>;
 
 /** @param target address of the service */
-export async function swallowingProxy(target: string): Promise<SwallowingProxy> {
-  let received = 0;
+export async function swallowingProxy(target: string) {
+  const proxy = {
+    /** What happens to each POST from now on. Other requests always get through. */
+    posts: 'pass' as 'pass' | 'answer-lost' | 'held',
+    /** How many POSTs it got, whatever happened to them. */
+    received: 0,
+  };
   const server = createServer((asked, answer) => {
     const isPost = asked.method === 'POST' && !asked.url?.startsWith('/session');
-    if (isPost) received++;
+    if (isPost) proxy.received++;
     const fate = isPost ? proxy.posts : 'pass';
     if (fate === 'held') return;
     const onward = request(
@@ -35,17 +33,11 @@ export async function swallowingProxy(target: string): Promise<SwallowingProxy> 
     asked.pipe(onward);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const proxy: { posts: SwallowingProxy['posts'] } & Omit<SwallowingProxy, 'posts'> = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    posts: 'pass',
-    get received() {
-      return received;
-    },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
-  return proxy;
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return Object.assign(proxy, { url, close });
 }

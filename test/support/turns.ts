@@ -2,35 +2,20 @@
  * Simulates several processes in one. Each step of each process at a store waits for its turn, and the next one is chosen at
  * random. A process can die before or after any of its steps.
  */
-import type { RecordBytes } from '../../events/record.ts';
-import type {
-  AppendResult,
-  EventStore,
-  Position,
-  StoredRecord,
-  Subscriber,
-  Subscription,
-} from '../../src/store/event-store.ts';
+import type { EventStore, StoredRecord } from '../../src/store/event-store.ts';
 import type { Choices } from './choices.ts';
 
 export class Died extends Error {
   override readonly name = 'Died';
 }
 
-export class Turns {
-  readonly #choices: Choices;
-  readonly #waiting: (() => void)[] = [];
+type Turns = ReturnType<typeof turnsBy>;
 
-  constructor(choices: Choices) {
-    this.#choices = choices;
-  }
-
-  take(): Promise<void> {
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
+export function turnsBy({ between }: Choices) {
+  const waiting: (() => void)[] = [];
+  const take = () => new Promise<void>((resolve) => waiting.push(resolve));
   /** Gives turns until the work is done. */
-  async until<T>(work: Promise<T>): Promise<T> {
+  const until = async <T>(work: Promise<T>): Promise<T> => {
     let isDone = false;
     const done = () => {
       isDone = true;
@@ -39,77 +24,39 @@ export class Turns {
     while (!isDone) {
       // Everything that one step triggers is done before the next step.
       for (let i = 0; i < 4; i++) await new Promise(setImmediate);
-      const next = this.#choices.between(0, this.#waiting.length - 1);
-      this.#waiting.splice(next, 1)[0]?.();
+      waiting.splice(between(0, waiting.length - 1), 1)[0]?.();
     }
     return work;
-  }
+  };
+  return { take, until };
 }
 
-/** A process's access to a store that others use at the same time. */
-export class TurnedStore implements EventStore {
-  readonly #inside: EventStore;
-  readonly #turns: Turns;
-  readonly #mostRecords: () => number;
-  readonly #life: { steps: number };
-
-  /**
-   * @param life steps until the process dies; shared by all stores of one process
-   * @param mostRecords of the next page
-   */
-  constructor(inside: EventStore, turns: Turns, life: { steps: number }, mostRecords: () => number) {
-    this.#inside = inside;
-    this.#turns = turns;
-    this.#life = life;
-    this.#mostRecords = mostRecords;
-  }
-
-  async append(
-    stream: string,
-    expectedRevision: number,
-    records: readonly RecordBytes[],
-  ): Promise<AppendResult> {
-    await this.#step();
-    const result = await this.#inside.append(stream, expectedRevision, records);
-    await this.#step();
-    return result;
-  }
-
-  readStream(stream: string, fromRevision: number): AsyncIterable<readonly StoredRecord[]> {
-    return this.#inSmallPages(
-      (from) => this.#inside.readStream(stream, from),
-      fromRevision,
-      (r) => r.revision + 1,
-    );
-  }
-
-  readAll(after?: Position): AsyncIterable<readonly StoredRecord[]> {
-    return this.#inSmallPages(
-      (from) => this.#inside.readAll(from),
-      after,
-      (r) => r.position,
-    );
-  }
-
-  subscribe(after: Position | undefined, subscriber: Subscriber): Subscription {
-    return this.#inside.subscribe(after, subscriber);
-  }
-
-  close(): Promise<void> {
-    return this.#inside.close();
-  }
-
+/**
+ * A process's access to a store that others use at the same time.
+ * @param life steps until the process dies; shared by all stores of one process
+ * @param mostRecords of the next page
+ */
+export function turnedStore(
+  inside: EventStore,
+  turns: Turns,
+  life: { steps: number },
+  mostRecords: () => number,
+): EventStore {
+  const step = async () => {
+    await turns.take();
+    if (life.steps-- <= 0) throw new Died();
+  };
   /** What arrives during a read is read too, as in other stores. */
-  async *#inSmallPages<From>(
+  async function* inSmallPages<From>(
     read: (from: From) => AsyncIterable<readonly StoredRecord[]>,
     from: From,
     after: (last: StoredRecord) => From,
   ): AsyncIterable<readonly StoredRecord[]> {
     for (let next = from; ; ) {
-      await this.#step();
+      await step();
       let page: readonly StoredRecord[] = [];
       for await (const records of read(next)) {
-        page = records.slice(0, this.#mostRecords());
+        page = records.slice(0, mostRecords());
         break;
       }
       const last = page.at(-1);
@@ -118,9 +65,24 @@ export class TurnedStore implements EventStore {
       yield page;
     }
   }
-
-  async #step(): Promise<void> {
-    await this.#turns.take();
-    if (this.#life.steps-- <= 0) throw new Died();
-  }
+  return {
+    append: async (...append) => {
+      await step();
+      const result = await inside.append(...append);
+      await step();
+      return result;
+    },
+    readStream: (stream, fromRevision) => {
+      const read = (from: number) => inside.readStream(stream, from);
+      return inSmallPages(read, fromRevision, ({ revision }) => revision + 1);
+    },
+    readAll: (after) =>
+      inSmallPages(
+        (from: typeof after) => inside.readAll(from),
+        after,
+        ({ position }) => position,
+      ),
+    subscribe: (after, subscriber) => inside.subscribe(after, subscriber),
+    close: () => inside.close(),
+  };
 }

@@ -4,9 +4,7 @@ import { type Design, registeredDesign } from '../../projections/design.ts';
 import type { UrnDesign, UrnDraw } from '../../src/core/methods/urn/kernel.ts';
 import { methodDesignOf, urnDesignOf as urnDesignIn } from '../../src/core/model/method-of.ts';
 
-export function urnDesignOf(design: Design): UrnDesign {
-  return urnDesignIn(methodDesignOf(design, {}));
-}
+export const urnDesignOf = (design: Design): UrnDesign => urnDesignIn(methodDesignOf(design, {}));
 
 /** Of a study that was never amended: for `allocate`, and as the shape of `Counts`. */
 export function urnOf(configuration: StudyConfiguration) {

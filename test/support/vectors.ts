@@ -1,7 +1,6 @@
 /** The golden vectors of test/vectors, checked and converted. See test/vectors/README.md for where they come from. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import type { UrnConfiguration } from '../../events/study.ts';
 import { BgState, ImbalanceMeasure } from '../../events/study.ts';
 
 const Decimal = z.string().regex(/^\d+$/).transform(BigInt);
@@ -63,24 +62,22 @@ export const numpyVectors = ['numpy-pcg64.json', 'numpy-pcg64-edges.json'].flatM
   (file) => NumpyVectors.parse(load(file)).vectors,
 );
 
-export interface ReferenceHistory {
-  readonly configuration: UrnConfiguration;
-  readonly seed: bigint;
-  readonly participants: readonly {
-    readonly levelIndexes: readonly number[];
-    readonly treatment: string;
-    readonly bgStateAfter: BgState;
-  }[];
-}
+export type ReferenceHistory = ReturnType<typeof referenceHistories>[number];
 
 /** What the reference implementation did, by study and participant. */
-export function referenceHistories(): ReferenceHistory[] {
+export function referenceHistories() {
   return ReferenceHistories.parse(load('reference-histories.json')).studies.map(
     ({ study, config, history }) => {
       const { starting_seed, factors: levelsByFactor, ...urn } = config;
       const factors = Object.entries(levelsByFactor).map(([name, levels]) => ({ name, levels }));
       return {
-        configuration: { name: study, mode: 'test', urnSelection: 'method1', ...urn, factors },
+        configuration: {
+          name: study,
+          mode: 'test' as const,
+          urnSelection: 'method1' as const,
+          ...urn,
+          factors,
+        },
         seed: BigInt(starting_seed),
         participants: history.map(({ levels: chosen, trt, bg_state }) => ({
           levelIndexes: factors.map(({ name, levels }) => levels.indexOf(chosen[name] ?? '')),

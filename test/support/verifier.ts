@@ -86,18 +86,13 @@ function startRuns(python: string): (argv: readonly string[]) => Promise<Verifie
   };
 }
 
-export interface OwnVerdict {
-  readonly code: number;
-  /** Undefined if nothing was verified. */
-  readonly report: Report | undefined;
-  readonly text: string;
-}
+type OwnVerdict = Awaited<ReturnType<typeof verifyOurselves>>;
 
 /**
  * The exit code and the report of `urn verify --bundle`, without starting a process each time.
  * @param args `--trust`, `--checkpoint` and `--study-id`, as the verifier in Python takes them
  */
-export async function verifyOurselves(file: string, args: readonly string[]): Promise<OwnVerdict> {
+export async function verifyOurselves(file: string, args: readonly string[]) {
   const of = (option: string) => args.filter((_, i) => args[i - 1] === option);
   try {
     const report = await verifyBundle({
@@ -106,7 +101,7 @@ export async function verifyOurselves(file: string, args: readonly string[]): Pr
       checkpoints: of('--checkpoint').flatMap(checkpointsIn),
       studyId: of('--study-id').map(parsedStudyId)[0],
     });
-    return { code: report.ok ? 0 : 1, report, text: reportText(report) };
+    return { code: report.ok ? 0 : 1, report: report as Report | undefined, text: reportText(report) };
   } catch (error) {
     const isToldToUsers = [BundleError, UsageError, DomainError].some((kind) => error instanceof kind);
     if (!isToldToUsers || !(error instanceof Error)) throw error;
@@ -120,29 +115,21 @@ export function firstDivergence(own: OwnVerdict): (Divergence & { readonly strea
   return found?.divergence && { stream: found.stream, ...found.divergence };
 }
 
-interface PythonVerdict extends Verified {
-  /** The first divergence that it prints. */
-  readonly first: { readonly stream: string; readonly revision: number } | undefined;
-}
-
 export function pythonVerifier(python: string) {
   const verify = loadedVerifier(python);
-  return async (file: string, args: readonly string[] = []): Promise<PythonVerdict> => {
+  return async (file: string, args: readonly string[] = []) => {
     const verified = await verify([file, ...args]);
+    // The first divergence that it prints.
     const [, stream, revision] = /^FAILED {2}(\S+), revision (\d+): /m.exec(verified.stdout) ?? [];
     const first = stream === undefined ? undefined : { stream, revision: Number(revision) };
     return { ...verified, first };
   };
 }
 
-interface BothVerdicts extends PythonVerdict {
-  readonly own: OwnVerdict;
-}
-
 /** @returns a function that verifies a file with both, which must reach the same verdict: exit code and first divergence */
 export function bothVerifiers(python: string) {
   const verifyInPython = pythonVerifier(python);
-  return async (file: string, args: readonly string[] = []): Promise<BothVerdicts> => {
+  return async (file: string, args: readonly string[] = []) => {
     const verified = await verifyInPython(file, args);
     const own = await verifyOurselves(file, args);
     const said = `${verified.stdout}${verified.stderr}\n${own.text}`;

@@ -1,13 +1,9 @@
 /** A process that uses a store: it folds the studies, and writes to one of them. */
 
-import type { StudyFact } from '../../events/catalogue.ts';
-import type { Actor, LogEvent } from '../../events/record.ts';
+import type { LogEvent } from '../../events/record.ts';
 import { Runner, type RunnerHooks } from '../../projections/runner.ts';
-import type { StudyOutcome } from '../../src/core/model/outcomes.ts';
-import type { Participants } from '../../src/core/model/participants.ts';
-import type { StudyCommand } from '../../src/core/study/commands.ts';
 import { studyDecider } from '../../src/core/study/decide.ts';
-import { type StudyState, studyState } from '../../src/core/study/state.ts';
+import { studyState } from '../../src/core/study/state.ts';
 import { participants } from '../../src/core/study/views.ts';
 import { foldedStream } from '../../src/core/write/folded-stream.ts';
 import { Writer } from '../../src/core/write/writer.ts';
@@ -18,13 +14,7 @@ import { NURSE, STREAM } from './facts.ts';
 import { fixedTools, LOG_ID } from './fixed-tools.ts';
 import { openGate } from './open-gate.ts';
 
-export interface WritingProcess {
-  readonly runner: Runner;
-  readonly writer: Writer<StudyState, StudyCommand, StudyFact, StudyOutcome>;
-  /** The outcome's type, or the error's code. */
-  submit(command: Written, actor?: Actor): Promise<string>;
-  readonly participants: Participants;
-}
+export type WritingProcess = ReturnType<typeof writingProcess>;
 
 /**
  * A turn has no end, unless the limits say so: what stands in one batch must not depend on the machine's speed.
@@ -43,7 +33,7 @@ export function writingProcess(
     hooks?: WriterHooks;
     runnerHooks?: RunnerHooks;
   } = {},
-): WritingProcess {
+) {
   const runner = new Runner(store, LOG_ID, [participants, studyState], runnerHooks);
   const writer = new Writer({
     store,
@@ -58,7 +48,8 @@ export function writingProcess(
   return {
     runner,
     writer,
-    submit: (command, actor = NURSE) =>
+    /** The outcome's type, or the error's code. */
+    submit: (command: Written, actor = NURSE): Promise<string> =>
       writer.submit(asCommand(command), actor).then(
         ({ outcome }) => outcome.type,
         (error) => error.code ?? error.name,

@@ -20,70 +20,59 @@ const EVERYBODY = '$all';
 const RIGHTS = { read: '$r', write: '$w', delete: '$d', metadataRead: '$mr', metadataWrite: '$mw' } as const;
 type Right = (typeof RIGHTS)[keyof typeof RIGHTS];
 
-export class Access {
-  readonly #users: Map<string, User>;
-  readonly #log: ServerLog;
+export type Access = ReturnType<typeof accessOf>;
 
-  constructor(users: Readonly<Record<string, User>>, log: ServerLog) {
-    this.#users = new Map(Object.entries(users));
-    this.#log = log;
-  }
-
-  /** @returns whether the name was free */
-  create(name: string, user: User): boolean {
-    if (this.#users.has(name)) return false;
-    this.#users.set(name, user);
-    return true;
-  }
-
-  /** A node says nothing of its cluster to a caller with wrong credentials. */
-  refusalOfUnknown(metadata: Metadata): ServerErrorResponse | undefined {
-    return this.#who(metadata) === 'unknown' ? failure(status.UNAUTHENTICATED, 'Unauthenticated') : undefined;
-  }
-
-  /** A caller with wrong credentials is unknown; one without credentials may do nothing. */
-  refusal(metadata: Metadata, action: Action, stream: string): ServerErrorResponse | undefined {
-    const who = this.#who(metadata);
-    if (who === 'unknown') return failure(status.UNAUTHENTICATED, 'Unauthenticated');
-    return who && this.#may(who, action, stream) ? undefined : denied();
-  }
-
-  /** @returns why the caller is not an administrator */
-  refusalOfOthers(metadata: Metadata): ServerErrorResponse | undefined {
-    const who = this.#who(metadata);
-    return who && who !== 'unknown' && this.#isAdministrator(who) ? undefined : denied();
-  }
-
-  #who(metadata: Metadata): string | 'unknown' | undefined {
+export function accessOf(known: Readonly<Record<string, User>>, log: ServerLog) {
+  const users = new Map(Object.entries(known));
+  const whoIs = (metadata: Metadata): string | 'unknown' | undefined => {
     const [given] = metadata.get('authorization');
     if (given === undefined) return undefined;
-    for (const [name, { password }] of this.#users)
+    for (const [name, { password }] of users)
       if (given === `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`) return name;
     return 'unknown';
-  }
-
-  #isAdministrator(user: string): boolean {
-    return this.#users.get(user)?.groups.includes(ADMINS) ?? false;
-  }
-
-  #may(user: string, action: Action, asked: string): boolean {
-    if (this.#isAdministrator(user)) return true;
+  };
+  const isAdministrator = (user: string) => users.get(user)?.groups.includes(ADMINS) ?? false;
+  const rolesFor = (stream: string, right: Right): readonly string[] => {
+    const isSystem = stream.startsWith('$');
+    const settings = metadataOf(log.visible('$settings')?.at(-1));
+    const settled = settings[isSystem ? '$systemStreamAcl' : '$userStreamAcl'] as Acl | undefined;
+    const roles = log.metadata(stream).$acl?.[right] ?? settled?.[right];
+    return [roles ?? (isSystem ? ADMINS : EVERYBODY)].flat();
+  };
+  const may = (user: string, action: Action, asked: string): boolean => {
+    if (isAdministrator(user)) return true;
     const isMetadata = asked.startsWith('$$');
     if (isMetadata && action === 'delete') return false;
     if (asked === '$all' && action !== 'read') return false;
     const stream = isMetadata ? asked.slice(2) : asked;
     const right = RIGHTS[isMetadata ? (action === 'read' ? 'metadataRead' : 'metadataWrite') : action];
-    const wanted = this.#rolesFor(stream, right);
-    return [EVERYBODY, user, ...(this.#users.get(user)?.groups ?? [])].some((role) => wanted.includes(role));
-  }
-
-  #rolesFor(stream: string, right: Right): readonly string[] {
-    const isSystem = stream.startsWith('$');
-    const settings = metadataOf(this.#log.visible('$settings')?.at(-1));
-    const settled = settings[isSystem ? '$systemStreamAcl' : '$userStreamAcl'] as Acl | undefined;
-    const roles = this.#log.metadata(stream).$acl?.[right] ?? settled?.[right];
-    return [roles ?? (isSystem ? ADMINS : EVERYBODY)].flat();
-  }
+    const wanted = rolesFor(stream, right);
+    return [EVERYBODY, user, ...(users.get(user)?.groups ?? [])].some((role) => wanted.includes(role));
+  };
+  return {
+    /** @returns whether the name was free */
+    create(name: string, user: User): boolean {
+      if (users.has(name)) return false;
+      users.set(name, user);
+      return true;
+    },
+    /** A node says nothing of its cluster to a caller with wrong credentials. */
+    refusalOfUnknown(metadata: Metadata): ServerErrorResponse | undefined {
+      return whoIs(metadata) === 'unknown' ? unknown() : undefined;
+    },
+    /** A caller with wrong credentials is unknown; one without credentials may do nothing. */
+    refusal(metadata: Metadata, action: Action, stream: string): ServerErrorResponse | undefined {
+      const who = whoIs(metadata);
+      if (who === 'unknown') return unknown();
+      return who && may(who, action, stream) ? undefined : denied();
+    },
+    /** @returns why the caller is not an administrator */
+    refusalOfOthers(metadata: Metadata): ServerErrorResponse | undefined {
+      const who = whoIs(metadata);
+      return who && who !== 'unknown' && isAdministrator(who) ? undefined : denied();
+    },
+  };
 }
 
+const unknown = () => failure(status.UNAUTHENTICATED, 'Unauthenticated');
 const denied = () => failure(status.PERMISSION_DENIED, 'Access Denied', 'access-denied');

@@ -332,29 +332,23 @@ type Create = InstanceType<typeof users.CreateReq>;
 
 /** @param refusal why the caller may not delete a stream */
 export function deletions(log: ServerLog, refusal: Refusal) {
-  const handle = <Response>(
-    { request, metadata }: ServerUnaryCall<Delete | Tombstone, Response>,
-    answer: sendUnaryData<Response>,
-    remove: (stream: string) => AppendDecision,
-    response: Response,
-  ) => {
-    const stream = streamName(request.getOptions()?.getStreamIdentifier());
-    const refused = refusal(metadata, stream);
-    if (refused) answer(refused);
-    else if (remove(stream).type === 'deleted') answer(deletedFailure(stream));
-    else answer(null, response);
-  };
+  const removal =
+    <Response>(remove: (stream: string) => AppendDecision, response: Response) =>
+    (
+      { request, metadata }: ServerUnaryCall<Delete | Tombstone, Response>,
+      answer: sendUnaryData<Response>,
+    ) => {
+      const stream = streamName(request.getOptions()?.getStreamIdentifier());
+      const refused = refusal(metadata, stream);
+      if (refused) answer(refused);
+      else if (remove(stream).type === 'deleted') answer(deletedFailure(stream));
+      else answer(null, response);
+    };
   const { DeleteResp, TombstoneResp } = streams;
   const nowhere = new shared.Empty();
   return {
-    delete: (
-      call: ServerUnaryCall<Delete, InstanceType<typeof DeleteResp>>,
-      answer: sendUnaryData<InstanceType<typeof DeleteResp>>,
-    ) => handle(call, answer, (stream) => log.softDelete(stream), new DeleteResp().setNoPosition(nowhere)),
-    tombstone: (
-      call: ServerUnaryCall<Tombstone, InstanceType<typeof TombstoneResp>>,
-      answer: sendUnaryData<InstanceType<typeof TombstoneResp>>,
-    ) => handle(call, answer, (stream) => log.tombstone(stream), new TombstoneResp().setNoPosition(nowhere)),
+    delete: removal((stream) => log.softDelete(stream), new DeleteResp().setNoPosition(nowhere)),
+    tombstone: removal((stream) => log.tombstone(stream), new TombstoneResp().setNoPosition(nowhere)),
   };
 }
 

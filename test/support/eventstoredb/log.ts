@@ -36,9 +36,8 @@ const EPOCHS = '$epoch-information';
 const METASTREAM = '$$';
 
 /** What no read of `$all` and no subscription to it gives (EventStore.Core, EventFilter.DefaultAllFilterStrategy). */
-export function isHidden({ stream }: ServerEvent): boolean {
-  return stream === EPOCHS || /^\$persistentsubscription-\$all::.*-(checkpoint|parked)$/.test(stream);
-}
+export const isHidden = ({ stream }: ServerEvent): boolean =>
+  stream === EPOCHS || /^\$persistentsubscription-\$all::.*-(checkpoint|parked)$/.test(stream);
 
 interface Stream {
   /** The events that no scavenge has removed. */
@@ -121,16 +120,8 @@ export class ServerLog {
   /** For good. */
   tombstone(stream: string): AppendDecision {
     if (this.lastRevision(stream) === DELETED) return { type: 'deleted' };
-    const none = new Uint8Array();
-    const type = '$streamDeleted';
-    const contentType = 'application/octet-stream';
-    this.#write(stream, DELETED, {
-      id: crypto.randomUUID(),
-      type,
-      contentType,
-      data: none,
-      metadata: none,
-    });
+    const deletion = jsonEvent('$streamDeleted', '');
+    this.#write(stream, DELETED, { ...deletion, contentType: 'application/octet-stream' });
     this.wake();
     return { type: 'written', lastRevision: DELETED, position: this.#end };
   }

@@ -77,9 +77,8 @@ export function appendResponse(
   return new streams.AppendResp().setWrongExpectedVersion(wrong);
 }
 
-export function streamName(id: InstanceType<typeof shared.StreamIdentifier> | undefined): string {
-  return Buffer.from(id?.getStreamName_asU8() ?? []).toString();
-}
+export const streamName = (id: InstanceType<typeof shared.StreamIdentifier> | undefined): string =>
+  Buffer.from(id?.getStreamName_asU8() ?? []).toString();
 
 /** The server puts the kind of the error into the trailing metadata. */
 export function failure(
@@ -142,6 +141,5 @@ export function clusterInfo(members: readonly MemberView[]): InstanceType<typeof
   );
 }
 
-function identifier(stream: string): InstanceType<typeof shared.StreamIdentifier> {
-  return new shared.StreamIdentifier().setStreamName(Buffer.from(stream));
-}
+const identifier = (stream: string): InstanceType<typeof shared.StreamIdentifier> =>
+  new shared.StreamIdentifier().setStreamName(Buffer.from(stream));

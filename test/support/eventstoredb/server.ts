@@ -16,7 +16,7 @@ import {
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
-import { Access, type Action, ADMINS, type User } from './access.ts';
+import { type Access, type Action, ADMINS, accessOf, type User } from './access.ts';
 import {
   type Append,
   type AppendAnswer,
@@ -104,7 +104,7 @@ export class EventStoreDbServer {
     const { credentials } = options;
     if (credentials) {
       const administrator: User = { password: credentials.password, groups: [ADMINS] };
-      this.#access = new Access({ [credentials.username]: administrator }, this.log);
+      this.#access = accessOf({ [credentials.username]: administrator }, this.log);
     }
   }
 

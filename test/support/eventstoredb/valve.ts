@@ -11,65 +11,53 @@ interface Pair {
   inner: Socket | undefined;
 }
 
-export class Valve {
-  readonly #server: Server;
-  readonly #target: () => number;
-  readonly #pairs = new Set<Pair>();
-  #isShut = false;
-
-  constructor(target: () => number) {
-    this.#target = target;
-    this.#server = createServer((outer) => this.#take(outer));
-  }
-
-  /** @param port 0 picks a free one. @returns the port */
-  async listen(port: number): Promise<number> {
-    this.#server.listen(port, '127.0.0.1');
-    await once(this.#server, 'listening');
-    return (this.#server.address() as AddressInfo).port;
-  }
-
-  shut(): void {
-    this.#isShut = true;
-    for (const { outer, inner } of this.#pairs) {
-      outer.unpipe();
-      inner?.unpipe();
-    }
-  }
-
-  open(): void {
-    this.#isShut = false;
-    for (const pair of this.#pairs) this.#join(pair);
-  }
-
-  async close(): Promise<void> {
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    for (const { outer } of this.#pairs) outer.destroy();
-    await closed;
-  }
-
-  #take(outer: Socket): void {
-    const pair: Pair = { outer, inner: undefined };
-    this.#pairs.add(pair);
-    outer
-      .on('error', () => undefined)
-      .on('close', () => {
-        this.#pairs.delete(pair);
-        pair.inner?.destroy();
-      });
-    if (this.#isShut) outer.pause();
-    else this.#join(pair);
-  }
-
-  #join(pair: Pair): void {
+function valve(target: () => number) {
+  const pairs = new Set<Pair>();
+  let isShut = false;
+  const join = (pair: Pair) => {
     const { outer } = pair;
-    pair.inner ??= connect(this.#target(), '127.0.0.1')
+    pair.inner ??= connect(target(), '127.0.0.1')
       .on('error', () => undefined)
       .on('close', () => outer.destroy());
     outer.pipe(pair.inner);
     pair.inner.pipe(outer);
-  }
+  };
+  const server = createServer((outer) => {
+    const pair: Pair = { outer, inner: undefined };
+    pairs.add(pair);
+    outer
+      .on('error', () => undefined)
+      .on('close', () => {
+        pairs.delete(pair);
+        pair.inner?.destroy();
+      });
+    if (isShut) outer.pause();
+    else join(pair);
+  });
+  return {
+    /** @param port 0 picks a free one. @returns the port */
+    async listen(port: number): Promise<number> {
+      await once(server.listen(port, '127.0.0.1'), 'listening');
+      return (server.address() as AddressInfo).port;
+    },
+    shut() {
+      isShut = true;
+      for (const { outer, inner } of pairs) {
+        outer.unpipe();
+        inner?.unpipe();
+      }
+    },
+    open() {
+      isShut = false;
+      for (const pair of pairs) join(pair);
+    },
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const { outer } of pairs) outer.destroy();
+      await closed;
+    },
+  };
 }
 
 /** The port of a server, and the connections to it. */
@@ -77,7 +65,7 @@ export class Door {
   readonly #take: (socket: Socket) => void;
   readonly #sockets = new Set<Socket>();
   #net: Server | undefined;
-  #valve: Valve | undefined;
+  #valve: ReturnType<typeof valve> | undefined;
 
   constructor(take: (socket: Socket) => void) {
     this.#take = take;
@@ -90,12 +78,11 @@ export class Door {
       socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
       this.#take(socket);
     });
-    net.listen(canFreeze ? 0 : wanted, '127.0.0.1');
-    await once(net, 'listening');
+    await once(net.listen(canFreeze ? 0 : wanted, '127.0.0.1'), 'listening');
     this.#net = net;
     const { port } = net.address() as AddressInfo;
     if (!canFreeze) return port;
-    this.#valve = new Valve(() => port);
+    this.#valve = valve(() => port);
     return this.#valve.listen(wanted);
   }
 

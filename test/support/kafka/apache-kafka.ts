@@ -29,21 +29,7 @@ export interface StartedBroker extends Broker {
 }
 
 /** A broker that a test may kill or stop. */
-export interface OwnBroker extends StartedBroker {
-  /** TLS, with the certificate in `caFile`. */
-  readonly tlsAddress: string;
-  readonly caFile: string;
-  /** The folder of its partitions, each in a folder named `<topic>-<number>`. */
-  readonly data: string;
-  /** Resolves when it serves. After `kill`, it comes back with its data. */
-  start(): Promise<void>;
-  /** SIGKILL. */
-  kill(): Promise<void>;
-  /** SIGSTOP. */
-  pause(): void;
-  /** SIGCONT. */
-  resume(): void;
-}
+export type OwnBroker = Awaited<ReturnType<typeof apacheKafka>>;
 
 /** Why it is not available on this machine; undefined if it is. */
 export function lacking(): string | undefined {
@@ -62,10 +48,7 @@ export function lacking(): string | undefined {
  * @param folder for its data and its log
  * @param more settings of the broker, beside those of every test
  */
-export async function apacheKafka(
-  folder: string,
-  more: Readonly<Record<string, string>> = {},
-): Promise<OwnBroker> {
+export async function apacheKafka(folder: string, more: Readonly<Record<string, string>> = {}) {
   const jars = fetchJars();
   const [plain = 0, sasl = 0, tls = 0, controller = 0] = await freePorts(4);
   const ports = { plain, sasl, tls, controller };
@@ -74,6 +57,7 @@ export async function apacheKafka(
   const keyStore = join(folder, 'broker.pem');
   writeFileSync(keyStore, `${made.key}${made.cert}`);
   const settings = join(folder, 'server.properties');
+  /** Its partitions are in folders named `<topic>-<number>`. */
   const data = join(folder, 'data');
   writeFileSync(settings, properties(data, ports, keyStore, { ...ONE_NODE, ...more }));
   const java = javaIn(folder, jars);
@@ -82,6 +66,7 @@ export async function apacheKafka(
   rmSync(data, { recursive: true });
   cpSync(emptyStorage(jars), data, { recursive: true });
   let running: Running | undefined;
+  /** Resolves when it serves. After `kill`, it comes back with its data. */
   const start = async () => {
     const kafka = run('java', [...java, `-XX:SharedArchiveFile=${classes}`, 'kafka.Kafka', settings]);
     running = kafka;
@@ -97,6 +82,7 @@ export async function apacheKafka(
   const broker = {
     address: `127.0.0.1:${ports.plain}`,
     saslAddress: `127.0.0.1:${ports.sasl}`,
+    /** With the certificate in `caFile`. */
     tlsAddress: `127.0.0.1:${ports.tls}`,
     caFile,
     data,
@@ -110,11 +96,7 @@ export async function apacheKafka(
   return broker;
 }
 
-interface Running {
-  signal(name: 'KILL' | 'STOP' | 'CONT' | 'TERM'): void;
-  output(): string;
-  readonly exited: Promise<unknown>;
-}
+type Running = ReturnType<typeof run>;
 
 /** A process that ends when this one does, however that happens: a shell beside it waits for the end of its input. */
 const UNTIL_INPUT_ENDS = `exec 3<&0
@@ -124,7 +106,7 @@ echo "pid $it"
 wait $it
 kill $guard`;
 
-function run(command: string, args: readonly string[]): Running {
+function run(command: string, args: readonly string[]) {
   const shell: ChildProcess = spawn('sh', ['-c', UNTIL_INPUT_ENDS, 'sh', command, ...args]);
   let text = '';
   const collect = (chunk: Buffer) => {
@@ -137,7 +119,7 @@ function run(command: string, args: readonly string[]): Running {
   const exited = new Promise((resolve) => shell.once('exit', resolve));
   shell.once('exit', () => shell.stdin?.destroy());
   return {
-    signal: (name) => {
+    signal: (name: 'KILL' | 'STOP' | 'CONT' | 'TERM') => {
       if (pid !== undefined && shell.exitCode === null) process.kill(pid, `SIG${name}`);
     },
     output: () => text,

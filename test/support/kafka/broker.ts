@@ -26,9 +26,7 @@ export function sharedBroker(): BrokerOfFile<Broker> {
 }
 
 /** Like `sharedBroker`, of the jars in any case: what its user may do must be permitted first. */
-export function strictBroker(): BrokerOfFile<Broker> {
-  return ofRun("Apache Kafka's jars", lacking(), 'jars');
-}
+export const strictBroker = (): BrokerOfFile<Broker> => ofRun("Apache Kafka's jars", lacking(), 'jars');
 
 /** For tests that kill and stop it, or need settings of their own. */
 export function ownBroker(settings: Readonly<Record<string, string>> = {}): BrokerOfFile<OwnBroker> {
@@ -81,6 +79,4 @@ function ofRun(source: string, missing: string | undefined, kind: 'docker' | 'ja
   });
 }
 
-function external(address: string): Broker {
-  return { address, saslAddress: undefined };
-}
+const external = (address: string): Broker => ({ address, saslAddress: undefined });

@@ -27,7 +27,7 @@ const STRICT = {
 };
 
 interface Shared {
-  readonly broker: Promise<StartedBroker & Partial<OwnBroker>>;
+  readonly broker: Promise<StartedBroker & Partial<Pick<OwnBroker, 'pause' | 'resume'>>>;
   /** How many use it. */
   files: number;
 }
@@ -94,6 +94,5 @@ async function inDocker(): Promise<StartedBroker> {
 }
 
 /** The settings as environment variables of the image. */
-function variable(setting: string): string {
-  return `KAFKA_${setting.replaceAll('_', '__').replaceAll('-', '___').replaceAll('.', '_').toUpperCase()}`;
-}
+const variable = (setting: string): string =>
+  `KAFKA_${setting.replaceAll('_', '__').replaceAll('-', '___').replaceAll('.', '_').toUpperCase()}`;

@@ -73,11 +73,8 @@ export class FeedReader {
     const streams = new Map<string, { records: Fed[]; checkpoints: Fed[] }>();
     const partitions = new Map<string, number>();
     for (const one of all) {
-      assert.equal(
-        partitions.get(one.key) ?? one.partition,
-        one.partition,
-        `${one.key} is in two partitions`,
-      );
+      const known = partitions.get(one.key) ?? one.partition;
+      assert.equal(known, one.partition, `${one.key} is in two partitions`);
       partitions.set(one.key, one.partition);
       const stream = streams.get(one.key) ?? { records: [], checkpoints: [] };
       streams.set(one.key, stream);

@@ -4,7 +4,7 @@ import type { Admin, ITopicConfig, Message } from 'kafkajs';
 import { pino } from 'pino';
 import { afterEach, expect } from 'vitest';
 import type { Logger } from '../../../src/service/monitoring/logger.ts';
-import { type OpenLog, openLog } from '../../../src/service/open/open-log.ts';
+import { openLog } from '../../../src/service/open/open-log.ts';
 import type { Relay } from '../../../src/service/relay/relay.ts';
 import type { RelaySettings } from '../../../src/service/relay/settings.ts';
 import { makeRelay } from '../../../src/service/relay/start.ts';
@@ -13,18 +13,7 @@ import type { Broker } from './apache-kafka.ts';
 import type { BrokerOfFile } from './broker.ts';
 import { type FedStream, FeedReader, kafkaOf } from './feed-reader.ts';
 
-export interface Relaying {
-  readonly data: string;
-  readonly log: OpenLog;
-  readonly relay: Relay;
-  /** Messages of the relay's log. */
-  readonly lines: readonly string[];
-  readonly stream: string;
-  enrol(count: number): Promise<void>;
-  sizes(): Map<string, number>;
-  /** Stops the relay, then closes the log. */
-  close(): Promise<void>;
-}
+export type Relaying = Awaited<ReturnType<typeof relaying>>;
 
 export function settingsFor(address: string, topic: string): RelaySettings {
   return {
@@ -34,7 +23,8 @@ export function settingsFor(address: string, topic: string): RelaySettings {
 }
 
 /** Opens the log, with its study registered, and makes a relay that is not started. */
-async function relaying(data: string, settings: RelaySettings): Promise<Relaying> {
+async function relaying(data: string, settings: RelaySettings) {
+  /** Messages of the relay's log. */
   const lines: string[] = [];
   const logger: Logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
   let relay: Relay | undefined;
@@ -83,10 +73,7 @@ export const POSITIONS = { numPartitions: 1, configEntries: configured({ 'cleanu
 /** Why it stops for good when there is something to publish. */
 export async function stopping(one: Relaying): Promise<string> {
   await one.enrol(1);
-  const why = await one.relay.run().then(
-    () => 'it was told to',
-    (error: Error) => error.message,
-  );
+  const why = await endOf(one.relay.run(), 'it was told to');
   expect(one.relay.status().up).toBe(-1);
   return why;
 }
@@ -102,14 +89,14 @@ export function feedsOf(broker: BrokerOfFile<Broker>) {
   });
 
   /** A relay that is not open yet. */
-  async function started(data: string, topic: string, more: Partial<RelaySettings> = {}): Promise<Relaying> {
+  async function started(data: string, topic: string, more: Partial<RelaySettings> = {}) {
     const made = await relaying(data, { ...settingsFor(broker.get().address, topic), ...more });
     open.push(made);
     return made;
   }
 
   /** Like `started`, but running. */
-  async function running(data: string, topic: string, more: Partial<RelaySettings> = {}): Promise<Relaying> {
+  async function running(data: string, topic: string, more: Partial<RelaySettings> = {}) {
     const made = await started(data, topic, more);
     await made.relay.open();
     void made.relay.run().catch(() => undefined);
@@ -198,12 +185,13 @@ export function feedsOf(broker: BrokerOfFile<Broker>) {
   };
 }
 
-export function opening(one: Relaying): Promise<string> {
-  return one.relay.open().then(
-    () => 'opened',
+export const opening = (one: Relaying): Promise<string> => endOf(one.relay.open(), 'opened');
+
+const endOf = (work: Promise<unknown>, well: string) =>
+  work.then(
+    () => well,
     (error: Error) => error.message,
   );
-}
 
 /** Waits until it is so. @throws Error when it takes too long, with what `explain` says then */
 export async function until(

@@ -93,15 +93,12 @@ it('the check of a key’s limits in an amended study accepts present names, and
   ]);
 });
 
-describe('a key that can both randomize and see arms', () => {
+it('a key that can both randomize and see arms is reported for the blinded studies that it covers', () => {
   const blinded = study('Blinded', {}, [], 'blinded');
   const open = study('Open', {});
-
-  it('is reported for the blinded studies that it covers', () => {
-    const both = ['read', 'randomize'] as const;
-    expect(unblindedBy({ scopes: both }, [blinded, open])).toEqual(['Blinded']);
-    expect(unblindedBy({ scopes: both, studies: ['Open'] }, [blinded, open])).toEqual([]);
-    expect(unblindedBy({ scopes: ['blinded', 'randomize'] }, [blinded, open])).toEqual([]);
-    expect(unblindedBy({ scopes: ['read'] }, [blinded, open])).toEqual([]);
-  });
+  const both = ['read', 'randomize'] as const;
+  expect(unblindedBy({ scopes: both }, [blinded, open])).toEqual(['Blinded']);
+  expect(unblindedBy({ scopes: both, studies: ['Open'] }, [blinded, open])).toEqual([]);
+  expect(unblindedBy({ scopes: ['blinded', 'randomize'] }, [blinded, open])).toEqual([]);
+  expect(unblindedBy({ scopes: ['read'] }, [blinded, open])).toEqual([]);
 });

@@ -90,26 +90,22 @@ describe('a warning', () => {
   });
 });
 
-describe('the paragraph for a protocol', () => {
-  it('says how a study with a ratio is drawn, and how three arms are compared', () => {
-    const text = paragraphOf(assessment({}, {}, { treatments: ['A', 'B', 'C'], ratio: [2, 1, 1] }));
-    expect(text).toContain('Arms: 2:1:1 ("A" 2, "B" 1, "C" 1).');
-    expect(text).toContain('wei-urn-method1-pcg64, version 2');
-    expect(text).toContain('--statistic F ');
-    expect(text).toContain('1,000 simulated trials of 100 participants (seed 7)');
-  });
+it('the paragraph for a protocol says how a study with a ratio is drawn, and how three arms are compared', () => {
+  const text = paragraphOf(assessment({}, {}, { treatments: ['A', 'B', 'C'], ratio: [2, 1, 1] }));
+  expect(text).toContain('Arms: 2:1:1 ("A" 2, "B" 1, "C" 1).');
+  expect(text).toContain('wei-urn-method1-pcg64, version 2');
+  expect(text).toContain('--statistic F ');
+  expect(text).toContain('1,000 simulated trials of 100 participants (seed 7)');
 });
 
-describe('the page', () => {
-  it('shows thirds of the range, which occur with a ratio, with two decimals', () => {
-    const one = assessment({}, {}, { treatments: ['A', 'B', 'C'], ratio: [2, 1, 1] });
-    const course = [1, 100].map((n) => ({ n, p05: 0, p25: 2 / 3, p50: 34 / 3, p75: 15, p95: 70 / 3 }));
-    const page = pageOf({ ...one, designs: one.designs.map((design) => ({ ...design, course })) });
-    expect(page).toContain('>11.33</text>');
-    expect(page).toContain('>23.33</text>');
-    expect(page).toContain('the median of the range is 11.33, and in 95 % of the trials it is at most 23.33');
-    expect(page).not.toMatch(/>\d+\.\d{3,}<\/text>/);
-  });
+it('the page shows thirds of the range, which occur with a ratio, with two decimals', () => {
+  const one = assessment({}, {}, { treatments: ['A', 'B', 'C'], ratio: [2, 1, 1] });
+  const course = [1, 100].map((n) => ({ n, p05: 0, p25: 2 / 3, p50: 34 / 3, p75: 15, p95: 70 / 3 }));
+  const page = pageOf({ ...one, designs: one.designs.map((design) => ({ ...design, course })) });
+  expect(page).toContain('>11.33</text>');
+  expect(page).toContain('>23.33</text>');
+  expect(page).toContain('the median of the range is 11.33, and in 95 % of the trials it is at most 23.33');
+  expect(page).not.toMatch(/>\d+\.\d{3,}<\/text>/);
 });
 
 const DESIGN: SimulatedDesign = {
@@ -260,41 +256,35 @@ describe('a requirement', () => {
   });
 });
 
-describe('the name of a figure', () => {
-  it.each([
-    ['overall.range@300.mean', 'overall.range.mean', 300],
-    ['difference.sd@20', 'difference.sd', 20],
-    ['loss@300', 'loss', 300],
-    ['level.site.x@5.range@300.p95', 'level.site.x@5.range.p95', 300],
-    ['course.range.mean', 'course.range.mean', undefined],
-    ['guess.naive', 'guess.naive', undefined],
-    ['drawn.site@5', 'drawn.site@5', undefined],
-  ])('%s is split at the number of participants', (full, name, n) => {
-    expect(parted(full)).toEqual({ name, n });
-  });
+it.each([
+  ['overall.range@300.mean', 'overall.range.mean', 300],
+  ['difference.sd@20', 'difference.sd', 20],
+  ['loss@300', 'loss', 300],
+  ['level.site.x@5.range@300.p95', 'level.site.x@5.range.p95', 300],
+  ['course.range.mean', 'course.range.mean', undefined],
+  ['guess.naive', 'guess.naive', undefined],
+  ['drawn.site@5', 'drawn.site@5', undefined],
+])('the name of the figure %s is split at the number of participants', (full, name, n) => {
+  expect(parted(full)).toEqual({ name, n });
 });
 
-describe('a figure', () => {
-  it.each([
-    ['overall.range.mean', { value: 9.2384, low: 9.1, high: 9.3 }, '9.24 [9.10, 9.30]'],
-    ['overall.range.p95', { value: 18, low: 18, high: 18 }, '18'],
-    ['overall.range.p95', { value: 1.5, low: 0.75, high: 2.25 }, '1.5 [0.75, 2.25]'],
-    ['guess.known', { value: 0.5512, low: 0.55, high: 0.5524 }, '55.12 % [55.00, 55.24]'],
-    ['overall.range.ge10', { value: 0.25, low: 0.2, high: 0.3 }, '25.00 % [20.00, 30.00]'],
-    ['certain.90', { value: 1e-7, low: -1e-7, high: 3e-7 }, '< 0.01 % [< 0.01, < 0.01]'],
-    ['drift', { value: 1, low: 1, high: 1 }, '1.000'],
-  ])('%s is shown in a readable form', (name, figure, text) => {
-    expect(figureText(name, figure)).toBe(text);
-  });
+it.each([
+  ['overall.range.mean', { value: 9.2384, low: 9.1, high: 9.3 }, '9.24 [9.10, 9.30]'],
+  ['overall.range.p95', { value: 18, low: 18, high: 18 }, '18'],
+  ['overall.range.p95', { value: 1.5, low: 0.75, high: 2.25 }, '1.5 [0.75, 2.25]'],
+  ['guess.known', { value: 0.5512, low: 0.55, high: 0.5524 }, '55.12 % [55.00, 55.24]'],
+  ['overall.range.ge10', { value: 0.25, low: 0.2, high: 0.3 }, '25.00 % [20.00, 30.00]'],
+  ['certain.90', { value: 1e-7, low: -1e-7, high: 3e-7 }, '< 0.01 % [< 0.01, < 0.01]'],
+  ['drift', { value: 1, low: 1, high: 1 }, '1.000'],
+])('the figure %s is shown in a readable form', (name, figure, text) => {
+  expect(figureText(name, figure)).toBe(text);
 });
 
-describe('a word on a command line', () => {
-  it.each([
-    ['block:4+6@local_site', 'block:4+6@local_site'],
-    ['CHS JCOIN', "'CHS JCOIN'"],
-    ["St. Mary's", "'St. Mary'\\''s'"],
-    ['', "''"],
-  ])('is quoted if necessary: %s', (word, text) => {
-    expect(quoted(word)).toBe(text);
-  });
+it.each([
+  ['block:4+6@local_site', 'block:4+6@local_site'],
+  ['CHS JCOIN', "'CHS JCOIN'"],
+  ["St. Mary's", "'St. Mary'\\''s'"],
+  ['', "''"],
+])('a word on a command line is quoted if necessary: %s', (word, text) => {
+  expect(quoted(word)).toBe(text);
 });

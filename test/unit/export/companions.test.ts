@@ -123,30 +123,26 @@ describe('the packs of a participant', () => {
   });
 });
 
-describe('the guard for spreadsheets', () => {
-  it('is in the rows and in what reads them, and only if it is wanted', () => {
-    expect(rowLines(columns, [PARTICIPANT])).toContain(',=Mâle,=Mâle,MART,');
-    expect(rowLines(columns, [PARTICIPANT])).toContain(',-x,');
-    expect(rowLines(excel, [PARTICIPANT])).toContain(",'=Mâle,'=Mâle,MART,");
-    expect(rowLines(excel, [PARTICIPANT])).toContain(",'-x,");
-    expect(dictionary(excel, true)).toContain(`""'=Mâle""`);
-    expect(rScript(excel, 'a.csv')).toContain(`"'=M\\U{e2}le"`);
-    expect(headLine(excel)).toBe(headLine(columns));
-  });
+it('the guard for spreadsheets is in the rows and in what reads them, and only if it is wanted', () => {
+  expect(rowLines(columns, [PARTICIPANT])).toContain(',=Mâle,=Mâle,MART,');
+  expect(rowLines(columns, [PARTICIPANT])).toContain(',-x,');
+  expect(rowLines(excel, [PARTICIPANT])).toContain(",'=Mâle,'=Mâle,MART,");
+  expect(rowLines(excel, [PARTICIPANT])).toContain(",'-x,");
+  expect(dictionary(excel, true)).toContain(`""'=Mâle""`);
+  expect(rScript(excel, 'a.csv')).toContain(`"'=M\\U{e2}le"`);
+  expect(headLine(excel)).toBe(headLine(columns));
 });
 
-describe('the R script', () => {
-  it('is ASCII and keeps texts as they are', () => {
-    const script = rScript(columns, 'é "1".csv');
-    expect(script).toMatch(/^[\n\x20-\x7e]*$/);
-    expect(script).toContain('"\\U{e9} \\"1\\".csv"');
-    expect(script).toContain('levels = c("=M\\U{e2}le", "it\'s \\"&x\\" \\\\n %y")');
-    expect(script).toContain('na.strings = character(0)');
-    const [classes = ''] = /(?<=colClasses = c\().*(?=\))/.exec(script) ?? [];
-    expect(classes.split(', ')).toEqual(
-      columns.map(({ type }) => (type === 'integer' ? '"integer"' : '"character"')),
-    );
-  });
+it('the R script is ASCII and keeps texts as they are', () => {
+  const script = rScript(columns, 'é "1".csv');
+  expect(script).toMatch(/^[\n\x20-\x7e]*$/);
+  expect(script).toContain('"\\U{e9} \\"1\\".csv"');
+  expect(script).toContain('levels = c("=M\\U{e2}le", "it\'s \\"&x\\" \\\\n %y")');
+  expect(script).toContain('na.strings = character(0)');
+  const [classes = ''] = /(?<=colClasses = c\().*(?=\))/.exec(script) ?? [];
+  expect(classes.split(', ')).toEqual(
+    columns.map(({ type }) => (type === 'integer' ? '"integer"' : '"character"')),
+  );
 });
 
 describe('the SAS script', () => {

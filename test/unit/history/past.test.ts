@@ -192,12 +192,3 @@ describe('an instant', () => {
       expect(parseDay(text, 'last'), text).toBeUndefined();
   });
 });
-
-it('an event is beyond a revision if it comes after it, and beyond an instant if its timestamp is later', () => {
-  const at = '2026-03-01T09:00:00.000Z';
-  const beyond = isBeyond({ type: 'revision', revision: 3 });
-  expect([2, 3, 4].map((revision) => beyond({ revision, at }))).toEqual([false, false, true]);
-  const later = isBeyond({ type: 'instant', at });
-  const times = ['2026-03-01T08:59:59.999Z', at, '2026-03-01T09:00:00.001Z'];
-  expect(times.map((time) => later({ revision: 0, at: time }))).toEqual([false, false, true]);
-});

@@ -7,24 +7,18 @@ import { ChangeStreams } from '../../../src/service/http/request/change-streams.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
+afterEach(() => void vi.useRealTimers());
 
 /** A response whose client reads, or not. */
 class Response extends EventEmitter {
   written: string[] = [];
   isEnded = false;
   isDestroyed = false;
-  readonly #reads: boolean;
-  constructor(reads = true) {
-    super();
-    this.#reads = reads;
-  }
+  reads = true;
   write = (text: string) => void this.written.push(text);
   end(): void {
     this.isEnded = true;
-    if (this.#reads) this.emit('close');
+    if (this.reads) this.emit('close');
   }
   destroy(): void {
     this.isDestroyed = true;
@@ -37,7 +31,7 @@ class Response extends EventEmitter {
 const asResponse = (response: Response) => response as unknown as ServerResponse;
 
 function opened(streams: ChangeStreams, { known = -1, reads = true } = {}) {
-  const response = new Response(reads);
+  const response = Object.assign(new Response(), { reads });
   const study = { latest: 7, isAllowed: true, judged: 0 };
   streams.enter(asResponse(response), { keyId: 'key', sessionId: undefined });
   streams.open(asResponse(response), {

@@ -83,17 +83,15 @@ describe('tallied', () => {
   });
 });
 
-describe('evenlySpaced', () => {
-  it('takes all of a short list; else the first, the last and steps of equal length between them', () => {
-    expect([evenlySpaced(0, 3), evenlySpaced(1, 3), evenlySpaced(3, 3)]).toEqual([[], [0], [0, 1, 2]]);
-    check(
-      fc.property(fc.integer({ min: 3, max: 200_000 }), fc.integer({ min: 2, max: 300 }), (length, most) => {
-        const indexes = evenlySpaced(length, most);
-        expect([indexes.length, indexes[0], indexes.at(-1)]).toEqual([Math.min(length, most), 0, length - 1]);
-        const steps = indexes.slice(1).map((index, i) => index - (indexes[i] ?? 0));
-        expect(Math.min(...steps)).toBeGreaterThan(0);
-        expect(Math.max(...steps) - Math.min(...steps)).toBeLessThanOrEqual(1);
-      }),
-    );
-  });
+it('evenlySpaced takes all of a short list; else the first, the last and steps of equal length between them', () => {
+  expect([evenlySpaced(0, 3), evenlySpaced(1, 3), evenlySpaced(3, 3)]).toEqual([[], [0], [0, 1, 2]]);
+  check(
+    fc.property(fc.integer({ min: 3, max: 200_000 }), fc.integer({ min: 2, max: 300 }), (length, most) => {
+      const indexes = evenlySpaced(length, most);
+      expect([indexes.length, indexes[0], indexes.at(-1)]).toEqual([Math.min(length, most), 0, length - 1]);
+      const steps = indexes.slice(1).map((index, i) => index - (indexes[i] ?? 0));
+      expect(Math.min(...steps)).toBeGreaterThan(0);
+      expect(Math.max(...steps) - Math.min(...steps)).toBeLessThanOrEqual(1);
+    }),
+  );
 });

@@ -39,12 +39,8 @@ function scene() {
   return { lists, begun, refused, ask, asked, settled };
 }
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
 describe('the lists of a key', () => {
   it('are sent one at a time; eight wait in order, and the tenth is refused', async () => {

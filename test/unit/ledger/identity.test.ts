@@ -4,11 +4,12 @@ import { DomainError } from '../../../src/base/errors.ts';
 import { openIdentity } from '../../../src/core/ledger/identity.ts';
 import type { Keyring } from '../../../src/core/ledger/keyring.ts';
 import { makeSigningKey, type SigningKey } from '../../../src/core/ledger/signing-key.ts';
-import { NO_STREAM, type StoredRecord } from '../../../src/store/event-store.ts';
+import { NO_STREAM } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { OPERATOR } from '../../support/facts.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';
 import { fixedId, fixedTools } from '../../support/fixed-tools.ts';
+import { readAll } from '../../support/store-contract.ts';
 
 /** A place for one key, as the data folder is. */
 function keyring(): Keyring & { key: SigningKey | undefined } {
@@ -29,12 +30,6 @@ function keyring(): Keyring & { key: SigningKey | undefined } {
 const open = (store: MemoryStore | FaultyStore, keys: Keyring, name?: string, series = 0) =>
   openIdentity(store, keys, name, OPERATOR, fixedTools(series));
 
-async function records(store: MemoryStore): Promise<StoredRecord[]> {
-  const all: StoredRecord[] = [];
-  for await (const page of store.readAll()) all.push(...page);
-  return all;
-}
-
 const refusal = (says: string) => ({ code: 'identity', message: expect.stringContaining(says) });
 
 /** A log that was begun, and its key. */
@@ -48,7 +43,7 @@ describe('a new log', () => {
     const { store, keys, identity } = await begun('trial-7');
     expect(identity).toMatchObject({ logId: fixedId(1), logName: 'trial-7', signingKey: keys.key });
     expect(identity.publicKeys).toEqual([keys.key?.publicKey]);
-    const [first, ...more] = (await records(store)).map((record) => decodeRecord(record));
+    const [first, ...more] = (await readAll(store)).map((record) => decodeRecord(record));
     expect(more).toEqual([]);
     const { logId, signingKey } = identity;
     const data = { logId, logName: 'trial-7', publicKey: signingKey.publicKey };
@@ -60,7 +55,7 @@ describe('a new log', () => {
   it.each(['', 'two words'])('is not begun with the name %j', async (name) => {
     const [store, keys] = [new MemoryStore(), keyring()];
     await expect(open(store, keys, name)).rejects.toMatchObject(refusal('cannot name a log'));
-    expect(await records(store)).toEqual([]);
+    expect(await readAll(store)).toEqual([]);
     expect(keys.key).toBeUndefined();
   });
 
@@ -68,7 +63,7 @@ describe('a new log', () => {
     const [store, keys] = [new MemoryStore(), keyring()];
     keys.loadOrMake('before');
     await expect(open(store, keys, 'after')).rejects.toMatchObject(refusal('--log-name before'));
-    expect(await records(store)).toEqual([]);
+    expect(await readAll(store)).toEqual([]);
     expect((await open(store, keys, 'before')).logName).toBe('before');
   });
 
@@ -76,14 +71,14 @@ describe('a new log', () => {
     const [store, keys] = [new MemoryStore(), keyring()];
     const [one, two] = await Promise.all([open(store, keys, undefined, 1), open(store, keys, 'urn', 2)]);
     expect(one.logId).toBe(two.logId);
-    expect(await records(store)).toHaveLength(1);
+    expect(await readAll(store)).toHaveLength(1);
   });
 
   it('gets one of two names if two processes begin it at once, and the other process stops', async () => {
     const [store, keys] = [new MemoryStore(), keyring()];
     const results = await Promise.allSettled([open(store, keys, 'a', 1), open(store, keys, 'b', 2)]);
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    const [created] = (await records(store)).map((record) => decodeRecord(record));
+    const [created] = (await readAll(store)).map((record) => decodeRecord(record));
     expect(created).toMatchObject({ data: { logName: keys.key?.name, publicKey: keys.key?.publicKey } });
   });
 
@@ -102,7 +97,7 @@ describe('a new log', () => {
     store.next('lost-after');
     await expect(open(store, keys)).rejects.toMatchObject({ name: 'StoreError', outcome: 'unclear' });
     expect((await open(store, keys)).logName).toBe('urn');
-    expect(await records(memory)).toHaveLength(1);
+    expect(await readAll(memory)).toHaveLength(1);
   });
 });
 
@@ -111,7 +106,7 @@ describe('an existing log', () => {
     const { store, keys, identity } = await begun('trial-7');
     expect((await open(store, keys, undefined, 1)).logId).toBe(identity.logId);
     expect((await open(store, keys, 'trial-7', 2)).logId).toBe(identity.logId);
-    expect(await records(store)).toHaveLength(1);
+    expect(await readAll(store)).toHaveLength(1);
   });
 
   it('is not opened under another name, or with another key, even one with the same name', async () => {

@@ -90,17 +90,6 @@ describe('a Merkle tree', () => {
     }
   });
 
-  it('gives the same answer for an earlier size as it did at that size', () => {
-    const tree = new MerkleTree();
-    for (const [i, leaf] of LEAVES.entries()) {
-      tree.append(leaf);
-      expect(tree.size).toBe(i + 1);
-      expect(tree.root()).toEqual(rootAt(i + 1));
-      expect(tree.inclusionProof(0)).toEqual(TREE.inclusionProof(0, i + 1));
-      expect(tree.consistencyProof(1)).toEqual(TREE.consistencyProof(1, i + 1));
-    }
-  });
-
   it('agrees with the definitions of RFC 6962 beyond the first chunk of its memory', () => {
     const leaves = someLeaves(2500);
     const tree = treeOf(leaves);
@@ -131,6 +120,7 @@ describe('a Merkle tree', () => {
     for (const hash of [...tree.inclusionProof(0), ...tree.consistencyProof(3), tree.root()]) hash.fill(2);
     expect(tree.root()).toEqual(rootAt(4));
     expect(tree.inclusionProof(0)).toEqual(TREE.inclusionProof(0, 4));
+    expect(tree.consistencyProof(1)).toEqual(TREE.consistencyProof(1, 4));
   });
 
   it('refuses sizes and indexes that do not exist', () => {
@@ -260,16 +250,6 @@ describe('a proof', () => {
       }),
       { numRuns: 1000 },
     );
-  });
-
-  it('fails if any record was changed, even the last', () => {
-    const forged = new MerkleTree();
-    for (const leaf of LEAVES.with(25, OTHER)) forged.append(leaf);
-    for (let first = 1; first <= MOST; first++) {
-      const proof = forged.consistencyProof(first);
-      const honest = first <= 25;
-      expect(verifyConsistency(first, rootAt(first), MOST, forged.root(), proof)).toBe(honest);
-    }
   });
 
   it('is refused for sizes and indexes that do not exist', () => {

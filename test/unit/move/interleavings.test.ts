@@ -23,16 +23,16 @@ import { choicesOf } from '../../support/choices.ts';
 import { LOG_ID } from '../../support/fixed-tools.ts';
 import { aliveWhile, begunWith, copyAll, dyingAfter, partsOf, startProcess } from '../../support/moving.ts';
 import { check } from '../../support/property.ts';
-import { Died, TurnedStore, Turns } from '../../support/turns.ts';
+import { readAll } from '../../support/store-contract.ts';
+import { Died, turnedStore, turnsBy } from '../../support/turns.ts';
 
 const begun = () => begunWith('a', 'b', 'c');
 
 /** Records by stream and revision, as text. */
 async function recordsIn(store: EventStore): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  for await (const page of store.readAll())
-    for (const { stream, revision, record, sealed, leaf } of page)
-      found.set(`${stream}/${revision}`, [record, sealed, leaf].map((b) => Buffer.from(b).toString()).join());
+  for (const { stream, revision, record, sealed, leaf } of await readAll(store))
+    found.set(`${stream}/${revision}`, [record, sealed, leaf].map((b) => Buffer.from(b).toString()).join());
   return found;
 }
 
@@ -153,13 +153,13 @@ const seen = { arrived: 0, givenUp: 0, untouched: 0 };
 
 async function history(seed: number): Promise<void> {
   const choices = choicesOf(seed);
-  const turns = new Turns(choices);
+  const turns = turnsBy(choices);
   const source = await begun();
   const targets = [new MemoryStore(), new MemoryStore()] as const;
   const [target, another] = targets;
   const before = await recordsIn(source);
   const parts = (to: MemoryStore, steps = Number.POSITIVE_INFINITY) => {
-    const open = (store: EventStore) => new TurnedStore(store, turns, { steps }, () => choices.between(1, 4));
+    const open = (store: EventStore) => turnedStore(store, turns, { steps }, () => choices.between(1, 4));
     return partsOf(open(source), open(to), 'home', to === target ? 'away' : 'another');
   };
   const wait = async (most: number) => {
@@ -241,11 +241,7 @@ it('what a service that was not stopped writes until it hears of the move comes 
   await expect(moveLog(partsOf(source, target, 'home', 'away'))).rejects.toMatchObject({ kind: 'differs' });
 });
 
-const size = async (store: EventStore) => {
-  let records = 0;
-  for await (const page of store.readAll()) records += page.length;
-  return records;
-};
+const size = async (store: EventStore) => (await readAll(store)).length;
 
 /** @param acts all of which are refused for this reason */
 async function refuses(

@@ -75,9 +75,7 @@ async function write(store: MemoryStore, stream: string, revision: number): Prom
   return [decodeRecord(record), record];
 }
 
-function accept(runner: Runner, [event, record]: [LogEvent, RecordBytes]): void {
-  runner.accept([event], [record]);
-}
+const accept = (runner: Runner, [event, record]: [LogEvent, RecordBytes]) => runner.accept([event], [record]);
 
 async function written(revisions: Partial<Record<string, number>>): Promise<SteppedStore> {
   const store = new SteppedStore();
@@ -230,7 +228,7 @@ it('however events arrive, by rebuild, following, catching up or acceptance, the
 });
 
 describe('only the stream concerned is halted by', () => {
-  const cases: [string, StoredRecordBytes, string][] = [
+  const cases: [string, ReturnType<typeof stored>, string][] = [
     ['an unknown type of event', forged('"StudyPaused"', '"StudyArchived"'), 'StudyArchived@2 is unknown to'],
     ['an unknown version', forged('"version":2', '"version":3'), 'StudyPaused@3 is unknown'],
     ['a record that was changed', { ...stored(paused, 2), leaf: Buffer.alloc(32) }, 'was changed'],
@@ -301,10 +299,8 @@ describe('only the stream concerned is halted by', () => {
   });
 });
 
-type StoredRecordBytes = ReturnType<typeof stored>;
-
 /** A pause whose record was written with other words: leaf and all, as another build would have written it. */
-function forged(from: string, to: string): StoredRecordBytes {
+function forged(from: string, to: string) {
   const { record, sealed, stream, revision } = stored(paused, 2);
   const bytes = Buffer.from(Buffer.from(record).toString().replace(from, to));
   return { record: bytes, sealed, leaf: leafHash(bytes), stream, revision };

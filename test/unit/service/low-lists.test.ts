@@ -27,9 +27,7 @@ function enrol(trial: TrialRun, site: string, count: number): void {
 }
 
 let watching: NodeJS.Timeout | undefined;
-beforeEach(() => {
-  vi.useFakeTimers();
-});
+beforeEach(() => void vi.useFakeTimers());
 afterEach(() => {
   clearInterval(watching);
   vi.useRealTimers();

@@ -195,15 +195,6 @@ function sessionsWith(record: (fact: OperationsFact) => Promise<void> = () => Pr
 }
 
 describe('a session against a log', () => {
-  it('is recorded when it begins, and its cookie opens', async () => {
-    const { sessions, recorded, failures } = sessionsWith();
-    const session = await sessions.begin(SITE);
-    const { sessionId } = session;
-    expect(recorded).toEqual([{ type: 'SessionBegan', data: { sessionId, keyId: 'k0011' }, sections: {} }]);
-    expect(await sessions.open(await sessions.seal(session))).toEqual(session);
-    expect(failures).toEqual([]);
-  });
-
   it('ends with its times, and for every instance once the log says so', async () => {
     const { sessions, ended, clock } = sessionsWith();
     const session = await sessions.begin(SITE);

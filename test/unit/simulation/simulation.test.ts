@@ -75,14 +75,9 @@ describe('Monte Carlo errors', () => {
     expect(moments.figure()).toEqual({ value: 1 / 3, low: 1 / 3, high: 1 / 3 });
   });
 
-  it.each([
-    { q: 0.95, count: 10_000, low: 9457, high: 9543 },
-    { q: 0.5, count: 1, low: 1, high: 1 },
-  ])('of the quantile $q of $count values are given by ranks', ({ q, count, low, high }) => {
-    expect(ranksAround(q, count)).toEqual({ low, high });
-  });
-
-  it('of a quantile enclose it in at least 95 % of samples, but not in all', () => {
+  it('of a quantile are given by ranks, which enclose it in at least 95 % of samples, but not in all', () => {
+    expect(ranksAround(0.95, 10_000)).toEqual({ low: 9457, high: 9543 });
+    expect(ranksAround(0.5, 1)).toEqual({ low: 1, high: 1 });
     for (const [q, count] of [
       [0.05, 200],
       [0.25, 77],
@@ -140,15 +135,13 @@ describe('what fits a study', () => {
   });
 });
 
-describe('levels by shares', () => {
-  it.each([
-    { why: 'no positive share', shares: [[0, 0]], opens: [] },
-    { why: 'a negative share', shares: [[2, -1]], opens: [] },
-    { why: 'an infinite share', shares: [[Number.POSITIVE_INFINITY, 1]], opens: [] },
-    { why: 'no level open at first', shares: [[1, 0]], opens: [{ factor: 0, level: 0, from: 2 }] },
-  ])('are refused with $why', ({ shares, opens }) => {
-    expect(() => levelSource({ kind: 'shares', shares, opens }, 10)).toThrow(RangeError);
-  });
+it.each([
+  { why: 'no positive share', shares: [[0, 0]], opens: [] },
+  { why: 'a negative share', shares: [[2, -1]], opens: [] },
+  { why: 'an infinite share', shares: [[Number.POSITIVE_INFINITY, 1]], opens: [] },
+  { why: 'no level open at first', shares: [[1, 0]], opens: [{ factor: 0, level: 0, from: 2 }] },
+])('levels by shares are refused with $why', ({ shares, opens }) => {
+  expect(() => levelSource({ kind: 'shares', shares, opens }, 10)).toThrow(RangeError);
 });
 
 describe('strata', () => {
@@ -368,16 +361,13 @@ describe.each([
   });
 });
 
-describe('chances of minimization', () => {
+it('the chances of minimization are shared by the arms that leave the least range', () => {
   const { chances } = ruleOf([1, 1, 1], minimization(0.8));
-  const at = (...counts: number[]): number[] => chances({ counts, block: 0, filled: 0 });
-
-  it('are shared by the arms that leave the least range', () => {
-    expect(at(2, 1, 0)).toEqual([expect.closeTo(0.1), expect.closeTo(0.1), expect.closeTo(0.8)]);
-    // Either of the two comes first and gets 0.8, and the other gets 0.1: 0.45 each.
-    expect(at(1, 0, 0)).toEqual([expect.closeTo(0.1), expect.closeTo(0.45), expect.closeTo(0.45)]);
-    expect(at(4, 4, 4)).toEqual([expect.closeTo(1 / 3), expect.closeTo(1 / 3), expect.closeTo(1 / 3)]);
-  });
+  const at = (...counts: number[]) => chances({ counts, block: 0, filled: 0 });
+  expect(at(2, 1, 0)).toEqual([expect.closeTo(0.1), expect.closeTo(0.1), expect.closeTo(0.8)]);
+  // Either of the two comes first and gets 0.8, and the other gets 0.1: 0.45 each.
+  expect(at(1, 0, 0)).toEqual([expect.closeTo(0.1), expect.closeTo(0.45), expect.closeTo(0.45)]);
+  expect(at(4, 4, 4)).toEqual([expect.closeTo(1 / 3), expect.closeTo(1 / 3), expect.closeTo(1 / 3)]);
 });
 
 it('a plan that cannot be computed exactly is refused with a reason', () => {
@@ -484,14 +474,12 @@ function compare(plan: SimulationPlan): void {
 }
 
 /** Every common figure, within 4 of the simulation's own standard errors. */
-describe('simulated figures agree with the exact ones', () => {
-  it.each([
-    ['two arms', TWO, 12, [COMPLETE, efron(0.65), bigStick(3), block(4, 6), minimization(0.8)]],
-    ['three arms', [1, 1, 1], 18, [urn(1, 0, 2), COMPLETE, block(3, 6), minimization(0.7)]],
-    ['unequal allocation', [2, 1], 18, [urn(3, 1, 2), COMPLETE, block(6), block(3, 9)]],
-  ] as const)('for %s', (_, ratio, n, rules) => {
-    compare(
-      planOf(ratio, n, { at: [n / 2, n], reps: REPS, siteFactor: 0, comparators: rules.map(comparator) }),
-    );
-  });
+it.each([
+  ['two arms', TWO, 12, [COMPLETE, efron(0.65), bigStick(3), block(4, 6), minimization(0.8)]],
+  ['three arms', [1, 1, 1], 18, [urn(1, 0, 2), COMPLETE, block(3, 6), minimization(0.7)]],
+  ['unequal allocation', [2, 1], 18, [urn(3, 1, 2), COMPLETE, block(6), block(3, 9)]],
+] as const)('simulated figures agree with the exact ones for %s', (_, ratio, n, rules) => {
+  compare(
+    planOf(ratio, n, { at: [n / 2, n], reps: REPS, siteFactor: 0, comparators: rules.map(comparator) }),
+  );
 });
