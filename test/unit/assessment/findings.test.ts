@@ -16,6 +16,7 @@ import {
 import { figureText } from '../../../src/statistics/assessment/shown.ts';
 import type { Comparator, SimulatedDesign, SimulationPlan } from '../../../src/statistics/simulation/plan.ts';
 import type { Figure } from '../../../src/statistics/simulation/result.ts';
+import { thrownBy } from '../../support/thrown.ts';
 import { planOf } from '../simulation/support.ts';
 
 const COMPLETE: Comparator = { name: 'complete', rule: { kind: 'complete' }, within: [] };
@@ -118,14 +119,8 @@ const DESIGN: SimulatedDesign = {
 };
 const read = (text: string, more: Partial<SimulatedDesign> = {}) =>
   readComparator(text, { ...DESIGN, ...more });
-const problem = (text: string, more: Partial<SimulatedDesign> = {}) => {
-  try {
-    read(text, more);
-  } catch (error) {
-    return (error as Error).message;
-  }
-  return '';
-};
+const problem = (text: string, more: Partial<SimulatedDesign> = {}) =>
+  thrownBy(() => read(text, more))?.message ?? '';
 
 const MALFORMED =
   'block block:4+ block:-4 complete:1 minimization:high bigstick:1.5 urn:w=5,w=6 urn:W=5 urn:w=range urn:D=5 urn:'.split(

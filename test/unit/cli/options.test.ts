@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseApproval, parseProtocol } from '../../../src/cli/approvals.ts';
 import { readRenamings } from '../../../src/cli/rename-option.ts';
 import { trustOf } from '../../../src/cli/trust-proxy.ts';
+import { thrownBy } from '../../support/thrown.ts';
 
 describe('--approved-by', () => {
   it.each([
@@ -107,40 +108,20 @@ describe('--rename', () => {
   });
 });
 
-const accepts = (take: () => unknown) => {
-  try {
-    take();
-    return true;
-  } catch {
-    return false;
-  }
-};
-
 describe('--trust-proxy accepts what Express accepts, and refuses the rest with a hint:', () => {
   const GOOD = [
-    '10.0.0.7',
-    '10.0.0.0/8',
-    'loopback, uniquelocal,10.0.0.0/8',
-    'fd00::/8',
-    '::ffff:10.0.0.1',
-    '::ffff:10.0.0.0/104',
+    ...['10.0.0.7', '10.0.0.0/8', 'loopback, uniquelocal,10.0.0.0/8', 'fd00::/8'],
+    ...['::ffff:10.0.0.1', '::ffff:10.0.0.0/104'],
   ];
   const BAD = [
-    '10.0.0.0/33',
-    '10.0.0.0/0',
-    '10.0.0/8',
-    '10.0.0.7, 10.0.0.0/99',
-    '10.0.0.7,,10.0.0.8',
-    'loopback/8',
-    'fd00::/129',
-    'proxy.example',
-    '',
+    ...['10.0.0.0/33', '10.0.0.0/0', '10.0.0/8', '10.0.0.7, 10.0.0.0/99', '10.0.0.7,,10.0.0.8'],
+    ...['loopback/8', 'fd00::/129', 'proxy.example', ''],
   ];
   it.each([...GOOD, ...BAD])('%j', (given) => {
     const expected = GOOD.includes(given);
     const app = express();
-    expect(accepts(() => app.set('trust proxy', given))).toBe(expected);
-    expect(accepts(() => trustOf(given))).toBe(expected);
+    expect(thrownBy(() => app.set('trust proxy', given)) === undefined).toBe(expected);
+    expect(thrownBy(() => trustOf(given)) === undefined).toBe(expected);
     if (!expected) expect(() => trustOf(given)).toThrow(/--trust-proxy .*\(hint: 1, or 10\.0\.0\.7/);
   });
 
