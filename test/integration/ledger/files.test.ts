@@ -108,21 +108,19 @@ describe('a collector', () => {
     vi.useRealTimers();
   });
 
-  /** Of one stream that has grown to this size. */
-  const ledgerOf = (size: number) =>
-    ({
+  it('says each time why it cannot write, tries the same checkpoints again, and ends with what is new', async () => {
+    let size = 3;
+    const ledger = {
       streams: () => ['log'],
       tree: () => ({ size }),
       maySign: () => true,
       checkpoint: () => ({ stream: 'log', recovery: 0, size, note: `size ${size}` }),
-    }) as unknown as Ledger;
-
-  it('says each time why it cannot write, and tries the same checkpoints again', async () => {
+    } as unknown as Ledger;
     const written: string[] = [];
     const errors: string[] = [];
     let isFull = true;
     const collector = new Collector(
-      ledgerOf(3),
+      ledger,
       async (checkpoints) => {
         if (isFull) throw new Error('no room');
         written.push(...checkpoints.map(({ note }) => note));
@@ -134,8 +132,11 @@ describe('a collector', () => {
     isFull = false;
     await vi.advanceTimersByTimeAsync(3000);
     expect([written, errors.length]).toEqual([['size 3'], 2]);
+    size = 4;
     await collector.stop();
-    expect(written).toEqual(['size 3']);
+    size = 5;
+    await vi.advanceTimersByTimeAsync(3000);
+    expect(written).toEqual(['size 3', 'size 4']);
   });
 });
 

@@ -119,11 +119,11 @@ it('every method has studies in the file', () => {
 describe.each(studies)(
   '$configuration.name: $about',
   ({ configuration, parameters, seed, bgState, steps }) => {
-    it('allocates as an independent program does', () => {
+    it('allocates as an independent program does, on forks of forks, on which batches are decided', () => {
       const trial = new TrialRun(configuration, BigInt(seed), parameters);
       expect(trial.bgState).toEqual(bgState);
       for (const [place, step] of steps.entries()) {
-        const before = trial.bgState;
+        const before = trial.onFork().bgState;
         for (const command of commandsOf(step, trial) as Written[]) {
           const { length } = trial.facts;
           const outcome = trial.ask(command);
