@@ -311,11 +311,11 @@ async function everyPack(asker: Asker): Promise<void> {
   const post = (path: string, body: object, headers = {}) => asker.post(path, { study, ...body }, headers);
   const enrolled = await asker.enrol({ study, id: own, site: 'both' });
   await asker.enrol({ study, id: own, site: 'both' });
-  for (const site of ['first', 'second']) {
-    const out = { study, id: `${own}-out`, site };
-    noPack.push({ name: asker.name, answer: await asker.enrol(out) });
-    await asker.enrol({ ...out, 'urn.dry_run': 'true' });
-  }
+  for (const dry of [{}, { 'urn.dry_run': 'true' }])
+    for (const site of ['first', 'second']) {
+      const answer = await asker.enrol({ study, id: `${own}-out`, site, ...dry });
+      noPack.push({ name: asker.name, answer });
+    }
   let code: string | undefined = enrolled.results[0]?.['urn.code'];
   for (let n = 0; n < 4 && code !== undefined; n++) {
     const replaced = await post('/code_replacements', { id: own, code, cause: 'lost' });

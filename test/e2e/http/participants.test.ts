@@ -297,6 +297,9 @@ describe('the enrolment of a study over time', () => {
     // In their order, whatever their names.
     const { text } = await enrolment('edc', 'Ordered');
     expect(text).toMatch(/"treatments":\{"10":\d,"9":\d,"__proto__":\d\}/);
+    const levels = [...text.matchAll(/"factor":"([^"]*)","level":"([^"]*)"/g)].map(([, ...names]) => names);
+    expect(levels).toContainEqual(['__proto__', '__proto__']);
+    expect(levels.slice(0, 3)).toEqual(['2', '1', '10'].map((one) => ['10', one]));
   });
 
   it.each(['blinded', 'both'] as const)('has no arms for a key with the scope blinded (%s)', async (name) => {
@@ -316,6 +319,9 @@ describe('the enrolment of a study over time', () => {
     expect(results).toMatchObject({ enrolled: 3, voided: 1, filled: 2 });
     // Nobody has said how many are wanted at this site.
     expect(results).not.toHaveProperty('goal');
+    expect(results.points.map(({ sequence }: { sequence: number }) => sequence)).toEqual([2, 3, 5]);
+    const ofDupage = { factor: 'local_site', level: DUPAGE.local_site, enrolled: 0 };
+    expect(results.levels).toContainEqual(ofDupage);
     expect((await enrolment('manager')).message).toBe('This API key lacks the scope read or blinded');
   });
 });
