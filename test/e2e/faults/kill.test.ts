@@ -6,6 +6,7 @@
 
 import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { Database } from '../../../src/store/sqlite/library.ts';
@@ -20,6 +21,7 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 5);
 const TERMINATIONS = 4;
+const STOOD_STILL_NS = 250_000_000;
 const newFolder = temporaryFolders();
 
 it('a service killed under load loses nothing that was acknowledged', {
@@ -95,7 +97,9 @@ it('a service that is terminated answers what it was sent, and exits with 0', as
   const key = await issueKey(data, 'edc');
   const account = new Account(choices);
   const log = new LogCheck(data);
-  for (let round = 0; round < TERMINATIONS; round++) {
+  const stalls = monitorEventLoopDelay();
+  stalls.enable();
+  for (let round = 0, shown = 0; shown < TERMINATIONS; round++) {
     const service = await serve({ data, studies: STUDIES });
     try {
       await account.settle(service.url, key);
@@ -104,10 +108,16 @@ it('a service that is terminated answers what it was sent, and exits with 0', as
         eachUntilRefused: true,
       });
       await delay(choices.between(100, 500));
+      stalls.reset();
       // It must not matter whether anybody still reads its log.
       if (round % 2 === 1) service.child.stderr?.destroy();
       await service.stop();
-      expect(await clients.done).toEqual([]);
+      const failures = await clients.done;
+      // A service leaves after half a second of silence. If this process stood still, so did its clients: that shows nothing.
+      const isCutOff = failures.length > 0 && failures.every(isConnectionError);
+      if (isCutOff && stalls.max > STOOD_STILL_NS) continue;
+      expect(failures).toEqual([]);
+      shown++;
       expect(account.agreesWith(log.check()), 'what was written was also acknowledged').toBe(0);
     } finally {
       await service.kill();

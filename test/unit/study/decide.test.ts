@@ -3,7 +3,7 @@ import type { StudyFact } from '../../../events/catalogue.ts';
 import type { StudyOutcome } from '../../../src/core/model/outcomes.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import type { Randomize, StudyCommand } from '../../../src/core/study/commands.ts';
-import { decide } from '../../../src/core/study/decide.ts';
+import { decide, studyDecider } from '../../../src/core/study/decide.ts';
 import { evolve, studyState } from '../../../src/core/study/state.ts';
 import { writtenDecider } from '../../support/acts.ts';
 import {
@@ -124,4 +124,11 @@ it.each<[string, readonly StudyFact[], string | typeof RangeError]>([
   const folding = () =>
     facts.reduce((state, one, revision) => evolve(state, event(one, revision)), studyState.initial());
   expect(folding).toThrow(why);
+});
+
+it.each<StudyOutcome['type']>([
+  ...(['already-registered', 'already-recovered', 'already-recorded', 'amended-meanwhile'] as const),
+  ...(['duplicate', 'repeated', 'done-before', 'idempotency-key-reused'] as const),
+])('the answer "%s" needs no second look at the log: nothing that is written can change it', (type) => {
+  expect(studyDecider.mayChange({ type } as StudyOutcome)).toBe(false);
 });
