@@ -30,6 +30,9 @@ describe('whatever clients request,', () => {
     // Successes are timed.
     const labels = '{method="POST",route="/study_participants",status="200"} 1';
     expect(text).toContain(`urn_http_request_duration_seconds_count${labels}`);
+    expect(text).toMatch(/^urn_allocations_total 1$/m);
+    expect(text).toMatch(/^urn_events_appended_total [1-9]\d*$/m);
+    expect(text).toMatch(/^urn_append_duration_seconds_count [1-9]\d*$/m);
   });
 });
 
