@@ -8,7 +8,7 @@ import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { seededChoices } from '../../support/choices.ts';
 import { clientOf } from '../../support/client.ts';
@@ -99,6 +99,7 @@ it('a service that is terminated answers what it was sent, and exits with 0', as
   const log = new LogCheck(data);
   const stalls = monitorEventLoopDelay();
   stalls.enable();
+  onTestFinished(() => void stalls.disable());
   for (let round = 0, shown = 0; shown < TERMINATIONS; round++) {
     const service = await serve({ data, studies: STUDIES });
     try {

@@ -30,9 +30,22 @@ describe('whatever clients request,', () => {
     // Successes are timed.
     const labels = '{method="POST",route="/study_participants",status="200"} 1';
     expect(text).toContain(`urn_http_request_duration_seconds_count${labels}`);
-    expect(text).toMatch(/^urn_allocations_total 1$/m);
-    expect(text).toMatch(/^urn_events_appended_total [1-9]\d*$/m);
-    expect(text).toMatch(/^urn_append_duration_seconds_count [1-9]\d*$/m);
+  });
+
+  it('an allocation is counted, and its append is counted and timed', async () => {
+    const counts = async () => {
+      const text = await (await fetch(`${http.url}/metrics`)).text();
+      return ['allocations_total', 'events_appended_total', 'append_duration_seconds_count'].map((name) =>
+        Number(new RegExp(`^urn_${name} (\\d+)$`, 'm').exec(text)?.[1]),
+      );
+    };
+    const [allocations = 0, events = 0, appends = 0] = await counts();
+    expect((await http.as('full').randomize('Sleep', '2', COOK)).status).toBe(200);
+    const [allocated, appended, timed] = await counts();
+    expect(allocated).toBe(allocations + 1);
+    // Refusals, too, are recorded, a little later.
+    expect(appended).toBeGreaterThan(events);
+    expect(timed).toBeGreaterThan(appends);
   });
 });
 
