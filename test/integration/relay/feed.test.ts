@@ -51,14 +51,16 @@ async function giveUpTransaction(
 /** murmur2 of the name, as the Java client has it; of `log` it is 2. */
 const ACCESS_OF_16 = 6;
 const leafOf = ({ headers }: Fed) => Buffer.from(headers['ce_leaf'] ?? '', 'hex');
+const SECRETS = ['treatment', 'balls', 'counts', 'uniform53', 'bgState', 'candidates', 'salt', 'seed"'];
 
 describe.skipIf(broker.missing)('the feed', () => {
-  it('contains every record in order, byte for byte, and checkpoints that prove it', async () => {
+  it('contains every record in order, byte for byte, checkpoints that prove it, and nothing sealed', async () => {
     const data = newFolder();
     const topic = newTopic();
     const one = await running(data, topic);
     // More than one transaction.
     await one.enrol(MOST_RECORDS + 20);
+    await one.log.keys.issue({ user: 'edc', scopes: ['read', 'randomize'] }, OPERATOR);
     const reader = await reading(topic);
     await reader.has(one.sizes());
 
@@ -96,7 +98,15 @@ describe.skipIf(broker.missing)('the feed', () => {
         expect(records.filter((record) => record.offset < offset)).toHaveLength(size);
       }
       expect(checkpoints.at(-1)?.headers['ce_treesize']).toBe(`${records.length}`);
+      for (const fed of [...records, ...checkpoints]) {
+        const told = `${fed.value} ${JSON.stringify(fed.headers)}`;
+        // The configuration names the treatments, and where the seed came from.
+        const isConfiguration = fed.headers['ce_type'] === 'urn.StudyRegistered.v1';
+        for (const secret of isConfiguration ? SECRETS.filter((word) => word !== 'treatment') : SECRETS)
+          expect(told.includes(`"${secret}`), `${secret} in ${name}`).toBe(false);
+      }
     }
+    expect(stored.map(({ record }) => record.type)).not.toContain('EvidenceDisclosed');
   });
 
   it('continues where it stopped, and follows what is written meanwhile', async () => {
@@ -169,68 +179,45 @@ describe.skipIf(broker.missing)('the feed', () => {
   });
 });
 
-describe.skipIf(broker.missing)('what the feed discloses', () => {
-  const SECRETS = ['treatment', 'balls', 'counts', 'uniform53', 'bgState', 'candidates', 'salt', 'seed"'];
-
-  it('is nothing sealed, with blinded content', async () => {
-    const topic = newTopic();
-    const one = await running(newFolder(), topic);
+it.skipIf(broker.missing).each(['open', 'full'] as const)(
+  'what the feed discloses is what %s content says, which is recorded in the log first',
+  async (content) => {
+    const [data, topic] = [newFolder(), newTopic()];
+    const one = await running(data, topic, { content });
     await one.enrol(10);
     await one.log.keys.issue({ user: 'edc', scopes: ['read', 'randomize'] }, OPERATOR);
     const reader = await reading(topic);
+    await published(one);
     await reader.has(one.sizes());
-    for (const [name, { records, checkpoints }] of reader.streams())
-      for (const fed of [...records, ...checkpoints]) {
-        const told = `${fed.value} ${JSON.stringify(fed.headers)}`;
-        // The configuration names the treatments, and where the seed came from.
-        const isConfiguration = fed.headers['ce_type'] === 'urn.StudyRegistered.v1';
-        for (const secret of isConfiguration ? SECRETS.filter((word) => word !== 'treatment') : SECRETS)
-          expect(told.includes(`"${secret}`), `${secret} in ${name}`).toBe(false);
+    const stored = storedLog(data);
+    for (const [name, { records }] of reader.streams())
+      for (const fed of records) {
+        const { record, sealed } = JSON.parse(fed.value.toString());
+        const revision = Number(fed.headers['ce_revision']);
+        const kept = stored.filter(({ stream }) => stream === name)[revision];
+        expect(fed.headers['ce_content']).toBe(content);
+        expect(record).toEqual(kept?.record);
+        // The exact bytes, cut out, because the leaf is their hash.
+        const text = fed.value.toString();
+        const bytes = text.slice('{"record":'.length, -`,"sealed":${JSON.stringify(sealed)}}`.length);
+        expect(Buffer.compare(leafHash(Buffer.from(bytes)), leafOf(fed))).toBe(0);
+        for (const [section, contents] of Object.entries(sealed))
+          expect(createHash('sha256').update(JSON.stringify(contents)).digest('hex')).toBe(
+            record.seals[section],
+          );
+        const all = Object.keys(JSON.parse(kept?.sealed ?? '{}'));
+        const told = all.filter((s) => content === 'full' || s === 'allocation');
+        expect(Object.keys(sealed).sort()).toEqual(name.startsWith('study-') ? told.sort() : []);
       }
-    const events = storedLog(one.data).map(({ record }) => record.type);
-    expect(events).not.toContain('EvidenceDisclosed');
-  });
-
-  it.each(['open', 'full'] as const)(
-    'is what %s content says, which is recorded in the log first',
-    async (content) => {
-      const [data, topic] = [newFolder(), newTopic()];
-      const one = await running(data, topic, { content });
-      await one.enrol(10);
-      await one.log.keys.issue({ user: 'edc', scopes: ['read', 'randomize'] }, OPERATOR);
-      const reader = await reading(topic);
-      await published(one);
-      await reader.has(one.sizes());
-      const stored = storedLog(data);
-      for (const [name, { records }] of reader.streams())
-        for (const fed of records) {
-          const { record, sealed } = JSON.parse(fed.value.toString());
-          const revision = Number(fed.headers['ce_revision']);
-          const kept = stored.filter(({ stream }) => stream === name)[revision];
-          expect(fed.headers['ce_content']).toBe(content);
-          expect(record).toEqual(kept?.record);
-          // The exact bytes, cut out, because the leaf is their hash.
-          const text = fed.value.toString();
-          const bytes = text.slice('{"record":'.length, -`,"sealed":${JSON.stringify(sealed)}}`.length);
-          expect(Buffer.compare(leafHash(Buffer.from(bytes)), leafOf(fed))).toBe(0);
-          for (const [section, contents] of Object.entries(sealed))
-            expect(createHash('sha256').update(JSON.stringify(contents)).digest('hex')).toBe(
-              record.seals[section],
-            );
-          const all = Object.keys(JSON.parse(kept?.sealed ?? '{}'));
-          const told = all.filter((s) => content === 'full' || s === 'allocation');
-          expect(Object.keys(sealed).sort()).toEqual(name.startsWith('study-') ? told.sort() : []);
-        }
-      const disclosures = () => storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed');
-      const told = { what: 'records', content, study: 'CHS JCOIN', fromRevision: 0 };
-      expect(disclosures()).toMatchObject([{ record: { data: told } }]);
-      await one.enrol(10);
-      await published(one);
-      expect(disclosures(), 'once for each start').toHaveLength(1);
-      expect(one.lines.join('')).toContain('UNBLINDING MATERIAL');
-    },
-  );
-});
+    const disclosures = () => storedLog(data).filter(({ record }) => record.type === 'EvidenceDisclosed');
+    const told = { what: 'records', content, study: 'CHS JCOIN', fromRevision: 0 };
+    expect(disclosures()).toMatchObject([{ record: { data: told } }]);
+    await one.enrol(10);
+    await published(one);
+    expect(disclosures(), 'once for each start').toHaveLength(1);
+    expect(one.lines.join('')).toContain('UNBLINDING MATERIAL');
+  },
+);
 
 // What it reads from the positions: test/unit/relay/positions.test.ts.
 describe.skipIf(broker.missing)('the relay refuses', () => {
@@ -331,72 +318,61 @@ async function fed(numPartitions = 1): Promise<{ data: string; topic: string; ag
   return { data, topic, again: async () => opening(await started(data, topic)) };
 }
 
-const topicNames = () => withAdmin((admin) => admin.listTopics());
-
 describe.skipIf(broker.missing)('the relay does not start when', () => {
-  it.each([1, 16])('the topic of records was recreated, with %i partitions before', async (numPartitions) => {
-    const { topic, again } = await fed(numPartitions);
+  /** Deletes a topic. @returns what the relay says at its next start, which does not create it */
+  async function withoutTopic(name: string, again: () => Promise<string>): Promise<string> {
+    const isThere = () => withAdmin(async (admin) => (await admin.listTopics()).includes(name));
+    await withAdmin((admin) => admin.deleteTopics({ topics: [name] }));
+    await until(
+      async () => !(await isThere()),
+      () => 'it is there still',
+    );
+    const said = await again();
+    expect(said).toContain('(hint: name a new topic with --kafka-topic');
+    expect(await isThere()).toBe(false);
+    return said;
+  }
+
+  it('the topic of records was recreated, contains a part of them, or is gone', async () => {
+    const { data, topic, again } = await fed();
     await remake({ topic, numPartitions: 1 });
     expect(await again()).toContain('the topic was recreated');
     expect(await committed(topic)).toEqual([]);
-  });
-
-  it('the topic of records was recreated and contains a part of them', async () => {
-    const { data, topic, again } = await fed();
-    await remake({ topic, numPartitions: 1 });
-    await send(topic, Array(7).fill({ key: 'log', value: 'a part' }));
+    // Behind the message that `committed` has sent.
+    await send(topic, Array(6).fill({ key: 'log', value: 'a part' }));
     expect(await again()).toMatch(/ends at offset 7, but \S+ says that it had reached \d+/);
+    expect(await withoutTopic(topic, again)).toMatch(/is gone, .* says how far it had come/);
     // Another topic begins with the first record.
     const other = newTopic();
     const anew = await running(data, other);
     await (await reading(other)).has(anew.sizes());
   });
 
-  it.each([
-    ['records', (topic: string) => topic, /is gone, .* says how far it had come/],
-    ['positions', positionsOf, /is gone, .* all would be published again/],
-  ])('the topic of %s is gone, and it does not create it', async (_, which, message) => {
-    const { topic, again } = await fed();
-    await withAdmin((admin) => admin.deleteTopics({ topics: [which(topic)] }));
-    await until(
-      async () => !(await topicNames()).includes(which(topic)),
-      () => 'it is there still',
-    );
-    const said = await again();
-    expect(said).toMatch(message);
-    expect(said).toContain('(hint: name a new topic with --kafka-topic');
-    expect(await topicNames()).not.toContain(which(topic));
+  it('the topic of records had 16 partitions before', async () => {
+    const { topic, again } = await fed(16);
+    await remake({ topic, numPartitions: 1 });
+    expect(await again()).toContain('the topic was recreated');
+    expect(await committed(topic)).toEqual([]);
   });
 
-  it('the topic of positions was recreated', async () => {
-    const { topic, again } = await fed();
-    await remake({ topic: positionsOf(topic), ...POSITIONS });
-    expect(await again()).toContain(
-      `${positionsOf(topic)} does not say how far they go: all would be published again`,
-    );
-  });
-
-  it('the newest positions were lost but the records were not', async () => {
+  it('the newest or the oldest positions were lost, or their topic was recreated or is gone', async () => {
     const { data, topic, again } = await fed();
+    const name = positionsOf(topic);
     const more = await running(data, topic);
     await more.enrol(5);
     await stopped(more);
     // As if the broker had lost what it had not flushed: the position before is the last one.
     const key = `position/${more.stream}`;
     const streams = await taken(
-      positionsOf(topic),
+      name,
       (read) => JSON.parse(`${read.get(key)?.records.at(-1)?.value ?? '{}'}`).revision === 10,
     );
     const value = streams.get(key)?.records.at(-2)?.value ?? null;
-    await send(positionsOf(topic), [{ key, value, partition: 0 }]);
+    await send(name, [{ key, value, partition: 0 }]);
     expect(await again()).toMatch(
       /partition 0 of \S+ has a message at offset \d+ that \S+ does not know of: positions were lost/,
     );
-  });
 
-  it('the oldest positions were deleted, even if some are left', async () => {
-    const { topic, again } = await fed();
-    const name = positionsOf(topic);
     const setPolicy = (policy: string) => {
       const configEntries = configured({ 'cleanup.policy': policy });
       const change = { validateOnly: false, resources: [{ type: 2, name, configEntries }] };
@@ -407,6 +383,10 @@ describe.skipIf(broker.missing)('the relay does not start when', () => {
     await cut(name, 3);
     await setPolicy('compact');
     expect(await again()).toContain(`partition 0 of ${name} begins at offset 3: positions were lost`);
+
+    await remake({ topic: name, ...POSITIONS });
+    expect(await again()).toContain(`${name} does not say how far they go: all would be published again`);
+    expect(await withoutTopic(name, again)).toMatch(/is gone, .* all would be published again/);
   });
 });
 
@@ -434,8 +414,9 @@ describe.skipIf(broker.missing)('the relay stops if, while it had nothing to pub
   });
 });
 
-describe.skipIf(broker.missing)('the relay, if both topics are gone,', () => {
-  it('creates them and publishes everything again', async () => {
+it.skipIf(broker.missing)(
+  'the relay, if both topics are gone, creates them and publishes everything again',
+  async () => {
     const topic = newTopic();
     const one = await running(newFolder(), topic);
     await one.enrol(5);
@@ -447,8 +428,8 @@ describe.skipIf(broker.missing)('the relay, if both topics are gone,', () => {
       () => one.lines.join(''),
     );
     await (await reading(topic)).has(one.sizes());
-  });
-});
+  },
+);
 
 describe.skipIf(broker.missing)('positions that version 0.1.0 committed', () => {
   const isPosition = ([key]: readonly [string, unknown]) => key.startsWith('position/');
