@@ -11,17 +11,23 @@ const [what, file, ...rest] = process.argv.slice(2);
 const tasks = { open, append, hammer, follow, appendAndDie, key };
 const say = (result) => process.stdout.write(`${JSON.stringify(result)}\n`);
 
+const sayWhy = ({ name, failure, outcome, message }) => say({ name, failure, outcome, message });
+
 try {
   await tasks[what](...rest);
 } catch (error) {
-  const { name, failure, outcome, message } = error;
-  say({ name, failure, outcome, message });
+  sayWhy(error);
 }
 
-/** Opens the store, and closes it again. */
-async function open() {
-  await new SqliteStore(file).close();
-  say({ opened: true });
+/** Opens the store, and these others, and closes each again. */
+async function open(...others) {
+  for (const one of [file, ...others])
+    try {
+      await new SqliteStore(one).close();
+      say({ opened: true });
+    } catch (error) {
+      sayWhy(error);
+    }
 }
 
 /** Appends one record to a stream that must not exist yet. */

@@ -1,11 +1,12 @@
 /** Who may talk to whom: TLS, credentials, and connection strings that cannot be honoured. */
 import { describe, expect, it, vi } from 'vitest';
-import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
+import { NO_STREAM, type StoreError } from '../../../src/store/event-store.ts';
 import { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import { makeCertificate } from '../../support/certificate.ts';
 import { eventStoreDbScene, failureOf, PATIENT } from '../../support/eventstoredb/scene.ts';
 import { readAll, records, texts } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { thrownBy } from '../../support/thrown.ts';
 
 const scene = eventStoreDbScene();
 /** With what connection strings must escape, and a colon, at which the client would cut it. */
@@ -89,6 +90,8 @@ describe('TLS and credentials of the connection string', () => {
 });
 
 describe('a connection string', () => {
+  const refusalOf = (at: string, prefix = 'urn') =>
+    thrownBy(() => new EventStoreDbStore(at, prefix)) as StoreError;
   const refused: [string, RegExp][] = [
     ['esdb://host?tlsVerifyCert=false', /certificates are always verified/],
     ['esdb://host?nodePreference=follower', /exact revisions need the leader/],
@@ -115,7 +118,7 @@ describe('a connection string', () => {
       const printed = (['log', 'warn', 'error'] as const).map((method) =>
         vi.spyOn(console, method).mockImplementation(() => undefined),
       );
-      const error = thrown(() => new EventStoreDbStore(at, 'urn'));
+      const error = refusalOf(at);
       expect([error.failure, error.outcome]).toEqual(['foreign', 'not-written']);
       expect(error.message).toMatch(why);
       expect(error.message).toContain('(hint: ');
@@ -144,16 +147,7 @@ describe('a connection string', () => {
   });
 
   it.each(['', 'a.b', 'ä', '$all', 'a b', 'a'.repeat(101)])('refuses the prefix %j', (prefix) => {
-    const error = thrown(() => new EventStoreDbStore('esdb://host', prefix));
+    const error = refusalOf('esdb://host', prefix);
     expect([error.failure, error.message]).toEqual(['foreign', expect.stringContaining('(hint: ')]);
   });
 });
-
-function thrown(make: () => unknown): StoreError {
-  try {
-    return expect.fail(`it was taken: ${make()}`);
-  } catch (error) {
-    if (error instanceof StoreError) return error;
-    throw error;
-  }
-}

@@ -186,22 +186,20 @@ describe('an append', () => {
   });
 });
 
-describe('a follower node', () => {
-  it.each([
-    ['one node is named', (port: number) => `esdb://127.0.0.1:${port}?tls=false`],
-    ['two are', (port: number, leader: number) => `esdb://127.0.0.1:${port},127.0.0.1:${leader}?tls=false`],
-    ['the cluster is', (port: number) => `esdb+discover://127.0.0.1:${port}?tls=false`],
-  ])('forwards appends and reads to the leader if %s', async (_, addressOf) => {
-    const leader = await scene.server();
-    const follower = await scene.server({ log: leader.log });
-    follower.leader = leader;
-    const limits = { ...QUICK, appendTimeoutMs: 3000, readTimeoutMs: 3000 };
-    const store = scene.store(follower, { at: addressOf(follower.port, leader.port), limits });
-    expect(await store.append('study-a', NO_STREAM, records('a', 2))).toEqual(WRITTEN);
-    expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
-    expect(follower.received).toEqual([]);
-    expect(leader.received).toHaveLength(1);
-  });
+it.each([
+  ['one node is named', (port: number) => `esdb://127.0.0.1:${port}?tls=false`],
+  ['two are', (port: number, leader: number) => `esdb://127.0.0.1:${port},127.0.0.1:${leader}?tls=false`],
+  ['the cluster is', (port: number) => `esdb+discover://127.0.0.1:${port}?tls=false`],
+])('a follower node forwards appends and reads to the leader if %s', async (_, addressOf) => {
+  const leader = await scene.server();
+  const follower = await scene.server({ log: leader.log });
+  follower.leader = leader;
+  const limits = { ...QUICK, appendTimeoutMs: 3000, readTimeoutMs: 3000 };
+  const store = scene.store(follower, { at: addressOf(follower.port, leader.port), limits });
+  expect(await store.append('study-a', NO_STREAM, records('a', 2))).toEqual(WRITTEN);
+  expect(texts(await readAll(store))).toEqual(['a0', 'a1']);
+  expect(follower.received).toEqual([]);
+  expect(leader.received).toHaveLength(1);
 });
 
 describe('a cluster in which no node can be found', () => {

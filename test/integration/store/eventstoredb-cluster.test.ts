@@ -239,9 +239,12 @@ describe('a log that is shorter than before', () => {
     await vi.waitFor(() => expect(heard.rolledBack).not.toEqual([]), 15_000);
     expect(performance.now() - began).toBeGreaterThan(1000);
     expect(heard.rolledBack).toEqual([expect.stringMatching(/ends before what was read from it/)]);
-    const errors = heard.errors.length;
+    const heardSoFar = () => [heard.rolledBack.length, heard.errors.length, heard.caughtUp];
+    const [, errors, caughtUp] = heardSoFar();
     await delay(1000);
-    expect([heard.rolledBack.length, heard.errors.length]).toEqual([1, errors]);
+    expect(heardSoFar()).toEqual([1, errors, caughtUp]);
+    expect(heard.errors.map(({ failure }) => failure)).not.toContain('corrupt');
+    expect(heard.records).toHaveLength(5);
   });
 
   it('and was emptied is also reported as lost', async () => {

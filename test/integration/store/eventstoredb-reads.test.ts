@@ -284,35 +284,13 @@ describe('a subscription', () => {
     expect(lines(heard.records)).toEqual(lines(await readAll(store)));
   });
 
-  it('does not mistake a server restored from an old backup for the log that it followed', async () => {
-    const { server, store } = await open(QUICK);
-    const heard = scene.listen(store);
-    await appendTo(store, 'study-a', 0, 3);
-    await heard.until(3);
-    await server.stop();
-    const backup = await scene.server();
-    const other = scene.store(backup);
-    await appendTo(other, 'study-a', 0, 2);
-    const [port, log] = [server.port, backup.log];
-    await backup.stop();
-    const restored = await scene.server({ port, log });
-    await vi.waitFor(() => expect(heard.rolledBack).not.toEqual([]), 10_000);
-    expect(heard.rolledBack).toEqual([
-      expect.stringMatching(/ends before what was read from it: it was restored/),
-    ]);
-    expect(heard.errors.map(({ failure }) => failure)).not.toContain('corrupt');
-    const caughtUp = heard.caughtUp;
-    await delay(300);
-    expect([heard.caughtUp, heard.records.length]).toEqual([caughtUp, 3]);
-    await restored.stop();
-  });
-
   it('reports that it has caught up even if others append without a pause', async () => {
     const { there, heard } = await hearing();
     const before = heard.caughtUp;
     const began = performance.now();
     let count = 0;
-    while (performance.now() - began < 3000) await appendTo(there, 'study-a', count++, 1);
+    while (heard.caughtUp - before < 3 && performance.now() - began < 15_000)
+      await appendTo(there, 'study-a', count++, 1);
     expect(heard.caughtUp - before).toBeGreaterThanOrEqual(3);
     await heard.until(count);
     expect(heard.errors).toEqual([]);

@@ -1,7 +1,7 @@
 /** The write path over an EventStoreDB that breaks at random: what was answered is written once, and stays serial. */
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { RunnerHooks } from '../../../projections/runner.ts';
 import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
@@ -84,8 +84,9 @@ async function allocatedIn(server: EventStoreDbServer | TestCluster): Promise<st
   return ids;
 }
 
-describe('an EventStoreDB that fails at random', () => {
-  it.each([1, 2])('accepts one event for each command from %d processes, in one order', async (processes) => {
+it.each([1, 2])(
+  'an EventStoreDB that fails at random accepts one event for each command from %d processes, in one order',
+  async (processes) => {
     await check(
       fc.asyncProperty(appendFaults, readFaults, async (met, metByReads) => {
         const server = await scene.server();
@@ -115,8 +116,8 @@ describe('an EventStoreDB that fails at random', () => {
       }),
       { numRuns: RUNS },
     );
-  });
-});
+  },
+);
 
 type Loss = 'freezes' | 'freezes, and wakes as if it still led' | 'is cut off' | 'is killed' | 'resigns';
 
@@ -151,44 +152,42 @@ const losses = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
-describe('an EventStoreDB cluster that loses its leaders at random, under load', () => {
-  it('accepts each command once, in one order, and raises no alarm', async () => {
-    await check(
-      fc.asyncProperty(losses, async (met) => {
-        const cluster = await scene.cluster({ noticeMs: 200, electMs: 150 });
-        const alarms: string[] = [];
-        // As long as a service waits before it believes that records are lost.
-        const limits = { ...TIMES, appendTimeoutMs: 1500, silentMs: 300, askMs: 300, settleMs: 10_000 };
-        const stores = [1, 2].map(() => scene.store(cluster, { limits }));
-        const all = await Promise.all(stores.map((store, i) => processAt(store, i + 1, alarms)));
-        for (const process of all) expect(await process.submit(REGISTER)).toMatch(/registered/);
-        let isOver = false;
-        const enrolAll = async (process: WritingProcess, series: string) => {
-          const ids: string[] = [];
-          while (!isOver || ids.length < 5) {
-            const id = `${series}-${ids.length}`;
-            expect(await enrol(process, id)).toMatch(/^(randomized|duplicate)$/);
-            ids.push(id);
-            await delay(5);
-          }
-          return ids;
-        };
-        const enrolling = all.map((process, i) => enrolAll(process, String(i)));
-        for (const { loss, restMs } of met) {
-          await lose(cluster, loss);
-          await delay(restMs);
+it('an EventStoreDB cluster that loses its leaders at random, under load, accepts each command once, in one order, and raises no alarm', async () => {
+  await check(
+    fc.asyncProperty(losses, async (met) => {
+      const cluster = await scene.cluster({ noticeMs: 200, electMs: 150 });
+      const alarms: string[] = [];
+      // As long as a service waits before it believes that records are lost.
+      const limits = { ...TIMES, appendTimeoutMs: 1500, silentMs: 300, askMs: 300, settleMs: 10_000 };
+      const stores = [1, 2].map(() => scene.store(cluster, { limits }));
+      const all = await Promise.all(stores.map((store, i) => processAt(store, i + 1, alarms)));
+      for (const process of all) expect(await process.submit(REGISTER)).toMatch(/registered/);
+      let isOver = false;
+      const enrolAll = async (process: WritingProcess, series: string) => {
+        const ids: string[] = [];
+        while (!isOver || ids.length < 5) {
+          const id = `${series}-${ids.length}`;
+          expect(await enrol(process, id)).toMatch(/^(randomized|duplicate)$/);
+          ids.push(id);
+          await delay(5);
         }
-        isOver = true;
-        const ids = (await Promise.all(enrolling)).flat();
-        const written = await allocatedIn(cluster);
-        expect([...written].sort()).toEqual(ids.sort());
-        for (const { runner } of all) {
-          await vi.waitFor(() => expect(runner.revision(STREAM)).toBe(written.length), 20_000);
-          runner.stop();
-        }
-        expect(alarms).toEqual([]);
-      }),
-      { numRuns: Number(process.env['ELECTION_RUNS'] ?? 3) },
-    );
-  });
+        return ids;
+      };
+      const enrolling = all.map((process, i) => enrolAll(process, String(i)));
+      for (const { loss, restMs } of met) {
+        await lose(cluster, loss);
+        await delay(restMs);
+      }
+      isOver = true;
+      const ids = (await Promise.all(enrolling)).flat();
+      const written = await allocatedIn(cluster);
+      expect([...written].sort()).toEqual(ids.sort());
+      for (const { runner } of all) {
+        await vi.waitFor(() => expect(runner.revision(STREAM)).toBe(written.length), 20_000);
+        runner.stop();
+      }
+      expect(alarms).toEqual([]);
+    }),
+    { numRuns: Number(process.env['ELECTION_RUNS'] ?? 3) },
+  );
 });

@@ -17,6 +17,7 @@ import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { otherProcess } from '../../support/other-process.ts';
 import { records } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { thrownBy } from '../../support/thrown.ts';
 import { WITHOUT_OVERRIDE } from '../../support/without-override.ts';
 
 const newFolder = temporaryFolders();
@@ -25,14 +26,10 @@ const newFile = () => join(newFolder(), 'urn.sqlite');
 /** Opens what must not be opened. */
 function refusal(file: string): StoreError {
   const before = snapshot(file);
-  try {
-    new SqliteStore(file);
-  } catch (error) {
-    expect(snapshot(file)).toEqual(before);
-    if (error instanceof StoreError) return error;
-    throw error;
-  }
-  throw new Error('the file was opened');
+  const error = thrownBy(() => new SqliteStore(file));
+  expect(error).toBeInstanceOf(StoreError);
+  expect(snapshot(file)).toEqual(before);
+  return error as StoreError;
 }
 
 /** The file and everything beside it. */
@@ -145,37 +142,37 @@ describe('it is damaged, and is left untouched:', () => {
   });
 });
 
-describe('without write permission:', () => {
-  const CANNOT_WRITE = 'hint: the service must be able to write to the file and to its folder';
-
-  it.each([
-    ['a folder in which no file can be created', 'urn.sqlite', CANNOT_WRITE],
-    ['a folder in which no folder can be created', join('data', 'urn.sqlite'), 'cannot make the folder'],
-  ])('%s', async (_, name, why) => {
-    const folder = newFolder();
-    chmodSync(folder, 0o500);
-    await isUnavailable(join(folder, name), why);
-    chmodSync(folder, 0o700);
-    expect(readdirSync(folder)).toEqual([]);
-  });
-
-  it.each([
-    ['a log in a read-only folder', 0o500, 0o600],
-    ['a read-only log', 0o700, 0o400],
-    ['an unreadable log', 0o700, 0o000],
-  ])('%s', async (_, folderMode, fileMode) => {
+it('files and folders that may not be written to are unavailable, and are left untouched', async () => {
+  const folders = [newFolder(), newFolder()] as const;
+  for (const folder of folders) chmodSync(folder, 0o500);
+  const logs: { file: string; before: object }[] = [];
+  for (const [folderMode, fileMode] of [
+    [0o500, 0o600],
+    [0o700, 0o400],
+    // It cannot even be read.
+    [0o700, 0o000],
+  ] as const) {
     const file = await writtenFile();
-    const before = snapshot(file);
+    logs.push({ file, before: snapshot(file) });
     chmodSync(file, fileMode);
     chmodSync(join(file, '..'), folderMode);
-    await isUnavailable(file, CANNOT_WRITE);
+  }
+  const files = [join(folders[0], 'urn.sqlite'), join(folders[1], 'data', 'urn.sqlite')];
+  const opening = ['open', ...files, ...logs.map(({ file }) => file)];
+  const { said } = await otherProcess(opening, WITHOUT_OVERRIDE);
+  const unavailable = (why: string) => {
+    const message = expect.stringContaining(why);
+    return expect.objectContaining({ name: 'StoreError', failure: 'unavailable', message });
+  };
+  const cannotWrite = unavailable('hint: the service must be able to write to the file and to its folder');
+  const cannotMake = unavailable('cannot make the folder');
+  expect(said).toEqual([cannotWrite, cannotMake, cannotWrite, cannotWrite, cannotWrite]);
+  for (const folder of folders) {
+    chmodSync(folder, 0o700);
+    expect(readdirSync(folder)).toEqual([]);
+  }
+  for (const { file, before } of logs) {
     chmodSync(file, 0o600);
     expect(snapshot(file)).toEqual(before);
-  });
-
-  async function isUnavailable(file: string, why: string): Promise<void> {
-    const { said } = await otherProcess(['open', file], WITHOUT_OVERRIDE);
-    const message = expect.stringContaining(why);
-    expect(said.at(-1)).toMatchObject({ name: 'StoreError', failure: 'unavailable', message });
   }
 });
