@@ -168,7 +168,6 @@ export const both =
   (bundle, name) => {
     for (const change of changes) change(bundle, name);
   };
-export const unchanged: Change = () => undefined;
 export const gone: Change = (bundle, name) => bundle.move((all) => all.filter((one) => one.name !== name));
 /** Behind the next one. */
 export const moved: Change = (bundle, name) =>
@@ -227,7 +226,7 @@ export const configured =
   };
 
 /** Where an alteration is found: the name of a record in all contents, or by content. `ok`: only a checkpoint can show it. */
-export type Found = string | Partial<Readonly<Record<Content, string>>>;
+type Found = string | Partial<Readonly<Record<Content, string>>>;
 /** The record that the table is about. */
 const ITSELF = 'itself';
 /** Only the bundle that includes all sections shows it: whoever sees less than the arms is not asked. */
@@ -236,13 +235,13 @@ export const inFull = (name = ITSELF): Found => ({ full: name, open: 'ok' });
 export const withArms = (name = ITSELF): Found => ({ full: name, open: name, blinded: 'ok' });
 /** At once where the draws are included, and later or not at all in the clear. */
 export const sooner = (full: string, clear: string) => ({ full, open: clear, blinded: clear });
-/** What only the clear decides, and need not be asked of the other contents. */
+/** Asked only of who sees nothing else: what the clear shows, every content shows. */
 export const inClear = (name = ITSELF): Found => ({ blinded: name });
 
-/** Name, change, and where it is found: default, at the record itself in all contents. */
-export type Alteration = readonly [name: string, change: Change, found?: Found];
+/** Name, change, and where it is found: default, at the record itself in the clear. */
+type Alteration = readonly [name: string, change: Change, found?: Found];
 /** By the name of the record that they are about. */
-export type Alterations<N extends string> = Partial<Readonly<Record<N, readonly Alteration[]>>>;
+type Alterations<N extends string> = Partial<Readonly<Record<N, readonly Alteration[]>>>;
 
 interface Made extends BundledStudy<string> {
   /** The bundle with all sections, and the records of the study in it. */
@@ -324,8 +323,8 @@ export function bundlesOf<N extends string>(
   }
 
   /**
-   * Declares a test of each alteration. Whoever sees more finds no less, and no later (any-life.test.ts): what all find at
-   * one place is asked of those who see all and nothing.
+   * Declares a test of each alteration. Whoever sees more finds no less, and no later (any-life.test.ts): what is found at
+   * one place that has a name is asked of those who see all and nothing.
    */
   function alterations(subject: string, all: Alterations<N | 'registered'>): void {
     const cases = Object.entries<readonly Alteration[] | undefined>(all).flatMap(([name, list = []]) =>
@@ -336,9 +335,8 @@ export function bundlesOf<N extends string>(
       beforeAll(made);
       it.each(cases.map((one, place) => [...one, place] as const))(
         'find %s',
-        async (_, name, [, change, expected = name], place) => {
-          const wanted: Found =
-            typeof expected === 'object' ? expected : { full: expected, blinded: expected };
+        async (_, name, [, change, expected = inClear()], place) => {
+          const wanted = typeof expected === 'object' ? expected : { full: expected, blinded: expected };
           const found: Partial<Record<Content, string>> = {};
           for (const content of CONTENTS.filter((one) => wanted[one] !== undefined)) {
             const judged = await judge(content, change, { name, isShown: shown[content].has(place) });

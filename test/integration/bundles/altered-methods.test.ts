@@ -113,18 +113,19 @@ bundlesOf(MINIMIZED).alterations('both verifiers of altered minimization', {
   ],
 });
 
-const lists = bundlesOf(LISTED);
 const entered = (members: object) => sealed(({ entry }) => Object.assign(entry, members));
-lists.alterations('both verifiers of an altered entry of a list', {
+const one = { levels: [DUPAGE], count: 1 };
+const cook = (count: number) => ({ levels: [COOK], count });
+
+bundlesOf(LISTED).alterations('both verifiers of altered lists', {
+  // An entry.
   '001': [
     ['the number of an entry', entered({ entry: 5 }), inFull()],
     ['the arm', onArm(C), inFull()],
     ['`pick` for `entry`', renamedSection('entry', 'pick')],
     ['both', renamedSection('entry', 'pick', true)],
   ],
-});
-
-lists.alterations('both verifiers of an altered list', {
+  // A list.
   first: [
     ['an arm', listed(5, { treatment: DUPAGE }), inFull()],
     ['an unknown level', listed(7, { levels: ['x'] }), inFull()],
@@ -146,11 +147,7 @@ lists.alterations('both verifiers of an altered list', {
     ['its last entry', shortened(2), 'ok'],
     ['the number before', data({ list: 1 })],
   ],
-});
-
-const one = { levels: [DUPAGE], count: 1 };
-const cook = (count: number) => ({ levels: [COOK], count });
-lists.alterations('both verifiers of altered entries that are skipped', {
+  // Entries that are skipped.
   skipped: [
     ['no skip', gone, '001'],
     ['more than a stratum has', skipping(cook(5), one), sooner('skipped', '002')],
@@ -222,9 +219,9 @@ const source = (rows: number) => ({ source: { format: 'reference', rows } });
 const generator = (change: (section: Json) => void) => sealed((sections) => change(sections.generator));
 /** That nothing leads to. */
 const STATE = Pcg64.fromSeed(7n).snapshot();
-const ofImport = bundlesOf(IMPORTED);
 
-ofImport.alterations('both verifiers of an altered beginning of an import', {
+bundlesOf(IMPORTED).alterations('both verifiers of an altered import', {
+  // Its beginning and its end.
   begun: [
     ['a fresh generator', data({ generator: 'fresh' }), inFull()],
     ['another import', data({ import: ATTEMPT }), 'i1'],
@@ -249,9 +246,7 @@ ofImport.alterations('both verifiers of an altered beginning of an import', {
     ['no end', gone, 'n1'],
     ['an end after the next allocation', moved, 'n1'],
   ],
-});
-
-ofImport.alterations('both verifiers of altered rows', {
+  // Rows.
   i2: [
     ['the number of an earlier row', data({ row: 1 })],
     ['the number of a later row', data({ row: 5 }), 'i5'],
@@ -315,9 +310,7 @@ ofImport.alterations('both verifiers of altered rows', {
     ['no last row', gone, 'ended'],
     ['a row after the end', moved, 'ended'],
   ],
-});
-
-ofImport.alterations('both verifiers of what may not happen during an import', {
+  // What may not happen meanwhile.
   revealed: [
     ['the code-break of somebody of the attempt', data({ randomizedAt: IMPORTED.at.second })],
     // Nothing is known of when the arm was given.

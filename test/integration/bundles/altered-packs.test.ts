@@ -1,7 +1,5 @@
 /** Packs of the enrolment and of visits, altered: a study with packs, the worked sample of visits, and a longer life. */
 import {
-  type Alteration,
-  type Alterations,
   about,
   at,
   both,
@@ -33,20 +31,10 @@ const listing = (entries: readonly object[]) =>
 const many = (number: number, length: number) =>
   Array.from({ length: number }, (_, n) => ({ code: `${n}`.padStart(length, '0'), treatment: C }));
 const person = by('somebody');
-
-/** What the clear shows at the record itself, every content shows: it is asked of the one without sections. */
-const inTheClear = <N extends string>(declare: (subject: string, all: Alterations<N>) => void) => {
-  const asked = ([what, change, found = inClear()]: Alteration): Alteration => [what, change, found];
-  return (subject: string, all: Alterations<N>) => {
-    const rows = Object.entries<readonly Alteration[] | undefined>(all);
-    const named = rows.map(([name, list = []]) => [name, list.map(asked)]);
-    declare(subject, Object.fromEntries(named));
-  };
-};
-const alterations = inTheClear(bundlesOf(PACKS).alterations);
+const scopes = (...granted: string[]) => issuedWith(1, { scopes: granted });
 
 // Whatever else cannot be of packs of the enrolment is in test/vectors/life-histories.json.
-alterations('both verifiers of altered packs', {
+bundlesOf(PACKS).alterations('both verifiers of altered packs', {
   '005': [['something that is not a code', code('P 4')]],
   list2: [['no count', data({ count: 0 })]],
   list3: [
@@ -67,23 +55,18 @@ alterations('both verifiers of altered packs', {
   ],
   supplied: [['at the command line, when an arm has no pack', person, 'ok']],
   loose: [['shown after it was recorded', data({ shownAt: '2999-01-01T00:00:00.000Z' })]],
-});
-
-const scopes = (...granted: string[]) => issuedWith(1, { scopes: granted });
-alterations('both verifiers of a key that may supply, and see', {
   registered: [
-    ['nothing', scopes('supply'), inClear('ok')],
-    ['participants, without supply', scopes('read', 'manage'), inClear('access/1')],
+    ['a key that may only supply', scopes('supply'), inClear('ok')],
+    ['a key that may see participants, without supply', scopes('read', 'manage'), inClear('access/1')],
   ],
 });
 
 const visit = (name: string) => data({ visit: name });
 const to = (name: string) => data({ to: name });
 const nobodys = without('participantId', 'randomizedAt');
-const ofSample = inTheClear(bundlesOf(SAMPLE).alterations);
 
 // Other visits, packs, participants, authors and places of these records: any-life.test.ts.
-ofSample('both verifiers of altered visits', {
+bundlesOf(SAMPLE).alterations('both verifiers of altered visits', {
   u1Too: [['the name of a short arm in it', visit('Arm A'), 'ok']],
   u1: [['a line feed behind it', visit('U1\n')]],
   moved: [
@@ -96,20 +79,18 @@ ofSample('both verifiers of altered visits', {
     ['visits that were declared in another spelling', configured({ visits: ['v2', 'V3', 'Week 12'] }), 'v2'],
     ['visits without one', configured({ visits: ['V2', 'V3'] }), 'week'],
   ],
-});
-
-ofSample('both verifiers of a code-break by a pack of a visit', {
+  // A code-break by a pack of a visit.
   loose: [['a void one, of a participant', about('002')]],
   theirs: [['one of a visit, of nobody', nobodys]],
   before: [['one that was replaced, of nobody', nobodys]],
   nobodys: [['before it is void', moved, 'loose']],
 });
 
-const ofLife = inTheClear(bundlesOf(LIFE).alterations);
 const amended = (change: (list: Json[]) => void) => changed((record) => change(record.data.changes));
 const declared = (...names: string[]) => amended(([first]) => Object.assign(first, { value: names }));
 
-ofLife('both verifiers of an altered design', {
+bundlesOf(LIFE).alterations('both verifiers of an altered life with visits', {
+  // The design.
   cV9: [['a pack after the arm was stopped', moved, withArms('cV9')]],
   list4: [
     [
@@ -131,9 +112,7 @@ ofLife('both verifiers of an altered design', {
   visits: [['a visit of a pack that is gone', declared('V4', 'V3', 'U1')]],
   more: [['one that has two spellings', declared('V4', 'V2', 'V3', 'U1', 'V9', 'U9')]],
   bSet: [['the name of an arm in a corrected visit', both(to('Caros'), person)]],
-});
-
-ofLife('both verifiers of an altered dispensation', {
+  // Dispensations.
   bBack: [['a pack for a duplicate', moved, 'bV2Again']],
   bThird: [['a third further pack by the pharmacist', by('pharmacy'), 'ok']],
   bU1Again: [['a visit after the fourth further one, by a site', by('nurse')]],
@@ -154,9 +133,7 @@ ofLife('both verifiers of an altered dispensation', {
       'ofEarly',
     ],
   ],
-});
-
-ofLife('both verifiers of an altered wrong entry', {
+  // A wrong entry.
   revealedV2: [['a code-break by a pack of it is about the participant', about('F1', 'enteredAgain')]],
   revealedBoth: [['a code-break by the pack of both is about nobody', nobodys]],
   enteredAgain: [

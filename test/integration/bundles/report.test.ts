@@ -2,7 +2,7 @@
  * The report of a study with a life: closed and reopened, with broken codes, and with corrections. Each content shows only
  * what it includes.
  */
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { CONTENTS, type Content } from '../../../events/content.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
@@ -109,42 +109,40 @@ const lived = await reportsOf({
   closedAgain: closes('operator', { cause: 'end', reason: 'the end', approvals }),
 });
 
-describe('the report of a study', () => {
-  it.each(CONTENTS)('says who closed it and broke its codes, content %s', (content) => {
-    const { text, because } = read(lived, content);
-    const by = 'operator (command line)';
-    expect([4, 5, 6, 7, 8, 9].map((revision) => row(text, revision))).toEqual([
-      [`code of 001 broken: emergency${because}`, 'site, on behalf of nurse Ada'],
-      [
-        `code of 002 broken: monitoring; recorded late: the treatment was shown at 2026-03-04 02:11:09 UTC${because}`,
-        'site',
-      ],
-      [
-        `reported: 002 was unblinded outside the service at 2026-03-04 02:11:09 UTC (envelope); inadvertent; the code-break at revision 5 was a mistake${because}`,
-        'site',
-      ],
-      ['closed (target): 300 randomized', by],
-      [`reopened: target raised; ${approved}; protocol 3.0 of 2027-02-20 from here on`, by],
-      [`closed (end): the end; ${approved}`, by],
-    ]);
-    expect(text).toMatch(/<td>State<\/td><td>closed since [-0-9]+ [:0-9]+ UTC: end: the end<\/td>/);
-    expect(text).toContain('<td>Codes broken</td><td>2: 1 emergency, 1 monitoring</td>');
-    expect(text).toContain('<td>Unblinded outside</td><td>1 reported</td>');
-    const revealed = [1, 2, 3].map((revision) => row(text, revision).at(-2));
-    expect(revealed).toEqual(['emergency', 'monitoring, reported: envelope', '']);
-    expect(row(text, 1)).toHaveLength(content === 'blinded' ? 5 : 6);
-    const [counts = ''] = text.split('<h2>Events').slice(0, 1);
-    expect(counts.slice(counts.indexOf('<h3>9</h3>'))).toMatch(/30-Dupage County.*?>3</s);
-    // Of what the other studies have, there is no trace.
-    expect(text).not.toMatch(
-      /<th>(Voided|Corrected|Pack|Forced)<|As the urns count|<td>Packs|packs|Of these forced|Forced:/,
-    );
-    // The protocol came with the reopening.
-    const [, inForce = ''] = text.split('<h2>Design in force</h2>');
-    expect(['Amendments', 'Protocol'].map((name) => cells(inForce, name)[0])).toEqual([
-      ...['0', '3.0 of 2027-02-20'],
-    ]);
-  });
+it.each(CONTENTS)('the report of a study says who closed it and broke its codes, content %s', (content) => {
+  const { text, because } = read(lived, content);
+  const by = 'operator (command line)';
+  expect([4, 5, 6, 7, 8, 9].map((revision) => row(text, revision))).toEqual([
+    [`code of 001 broken: emergency${because}`, 'site, on behalf of nurse Ada'],
+    [
+      `code of 002 broken: monitoring; recorded late: the treatment was shown at 2026-03-04 02:11:09 UTC${because}`,
+      'site',
+    ],
+    [
+      `reported: 002 was unblinded outside the service at 2026-03-04 02:11:09 UTC (envelope); inadvertent; the code-break at revision 5 was a mistake${because}`,
+      'site',
+    ],
+    ['closed (target): 300 randomized', by],
+    [`reopened: target raised; ${approved}; protocol 3.0 of 2027-02-20 from here on`, by],
+    [`closed (end): the end; ${approved}`, by],
+  ]);
+  expect(text).toMatch(/<td>State<\/td><td>closed since [-0-9]+ [:0-9]+ UTC: end: the end<\/td>/);
+  expect(text).toContain('<td>Codes broken</td><td>2: 1 emergency, 1 monitoring</td>');
+  expect(text).toContain('<td>Unblinded outside</td><td>1 reported</td>');
+  const revealed = [1, 2, 3].map((revision) => row(text, revision).at(-2));
+  expect(revealed).toEqual(['emergency', 'monitoring, reported: envelope', '']);
+  expect(row(text, 1)).toHaveLength(content === 'blinded' ? 5 : 6);
+  const [counts = ''] = text.split('<h2>Events').slice(0, 1);
+  expect(counts.slice(counts.indexOf('<h3>9</h3>'))).toMatch(/30-Dupage County.*?>3</s);
+  // Of what the other studies have, there is no trace.
+  expect(text).not.toMatch(
+    /<th>(Voided|Corrected|Pack|Forced)<|As the urns count|<td>Packs|packs|Of these forced|Forced:/,
+  );
+  // The protocol came with the reopening.
+  const [, inForce = ''] = text.split('<h2>Design in force</h2>');
+  expect(['Amendments', 'Protocol'].map((name) => cells(inForce, name)[0])).toEqual([
+    ...['0', '3.0 of 2027-02-20'],
+  ]);
 });
 
 const corrected = await reportsOf(
@@ -162,8 +160,9 @@ const corrected = await reportsOf(
   { policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } },
 );
 
-describe('the report of a study with corrections', () => {
-  it.each(CONTENTS)('shows each of them, and participants as they are now, content %s', (content) => {
+it.each(CONTENTS)(
+  'the report of a study with corrections shows each of them, participants as they are now, and what the urns count, content %s',
+  (content) => {
     const { text, isOpen, noted } = read(corrected, content);
     expect([5, 6, 7, 8, 9, 10, 11, 12].map((revision) => row(text, revision)[0])).toEqual([
       `001 corrected (entry): ${SEX} from Female to Male; the counts of the urns moved${noted}`,
@@ -183,10 +182,7 @@ describe('the report of a study with corrections', () => {
       ['004', 'Female', DUPAGE, 'ineligible', '', '', 'site'],
     ]);
     expect(text).not.toContain('Design in force');
-  });
-
-  it.each(CONTENTS)('has the numbers of a flow diagram, and what the urns count, content %s', (content) => {
-    const { text, isOpen } = read(corrected, content);
+    // The numbers of a flow diagram.
     const labels = ['Randomized', 'Of these voided', '– duplicate', '– ineligible', 'Of these unblinded'];
     expect(labels.map((label) => lastNumber(text, label))).toEqual([4, 2, 1, 1, 1]);
     for (const label of labels) {
@@ -200,8 +196,8 @@ describe('the report of a study with corrections', () => {
     expect(lastNumber(urns, `${SEX}: Male`)).toBe(1);
     expect(lastNumber(urns, `${PLACE}: ${COOK}`)).toBe(0);
     expect(everybody.slice(everybody.indexOf(`<h3>${PLACE}</h3>`))).toMatch(/Cook County.*?>1</s);
-  });
-});
+  },
+);
 
 /** Two packs of each treatment. */
 const packs = (letter: string) =>
@@ -224,8 +220,9 @@ const stocked = await reportsOf({
   loose: reveals('site', (living) => ({ code: free(living)[0], grounds: GROUNDS })),
 });
 
-describe('the report of a study with packs', () => {
-  it.each(CONTENTS)('says what became of them, and not what the others hold, content %s', (content) => {
+it.each(CONTENTS)(
+  'the report of a study with packs says what became of them, and not what the others hold, content %s',
+  (content) => {
     const { text, isFull, because } = read(stocked, content);
     expect([1, 2, 4, 5, 6, 7].map((revision) => row(text, revision)[0])).toEqual([
       'list 1 of packs registered: 6',
@@ -244,8 +241,8 @@ describe('the report of a study with packs', () => {
     const codes = [...packs('P'), ...packs('Q')].map(({ code }) => code);
     expect(codes.filter((code) => new RegExp(`\\b${code}\\b`).test(text))).toHaveLength(3);
     for (const key of KEYS) expect(text).not.toContain(key);
-  });
-});
+  },
+);
 
 const entered = (treatment: string, more = {}) =>
   enters('operator', treatment, LEVELS, { note, occurredAt: SHOWN_AT, ...more });
@@ -260,8 +257,9 @@ const forced = await reportsOf(
   { policies: { forcedCounts: 'not-counted' } },
 );
 
-describe('the report of a study with allocations that were made outside', () => {
-  it.each(CONTENTS)('says why and when, and whether the urns count them, content %s', (content) => {
+it.each(CONTENTS)(
+  'the report of a study with allocations that were made outside says why and when, and whether the urns count them, content %s',
+  (content) => {
     const { text, isOpen, noted } = read(forced, content);
     expect([1, 4, 5].map((revision) => row(text, revision).at(-2))).toEqual([
       ...['', 'elsewhere, 2026-03-04 02:11:09 UTC; not counted'],
@@ -278,8 +276,8 @@ describe('the report of a study with allocations that were made outside', () => 
     if (!isOpen) return;
     expect(row(text, 4)).toContain(SECOND);
     expect(cells(text, 'Of these forced').map(Number)).toEqual([1, 1, 0, 2]);
-  });
-});
+  },
+);
 
 const amended = await reportsOf(
   {
@@ -310,8 +308,9 @@ const amended = await reportsOf(
   { mode: 'live', limits: { levels: [{ factor: PLACE, level: COOK, max: 40 }] } },
 );
 
-describe('the report of a study whose design was amended', () => {
-  it.each(CONTENTS)('says how, and shows the design in force and present names, content %s', (content) => {
+it.each(CONTENTS)(
+  'the report of a study whose design was amended says how, and shows the design in force and present names, content %s',
+  (content) => {
     const { text } = read(amended, content);
     expect([6, 7].map((revision) => row(text, revision)[0])).toEqual([
       `amendment 1: new &lt;site&gt;; ${PLACE}: M &amp; N added; ${PLACE}: ${COOK} closed; ${PLACE}: ${DUPAGE} renamed to Du Page (requests may still use the old name); target: 320 participants; ${approved}`,
@@ -334,8 +333,8 @@ describe('the report of a study whose design was amended', () => {
     const byLevel = numbers.slice(numbers.indexOf(`<h3>${PLACE}</h3>`));
     for (const name of ['Cook', 'Du Page', 'M &amp; N']) expect(byLevel).toContain(`>${name}</text>`);
     expect([COOK, DUPAGE].some((name) => byLevel.includes(name))).toBe(false);
-  });
-});
+  },
+);
 
 let enrolled = 0;
 /** Men and women in turn. */
@@ -358,8 +357,9 @@ const changed = await reportsOf(
   { ratio: [2, 1, 1] },
 );
 
-describe('the report of a study whose arms and factors changed', () => {
-  it.each(CONTENTS)('says how, and shows the design in force, content %s', (content) => {
+it.each(CONTENTS)(
+  'the report of a study whose arms and factors changed says how, shows the design in force, and compares arms by their ratio, content %s',
+  (content) => {
     const { text, isOpen } = read(changed, content);
     const named = (k: number) => (isOpen ? `arm ${treatments[k]}` : 'an arm');
     expect([13, 14, 15, 25].map((revision) => row(text, revision)[0])).toEqual([
@@ -386,15 +386,11 @@ describe('the report of a study whose arms and factors changed', () => {
     expect(text).toContain('9 participants were randomized after it was retired');
     expect(row(text, 1).slice(0, 3)).toEqual(['001', 'Male', COOK]);
     expect(row(text, 16).slice(0, 3)).toEqual(['013', 'Male', '']);
-  });
-
-  it.each(CONTENTS)('compares arms by their ratio, and says whom the urns count, content %s', (content) => {
-    const { text: all, isOpen } = read(changed, content);
-    const numbers = (label: string, text = all) =>
-      [...(text.split(`<td>${label}</td>`)[1]?.split('</tr>')[0] ?? '').matchAll(/>([^<]+)</g)].map(([, n]) =>
+    const numbers = (label: string, all = text) =>
+      [...(all.split(`<td>${label}</td>`)[1]?.split('</tr>')[0] ?? '').matchAll(/>([^<]+)</g)].map(([, n]) =>
         Number(n),
       );
-    const urns = all.split('<h3>As the urns count</h3>')[1] ?? '';
+    const urns = text.split('<h3>As the urns count</h3>')[1] ?? '';
     expect(urns).toContain('The urns began anew with amendment 2');
     const [totals, counted] = [numbers('All participants'), numbers('All that are counted', urns)];
     expect(counted.at(-1)).toBe(9);
@@ -404,8 +400,8 @@ describe('the report of a study whose arms and factors changed', () => {
     const byRatio = (of: readonly number[]) => [2, 1, 1, 2].map((r, k) => (of[k] ?? 0) / r);
     expect(numbers('Participants / ratio', urns)).toEqual(byRatio(counted));
     expect(numbers('Participants / ratio')).toEqual(byRatio(totals));
-  });
-});
+  },
+);
 
 it('a study that was registered as paused is so until it is resumed', () => {
   const summary = new StudySummary();
@@ -418,36 +414,30 @@ it('a study that was registered as paused is so until it is resumed', () => {
   expect(summary.listed.map(({ what }) => what)).toEqual(['registered as paused', 'resumed: go']);
 });
 
-describe('the list of events has a limited length, says how many it leaves out, and counts all of them:', () => {
+it('the list of events has a limited length, says how many it leaves out, and counts all of them', () => {
   const MANY = MAX_LISTED + 5;
   const one = { participantId: '001', randomizedAt: 1 };
-  function summaryOf(fact: (n: number) => object) {
-    const summary = new StudySummary();
-    const facts = [registered(), randomized('001'), ...Array.from({ length: MANY }, (_, n) => fact(n))];
-    for (const [revision, each] of facts.entries()) summary.take(event(each as StudyFact, revision));
-    expect(summary.listed).toHaveLength(MAX_LISTED + 2);
-    return summary;
+  const facts: object[] = [registered(), randomized('001')];
+  for (let n = 0; n < MANY; n++) {
+    const [from = '', to = ''] = n % 2 === 0 ? ['Female', 'Male'] : ['Male', 'Female'];
+    const corrected = {
+      cause: 'entry',
+      changes: [{ factor: SEX, from, to }],
+      counts: 'as-corrected',
+      ...one,
+    };
+    const revealed = { category: 'end', reveal: fixedId(n), ...one };
+    facts.push(
+      { type: 'LevelsCorrected', data: corrected, sections: { note: { text: 'x' } } },
+      { type: 'AllocationRevealed', data: revealed, sections: { grounds: { reason: 'the end' } } },
+    );
   }
-
-  it('code-breaks', () => {
-    const summary = summaryOf((n) => ({
-      ...{ type: 'AllocationRevealed', data: { category: 'end', reveal: fixedId(n), ...one } },
-      sections: { grounds: { reason: 'the end' } },
-    }));
-    expect(summary.unlistedBreaks).toBe(5);
-    expect(summary.revealed).toEqual({ end: MANY });
-    expect(summary.people?.get('001')?.revealed).toEqual(['end']);
-  });
-
-  it('corrections', () => {
-    const summary = summaryOf((n) => {
-      const [from = '', to = ''] = n % 2 === 0 ? ['Female', 'Male'] : ['Male', 'Female'];
-      const changes = [{ factor: SEX, from, to }];
-      const data = { cause: 'entry', changes, counts: 'as-corrected', ...one };
-      return { type: 'LevelsCorrected', data, sections: { note: { text: 'x' } } };
-    });
-    expect(summary.unlistedCorrections).toBe(5);
-    expect(summary.people?.get('001')?.corrected?.levels[0]).toBe('Male');
-    expect(summary.people?.everybody.factors[0]?.levels.map(({ counts }) => counts[0])).toEqual([1, 0]);
-  });
+  const summary = new StudySummary();
+  for (const [revision, each] of facts.entries()) summary.take(event(each as StudyFact, revision));
+  expect(summary).toMatchObject({ unlistedBreaks: 5, unlistedCorrections: 5, revealed: { end: MANY } });
+  // Those, the registration and the participant.
+  expect(summary.listed).toHaveLength(2 * MAX_LISTED + 2);
+  expect(summary.people?.get('001')).toMatchObject({ revealed: ['end'] });
+  expect(summary.people?.get('001')?.corrected?.levels[0]).toBe('Male');
+  expect(summary.people?.everybody.factors[0]?.levels.map(({ counts }) => counts[0])).toEqual([1, 0]);
 });
