@@ -91,7 +91,7 @@ describe('npm run build', () => {
     for (let isBuilding = true; isBuilding; ) {
       expect(await start(join(copy, 'bin/urn.js'), 'serve', '--help')).toBe(0);
       // The test below stops at every moment; without a pause, most of the time would go to starts.
-      isBuilding = await Promise.race([ended.then(() => false), setTimeout(2000, true)]);
+      isBuilding = await Promise.race([ended.then(() => false), setTimeout(4000, true)]);
     }
     expect(await ended).toBe(0);
     expect(version()).toContain(`(commit ${commit}, with changes that are in no commit)`);

@@ -8,10 +8,11 @@ import { registeredDesign } from '../../projections/design.ts';
 import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
 import { type HistoryRow, readHistory } from '../../src/evidence/import/read-history.ts';
 import { openSource } from '../../src/evidence/import/source-file.ts';
-import { ImportError } from '../../src/evidence/import/source-table.ts';
+import type { ImportError } from '../../src/evidence/import/source-table.ts';
 import { Database } from '../../src/store/sqlite/library.ts';
 import { changedExport, HARVEST, REFERENCE } from '../support/importing.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
+import { thrownBy } from '../support/thrown.ts';
 
 const newFolder = temporaryFolders();
 const [study] = parseStudiesFile(REFERENCE.studies, 'studies.yaml').studies;
@@ -26,15 +27,8 @@ function read(file: string, format: SourceFormat = 'reference'): HistoryRow[] {
   );
 }
 
-function problemsOf(file: string, format?: SourceFormat): readonly string[] {
-  try {
-    read(file, format);
-  } catch (error) {
-    if (error instanceof ImportError) return error.problems;
-    throw error;
-  }
-  return [];
-}
+const problemsOf = (file: string, format?: SourceFormat): readonly string[] =>
+  (thrownBy(() => read(file, format)) as ImportError | undefined)?.problems ?? [];
 
 type Change = (text: string) => string;
 const changed = (change: Change) => changedExport(newFolder(), change);

@@ -1,15 +1,14 @@
 /** Files of packs: what is wrong in them, by line, how much a record holds, and what is warned of. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { UrnConfiguration } from '../../events/study.ts';
 import { readCodeFile } from '../../src/evidence/import/pack-file.ts';
-import { ImportError } from '../../src/evidence/import/source-table.ts';
+import type { ImportError } from '../../src/evidence/import/source-table.ts';
 import { KEYS } from '../support/life.ts';
-import { temporaryFolders } from '../support/temporary-folder.ts';
+import { temporaryFiles } from '../support/temporary-folder.ts';
+import { thrownBy } from '../support/thrown.ts';
 import { TrialRun } from '../support/trial-run.ts';
 
-const newFolder = temporaryFolders();
+const codesFile = temporaryFiles('codes.csv');
 const [ACTIVE, CONTROL] = ['Melatonin', 'Control'] as const;
 const OF_ALL = 'code,treatment';
 const OF_SITES = 'code,treatment,site';
@@ -26,11 +25,9 @@ const trialWith = (more: Partial<UrnConfiguration> = {}) =>
   });
 type Trial = ReturnType<typeof trialWith>;
 
-function read({ registered }: Trial, rows: readonly string[], header = OF_ALL) {
-  const file = join(newFolder(), 'codes.csv');
-  writeFileSync(file, [header, ...rows].join('\n'));
-  return readCodeFile(file, registered);
-}
+const read = ({ registered }: Trial, rows: readonly string[], header = OF_ALL) =>
+  readCodeFile(codesFile([header, ...rows].join('\n')), registered);
+
 /** Registers the packs of a file. @returns what is warned of */
 function add(trial: Trial, rows: readonly string[], header?: string): readonly string[] {
   const { lists, warnings } = read(trial, rows, header);
@@ -41,15 +38,8 @@ function add(trial: Trial, rows: readonly string[], header?: string): readonly s
   }
   return warnings;
 }
-function problems(...of: Parameters<typeof read>): readonly string[] {
-  try {
-    read(...of);
-  } catch (error) {
-    if (error instanceof ImportError) return error.problems;
-    throw error;
-  }
-  return [];
-}
+const problems = (...of: Parameters<typeof read>): readonly string[] =>
+  (thrownBy(() => read(...of)) as ImportError | undefined)?.problems ?? [];
 
 /** So many packs, of the arms in pairs, each pair the other way round: a text without a pattern in it. */
 const shuffled = (count: number, name = 'P') =>

@@ -1,25 +1,23 @@
 /** urn rerandomize on bundles: a second program in numpy, and studies with every kind of life. */
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { studyInBundle } from '../../src/cli/rerandomize-source.ts';
 import { Pcg64 } from '../../src/core/random/pcg64.ts';
-import { BundleFiles } from '../../src/evidence/bundle/bundle-files.ts';
-import { BundleSource } from '../../src/evidence/verify/bundle-source.ts';
 import { MonteCarlo } from '../../src/statistics/rerandomize/monte-carlo.ts';
 import { runReplicates } from '../../src/statistics/rerandomize/replicates.ts';
-import { bundledStudy } from '../support/bundled-study.ts';
 import { command } from '../support/command.ts';
+import { bundleFiles } from '../support/files-in.ts';
 import { inCi } from '../support/in-ci.ts';
+import { enrols, lifeOf } from '../support/life.ts';
 import { IMPORTED } from '../support/lives/methods.ts';
 import { AMENDED, ARMS, CORRECTED, FORCED } from '../support/lives/urns.ts';
 import { findPython } from '../support/numpy.ts';
 import { configuration, drawn, G2, planOf } from '../support/rerandomized.ts';
-import { temporaryFolders } from '../support/temporary-folder.ts';
+import { temporaryFiles, temporaryFolders } from '../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
+const outcomesFile = temporaryFiles('y.csv');
 const SECOND_PROGRAM = fileURLToPath(new URL('../support/numpy-rerandomize.py', import.meta.url));
 const python = findPython();
 
@@ -33,7 +31,7 @@ async function tested(bundle: string, outcomes: string, ...args: string[]) {
 }
 
 describe.skipIf(python === undefined && !inCi)('the same with numpy', () => {
-  const REPS = 400;
+  const REPS = 200;
   const MEASURES = ['chisquare', 'range', 'variance'] as const;
   const factors = [
     { name: 'sex', levels: ['0', '1'] },
@@ -47,16 +45,12 @@ describe.skipIf(python === undefined && !inCi)('the same with numpy', () => {
     const study = configuration({ treatments: ['A', 'B', 'C'], factors, D: MEASURES[seed % 3] ?? 'range' });
     const people = Array.from({ length: 24 }, () => [`${below(2)}`, `${below(3)}`]);
     const rows = people.map((_, i) => `p${i + 1},${below(6) === 0 ? '' : below(12)}`);
-    const folder = newFolder();
-    const about = { configuration: study, seed: 2n ** 110n + BigInt(seed) };
-    const { files } = await bundledStudy(folder, about, async ({ issue, submit }) => {
-      const nurse = await issue('nurse', ['randomize']);
-      for (const [i, levels] of people.entries())
-        await submit(nurse, { type: 'randomize', participantId: `p${i + 1}`, levels, user: 'nurse' });
-      return { nurse };
-    });
-    writeFileSync(join(folder, 'y.csv'), ['id,y', ...rows, ''].join('\n'));
-    return [files.full, join(folder, 'y.csv')];
+    const { files } = await lifeOf({
+      ...{ configuration: study, seed: 2n ** 110n + BigInt(seed) },
+      keys: { nurse: { scopes: ['randomize'] } },
+      steps: Object.fromEntries(people.map((levels, i) => [`p${i + 1}`, enrols(levels)])),
+    }).make(newFolder(), ['full']);
+    return [files.full, outcomesFile(['id,y', ...rows, ''].join('\n'))];
   }
 
   it.each([
@@ -71,17 +65,9 @@ describe.skipIf(python === undefined && !inCi)('the same with numpy', () => {
     const { stdout, stderr } = spawnSync(python ?? '', [SECOND_PROGRAM, ...asked], { encoding: 'utf8' });
     expect(stderr).toBe('');
     const { b, T, p } = JSON.parse(stdout);
-    const found = await tested(
-      bundle,
-      outcomes,
-      '--statistic',
-      statistic,
-      '--seed',
-      `${seed}`,
-      '--reps',
-      `${REPS}`,
-      ...(isWeighted ? ['--arms', arms.split(',').toReversed().join()] : []),
-    );
+    const args = ['--statistic', statistic, '--seed', `${seed}`, '--reps', `${REPS}`];
+    if (isWeighted) args.push('--arms', arms.split(',').toReversed().join());
+    const found = await tested(bundle, outcomes, ...args);
     expect(found).toMatchObject({ b, reps: REPS });
     if (isWeighted) {
       expect(found.p).toBeCloseTo(p, 9);
@@ -90,72 +76,53 @@ describe.skipIf(python === undefined && !inCi)('the same with numpy', () => {
   });
 });
 
-/** One id of each participant in the study of a bundle. */
-async function idsIn(bundle: string): Promise<string[]> {
-  const { study } = await studyInBundle(bundle);
-  const files = await BundleFiles.open(bundle);
-  const ids = new Map<number, string>();
-  for await (const page of new BundleSource(files).read(files.manifest.study.stream))
-    for (const { record } of page) {
-      const id = JSON.parse(Buffer.from(record).toString()).data.participantId;
-      const person = id === undefined ? undefined : study.find(id)?.person;
-      if (person !== undefined && !ids.has(person)) ids.set(person, id);
-    }
-  files.close();
-  return [...ids.values()];
-}
-
-describe('a study with decisions by people', () => {
-  it.each([
-    ['corrected', CORRECTED.make],
-    ['with allocations by hand', FORCED.make],
-    ['amended', AMENDED.make],
-    ['with other arms and a ratio', ARMS.make],
-    ['imported', IMPORTED.make],
-  ])('%s', async (_, make) => {
-    const folder = newFolder();
-    const { files } = await make(folder);
-    const outcomes = join(folder, 'y.csv');
-    const rows = (await idsIn(files.full)).map((id, i) => `"${id}",${(i * 7) % 11}`);
-    writeFileSync(outcomes, ['id,y', ...rows].join('\n'));
-    const { study } = await studyInBundle(files.full);
-    const [first, second] = study.design.treatments.filter((_arm, i) => study.arms.includes(i));
-    const args = ['--statistic', 'mean', '--reps', '100', '--interim', 'asked by the DMC'];
-    args.push('--arms', `${first},${second}`);
-    const { bundle: _full, ...found } = await tested(files.full, outcomes, ...args);
-    expect(found).toMatchObject({ reps: 100, p: expect.any(Number) });
-    if (study.hadRatio) {
-      const about = ['--bundle', files.open, '--outcomes', outcomes, '--outcome', 'y'];
-      const refused = await command(['rerandomize', ...about, ...args]);
-      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--content full') });
-      return;
-    }
-    // The result does not depend on what only a full bundle contains.
-    const { bundle: _open, ...open } = await tested(files.open, outcomes, ...args);
-    expect(open).toEqual(found);
-  });
+it.each([
+  ['corrected', CORRECTED.make],
+  ['with allocations by hand', FORCED.make],
+  ['amended', AMENDED.make],
+  ['with other arms and a ratio', ARMS.make],
+  ['imported', IMPORTED.make],
+])('a study with decisions by people: %s', async (_, make) => {
+  const { files, stream } = await make(newFolder());
+  const { study } = await studyInBundle(files.full);
+  const records = (await bundleFiles(files.full)).rows(stream).map(({ record }) => JSON.parse(`${record}`));
+  const ids = records.map(({ data }) => data.participantId).filter((id) => id !== undefined);
+  // One id of each participant; none of those who are in the study no more.
+  const people = new Map(ids.map((id) => [study.find(id)?.person, id]));
+  people.delete(undefined);
+  const rows = [...people.values()].map((id, i) => `"${id}",${(i * 7) % 11}`);
+  const outcomes = outcomesFile(['id,y', ...rows].join('\n'));
+  const [first, second] = study.design.treatments.filter((_arm, i) => study.arms.includes(i));
+  const args = ['--statistic', 'mean', '--reps', '100', '--interim', 'asked by the DMC'];
+  args.push('--arms', `${first},${second}`);
+  const { bundle: _full, ...found } = await tested(files.full, outcomes, ...args);
+  expect(found).toMatchObject({ reps: 100, p: expect.any(Number) });
+  const refusal = async (bundle: string) => {
+    const about = ['--bundle', bundle, '--outcomes', outcomes, '--outcome', 'y'];
+    const { code, stderr } = await command(['rerandomize', ...about, ...args]);
+    expect(code).toBe(2);
+    return stderr;
+  };
+  expect(await refusal(files.blinded)).toContain('blinded bundle');
+  if (study.hadRatio) {
+    expect(await refusal(files.open)).toContain('--content full');
+    return;
+  }
+  // The result does not depend on what only a full bundle contains.
+  const { bundle: _open, ...open } = await tested(files.open, outcomes, ...args);
+  expect(open).toEqual(found);
 });
 
-describe('the number of threads', () => {
-  it('changes no bit of the sums', async () => {
-    const { factors } = G2.study;
-    const study = configuration({ treatments: ['A', 'B', 'C'], factors });
-    const arms = G2.levels.map((_, i) => i % 3);
-    const steps = drawn(study, G2.levels, arms);
-    const analysed = Int32Array.from([...arms.keys()].filter((person) => arms[person] !== 2));
-    const plan = planOf(steps, arms, [...analysed.keys()], { analysed, hasOthers: true });
-    const run = (threads: number) => runReplicates({ plan, seed: 1, first: 50, last: 1275 }, { threads });
-    const [one, two, three] = [await run(1), await run(2), await run(3)];
-    expect(one.weights).not.toBe(1225);
-    expect([two, three]).toEqual([one, one]);
-    expect(one.extreme).toBe(new MonteCarlo(plan, 1).block(50, 1275).extreme);
-  });
-});
-
-it('a bundle without arms is refused', async () => {
-  const { files } = await CORRECTED.make(newFolder());
-  const about = ['--bundle', files.blinded, '--outcomes', 'y.csv', '--outcome', 'y', '--statistic', 'mean'];
-  expect(await command(['rerandomize', ...about])).toMatchObject({
-    ...{ code: 2, stderr: expect.stringContaining('blinded bundle') },
-  });
+it('the number of threads changes no bit of the sums', async () => {
+  const { factors } = G2.study;
+  const study = configuration({ treatments: ['A', 'B', 'C'], factors });
+  const arms = G2.levels.map((_, i) => i % 3);
+  const steps = drawn(study, G2.levels, arms);
+  const analysed = Int32Array.from([...arms.keys()].filter((person) => arms[person] !== 2));
+  const plan = planOf(steps, arms, [...analysed.keys()], { analysed, hasOthers: true });
+  const run = (threads: number) => runReplicates({ plan, seed: 1, first: 50, last: 1275 }, { threads });
+  const [one, two, three] = [await run(1), await run(2), await run(3)];
+  expect(one.weights).not.toBe(1225);
+  expect([two, three]).toEqual([one, one]);
+  expect(one.extreme).toBe(new MonteCarlo(plan, 1).block(50, 1275).extreme);
 });

@@ -109,8 +109,9 @@ const PLANS: Readonly<Record<string, SimulationPlan>> = {
   },
 };
 
-describe.skipIf(python === undefined)('a simulation, repeated with numpy', () => {
-  it.each(Object.entries(PLANS))('%s', (_, plan) => {
+it.skipIf(python === undefined).each(Object.entries(PLANS))(
+  'a simulation, repeated with numpy: %s',
+  (_, plan) => {
     const asked = { ...plan, seed: String(plan.seed) };
     const expected = askPython(python ?? '', ['simulation-oracle.py'], asked, FIGURES);
     const results = simulateHere(plan);
@@ -127,8 +128,8 @@ describe.skipIf(python === undefined)('a simulation, repeated with numpy', () =>
           );
       }
     });
-  });
-});
+  },
+);
 
 /** Its last block is not full. */
 const plan: SimulationPlan = {

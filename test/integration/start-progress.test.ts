@@ -27,52 +27,50 @@ async function makeLog(data: string): Promise<number> {
   return size + 1;
 }
 
-describe('a service whose start takes long', () => {
-  it('reports how many records it has read, and of how many, in its log and in /readyz, until it is ready', async () => {
-    const data = newFolder();
-    const records = await makeLog(data);
-    // The store gives one page, and the next one when it may.
-    let goOn: () => void = () => undefined;
-    const isLet = new Promise<void>((resolve) => {
-      goOn = resolve;
-    });
-    const { readAll } = SqliteStore.prototype;
-    vi.spyOn(SqliteStore.prototype, 'readAll').mockImplementation(async function* (this: SqliteStore, after) {
-      for await (const page of readAll.call(this, after)) {
-        yield page;
-        await isLet;
-      }
-    });
-    const lines: string[] = [];
-    const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
-    const [port = 0] = await freePorts(1);
-    const settings = {
-      ...{ data, studies: [], host: '127.0.0.1', port, tls: undefined, trustProxy: undefined, version: '0' },
-      ...({ datetimeFormat: 'http-date', witness: undefined, relay: undefined } as const),
-    };
-    const starting = startService(settings, OPERATOR, logger);
-    try {
-      const ask = async () => {
-        const { status, body } = await fetch(`http://127.0.0.1:${port}/readyz`).then(
-          async (answer) => ({ status: answer.status, body: await answer.text() }),
-          () => ({ status: 0, body: '' }),
-        );
-        return `${status} ${body}`;
-      };
-      await expect.poll(ask, { timeout: 60_000 }).toContain(`reads its log: 250 of ${records} records`);
-      expect(await ask()).toMatch(/^503 /);
-      const told = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'reading the log');
-      await expect
-        .poll(told, { timeout: 60_000 })
-        .toContainEqual(expect.objectContaining({ records: 250, of: records }));
-      goOn();
-      await starting;
-      expect(await ask()).toMatch(/^200 /);
-    } finally {
-      goOn();
-      await (await starting).stop();
+it('a service whose start takes long reports how many records it has read, and of how many, in its log and in /readyz, until it is ready', async () => {
+  const data = newFolder();
+  const records = await makeLog(data);
+  // The store gives one page, and the next one when it may.
+  let goOn: () => void = () => undefined;
+  const isLet = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const { readAll } = SqliteStore.prototype;
+  vi.spyOn(SqliteStore.prototype, 'readAll').mockImplementation(async function* (this: SqliteStore, after) {
+    for await (const page of readAll.call(this, after)) {
+      yield page;
+      await isLet;
     }
   });
+  const lines: string[] = [];
+  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+  const [port = 0] = await freePorts(1);
+  const settings = {
+    ...{ data, studies: [], host: '127.0.0.1', port, tls: undefined, trustProxy: undefined, version: '0' },
+    ...({ datetimeFormat: 'http-date', witness: undefined, relay: undefined } as const),
+  };
+  const starting = startService(settings, OPERATOR, logger);
+  try {
+    const ask = async () => {
+      const { status, body } = await fetch(`http://127.0.0.1:${port}/readyz`).then(
+        async (answer) => ({ status: answer.status, body: await answer.text() }),
+        () => ({ status: 0, body: '' }),
+      );
+      return `${status} ${body}`;
+    };
+    await expect.poll(ask, { timeout: 60_000 }).toContain(`reads its log: 250 of ${records} records`);
+    expect(await ask()).toMatch(/^503 /);
+    const told = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'reading the log');
+    await expect
+      .poll(told, { timeout: 60_000 })
+      .toContainEqual(expect.objectContaining({ records: 250, of: records }));
+    goOn();
+    await starting;
+    expect(await ask()).toMatch(/^200 /);
+  } finally {
+    goOn();
+    await (await starting).stop();
+  }
 });
 
 describe('the progress of a start', () => {

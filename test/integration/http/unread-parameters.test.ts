@@ -58,15 +58,13 @@ it('a factor may have such a name, also when it is retired', async () => {
   expect((await enrol('Odd', '3', { 'URN.site': 'y' })).status).toBe(200);
 });
 
-describe('a parameter that means nothing to the service', () => {
-  it('is named in the answer, whether somebody is randomized or not, even with a line break in it', async () => {
-    const more = { phase: '2', 'a\r\nSet-Cookie: b': 'x', '': '' };
-    const dry = await randomize('n1', { ...more, 'urn.dry_run': 'true' });
-    const answers = [dry, await randomize('n1', more), await randomize('n1', more)];
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 400]);
-    expect(answers.map(ignored)).toEqual(Array(3).fill('phase, a%0D%0ASet-Cookie%3A%20b'));
-    expect(ignored(await randomize('n2', {}))).toBeNull();
-  });
+it('a parameter that means nothing to the service is named in the answer, whether somebody is randomized or not, even with a line break in it', async () => {
+  const more = { phase: '2', 'a\r\nSet-Cookie: b': 'x', '': '' };
+  const dry = await randomize('n1', { ...more, 'urn.dry_run': 'true' });
+  const answers = [dry, await randomize('n1', more), await randomize('n1', more)];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 400]);
+  expect(answers.map(ignored)).toEqual(Array(3).fill('phase, a%0D%0ASet-Cookie%3A%20b'));
+  expect(ignored(await randomize('n2', {}))).toBeNull();
 });
 
 describe('while the log cannot be read', () => {

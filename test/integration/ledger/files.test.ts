@@ -140,22 +140,20 @@ describe('a collector', () => {
   });
 });
 
-describe('in a service', () => {
-  it('a file that cannot be written is an error in its log', async () => {
-    const data = newFolder();
-    const log = await openLog({ data }, OPERATOR);
-    await log.rebuild();
-    const said: unknown[][] = [];
-    const logger = { info: () => undefined, error: (...args: unknown[]) => said.push(args) };
-    const witness = join(newFolder(), 'missing', 'witness');
-    const collectors = startCollectors(log, witness, logger as unknown as Logger);
-    await Promise.all(collectors.map((collector) => collector.stop()));
-    await log.close();
-    expect(said[0]).toEqual([
-      { why: expect.stringContaining('ENOENT') },
-      "the witness's file cannot be written; trying again every second",
-    ]);
-  });
+it('in a service, a file that cannot be written is an error in its log', async () => {
+  const data = newFolder();
+  const log = await openLog({ data }, OPERATOR);
+  await log.rebuild();
+  const said: unknown[][] = [];
+  const logger = { info: () => undefined, error: (...args: unknown[]) => said.push(args) };
+  const witness = join(newFolder(), 'missing', 'witness');
+  const collectors = startCollectors(log, witness, logger as unknown as Logger);
+  await Promise.all(collectors.map((collector) => collector.stop()));
+  await log.close();
+  expect(said[0]).toEqual([
+    { why: expect.stringContaining('ENOENT') },
+    "the witness's file cannot be written; trying again every second",
+  ]);
 });
 
 it('a witness appends to its file, separated by empty lines', async () => {
