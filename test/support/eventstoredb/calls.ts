@@ -85,19 +85,14 @@ export async function appendIn(call: AppendCall, mostBytes: number): Promise<App
   return { stream, expected, events };
 }
 
-/** What an append that meets a fault does to the server. */
-export interface Consequences {
-  dropConnections(): void;
-  /** Keeps the append, to write it later if its place is still free. */
-  keepForLater(append: Append): void;
-}
-
-/** Writes the append or not, and answers or not, as the fault requires. */
+/**
+ * Writes the append or not, and answers or not, as the fault requires.
+ * @param late appends to write later if their places are still free
+ */
 export async function decide(
   append: Append,
   fault: AppendFault,
-  log: ServerLog,
-  consequences: Consequences,
+  { log, dropConnections, late }: { log: ServerLog; dropConnections(): void; late: Append[] },
   answer: AppendAnswer,
 ): Promise<void> {
   const write = () => log.append(append.stream, append.expected, append.events);
@@ -121,15 +116,16 @@ export async function decide(
       await delay(COMMIT_TIMEOUT_MS);
       return refuse(failure(status.ABORTED, 'Operation timed out: Prepare phase timeout.'));
     case 'drops':
-      return consequences.dropConnections();
+      return dropConnections();
     case 'writes-and-drops':
       write();
-      return consequences.dropConnections();
+      return dropConnections();
     case 'writes-and-never-answers':
       write();
       return;
     case 'lands-late':
-      return consequences.keepForLater(append);
+      late.push(append);
+      return;
     case 'never-answers':
       return;
   }

@@ -102,7 +102,7 @@ describe('byLevel', () => {
 
 describe('sortedInTurns', () => {
   const { lists } = new InProgress();
-  const sizes = [0, 1, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 5 * SORTED_AT_ONCE + 7];
+  const sizes = [0, 1, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 3 * SORTED_AT_ONCE + 7];
 
   it.each(sizes)('sorts %i participants as toSorted does, equal ones, too', async (size) => {
     const one = participant('1');

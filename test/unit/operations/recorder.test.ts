@@ -57,27 +57,20 @@ describe('a run of the service', () => {
     expect(others).toEqual([]);
   });
 
-  it.each([true, false])(
-    'continues if its start cannot be recorded, and records it later',
-    async (isTicking) => {
-      const { recorder, store, failures, events } = scene();
-      store.always = 'full';
-      await recorder.start();
-      expect(failures.length).toBe(1);
-      store.always = 'none';
-      if (isTicking) recorder.tick();
-      await recorder.stop();
-      expect((await events()).map(({ type }) => type)).toEqual(['ServiceStarted', 'ServiceStopped']);
-    },
-  );
-
-  it('never has an end in the log without a start, which would look like a removed record', async () => {
-    const { recorder, store, events } = scene();
+  it.each([
+    ['records it later', 'none', true],
+    ['records it with its end', 'none', false],
+    ['has no end without a start, which would look like a removed record', 'full', false],
+  ] as const)('continues if its start cannot be recorded, and %s', async (_, then, isTicking) => {
+    const { recorder, store, failures, events } = scene();
     store.always = 'full';
     await recorder.start();
+    expect(failures.length).toBe(1);
+    store.always = then;
+    if (isTicking) recorder.tick();
     await recorder.stop();
-    store.always = 'none';
-    expect(await events()).toEqual([]);
+    const both = then === 'none' ? ['ServiceStarted', 'ServiceStopped'] : [];
+    expect((await events()).map(({ type }) => type)).toEqual(both);
   });
 });
 
