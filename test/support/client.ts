@@ -38,12 +38,7 @@ const successIn = (headers: Headers) =>
   headers.has('urn-dry-run') ? /^Nothing was recorded: this is a dry run\. / : /^Success$/;
 
 /** @throws AssertionError unless the body is an envelope of exactly three members that repeats the status */
-export function checked(
-  status: number,
-  headers: Headers,
-  text: string,
-  success = successIn(headers),
-): Answer {
+export function checked(status: number, headers: Headers, text: string, success = successIn(headers)) {
   expect(headers.get('content-type'), text).toBe('application/json');
   expect(headers.get('cache-control')).toBe('no-store');
   const body = JSON.parse(text);
@@ -53,7 +48,7 @@ export function checked(
   expect(body.results).toBeTypeOf('object');
   expect(body.results).not.toBeNull();
   if (status < 400) expect(body.message).toMatch(success);
-  return { status, headers, text, message: body.message, results: body.results };
+  return { status, headers, text, message: body.message, results: body.results } as Answer;
 }
 
 /** The operations about a study, asked with one key. */

@@ -10,7 +10,7 @@ export type Operation =
   | { readonly op: 'below'; readonly n: number }
   | { readonly op: 'choice'; readonly balls: readonly number[] };
 
-export interface OracleRequest {
+interface OracleRequest {
   readonly sequences: readonly { readonly seed: string; readonly operations: readonly Operation[] }[];
   readonly histories: readonly {
     readonly seed: string;

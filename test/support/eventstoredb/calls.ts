@@ -96,25 +96,24 @@ export async function decide(
   answer: AppendAnswer,
 ): Promise<void> {
   const write = () => log.append(append.stream, append.expected, append.events);
-  const refuse = (error: ServerErrorResponse) => answer(error);
   if (typeof fault === 'object') await delay(fault.lateMs);
   switch (fault) {
     case 'fails':
-      return refuse(failure(status.INTERNAL, 'something went wrong'));
+      return answer(failure(status.INTERNAL, 'something went wrong'));
     case 'event-too-large':
-      return refuse(eventTooLarge());
+      return answer(eventTooLarge());
     case 'not-ready':
-      return refuse(notReady());
+      return answer(notReady());
     case 'knows-no-user':
-      return refuse(failure(status.UNAVAILABLE, 'Server not ready'));
+      return answer(failure(status.UNAVAILABLE, 'Server not ready'));
     case 'no-leader':
-      return refuse(noLeaderFailure());
+      return answer(noLeaderFailure());
     case 'times-out':
       write();
-      return refuse(failure(status.ABORTED, 'Operation timed out: Commit phase timeout.'));
+      return answer(failure(status.ABORTED, 'Operation timed out: Commit phase timeout.'));
     case 'finds-no-quorum':
       await delay(COMMIT_TIMEOUT_MS);
-      return refuse(failure(status.ABORTED, 'Operation timed out: Prepare phase timeout.'));
+      return answer(failure(status.ABORTED, 'Operation timed out: Prepare phase timeout.'));
     case 'drops':
       return dropConnections();
     case 'writes-and-drops':
@@ -130,7 +129,7 @@ export async function decide(
       return;
   }
   const decision = write();
-  if (decision.type === 'deleted') refuse(deletedFailure(append.stream));
+  if (decision.type === 'deleted') answer(deletedFailure(append.stream));
   else answer(null, appendResponse(decision, append.expected));
 }
 
@@ -163,12 +162,7 @@ export function knownUpTo(log: ServerLog, horizon: bigint | undefined): Known {
  * @param searchMs how long the server takes to look at each event
  * @returns how many events it has looked at
  */
-export async function answerRead(
-  call: ReadCall,
-  options: Options,
-  log: Known,
-  searchMs: number,
-): Promise<number> {
+export async function answerRead(call: ReadCall, options: Options, log: Known, searchMs: number) {
   const count = Number(options.getCount());
   const backwards = options.getReadDirection() === 1;
   const ofStream = options.getStream();

@@ -244,11 +244,7 @@ it('what a service that was not stopped writes until it hears of the move comes 
 const size = async (store: EventStore) => (await readAll(store)).length;
 
 /** @param acts all of which are refused for this reason */
-async function refuses(
-  parts: ReturnType<typeof partsOf>,
-  why: string,
-  acts = [moveLog, abortMove],
-): Promise<void> {
+async function refuses(parts: ReturnType<typeof partsOf>, why: string, acts = [moveLog, abortMove]) {
   for (const act of acts) await expect(act(parts)).rejects.toThrow(why);
 }
 

@@ -90,11 +90,12 @@ describe('the movement of a stream', () => {
   });
 });
 
-describe('the write path', () => {
-  it.each([
-    ['what landed before it', true, 'randomized'],
-    ['nothing', false, 'moved'],
-  ] as const)('refuses commands that meet LogMoved, except for %s', async (_, lands, outcome) => {
+it.each([
+  ['what landed before it', true, 'randomized'],
+  ['nothing', false, 'moved'],
+] as const)(
+  'the write path refuses commands that meet LogMoved, except for %s',
+  async (_, lands, outcome) => {
     const inside = new MemoryStore();
     const store = new FaultyStore(inside);
     const { submit, runner } = writingProcess(store);
@@ -111,8 +112,8 @@ describe('the write path', () => {
     expect(both).toEqual([outcome, outcome]);
     expect(await submit(randomize('c'))).toBe('moved');
     expect(runner.movement(STREAM).status).toBe('closed');
-  });
-});
+  },
+);
 
 it('no log is begun in a store that a log is being copied to', async () => {
   const source = await storeOf(STREAM, [registered()]);

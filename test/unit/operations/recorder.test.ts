@@ -205,21 +205,6 @@ describe('within an hour, for one key,', () => {
     expect(await disclose(recorder, 1, 5000)).toBe(1);
   });
 
-  it('repeated disclosures cost one event per minute, and all of them are recorded', async () => {
-    const { recorder, clock, counts, operations } = scene();
-    let made = 0;
-    for (clock.time = 0; clock.time < HOUR; clock.time += 10_000) {
-      for (let n = 0; n < 2; n++) made += await disclose(recorder, 9);
-      recorder.tick();
-    }
-    await operations.drain();
-    await recorder.stop();
-    const written = await counts('EvidenceDisclosed');
-    expect(made).toBe(360 * 2 * 9);
-    expect(sum(written)).toBe(made);
-    expect(written.length).toBeLessThanOrEqual(DISCLOSURES);
-  });
-
   it('refusals never use up the budget for reading, nor the reverse, nor one key that of another', async () => {
     const { recorder, counts } = scene();
     for (let n = 0; n < 1000; n++) recorder.refused(AUDITOR, refuse(n));

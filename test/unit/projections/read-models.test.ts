@@ -144,28 +144,25 @@ it('the balance is undefined for a study that is not in the log, and zero for on
   expect(fold(balance, [registered()])?.view()).toEqual({ treatments, ...zeros, counted: zeros, voided });
 });
 
-describe('access', () => {
+it('access finds a key by its id and by its hash, and keeps a revoked one, with the time and reason of that', () => {
   const issued = (keyId: string, sha256: string): AccessFact => ({
     type: 'ApiKeyIssued',
     data: { keyId, user: 'nurse', scopes: ['read'], studies: ['CHS JCOIN'] },
     sections: { credential: { sha256 } },
   });
   const [a, b] = ['aa'.repeat(32), 'bb'.repeat(32)];
-
-  it('finds a key by its id and by its hash, and keeps a revoked one, with the time and reason of that', () => {
-    const revoke = (reason?: string): AccessFact => ({
-      type: 'ApiKeyRevoked',
-      data: { keyId: 'k1', ...(reason && { reason }) },
-      sections: {},
-    });
-    const { byId, bySha256 } = fold(access, [issued('k1', a), issued('k2', b), revoke('left the site')]);
-    expect(byId.get('k1')?.revoked).toEqual({ at: AT, reason: 'left the site' });
-    expect(byId.get('k2')).toEqual({
-      ...{ keyId: 'k2', user: 'nurse', scopes: ['read'], studies: ['CHS JCOIN'], issuedAt: AT },
-    });
-    expect(Object.fromEntries(bySha256)).toEqual({ [a]: 'k1', [b]: 'k2' });
-    expect(fold(access, [issued('k1', a), revoke()]).byId.get('k1')?.revoked).toEqual({ at: AT });
+  const revoke = (reason?: string): AccessFact => ({
+    type: 'ApiKeyRevoked',
+    data: { keyId: 'k1', ...(reason && { reason }) },
+    sections: {},
   });
+  const { byId, bySha256 } = fold(access, [issued('k1', a), issued('k2', b), revoke('left the site')]);
+  expect(byId.get('k1')?.revoked).toEqual({ at: AT, reason: 'left the site' });
+  expect(byId.get('k2')).toEqual({
+    ...{ keyId: 'k2', user: 'nurse', scopes: ['read'], studies: ['CHS JCOIN'], issuedAt: AT },
+  });
+  expect(Object.fromEntries(bySha256)).toEqual({ [a]: 'k1', [b]: 'k2' });
+  expect(fold(access, [issued('k1', a), revoke()]).byId.get('k1')?.revoked).toEqual({ at: AT });
 });
 
 function enrolledWith(cause?: VoidCause): Enrolled {
