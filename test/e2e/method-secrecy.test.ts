@@ -6,16 +6,16 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { RecordBytes } from '../../events/record.ts';
 import { recordMessage } from '../../src/service/relay/messages.ts';
-import { Database } from '../../src/store/sqlite/library.ts';
 import { describeInBrowser, openAs } from '../support/browser.ts';
-import { ask } from '../support/client.ts';
+import { withOpenLog } from '../support/cli-log.ts';
+import { ask, clientOf } from '../support/client.ts';
 import { command, commandOk } from '../support/command.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { postJson } from '../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../support/service.ts';
-import { serveHere } from '../support/service-here.ts';
+import { serve } from '../support/service.ts';
+import { issueKeysIn, type ServiceHere, serveHere } from '../support/service-here.ts';
+import { storedRecords } from '../support/stored-log.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 import { BundleFiles } from './audit/bundle-file.ts';
 
@@ -101,6 +101,7 @@ const GRANTS = {
   auditor: ['auditor', '--scope', 'read,audit'],
 } as const;
 type Name = keyof typeof GRANTS;
+type Service = Pick<ServiceHere, 'url'>;
 let keys: Record<Name, string>;
 
 /** What GET /bundle answered, by content. */
@@ -118,6 +119,7 @@ const PATHS = [
   ...['/code_breaks', '/operations', '/bundle'],
 ];
 const LEVELS = { sex: 'F', ward: 'a' };
+const DRY = { 'urn.dry_run': 'true' };
 
 /** Every kind of request with one key; what is recorded is little. */
 async function everyRequest(service: Service, name: Name, study: string, id: string): Promise<void> {
@@ -127,14 +129,8 @@ async function everyRequest(service: Service, name: Name, study: string, id: str
   };
   const post = async (path: string, body: object) =>
     keep(await postJson(service.url, path, keys[name], { study, dry_run: true, ...body }));
-  for (const parameters of [{ 'urn.dry_run': 'true' }, {}])
-    keep(
-      await ask(service.url, '/study_participants', {
-        method: 'POST',
-        key: keys[name],
-        parameters: { study, id, ...LEVELS, ...parameters },
-      }),
-    );
+  for (const more of [DRY, {}])
+    keep(await clientOf(service.url, keys[name]).randomize(study, id, { ...LEVELS, ...more }));
   for (const path of PATHS)
     for (const more of OF_ONE.includes(path) ? [{}, { id: 'pa' }] : [{}])
       keep(await ask(service.url, path, { key: keys[name], parameters: { study, ...more } }));
@@ -152,13 +148,6 @@ async function everyRequest(service: Service, name: Name, study: string, id: str
     ...{ id: 'q', levels: LEVELS, treatment: 'Left', occurred_at, cause: 'outage', note: 'x' },
   });
 }
-
-/** Whether somebody could be randomized by the list. */
-const tried = (service: Service) =>
-  ask(service.url, '/study_participants', {
-    ...{ method: 'POST', key: keys.reader },
-    parameters: { study: 'List', id: 'pa', ...LEVELS, 'urn.dry_run': 'true' },
-  });
 
 /** What GET /changes says while something happens. */
 async function heard(
@@ -187,8 +176,12 @@ async function download({ url }: Service, study: string, content: 'blinded' | 'o
   downloaded[content].push(file);
 }
 
+/** The first time it is the program, with all that it and its libraries can say; then it is in this process. */
 async function started(studies: string, use: (service: Service) => Promise<void>): Promise<void> {
-  const service = await serve({ data, studies, args: ['--log-level', 'trace'], env: { DEBUG: '*' } });
+  const service =
+    logs.length === 0
+      ? await serve({ data, studies, args: ['--log-level', 'trace'], env: { DEBUG: '*' } })
+      : await serveHere(data, studies, {}, 'trace');
   try {
     await use(service);
     // Without the numbers that it counts.
@@ -196,36 +189,21 @@ async function started(studies: string, use: (service: Service) => Promise<void>
     metrics.push(text.replaceAll(/ \S+$/gm, ''));
   } finally {
     await service.stop();
-    logs.push(service.output.stdout, service.output.stderr);
-  }
-}
-
-/** All records, as a store has them. */
-function records(): (RecordBytes & { readonly stream: string })[] {
-  const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
-  try {
-    return db
-      .prepare<[], RecordBytes & { stream: string }>('SELECT stream, record, sealed, leaf FROM records')
-      .all();
-  } finally {
-    db.close();
+    logs.push(...Object.values(service.output));
   }
 }
 
 beforeAll(async () => {
-  keys = await issueKeys(data, GRANTS);
+  keys = await withOpenLog(data, (log) => issueKeysIn(log, GRANTS));
   const file = join(newFolder(), 'list.csv');
   writeFileSync(file, LIST);
   await started(STUDIES, async (service) => {
     await commandOk(['lists', 'add', '--study', 'List', '--from', file, '--data', data]);
-    await vi.waitFor(async () => expect((await tried(service)).status).toBe(200), 5000);
+    const { randomize } = clientOf(service.url, keys.reader);
+    const tried = () => randomize('List', 'pa', { ...LEVELS, ...DRY });
+    await vi.waitFor(async () => expect((await tried()).status).toBe(200), 5000);
     for (const study of NAMES) {
-      for (const id of ['pa', 'pb', 'pc'])
-        await ask(service.url, '/study_participants', {
-          method: 'POST',
-          key: keys.reader,
-          parameters: { study, id, ...LEVELS },
-        });
+      for (const id of ['pa', 'pb', 'pc']) await randomize(study, id, LEVELS);
       for (const name of Object.keys(GRANTS) as Name[]) {
         const parameters = { study, api_key: keys[name] };
         const changes = await heard(service, parameters, () =>
@@ -268,7 +246,7 @@ describe('no size, p, weight, or anything that was drawn from is in', () => {
 
   it.each(['blinded', 'open'] as const)('a message of a feed with content %s', (content) => {
     const texts = (of: 'blinded' | 'open' | 'full') =>
-      records().map((record) => {
+      storedRecords(data).map((record) => {
         const { value, headers } = recordMessage(record, of);
         return `${value.toString()} ${JSON.stringify(headers)}`;
       });

@@ -6,13 +6,15 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { withOpenLog } from '../support/cli-log.ts';
 import { type Answer, type Ask, ask, rawRequest, talk, within } from '../support/client.ts';
 import { command, commandOk } from '../support/command.ts';
 import { requiredPython } from '../support/numpy.ts';
 import { registerPacks } from '../support/pack-lists.ts';
 import { postJson } from '../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../support/service.ts';
-import { damageLastRecord, storedLog } from '../support/stored-log.ts';
+import { serve } from '../support/service.ts';
+import { issueKeysIn, type ServiceHere, serveHere } from '../support/service-here.ts';
+import { damageLastRecord, type StoredText, storedLog } from '../support/stored-log.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../support/trials.ts';
 import { BundleFiles } from './audit/bundle-file.ts';
@@ -34,6 +36,7 @@ const GRANTS = {
   supplier: ['supplier', '--scope', 'supply'],
 } as const;
 type Name = keyof typeof GRANTS;
+type Service = Pick<ServiceHere, 'url'>;
 const NAMES = Object.keys(GRANTS) as Name[];
 let keys: Record<Name, string>;
 
@@ -64,9 +67,17 @@ const CODES = LISTS.flatMap(({ entries }) => entries.map(({ code }) => code));
 /** What the service said: on stderr and stdout, start by start, and in answers, key by key. */
 const logs: string[] = [];
 const inTheOpen: string[] = [];
+/** In the end. */
+let log: readonly StoredText[];
 /** Everything that they must not say. */
 let secrets: readonly string[];
-const answers: { readonly name: Name; readonly path: string; readonly answer: Answer }[] = [];
+const answers: {
+  readonly name: Name;
+  readonly path: string;
+  readonly answer: Answer;
+  /** The body, and the headers. */
+  readonly texts: readonly [string, string];
+}[] = [];
 /** Codes that a request named, so that its answer may name them. */
 const namedCodes = new Set<string>();
 /** Answers to those who asked at a site that has no packs of one arm: of the first one, then of the second one, key by key. */
@@ -94,7 +105,8 @@ class Asker {
   }
 
   #keep(path: string, answer: Answer): Answer {
-    answers.push({ name: this.name, path, answer });
+    const texts = [answer.text, JSON.stringify([...answer.headers])] as const;
+    answers.push({ name: this.name, path, answer, texts });
     return answer;
   }
 
@@ -115,14 +127,26 @@ class Asker {
     return this.#keep(path, await postJson(this.url, path, keys[this.name], body, headers));
   }
 
+  async listAsCsv(study: string): Promise<void> {
+    const asked = { headers: { 'X-API-Key': keys[this.name], Accept: 'text/csv' } };
+    const response = await fetch(`${this.url}/study_participants?study=${study}`, asked);
+    const { status, headers } = response;
+    const text = await response.text();
+    this.#keep('/study_participants', { status, headers, text, message: '', results: [] });
+  }
+
   /** The header of a retry of such a request. */
   retry(path: string): Record<string, string> {
     return { 'Idempotency-Key': `ZZIDEMPOTENCY-${path}-${this.own}` };
   }
 }
 
+/** The first time it is the program, with all that it and its libraries can say; then it is in this process. */
 async function started(studies: string, use: (service: Service) => Promise<void>): Promise<void> {
-  const service = await serve({ data, studies, args: ['--log-level', 'trace'], env: { DEBUG: '*' } });
+  const service =
+    logs.length === 0
+      ? await serve({ data, studies, args: ['--log-level', 'trace'], env: { DEBUG: '*' } })
+      : await serveHere(data, studies, {}, 'trace');
   try {
     await use(service);
     for (const path of ['/metrics', '/openapi.json', '/docs', '/docs/start.js', '/readyz', '/healthz']) {
@@ -131,11 +155,11 @@ async function started(studies: string, use: (service: Service) => Promise<void>
     }
   } finally {
     await service.stop();
-    logs.push(service.output.stdout, service.output.stderr);
+    logs.push(...Object.values(service.output));
   }
 }
 
-/** Every operation with these keys, right and wrong. */
+/** Every operation with these keys, right and wrong, but for those about packs: to them, all starts are the same. */
 async function everyRequest(service: Service, id: string, names: readonly Name[] = NAMES): Promise<void> {
   for (const name of names) {
     const asker = new Asker(service, name, `${id}-${name}`);
@@ -145,8 +169,7 @@ async function everyRequest(service: Service, id: string, names: readonly Name[]
     await everyCorrection(asker);
     await everyAmendment(asker);
     await everyEntry(asker);
-    await everyPack(asker);
-    for (const study of ['Sleep', 'Packed']) await listedAsCsv(asker, study);
+    await asker.listAsCsv('Sleep');
   }
 }
 
@@ -184,14 +207,6 @@ async function everyReading(asker: Asker): Promise<void> {
     const searched = { ...sorted, 'urn.search': asker.own, 'urn.limit': '5' };
     await asker.read(['/study_participants'], sorted, searched);
   }
-}
-
-async function listedAsCsv({ url, name }: Asker, study: string): Promise<void> {
-  const headers = { 'X-API-Key': keys[name], Accept: 'text/csv' };
-  const response = await fetch(`${url}/study_participants?study=${study}`, { headers });
-  const text = await response.text();
-  const answer = { status: response.status, headers: response.headers, text, message: '', results: [] };
-  answers.push({ name, path: '/study_participants', answer });
 }
 
 /** Every request with a JSON body about a participant; the state of the study stays as it is. */
@@ -342,6 +357,7 @@ async function everyPack(asker: Asker): Promise<void> {
   await asker.read(['/codes', '/pack_accountability', '/study_participants', '/code_breaks'], { study });
   await asker.read(['/study_design', '/study_form', '/study_config'], { study });
   await asker.read(['/participant_history'], { study, id: own });
+  await asker.listAsCsv(study);
 }
 
 type Post = (path: string, body: object, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
@@ -393,10 +409,11 @@ async function misplacedKeys({ url }: Service): Promise<void> {
 }
 
 beforeAll(async () => {
-  keys = await issueKeys(data, GRANTS);
+  keys = await withOpenLog(data, (log) => issueKeysIn(log, GRANTS));
   await started(STUDIES, async (service) => {
     await registerPacks(data, 'Packed', LISTS);
     await everyRequest(service, 'first');
+    for (const name of NAMES) await everyPack(new Asker(service, name, `first-${name}`));
     await misplacedKeys(service);
     const listed: { keyId: string; user: string }[] = JSON.parse(
       await commandOk(['keys', 'list', '--json', '--data', data]),
@@ -428,6 +445,7 @@ beforeAll(async () => {
   await started(STUDIES, (service) =>
     everyRequest(service, 'damaged', ['reader', 'auditor', 'breaker', 'corrector', 'enterer', 'supplier']),
   );
+  log = storedLog(data);
   secrets = allSecrets();
   searchFor(secrets);
 });
@@ -448,7 +466,7 @@ function sealedSecrets(value: unknown, into: Set<string>): void {
 /** All that is sealed in the log, the keys, and what could be computed from them. */
 function allSecrets(): string[] {
   const all = new Set([...IDEMPOTENCY_KEYS, 'ZZTREAT', 'ZZIDEMPOTENCY']);
-  for (const { sealed } of storedLog(data)) sealedSecrets(JSON.parse(sealed), all);
+  for (const { sealed } of log) sealedSecrets(JSON.parse(sealed), all);
   for (const key of Object.values(keys)) {
     all.add(key).add(key.slice(4));
     for (const encoding of ['hex', 'base64', 'base64url'] as const)
@@ -513,8 +531,7 @@ function found(texts: readonly string[], few?: readonly string[]): string[] {
 const isArm = (secret: string) => secret.startsWith('ZZTREAT');
 const toldTo = (...names: readonly Name[]) => answers.filter(({ name }) => names.includes(name));
 const about = (...paths: readonly string[]) => answers.filter(({ path }) => paths.includes(path));
-const textsOf = (shown: typeof answers) =>
-  shown.flatMap(({ answer }) => [answer.text, JSON.stringify([...answer.headers])]);
+const textsOf = (shown: typeof answers) => shown.flatMap(({ texts }) => texts);
 const statusesOf = (shown: typeof answers) => new Set(shown.map(({ answer }) => answer.status));
 const namesOf = (shown: typeof answers) => new Set(shown.map(({ name }) => name));
 const isRecorded = ({ answer }: (typeof answers)[number]) => answer.headers.has('urn-receipt');
@@ -534,7 +551,7 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
   it.each<[string, () => readonly string[]]>([
     ['any line of the log', () => logs],
     ['/metrics, /openapi.json, /docs, and the answers to misplaced keys', () => inTheOpen],
-    ['any header of any answer', () => answers.map(({ answer }) => JSON.stringify([...answer.headers]))],
+    ['any header of any answer', () => answers.map(({ texts: [, headers] }) => headers)],
     [
       'any message, but for an arm that was named',
       () => answers.map(({ answer }) => withoutNamed(answer.message)),
@@ -613,7 +630,7 @@ describe('no key, treatment, generator state, seed, uniform, salt, hash of a key
 it('no key without audit is shown a slot, or anything else of a draw', () => {
   const told = textsOf(answers.filter(({ name }) => name !== 'auditor'));
   expect(found([...told, ...logs], SLOTS)).toEqual([]);
-  const sealed = storedLog(data).map((stored) => stored.sealed);
+  const sealed = log.map((stored) => stored.sealed);
   expect(found(sealed, SLOTS)).toEqual(SLOTS);
 });
 
@@ -626,7 +643,7 @@ it('no key without read or audit is shown why a code was broken, or what was wro
 
 describe('which treatment a pack holds', () => {
   const free = () => {
-    const given = storedLog(data).flatMap(({ record }) => [record.data.code, record.data.by]);
+    const given = log.flatMap(({ record }) => [record.data.code, record.data.by]);
     return CODES.filter((code) => !given.includes(code) && !namedCodes.has(code));
   };
   /** As a whole word: ZZPACK-1 is not ZZPACK-10. */
@@ -689,10 +706,10 @@ describe('which treatment a pack holds', () => {
   });
 
   it('is not in the clear, nor which packs are withdrawn', () => {
-    const ofPacks = storedLog(data).filter(({ record }) => record.type.startsWith('Code'));
+    const ofPacks = log.filter(({ record }) => record.type.startsWith('Code'));
     const types = new Set(ofPacks.map(({ record }) => record.type));
     expect(types).toEqual(new Set(['CodesRegistered', 'CodeReplaced', 'CodesWithdrawn']));
-    const clear = storedLog(data).map(({ record }) => JSON.stringify(record));
+    const clear = log.map(({ record }) => JSON.stringify(record));
     expect(shown(clear, free())).toEqual([]);
     expect(found(clear, ['ZZGROUNDS'])).toEqual([]);
   });
@@ -706,7 +723,7 @@ describe('which treatment a pack holds', () => {
       .map(([, bytes]) => bytes.toString());
     expect(texts.join('')).toContain('"CodesRegistered"');
     expect(shown(texts, free())).toEqual([]);
-    const keysOfLists = storedLog(data)
+    const keysOfLists = log
       .filter(({ record }) => record.type === 'CodesRegistered')
       .map(({ sealed }) => JSON.parse(sealed).codes.key);
     expect(keysOfLists).toHaveLength(3);
@@ -724,11 +741,10 @@ describe('in the log of events', () => {
   });
 
   it('what is sealed is not in the clear, except for the names of the arms, in the design', () => {
-    const clear = storedLog(data);
-    const texts = (records: typeof clear) => records.map(({ record }) => JSON.stringify(record));
+    const texts = (records: typeof log) => records.map(({ record }) => JSON.stringify(record));
     const ofDesign = ['StudyRegistered', 'StudyAmended'];
-    const designs = clear.filter(({ record }) => ofDesign.includes(record.type));
-    const others = clear.filter(({ record }) => !ofDesign.includes(record.type));
+    const designs = log.filter(({ record }) => ofDesign.includes(record.type));
+    const others = log.filter(({ record }) => !ofDesign.includes(record.type));
     expect(designs.some(({ record }) => record.type === 'StudyAmended')).toBe(true);
     expect([...found(texts(others)), ...found(texts(others), ['ZZGROUNDS'])]).toEqual([]);
     expect(others.map(({ record }) => record.type)).toEqual(

@@ -189,9 +189,7 @@ export class Person {
   /** The page as it is: it is no wider than its window. */
   async fits(name: string): Promise<void> {
     await this.picture(name);
-    const width = await this.page.evaluate<number>('document.documentElement.scrollWidth');
-    const room = this.page.viewportSize()?.width ?? 0;
-    expect(width, `${name} is wider than its window`).toBeLessThanOrEqual(room);
+    await expectToFit(this.page, name);
   }
 
   /** The page as it is: it is no wider than its window, and accessible. */
@@ -257,10 +255,14 @@ type Options = BrowserContextOptions & { acting?: string };
 const standing = new Map<string, Page[]>();
 
 /**
- * Somebody who has signed in before they open this address, until the end of the test. They take the browser that somebody
- * else has left: a page in a new one takes three times as much processor time.
+ * Somebody who has signed in before they open this address, if they have a key, until the end of the test. They take the
+ * browser that somebody else has left: a page in a new one takes three times as much processor time.
  */
-export async function openAs(key: string, url: string, { acting, ...options }: Options = {}) {
+export async function openAs(
+  key: string | undefined,
+  url: string,
+  { acting, ...options }: Options = {},
+): Promise<Person> {
   const { origin } = new URL(url);
   const seats = standing.get(JSON.stringify(options)) ?? [];
   standing.set(JSON.stringify(options), seats);
@@ -274,11 +276,14 @@ export async function openAs(key: string, url: string, { acting, ...options }: O
     expect(person.complaints).toEqual([]);
   });
   const { page } = person;
-  const data = { key, ...(acting !== undefined && { on_behalf_of: acting }) };
-  const answer = await page.request.post(`${origin}/session`, { headers: { Origin: origin }, data });
-  expect(answer.status(), await answer.text()).toBe(200);
+  if (key !== undefined) {
+    const data = { key, ...(acting !== undefined && { on_behalf_of: acting }) };
+    const answer = await page.request.post(`${origin}/session`, { headers: { Origin: origin }, data });
+    expect(answer.status(), await answer.text()).toBe(200);
+  }
   await page.goto(url);
-  await page.getByRole('button', { name: /^(Sign out|Abmelden)$/ }).waitFor();
+  const name = key === undefined ? /^(Sign in|Anmelden)$/ : /^(Sign out|Abmelden)$/;
+  await page.getByRole('button', { name }).waitFor();
   return person;
 }
 
@@ -297,6 +302,11 @@ async function tidyUp(person: Person, options: BrowserContextOptions, origin: st
   await page.emulateMedia({ media: null, colorScheme: options.colorScheme ?? null });
   await page.setViewportSize(options.viewport ?? WIDE);
   person.stopListening();
+}
+
+async function expectToFit(page: Page, name: string): Promise<void> {
+  const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+  expect(width, `${name} is wider than its window`).toBeLessThanOrEqual(page.viewportSize()?.width ?? 0);
 }
 
 /** WCAG 2.2 AA, as far as a program can judge it. */

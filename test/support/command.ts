@@ -14,6 +14,9 @@ const [MAIN, PROGRAM] = ['src/main.ts', 'bin/urn.js'].map((file) =>
   fileURLToPath(new URL(`../../${file}`, import.meta.url)),
 ) as [string, string];
 
+// The settings of the person who runs the tests must not reach the program under test.
+for (const name of Object.keys(process.env)) if (name.startsWith('URN_')) delete process.env[name];
+
 /** What a command in this process finds around it. */
 interface Around extends Omit<Surroundings, 'heedsModes'> {
   /** What the person at a terminal types. Without it, stdin is no terminal. */

@@ -1,10 +1,9 @@
 /** A service in this process for all tests of a file, its keys, and requests with them. */
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import type { ServiceSettings } from '../../src/service/start-service.ts';
 import { type Answer, ask, clientOf } from './client.ts';
 import { postJson } from './post-json.ts';
-import { issueKeys } from './service.ts';
-import { recordsOf, type ServiceHere, serveHere, serveInMemory } from './service-here.ts';
+import { issueKeysIn, recordsOf, type ServiceHere, serveHere } from './service-here.ts';
 import type { StoredText } from './stored-log.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -31,13 +30,28 @@ export class Served<N extends string> {
     return postJson(this.url, path, name && this.keys[name], body, headers);
   }
 
+  /** Posts what must be done. */
+  async done(name: N, path: string, body: object): Promise<Answer> {
+    const answer = await this.post(name, path, body);
+    expect(answer.status, answer.message).toBe(200);
+    return answer;
+  }
+
+  /** What is answered without an envelope: a list as CSV, unless another form is asked for. */
+  async text(name: N, path: string, parameters: Texts, accept = 'text/csv', method = 'GET') {
+    const target = `${this.url}${path}?${new URLSearchParams(parameters)}`;
+    const headers = { 'X-API-Key': this.keys[name], Accept: accept };
+    const response = await fetch(target, { method, headers });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  }
+
   records(): Promise<StoredText[]> {
     return recordsOf(this.service);
   }
 }
 
 interface Options<N extends string> {
-  /** Its folder; without one, the log is in memory, and no command can read it. */
+  /** Its folder; without one, the log is in memory: no command can read it, and nothing outlives it. */
   readonly data?: string;
   /** Other settings than those of the tests. */
   readonly settings?: Partial<ServiceSettings>;
@@ -57,11 +71,9 @@ export function served<N extends string>(
 ): Served<N> {
   const one = new Served<N>();
   beforeAll(async () => {
-    if (data === undefined) Object.assign(one, await serveInMemory(studies, wanted));
-    else {
-      one.keys = await issueKeys(data, wanted);
-      one.service = await serveHere(data, studies, settings);
-    }
+    const memory = data === undefined ? { store: 'memory:' } : {};
+    one.service = await serveHere(data ?? '', studies, { ...memory, ...settings });
+    one.keys = await issueKeysIn(one.service.log, wanted);
     await filled(one);
   });
   // Not there if it could not be started.

@@ -23,8 +23,14 @@ export type ServiceHere = Awaited<ReturnType<typeof serveHere>>;
  * On a free port.
  * @param studies text of the studies file; without one, only the log is served
  * @param more other settings than those of the tests
+ * @param level the least of what it logs
  */
-export async function serveHere(data: string, studies = '', more: Partial<ServiceSettings> = {}) {
+export async function serveHere(
+  data: string,
+  studies = '',
+  more: Partial<ServiceSettings> = {},
+  level = 'info',
+) {
   const settings: ServiceSettings = {
     data,
     host: '127.0.0.1',
@@ -45,7 +51,7 @@ export async function serveHere(data: string, studies = '', more: Partial<Servic
   starting += 1;
   process.umask(0o077);
   try {
-    const service = await startService(settings, cliActor(), makeLogger('info', { write }));
+    const service = await startService(settings, cliActor(), makeLogger(level, { write }));
     let stopped: Promise<void> | undefined;
     /** May be called again. */
     const stop = () => {
@@ -61,30 +67,42 @@ export async function serveHere(data: string, studies = '', more: Partial<Servic
 }
 
 /**
- * With its log in memory, for tests of requests and answers alone: no command can read it, and nothing outlives it.
- * @param wanted its keys, with arguments of `urn keys add`
+ * Issues keys in an open log, without the checks of the command, which would open it for each of them.
+ * @param wanted the keys, with arguments of `urn keys add`
  */
-export async function serveInMemory<N extends string>(
-  studies: string,
+export async function issueKeysIn<N extends string>(
+  { keys }: Pick<ServiceHere['log'], 'keys'>,
   wanted: Readonly<Record<N, readonly string[]>>,
-) {
-  const service = await serveHere('', studies, { store: 'memory:' });
-  const keys: Partial<Record<N, string>> = {};
+): Promise<Record<N, string>> {
+  const all: Partial<Record<N, string>> = {};
   for (const [name, args] of Object.entries<readonly string[]>(wanted)) {
-    const issued = await service.log.keys.issue(grantOf(args), cliActor());
+    const issued = await keys.issue(await grantOf(args), cliActor());
     if ('refused' in issued) throw new Error(issued.refused);
-    keys[name as N] = issued.apiKey;
+    all[name as N] = issued.apiKey;
   }
-  return { service, keys: keys as Record<N, string> };
+  return all as Record<N, string>;
 }
 
-/** What the arguments of `urn keys add` grant, without the checks of the command. */
-function grantOf(args: readonly string[]): Grant {
-  const command = addCommand().action(() => undefined);
-  const { scope, study, where, expires, allowPrediction } = command.parse(args, { from: 'user' }).opts();
+interface GrantOptions {
+  readonly scope: string;
+  readonly study?: string[];
+  readonly where?: string[];
+  readonly expires?: string;
+  readonly allowPrediction?: boolean;
+}
+
+/** What the arguments of `urn keys add` grant. */
+async function grantOf(args: readonly string[]): Promise<Grant> {
+  let parsed: [user: string, options: GrantOptions] | undefined;
+  const command = addCommand().action((user: string, options: GrantOptions) => {
+    parsed = [user, options];
+  });
+  await command.parseAsync(args, { from: 'user' });
+  if (parsed === undefined) throw new Error(`not arguments of urn keys add: ${args.join(' ')}`);
+  const [user, { scope, study, where, expires, allowPrediction }] = parsed;
   return {
-    user: command.args[0] ?? '',
-    scopes: scope.split(','),
+    user,
+    scopes: scope.split(',') as Grant['scopes'],
     studies: study,
     where: where && limitsOf(where),
     expiresAt: expires && new Date(expires).toISOString(),

@@ -12,9 +12,6 @@ export const PROGRAM = fileURLToPath(new URL('../../bin/urn.js', import.meta.url
 /** Generous: a machine may be busy with other tests. */
 const READY_WITHIN_MS = 60_000;
 
-// The settings of the person who runs the tests must not reach the program under test.
-for (const name of Object.keys(process.env)) if (name.startsWith('URN_')) delete process.env[name];
-
 /** Processes that a failed test has left running end with its file. */
 const running = new Set<ChildProcess>();
 afterAll(() => {

@@ -19,10 +19,13 @@ export const inText = ({ stream, record, sealed }: Pick<StoredRecord, keyof Stor
 });
 
 /** All records in a data folder's database, in the order of their arrival. */
-export function storedLog(data: string): StoredText[] {
+export const storedLog = (data: string): StoredText[] => storedRecords(data).map(inText);
+
+/** The same, byte for byte. */
+export function storedRecords(data: string): StoredRecord[] {
   const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
   try {
-    return db.prepare<[], StoredRecord>('SELECT * FROM records ORDER BY position').all().map(inText);
+    return db.prepare<[], StoredRecord>('SELECT * FROM records ORDER BY position').all();
   } finally {
     db.close();
   }

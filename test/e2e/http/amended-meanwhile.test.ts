@@ -1,15 +1,14 @@
-/** Concurrent amendments and randomizations, from several clients of two processes on one log: this one, and another. */
+/** Concurrent amendments and randomizations, from several clients of two services on one log. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { withOpenLog } from '../../support/cli-log.ts';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { issueKeysIn, type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const ROUNDS = 10;
-const AMENDMENTS = 10;
 const SITES = ['north', 'south', 'South', 'west', 'added by 0', 'added by 1'];
 const STUDIES = `
 Rush:
@@ -19,12 +18,13 @@ Rush:
 `;
 
 const data = temporaryFolders()();
-let services: (Service | ServiceHere)[];
+let services: ServiceHere[];
 let keys: Record<'edc' | 'manager', string>;
 
 beforeAll(async () => {
-  keys = await issueKeys(data, { edc: ['edc'], manager: ['data-manager', '--scope', 'blinded,manage'] });
-  services = [await serveHere(data, STUDIES), await serve({ data, studies: STUDIES })];
+  const grants = { edc: ['edc'], manager: ['data-manager', '--scope', 'blinded,manage'] };
+  keys = await withOpenLog(data, (log) => issueKeysIn(log, grants));
+  services = [await serveHere(data, STUDIES), await serveHere(data, STUDIES)];
 });
 afterAll(() => Promise.all(services.map((service) => service.stop())));
 
@@ -51,7 +51,7 @@ function changeOf(manager: number, round: number): object {
 /** Sends each amendment until it is recorded, or impossible because of what the other manager did. */
 async function manage(manager: number): Promise<Answer[]> {
   const answers: Answer[] = [];
-  for (let round = 0; round < AMENDMENTS; ) {
+  for (let round = 0; round < ROUNDS; ) {
     const url = urlOf(manager);
     const shown = await ask(url, '/study_design', { key: keys.manager, parameters: { study: 'Rush' } });
     const answer = await postJson(url, '/amendments', keys.manager, {
@@ -91,7 +91,7 @@ it('each request is decided by the design in force, and the log is sound', async
   for (const some of [siteStatuses, managerStatuses]) expect(some).toContain(200);
 
   const taken = all.filter(({ answer }) => answer.status === 200);
-  // A write by one process shows up in the other a little later.
+  // A write by one service shows up in the other a little later.
   const last = Math.max(...taken.map(({ answer }) => Number(answer.headers.get('urn-revision'))));
   const { list } = clientOf(urlOf(0), keys.edc);
   const { results } = await list('Rush', { 'urn.min_revision': String(last) });

@@ -1,4 +1,4 @@
-/** The expected band of a study's imbalance, over HTTP and at the command line, from the real service. */
+/** The expected band of a study's imbalance, over HTTP and at the command line, from a process of its own. */
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ExpectedBalance } from '../../../src/statistics/expected/band.ts';
@@ -7,7 +7,7 @@ import { command, commandOk } from '../../support/command.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { makeLongLog } from '../../support/long-log.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKeys, type Service, serve } from '../../support/service.ts';
+import { issueKeysIn, type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
@@ -16,7 +16,7 @@ const data = temporaryFolders()();
 const LONG = CONFIGURATION.name;
 /** More than there are points. */
 const PARTICIPANTS = 210;
-let service: Service;
+let service: ServiceHere;
 const GRANTS = {
   edc: ['edc', '--scope', 'randomize,read'],
   manager: ['manager', '--scope', 'correct,read,manage'],
@@ -39,10 +39,12 @@ async function ready(key: string, study = 'Sleep', url = service.url): Promise<A
   return answer;
 }
 
-/** The process in which the service works out bands, the only one of its own. It has begun with the first band. */
-async function bandProcessOf({ url, child }: Service): Promise<number> {
+/** The process in which the last service works out bands. It has begun with the first band. */
+async function bandProcessOf({ url }: ServiceHere): Promise<number> {
   await ready(keys.edc, 'Sleep', url);
-  return Number(execFileSync('ps', ['-o', 'pid=', '--ppid', String(child.pid)], { encoding: 'utf8' }));
+  const ours = ['-o', 'pid=,args=', '--sort=start_time', '--ppid', String(process.pid)];
+  const lines = execFileSync('ps', ours, { encoding: 'utf8' }).trim().split('\n');
+  return Number.parseInt(lines.findLast((line) => line.includes('band-process')) ?? '', 10);
 }
 
 /** A process that was killed takes a while to end: this one has the lowest priority. */
@@ -61,9 +63,8 @@ beforeAll(async () => {
     { reader: { scopes: ['read', 'randomize'] } },
     { participants: PARTICIPANTS, by: 'reader' },
   );
-  const issued = await issueKeys(data, GRANTS);
-  keys = { ...issued, reader: long.keys.reader };
-  service = await serve({ data, studies: TRIALS });
+  service = await serveHere(data, TRIALS);
+  keys = { ...(await issueKeysIn(service.log, GRANTS)), reader: long.keys.reader };
 });
 afterAll(() => service.stop());
 
@@ -123,7 +124,7 @@ describe('the expected balance of a study', () => {
 
   it('is the same on another instance, and after its process was killed, and holds up no shutdown', async () => {
     const { text } = await ready(keys.edc);
-    const another = await serve({ data, studies: TRIALS });
+    const another = await serveHere(data, TRIALS);
     expect((await ready(keys.edc, 'Sleep', another.url)).text).toBe(text);
     const first = await bandProcessOf(another);
     process.kill(first, 'SIGKILL');

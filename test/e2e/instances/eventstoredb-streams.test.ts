@@ -103,36 +103,35 @@ describe('a study whose stream was permanently deleted in EventStoreDB', () => {
   });
 });
 
-describe('a study whose records a scavenge has removed', () => {
-  it('is refused with the reason, and all others start', async () => {
-    const { log, service, enrol, one, at } = await running(server.connectionString());
-    await service.stop();
-    server.log.setMetadata(one, { $maxCount: 1 });
-    server.log.scavenge();
-    const again = await log.startHere('a');
-    expect(again.output.stderr).toMatch(
-      /records of study-\S+ are missing in EventStoreDB, from revision 0 to 0/,
-    );
-    expect((await at(again).list('One')).status).toBe(503);
-    expect((await enrol(again, 'Two', '2')).status).toBe(200);
-    await again.stop();
-    const verified = await command(['verify', '--store', log.store, '--stream-prefix', log.prefix, '--json']);
-    expect(verified.code, verified.stderr).toBe(1);
-    const { ok, streams } = JSON.parse(verified.stdout) as { ok: boolean; streams: { sound: boolean }[] };
-    expect([ok, streams.filter(({ sound }) => !sound)]).toMatchObject([
-      false,
-      [
-        {
-          stream: one.slice(log.prefix.length + 1),
-          divergence: { why: expect.stringMatching(/are missing in EventStoreDB/) },
-        },
-      ],
-    ]);
-  });
+it('a study whose records a scavenge has removed is refused with the reason, and all others start', async () => {
+  const { log, service, enrol, one, at } = await running(server.connectionString());
+  await service.stop();
+  server.log.setMetadata(one, { $maxCount: 1 });
+  server.log.scavenge();
+  const again = await log.startHere('a');
+  expect(again.output.stderr).toMatch(
+    /records of study-\S+ are missing in EventStoreDB, from revision 0 to 0/,
+  );
+  expect((await at(again).list('One')).status).toBe(503);
+  expect((await enrol(again, 'Two', '2')).status).toBe(200);
+  await again.stop();
+  const verified = await command(['verify', '--store', log.store, '--stream-prefix', log.prefix, '--json']);
+  expect(verified.code, verified.stderr).toBe(1);
+  const { ok, streams } = JSON.parse(verified.stdout) as { ok: boolean; streams: { sound: boolean }[] };
+  expect([ok, streams.filter(({ sound }) => !sound)]).toMatchObject([
+    false,
+    [
+      {
+        stream: one.slice(log.prefix.length + 1),
+        divergence: { why: expect.stringMatching(/are missing in EventStoreDB/) },
+      },
+    ],
+  ]);
 });
 
-describe('a missing stream that does not belong to a study', () => {
-  it.each(['log', 'access'])('stops everything if it is %s, and the reason is given', async (name) => {
+it.each(['log', 'access'])(
+  'the missing stream %s stops everything, and the reason is given',
+  async (name) => {
     const { log, service, enrol } = await running(there);
     await streams.tombstone(`${log.prefix}.${name}`);
     await within(SEEN_WITHIN_MS, async () => (await enrol(service, 'Two', '2')).status === 503);
@@ -140,8 +139,8 @@ describe('a missing stream that does not belong to a study', () => {
     const again = await log.run('serve', '--port', '0');
     expect(again.code).toBe(2);
     expect(again.stderr).toContain(`the stream ${name} was deleted in EventStoreDB for good`);
-  });
-});
+  },
+);
 
 // The kinds of metadata are in integration/store/eventstoredb-streams.test.ts.
 describe('a stream whose records EventStoreDB is configured to remove', () => {

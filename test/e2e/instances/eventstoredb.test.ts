@@ -22,10 +22,6 @@ import {
   sharedLogs,
 } from '../../support/shared-logs.ts';
 
-// How soon appends are accepted again is in integration/store/eventstoredb-cluster.test.ts.
-const FOLLOWED_AT_LAST_MS = 30_000;
-const CONFIRMED_WITHIN_MS = 40_000;
-
 const target = await eventStoreDb();
 afterAll(() => target.stop());
 const begin = sharedLogs();
@@ -44,23 +40,18 @@ describe('a log in EventStoreDB', () => {
     expect(stderr).toMatch(/signing key .*is missing \(hint: .*--signing-key/);
   });
 
-  it('is read by every command that reads a log: list, show, explain, bundle, operations', async () => {
+  it('is read by commands that read a log: explain, bundle, operations', async () => {
     const log = begin(target.connectionString);
     const keys = await log.keysOf();
     const service = await log.startHere('a');
     const { results } = await clientOf(service.url, keys.work).randomize('One', '1', { sex: 'F' });
     await service.stop();
-    expect(await log.cli('studies', 'list')).toContain('One');
-    expect(await log.cli('studies', 'show', 'One')).toMatch(/participants +1 participant/);
     expect(await log.cli('explain', '--study', 'One', '--id', '1')).toContain(results[0].trt);
     const bundle = join(log.folder, 'one.zip');
     await log.cli('bundle', '--study', 'One', '--content', 'blinded', '--out', bundle);
     expect((await command(['verify', '--bundle', bundle])).code).toBe(0);
     const operations = await commandOk(['operations', '--store', log.store, '--stream-prefix', log.prefix]);
     expect(operations).toMatch(/started.*\n(.*\n)*.*stopped/);
-    const elsewhere = await command(['verify', '--store', log.store, '--stream-prefix', 'nobody']);
-    expect(elsewhere.code).toBe(2);
-    expect(elsewhere.stderr).toMatch(/there is no log in .*stream prefix nobody.*--stream-prefix/);
   });
 
   it('is never named with the store’s password', async () => {
@@ -71,12 +62,15 @@ describe('a log in EventStoreDB', () => {
   });
 });
 
-/** Two services, one of them in a process of its own, under load: whatever happens, nothing is lost or there twice. */
-async function surviving(log: SharedLog, happen: () => Promise<unknown>): Promise<Served[]> {
+/**
+ * Two services under load: whatever happens, nothing is lost or there twice. How soon appends are accepted again:
+ * test/integration/store/eventstoredb-cluster.test.ts.
+ */
+async function surviving(log: SharedLog, happen: () => Promise<unknown>) {
   const keys = await log.keysOf();
   const choices = seededChoices();
   const account = new Account(choices);
-  const instances: Served[] = await Promise.all([log.start('a'), log.startHere('b')]);
+  const instances = await Promise.all(['a', 'b'].map(log.startHere));
   const targets = instances.map(({ url }) => ({ url, key: keys.work }));
   const clients = startClients(account, choices, targets, 6, { pauseMs: 50 });
   await happen();
@@ -87,7 +81,7 @@ async function surviving(log: SharedLog, happen: () => Promise<unknown>): Promis
     for (const one of instances) {
       const list = () => listOf(one, keys.audit, study);
       const count = account.acknowledgedIn(study);
-      await within(FOLLOWED_AT_LAST_MS, async () => (await list()).length === count);
+      await within(30_000, async () => (await list()).length === count);
       account.agreesWithList(study, await list());
     }
   for (const service of instances) await service.stop();
@@ -173,7 +167,7 @@ describe('a service whose store knows less than it did', () => {
   it('permanently, while it runs, refuses all writes and signatures with the reason, as after a restart', async () => {
     const { server, log, service, enrol, last } = await signed();
     server.knowUpTo(last);
-    await within(CONFIRMED_WITHIN_MS, async () => service.output.stderr.includes('has lost records'));
+    await within(40_000, async () => service.output.stderr.includes('has lost records'));
     for (const study of ['One', 'Two']) {
       const message = expect.stringMatching(/^Not done: The log lacks records that it had/);
       expect(await enrol(service, study, '9')).toMatchObject({ status: 503, message });

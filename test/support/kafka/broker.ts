@@ -39,7 +39,11 @@ export function ownBroker(settings: Readonly<Record<string, string>> = {}): Brok
   });
 }
 
-function brokerOfFile<B>(source: string, missing: string | undefined, start: () => Promise<B>) {
+function brokerOfFile<B>(
+  source: string,
+  missing: string | undefined,
+  start: () => Promise<B>,
+): BrokerOfFile<B> {
   if (missing !== undefined) {
     const message = `no broker of Kafka for these tests: ${missing} (hint: apt-get install default-jre-headless maven, or KAFKA_BROKERS=host:port)`;
     if (inCi) throw new Error(message);
