@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Answer, ask } from '../../support/client.ts';
 import { served } from '../../support/served.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
 /** What a key with these scopes may do, and what its records and configuration show: [scopes, reads, writes, trt, seed]. */
@@ -87,35 +86,27 @@ it('a key limited to studies, or to a factor, cannot tell others from ones that 
   }
 });
 
-describe('a key limited to levels', () => {
-  it('lists participants with one of its levels in each factor, and gets the whole configuration', async () => {
-    for (const [name, expected] of [
-      ['cookOrKane', ['in-cook', 'in-kane']],
-      ['dupageMen', ['man-in-dupage']],
-      ['nobody', []],
-    ] as const) {
-      const ids = idsOf(await as(name).list('Sleep')).filter((id) => !id.startsWith('by '));
-      expect(ids, name).toEqual(expected);
-    }
-    expect((await as('nobody').config('Sleep')).results.factors.local_site).toHaveLength(3);
-  });
-
-  it('gets 200 for a POST inside its levels, and 403 for one outside, which writes nothing', async () => {
-    expect(await statusOf(as('cookOrKane').randomize('Sleep', 'cook-3', KANE))).toBe(200);
-    const message = `This API key is limited to local_site = "${COOK.local_site}" or "${KANE.local_site}"`;
-    const outside = await as('cookOrKane').randomize('Sleep', 'cook-2', DUPAGE);
-    expect(outside).toMatchObject({ status: 403, message, results: [] });
-    expect(await statusOf(as('dupageMen').randomize('Sleep', 'cook-2', DUPAGE))).toBe(403);
-    expect((await as('admin').list('Sleep', { id: 'cook-2' })).results).toEqual([]);
-  });
+it('a key limited to levels lists and enrols participants with one of its levels in each factor, and gets the whole configuration', async () => {
+  for (const [name, expected] of [
+    ['cookOrKane', ['in-cook', 'in-kane']],
+    ['dupageMen', ['man-in-dupage']],
+    ['nobody', []],
+  ] as const) {
+    const ids = idsOf(await as(name).list('Sleep')).filter((id) => !id.startsWith('by '));
+    expect(ids, name).toEqual(expected);
+  }
+  expect((await as('nobody').config('Sleep')).results.factors.local_site).toHaveLength(3);
+  // A POST outside of them writes nothing.
+  expect(await statusOf(as('cookOrKane').randomize('Sleep', 'cook-3', KANE))).toBe(200);
+  const message = `This API key is limited to local_site = "${COOK.local_site}" or "${KANE.local_site}"`;
+  const outside = await as('cookOrKane').randomize('Sleep', 'cook-2', DUPAGE);
+  expect(outside).toMatchObject({ status: 403, message, results: [] });
+  expect(await statusOf(as('dupageMen').randomize('Sleep', 'cook-2', DUPAGE))).toBe(403);
+  expect((await as('admin').list('Sleep', { id: 'cook-2' })).results).toEqual([]);
 });
 
 describe('failed attempts', () => {
-  const guarded = served(
-    TRIALS,
-    { admin: ['admin'] },
-    { data: temporaryFolders()(), settings: { trustProxy: 1 } },
-  );
+  const guarded = served(TRIALS, { admin: ['admin'] }, { settings: { trustProxy: 1 } });
 
   it('are limited per address, but a valid key from there is never refused', async () => {
     const from = (address: string, key: string) => {

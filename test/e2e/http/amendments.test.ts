@@ -70,10 +70,8 @@ const correct = (id: string, from: string, to: string) =>
     ...{ study: 'Sleep', id, cause: 'entry', note: 'typo' },
     changes: [{ factor: 'local_site', from, to }],
   });
-async function csv(): Promise<string[][]> {
-  const headers = { 'X-API-Key': http.keys.manager, Accept: 'text/csv' };
-  return parseCsv(await (await fetch(`${http.url}/study_participants?study=Sleep`, { headers })).text());
-}
+const csv = async () =>
+  parseCsv((await http.text('manager', '/study_participants', { study: 'Sleep' })).text);
 const idsOf = ({ results }: Answer): string[] => results.map(({ id }: Listed) => id);
 const idsWith = async (local_site: string, name: Name = 'edc') =>
   idsOf(await get(name, '/study_participants', { local_site }));
@@ -100,21 +98,16 @@ describe('a request that amends a design', () => {
     const fields = wrong.flatMap(([, ...where]) => where.map((one) => `changes${one}`));
     for (const field of ['amendment', 'reason', 'approvals[0].on', 'history', ...fields])
       expect(message).toContain(field);
-    const names = [level('level-added', 'a\u200bb'), rename(KANE, '\u202ex'), arm('arm-added', 'a\u200bb')];
-    expect((await amend(names)).message).toMatch(
-      /^changes\[0\]\.level: .*U\+200B.*; changes\[1\]\.to: .*U\+202E.*; changes\[2\]\.treatment: .*U\+200B/,
-    );
+    const { message: why } = await amend([level('level-added', 'a\u200bb')]);
+    expect(why).toMatch(/^changes\[0\]\.level: .*U\+200B/);
   });
 
   it('is refused with everything that the design does not allow: 422', async () => {
     const before = await designOf();
     const policy = { kind: 'policy', name: 'void_counts', value: 'kept' };
     const message = 'changes[0].level: a level has this name; changes[1].kind: it is so already';
-    expect(await amend([level('level-added', COOK), policy])).toMatchObject({ status: 422, message });
-    const approvals = [{ ...APPROVALS[0], on: '9999-12-31' }];
-    expect(await amend([{ kind: 'target', value: 9 }], { approvals })).toMatchObject({
-      ...{ status: 422, message: 'approvals[0].on: 9999-12-31 is in the future', results: {} },
-    });
+    const refused = { status: 422, message, results: {} };
+    expect(await amend([level('level-added', COOK), policy])).toMatchObject(refused);
     expect(await designOf()).toEqual(before);
   });
 
@@ -192,7 +185,6 @@ describe('where one level has another name, one an alias, and one is closed', ()
   const ofClosed = `The study takes no more participants with local_site = ${KANE}: the level is closed`;
   it.each<[string, () => Promise<Answer>, number, string]>([
     ['a participant of the closed level', () => enrol('new', at(KANE)), 409, ofClosed],
-    ['a dry run of one', () => enrol('new', { ...at(KANE), 'urn.dry_run': 'true' }), 409, ofClosed],
     ['the old name', () => enrol('new', at(DUPAGE)), 400, `it is called "${WILL}" now`],
     ['no level, without the closed ones', () => enrol('new', at('X')), 400, `(allowed: "Cook", "${WILL}")`],
     ['a filter by the old name', () => http.as('edc').list('Sleep', at(DUPAGE)), 400, `"${WILL}" now`],

@@ -128,9 +128,8 @@ describe('an allocation that is entered', () => {
     const { status, message } = await explain('entered');
     expect(status).toBe(422);
     expect(message).toMatch(/was allocated outside the service at .*, so there is no draw to explain$/);
-    const headers = { 'X-API-Key': http.keys.edc, Accept: 'text/csv' };
-    const csv = await (await fetch(`${http.url}/study_participants?study=Sleep`, { headers })).text();
-    expect(csv).toContain(`,${occurred_at},data-manager,,forced,,\r\n`);
+    const csv = await http.text('edc', '/study_participants', { study: 'Sleep' });
+    expect(csv.text).toContain(`,${occurred_at},data-manager,,forced,,\r\n`);
   });
 
   it('is refused with every problem at once, in the form and then in the study', async () => {

@@ -202,37 +202,35 @@ describe('a list that was made elsewhere', () => {
   });
 });
 
-describe('what needs the urn, the parameters of a method, or other random numbers than those of a list', () => {
-  it('is refused', async () => {
-    const folder = newFolder();
-    const [bundle, out] = ['study.zip', 'history.csv'].map((name) => join(folder, name));
-    await ok`bundle --study Blocks --content open --out ${bundle ?? ''}`;
-    const history = fileOf('history.csv', 'id,f_sex,trt,datetime,user,bg_state\n');
-    const outcomes = ['--outcomes', fileOf('outcomes.csv', 'id,y\np1,1\n')];
-    const test = typed`rerandomize ${outcomes} --outcome y --statistic mean --interim test`;
-    const studies = fileOf('studies.yaml', STUDIES);
-    const inLog = (study: string) => ['--study', study, '--data', data];
-    const ofReference = 'this study can take over only a csv, with a fresh generator';
-    for (const [line, why] of [
-      [typed`export ${inLog('Blocks')} --format reference-csv --out ${out ?? ''}`, 'knows the urn alone'],
-      [typed`import ${inLog('Complete')} --from ${history}`, ofReference],
-      [
-        typed`import ${inLog('Complete')} --from ${history} --format csv --generator continued`,
-        ...[ofReference],
-      ],
-      [typed`import ${inLog('Complete')} --from ${history} --format csv --seed-known`, ofReference],
-      [typed`${test} --bundle ${bundle ?? ''}`, 'content open has no parameters of the method'],
-      [typed`${test} ${inLog('List')}`, UNKNOWN],
-      [typed`studies expected List --data ${data}`, UNKNOWN],
-      [
-        typed`simulate --studies ${studies} --study List --participants 24 --reps 20`,
-        `study "List" cannot be simulated: ${UNKNOWN} (hint:`,
-      ],
-    ] as const) {
-      const answer = await command(line);
-      expect([answer.code, saidIn(answer)]).toEqual([2, expect.stringContaining(why)]);
-    }
-    const { status, message } = await get('auditor', '/expected_balance', 'List');
-    expect([status, message]).toEqual([422, UNKNOWN]);
-  });
+it('what needs the urn, the parameters of a method, or other random numbers than those of a list is refused', async () => {
+  const folder = newFolder();
+  const [bundle, out] = ['study.zip', 'history.csv'].map((name) => join(folder, name));
+  await ok`bundle --study Blocks --content open --out ${bundle ?? ''}`;
+  const history = fileOf('history.csv', 'id,f_sex,trt,datetime,user,bg_state\n');
+  const outcomes = ['--outcomes', fileOf('outcomes.csv', 'id,y\np1,1\n')];
+  const test = typed`rerandomize ${outcomes} --outcome y --statistic mean --interim test`;
+  const studies = fileOf('studies.yaml', STUDIES);
+  const inLog = (study: string) => ['--study', study, '--data', data];
+  const ofReference = 'this study can take over only a csv, with a fresh generator';
+  for (const [line, why] of [
+    [typed`export ${inLog('Blocks')} --format reference-csv --out ${out ?? ''}`, 'knows the urn alone'],
+    [typed`import ${inLog('Complete')} --from ${history}`, ofReference],
+    [
+      typed`import ${inLog('Complete')} --from ${history} --format csv --generator continued`,
+      ...[ofReference],
+    ],
+    [typed`import ${inLog('Complete')} --from ${history} --format csv --seed-known`, ofReference],
+    [typed`${test} --bundle ${bundle ?? ''}`, 'content open has no parameters of the method'],
+    [typed`${test} ${inLog('List')}`, UNKNOWN],
+    [typed`studies expected List --data ${data}`, UNKNOWN],
+    [
+      typed`simulate --studies ${studies} --study List --participants 24 --reps 20`,
+      `study "List" cannot be simulated: ${UNKNOWN} (hint:`,
+    ],
+  ] as const) {
+    const answer = await command(line);
+    expect([answer.code, saidIn(answer)]).toEqual([2, expect.stringContaining(why)]);
+  }
+  const { status, message } = await get('auditor', '/expected_balance', 'List');
+  expect([status, message]).toEqual([422, UNKNOWN]);
 });

@@ -13,8 +13,6 @@ const newFolder = temporaryFolders();
 describe('whatever clients request,', () => {
   const http = served(TRIALS, { full: ['edc'] });
   it('the only methods in labels are those that routes serve and "other", and unknown routes share them', async () => {
-    const { randomize } = http.as('full');
-    for (const status of [200, 400]) expect((await randomize('Sleep', '1', COOK)).status).toBe(status);
     for (const path of ['/study_participants', '/session', '/docs/start.js', '/docs/nothing', '/nowhere']) {
       for (const method of ['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PROPFIND'])
         await (await fetch(`${http.url}${path}?api_key=no`, { method })).arrayBuffer();
@@ -27,9 +25,6 @@ describe('whatever clients request,', () => {
     const all = /^urn_http_requests_total\{method="other",route="unknown",status="4xx"\} \d{2,}$/;
     const others = requests.filter((line) => /method="other"|route="unknown"/.test(line));
     expect(others).toEqual([expect.stringMatching(all)]);
-    // Successes are timed.
-    const labels = '{method="POST",route="/study_participants",status="200"} 1';
-    expect(text).toContain(`urn_http_request_duration_seconds_count${labels}`);
   });
 
   it('an allocation is counted, and its append is counted and timed', async () => {
@@ -40,7 +35,7 @@ describe('whatever clients request,', () => {
       );
     };
     const [allocations = 0, events = 0, appends = 0] = await counts();
-    expect((await http.as('full').randomize('Sleep', '2', COOK)).status).toBe(200);
+    expect((await http.as('full').randomize('Sleep', '1', COOK)).status).toBe(200);
     const [allocated, appended, timed] = await counts();
     expect(allocated).toBe(allocations + 1);
     // Refusals, too, are recorded, a little later.
@@ -50,15 +45,13 @@ describe('whatever clients request,', () => {
 });
 
 describe('--metrics-port', () => {
-  it.each([
-    ['127.0.0.2:0', /^http:\/\/127\.0\.0\.2:\d+$/],
-    ['[::1]:0', /^http:\/\/\[::1\]:\d+$/],
-  ])('%s puts /metrics on a separate port, and removes it from the public one', async (port, address) => {
-    const serveMetrics = metricsPort(port, '127.0.0.1');
+  // With an IPv6 address: options.test.ts.
+  it('puts /metrics on a separate port, and removes it from the public one', async () => {
+    const serveMetrics = metricsPort('127.0.0.2:0', '127.0.0.1');
     const service = await serveHere('', TRIALS, { store: 'memory:', serveMetrics });
     onTestFinished(() => service.stop());
     const { metricsAddress: metrics } = service;
-    expect(metrics).toMatch(address);
+    expect(metrics).toMatch(/^http:\/\/127\.0\.0\.2:\d+$/);
     expect((await ask(service.url, '/metrics')).status).toBe(404);
     const response = await fetch(`${metrics}/metrics`);
     expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);

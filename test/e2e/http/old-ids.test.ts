@@ -3,7 +3,8 @@
  * such an id from an earlier version keeps it in every route.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openLog } from '../../../src/service/open/open-log.ts';
+import type { OpenLog } from '../../../src/service/open/open-log.ts';
+import { withOpenLog } from '../../support/cli-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { OPERATOR } from '../../support/facts.ts';
@@ -12,16 +13,12 @@ import { served } from '../../support/served.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
-const newFolder = temporaryFolders();
-const data = newFolder();
+const data = temporaryFolders()();
 /** Any names were taken from a studies file, and any ids. */
 const NIGHT = 'Night\u200b';
-const FACTORS = 'mode: test\n  treatments: [a, b]\n  factors: {sign: ["+", "-"]}\n';
-const STUDIES = `Day:\n  ${FACTORS}`;
+const STUDIES = 'Day:\n  mode: test\n  treatments: [a, b]\n  factors: {sign: ["+", "-"]}\n';
 const KNOWN = '=HYPERLINK("http://x","y")';
-const HIDDEN = '001\u200b';
-const COMPOSED = 'cafe\u0301';
-const OLD_IDS = [KNOWN, HIDDEN, COMPOSED];
+const OLD_IDS = [KNOWN, '001\u200b', 'cafe\u0301'];
 const WRONG_ENTRY = '+7';
 const SIGN = { sign: '+' };
 let occurredAt: string;
@@ -29,11 +26,13 @@ let oldKey: string;
 /** Revision of the entry of WRONG_ENTRY. */
 let wrongEntry: number;
 
-/** Writes a log as earlier versions did, bypassing what is refused today. */
+/** A log as earlier versions wrote it, bypassing what is refused today. */
 beforeAll(async () => {
   await registerIn(data, STUDIES);
-  const log = await openLog({ data }, OPERATOR);
-  await log.rebuild();
+  await withOpenLog(data, writeAsBefore);
+});
+
+async function writeAsBefore(log: OpenLog): Promise<void> {
   const configuration = {
     ...{ name: NIGHT, mode: 'test', D: 'chisquare', urnSelection: 'method1', w: 1, alpha: 0, beta: 1 },
     ...{ treatments: ['a', 'b'], factors: [{ name: 'ward', levels: ['x\u00ad', 'y'] }] },
@@ -45,9 +44,9 @@ beforeAll(async () => {
   );
   if ('refused' in issued) throw new Error(issued.refused);
   oldKey = issued.apiKey;
-  const { keyId } = issued;
   const user = 'old\u00ad';
-  const actor = { accessRevision: log.runner.revision('access'), keyId, onBehalfOf: '@Mu\u0308ller', user };
+  const by = { user, keyId: issued.keyId, onBehalfOf: '@Mu\u0308ller' };
+  const actor = { ...by, accessRevision: log.runner.revision('access') };
   const submit = (command: object) =>
     log.studies.submit(log.studies.streamOf('Day'), { levels: ['+'], user, ...command } as never, actor);
   for (const participantId of ['001', ...OLD_IDS])
@@ -59,8 +58,7 @@ beforeAll(async () => {
   });
   expect(forced.outcome.type).toBe('recorded');
   wrongEntry = forced.revision;
-  await log.close();
-});
+}
 
 const SCOPES = 'read,randomize,correct,force,unblind';
 const http = served(STUDIES, { edc: ['edc', '--scope', SCOPES, '--allow-prediction'] }, { data });
@@ -121,18 +119,15 @@ it('a study, its levels and a user with look-alike names are served', async () =
 });
 
 it('a list as CSV is verbatim, and guarded against formulas when it is asked for', async () => {
-  const csv = async (parameters: Record<string, string>, accept = 'text/csv') => {
-    const query = new URLSearchParams({ study: 'Day', ...parameters });
-    const headers = { 'X-API-Key': http.keys.edc, Accept: accept };
-    return (await fetch(`${http.url}/study_participants?${query}`, { headers })).text();
-  };
-  const text = await csv({});
+  const listed = async (more = {}, accept?: string) =>
+    (await http.text('edc', '/study_participants', { study: 'Day', ...more }, accept)).text;
+  const text = await listed();
   expect(text).toContain(',"=HYPERLINK(""http://x"",""y"")",');
   expect(text).toContain(',@Mu\u0308ller,');
-  const guarded = await csv({ 'urn.excel': 'true' });
+  const guarded = await listed({ 'urn.excel': 'true' });
   expect(guarded).toContain(`,"'=HYPERLINK(""http://x"",""y"")",`);
   expect(guarded).not.toMatch(/(?:^|,)"?[=+\-@]/m);
-  expect(await csv({ 'urn.excel': 'true' }, 'application/json')).toContain(
+  expect(await listed({ 'urn.excel': 'true' }, 'application/json')).toContain(
     '"urn.excel needs the header Accept: text/csv"',
   );
 });

@@ -43,10 +43,8 @@ const enrol = (id: string, site: string) => http.as('edc').randomize('Relief', i
 const breakCode = (name: Name, more: object, headers = {}) =>
   post('/code_breaks', name, { category: 'emergency', reason: 'a child swallowed it', ...more }, headers);
 async function csv(path: string, name: Name, parameters = {}) {
-  const query = new URLSearchParams({ study: 'Relief', ...parameters });
-  const headers = { 'X-API-Key': http.keys[name], Accept: 'text/csv' };
-  const response = await fetch(`${http.url}${path}?${query}`, { headers });
-  return { headers: response.headers, rows: parseCsv(await response.text()) };
+  const { headers, text } = await http.text(name, path, { study: 'Relief', ...parameters });
+  return { headers, rows: parseCsv(text) };
 }
 const recordOf = async (id: string, name: Name = 'blinded', more = {}) =>
   (await get('/study_participants', name, { id, ...more })).results[0];
@@ -133,37 +131,31 @@ describe('a participant', () => {
   });
 });
 
-describe('GET /codes', () => {
-  it('shows the pharmacy which treatment each pack holds, who has it and how many are left', async () => {
-    const { text, results } = await get('/codes', 'pharmacy');
-    const shown: Record<string, string>[] = results.codes;
-    expect(new Map(shown.map(({ code, trt }) => [code, trt]))).toEqual(armOf);
-    const [{ where }] = LISTS as [(typeof LISTS)[number]];
-    const trt = armOf.get(codes.v2);
-    expect(shown.find(({ code }) => code === codes.v2)).toEqual({
-      ...{ code: codes.v2, trt, where, state: 'given', id: 'c1', visit: 'V2' },
-    });
-    const ofCook = shown.filter(({ code, state }) => code?.startsWith('C') && state === 'free');
-    const free = ofCook.filter((one) => one['trt'] === trt).length;
-    expect(results.stock).toContainEqual({ trt, where, free });
-    codes.free = ofCook.find((one) => one['trt'] === 'ZZVERUM')?.['code'] ?? '';
-    const [secret] = (await eventsOf('CodesRegistered')).map(
-      ({ sealed }) => /"key":"([0-9a-f]{32})"/.exec(sealed)?.[1],
-    );
-    expect([text.includes(`${secret}`), text.includes('"key"')]).toEqual([false, false]);
+it('GET /codes shows the pharmacy which treatment each pack holds, who has it and how many are left, and a limited key only the packs of its levels', async () => {
+  const { text, results } = await get('/codes', 'pharmacy');
+  const shown: Record<string, string>[] = results.codes;
+  expect(new Map(shown.map(({ code, trt }) => [code, trt]))).toEqual(armOf);
+  const [{ where }] = LISTS as [(typeof LISTS)[number]];
+  const trt = armOf.get(codes.v2);
+  expect(shown.find(({ code }) => code === codes.v2)).toEqual({
+    ...{ code: codes.v2, trt, where, state: 'given', id: 'c1', visit: 'V2' },
   });
-
-  it('shows a limited key only the packs of its levels', async () => {
-    const { results } = await get('/codes', 'cookPharmacy');
-    for (const { where } of [...results.codes, ...results.stock]) expect(where.level).toBe('Cook');
-    expect(results.codes).toHaveLength(24);
-  });
+  const ofCook = shown.filter(({ code, state }) => code?.startsWith('C') && state === 'free');
+  const free = ofCook.filter((one) => one['trt'] === trt).length;
+  expect(results.stock).toContainEqual({ trt, where, free });
+  codes.free = ofCook.find((one) => one['trt'] === 'ZZVERUM')?.['code'] ?? '';
+  const [secret] = (await eventsOf('CodesRegistered')).map(
+    ({ sealed }) => /"key":"([0-9a-f]{32})"/.exec(sealed)?.[1],
+  );
+  expect([text.includes(`${secret}`), text.includes('"key"')]).toEqual([false, false]);
+  const limited = (await get('/codes', 'cookPharmacy')).results;
+  for (const one of [...limited.codes, ...limited.stock]) expect(one.where.level).toBe('Cook');
+  expect(limited.codes).toHaveLength(24);
 });
 
 describe('GET /pack_accountability', () => {
-  const accounts = async (name: Name = 'pharmacy') => (await get('/pack_accountability', name)).results;
-  const accountOf = async (code: string, name?: Name) =>
-    (await accounts(name)).find((one: { code: string }) => one.code === code);
+  const accountOf = async (code: string, name: Name = 'pharmacy') =>
+    (await get('/pack_accountability', name)).results.find((one: { code: string }) => one.code === code);
 
   it('says what became of each pack, and names no arm; as CSV, the same', async () => {
     const given = { dispensed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/), user: 'edc' };
@@ -231,8 +223,8 @@ it('an allocation made outside the service names the pack that was given', async
     ...{ treatment: 'ZZVERUM', levels: { site: 'Cook' }, cause: 'outage', note: 'envelope 12' },
     occurred_at: new Date().toISOString(),
   };
-  const force = (id: string, code: string) => post('/forced_allocations', 'desk', { ...entry, id, code });
-  expect((await force('f1', codes.free)).results).toMatchObject([{ 'urn.code': codes.free }]);
+  const { results } = await post('/forced_allocations', 'desk', { ...entry, id: 'f1', code: codes.free });
+  expect(results).toMatchObject([{ 'urn.code': codes.free }]);
 });
 
 describe('POST /code_breaks by pack code', () => {

@@ -48,20 +48,15 @@ async function correctedParticipants(): Promise<void> {
     ['/level_corrections', { id: 'moved', changes: [transfer], cause: 'transfer', note: 'ZZNOTE' }],
     ['/voids', { id: 'c-2', cause: 'never-enrolled', analysis: 'exclude', note: 'ZZNOTE' }],
   ] as const)
-    expect((await http.post('manager', path, { study: 'Sleep', ...body })).message).toBe('Success');
+    await http.done('manager', path, { study: 'Sleep', ...body });
 }
 type Name = keyof typeof http.keys;
 type Parameters = Readonly<Record<string, string>>;
 
 const edc = () => http.as('edc');
 
-/** With these parameters and this header, if any. */
-async function listed(name: Name, parameters: Parameters, accept?: string, method = 'GET') {
-  const query = new URLSearchParams({ study: 'Sleep', ...parameters });
-  const headers = { 'X-API-Key': http.keys[name], ...(accept !== undefined && { Accept: accept }) };
-  const response = await fetch(`${http.url}/study_participants?${query}`, { method, headers });
-  return { status: response.status, headers: response.headers, text: await response.text() };
-}
+const listed = (name: Name, parameters: Parameters, accept = '*/*', method = 'GET') =>
+  http.text(name, '/study_participants', { study: 'Sleep', ...parameters }, accept, method);
 const CSV = 'text/csv';
 
 /** The rows, keyed by column name. */
@@ -172,6 +167,7 @@ describe('a list of participants, some of them corrected', () => {
       ['edc', { 'urn.limit': '2', sex: 'Male' }, ['K-10', 'c-2'], '5', '3'],
       ['edc', { 'urn.limit': '2', 'urn.offset': '5' }, ['moved'], '6'],
       ['edc', { 'urn.limit': '2', 'urn.from': '4' }, ['D-9', 'c-1'], null, '6'],
+      ['edc', { 'urn.limit': '2', 'urn.from': '5' }, ['c-1', 'moved'], null],
       ['edc', { 'urn.order': 'desc' }, IN_TIME.toReversed(), '6'],
       ['blinded', { 'urn.sort': 'id' }, BY_ID, '6'],
       ['edc', { 'urn.sort': site, 'urn.order': 'desc' }, BY_SITE.toReversed(), '6'],
@@ -202,7 +198,7 @@ describe('a list of participants, some of them corrected', () => {
 
   const LIMIT = 'urn.limit is not a whole number from 1 to 1000';
   const NO_SEX = 'is not a parameter of this study (hint: did you mean sex?)';
-  /** What else is wrong with a page: test/unit/http/lists.test.ts. [who, parameters, message, status if it is not 400] */
+  /** What else is wrong with a page: test/unit/http/list-orders.test.ts. [who, parameters, message, status if it is not 400] */
   const REFUSED: readonly [Name, Parameters, string, number?][] = [
     ['blinded', { 'urn.sort': 'trt' }, 'urn.sort must be one of time, id, f_sex, f_local_site'],
     ['edc', { 'urn.limit': '1e2', 'urn.bg_state': 'show' }, `${LIMIT}; urn.bg_state must be omit`],
@@ -217,7 +213,7 @@ describe('a list of participants, some of them corrected', () => {
     ['edc', { study: 'none' }, 'There is no study named "none"', 404],
   ];
   it.each(REFUSED)('is refused for %s with %j: %s', async (name, parameters, message, status = 400) => {
-    for (const accept of [undefined, CSV]) {
+    for (const accept of ['*/*', CSV]) {
       const { headers, text, ...answer } = await listed(name, parameters, accept);
       expect(checked(answer.status, headers, text)).toMatchObject({ status, message, results: [] });
     }
@@ -269,12 +265,9 @@ describe('a list of participants, some of them corrected', () => {
   });
 });
 
-/** What is counted: test/unit/http/lists.test.ts. */
+/** What is counted: test/unit/http/enrolment-tally.test.ts. */
 describe('the enrolment of a study over time', () => {
   const enrolment = (name: Name, study = 'Sleep') => http.get(name, '/enrolment', { study });
-  interface Counted {
-    readonly treatments?: unknown;
-  }
 
   it('is of the participants at their current levels, beside the target', async () => {
     const { results, headers } = await enrolment('edc');
@@ -305,7 +298,7 @@ describe('the enrolment of a study over time', () => {
   it.each(['blinded', 'both'] as const)('has no arms for a key with the scope blinded (%s)', async (name) => {
     const unblinded = (await enrolment('edc')).results;
     const { results, text } = await enrolment(name);
-    const withoutArms = ({ treatments: _, ...rest }: Counted) => rest;
+    const withoutArms = ({ treatments: _, ...rest }: { treatments?: unknown }) => rest;
     expect(results).toEqual({
       ...withoutArms(unblinded),
       points: unblinded.points.map(withoutArms),

@@ -275,7 +275,6 @@ describe('over HTTPS', () => {
   });
 
   it.each([
-    ['at the public address', { publicUrl: 'https://urn.example.org' }, 200],
     ['behind a trusted proxy that reports HTTPS', { trustProxy: 1 }, 200],
     ['but not because somebody says so', {}, 403],
   ])('people sign in %s', async (_, settings, status) => {

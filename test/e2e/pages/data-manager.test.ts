@@ -24,7 +24,6 @@ const GRANTS = {
   manager: ['Data management', '--scope', 'blinded,manage,correct'],
   pharmacist: ['Pharmacy', '--scope', 'read,supply,force'],
 } as const;
-const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }];
 
 // Nothing can have been given to anybody before the study was registered: an hour ago.
 beforeAll(() => void vi.useFakeTimers({ now: Date.now() - 3_600_000, toFake: ['Date'] }));
@@ -141,9 +140,9 @@ describeInBrowser('a data manager', () => {
     await manager.sees('At most 80 participants; 6 so far.', 'At most 20 with Ward b; 3 so far.');
     // Meanwhile somebody else is faster.
     const third = ['arm-added', 'arm-closed'].map((kind) => ({ kind, treatment: 'Third' }));
-    const body = { study, amendment: 2, reason: 'a third arm, for a moment', changes: third };
-    const amended = { ...body, approvals: APPROVALS };
-    expect((await http.post('manager', '/amendments', amended)).status).toBe(200);
+    const approvals = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-03-01' }];
+    const body = { study, amendment: 2, reason: 'a third arm, for a moment', changes: third, approvals };
+    await http.done('manager', '/amendments', body);
     await manager.press('Amend the study');
     await manager.isWarned(/Nothing was recorded/);
     expect((await design()).design).toMatchObject({ amendment: 2, target: 60 });

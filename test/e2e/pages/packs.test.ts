@@ -49,11 +49,9 @@ const packsOf = async (id: string): Promise<Record<string, string>> =>
   Object.fromEntries(
     ((await recordOf(id))['urn.packs'] ?? []).map(({ visit, code }: Record<string, string>) => [visit, code]),
   );
-async function post(path: string, name: keyof typeof GRANTS, body: object) {
-  const { status, message, results } = await http.post(name, path, { study: STUDY, ...body });
-  expect(status, message).toBe(200);
-  return results;
-}
+const post = async (path: string, name: keyof typeof GRANTS, body: object) =>
+  (await http.done(name, path, { study: STUDY, ...body })).results;
+const stock = () => `${http.url}/pages/packs#${new URLSearchParams({ study: 'Supplies' })}`;
 const dispense = async (id: string, visit: string, study = STUDY): Promise<string> =>
   (await post('/dispensations', 'edc', { study, id, visit })).code;
 
@@ -198,9 +196,12 @@ describeInBrowser('a site with visits', () => {
     expect(await writer.countOf('link', 'Participant')).toBe(0);
   });
 
-  it('sees no packs where a study has no visits; in German and in the dark, that there are not enough', async () => {
-    const site = await openAs(http.keys.edc, address('p1', { study: 'Plain' }));
+  it('sees no stock, and no packs where a study has no visits; in German and in the dark, that there are not enough', async () => {
+    const site = await openAs(http.keys.edc, stock());
     const { page } = site;
+    await site.sees('Your key may not do this');
+    expect(await site.countOf('link', 'Packs')).toBe(0);
+    await page.goto(address('p1', { study: 'Plain' }));
     await site.seesHeading('History');
     expect(await page.getByRole('heading', { name: 'Packs', exact: true }).count()).toBe(0);
     expect(await site.countOf('link', 'Give out a pack')).toBe(0);
@@ -270,9 +271,7 @@ describeInBrowser('a site with visits', () => {
     await pharmacy.sees('Your key may not read');
     await pharmacy.follow('Give out a pack');
     await giveOut(pharmacy, 'c6', 'U1');
-  });
-
-  it('offers another visit to whoever supplies packs beside those of the study', async () => {
+    // Who may read as well is offered those of the study beside it.
     const reader = await openAs(http.keys.supplier, address('c6', { act: 'dispense' }));
     // It is a text until the visits of the study are known.
     await visitOf(reader).and(reader.page.locator('select')).selectOption('another visit');
@@ -282,7 +281,6 @@ describeInBrowser('a site with visits', () => {
 });
 
 describeInBrowser('whoever supplies packs', () => {
-  const stock = () => `${http.url}/pages/packs#${new URLSearchParams({ study: 'Supplies' })}`;
   /** The requests whose answers are recorded as disclosures. */
   const readings = async (person: Person) =>
     (await person.received())
@@ -328,12 +326,6 @@ describeInBrowser('whoever supplies packs', () => {
     const [, width = '0', height = '0'] = /\/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]/.exec(pdf) ?? [];
     expect(Number(width)).toBeGreaterThan(Number(height));
     expect(await readings(pharmacy)).toEqual(['/codes', '/pack_accountability', '/pack_accountability']);
-  });
-
-  it('is nobody at a site, who sees no stock', async () => {
-    const site = await openAs(http.keys.edc, stock());
-    await site.sees('Your key may not do this');
-    expect(await site.countOf('link', 'Packs')).toBe(0);
   });
 
   it('sees what became of each pack, without treatments, and searches and filters, on a telephone', async () => {

@@ -27,12 +27,10 @@ const EMERGENCY = 'Emergency: break the code';
 const SHOW = 'Show the treatment now';
 
 const data = temporaryFolders()();
-const ofCook = ['--study', STUDY, '--where', `local_site=${COOK.local_site}`];
 const GRANTS = {
   edc: ['edc', '--scope', 'randomize,read'],
   desk: ['Night desk', '--scope', 'unblind'],
   physician: ['Emergency desk', '--scope', 'blinded,unblind'],
-  cook: ['Site 11', '--scope', 'blinded,unblind', ...ofCook],
   statistician: ['Trial statistics', '--scope', 'read,audit'],
   manager: ['Data management', '--scope', 'blinded,manage,correct'],
 };
@@ -159,12 +157,7 @@ describeInBrowser('the page of a participant', () => {
     await desk.page.getByText('30-0179').first().waitFor();
   });
 
-  it('shows a key of one site nothing of the others', async () => {
-    const cook = await openAs(http.keys.cook, address('30-0171'));
-    await cook.sees('There is no such participant');
-  });
-
-  it('shows no button to those who may not use it, nor in German', async () => {
+  it('shows no button to those who may not use it, nor in German, and nothing of nobody', async () => {
     const manager = await openAs(http.keys.manager, address('30-0171'), TELEPHONE);
     await manager.seesHeading('History');
     expect(await manager.countOf('button', /break the code/)).toBe(0);
@@ -172,5 +165,7 @@ describeInBrowser('the page of a participant', () => {
     await manager.press('Deutsch');
     await manager.seesHeading('Verlauf');
     await manager.fits('participant-narrow-german');
+    await manager.page.goto(address('30-9999'));
+    await manager.isWarned('There is no such participant');
   });
 });

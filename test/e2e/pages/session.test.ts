@@ -50,9 +50,8 @@ describeInBrowser('a session', () => {
   const asExample = () => openAs(http.keys.site, studies(), { acting: 'Dr. Example' });
 
   it('shows the studies of the key, and whose key it is, and keeps the key nowhere', async () => {
-    const person = await sitDown();
+    const person = await openAs(undefined, `${http.url}/`);
     const { page } = person;
-    await page.goto(`${http.url}/`);
     await person.look('sign-in');
     await person.fill({ 'API key': `urn_${'x'.repeat(43)}` });
     await person.press('Sign in');
@@ -81,10 +80,8 @@ describeInBrowser('a session', () => {
   });
 
   it('begins and ends by keyboard only', async () => {
-    const person = await sitDown();
+    const person = await openAs(undefined, studies());
     const { page } = person;
-    await page.goto(studies());
-    await person.seesHeading('Sign in');
     await page.keyboard.press('Tab');
     await page.keyboard.insertText(http.keys.site);
     await page.keyboard.press('Tab');
@@ -220,7 +217,7 @@ describeInBrowser('a hostile page on another origin', () => {
   /** 415 is for a body that is not said to be JSON, which a page of another origin cannot say. */
   const refused = () => expect.poll(() => answers().filter((one) => / (403|415)$/.test(one)).length);
 
-  it('is of the same site, so that the browser sends it the cookie, and an auditor sees what it asks', async () => {
+  it('is of the same site, so that the browser sends it the cookie; it reads nothing, hears of no change, runs no answer as a script, and an auditor sees what it asks', async () => {
     await visit();
     // Otherwise the tests below would prove nothing.
     await run(`new Image().src = service + ${JSON.stringify(LIST)};`);
@@ -232,10 +229,7 @@ describeInBrowser('a hostile page on another origin', () => {
         type === 'RequestRefused' && actor.user === 'everybody' && said.reason === 'not-permitted',
     );
     expect(refusals.length).toBeGreaterThan(0);
-  });
 
-  it('reads nothing, hears of no change, and runs no answer as a script', async () => {
-    await visit();
     const outcomes = await run<string[]>(`
       const init = { credentials: 'include', mode: 'no-cors' };
       const source = new EventSource(service + '/changes?study=Sleep', { withCredentials: true });
@@ -277,7 +271,7 @@ describeInBrowser('a hostile page on another origin', () => {
     expect(headers.get('urn-revision')).toBe('1');
   });
 
-  it('frames nothing', async () => {
+  it('frames nothing, and has no control over a window that it opens', async () => {
     await visit();
     for (const [i, path] of ['/pages/studies', LIST].entries()) {
       await run(`
@@ -291,10 +285,7 @@ describeInBrowser('a hostile page on another origin', () => {
       expect(await frame?.locator('body').textContent(), path).not.toMatch(/Sleep|Sign in|001|swagger/i);
       expect(frame?.url(), path).toContain('chrome-error:');
     }
-  });
 
-  it('has no control over a window that it opens', async () => {
-    await visit();
     const opening = page.context().waitForEvent('page');
     await run(`window.opened = window.open(service + '/pages/studies');`);
     const opened = await opening;

@@ -36,10 +36,7 @@ const GRANTS = {
 const PARTICIPANTS = 60;
 const DAY_MS = 86_400_000;
 
-async function post(path: string, body: object): Promise<void> {
-  const { status, message } = await http.post('manager', path, { study: STUDY, ...body });
-  expect(status, message).toBe(200);
-}
+const post = (path: string, body: object) => http.done('manager', path, { study: STUDY, ...body });
 
 async function randomize(id: string, place: number, study = STUDY): Promise<void> {
   const levels = { site: SITES[place % 4] ?? '', sex: place % 3 === 0 ? 'Male' : 'Female' };
@@ -81,12 +78,6 @@ const idsOf = ({ page }: Person) => page.getByRole('rowheader').getByRole('link'
 const chip = ({ page }: Person, text: string) => page.getByRole('status').getByText(text, { exact: true });
 const image = ({ page }: Person, name: RegExp) => page.getByRole('img', { name });
 
-/** The ids that the service itself gives for these parameters, in their order. */
-async function shownBy(parameters: Record<string, string>): Promise<string[]> {
-  const { results } = await http.as('reader').list(STUDY, parameters);
-  return results.map(({ id }: { id: string }) => id);
-}
-
 describeInBrowser('the page of a study', () => {
   it('shows a reader of arms how far it is, who is in it, and how balanced once the service has computed that', async () => {
     const reader = await atStudy(http.keys.reader);
@@ -126,8 +117,7 @@ describeInBrowser('the page of a study', () => {
     await reader.sees('1 in 20 points outside is no cause for alarm');
     const name = (await chart.getAttribute('aria-label')) ?? '';
     const [difference = -1, , low = -1, high = -1] = [...name.matchAll(/\d+/g)].map(Number);
-    const parameters = { study: STUDY };
-    const { results } = await http.get('reader', '/expected_balance', parameters);
+    const { results } = await http.get('reader', '/expected_balance', { study: STUDY });
     const { actual, expected } = results.overall;
     expect([difference, low, high]).toEqual([actual.at(-1), expected.at(-1)[0], expected.at(-1)[4]]);
     // Those with remarks; to look at all rows takes as long as all the rest.
@@ -172,7 +162,9 @@ describeInBrowser('the page of a study', () => {
     await page.getByText('of 11', { exact: false }).waitFor();
     await reader.press('Filter');
     await page.getByRole('combobox', { name: 'Sex' }).selectOption('Male');
-    const wanted = await shownBy({ 'urn.search': '05', 'urn.sort': 'id', sex: 'Male' });
+    const parameters = { 'urn.search': '05', 'urn.sort': 'id', sex: 'Male' };
+    const { results } = await http.as('reader').list(STUDY, parameters);
+    const wanted: string[] = results.map(({ id }: { id: string }) => id);
     expect(wanted.length).toBeGreaterThan(1);
     await expect.poll(() => idsOf(reader)).toEqual(wanted);
 

@@ -13,8 +13,7 @@ const SHORTER: Rollback = {
   present: 3,
 };
 
-/** @param rollbacks found when all of the log was compared */
-function scene(rollbacks: readonly Rollback[] | 'not yet' = []) {
+function scene() {
   const log = {
     recoveries: [] as Recovery[],
     movement: OPEN,
@@ -29,7 +28,6 @@ function scene(rollbacks: readonly Rollback[] | 'not yet' = []) {
     },
     missingKey: () => log.missingKey,
   });
-  if (rollbacks !== 'not yet') gate.compared('all', rollbacks);
   const codes = (stream = STUDY) =>
     (['write', 'sign', 'recover'] as const).map((act) => gate.refusal(stream, act)?.code);
   const declare = () => {
@@ -44,7 +42,7 @@ const ALL = (code: string | undefined) => [code, code, code];
 
 describe('the write gate', () => {
   it('is closed until the log, or a stream of it, has been compared with what it last signed', () => {
-    const { gate, codes } = scene('not yet');
+    const { gate, codes } = scene();
     expect(codes()).toEqual(ALL('unavailable'));
     gate.compared(['access'], []);
     expect([codes('access'), codes()]).toEqual([ALL(undefined), ALL('unavailable')]);
@@ -53,7 +51,8 @@ describe('the write gate', () => {
   });
 
   it('closes the whole log if one stream lacks signed records, except for declaring the loss', () => {
-    const { gate, codes } = scene([SHORTER]);
+    const { gate, codes } = scene();
+    gate.compared('all', [SHORTER]);
     for (const stream of [STUDY, 'access', 'operations', 'study-2'])
       expect(codes(stream)).toEqual(['rolled-back', 'rolled-back', undefined]);
     expect(gate.refusal('access', 'write')?.message).toMatch(
@@ -62,7 +61,8 @@ describe('the write gate', () => {
   });
 
   it('is not opened by a later comparison of other streams, but by a recovery that declares the loss', () => {
-    const { gate, codes, declare } = scene([SHORTER]);
+    const { gate, codes, declare } = scene();
+    gate.compared('all', [SHORTER]);
     gate.compared(['operations'], []);
     gate.compared('all', []);
     expect(codes('operations')).toEqual(['rolled-back', 'rolled-back', undefined]);
@@ -72,6 +72,7 @@ describe('the write gate', () => {
 
   it('stays closed, even for a recovery, when the store lost records under the running process', () => {
     const { gate, codes, declare } = scene();
+    gate.compared('all', []);
     gate.storeLost('the log was restored from a backup');
     declare();
     expect(codes()).toEqual(ALL('rolled-back'));
@@ -79,7 +80,8 @@ describe('the write gate', () => {
   });
 
   it('lets a log that was moved sign its records, and write nothing', () => {
-    const { log, codes } = scene();
+    const { log, gate, codes } = scene();
+    gate.compared('all', []);
     log.movement = CLOSED;
     expect(codes()).toEqual(['moved', undefined, 'moved']);
     log.movement = { status: 'dead', move: 'm' };
@@ -88,7 +90,8 @@ describe('the write gate', () => {
   });
 
   it('blocks writes to a stream that cannot be read, and to every stream if that is log or access', () => {
-    const { log, codes } = scene();
+    const { log, gate, codes } = scene();
+    gate.compared('all', []);
     log.halted.add(STUDY);
     expect(codes()).toEqual(['halted', undefined, 'halted']);
     expect(codes('study-2')).toEqual(ALL(undefined));
@@ -100,6 +103,7 @@ describe('the write gate', () => {
 
   it('blocks writes to a stream while the store may remove its records', () => {
     const { gate, codes } = scene();
+    gate.compared('all', []);
     gate.endanger(STUDY, 'the store will keep only 10 of its events (hint: remove $maxCount)');
     expect(codes()).toEqual(['endangered', undefined, 'endangered']);
     expect(codes('study-2')).toEqual(ALL(undefined));
@@ -108,7 +112,8 @@ describe('the write gate', () => {
   });
 
   it('blocks everything without the signing key', () => {
-    const { log, codes } = scene();
+    const { log, gate, codes } = scene();
+    gate.compared('all', []);
     log.missingKey = new DomainError('identity', 'the key is not here');
     expect(codes()).toEqual(ALL('identity'));
   });

@@ -138,10 +138,14 @@ describe('a runner', () => {
     const runner = await rebuilt(store);
     runner.follow();
     expect(store.readFrom.slice(-1)).toEqual(['all/2']);
-    runner.stop();
     await write(store, STREAM, 3);
+    await write(store, OTHER_STUDY, 0);
     await store.deliver(Number.POSITIVE_INFINITY);
-    expect(runner.revision(STREAM)).toBe(2);
+    expect(shown(runner)).toEqual(shown(await rebuilt(store)));
+    runner.stop();
+    await write(store, STREAM, 4);
+    await store.deliver(Number.POSITIVE_INFINITY);
+    expect(runner.revision(STREAM)).toBe(3);
   });
 
   it('catches up with a single stream from where it was', async () => {
