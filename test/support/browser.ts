@@ -189,7 +189,9 @@ export class Person {
   /** The page as it is: it is no wider than its window. */
   async fits(name: string): Promise<void> {
     await this.picture(name);
-    await expectToFit(this.page, name);
+    const width = await this.page.evaluate<number>('document.documentElement.scrollWidth');
+    const room = this.page.viewportSize()?.width ?? 0;
+    expect(width, `${name} is wider than its window`).toBeLessThanOrEqual(room);
   }
 
   /** The page as it is: it is no wider than its window, and accessible. */
@@ -258,11 +260,7 @@ const standing = new Map<string, Page[]>();
  * Somebody who has signed in before they open this address, if they have a key, until the end of the test. They take the
  * browser that somebody else has left: a page in a new one takes three times as much processor time.
  */
-export async function openAs(
-  key: string | undefined,
-  url: string,
-  { acting, ...options }: Options = {},
-): Promise<Person> {
+export async function openAs(key: string | undefined, url: string, { acting, ...options }: Options = {}) {
   const { origin } = new URL(url);
   const seats = standing.get(JSON.stringify(options)) ?? [];
   standing.set(JSON.stringify(options), seats);
@@ -302,11 +300,6 @@ async function tidyUp(person: Person, options: BrowserContextOptions, origin: st
   await page.emulateMedia({ media: null, colorScheme: options.colorScheme ?? null });
   await page.setViewportSize(options.viewport ?? WIDE);
   person.stopListening();
-}
-
-async function expectToFit(page: Page, name: string): Promise<void> {
-  const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-  expect(width, `${name} is wider than its window`).toBeLessThanOrEqual(page.viewportSize()?.width ?? 0);
 }
 
 /** WCAG 2.2 AA, as far as a program can judge it. */

@@ -12,13 +12,14 @@ export interface Answer {
   readonly results: any;
 }
 
-export type Parameters = Readonly<Record<string, string>> | readonly (readonly [string, string])[];
+type Texts = Readonly<Record<string, string>>;
+export type Parameters = Texts | readonly (readonly [string, string])[];
 
 export interface Ask {
   readonly method?: string;
   readonly parameters?: Parameters;
   readonly key?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Texts;
 }
 
 /** Sends a request with its key as in the contract, and checks the envelope of the answer. */
@@ -37,12 +38,7 @@ const successIn = (headers: Headers) =>
   headers.has('urn-dry-run') ? /^Nothing was recorded: this is a dry run\. / : /^Success$/;
 
 /** @throws AssertionError unless the body is an envelope of exactly three members that repeats the status */
-export function checked(
-  status: number,
-  headers: Headers,
-  text: string,
-  success = successIn(headers),
-): Answer {
+export function checked(status: number, headers: Headers, text: string, success = successIn(headers)) {
   expect(headers.get('content-type'), text).toBe('application/json');
   expect(headers.get('cache-control')).toBe('no-store');
   const body = JSON.parse(text);
@@ -52,26 +48,19 @@ export function checked(
   expect(body.results).toBeTypeOf('object');
   expect(body.results).not.toBeNull();
   if (status < 400) expect(body.message).toMatch(success);
-  return { status, headers, text, message: body.message, results: body.results };
+  return { status, headers, text, message: body.message, results: body.results } as Answer;
 }
 
 /** The operations about a study, asked with one key. */
 export function clientOf(url: string, key: string) {
+  const get =
+    (path: string) =>
+    (study: string, parameters: Texts = {}) =>
+      ask(url, path, { key, parameters: { study, ...parameters } });
   return {
-    config: (study: string, parameters: Readonly<Record<string, string>> = {}) =>
-      ask(url, '/study_config', { key, parameters: { study, ...parameters } }),
-    list: (study: string, filter: Readonly<Record<string, string>> = {}) =>
-      ask(url, '/study_participants', { key, parameters: { study, ...filter } }),
-    explain: (study: string, id: string, parameters: Readonly<Record<string, string>> = {}) =>
-      ask(url, '/explanation', { key, parameters: { study, id, ...parameters } }),
-    balance: (study: string, parameters: Readonly<Record<string, string>> = {}) =>
-      ask(url, '/balance', { key, parameters: { study, ...parameters } }),
-    randomize: (
-      study: string,
-      id: string,
-      levels: Readonly<Record<string, string>>,
-      headers: Readonly<Record<string, string>> = {},
-    ) =>
+    ...{ config: get('/study_config'), list: get('/study_participants'), balance: get('/balance') },
+    explain: (study: string, id: string, more: Texts = {}) => get('/explanation')(study, { id, ...more }),
+    randomize: (study: string, id: string, levels: Texts, headers: Texts = {}) =>
       ask(url, '/study_participants', { method: 'POST', key, parameters: { study, id, ...levels }, headers }),
   };
 }

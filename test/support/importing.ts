@@ -9,7 +9,6 @@ import { OPERATOR } from './facts.ts';
 
 const vector = (name: string) => fileURLToPath(new URL(`../vectors/${name}`, import.meta.url));
 
-/** What the reference wrote. */
 export const REFERENCE = {
   studies: readFileSync(vector('reference-study.yaml'), 'utf8'),
   csv: vector('reference-export.csv'),
@@ -32,7 +31,6 @@ export async function registerIn(data: string, studies = REFERENCE.studies): Pro
 export const importInto = (data: string, from: string, ...args: string[]) =>
   command(['import', '--study', HARVEST, '--from', from, '--data', data, ...args]);
 
-/** The reference's export, changed. */
 export function changedExport(folder: string, change: (text: string) => string): string {
   const file = join(folder, 'changed.csv');
   writeFileSync(file, change(readFileSync(REFERENCE.csv, 'utf8')));

@@ -5,6 +5,7 @@
 import { strict as assert } from 'node:assert';
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
 import type { Choices } from './choices.ts';
 import { sendRaw } from './cookie-client.ts';
 import type { LogCheck } from './log-check.ts';
@@ -31,12 +32,9 @@ Three:
   factors: {age: [young, old], smoker: ["yes", "no"], ward: [a, b, c, d]}
 `;
 
-const FACTORS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  One: { sex: ['F', 'M'] },
-  Two: { sex: ['F', 'M'], site: ['11', '30', '45'] },
-  Three: { age: ['young', 'old'], smoker: ['yes', 'no'], ward: ['a', 'b', 'c', 'd'] },
-};
-export const STUDY_NAMES = Object.keys(FACTORS);
+const { studies } = parseStudiesFile(STUDIES, 'studies.yaml');
+const FACTORS = new Map(studies.map(({ configuration: { name, factors } }) => [name, factors]));
+export const STUDY_NAMES = [...FACTORS.keys()];
 
 export interface Sent {
   readonly study: string;
@@ -103,7 +101,7 @@ export class Account {
   fresh(study: string): Sent {
     const id = `${study}-${++this.#ids}`;
     const levels = Object.fromEntries(
-      Object.entries(FACTORS[study] ?? {}).map(([factor, all]) => [factor, this.#choices.pick(all)]),
+      FACTORS.get(study)?.map(({ name, levels }) => [name, this.#choices.pick(levels)]) ?? [],
     );
     return { study, id, levels, ...(this.#choices.chance(0.5) ? { idempotencyKey: `try-${id}` } : {}) };
   }

@@ -18,10 +18,16 @@ export function referenceRoot(leaves: readonly Uint8Array[]): Buffer {
 
 /** MTH of the leaves from one place up to another: of a list, or of a tree too large to be one. */
 export type RootOf = (from: number, to: number) => Buffer;
-export const rootIn =
-  (leaves: readonly Uint8Array[]): RootOf =>
-  (from, to) =>
-    referenceRoot(leaves.slice(from, to));
+
+/** Each is worked out once. */
+export function rootIn(leaves: readonly Uint8Array[]): RootOf {
+  const known = new Map<string, Buffer>();
+  return (from, to) => {
+    const root = known.get(`${from} ${to}`) ?? referenceRoot(leaves.slice(from, to));
+    known.set(`${from} ${to}`, root);
+    return root;
+  };
+}
 
 /** PATH(m, D[n]) of the n leaves from a place on */
 export function referencePath(m: number, n: number, root: RootOf, from = 0): Buffer[] {

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { BgState, type StudyConfiguration } from '../../events/study.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
 import { inCi } from './in-ci.ts';
 
 export type Operation =
@@ -10,7 +10,7 @@ export type Operation =
   | { readonly op: 'below'; readonly n: number }
   | { readonly op: 'choice'; readonly balls: readonly number[] };
 
-export interface OracleRequest {
+interface OracleRequest {
   readonly sequences: readonly { readonly seed: string; readonly operations: readonly Operation[] }[];
   readonly histories: readonly {
     readonly seed: string;
@@ -20,33 +20,8 @@ export interface OracleRequest {
   }[];
 }
 
-const OracleAnswer = z.strictObject({
-  numpy: z.string(),
-  sequences: z.array(
-    z.strictObject({
-      start: BgState,
-      results: z.array(z.strictObject({ value: z.union([z.int(), z.string()]), state: BgState })),
-    }),
-  ),
-  histories: z.array(
-    z.strictObject({
-      start: BgState,
-      allocations: z.array(
-        z.strictObject({
-          slot: z.int(),
-          treatment: z.string(),
-          bgStateBefore: BgState,
-          bgStateAfter: BgState,
-          candidates: z.array(z.string()),
-          selectedFactor: z.string(),
-          counts: z.array(z.int()),
-          balls: z.array(z.int()),
-          uniform53: z.int(),
-        }),
-      ),
-    }),
-  ),
-});
+/** Of each in its order: the start, and what came of each operation or participant. */
+const OracleAnswer = z.object({ sequences: z.array(z.unknown()), histories: z.array(z.unknown()) });
 
 /** By modules. Test files share what they find. */
 const found = new Map<string, string | undefined>();

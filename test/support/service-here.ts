@@ -76,33 +76,20 @@ export async function issueKeysIn<N extends string>(
 ): Promise<Record<N, string>> {
   const all: Partial<Record<N, string>> = {};
   for (const [name, args] of Object.entries<readonly string[]>(wanted)) {
-    const issued = await keys.issue(await grantOf(args), cliActor());
+    const issued = await keys.issue(grantOf(args), cliActor());
     if ('refused' in issued) throw new Error(issued.refused);
     all[name as N] = issued.apiKey;
   }
   return all as Record<N, string>;
 }
 
-interface GrantOptions {
-  readonly scope: string;
-  readonly study?: string[];
-  readonly where?: string[];
-  readonly expires?: string;
-  readonly allowPrediction?: boolean;
-}
-
 /** What the arguments of `urn keys add` grant. */
-async function grantOf(args: readonly string[]): Promise<Grant> {
-  let parsed: [user: string, options: GrantOptions] | undefined;
-  const command = addCommand().action((user: string, options: GrantOptions) => {
-    parsed = [user, options];
-  });
-  await command.parseAsync(args, { from: 'user' });
-  if (parsed === undefined) throw new Error(`not arguments of urn keys add: ${args.join(' ')}`);
-  const [user, { scope, study, where, expires, allowPrediction }] = parsed;
+function grantOf(args: readonly string[]): Grant {
+  const command = addCommand().action(() => undefined);
+  const { scope, study, where, expires, allowPrediction } = command.parse(args, { from: 'user' }).opts();
   return {
-    user,
-    scopes: scope.split(',') as Grant['scopes'],
+    user: command.args[0] ?? '',
+    scopes: scope.split(','),
     studies: study,
     where: where && limitsOf(where),
     expiresAt: expires && new Date(expires).toISOString(),

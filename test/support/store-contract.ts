@@ -17,17 +17,19 @@ const WRITTEN = { type: 'written' };
 const CONFLICT = { type: 'conflict' };
 
 /** How long a subscription may take to deliver, in ms. */
-const DELIVERY_MS = 15_000;
+export const DELIVERY_MS = 15_000;
 
 /** @param makeStore gives an empty store; the suite closes it */
 export function storeContract(name: string, makeStore: () => EventStore | Promise<EventStore>): void {
   const opened: EventStore[] = [];
+  const heards: Heard[] = [];
   const open = async () => {
     const store = await makeStore();
     opened.push(store);
     return store;
   };
   afterEach(async () => {
+    for (const { errors } of heards.splice(0)) expect(errors).toEqual([]);
     for (const store of opened.splice(0)) await store.close();
   });
 
@@ -307,9 +309,11 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
     test('may be closed from within', async (store) => {
       await store.append('study-a', NO_STREAM, records('a', PAGE_RECORDS));
       await store.append('study-a', PAGE_RECORDS - 1, records('b', PAGE_RECORDS));
-      const heard = listen(store, undefined, () => {
+      const heard = listen(store);
+      heard.onRecords = (page) => {
+        heard.records.push(...page);
         heard.close();
-      });
+      };
       await heard.until(1);
       const atClose = heard.records.length;
       await store.append('study-a', 2 * PAGE_RECORDS - 1, records('c', 1));
@@ -333,28 +337,35 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
     });
   });
 
-  /** @param hear called after each page */
-  function listen(store: EventStore, after?: Position, hear = () => {}) {
-    const heard: StoredRecord[] = [];
-    const errors: StoreError[] = [];
-    const caughtUpAt: number[] = [];
-    const subscription = store.subscribe(after, {
-      onRecords: (page) => {
-        heard.push(...page);
-        hear();
-      },
-      onCaughtUp: () => caughtUpAt.push(heard.length),
-      onError: (error) => errors.push(error),
-    });
-    return {
-      records: heard as readonly StoredRecord[],
-      caughtUpAt: caughtUpAt as readonly number[],
-      close: () => subscription.close(),
-      until: async (count: number) => {
-        await vi.waitFor(() => expect(heard.length).toBeGreaterThanOrEqual(count), DELIVERY_MS);
-        expect(errors).toEqual([]);
-      },
-    };
+  function listen(store: EventStore, after?: Position) {
+    const heard = new Heard();
+    heards.push(heard);
+    const subscription = store.subscribe(after, heard);
+    return Object.assign(heard, { close: () => subscription.close() });
+  }
+}
+
+/** What a subscription hears. */
+export class Heard {
+  readonly records: StoredRecord[] = [];
+  readonly errors: StoreError[] = [];
+  /** How many records there were each time that these were all. */
+  readonly caughtUpAt: number[] = [];
+
+  onRecords(page: readonly StoredRecord[]): void {
+    this.records.push(...page);
+  }
+
+  onCaughtUp(): void {
+    this.caughtUpAt.push(this.records.length);
+  }
+
+  onError(error: StoreError): void {
+    this.errors.push(error);
+  }
+
+  async until(count: number): Promise<void> {
+    await vi.waitFor(() => expect(this.records.length).toBeGreaterThanOrEqual(count), DELIVERY_MS);
   }
 }
 

@@ -1,7 +1,7 @@
-/** The golden vectors of test/vectors, checked and converted. See test/vectors/README.md for where they come from. */
+/** The golden vectors of test/vectors, converted. See test/vectors/README.md for where they come from. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { BgState, ImbalanceMeasure } from '../../events/study.ts';
+import type { BgState, UrnConfiguration } from '../../events/study.ts';
 
 const Decimal = z.string().regex(/^\d+$/).transform(BigInt);
 /** A double in [0, 1] as C99 writes it, `0x1.8p-1`; converted exactly. */
@@ -31,31 +31,18 @@ const NumpyVectors = z.strictObject({
   ),
 });
 
-const ReferenceHistories = z.strictObject({
-  about: z.string(),
-  studies: z.array(
-    z.strictObject({
-      study: z.string(),
-      config: z.strictObject({
-        treatments: z.array(z.string()),
-        D: ImbalanceMeasure,
-        w: z.int(),
-        alpha: z.int(),
-        beta: z.int(),
-        starting_seed: z.int(),
-        factors: z.record(z.string(), z.array(z.string())),
-      }),
-      history: z.array(
-        z.strictObject({
-          id: z.string(),
-          levels: z.record(z.string(), z.string()),
-          trt: z.string(),
-          bg_state: BgState,
-        }),
-      ),
-    }),
-  ),
-});
+interface ReferenceStudy {
+  readonly study: string;
+  readonly config: Pick<UrnConfiguration, 'treatments' | 'D' | 'w' | 'alpha' | 'beta'> & {
+    readonly starting_seed: number;
+    readonly factors: Readonly<Record<string, string[]>>;
+  };
+  readonly history: readonly {
+    readonly levels: Readonly<Record<string, string>>;
+    readonly trt: string;
+    readonly bg_state: BgState;
+  }[];
+}
 
 /** Vectors of the generator: the fifteen seeds that came with the specification, then seeds of awkward sizes. */
 export const numpyVectors = ['numpy-pcg64.json', 'numpy-pcg64-edges.json'].flatMap(
@@ -66,27 +53,23 @@ export type ReferenceHistory = ReturnType<typeof referenceHistories>[number];
 
 /** What the reference implementation did, by study and participant. */
 export function referenceHistories() {
-  return ReferenceHistories.parse(load('reference-histories.json')).studies.map(
-    ({ study, config, history }) => {
-      const { starting_seed, factors: levelsByFactor, ...urn } = config;
-      const factors = Object.entries(levelsByFactor).map(([name, levels]) => ({ name, levels }));
-      return {
-        configuration: {
-          name: study,
-          mode: 'test' as const,
-          urnSelection: 'method1' as const,
-          ...urn,
-          factors,
-        },
-        seed: BigInt(starting_seed),
-        participants: history.map(({ levels: chosen, trt, bg_state }) => ({
-          levelIndexes: factors.map(({ name, levels }) => levels.indexOf(chosen[name] ?? '')),
-          treatment: trt,
-          bgStateAfter: bg_state,
-        })),
-      };
-    },
-  );
+  const { studies } = load('reference-histories.json') as { studies: readonly ReferenceStudy[] };
+  return studies.map(({ study, config, history }) => {
+    const { starting_seed, factors: levelsByFactor, ...urn } = config;
+    const factors = Object.entries(levelsByFactor).map(([name, levels]) => ({ name, levels }));
+    return {
+      configuration: {
+        ...{ name: study, mode: 'test' as const, urnSelection: 'method1' as const, ...urn },
+        factors,
+      },
+      seed: BigInt(starting_seed),
+      participants: history.map(({ levels: chosen, trt, bg_state }) => ({
+        levelIndexes: factors.map(({ name, levels }) => levels.indexOf(chosen[name] ?? '')),
+        treatment: trt,
+        bgStateAfter: bg_state,
+      })),
+    };
+  });
 }
 
 function load(file: string): unknown {

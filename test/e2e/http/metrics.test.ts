@@ -1,4 +1,4 @@
-/** GET /metrics: its labels, whatever clients request (all of them: test/unit/http), and --metrics-port. */
+/** GET /metrics: its labels, whatever clients request (all of them: test/unit/service/metrics.test.ts), and --metrics-port. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { metricsPort } from '../../../src/cli/metrics-port.ts';
 import { ask, talk } from '../../support/client.ts';

@@ -198,7 +198,7 @@ describe('a list of participants, some of them corrected', () => {
 
   const LIMIT = 'urn.limit is not a whole number from 1 to 1000';
   const NO_SEX = 'is not a parameter of this study (hint: did you mean sex?)';
-  /** What else is wrong with a page: test/unit/http/list-orders.test.ts. [who, parameters, message, status if it is not 400] */
+  /** What else is wrong with a page: test/unit/http/lists.test.ts. [who, parameters, message, status if it is not 400] */
   const REFUSED: readonly [Name, Parameters, string, number?][] = [
     ['blinded', { 'urn.sort': 'trt' }, 'urn.sort must be one of time, id, f_sex, f_local_site'],
     ['edc', { 'urn.limit': '1e2', 'urn.bg_state': 'show' }, `${LIMIT}; urn.bg_state must be omit`],
@@ -265,7 +265,7 @@ describe('a list of participants, some of them corrected', () => {
   });
 });
 
-/** What is counted: test/unit/http/enrolment-tally.test.ts. */
+/** What is counted: test/unit/http/lists.test.ts. */
 describe('the enrolment of a study over time', () => {
   const enrolment = (name: Name, study = 'Sleep') => http.get(name, '/enrolment', { study });
 

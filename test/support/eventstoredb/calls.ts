@@ -85,56 +85,51 @@ export async function appendIn(call: AppendCall, mostBytes: number): Promise<App
   return { stream, expected, events };
 }
 
-/** What an append that meets a fault does to the server. */
-export interface Consequences {
-  dropConnections(): void;
-  /** Keeps the append, to write it later if its place is still free. */
-  keepForLater(append: Append): void;
-}
-
-/** Writes the append or not, and answers or not, as the fault requires. */
+/**
+ * Writes the append or not, and answers or not, as the fault requires.
+ * @param late appends to write later if their places are still free
+ */
 export async function decide(
   append: Append,
   fault: AppendFault,
-  log: ServerLog,
-  consequences: Consequences,
+  { log, dropConnections, late }: { log: ServerLog; dropConnections(): void; late: Append[] },
   answer: AppendAnswer,
 ): Promise<void> {
   const write = () => log.append(append.stream, append.expected, append.events);
-  const refuse = (error: ServerErrorResponse) => answer(error);
   if (typeof fault === 'object') await delay(fault.lateMs);
   switch (fault) {
     case 'fails':
-      return refuse(failure(status.INTERNAL, 'something went wrong'));
+      return answer(failure(status.INTERNAL, 'something went wrong'));
     case 'event-too-large':
-      return refuse(eventTooLarge());
+      return answer(eventTooLarge());
     case 'not-ready':
-      return refuse(notReady());
+      return answer(notReady());
     case 'knows-no-user':
-      return refuse(failure(status.UNAVAILABLE, 'Server not ready'));
+      return answer(failure(status.UNAVAILABLE, 'Server not ready'));
     case 'no-leader':
-      return refuse(noLeaderFailure());
+      return answer(noLeaderFailure());
     case 'times-out':
       write();
-      return refuse(failure(status.ABORTED, 'Operation timed out: Commit phase timeout.'));
+      return answer(failure(status.ABORTED, 'Operation timed out: Commit phase timeout.'));
     case 'finds-no-quorum':
       await delay(COMMIT_TIMEOUT_MS);
-      return refuse(failure(status.ABORTED, 'Operation timed out: Prepare phase timeout.'));
+      return answer(failure(status.ABORTED, 'Operation timed out: Prepare phase timeout.'));
     case 'drops':
-      return consequences.dropConnections();
+      return dropConnections();
     case 'writes-and-drops':
       write();
-      return consequences.dropConnections();
+      return dropConnections();
     case 'writes-and-never-answers':
       write();
       return;
     case 'lands-late':
-      return consequences.keepForLater(append);
+      late.push(append);
+      return;
     case 'never-answers':
       return;
   }
   const decision = write();
-  if (decision.type === 'deleted') refuse(deletedFailure(append.stream));
+  if (decision.type === 'deleted') answer(deletedFailure(append.stream));
   else answer(null, appendResponse(decision, append.expected));
 }
 
@@ -167,12 +162,7 @@ export function knownUpTo(log: ServerLog, horizon: bigint | undefined): Known {
  * @param searchMs how long the server takes to look at each event
  * @returns how many events it has looked at
  */
-export async function answerRead(
-  call: ReadCall,
-  options: Options,
-  log: Known,
-  searchMs: number,
-): Promise<number> {
+export async function answerRead(call: ReadCall, options: Options, log: Known, searchMs: number) {
   const count = Number(options.getCount());
   const backwards = options.getReadDirection() === 1;
   const ofStream = options.getStream();

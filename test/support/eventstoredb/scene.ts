@@ -1,8 +1,8 @@
 /** Stores at the tests' EventStoreDB server, which are closed after each test, and what their subscriptions hear. */
 import { afterEach, expect, vi } from 'vitest';
-import type { Position, StoredRecord, StoreError } from '../../../src/store/event-store.ts';
+import type { Position, StoreError } from '../../../src/store/event-store.ts';
 import { type EventStoreDbLimits, EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
-import { texts } from '../store-contract.ts';
+import { DELIVERY_MS, Heard as HeardOfAny, texts } from '../store-contract.ts';
 import { type ElectionTimes, TestCluster } from './cluster.ts';
 import { EventStoreDbServer, type EventStoreDbServerOptions } from './server.ts';
 
@@ -27,8 +27,6 @@ export const PATIENT: Partial<EventStoreDbLimits> = {
   silentMs: 15_000,
   askMs: 15_000,
 };
-
-const DELIVERY_MS = 15_000;
 
 /** Call it once in a test file: what it opens is closed after each test. */
 export function eventStoreDbScene() {
@@ -63,26 +61,15 @@ export function eventStoreDbScene() {
   };
 }
 
-export class Heard {
-  readonly records: StoredRecord[] = [];
-  readonly errors: StoreError[] = [];
+export class Heard extends HeardOfAny {
   /** Broken streams, and why. */
   readonly broken: Record<string, string> = {};
   /** Streams whose records will be removed, and why. */
   readonly dangers: Record<string, string> = {};
   readonly rolledBack: string[] = [];
-  caughtUp = 0;
 
-  onRecords(page: readonly StoredRecord[]): void {
-    this.records.push(...page);
-  }
-
-  onCaughtUp(): void {
-    this.caughtUp++;
-  }
-
-  onError(error: StoreError): void {
-    this.errors.push(error);
+  get caughtUp(): number {
+    return this.caughtUpAt.length;
   }
 
   onBroken(stream: string, { message }: StoreError): void {
@@ -103,10 +90,6 @@ export class Heard {
     return texts(this.records);
   }
 
-  async until(count: number): Promise<void> {
-    await vi.waitFor(() => expect(this.records.length).toBeGreaterThanOrEqual(count), DELIVERY_MS);
-  }
-
   /** Resolves when the subscription reports again that everything has been delivered. */
   async untilCaughtUp(): Promise<void> {
     const before = this.caughtUp;
@@ -115,11 +98,8 @@ export class Heard {
 }
 
 /** The error of a promise that must fail. */
-export async function failureOf(promise: Promise<unknown>): Promise<StoreError> {
-  const result = await promise.then(
-    (value) => ({ value }),
-    (error: StoreError) => ({ error }),
+export const failureOf = (promise: Promise<unknown>): Promise<StoreError> =>
+  promise.then(
+    (value) => Promise.reject(new Error(`it did not fail: ${JSON.stringify(value)}`)),
+    (error: StoreError) => error,
   );
-  if (!('error' in result)) throw new Error(`it did not fail: ${JSON.stringify(result.value)}`);
-  return result.error;
-}

@@ -224,11 +224,8 @@ export class EventStoreDbServer {
       return;
     }
     this.received.push(append);
-    const consequences = {
-      dropConnections: () => this.dropConnections(),
-      keepForLater: (late: Append) => void this.#late.push(late),
-    };
-    await decide(append, this.appends.take(), this.log, consequences, answer);
+    const dropConnections = () => this.dropConnections();
+    await decide(append, this.appends.take(), { log: this.log, dropConnections, late: this.#late }, answer);
   }
 
   async #read(call: ReadCall): Promise<void> {

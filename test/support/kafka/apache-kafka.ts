@@ -48,7 +48,7 @@ export function lacking(): string | undefined {
  * @param folder for its data and its log
  * @param more settings of the broker, beside those of every test
  */
-export async function apacheKafka(folder: string, more: Readonly<Record<string, string>> = {}) {
+export async function apacheKafka(folder: string, more: Settings = {}) {
   const jars = fetchJars();
   const [plain = 0, sasl = 0, tls = 0, controller = 0] = await freePorts(4);
   const ports = { plain, sasl, tls, controller };
@@ -222,14 +222,10 @@ log4j.appender.out.layout.ConversionPattern=%p %m (%c)%n
 /** For a broker that lives a minute: compiling and collecting in parallel cost more processor time than they save. */
 const JVM = ['-Xmx512m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
+type Settings = Readonly<Record<string, string>>;
 type Ports = Readonly<Record<'plain' | 'sasl' | 'tls' | 'controller', number>>;
 
-function properties(
-  data: string,
-  ports: Ports,
-  keyStore: string,
-  settings: Readonly<Record<string, string>>,
-): string {
+function properties(data: string, ports: Ports, keyStore: string, settings: Settings): string {
   const listeners = `PLAINTEXT://127.0.0.1:${ports.plain},SASL_PLAINTEXT://127.0.0.1:${ports.sasl},SSL://127.0.0.1:${ports.tls}`;
   return `process.roles=broker,controller
 node.id=1

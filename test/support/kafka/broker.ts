@@ -39,11 +39,7 @@ export function ownBroker(settings: Readonly<Record<string, string>> = {}): Brok
   });
 }
 
-function brokerOfFile<B>(
-  source: string,
-  missing: string | undefined,
-  start: () => Promise<B>,
-): BrokerOfFile<B> {
+function brokerOfFile<B>(source: string, missing: string | undefined, start: () => Promise<B>) {
   if (missing !== undefined) {
     const message = `no broker of Kafka for these tests: ${missing} (hint: apt-get install default-jre-headless maven, or KAFKA_BROKERS=host:port)`;
     if (inCi) throw new Error(message);

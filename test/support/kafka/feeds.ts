@@ -194,12 +194,8 @@ const endOf = (work: Promise<unknown>, well: string) =>
   );
 
 /** Waits until it is so. @throws Error when it takes too long, with what `explain` says then */
-export async function until(
-  isSo: () => boolean | Promise<boolean>,
-  explain: () => string,
-  withinMs = 60_000,
-): Promise<void> {
-  for (const deadline = Date.now() + withinMs; !(await isSo()); await delay(25))
+export async function until(isSo: () => boolean | Promise<boolean>, explain: () => string) {
+  for (const deadline = Date.now() + 60_000; !(await isSo()); await delay(25))
     if (Date.now() > deadline) throw new Error(`it is not so, still: ${explain()}`);
 }
 

@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessFact, Scope } from '../../../events/access.ts';
-import { encodeRecord } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import { keySha256, newApiKey, newKeyId } from '../../../src/core/access/credentials.ts';
 import { accessDecider, type Grant, refusal } from '../../../src/core/access/decide.ts';
-import { OPERATOR } from '../../support/facts.ts';
-import { fixedId, fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
+import { OPERATOR, stored } from '../../support/facts.ts';
 import { sentences } from '../../support/given.ts';
 
 const given = sentences(accessDecider, access.initial);
@@ -118,10 +116,8 @@ describe('the secrets of a key', () => {
 
   it('are kept as a sealed SHA-256: the record contains neither the key nor its hash', () => {
     const apiKey = newApiKey();
-    const place = { id: fixedId(1), log: LOG_ID, stream: 'access', revision: 0 };
-    const header = { ...place, actor: OPERATOR, at: '2026-03-01T09:00:00.000Z' };
     const fact = issued(READER, 'k1', keySha256(apiKey));
-    const { record, sealed } = encodeRecord(header, fact, fixedTools().newSalt);
+    const { record, sealed } = stored(fact, 0, { stream: 'access', actor: OPERATOR });
     for (const hidden of [apiKey, apiKey.slice(4), keySha256(apiKey)])
       expect(Buffer.from(record).toString()).not.toContain(hidden);
     expect(Buffer.from(sealed).toString()).not.toContain(apiKey.slice(4));

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseApproval, parseProtocol } from '../../../src/cli/approvals.ts';
 import { readRenamings } from '../../../src/cli/rename-option.ts';
 import { trustOf } from '../../../src/cli/trust-proxy.ts';
+import { locate } from '../../../src/service/open/store-location.ts';
 import { thrownBy } from '../../support/thrown.ts';
 
 describe('--approved-by', () => {
@@ -127,5 +128,22 @@ describe('--trust-proxy accepts what Express accepts, and refuses the rest with 
 
   it('accepts a number of proxies', () => {
     expect([trustOf(true), trustOf('true'), trustOf('2'), trustOf(undefined)]).toEqual([1, 1, 2, undefined]);
+  });
+});
+
+const located = (store: string) => locate({ data: '/nowhere', store });
+
+describe('--store', () => {
+  it.each(['esdb', 'kurrentdb', 'kdb', 'esdb+discover', 'kdb+discover'])('may begin with %s://', (scheme) => {
+    expect(located(`${scheme}://db:2113`)).toEqual({ kind: 'eventstoredb', url: `${scheme}://db:2113` });
+  });
+
+  it.each([
+    ['kurrent://urn:SECRET@db:2113', /addresses begin with kurrentdb:\/\/\)$/],
+    ['kurrent+discover://db', /addresses begin with kurrentdb\+discover:\/\/\)$/],
+    ['kafka://db', /esdb:\/\/<host>:2113, kurrentdb:\/\/<host>:2113 or memory:\)$/],
+  ])('%s is refused, and the hint names the right one', (store, hint) => {
+    expect(() => located(store)).toThrow(hint);
+    expect(() => located(store)).not.toThrow(/SECRET/);
   });
 });

@@ -91,10 +91,8 @@ describe('the past', () => {
 
   it('of a long stream is folded one page per turn of the event loop', async () => {
     const pauses = Array.from({ length: 3 * PAGE_RECORDS }, (_, i) => (i % 2 === 0 ? paused : resumed));
-    const store = await storeOf(
-      [registered(), ...pauses],
-      [registered(), ...pauses].map(() => 0),
-    );
+    const facts = [registered(), ...pauses];
+    const store = await storeOf(facts, Array(facts.length).fill(0));
     let turn = 0;
     let others = setImmediate(function count() {
       turn++;
@@ -106,7 +104,7 @@ describe('the past', () => {
     );
     clearImmediate(others);
     expect(progress.map(({ records }) => records)).toEqual(
-      [1, 2, 3, 4].map((page) => Math.min(page * PAGE_RECORDS, pauses.length + 1)),
+      [1, 2, 3, 4].map((page) => Math.min(page * PAGE_RECORDS, facts.length)),
     );
     expect(new Set(progress.map(({ turn }) => turn)).size, 'each page in a turn of its own').toBe(4);
   });

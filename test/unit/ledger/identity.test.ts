@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { decodeRecord, encodeRecord } from '../../../events/record.ts';
+import type { Fact } from '../../../events/catalogue.ts';
+import { decodeRecord } from '../../../events/record.ts';
 import { DomainError } from '../../../src/base/errors.ts';
 import { openIdentity } from '../../../src/core/ledger/identity.ts';
 import type { Keyring } from '../../../src/core/ledger/keyring.ts';
 import { makeSigningKey, type SigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import { OPERATOR } from '../../support/facts.ts';
+import { OPERATOR, stored } from '../../support/facts.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';
 import { fixedId, fixedTools } from '../../support/fixed-tools.ts';
 import { readAll } from '../../support/store-contract.ts';
@@ -130,12 +131,9 @@ describe('an existing log', () => {
   it('is not opened if its first record says that it is another log', async () => {
     const [store, keys] = [new MemoryStore(), keyring()];
     const { publicKey } = keys.loadOrMake('urn');
-    const [id, log] = [fixedId(1), fixedId(2)];
-    const header = { id, log, stream: 'log', revision: 0, at: '2026-03-01T09:00:00.000Z', actor: OPERATOR };
     const data = { logId: fixedId(3), logName: 'urn', publicKey };
-    await store.append('log', NO_STREAM, [
-      encodeRecord(header, { type: 'LogCreated', data, sections: {} }, fixedTools().newSalt),
-    ]);
+    const created: Fact = { type: 'LogCreated', data, sections: {} };
+    await store.append('log', NO_STREAM, [stored(created, 0, { stream: 'log', actor: OPERATOR })]);
     await expect(open(store, keys)).rejects.toMatchObject(refusal('not its LogCreated'));
   });
 

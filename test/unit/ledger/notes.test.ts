@@ -266,15 +266,6 @@ describe('a signed text', () => {
     );
   });
 
-  it('is no longer signed if a byte is missing or was added', () => {
-    const note = Buffer.from(NOTE);
-    for (let at = 0; at < note.length; at++)
-      for (const instead of [[], [note[at] ?? 0, 0x20], [0x0a, note[at] ?? 0]]) {
-        const changed = Buffer.concat([note.subarray(0, at), Buffer.from(instead), note.subarray(at + 1)]);
-        expect(checkNote(changed, [PETER]).type).not.toBe('signed');
-      }
-  });
-
   it('is read if it is as long as a note may be', () => {
     expect(parseNote('x'.repeat(1_000_000))).toMatchObject({ why: expect.stringContaining('no empty line') });
   });
@@ -439,9 +430,8 @@ describe('a checkpoint file', () => {
     ['a note that is not a checkpoint', signNote('hello\n', KEY), /^kept\.txt:1: not a checkpoint: /],
     ['bytes that are not UTF-8', Buffer.from([0xff, 0x0a]), /^kept\.txt is not UTF-8/],
   ])('is refused with its name and line: %s', (_, text, message) => {
-    const parsed = () => parse(text);
-    expect(parsed).toThrow(CheckpointFileError);
-    expect(parsed).toThrow(message);
-    expect(parsed).toThrow(/\(hint: /);
+    const thrown = thrownBy(() => parse(text));
+    expect(thrown).toBeInstanceOf(CheckpointFileError);
+    for (const says of [message, /\(hint: /]) expect(thrown?.message).toMatch(says);
   });
 });

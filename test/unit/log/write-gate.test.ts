@@ -13,7 +13,8 @@ const SHORTER: Rollback = {
   present: 3,
 };
 
-function scene() {
+/** @param rollbacks found when all of the log was compared */
+function scene(rollbacks: readonly Rollback[] | 'not yet' = []) {
   const log = {
     recoveries: [] as Recovery[],
     movement: OPEN,
@@ -28,6 +29,7 @@ function scene() {
     },
     missingKey: () => log.missingKey,
   });
+  if (rollbacks !== 'not yet') gate.compared('all', rollbacks);
   const codes = (stream = STUDY) =>
     (['write', 'sign', 'recover'] as const).map((act) => gate.refusal(stream, act)?.code);
   const declare = () => {
@@ -42,7 +44,7 @@ const ALL = (code: string | undefined) => [code, code, code];
 
 describe('the write gate', () => {
   it('is closed until the log, or a stream of it, has been compared with what it last signed', () => {
-    const { gate, codes } = scene();
+    const { gate, codes } = scene('not yet');
     expect(codes()).toEqual(ALL('unavailable'));
     gate.compared(['access'], []);
     expect([codes('access'), codes()]).toEqual([ALL(undefined), ALL('unavailable')]);
@@ -51,8 +53,7 @@ describe('the write gate', () => {
   });
 
   it('closes the whole log if one stream lacks signed records, except for declaring the loss', () => {
-    const { gate, codes } = scene();
-    gate.compared('all', [SHORTER]);
+    const { gate, codes } = scene([SHORTER]);
     for (const stream of [STUDY, 'access', 'operations', 'study-2'])
       expect(codes(stream)).toEqual(['rolled-back', 'rolled-back', undefined]);
     expect(gate.refusal('access', 'write')?.message).toMatch(
@@ -61,8 +62,7 @@ describe('the write gate', () => {
   });
 
   it('is not opened by a later comparison of other streams, but by a recovery that declares the loss', () => {
-    const { gate, codes, declare } = scene();
-    gate.compared('all', [SHORTER]);
+    const { gate, codes, declare } = scene([SHORTER]);
     gate.compared(['operations'], []);
     gate.compared('all', []);
     expect(codes('operations')).toEqual(['rolled-back', 'rolled-back', undefined]);
@@ -72,7 +72,6 @@ describe('the write gate', () => {
 
   it('stays closed, even for a recovery, when the store lost records under the running process', () => {
     const { gate, codes, declare } = scene();
-    gate.compared('all', []);
     gate.storeLost('the log was restored from a backup');
     declare();
     expect(codes()).toEqual(ALL('rolled-back'));
@@ -80,8 +79,7 @@ describe('the write gate', () => {
   });
 
   it('lets a log that was moved sign its records, and write nothing', () => {
-    const { log, gate, codes } = scene();
-    gate.compared('all', []);
+    const { log, codes } = scene();
     log.movement = CLOSED;
     expect(codes()).toEqual(['moved', undefined, 'moved']);
     log.movement = { status: 'dead', move: 'm' };
@@ -90,8 +88,7 @@ describe('the write gate', () => {
   });
 
   it('blocks writes to a stream that cannot be read, and to every stream if that is log or access', () => {
-    const { log, gate, codes } = scene();
-    gate.compared('all', []);
+    const { log, codes } = scene();
     log.halted.add(STUDY);
     expect(codes()).toEqual(['halted', undefined, 'halted']);
     expect(codes('study-2')).toEqual(ALL(undefined));
@@ -103,7 +100,6 @@ describe('the write gate', () => {
 
   it('blocks writes to a stream while the store may remove its records', () => {
     const { gate, codes } = scene();
-    gate.compared('all', []);
     gate.endanger(STUDY, 'the store will keep only 10 of its events (hint: remove $maxCount)');
     expect(codes()).toEqual(['endangered', undefined, 'endangered']);
     expect(codes('study-2')).toEqual(ALL(undefined));
@@ -112,8 +108,7 @@ describe('the write gate', () => {
   });
 
   it('blocks everything without the signing key', () => {
-    const { log, gate, codes } = scene();
-    gate.compared('all', []);
+    const { log, codes } = scene();
     log.missingKey = new DomainError('identity', 'the key is not here');
     expect(codes()).toEqual(ALL('identity'));
   });

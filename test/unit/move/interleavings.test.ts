@@ -244,11 +244,7 @@ it('what a service that was not stopped writes until it hears of the move comes 
 const size = async (store: EventStore) => (await readAll(store)).length;
 
 /** @param acts all of which are refused for this reason */
-async function refuses(
-  parts: ReturnType<typeof partsOf>,
-  why: string,
-  acts = [moveLog, abortMove],
-): Promise<void> {
+async function refuses(parts: ReturnType<typeof partsOf>, why: string, acts = [moveLog, abortMove]) {
   for (const act of acts) await expect(act(parts)).rejects.toThrow(why);
 }
 
@@ -267,15 +263,7 @@ it('a log does not return to a store that it left, which somebody may have open'
   expect((await (await startProcess(away)).post('c'))?.outcome.type).toBe('randomized');
 });
 
-it('it does not go to a copy of its own files, which a service might have open', async () => {
-  const [home, seeded] = [await begunWith('a'), new MemoryStore()];
-  await copyAll(home, seeded);
-  const before = await size(home);
-  await expect(moveLog(partsOf(home, seeded, 'home', 'seeded'))).rejects.toThrow('already holds this log');
-  expect([await size(home), await size(seeded)]).toEqual([before, before]);
-});
-
-it('nor to a store with records that the source does not have', async () => {
+it('nor does it go to a store with records that the source does not have', async () => {
   const [home, other] = [await begunWith('a'), new MemoryStore()];
   const more = new MemoryStore();
   await copyAll(home, more);

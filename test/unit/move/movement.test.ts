@@ -1,7 +1,6 @@
 /** What may come before and after LogMoved, in every fold and on the write path. */
 import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
-import { encodeRecord } from '../../../events/record.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { openIdentity } from '../../../src/core/ledger/identity.ts';
 import { keyringInMemory } from '../../../src/core/ledger/keyring.ts';
@@ -10,7 +9,15 @@ import { participants } from '../../../src/core/study/views.ts';
 import { foldUntil } from '../../../src/evidence/history/past.ts';
 import { copyRecords } from '../../../src/evidence/move/copy-records.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import { OPERATOR, REGISTER, randomize, randomized, registered, STREAM } from '../../support/facts.ts';
+import {
+  OPERATOR,
+  REGISTER,
+  randomize,
+  randomized,
+  registered,
+  STREAM,
+  stored,
+} from '../../support/facts.ts';
 import { FaultyStore, lost } from '../../support/faulty-store.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { writingProcess } from '../../support/writing-process.ts';
@@ -33,11 +40,8 @@ const created: Fact = {
 
 async function storeOf(stream: string, facts: readonly Fact[]): Promise<MemoryStore> {
   const store = new MemoryStore();
-  const { newId, newSalt, now } = fixedTools(7);
-  for (const [revision, fact] of facts.entries()) {
-    const header = { id: newId(), log: LOG_ID, stream, revision, at: now().toISOString(), actor: OPERATOR };
-    await store.append(stream, revision - 1, [encodeRecord(header, fact, newSalt)]);
-  }
+  const records = facts.map((fact, revision) => stored(fact, revision, { stream, actor: OPERATOR }));
+  await store.append(stream, -1, records);
   return store;
 }
 
@@ -86,11 +90,12 @@ describe('the movement of a stream', () => {
   });
 });
 
-describe('the write path', () => {
-  it.each([
-    ['what landed before it', true, 'randomized'],
-    ['nothing', false, 'moved'],
-  ] as const)('refuses commands that meet LogMoved, except for %s', async (_, lands, outcome) => {
+it.each([
+  ['what landed before it', true, 'randomized'],
+  ['nothing', false, 'moved'],
+] as const)(
+  'the write path refuses commands that meet LogMoved, except for %s',
+  async (_, lands, outcome) => {
     const inside = new MemoryStore();
     const store = new FaultyStore(inside);
     const { submit, runner } = writingProcess(store);
@@ -98,11 +103,8 @@ describe('the write path', () => {
     // Two participants in one append, without a clear answer; then, or before, somebody closes the stream.
     store.next(async (send) => {
       if (lands) await send();
-      const { newId, newSalt, now } = fixedTools(9);
-      const at = now().toISOString();
       const revision = lands ? 3 : 1;
-      const header = { log: LOG_ID, stream: STREAM, revision, actor: OPERATOR, id: newId(), at };
-      await inside.append(STREAM, revision - 1, [encodeRecord(header, moved(), newSalt)]);
+      await inside.append(STREAM, revision - 1, [stored(moved(), revision, { actor: OPERATOR })]);
       if (lands) throw lost();
       return send();
     });
@@ -110,8 +112,8 @@ describe('the write path', () => {
     expect(both).toEqual([outcome, outcome]);
     expect(await submit(randomize('c'))).toBe('moved');
     expect(runner.movement(STREAM).status).toBe('closed');
-  });
-});
+  },
+);
 
 it('no log is begun in a store that a log is being copied to', async () => {
   const source = await storeOf(STREAM, [registered()]);

@@ -10,7 +10,7 @@ import { projectionOf, type Readable } from '../../../projections/projection.ts'
 import { endedSessions } from '../../../projections/sessions.ts';
 import { describeRecovery } from '../../../projections/study-config.ts';
 import { studyState } from '../../../src/core/study/state.ts';
-import { balance as balanceView, designs, participants, studyConfig } from '../../../src/core/study/views.ts';
+import { balance, designs, participants, studyConfig } from '../../../src/core/study/views.ts';
 import {
   CONFIGURATION,
   event,
@@ -35,18 +35,6 @@ function fold<S>(readable: Readable<S>, facts: readonly Fact[]): S {
     readable,
     facts.map((fact, revision) => event(fact, revision, actor && { actor })),
   );
-}
-
-function onArm(participantId: string, treatment: string, levels = LEVELS): StudyFact {
-  const fact = randomized(participantId);
-  return {
-    ...fact,
-    data: {
-      participantId,
-      levels: CONFIGURATION.factors.map(({ name }, i) => ({ factor: name, level: levels[i] ?? '' })),
-    },
-    sections: { ...fact.sections, allocation: { treatment } },
-  };
 }
 
 describe('participants', () => {
@@ -144,60 +132,37 @@ describe('the configuration', () => {
   });
 });
 
-describe('the balance', () => {
-  const balance = (facts: readonly Fact[]) => fold(balanceView, facts)?.view();
-  const levelsOf = ({ name, levels }: (typeof CONFIGURATION)['factors'][number]) => ({
+it('the balance is undefined for a study that is not in the log, and zero for one without participants', () => {
+  expect(fold(balance, [])).toBeUndefined();
+  const { treatments, factors } = CONFIGURATION;
+  const voided = [0, 0, 0];
+  const zerosOf = ({ name, levels }: (typeof factors)[number]) => ({
     factor: name,
     levels: levels.map((level) => ({ level, counts: [0, 0, 0] })),
   });
-  const zeros = { totals: [0, 0, 0], factors: CONFIGURATION.factors.map(levelsOf) };
-
-  it('is undefined for a study that is not in the log, and zero for one without participants', () => {
-    expect(balance([])).toBeUndefined();
-    const { treatments } = CONFIGURATION;
-    expect(balance([registered()])).toEqual({ treatments, ...zeros, counted: zeros, voided: [0, 0, 0] });
-  });
-
-  it('counts participants by treatment, in total and at each level', () => {
-    const facts = [
-      registered(),
-      onArm('1', 'MART', ['Male', '30-Dupage County']),
-      onArm('2', 'RMC-A', ['Female', '30-Dupage County']),
-      paused,
-      onArm('3', 'RMC-A', ['Male', '11-Cook County – Chicago']),
-    ];
-    expect(balance(facts)).toMatchObject({
-      totals: [1, 0, 2],
-      factors: [
-        { levels: [{ counts: [1, 0, 1] }, { counts: [0, 0, 1] }] },
-        { levels: [{ counts: [0, 0, 1] }, { counts: [1, 0, 1] }] },
-      ],
-    });
-  });
+  const zeros = { totals: [0, 0, 0], factors: factors.map(zerosOf) };
+  expect(fold(balance, [registered()])?.view()).toEqual({ treatments, ...zeros, counted: zeros, voided });
 });
 
-describe('access', () => {
+it('access finds a key by its id and by its hash, and keeps a revoked one, with the time and reason of that', () => {
   const issued = (keyId: string, sha256: string): AccessFact => ({
     type: 'ApiKeyIssued',
     data: { keyId, user: 'nurse', scopes: ['read'], studies: ['CHS JCOIN'] },
     sections: { credential: { sha256 } },
   });
   const [a, b] = ['aa'.repeat(32), 'bb'.repeat(32)];
-
-  it('finds a key by its id and by its hash, and keeps a revoked one, with the time and reason of that', () => {
-    const revoke = (reason?: string): AccessFact => ({
-      type: 'ApiKeyRevoked',
-      data: { keyId: 'k1', ...(reason && { reason }) },
-      sections: {},
-    });
-    const { byId, bySha256 } = fold(access, [issued('k1', a), issued('k2', b), revoke('left the site')]);
-    expect(byId.get('k1')?.revoked).toEqual({ at: AT, reason: 'left the site' });
-    expect(byId.get('k2')).toEqual({
-      ...{ keyId: 'k2', user: 'nurse', scopes: ['read'], studies: ['CHS JCOIN'], issuedAt: AT },
-    });
-    expect(Object.fromEntries(bySha256)).toEqual({ [a]: 'k1', [b]: 'k2' });
-    expect(fold(access, [issued('k1', a), revoke()]).byId.get('k1')?.revoked).toEqual({ at: AT });
+  const revoke = (reason?: string): AccessFact => ({
+    type: 'ApiKeyRevoked',
+    data: { keyId: 'k1', ...(reason && { reason }) },
+    sections: {},
   });
+  const { byId, bySha256 } = fold(access, [issued('k1', a), issued('k2', b), revoke('left the site')]);
+  expect(byId.get('k1')?.revoked).toEqual({ at: AT, reason: 'left the site' });
+  expect(byId.get('k2')).toEqual({
+    ...{ keyId: 'k2', user: 'nurse', scopes: ['read'], studies: ['CHS JCOIN'], issuedAt: AT },
+  });
+  expect(Object.fromEntries(bySha256)).toEqual({ [a]: 'k1', [b]: 'k2' });
+  expect(fold(access, [issued('k1', a), revoke()]).byId.get('k1')?.revoked).toEqual({ at: AT });
 });
 
 function enrolledWith(cause?: VoidCause): Enrolled {

@@ -138,14 +138,10 @@ describe('a runner', () => {
     const runner = await rebuilt(store);
     runner.follow();
     expect(store.readFrom.slice(-1)).toEqual(['all/2']);
-    await write(store, STREAM, 3);
-    await write(store, OTHER_STUDY, 0);
-    await store.deliver(Number.POSITIVE_INFINITY);
-    expect(shown(runner)).toEqual(shown(await rebuilt(store)));
     runner.stop();
-    await write(store, STREAM, 4);
+    await write(store, STREAM, 3);
     await store.deliver(Number.POSITIVE_INFINITY);
-    expect(runner.revision(STREAM)).toBe(3);
+    expect(runner.revision(STREAM)).toBe(2);
   });
 
   it('catches up with a single stream from where it was', async () => {

@@ -3,21 +3,14 @@ import { CloudEvent, Kafka } from 'cloudevents';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { encodeRecord, type Header } from '../../../events/record.ts';
-import { systemTools } from '../../../src/base/tools.ts';
 import { checkpointMessage, recordMessage } from '../../../src/service/relay/messages.ts';
 import { topicsOf, transactionalIdOf } from '../../../src/service/relay/settings.ts';
 import { randomizedFact } from '../../support/arbitrary-facts.ts';
-import { NURSE, OPERATOR, randomized, STREAM, stored } from '../../support/facts.ts';
+import { OPERATOR, randomized, STREAM, stored } from '../../support/facts.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 import { check } from '../../support/property.ts';
 import { drawIn } from '../../support/urn-study.ts';
 
-const HEADER: Header = {
-  ...{ id: fixedId(1), log: LOG_ID, stream: STREAM, revision: 3, at: '2026-03-01T09:00:00.000Z' },
-  actor: NURSE,
-};
-const { newSalt } = systemTools();
 /** What the SDK makes of a message that came from Kafka. */
 function received({ key, value, headers }: ReturnType<typeof recordMessage>): CloudEvent<unknown> {
   // It takes the data for JSON when that is what the content type says.
@@ -29,7 +22,7 @@ describe('a record in the feed', () => {
   it('is, when blinded, its exact bytes, whatever it contains, and reveals nothing that is sealed', () => {
     check(
       fc.property(randomizedFact, (fact) => {
-        const record = encodeRecord(HEADER, fact, newSalt);
+        const record = stored(fact, 3);
         const message = recordMessage(record, 'blinded');
         expect(Buffer.compare(message.value, record.record)).toBe(0);
         const { allocation } = fact.sections;

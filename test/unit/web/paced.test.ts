@@ -20,18 +20,12 @@ function slowWork() {
   return { work, end, began: () => began };
 }
 
-test('begins at once, and never twice at a time', async () => {
-  const { work, began } = slowWork();
+test('begins at once, never twice at a time, and goes on once, after a pause, however often it was asked meanwhile', async () => {
+  const { work, end, began } = slowWork();
   const { ask } = paced(work, PAUSE_MS);
   for (let i = 0; i < 5; i++) ask();
   await vi.advanceTimersByTimeAsync(10 * PAUSE_MS);
   expect(began()).toBe(1);
-});
-
-test('goes on once, after a pause, however often it was asked meanwhile', async () => {
-  const { work, end, began } = slowWork();
-  const { ask } = paced(work, PAUSE_MS);
-  for (let i = 0; i < 5; i++) ask();
   await end();
   await vi.advanceTimersByTimeAsync(PAUSE_MS - 1);
   expect(began()).toBe(1);

@@ -1,8 +1,12 @@
-/** Which part of a list is asked for, and its order. */
+/** Which part of a list is asked for, in which form and order, and how many there are over time. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { type Design, registeredDesign } from '../../../projections/design.ts';
 import { currentId, NONE } from '../../../projections/enrolled.ts';
+import { withinLimits } from '../../../src/core/model/key-limits.ts';
 import type { Participant } from '../../../src/core/model/participants.ts';
+import { wantsCsv } from '../../../src/service/http/request/accept.ts';
+import { evenlySpaced, MAX_POINTS, tallied } from '../../../src/service/http/request/enrolment-tally.ts';
 import { InProgress } from '../../../src/service/http/request/in-progress.ts';
 import {
   byId,
@@ -11,6 +15,7 @@ import {
   sortedInTurns,
 } from '../../../src/service/http/request/list-orders.ts';
 import { pageOf, searchForm } from '../../../src/service/http/request/page.ts';
+import { CONFIGURATION } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 
 function read(parameters: Record<string, string>) {
@@ -58,22 +63,34 @@ describe('pageOf', () => {
   });
 });
 
+it.each([
+  [true, ['text/csv', 'TEXT/CSV; charset=utf-8', 'text/csv;q=0.2, */*;q=0.9', 'text/csv, application/json']],
+  [true, ['application/json;q=0.5, text/csv;q=0.5']],
+  [false, [undefined, '*/*', 'text/*', 'application/json', 'text/html,*/*;q=0.8', 'text/csv;q=0', ',;=']],
+  [false, ['text/csv;q=0.5, application/json', 'text/csv;q=2', 'text/csv-schema']],
+])('a list is CSV: %s, with Accept: %s', (expected, accepts) => {
+  for (const accept of accepts) expect(wantsCsv({ headers: { accept } }), accept).toBe(expected);
+});
+
 it('searchForm is one for capitals, small letters and both ways to write an accent', () => {
   expect(searchForm('ÉMILE-01')).toBe(searchForm('e\u0301mile-01'));
   expect(searchForm('A')).not.toBe(searchForm('B'));
 });
 
+function person(sequence: number, treatment: string, levels: string[], more: Partial<Participant> = {}) {
+  return {
+    ...{ participantId: `${sequence}`, levels, revision: sequence, sequence, treatment, slot: 0 },
+    ...{ at: `at ${sequence}`, user: 'edc', onBehalfOf: undefined, bgStateAfter: undefined, ...more },
+  };
+}
+
 let sequence = 0;
 
 function participant(participantId: string, level = 'a', now = { id: participantId, level }): Participant {
-  sequence++;
   const isCorrected = now.id !== participantId || now.level !== level;
   const levels = [now.level];
-  return {
-    ...{ participantId, levels: [level], revision: sequence, sequence, treatment: 'A', at: '', user: 'edc' },
-    ...{ slot: 0, onBehalfOf: undefined, bgStateAfter: undefined },
-    ...(isCorrected && { corrected: { id: now.id, levels, countedLevels: levels } }),
-  };
+  const corrected = { id: now.id, levels, countedLevels: levels };
+  return person(++sequence, 'A', [level], { participantId, ...(isCorrected && { corrected }) });
 }
 
 const idsOf = (list: readonly Participant[]) => list.map(currentId);
@@ -102,7 +119,7 @@ describe('byLevel', () => {
 
 describe('sortedInTurns', () => {
   const { lists } = new InProgress();
-  const sizes = [0, 1, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 5 * SORTED_AT_ONCE + 7];
+  const sizes = [0, 1, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 3 * SORTED_AT_ONCE + 7];
 
   it.each(sizes)('sorts %i participants as toSorted does, equal ones, too', async (size) => {
     const one = participant('1');
@@ -152,4 +169,85 @@ describe('sortedInTurns', () => {
     expect(perTurn).toHaveLength(8 + 8);
     expect(Math.max(...perTurn)).toBeLessThanOrEqual(SORTED_AT_ONCE * Math.log2(SORTED_AT_ONCE));
   });
+});
+
+const DESIGN: Design = registeredDesign(CONFIGURATION);
+const [sex, site] = CONFIGURATION.factors;
+const [A = '', B = ''] = CONFIGURATION.treatments;
+const [male = '', female = ''] = sex?.levels ?? [];
+const [cook = '', dupage = ''] = site?.levels ?? [];
+
+const voided = { revision: 9, cause: 'never-enrolled', isRemoved: true, duplicateOf: undefined } as const;
+const LIST: readonly Participant[] = [
+  person(1, B, [male, cook]),
+  person(2, A, [male, cook], {
+    corrected: { id: '2', levels: [female, cook], countedLevels: [female, cook], voided },
+  }),
+  // A wrong entry was replaced before this one, and the second factor was retired.
+  person(4, B, [female, '']),
+];
+
+/** Counts as a list by treatment of the design, with those that nobody has. */
+const on = (counts: Readonly<Record<string, number>>) => DESIGN.treatments.map((name) => counts[name] ?? 0);
+
+const tallies = (enrolled: number, voided: number, counts: Readonly<Record<string, number>>) => ({
+  ...{ enrolled, voided, filled: enrolled - voided, byTreatment: on(counts) },
+});
+
+describe('tallied', () => {
+  it('counts everybody over time, by treatment and by current level', () => {
+    const tally = tallied(DESIGN, LIST);
+    expect(tally).toMatchObject({ treatments: DESIGN.treatments, ...tallies(3, 1, { [A]: 1, [B]: 2 }) });
+    expect(tally.points).toEqual([
+      { sequence: 1, at: 'at 1', ...tallies(1, 0, { [B]: 1 }) },
+      { sequence: 2, at: 'at 2', ...tallies(2, 1, { [A]: 1, [B]: 1 }) },
+      { sequence: 4, at: 'at 4', ...tallies(3, 1, { [A]: 1, [B]: 2 }) },
+    ]);
+    expect(tally.levels.filter(({ enrolled }) => enrolled > 0)).toEqual([
+      { factor: sex?.name, level: male, ...tallies(1, 0, { [B]: 1 }) },
+      { factor: sex?.name, level: female, ...tallies(2, 1, { [A]: 1, [B]: 1 }) },
+      { factor: site?.name, level: cook, ...tallies(2, 1, { [A]: 1, [B]: 1 }) },
+    ]);
+    const names = CONFIGURATION.factors.flatMap(({ name, levels }) => levels.map((level) => [name, level]));
+    expect(tally.levels.map(({ factor, level }) => [factor, level])).toEqual(names);
+  });
+
+  it('counts only those within the limits of the key', () => {
+    const at = (level: string) => {
+      const where = [{ factor: site?.name ?? '', levels: [level] }];
+      return tallied(DESIGN, withinLimits(LIST, where, DESIGN));
+    };
+    const atCook = at(cook);
+    expect(atCook).toMatchObject({ enrolled: 2, byTreatment: on({ [A]: 1, [B]: 1 }) });
+    expect(atCook.points.map(({ enrolled }) => enrolled)).toEqual([1, 2]);
+    expect(at(dupage)).toMatchObject({ enrolled: 0, points: [] });
+  });
+
+  it('counts a long list', () => {
+    const long = Array.from({ length: 6001 }, (_, i) => person(i + 1, i % 2 ? A : B, [male, cook]));
+    const { enrolled, points, levels } = tallied(DESIGN, long);
+    const last = { sequence: 6001, at: 'at 6001', ...tallies(6001, 0, { [A]: 3000, [B]: 3001 }) };
+    expect([enrolled, points.length, points.at(-1)]).toEqual([6001, MAX_POINTS, last]);
+    for (const point of points) expect(point.enrolled).toBe(point.sequence);
+    expect(levels[0]).toMatchObject({ enrolled: 6001 });
+  });
+
+  it('refuses a treatment that the design does not have', () => {
+    expect(() => tallied(DESIGN, [person(1, 'none', [male, cook])])).toThrow(
+      'a treatment that the design does not have',
+    );
+  });
+});
+
+it('evenlySpaced takes all of a short list; else the first, the last and steps of equal length between them', () => {
+  expect([evenlySpaced(0, 3), evenlySpaced(1, 3), evenlySpaced(3, 3)]).toEqual([[], [0], [0, 1, 2]]);
+  check(
+    fc.property(fc.integer({ min: 3, max: 200_000 }), fc.integer({ min: 2, max: 300 }), (length, most) => {
+      const indexes = evenlySpaced(length, most);
+      expect([indexes.length, indexes[0], indexes.at(-1)]).toEqual([Math.min(length, most), 0, length - 1]);
+      const steps = indexes.slice(1).map((index, i) => index - (indexes[i] ?? 0));
+      expect(Math.min(...steps)).toBeGreaterThan(0);
+      expect(Math.max(...steps) - Math.min(...steps)).toBeLessThanOrEqual(1);
+    }),
+  );
 });

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../../src/service/http/openapi.ts';
 import { makeMetrics } from '../../../src/service/monitoring/metrics.ts';
+import { collectProcessMetrics } from '../../../src/service/monitoring/process-metrics.ts';
 import { type RequestObserver, requestObserver } from '../../../src/service/monitoring/request-metrics.ts';
 
 /** With the methods that each serves. */
@@ -53,4 +54,14 @@ describe('the metrics of requests', () => {
     expect(text.length).toBeLessThan(150_000);
     expect(text).toContain('route="/inclusion_proof",status="503"');
   });
+});
+
+it('no process metric is more precise than a MiB, because it could reveal the length of a name', async () => {
+  collectProcessMetrics(registry);
+  const sizes = (await registry.metrics()).split('\n').filter((line) => /^\w+_bytes\b/.test(line));
+  // Resident, virtual and heap memory, and each space of the heap in three ways.
+  expect(sizes.length).toBeGreaterThan(20);
+  for (const line of sizes) expect(Number(line.split(' ').at(-1)) % (1024 * 1024), line).toBe(0);
+  const resident = /^process_resident_memory_bytes (\d+)$/m.exec(sizes.join('\n'))?.[1];
+  expect(Number(resident)).toBeGreaterThan(10 * 1024 * 1024);
 });
