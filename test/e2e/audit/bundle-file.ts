@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ZipFile } from 'yazl';
+import { rawZip } from '../../support/raw-zip.ts';
 import type { Row } from './database.ts';
 
 /** The files of a bundle by path. */
@@ -69,10 +69,7 @@ export class BundleFiles {
       file.sha256 = hash('sha256', this.files.get(file.path) ?? Buffer.alloc(0));
     this.set('manifest.json', JSON.stringify(manifest));
     // Stored, because compressing is half the work of a test that alters many bundles.
-    const zip = new ZipFile();
-    for (const [path, bytes] of this.files) zip.addBuffer(bytes, path, { compress: false });
-    zip.end();
-    await writeFile(out, zip.outputStream);
+    await writeFile(out, rawZip([...this.files].map(([path, bytes]) => ({ path, bytes, method: 0 }))));
     return out;
   }
 }
