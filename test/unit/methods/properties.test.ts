@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../../events/record.ts';
 import type { BgState, MinimizationParameters } from '../../../events/study.ts';
-import { registeredDesign } from '../../../projections/design.ts';
 import { PermutedBlocks } from '../../../src/core/methods/blocks/blocks.ts';
 import { Complete } from '../../../src/core/methods/complete/complete.ts';
 import { Counts } from '../../../src/core/methods/counts.ts';
@@ -11,16 +10,12 @@ import { allocate, type Memory, type Method, type OpenSlots } from '../../../src
 import { Minimization } from '../../../src/core/methods/minimization/minimization.ts';
 import { isOpen, OpenBlocks } from '../../../src/core/methods/open-blocks.ts';
 import { stratumOf } from '../../../src/core/methods/stratum.ts';
-import { workOut } from '../../../src/core/methods/urn/allocate.ts';
-import type { UrnDesign } from '../../../src/core/methods/urn/kernel.ts';
+import { balls } from '../../../src/core/methods/urn/balls.ts';
 import { boundedInteger } from '../../../src/core/random/bounded.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { seed } from '../../support/arbitrary-study.ts';
-import { CONFIGURATION } from '../../support/facts.ts';
 import { Fraction, sum } from '../../support/fraction.ts';
 import { check } from '../../support/property.ts';
-import { TrialRun } from '../../support/trial-run.ts';
-import { urnDesignOf } from '../../support/urn-study.ts';
 
 const FACTORS = [{ levels: ['F', 'M'] }, { levels: ['1', '2', '3'] }];
 /** Of which some are closed. */
@@ -54,16 +49,9 @@ interface Trial {
   readonly sizes: (memory: Memory, levels: Levels) => number;
 }
 
-const common = { slots, people, seed: seed(128) };
+const common = { slots, people, seed: seed(128), sizes: fc.constant<Trial['sizes']>(() => 1) };
 const trials: [string, fc.Arbitrary<Trial>][] = [
-  [
-    'complete randomization',
-    fc.record({
-      ...common,
-      make: fc.constant<Make>((open) => new Complete(open)),
-      sizes: fc.constant(() => 1),
-    }),
-  ],
+  ['complete randomization', fc.record({ ...common, make: fc.constant<Make>((open) => new Complete(open)) })],
   [
     'permuted blocks',
     byAndSizes.chain(({ by, perSlot }) =>
@@ -79,13 +67,14 @@ const trials: [string, fc.Arbitrary<Trial>][] = [
   ],
   [
     'minimization',
-    parameters.chain((given) =>
-      fc.record({
-        ...common,
-        make: fc.constant<Make>((open) => new Minimization({ ...open, factors: FACTORS, parameters: given })),
-        sizes: fc.constant(() => 1),
-      }),
-    ),
+    fc.record({
+      ...common,
+      make: parameters.map(
+        (given): Make =>
+          (open) =>
+            new Minimization({ ...open, factors: FACTORS, parameters: given }),
+      ),
+    }),
   ],
 ];
 
@@ -340,61 +329,36 @@ describe.each([[[2, 1]], [[1, 1, 1]]])('at every step of a study with the ratio 
   });
 });
 
-const { bgState } = new TrialRun();
-
-const design = registeredDesign({
-  ...{ ...CONFIGURATION, D: 'variance', ratio: [2, 1], treatments: ['T0', 'T1'] },
-  factors: ['x', 'y'].map((name) => ({ name, levels: ['1', '2'] })),
-});
-
-/** All paths of slots for participants with these levels, each with its probability. */
-function paths(people: readonly (readonly number[])[]) {
-  const seen = urnDesignOf(design);
+/** All paths of slots in one urn, each with its probability. */
+function inOneUrn(people: number, { slots }: OpenSlots): Weighted[] {
   let all: Weighted[] = [{ slots: [], weight: new Fraction(1, 1) }];
-  for (const levels of people)
+  for (let n = 0; n < people; n++)
     all = all.flatMap((path) => {
-      const counts = new Counts(design);
-      for (const [i, slot] of path.slots.entries()) counts.add(people[i] ?? [], slot);
-      return nextInUrn(seen, counts, levels).map((weight, slot) => ({
-        slots: [...path.slots, slot],
-        weight: path.weight.times(weight),
+      const assigned = slots.map((_, slot) => path.slots.filter((one) => one === slot).length);
+      const held = balls({ w: 1, alpha: 0, beta: 1 }, assigned);
+      const total = held.reduce((a, b) => a + b, 0);
+      return held.map((own, slot) => ({
+        ...{ slots: [...path.slots, slot], weight: path.weight.times(new Fraction(own, total)) },
       }));
     });
-  expect(`${sum(all.map(({ weight }) => weight))}`).toBe('1/1');
-  expect(all.every(({ slots }) => slots.length === people.length)).toBe(true);
   return all;
 }
 
-/** The probability of each slot, from the lot and the balls in the urn that the lot chooses. */
-function nextInUrn(design: UrnDesign, counts: Counts, levels: readonly number[]): Fraction[] {
-  const { urns, candidates } = workOut(design, counts, levels, bgState);
-  return design.slots.map((_, slot) =>
-    sum(
-      candidates.map((candidate) => {
-        const { balls = [] } = urns[candidate] ?? {};
-        const all = balls.reduce((a, b) => a + b, 0);
-        return new Fraction(balls[slot] ?? 0, all * candidates.length);
-      }),
-    ),
-  );
-}
-
-describe('a ratio', () => {
-  it.each([
-    [3, '10/21'],
-    [6, '32/39'],
-  ] as const)(
-    'of 2 : 1 is met by the expected number in one urn of %d participants, with the variance %s',
-    (people, variance) => {
-      const all = paths(Array.from({ length: people }, () => [0, 0]));
-      const taken = ({ slots }: Weighted) => slots.filter((slot) => design.slots[slot] === 'T0').length;
-      const mean = sum(all.map((path) => path.weight.times(new Fraction(taken(path), 1))));
-      expect(`${mean}`).toBe(`${new Fraction(2 * people, 3)}`);
-      const squares = all.map((path) => {
-        const off = new Fraction(3 * taken(path) - 2 * people, 3);
-        return path.weight.times(off).times(off);
-      });
-      expect(`${sum(squares)}`).toBe(variance);
-    },
-  );
-});
+it.each([
+  [3, '10/21'],
+  [6, '32/39'],
+] as const)(
+  'a ratio of 2:1 is met by the expected number in one urn of %d participants, with the variance %s',
+  (people, variance) => {
+    const open = openIn([2, 1]);
+    const all = inOneUrn(people, open);
+    const taken = ({ slots }: Weighted) => slots.filter((slot) => open.slots[slot] === 'A').length;
+    const mean = sum(all.map((path) => path.weight.times(new Fraction(taken(path), 1))));
+    expect(`${mean}`).toBe(`${new Fraction(2 * people, 3)}`);
+    const squares = all.map((path) => {
+      const off = new Fraction(3 * taken(path) - 2 * people, 3);
+      return path.weight.times(off).times(off);
+    });
+    expect(`${sum(squares)}`).toBe(variance);
+  },
+);

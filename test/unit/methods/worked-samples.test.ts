@@ -175,10 +175,7 @@ const CONFIGURATION: StudyConfiguration = {
   mode: 'test',
   method: { name: 'list', by: ['local_site'] },
   treatments: ['A', 'B'],
-  factors: [
-    { name: 'sex', levels: ['F', 'M'] },
-    { name: 'local_site', levels: ['11', '30'] },
-  ],
+  factors: [SEX, { name: 'local_site', levels: ['11', '30'] }],
 };
 
 const listOf = (entries: readonly { readonly levels?: string[]; readonly treatment: string }[], more = {}) =>
@@ -245,17 +242,13 @@ describe('the worked sample of lists', () => {
 
 describe('a list is refused', () => {
   const STRATUM = 'the study has no such stratum';
+  const one = (entry: object) => ({ entries: [entry] });
   it.each<[string, string, string, object]>([
     ['stale', 'list', 'the next list is number 1', { list: 2 }],
     ['stale', 'first', '0 rows of the file are in', { first: 2 }],
-    [
-      'impossible',
-      'entries[0].treatment',
-      'it is no open arm',
-      { entries: [{ levels: ['11'], treatment: 'C' }] },
-    ],
-    ['impossible', 'entries[0].levels', STRATUM, { entries: [{ levels: ['12'], treatment: 'A' }] }],
-    ['impossible', 'entries[0].levels', STRATUM, { entries: [{ treatment: 'A' }] }],
+    ['impossible', 'entries[0].treatment', 'it is no open arm', one({ levels: ['11'], treatment: 'C' })],
+    ['impossible', 'entries[0].levels', STRATUM, one({ levels: ['12'], treatment: 'A' })],
+    ['impossible', 'entries[0].levels', STRATUM, one({ treatment: 'A' })],
     ['impossible', 'count', 'a list has at most 4000 entries', { entries: Array(4001).fill(ENTRIES[0]) }],
   ])('as %s for its %s: %s', (type, field, why, more) => {
     expect(new TrialRun(CONFIGURATION).ask(listOf(ENTRIES, more))).toEqual({ type, field, why });
@@ -280,13 +273,7 @@ describe('a skip', () => {
     [[{ levels: ['11'], count: 4 }], 'the stratum has 3 entries left'],
     [[{ levels: ['12'], count: 1 }], 'the study has no such stratum'],
     [[{ count: 1 }], 'the study has no such stratum'],
-    [
-      [
-        { levels: ['11'], count: 1 },
-        { levels: ['11'], count: 1 },
-      ],
-      'the stratum is there twice',
-    ],
+    [Array(2).fill({ levels: ['11'], count: 1 }), 'the stratum is there twice'],
   ])('is refused: %o', (skipped, why) => {
     expect(recovered().ask(skip(skipped))).toMatchObject({ type: 'impossible', why });
   });
