@@ -1,7 +1,7 @@
 import type { StudyConfiguration } from '../../../events/study.ts';
 import type { StudyInFile } from '../../../src/core/configuration/differences.ts';
-import { StudiesFileError } from '../../../src/core/configuration/finding.ts';
-import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
+import type { Finding } from '../../../src/core/configuration/finding.ts';
+import { checkStudiesFile, parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
 import type { ConfiguredStudy } from '../../../src/core/configuration/study.ts';
 
 /** A complete study of three lines; what a test is about begins on line 4. */
@@ -24,21 +24,17 @@ export function onlyStudyOf(text: string): ConfiguredStudy {
   return study;
 }
 
-/** Each refusal as `line: message`. */
+const said = ({ line, message }: Finding) => `${line}: ${message}`;
+
+/** Each refusal as `line: message`; there must be one. */
 export function refusalsOf(text: string): string[] {
-  try {
-    parseStudiesFile(text, 'studies.yaml');
-  } catch (error) {
-    if (error instanceof StudiesFileError)
-      return error.findings.map(({ line, message }) => `${line}: ${message}`);
-    throw error;
-  }
-  throw new Error('expected the file to be refused');
+  const { refusals } = checkStudiesFile(text, 'studies.yaml');
+  if (refusals.length === 0) throw new Error('expected the file to be refused');
+  return refusals.map(said);
 }
 
 /** Each warning as `line: message`. */
-export const warningsOf = (text: string): string[] =>
-  parseStudiesFile(text, 'studies.yaml').warnings.map(({ line, message }) => `${line}: ${message}`);
+export const warningsOf = (text: string) => parseStudiesFile(text, 'studies.yaml').warnings.map(said);
 
 /** Files of a study, as they are read: with other settings, and more beside them. */
 export const fileOf =
