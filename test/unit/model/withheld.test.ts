@@ -15,8 +15,7 @@ import { folded } from '../../support/folded.ts';
 import { beginImport, drawnRows, IMPORT } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
-
-const TREATMENTS = CONFIGURATION.treatments;
+import { listOf } from '../../support/visits.ts';
 
 /** As a bundle with some sections has it. */
 function including(names: readonly string[], { facts }: TrialRun): LogEvent[] {
@@ -86,15 +85,13 @@ function liveOf(steps: readonly LifeStep[], hasSlots: boolean): TrialRun {
 /** With a list of packs, of which some were given, replaced and withdrawn, and one whose code was broken. */
 function withPacks(): TrialRun {
   const trial = new TrialRun();
-  const entries = TREATMENTS.flatMap((treatment, arm) =>
-    Array.from({ length: 4 }, (_, n) => ({ code: `P${arm}${n}`, treatment })),
-  );
+  const list = listOf(1, Object.fromEntries(CONFIGURATION.treatments.map((treatment) => [treatment, 4])));
   const codeOf = (id: string) => trial.list.find(id)?.pack?.code ?? '';
   trial.enrol('a');
-  trial.ask({ type: 'register-packs', list: 1, key: '0f1e2d3c4b5a69788796a5b4c3d2e1f0', entries });
+  trial.ask(list);
   for (const id of ['b', 'c']) trial.enrol(id);
   trial.record({ act: 'CodeReplaced', participantId: 'b', code: codeOf('b'), cause: 'damaged' });
-  const unused = entries.find(({ code }) => !trial.registered.given.get(code))?.code;
+  const unused = list.entries.find(({ code }) => !trial.registered.given.get(code))?.code;
   trial.record({ act: 'CodesWithdrawn', codes: [unused], reason: 'recalled' });
   trial.record({
     ...{ act: 'AllocationRevealed', code: codeOf('c'), category: 'emergency', reason: 'anaphylaxis' },

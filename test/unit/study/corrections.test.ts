@@ -15,6 +15,7 @@ import { force as forceIn } from '../../support/arbitrary-life.ts';
 import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
+import { voided } from '../../support/visits.ts';
 
 const [COOK, DUPAGE] = ['11-Cook County – Chicago', '30-Dupage County'];
 const note = 'source record';
@@ -181,17 +182,13 @@ describe('a key limited to certain levels', () => {
     ...{ ...TO_MALE, where, participantId, cause, changes: [{ factor: '9', from, to }] },
   });
 
-  it('cannot correct a participant into or out of its limits', () => {
+  it('cannot correct a participant into or out of its limits, but record a transfer', () => {
     const trial = begun();
     expect(trial.ask(move('a', DUPAGE, COOK, 'entry'))).toEqual({
       type: 'outside-limits',
       limit: { factor: '9', levels: [DUPAGE] },
     });
     expect(trial.ask(move('b', COOK, DUPAGE, 'entry'))).toEqual({ type: 'no-such-participant' });
-  });
-
-  it('can record a transfer to or from another site', () => {
-    const trial = begun();
     trial.record(move('a', DUPAGE, COOK, 'transfer'));
     trial.record(move('b', COOK, DUPAGE, 'transfer'));
   });
@@ -233,9 +230,6 @@ const AT = '2020-03-02T21:40:00.000Z';
 const force = (participantId: string, more: Partial<Force> = {}) =>
   forceIn(participantId, { treatment: FIRST, occurredAt: AT, ...more });
 
-const voided = (participantId: string): FlatAct => ({
-  ...{ act: 'AllocationVoided', participantId, cause: 'entry', analysis: 'exclude', note: 'wrong arm' },
-});
 const PAUSE = { act: 'StudyPaused', reason: 'outage' } as const;
 const CLOSE = { act: 'StudyClosed', reason: 'done', cause: 'end' } as const;
 
@@ -299,7 +293,7 @@ describe('a wrong entry', () => {
     expect(trial.ask(force('b', { replaces: 2 }))).toEqual(
       impossible('replaces', 'that allocation is not voided as a wrong entry'),
     );
-    expect(trial.ask(voided('b'))).toMatchObject({ moves: true });
+    expect(trial.ask(voided('b', 'entry'))).toMatchObject({ moves: true });
     trial.enrol('c');
     expect(trial.ask(force('b'))).toEqual(
       impossible('participantId', 'a participant has, or had, this id (hint: replaces 2)'),
@@ -316,7 +310,7 @@ describe('a wrong entry', () => {
     const trial = started();
     trial.record(force('b'));
     trial.record({ act: 'ParticipantIdCorrected', participantId: 'b', to: 'z', cause: 'entry' });
-    trial.record(voided('z'));
+    trial.record(voided('z', 'entry'));
     expect(trial.ask(force('z', { replaces: 2 }))).toEqual(NOT_OF_IT);
     trial.record(force('b', { replaces: 2 }));
     expect(trial.list.find('z')?.revision).toBe(5);

@@ -126,9 +126,13 @@ it.each<[string, readonly StudyFact[], string | typeof RangeError]>([
   expect(folding).toThrow(why);
 });
 
-it.each<StudyOutcome['type']>([
-  ...(['already-registered', 'already-recovered', 'already-recorded', 'amended-meanwhile'] as const),
-  ...(['duplicate', 'repeated', 'done-before', 'idempotency-key-reused'] as const),
-])('the answer "%s" needs no second look at the log: nothing that is written can change it', (type) => {
-  expect(studyDecider.mayChange({ type } as StudyOutcome)).toBe(false);
-});
+it.each<[boolean, StudyOutcome['type'][]]>([
+  [false, ['already-registered', 'already-recovered', 'already-recorded', 'amended-meanwhile']],
+  [false, ['duplicate', 'repeated', 'done-before', 'idempotency-key-reused']],
+  [true, ['refused', 'already', 'stale', 'impossible', 'no-such-participant', 'full', 'no-code']],
+])(
+  'whether what is written may change the answer, so that it needs a second look at the log: %s, %j',
+  (may, types) => {
+    for (const type of types) expect(studyDecider.mayChange({ type } as StudyOutcome), type).toBe(may);
+  },
+);

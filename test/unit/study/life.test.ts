@@ -1,12 +1,13 @@
 /** What can happen in a study besides allocations, and is not in the table of acts (test/unit/acts/acts.test.ts). */
 import { describe, expect, it } from 'vitest';
-import { type Design, registeredDesign } from '../../../projections/design.ts';
+import { changedDesign, type Design, registeredDesign } from '../../../projections/design.ts';
 import { approvalProblems } from '../../../src/core/model/approvals.ts';
 import { isWithin } from '../../../src/core/model/key-limits.ts';
 import { goalOf } from '../../../src/core/model/limits.ts';
 import { STATUSES, type Status } from '../../../src/core/model/status.ts';
 import type { FlatAct, Written } from '../../support/acts.ts';
 import { CONFIGURATION, LEVELS, REGISTER, randomize, SEED } from '../../support/facts.ts';
+import { renamedLevel } from '../../support/life.ts';
 import { importingTrial, TrialRun } from '../../support/trial-run.ts';
 
 const APPROVAL = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-09-01' };
@@ -205,16 +206,7 @@ describe('goalOf', () => {
   });
 
   it('knows the levels of a key by the names that they had when it was issued', () => {
-    const factors = design().factors.map((factor) =>
-      factor.name === SITE
-        ? {
-            ...factor,
-            levels: ['Cook', ...factor.levels.slice(1)],
-            earlierNames: [{ name: COOK, now: 'Cook', isAlias: false }],
-          }
-        : factor,
-    );
-    const limits = { levels: [{ factor: SITE, level: 'Cook', max: 20 }] };
-    expect(goalOf(design({ factors, limits }), at(COOK))).toEqual({ kind: 'limit', places: 20 });
+    const renamed = changedDesign(design({ limits: LIMITS }), renamedLevel(SITE, COOK, 'Cook'));
+    expect(goalOf(renamed, at(COOK))).toEqual({ kind: 'limit', places: 20 });
   });
 });

@@ -9,6 +9,7 @@ import type { Members } from '../../../src/core/model/outcomes.ts';
 import { type FlatAct, tryWritten, type Written, writtenDecider } from '../../support/acts.ts';
 import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
+import { listOf } from '../../support/visits.ts';
 
 const work = { hashes: 0, bytes: 0, comparisons: 0 };
 const { hash } = crypto;
@@ -41,13 +42,8 @@ const STOCK = { [MART]: 400, [RMCQ]: 200, [RMCA]: 90 };
 /** With as many packs of each arm as given, and packs of another site, which nobody here can get. */
 function stocked(numbers: Readonly<Record<string, number>>): TrialRun {
   const trial = new TrialRun({ visits: ['V2'] });
-  const listOf = (name: string) =>
-    Object.entries(numbers).flatMap(([treatment, number], arm) =>
-      Array.from({ length: number }, (_, n) => ({ code: `${name}${arm}-${n}`, treatment })),
-    );
-  const list = { type: 'register-packs', key: '0f1e2d3c4b5a69788796a5b4c3d2e1f0' } as const;
-  trial.ask({ ...list, list: 1, entries: listOf('P') });
-  trial.ask({ ...list, list: 2, where: { factor: '9', level: DUPAGE }, entries: listOf('Q') });
+  trial.ask(listOf(1, numbers));
+  trial.ask({ ...listOf(2, numbers), where: { factor: '9', level: DUPAGE } });
   return trial;
 }
 
