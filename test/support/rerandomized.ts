@@ -4,7 +4,6 @@ import { registeredDesign } from '../../projections/design.ts';
 import { methodDesignOf } from '../../src/core/model/method-of.ts';
 import { designStep, type Step } from '../../src/statistics/replicate/steps.ts';
 import type { Plan } from '../../src/statistics/rerandomize/plan.ts';
-import type { Alternative, StatisticName } from '../../src/statistics/rerandomize/statistic.ts';
 
 export function configuration(more: Partial<UrnConfiguration> = {}): UrnConfiguration {
   return {
@@ -44,18 +43,13 @@ export function drawn(
   ];
 }
 
+type About = Partial<Plan & Pick<Plan['statistic'], 'name' | 'alternative'>>;
+
 export function planOf(
   steps: readonly Step[],
   arms: readonly number[],
   scores: readonly number[],
-  {
-    name = 'mean' as StatisticName,
-    alternative = 'two-sided' as Alternative,
-    ...more
-  }: Partial<Plan> & {
-    name?: StatisticName;
-    alternative?: Alternative;
-  } = {},
+  { name = 'mean', alternative = 'two-sided', ...more }: About = {},
 ): Plan {
   return {
     ...{ steps, compared: [0, 1], hasOthers: false, recorded: Int8Array.from(arms) },

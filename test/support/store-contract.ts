@@ -133,7 +133,6 @@ export function storeContract(name: string, makeStore: () => EventStore | Promis
       const record = Buffer.concat([Buffer.from('<'), bytes, Buffer.from('>')]).subarray(1, -1);
       await store.append('study-a', NO_STREAM, [{ record, sealed: bytes, leaf }]);
       const [there] = await readStream(store, 'study-a');
-      const hex = (part: Uint8Array | undefined) => Buffer.from(part ?? []).toString('hex');
       const came = [there?.record, there?.sealed, there?.leaf].map(hex);
       expect(came).toEqual([record, bytes, leaf].map(hex));
     });
@@ -389,16 +388,12 @@ export const texts = (stored: readonly RecordBytes[]): string[] => stored.map(({
 /** All of each record as one line: many records are compared much faster like this. */
 export function lines(stored: readonly StoredRecord[]): string[] {
   return stored.map(({ stream, revision, position, record, sealed, leaf }) =>
-    [
-      stream,
-      revision,
-      position,
-      ...[record, sealed, leaf].map((part) => Buffer.from(part).toString('hex')),
-    ].join(),
+    [stream, revision, position, ...[record, sealed, leaf].map(hex)].join(),
   );
 }
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
+const hex = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString('hex');
 
 async function collect<T>(pages: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];

@@ -16,23 +16,18 @@ import { openGate } from './open-gate.ts';
 
 export type WritingProcess = ReturnType<typeof writingProcess>;
 
-/**
- * A turn has no end, unless the limits say so: what stands in one batch must not depend on the machine's speed.
- * @param series distinguishes the ids and salts of several processes
- */
+interface Options {
+  /** Distinguishes the ids and salts of several processes. */
+  readonly series?: number;
+  readonly limits?: Partial<WriterLimits>;
+  readonly hooks?: WriterHooks;
+  readonly runnerHooks?: RunnerHooks;
+}
+
+/** A turn has no end, unless the limits say so: what stands in one batch must not depend on the machine's speed. */
 export function writingProcess(
   store: EventStore,
-  {
-    series = 0,
-    limits = {},
-    hooks = {},
-    runnerHooks = {},
-  }: {
-    series?: number;
-    limits?: Partial<WriterLimits>;
-    hooks?: WriterHooks;
-    runnerHooks?: RunnerHooks;
-  } = {},
+  { series = 0, limits = {}, hooks = {}, runnerHooks = {} }: Options = {},
 ) {
   const runner = new Runner(store, LOG_ID, [participants, studyState], runnerHooks);
   const writer = new Writer({

@@ -19,21 +19,14 @@ import { resultRows } from '../../../src/statistics/rerandomize/test-text.ts';
 import { check } from '../../support/property.ts';
 import { configuration, drawn, G1, G2, G3, G4, planOf } from '../../support/rerandomized.ts';
 
+type Arms = readonly number[];
+
 /** p from the whole tree, path by path, with nothing merged. One factor with one level. */
-function byHand(
-  {
-    study,
-    arms,
-    extreme,
-  }: { study: UrnConfiguration; arms: number; extreme(allocated: readonly number[]): boolean },
-  n: number,
-): number {
-  const go = (allocated: readonly number[], probability: number): number => {
-    if (allocated.length === n) return extreme(allocated) ? probability : 0;
-    const counts = Array.from({ length: arms }, (_, arm) => allocated.filter((one) => one === arm).length);
-    const balls = counts.map(
-      (count) => study.w + study.beta * (allocated.length - count) + study.alpha * count,
-    );
+function byHand({ treatments, w, alpha, beta }: UrnConfiguration, n: number, isSo: (arms: Arms) => boolean) {
+  const go = (allocated: Arms, probability: number): number => {
+    if (allocated.length === n) return isSo(allocated) ? probability : 0;
+    const counts = treatments.map((_, arm) => allocated.filter((one) => one === arm).length);
+    const balls = counts.map((count) => w + beta * (allocated.length - count) + alpha * count);
     const total = balls.reduce((sum, ball) => sum + ball, 0);
     return balls.reduce((sum, ball, arm) => sum + go([...allocated, arm], (probability * ball) / total), 0);
   };
@@ -56,10 +49,10 @@ describe('p', () => {
   );
 
   /** Everybody has the only level. */
-  const alone = (arms: readonly number[]) => arms.map(() => ['x']);
+  const alone = (arms: Arms) => arms.map(() => ['x']);
   const mean = (list: readonly number[]) => list.reduce((sum, one) => sum + one, 0) / list.length;
   /** The difference of the means of the first two arms; infinite if one of them has no outcome. */
-  const difference = (all: readonly number[], analysed: readonly number[], outcomes: readonly number[]) => {
+  const difference = (all: Arms, analysed: readonly number[], outcomes: readonly number[]) => {
     const [a = [], b = []] = [0, 1].map((arm) =>
       outcomes.filter((_, i) => all[analysed[i] as number] === arm),
     );
@@ -69,12 +62,10 @@ describe('p', () => {
   it('agrees with the whole tree, with people without outcomes and an arm that can be empty', () => {
     const study = configuration({ w: 2, alpha: 1, beta: 3 });
     const arms = [0, 1, 1, 0, 0, 1, 0];
-    const [analysed, outcomes] = [
-      [1, 2, 4, 6],
-      [0.1, 0.2, 0.3, 0.7],
-    ];
-    const t = (all: readonly number[]) => difference(all, analysed, outcomes);
-    const expected = byHand({ study, arms: 2, extreme: (all) => t(all) >= t(arms) - 1e-12 }, 7);
+    const analysed = [1, 2, 4, 6];
+    const outcomes = [0.1, 0.2, 0.3, 0.7];
+    const t = (all: Arms) => difference(all, analysed, outcomes);
+    const expected = byHand(study, 7, (all) => t(all) >= t(arms) - 1e-12);
     const about = { analysed: Int32Array.from(analysed), alternative: 'greater' } as const;
     const { p, empty } = exactP(planOf(drawn(study, alone(arms), arms), arms, outcomes, about));
     expect(p).toBeCloseTo(expected, 12);
@@ -84,15 +75,12 @@ describe('p', () => {
   it('is conditional on the arms that are kept: paths that change them are left out', () => {
     const study = configuration({ treatments: ['A', 'B', 'C'] });
     const arms = [2, 0, 1, 2, 1, 0];
-    const [analysed, outcomes] = [
-      [1, 2, 4, 5],
-      [4, 1, 3, 2],
-    ];
-    const t = (all: readonly number[]) => Math.abs(difference(all, analysed, outcomes));
-    const isKept = (all: readonly number[]) => all.every((arm, i) => (arm === 2) === (arms[i] === 2));
-    const isExtreme = (all: readonly number[]) => isKept(all) && t(all) >= t(arms) - 1e-12;
-    const p =
-      byHand({ study, arms: 3, extreme: isExtreme }, 6) / byHand({ study, arms: 3, extreme: isKept }, 6);
+    const analysed = [1, 2, 4, 5];
+    const outcomes = [4, 1, 3, 2];
+    const t = (all: Arms) => Math.abs(difference(all, analysed, outcomes));
+    const isKept = (all: Arms) => all.every((arm, i) => (arm === 2) === (arms[i] === 2));
+    const isExtreme = (all: Arms) => isKept(all) && t(all) >= t(arms) - 1e-12;
+    const p = byHand(study, 6, isExtreme) / byHand(study, 6, isKept);
     const about = { analysed: Int32Array.from(analysed), hasOthers: true };
     const plan = planOf(drawn(study, alone(arms), arms), arms, outcomes, about);
     expect(exactP(plan).p).toBeCloseTo(p, 12);
