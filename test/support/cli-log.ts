@@ -4,9 +4,22 @@ import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { type OpenLog, openLog } from '../../src/service/open/open-log.ts';
 import { command } from './command.ts';
-import { OPERATOR } from './facts.ts';
+import { CONFIGURATION, OPERATOR } from './facts.ts';
 import type { Finished } from './service.ts';
 import { type StoredText, storedLog } from './stored-log.ts';
+
+/** No other text has them in it. */
+export const ARMS = ['ZZARM-A', 'ZZARM-B'];
+/** A live study. The name of one factor begins like the other's, with a character that also precedes the level. */
+export const SLEEP: StudyConfiguration = {
+  ...CONFIGURATION,
+  name: 'Sleep',
+  treatments: ARMS,
+  factors: [
+    { name: 'sex', levels: ['Male', 'Female'] },
+    { name: 'sex=2', levels: ['North', 'South'] },
+  ],
+};
 
 type Typed = (texts: TemplateStringsArray, ...values: readonly (string | readonly string[])[]) => string[];
 

@@ -17,20 +17,6 @@ import { fixedTools, LOG_ID } from './fixed-tools.ts';
 import { openGate } from './open-gate.ts';
 
 let series = 0;
-const KEY = makeSigningKey('trial-log');
-
-/** Begins a log with a key for `startProcess`. */
-export async function beginLog(store: EventStore): Promise<void> {
-  const tools = fixedTools(++series);
-  const at = tools.now().toISOString();
-  const header = { id: tools.newId(), log: LOG_ID, stream: 'log', revision: 0, at, actor: OPERATOR };
-  const data = { logId: LOG_ID, logName: 'trial-log', publicKey: KEY.publicKey };
-  await store.append('log', -1, [
-    encodeRecord(header, { type: 'LogCreated', data, sections: {} }, tools.newSalt),
-  ]);
-  const { keys } = await startProcess(store);
-  await keys.issue({ user: 'nurse', scopes: ['randomize'] }, OPERATOR);
-}
 
 const made = new Map<string, Promise<MemoryStore>>();
 
@@ -38,10 +24,18 @@ const made = new Map<string, Promise<MemoryStore>>();
 export async function begunWith(...ids: readonly string[]): Promise<MemoryStore> {
   const make = async () => {
     const store = new MemoryStore();
-    await beginLog(store);
-    const process = await startProcess(store);
-    await process.register();
-    for (const id of ids) await process.post(id);
+    const { newId, newSalt, now } = fixedTools(++series);
+    const at = now().toISOString();
+    const header = { id: newId(), log: LOG_ID, stream: 'log', revision: 0, at, actor: OPERATOR };
+    const { publicKey } = makeSigningKey('trial-log');
+    const data = { logId: LOG_ID, logName: 'trial-log', publicKey };
+    await store.append('log', -1, [
+      encodeRecord(header, { type: 'LogCreated', data, sections: {} }, newSalt),
+    ]);
+    const { keys, studies, post } = await startProcess(store);
+    await keys.issue({ user: 'nurse', scopes: ['randomize'] }, OPERATOR);
+    await studies.register(CONFIGURATION, undefined, OPERATOR);
+    for (const id of ids) await post(id);
     return store;
   };
   const key = ids.join();
@@ -63,7 +57,7 @@ export async function copyAll(
       if (wanted(stored)) await to.append(stored.stream, stored.revision - 1, [stored]);
 }
 
-/** As src/service/open/open-log.ts puts it together, without following the log. `register` and `post` give undefined if the log was moved. */
+/** As src/service/open/open-log.ts puts it together, without following the log. */
 export async function startProcess(store: EventStore) {
   const tools = fixedTools(++series);
   const runner = new Runner(store, LOG_ID, [logHistory, studyState, access, studyConfig, design]);
@@ -72,26 +66,18 @@ export async function startProcess(store: EventStore) {
   const studies = new Studies(parts);
   const keys = new Keys(parts);
   const stream = studies.streamOf(CONFIGURATION.name);
-  return {
-    keys,
-    runner,
-    register: (name: string = CONFIGURATION.name) =>
-      unlessMoved(studies.register({ ...CONFIGURATION, name }, undefined, OPERATOR)),
-    post: (id: string) => {
-      const [keyId = ''] = runner.state(access, 'access').byId.keys();
-      const actor = { keyId, user: 'nurse', accessRevision: 0 };
-      return unlessMoved(studies.submit(stream, randomize(id, { levels: LEVELS }), actor));
-    },
+  /** Undefined if the log was moved. */
+  const post = async (id: string) => {
+    const [keyId = ''] = runner.state(access, 'access').byId.keys();
+    const actor = { keyId, user: 'nurse', accessRevision: 0 };
+    try {
+      return await studies.submit(stream, randomize(id, { levels: LEVELS }), actor);
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'moved') return undefined;
+      throw error;
+    }
   };
-}
-
-async function unlessMoved<T>(asked: Promise<T>): Promise<T | undefined> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (error instanceof DomainError && error.code === 'moved') return undefined;
-    throw error;
-  }
+  return { keys, studies, post };
 }
 
 export function partsOf(source: EventStore, target: EventStore, from: string, to: string): MoveParts {

@@ -16,7 +16,6 @@ import { fixedTools } from './fixed-tools.ts';
 import { beginImport, drawnRows } from './import-facts.ts';
 
 type Said<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
-type DataOf = { readonly [T in StudyFact['type']]: Said<T>['data'] };
 
 export class TrialRun {
   state: StudyState = studyState.initial();
@@ -109,7 +108,7 @@ export class TrialRun {
   last<T extends StudyFact['type']>(type: T) {
     const fact = this.facts.at(-1);
     expect(fact?.type).toBe(type);
-    return (fact as Said<T>).data as DataOf[T];
+    return (fact as Said<T>).data as Said<T>['data'];
   }
 
   get bgState(): BgState {

@@ -2,30 +2,25 @@
  * What earlier versions wrote (test/vectors) is opened, continued, verified, explained and bundled by this version. A log that was
  * moved, then and now: both verifiers find what must not surround a move, at the same place.
  */
-import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
 import { canonicalJson, encodeRecord, leafHash } from '../../../events/record.ts';
 import { systemTools } from '../../../src/base/tools.ts';
-import { logIdIn } from '../../../src/evidence/move/standing.ts';
 import type { Report, StreamReport, Warning } from '../../../src/evidence/verify/report/report.ts';
-import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { hasPython, verifyBoth } from '../../support/altered-bundles.ts';
 import { altered } from '../../support/altered-record.ts';
 import { type Answer, ask, clientOf, exactJson, exactResults } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { EarlierMove } from '../../support/earlier-move.ts';
 import { OPERATOR, paused } from '../../support/facts.ts';
 import { bundleFiles } from '../../support/files-in.ts';
 import { LogCheck } from '../../support/log-check.ts';
 import { OldLog } from '../../support/old-log.ts';
 import { postJson } from '../../support/post-json.ts';
-import { issueKey } from '../../support/service.ts';
 import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
-import { COOK as IN_SLEEP, TRIALS } from '../../support/trials.ts';
 import { referenceHistories } from '../../support/vectors.ts';
 import { firstDivergence } from '../../support/verifier.ts';
 import { type Row, streamOfStudy } from './database.ts';
@@ -252,14 +247,10 @@ it('the log of 0.2.0 continues in every study, for the keys that it issued, and 
 describe('the log of 0.3.0 with packs at visits', () => {
   const { study } = visits;
 
-  it('accounts for its packs as it did then', async () => {
+  it('accounts for its packs as it did then, answers a request of then again, and gives packs to those of then', async () => {
     const data = copyOf(visits);
     const csv = await commandOk(['codes', 'accountability', '--study', study, '--csv', '--data', data]);
     expect(csv.trimEnd()).toBe(visits.text('accountability.csv').trimEnd());
-  });
-
-  it('goes on: a request of then is answered again, and packs are given out to those of then', async () => {
-    const data = copyOf(visits);
     const before = storedLog(data);
     await goOn(visits, data, async (url) => {
       const dispense = (user: string, id: string, visit: string, headers = {}) =>
@@ -327,57 +318,13 @@ it
   },
 );
 
-const folder = newFolder();
-const place = (name: string) => join(folder, name);
-const database = (name: string) => join(place(name), 'urn.sqlite');
-/** `before`: every stream says that the log was moved, as in versions up to 0.3.0. `now`: `log` alone. */
-const BUNDLES = [
-  ['before', 'full'],
-  ['before', 'blinded'],
-  ['now', 'full'],
-] as const;
-const bundle = (data: string, content: string) => place(`${data}-${content}.zip`);
-const OTHER = '0193a8e0-0000-7000-8000-0000000000ff';
-let study: string;
-
-/** LogMoved and LogArrived are at these revisions of the study: after its registration and two participants. */
-const MOVED = 3;
-const ARRIVED = 4;
-
 describe.skipIf(!hasPython)('a bundle of a log that was moved', () => {
-  beforeAll(async () => {
-    const key = await issueKey(place('home'), 'edc');
-    const run = async (data: string, ids: readonly string[]) => {
-      const service = await serveHere(place(data), TRIALS);
-      for (const id of ids)
-        expect((await clientOf(service.url, key).randomize('Sleep', id, IN_SLEEP)).status).toBe(200);
-      await service.stop();
-    };
-    await run('home', ['a', 'b']);
-    for (const data of ['before', 'now']) mkdirSync(place(data));
-    copyFileSync(database('home'), database('before'));
-    const store = new SqliteStore(database('before'));
-    const move = new EarlierMove(store, (await logIdIn(store)) ?? '');
-    await move.close();
-    await move.arrive();
-    await store.close();
-    await commandOk(['copy', '--data', place('home'), '--to', `sqlite:${database('now')}`]);
-    for (const data of ['before', 'now']) {
-      copyFileSync(join(place('home'), 'signing-key'), join(place(data), 'signing-key'));
-      await run(data, ['c', 'd']);
-    }
-    for (const [data, content] of BUNDLES) {
-      const of = ['--study', 'Sleep', '--data', place(data), '--content', content];
-      await commandOk(['bundle', ...of, '--out', bundle(data, content)]);
-    }
-    study = streamOfStudy(place('before'), 'Sleep');
-  });
-
-  it.each(BUNDLES)('is sound: %s, content %s', async (data, content) => {
-    const { code, stdout } = await verifyBoth(bundle(data, content));
-    expect(code, stdout).toBe(0);
-  });
-
+  /** Where LogMoved and LogArrived are: until 0.3.0, they were in every stream. */
+  const [STUDY, LOG] = [
+    { moved: 22, arrived: 23 },
+    { moved: 5, arrived: 6 },
+  ] as const;
+  const OTHER = '0193a8e0-0000-7000-8000-0000000000ff';
   const { newId, newSalt, now } = systemTools();
   const fact = (like: Row | undefined, said: Fact): Row => {
     const { log, stream } = JSON.parse(`${like?.record}`);
@@ -385,17 +332,17 @@ describe.skipIf(!hasPython)('a bundle of a log that was moved', () => {
     return { ...like, ...encodeRecord(header, said, newSalt) } as Row;
   };
   const reopened = (rows: Row[]): Fact => ({
-    ...{ type: 'LogReopened', data: { move: moveOf(rows, MOVED) }, sections: {} },
+    ...{ type: 'LogReopened', data: { move: moveOf(rows, STUDY.moved) }, sections: {} },
   });
   const aborted = (move: string): Fact => ({ type: 'CopyAborted', data: { move }, sections: {} });
   const data = { publicKey: 'x', endorsement: 'x', reason: 'x' };
   const rotated: Fact = { type: 'SigningKeyRotated', data, sections: {} };
   const moveOf = (rows: Row[], at: number) => JSON.parse(`${rows[at]?.record}`).data.move as string;
-  type Changed = (rows: Row[]) => Row[];
+  type Changed = (rows: Row[], revision: number) => Row[];
   const inserted = (rows: Row[], at: number, said: Fact) => rows.toSpliced(at, 0, fact(rows[at], said));
   const replaced = (rows: Row[], at: number, said: Fact) => rows.with(at, fact(rows[at], said));
   const movedTo = (rows: Row[], at: number) =>
-    rows.toSpliced(at, 0, ...(rows.slice(MOVED, ARRIVED + 1) as Row[]));
+    rows.toSpliced(at, 0, ...rows.slice(STUDY.moved, STUDY.arrived + 1));
   /** The event there is of another move. */
   const ofOther = (rows: Row[], at: number) => {
     const row = altered(rows[at] as Row, ({ data }) => Object.assign(data, { move: OTHER }));
@@ -406,25 +353,44 @@ describe.skipIf(!hasPython)('a bundle of a log that was moved', () => {
     return { ...row, record, leaf: leafHash(record) };
   };
 
-  /** In `log`, 1 is the move and 2 its end. */
   it.each<[string, 'study' | 'log', number, Changed]>([
-    ['an event between the move and its end', 'study', ARRIVED, (rows) => inserted(rows, ARRIVED, paused)],
-    ['no end of the move', 'study', ARRIVED, (rows) => rows.toSpliced(ARRIVED, 1)],
-    ['an end of no move', 'study', MOVED, (rows) => rows.toSpliced(MOVED, 1)],
-    ['an end of another move', 'study', ARRIVED, (rows) => ofOther(rows, ARRIVED)],
-    ['a move that log does not have', 'study', MOVED, (rows) => ofOther(ofOther(rows, ARRIVED), MOVED)],
-    ['an end of another kind', 'study', ARRIVED, (rows) => replaced(rows, ARRIVED, reopened(rows))],
-    ['the same move again', 'study', 5, (rows) => movedTo(rows, 5)],
-    ['the move before the registration', 'study', 0, (rows) => movedTo(rows, 0)],
-    ['another event in place of the end in log', 'log', 2, (rows) => replaced(rows, 2, rotated)],
-    ['an end of another move in log', 'log', 2, (rows) => ofOther(rows, 2)],
-    ['another move given up in log', 'log', 2, (rows) => replaced(rows, 2, aborted(OTHER))],
-    ['an end without the move in log', 'log', 1, (rows) => rows.toSpliced(1, 1)],
-    ['an end in log of a move given up', 'log', 3, (rows) => inserted(rows, 2, aborted(moveOf(rows, 1)))],
+    [
+      'an event between the move and its end',
+      'study',
+      STUDY.arrived,
+      (rows, at) => inserted(rows, at, paused),
+    ],
+    ['no end of the move', 'study', STUDY.arrived, (rows, at) => rows.toSpliced(at, 1)],
+    ['an end of no move', 'study', STUDY.moved, (rows, at) => rows.toSpliced(at, 1)],
+    ['an end of another move', 'study', STUDY.arrived, ofOther],
+    [
+      'a move that log does not have',
+      'study',
+      STUDY.moved,
+      (rows, at) => ofOther(ofOther(rows, STUDY.arrived), at),
+    ],
+    ['an end of another kind', 'study', STUDY.arrived, (rows, at) => replaced(rows, at, reopened(rows))],
+    ['the same move again', 'study', STUDY.arrived + 1, movedTo],
+    ['the move before the registration', 'study', 0, movedTo],
+    [
+      'another event in place of the end in log',
+      'log',
+      LOG.arrived,
+      (rows, at) => replaced(rows, at, rotated),
+    ],
+    ['an end of another move in log', 'log', LOG.arrived, ofOther],
+    ['another move given up in log', 'log', LOG.arrived, (rows, at) => replaced(rows, at, aborted(OTHER))],
+    ['an end without the move in log', 'log', LOG.moved, (rows, at) => rows.toSpliced(at, 1)],
+    [
+      'an end in log of a move given up',
+      'log',
+      LOG.arrived + 1,
+      (rows) => inserted(rows, LOG.arrived, aborted(moveOf(rows, LOG.moved))),
+    ],
   ])('is not sound with %s', async (_, stream, revision, change) => {
-    const files = await bundleFiles(bundle('before', 'full'));
-    const name = stream === 'study' ? study : stream;
-    files.setRows(name, change(files.rows(name)).map(renumbered));
+    const files = await bundleFiles(everyEvent.file('full.zip'));
+    const name = stream === 'study' ? streamOfStudy(copyOf(everyEvent), everyEvent.study) : stream;
+    files.setRows(name, change(files.rows(name), revision).map(renumbered));
     // Signatures do not count.
     files.set('checkpoints.txt', '');
     const { own } = await verifyBoth(await files.pack(join(newFolder(), 'tampered.zip')));

@@ -152,9 +152,7 @@ describe('wrong usage', () => {
   it.each([
     ['no command', []],
     ['an unknown command', ['randomize']],
-    ['an unknown command of a group', ['keys', 'delete']],
     ['a group without a command', ['keys']],
-    ['an option without its value', ['serve', '--port']],
     ['a missing argument', ['keys', 'add']],
     ['an argument too many', ['keys', 'list', 'all']],
     ['a port above 65535', typed`serve --port 65536`],
@@ -175,11 +173,8 @@ it('a command in the process of the tests says and returns what the program does
   const cwd = newFolder();
   writeFileSync(join(cwd, 'studies.yaml'), TRIALS);
   const env = { URN_DATA: join(cwd, 'none'), URN_STUDIES: 'studies.yaml' };
-  for (const line of [
-    ['keys', 'list'],
-    ['studies', 'check'],
-  ])
-    expect(await command(line, { cwd, env })).toEqual(await urn(line, { cwd, env }));
+  const line = ['studies', 'check'];
+  expect(await command(line, { cwd, env })).toEqual(await urn(line, { cwd, env }));
 });
 
 describe('in a store without records, nothing is written', () => {

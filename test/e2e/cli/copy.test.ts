@@ -8,6 +8,7 @@ import { logIdIn } from '../../../src/evidence/move/standing.ts';
 import { plainStore } from '../../../src/service/open/open-store.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
+import { hasPython, verifyBoth } from '../../support/altered-bundles.ts';
 import { commandsOn, saidIn } from '../../support/cli-log.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { command, commandOk, refusal } from '../../support/command.ts';
@@ -124,6 +125,10 @@ it('a log that was moved goes on in the target, and its source says so and takes
   expect(typesIn('home')).toEqual(['LogCreated', 'LogMoved']);
   expect(typesIn('away')).toEqual(['LogCreated', 'LogMoved', 'LogArrived']);
   expect([...new LogCheck(place('away')).check().participants('Sleep').keys()]).toEqual(['a', 'b', 'c']);
+  if (!hasPython) return;
+  const bundle = place('bundle.zip');
+  await commandOk(['bundle', '--study', 'Sleep', '--data', place('away'), '--out', bundle]);
+  expect((await verifyBoth(bundle)).code).toBe(0);
 });
 
 it('a log that a service uses is not moved, but the move can be previewed', async () => {

@@ -142,9 +142,7 @@ describe('urn export --format reference-csv', () => {
     const all = await exported('--revision', '30');
     expect([all.stdout.split('\n').length, all.stdout.includes('\r')]).toEqual([32, false]);
     expect(all.stderr).toContain('read again: the next 5 participants get the same arms and states');
-  });
-
-  it('is refused with options of other formats', async () => {
+    // Options of other formats.
     for (const flag of ['--blinded', '--excel']) expect(await refusal(exported(flag))).toContain(flag);
   });
 });

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { commandsOn, enrol, recordsOf, registered, typed } from '../../support/cli-log.ts';
+import { commandsOn, enrol, recordsOf, registered, saidIn, typed } from '../../support/cli-log.ts';
 import { clientOf, exactJson, exactResults, within } from '../../support/client.ts';
 import { command, commandOk, refusal } from '../../support/command.ts';
 import { CONFIGURATION, SEED } from '../../support/facts.ts';
@@ -59,21 +59,9 @@ it.each<[string, keyof typeof LOGS, keyof typeof FILES, readonly string[], strin
   ['its database', 'plain', 'database', ['--seed-known'], '60 rows: 60 redrawn, 0 unproven.'],
   ['the seed unknown', 'plain', 'csv', [], '60 rows: 59 redrawn, 1 unproven (1: first).'],
   ['a seed of its own', 'otherSeed', 'database', [], '60 rows: 59 redrawn, 1 unproven (1: first).'],
-  [
-    'another name of an arm',
-    'eaten',
-    'ndard',
-    ['--seed-known', ...map('ndard=standard')],
-    '60 redrawn, 0 unproven',
-  ],
+  ['another name', 'eaten', 'ndard', ['--seed-known', ...map('ndard=standard')], '60 redrawn, 0 unproven'],
   ['races', 'plain', 'raced', ['--seed-known'], '40 rows: 40 redrawn, 0 unproven.'],
-  [
-    'no states',
-    'plain',
-    'csv',
-    ['--format', 'csv'],
-    '60 rows: 0 redrawn, 60 unproven (1: other-system, 2: other-system,',
-  ],
+  ['no states', 'plain', 'csv', ['--format', 'csv'], '0 redrawn, 60 unproven (1: other-system, 2: other-'],
   ['arms in another order', 'ratio', 'csv', ['--seed-known', ...TURNED], /60 rows: \d+ redrawn, [1-9]/],
 ])('a history of the reference is tried out, with %s', async (_, log, file, args, expected) => {
   const { code, stdout, stderr } = await importInto(logs[log], FILES[file], '--dry-run', ...args);
@@ -88,39 +76,23 @@ describe('a history of the reference is refused', () => {
   const ndard = (names: string) => ['eaten', 'ndard', names.split('|').flatMap(map)] as const;
   const ofRatio = (args: string[]) => ['ratio', 'csv', args] as const;
   it.each<[keyof typeof LOGS, keyof typeof FILES, readonly string[], string]>([
-    [
-      'eaten',
-      'ndard',
-      [],
-      'row 4: there is no treatment "ndard"; the reference drops leading letters of names (hint: --treatment-map "ndard=standard")',
-    ],
+    ['eaten', 'ndard', [], 'drops leading letters of names (hint: --treatment-map "ndard=standard")'],
     [...ndard('ndard=none'), 'the study has no treatment "none"'],
-    [...ndard('ndard=standard,x=standard'), 'several names stand for "standard"'],
+    [...ndard('ndard=standard,x=standard'), 'several names stand for "standard", which has one slot'],
     [...ndard('ndard=standard|ndard=Low dose'), '"ndard" is mapped to several treatments'],
     [...ndard('ndard='), 'write THEIRS=OURS, such as ndard=standard'],
     [...ndard('ndard=Low dose'), '"ndard" and "Low dose" are the same treatment'],
     [...ofRatio([]), 'there is no treatment "Low dose" (there are: "Control", "Dose")'],
     [...ofRatio(map('Low dose=Dose,High dose=Dose,x=Dose')), '3 names stand for "Dose", which has 2 slots ('],
-    [...ofRatio(map('Low dose=Control,High dose=Control')), 'stand for "Control", which has one slot'],
     [...ofRatio([...DOSES, '--generator', 'continued']), 'continued: the other system has no ratios'],
-    [
-      'ratio',
-      'database',
-      TURNED,
-      'gives the slots of an arm in another order than the database (hint: the order there is "Control", "Low dose", "High dose")',
-    ],
+    ['ratio', 'database', TURNED, '(hint: the order there is "Control", "Low dose", "High dose")'],
     [
       'ratio',
       'database',
       map('Low dose=Control,High dose=Dose'),
-      'treatments is ["Control","Low dose","High dose"] in the database, and ["Control","Dose","Dose"]',
+      'the database, and ["Control","Dose","Dose"]',
     ],
-    [
-      'otherSeed',
-      'database',
-      ['--seed-known'],
-      'the database has a different starting_seed from the study (hint: leave out --seed-known)',
-    ],
+    ['otherSeed', 'database', ['--seed-known'], 'a different starting_seed from the study (hint: leave out'],
     ['otherDesign', 'database', [], 'w is 1 in the database, and 2 in the study\n'],
   ])('into a log %s from %s with %j: %s', async (log, file, args, message) => {
     expect(await refusal(importInto(logs[log], FILES[file], '--dry-run', ...args))).toContain(message);
@@ -141,12 +113,9 @@ describe('a history of the reference is refused', () => {
 it('a history of the reference goes on with the draws that it would have made, and comes back byte for byte', async () => {
   const data = newFolder(logs.plain);
   const args = ['--seed-known', '--generator', 'continued', ...APPROVED];
-  expect(await importInto(data, REFERENCE.csv, ...args)).toMatchObject({
-    code: 0,
-    stderr:
-      '60 rows: 60 redrawn, 0 unproven. The generator is continued.\n' +
-      `60 participants were imported into ${HARVEST} (revision 62)\n`,
-  });
+  expect(saidIn(await importInto(data, REFERENCE.csv, ...args))).toBe(
+    `0 60 rows: 60 redrawn, 0 unproven. The generator is continued.\n60 participants were imported into ${HARVEST} (revision 62)`,
+  );
   const exported = ['export', '--study', HARVEST, '--format', 'reference-csv', '--data', data];
   expect(await commandOk(exported)).toBe(readFileSync(REFERENCE.csv, 'utf8'));
   const keys = await issueKeys(data, { edc: ['edc'], auditor: ['auditor', '--scope', 'read,audit'] });
@@ -169,11 +138,9 @@ it('a history goes on from fresh entropy by default, leaves a paused study pause
   const data = await registerIn(newFolder(), studies);
   // An id that a spreadsheet would compute is taken.
   const file = changedExport(newFolder(), (text) => text.replace(/\n[^,]+,/, '\n=1+1,'));
-  const { code, stderr } = await importInto(data, file, ...APPROVED);
-  expect([code, stderr]).toEqual([
-    0,
-    expect.stringContaining('warning: a spreadsheet takes these ids for formulas: "=1+1" (row 1) (hint:'),
-  ]);
+  expect(saidIn(await importInto(data, file, ...APPROVED))).toMatch(
+    /^0 [\s\S]*warning: a spreadsheet takes these ids for formulas: "=1\+1" \(row 1\) \(hint:/,
+  );
   const [begun] = recordsOf(data, 'HistoryImported');
   expect(begun?.data).toMatchObject({
     ...{ generator: 'fresh', proof: { redrawn: 59, unproven: 1 } },
@@ -223,9 +190,9 @@ describe('imported participants, as others see them', () => {
   const [REDRAWN, STATELESS, OVERRIDDEN] = ['01-0000', '02-0001', '01-0003'] as const;
   beforeAll(async () => {
     await registerIn(data);
-    const { code, stderr } = await importInto(data, file, '--seed-known', ...APPROVED);
-    expect(stderr).toMatch(/60 rows: 47 redrawn, 13 unproven \(2: no-state, 3: differs, 4: override/);
-    expect(code).toBe(0);
+    expect(saidIn(await importInto(data, file, '--seed-known', ...APPROVED))).toMatch(
+      /^0 [\s\S]*60 rows: 47 redrawn, 13 unproven \(2: no-state, 3: differs, 4: override/,
+    );
   });
   const keys = {
     reader: ['reader', '--scope', 'read'],
@@ -249,19 +216,15 @@ describe('imported participants, as others see them', () => {
   });
 
   it.each([
-    [
-      REDRAWN,
-      1,
-      'The import drew it again from the state of an earlier row, and arm and state agree with the file',
-    ],
-    [STATELESS, 2, 'The import could not draw it again: the file has no state of the generator for it'],
+    [REDRAWN, 1, 'drew it again from the state of an earlier row, and arm and state agree with the file'],
+    [STATELESS, 2, 'could not draw it again: the file has no state of the generator for it'],
     [
       OVERRIDDEN,
       4,
-      "The import could not draw it again: the generator's state follows from an earlier row, but gives another arm",
+      "could not draw it again: the generator's state follows from an earlier row, but gives another arm",
     ],
   ])('are not explained: %s', async (id, row, why) => {
-    const text = `Participant "${id}" was imported; the draw was made by another system (row ${row} of the file). ${why}`;
+    const text = `Participant "${id}" was imported; the draw was made by another system (row ${row} of the file). The import ${why}`;
     const answer = await http.as('auditor').explain(HARVEST, id);
     expect(answer).toMatchObject({ status: 422, message: text });
     const explained = command(['explain', '--study', HARVEST, '--id', id, '--data', data]);

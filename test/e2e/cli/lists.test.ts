@@ -98,11 +98,7 @@ describe('urn lists add', () => {
     it.each<[text: string, args: string[], said: RegExp]>([
       ['treatment,site,block\nA,11,1\n', [], /no column "local_site".*\n.*"site", "block": no columns/],
       ['treatment,local_site,block\nA,11,1\n', [], /"block": no column .* \(hint: --ignore "block"\)/],
-      [
-        'Treatment,local_site\nA,11\n',
-        [],
-        /"Treatment" may be meant\)\n.*, which has treatment, local_site$/,
-      ],
+      ['Treatment,local_site\nA,11\n', [], /may be meant\)\n.*, which has treatment, local_site$/],
       ['treatment,local_site\nA,11\n', ['--ignore', 'block'], /--ignore block: there is no such column/],
       ['treatment,local_site\nA,11\n', ['--ignore', 'treatment'], /--ignore treatment: the list needs/],
       ['treatment,local_site,local_site\nA,11,11\n', [], /the column "local_site" is there 2 times/],
@@ -173,9 +169,8 @@ describe('urn lists add', () => {
     await commandsOn(data).ok`studies amend ${name} --studies ${studies} --reason x --history restart
       --protocol 2.0,2026-01-01`;
     expect((await status()).strata).toEqual(['11: 0, 0', '30: 0, 0', '40: 0, 0']);
-    const { code, stderr } = await add(SAMPLE);
-    expect(stderr).toContain('warning: this file was registered before the list began anew');
-    expect(code).toBe(0);
+    const said = saidIn(await add(SAMPLE));
+    expect(said).toMatch(/^0 [\s\S]*warning: this file was registered before the list began anew/);
     expect((await add(SAMPLE)).stderr).not.toContain('began anew');
   });
 
@@ -231,24 +226,15 @@ describe('urn lists skip', () => {
   it('is refused with what is wrong, and then nothing is skipped', async () => {
     const { said, data } = await recovered();
     for (const [line, why] of [
-      [typed`--reason x`, /say which entries were used: --used for each stratum, or --none/],
-      [typed`--used local_site=11 --reason x`, /no number of at least 1 at the end/],
-      [
-        typed`--used local_site=12:1 --reason x`,
-        /no stratum "local_site=12" has entries \(hint: local_site=11;/,
-      ],
-      [
-        typed`--used local_site=11:5 --reason x`,
-        /--used "local_site=11:5": 4 entries of the stratum are left \(hint: if a list was lost too/,
-      ],
-      [typed`--used local_site=11:1 --used 'local_site = 11 : 1' --reason x`, /there twice/],
+      [[], /say which entries were used: --used for each stratum, or --none/],
+      [typed`--used local_site=11`, /no number of at least 1 at the end/],
+      [typed`--used local_site=12:1`, /no stratum "local_site=12" has entries \(hint: local_site=11;/],
+      [typed`--used local_site=11:5`, /: 4 entries of the stratum are left \(hint: if a list was lost too/],
+      [typed`--used local_site=11:1 --used 'local_site = 11 : 1'`, /there twice/],
       [typed`--none --reason ' '`, /--reason/],
-      [typed`--none --used local_site=11:1 --reason x`, /cannot be used with/],
-    ] as const) {
-      const refused = await said`lists skip ${line}`;
-      expect(refused, line.join(' ')).toMatch(/^2 /);
-      expect(refused).toMatch(why);
-    }
+      [typed`--none --used local_site=11:1`, /cannot be used with/],
+    ] as const)
+      expect(await said`lists skip --reason x ${line}`).toMatch(new RegExp(`^2 .*${why.source}`, 's'));
     expect(recordsOf(data, 'EntriesSkipped')).toEqual([]);
   });
 

@@ -3,28 +3,22 @@
  * And urn explain, which does. What it says: test/unit/explain.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { StudyConfiguration } from '../../../events/study.ts';
 import { altered } from '../../support/altered-record.ts';
-import { commandsOn, enrol, recordsOf, registered, studyRecords, typed } from '../../support/cli-log.ts';
+import {
+  ARMS,
+  commandsOn,
+  enrol,
+  recordsOf,
+  registered,
+  SLEEP,
+  studyRecords,
+  typed,
+} from '../../support/cli-log.ts';
 import { exactJson } from '../../support/client.ts';
 import { refusal } from '../../support/command.ts';
-import { CONFIGURATION } from '../../support/facts.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { type Row, replaceRows, rowsOf } from '../audit/database.ts';
 
-const ARMS = ['ZZARM-A', 'ZZARM-B'];
-/** A live study. The name of one factor begins like the other's, with a character that also precedes the level. */
-const STUDY: StudyConfiguration = {
-  ...CONFIGURATION,
-  name: 'Sleep',
-  treatments: ARMS,
-  factors: [
-    { name: 'sex', levels: ['Male', 'Female'] },
-    { name: 'sex=2', levels: ['North', 'South'] },
-  ],
-  policies: { levelCounts: 'as-corrected', voidCounts: 'removed' },
-};
-const PEOPLE = { '001': 'Male', '002': 'Female', '003': 'Male', '004': 'Female' };
 const entered = (arm: string, cause: string) =>
   typed`--id 005 --level sex=Male --level sex=2=North --occurred-at NOW --note 'envelope 12' --treatment ${arm} --cause ${cause}`;
 
@@ -33,9 +27,12 @@ const whole = commandsOn(data);
 const commands = commandsOn(data, '--study', 'Sleep');
 let stream: string;
 beforeAll(async () => {
-  await registered(data, [STUDY]);
-  const people = Object.entries(PEOPLE).map(([id, sex]) => [id, [sex, 'North']]);
-  await enrol(data, 'Sleep', Object.fromEntries(people), 'nurse Ada');
+  await registered(data, [{ ...SLEEP, policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } }]);
+  const [man, woman] = [
+    ['Male', 'North'],
+    ['Female', 'North'],
+  ] as const;
+  await enrol(data, 'Sleep', { '001': man, '002': woman, '003': man, '004': woman }, 'nurse Ada');
   stream = studyRecords(data)[0]?.stream ?? '';
   const { ok, said } = commands;
   // The longest name of a factor that fits is taken, and levels that are right are left out.

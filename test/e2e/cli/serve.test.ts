@@ -1,6 +1,6 @@
 /** What only `urn serve` as a program does: its first key, what it refuses before it listens, its warnings and its end. */
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,10 +11,11 @@ import { clientOf, within } from '../../support/client.ts';
 import { command, refusal } from '../../support/command.ts';
 import { issueKey, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
+const file = temporaryFiles('studies.yaml');
 /** Without TLS, this is worth a warning, unless a proxy has it. */
 const TO_OTHERS = ['--host', '0.0.0.0'];
 const INSECURE = 'listening beyond this machine without TLS';
@@ -73,6 +74,7 @@ describe('the first key', () => {
         ],
       });
       expect(output.stderr.split(INSECURE)).toHaveLength(2);
+      expect(output.stderr, 'urns keep no secret parameter').not.toContain('keep secret');
     });
     const behindProxy = [...TO_OTHERS, '--trust-proxy', '10.0.0.0/8, loopback'];
     await withService({ data, args: ['--first-key', ...behindProxy] }, async ({ url, output }) => {
@@ -88,17 +90,14 @@ describe('the first key', () => {
 
 describe('before it begins, it refuses', () => {
   const folder = newFolder();
-  const file = (name: string, text: string | Buffer) => {
-    writeFileSync(join(folder, name), text);
-    return join(folder, name);
-  };
-  const wrong = file('wrong.yaml', 'A:\n  treatments: [ZZTREATA]\n  factors: {}\nB: 1\n');
-  const nonsense = file('nonsense.pem', 'nonsense');
+  const wrong = file('A:\n  treatments: [ZZTREATA]\n  factors: {}\nB: 1\n');
+  const latin1 = join(folder, 'latin1.yaml');
+  writeFileSync(latin1, 'Gr\u00f6\u00dfe:\n', 'latin1');
   const NUMBER = 'must be a number from 1 to 999999';
 
   it.each<readonly [option: string, value: string, why: string]>([
     ['--studies', 'nowhere.yaml', 'there is no studies file nowhere.yaml (hint: name one with --studies)\n'],
-    ['--studies', file('latin1.yaml', Buffer.from('Gr\u00f6\u00dfe:\n', 'latin1')), 'UTF-8'],
+    ['--studies', latin1, 'UTF-8'],
     ['--studies', folder, folder],
     ['--studies', wrong, `${wrong}:2: study "A": it has fewer than two treatments (hint:`],
     ['--trust-proxy', '10.0.0.0/99', 'is neither a number of proxies nor their addresses (hint: '],
@@ -111,7 +110,7 @@ describe('before it begins, it refuses', () => {
       (url) => ['--public-url', url, '--public-url'] as const,
     ),
     ['--tls-cert', 'nowhere.pem', 'nowhere.pem'],
-    ['--tls-cert', nonsense, 'urn: '],
+    ['--tls-cert', wrong, 'urn: '],
   ])('%s %j', async (option, value, why) => {
     const args = ['serve', '--port', '0', '--data', newFolder(), option, value];
     const said = await refusal(command(option === '--tls-cert' ? [...args, '--tls-key', value] : args));
@@ -164,18 +163,23 @@ describe('SIGTERM', () => {
 });
 
 describe('a service reachable from other machines', () => {
-  it('does not warn with a certificate, but of a weak seed, and issues no key where nobody would see it', async () => {
+  it('does not warn with a certificate, but of a weak seed and of what others may read; issues no key where nobody would see it', async () => {
     const data = newFolder();
-    const studies = 'A:\n  starting_seed: 1\n  treatments: [a, b]\n  factors: {x: [y]}\n';
+    const secret = 'method: {name: minimization, p: 0.7}';
+    const studies = file(`A:\n  starting_seed: 1\n  treatments: [a, b]\n  factors: {x: [y]}\n  ${secret}\n`);
+    chmodSync(studies, 0o644);
+    chmodSync(data, 0o777);
     const { certFile, keyFile } = makeCertificate(newFolder(), 'IP:127.0.0.1');
-    const args = [...TO_OTHERS, '--tls-cert', certFile, '--tls-key', keyFile];
-    await withService({ data, studies, args }, async ({ url, output }) => {
+    const args = [...TO_OTHERS, '--studies', studies, '--tls-cert', certFile, '--tls-key', keyFile];
+    await withService({ data, args }, async ({ url, output }) => {
       expect(url).toMatch(/^https:/);
       expect(output.stderr).not.toContain(INSECURE);
-      expect(output.stderr).toMatch(
-        /^warning: .*studies-\d+\.yaml:2: study "A": starting_seed is below 2\^96/m,
-      );
-      expect(output.stderr, 'urns keep no secret parameter').not.toContain('keep secret');
+      expect(output.stderr).toContain(`warning: ${studies}:2: study "A": starting_seed is below 2^96`);
+      const warnings = output.stderr.split('\n').filter((line) => line.includes('hint: chmod'));
+      expect(warnings.map((line) => JSON.parse(line))).toMatchObject([
+        { level: 40, msg: expect.stringContaining('mode 0777') },
+        { level: 40, msg: expect.stringContaining(`keep secret (mode 0644; hint: chmod o= ${studies})`) },
+      ]);
       expect(output.stdout).toBe('');
     });
     expect(storedLog(data).some(({ record }) => record.type === 'ApiKeyIssued')).toBe(false);

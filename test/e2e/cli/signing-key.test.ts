@@ -3,17 +3,16 @@ import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Report } from '../../../src/evidence/verify/report/report.ts';
+import { hasPython, verifyInPython } from '../../support/altered-bundles.ts';
 import { commandsOn } from '../../support/cli-log.ts';
 import { clientOf } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
-import { requiredPython } from '../../support/numpy.ts';
 import { issueKey } from '../../support/service.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
-import { runVerifier, verifyOurselves } from '../../support/verifier.ts';
+import { verifyOurselves } from '../../support/verifier.ts';
 
-const python = requiredPython('numpy, cryptography');
 const newFolder = temporaryFolders();
 let data: string;
 let key: string;
@@ -78,12 +77,12 @@ it('a new key signs from now on, also in a running service, and both keys verify
 
   const none = await verifyOurselves(out, ['--trust', second]);
   expect([none.code, none.report?.unusedCheckpoints]).toEqual([0, []]);
-  if (python === undefined) return;
+  if (!hasPython) return;
   const both = ['--trust', first ?? '', '--trust', second];
-  const { code, stdout } = runVerifier(python, [out, ...both, '--checkpoint', file('receipts')]);
+  const { code, stdout } = await verifyInPython(out, [...both, '--checkpoint', file('receipts')]);
   expect([code, stdout]).toEqual([0, expect.stringContaining('RESULT  nothing wrong was found')]);
   // Its checkpoints are under the second key.
-  const endorsed = runVerifier(python, [out, '--trust', first ?? '']);
+  const endorsed = await verifyInPython(out, ['--trust', first ?? '']);
   const shows = expect.stringContaining('signed, but nothing kept elsewhere shows');
   expect([endorsed.code, endorsed.stdout]).toEqual([0, shows]);
 });

@@ -2,10 +2,10 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
-import { commandsOn, enrol, registered } from '../../support/cli-log.ts';
+import { commandsOn, enrol } from '../../support/cli-log.ts';
 import { command, commandOk, refusal } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';
+import { registerIn } from '../../support/importing.ts';
 import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -61,8 +61,9 @@ beforeAll(async () => {
   beside = await simulated(...BLOCKS, '--at', '10', '--csv', csv);
 });
 
+/** Of the levels of both factors. */
 const sharesOf = ({ levels }: Output) =>
-  levels.shares.map((one) => one.levels.map(({ share }) => Number(share.toFixed(4))));
+  levels.shares.flatMap((one) => one.levels.map(({ share }) => Number(share.toFixed(4))));
 
 describe('urn simulate', () => {
   it('shows the design, its figures beside those of others, and what they mean', async () => {
@@ -133,20 +134,15 @@ describe('urn simulate', () => {
     expect(JSON.parse(await commandOk([...line.split(' '), '--json'])).paragraph).toBe(paragraph);
   });
 
-  it('takes the study of a file that has only one, in the working folder', async () => {
-    const only = newFolder();
-    writeFileSync(join(only, 'studies.yaml'), STUDIES.slice(STUDIES.indexOf('Single')));
-    const { stdout } = await command(['simulate', '--participants', '4', '--exact'], { cwd: only });
-    expect(stdout).toMatch(/^study +Single\n/);
-  });
-
-  it('computes exactly where that is possible', async () => {
-    const args = [...SINGLE, '--participants', '4', '--exact', '--against', 'complete'];
-    const exact = JSON.parse(await commandOk([...args, '--json'])) as Output;
+  it('takes the study of a file that has only one, in the working folder, and computes exactly where that is possible', async () => {
+    const cwd = newFolder();
+    writeFileSync(join(cwd, 'studies.yaml'), STUDIES.slice(STUDIES.indexOf('Single')));
+    const args = ['simulate', '--participants', '4', '--exact', '--against', 'complete'];
+    const exact = JSON.parse(await commandOk([...args, '--json'], { cwd })) as Output;
     expect(exact).toMatchObject({ exact: true, reps: null });
     const value = expect.closeTo(Math.SQRT2, 12);
     expect(exact.designs[0]?.figures['difference.sd']).toEqual({ value, low: value, high: value });
-    expect(await commandOk(args)).toContain('computed exactly');
+    expect(await commandOk(args, { cwd })).toMatch(/^study +Single\n[\s\S]*computed exactly/);
     expect((await simulate('--exact')).stderr).toMatch(/--exact: .*one factor with one level/);
   });
 });
@@ -155,10 +151,7 @@ describe('the participants of urn simulate', () => {
   it('have the shares of a file', async () => {
     const levels = file('sex: {F: 30, M: 10}\nsite: {"2": 10}\nopens:\n  sex:\n    M: 20\n');
     const output = await simulated('--levels', levels);
-    expect(sharesOf(output)).toEqual([
-      [0.75, 0.25],
-      [0, 1],
-    ]);
+    expect(sharesOf(output)).toEqual([0.75, 0.25, 0, 1]);
     expect(output.levels['opens']).toEqual([{ factor: 'sex', level: 'M', from: 20 }]);
     expect(output.levels['source']).toBe(`the shares in ${levels}, independent of each other`);
     expect(output.designs[0]?.figures['level.site.1, north.range.mean']?.value).toBe(0);
@@ -169,10 +162,7 @@ describe('the participants of urn simulate', () => {
     const profiles = file('weight,site,sex\n3,2,F\n1,"1, north",M\n');
     const together = await simulated('--profiles', profiles);
     expect(together.levels).toMatchObject({ rows: 2 });
-    expect(sharesOf(together)).toEqual([
-      [0.75, 0.25],
-      [0.25, 0.75],
-    ]);
+    expect(sharesOf(together)).toEqual([0.75, 0.25, 0.25, 0.75]);
     const strata = ({ designs }: Output) => designs[0]?.figures['strata.range.mean']?.value ?? 0;
     const levels = ({ designs }: Output) => designs[0]?.figures['levels.range.mean']?.value ?? 0;
     expect(strata(together)).toBe(levels(together));
@@ -186,21 +176,13 @@ describe('the participants of urn simulate', () => {
   const PROFILES = '--profiles';
   it.each([
     [SHARES, 'sit: {"2": 1}', ':1: the study has no factor "sit" (hint: did you mean site?)'],
-    [
-      SHARES,
-      'sex: {F: 1}\nsite: {"3": 1}',
-      ':2: factor "site" has no level "3" (hint: choose one of 1, north, 2)',
-    ],
+    [SHARES, 'site: {"3": 1}', ':1: factor "site" has no level "3" (hint: choose one of 1, north, 2)'],
     [SHARES, 'sex:\n  F: -1', ':2: the share of "F" is not a number from 0 to 1e15'],
     [SHARES, 'sex: {F: 1e308, M: 1e308}', ':1: the share of "F" is not a number from 0 to 1e15'],
     [SHARES, 'sex:\n  F: "1"', ':2: the share of "F" is not a number'],
     [SHARES, '\nsex: {F: 0}', ':2: all shares of "sex" are 0'],
     [SHARES, 'opens: {sex: {F: 0}}', ':1: F is below 1'],
-    [
-      SHARES,
-      'sex: {F: 1, M: 0}\nopens:\n  sex: {F: 2}',
-      ':2: no level of "sex" is open for the first participant',
-    ],
+    [SHARES, 'sex: {F: 1}\nopens: {sex: {F: 2}}', ':2: no level of "sex" is open for the first participant'],
     [SHARES, 'sex: 3', ':1: sex is not a mapping'],
     [SHARES, '- sex', ':1: the file is not a mapping'],
     [SHARES, 'sex: {F: 1\n', ':'],
@@ -221,9 +203,7 @@ describe('the participants of urn simulate', () => {
   });
 
   it('are drawn from a study in the log: as randomized, without those who were voided', async () => {
-    const data = newFolder();
-    const studies = parseStudiesFile(STUDIES, 'studies.yaml').studies.map((one) => one.configuration);
-    await registered(data, studies);
+    const data = await registerIn(newFolder(), STUDIES);
     const [north, south] = ['1, north', '2'];
     const people = { 1: ['F', south], 2: ['M', south], 3: ['M', north], 4: ['M', north], 5: ['M', north] };
     await enrol(data, 'Pain', people);
@@ -235,10 +215,7 @@ describe('the participants of urn simulate', () => {
       rows: 4,
       source: 'drawing with replacement from the 4 participants of Pain',
     });
-    expect(sharesOf(like)).toEqual([
-      [0.25, 0.75],
-      [0.5, 0.5],
-    ]);
+    expect(sharesOf(like)).toEqual([0.25, 0.75, 0.5, 0.5]);
     expect(like.paragraph).toContain(`--seed 1 --like Pain --data ${data}`);
     const unlike = await refusal(simulate('--like', 'Single', '--data', data));
     expect(unlike).toContain('no factor "sex", only "one"');

@@ -53,10 +53,6 @@ beforeAll(async () => {
 // What the store alone finds wrong with a file is in integration/store/sqlite-refusals.test.ts.
 describe('a data folder that cannot be used is refused:', () => {
   const cases: Record<string, { from?: () => string; damage: (data: string) => void; says: RegExp }> = {
-    'a database that was cut off': {
-      damage: (data) => truncateSync(database(data), statSync(database(data)).size - 8192),
-      says: /urn\.sqlite is damaged or was cut off \(hint: /,
-    },
     'a database with a damaged page': {
       damage: (data) => {
         const bytes = readFileSync(database(data));

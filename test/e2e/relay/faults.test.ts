@@ -7,8 +7,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Choices, seededChoices } from '../../support/choices.ts';
-import { command } from '../../support/command.ts';
+import { seededChoices } from '../../support/choices.ts';
+import { command, refusal } from '../../support/command.ts';
 import { KAFKA_USER } from '../../support/kafka/apache-kafka.ts';
 import { ownBroker } from '../../support/kafka/broker.ts';
 import type { FeedReader } from '../../support/kafka/feed-reader.ts';
@@ -23,7 +23,7 @@ import {
   until,
 } from '../../support/kafka/feeds.ts';
 import { Account, STUDIES, startClients } from '../../support/load.ts';
-import { type Finished, issueKey, serve, start, urn } from '../../support/service.ts';
+import { issueKey, serve, start, urn } from '../../support/service.ts';
 import { serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -38,10 +38,7 @@ const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
-let choices: Choices;
-beforeAll(() => {
-  choices = seededChoices();
-});
+const choices = seededChoices();
 
 const kafkaArgs = (topic: string) => [
   ...['--kafka-brokers', broker.get().address],
@@ -263,12 +260,6 @@ describe.skipIf(broker.missing)('urn relay', () => {
   const data = newFolder();
   beforeAll(() => issueKey(data, 'edc'));
 
-  function refused({ code, stdout, stderr }: Finished): string {
-    expect(stdout).toBe('');
-    expect(code, stderr).toBe(2);
-    return stderr;
-  }
-
   it('exits with 2 if it cannot begin, and says why', async () => {
     const { address, saslAddress = '' } = broker.get();
     const at = (where: string, ...args: string[]) => ['--kafka-brokers', where, ...args];
@@ -281,9 +272,9 @@ describe.skipIf(broker.missing)('urn relay', () => {
       [sasl, 'needs a password'],
       [at(address, '--data', join(newFolder(), 'none')), 'there is no log in'],
     ] as const)
-      expect(refused(await command(['relay', '--data', data, ...args]))).toContain(why);
+      expect(await refusal(command(['relay', '--data', data, ...args]))).toContain(why);
     const wrong = ['relay', '--data', data, ...sasl, '--kafka-mechanism', 'plain', '--log-level', 'trace'];
-    const said = refused(await urn(wrong, { env: { URN_KAFKA_PASSWORD: 'ZZWRONG' } }));
+    const said = await refusal(urn(wrong, { env: { URN_KAFKA_PASSWORD: 'ZZWRONG' } }));
     expect(said).toMatch(/refuses the user "relay": .*\(hint: check --kafka-username/);
     expect(said).not.toContain('ZZWRONG');
   });
@@ -292,7 +283,7 @@ describe.skipIf(broker.missing)('urn relay', () => {
     const { tlsAddress, caFile } = broker.get();
     const topic = newTopic();
     const tls = ['--kafka-brokers', tlsAddress, '--kafka-tls', '--kafka-topic', topic, '--create-topics'];
-    expect(refused(await command(['relay', '--data', data, ...tls]))).toMatch(/self.signed certificate/);
+    expect(await refusal(command(['relay', '--data', data, ...tls]))).toMatch(/self.signed certificate/);
     const relayed = await relaying(data, [...tls, '--kafka-ca', caFile, '--metrics-port', '0']);
     const reader = await feedHasAll(topic, data);
     const url = /"address":"([^"]+)"/.exec(relayed.output.stderr)?.[1];
