@@ -180,6 +180,7 @@ bundlesOf(URN).alterations('both verifiers of an urn with what belongs to anothe
   registered: [
     ['sizes', both(withSizes, version(4))],
     ['another algorithm', both(algorithm({ name: 'complete-pcg64' }), version(4))],
+    ['an equal ratio, which is left out', both(configured({ ratio: [1, 1, 1] }), version(4))],
   ],
 });
 

@@ -14,6 +14,7 @@ import {
   participants,
   studyConfig,
 } from '../../../src/core/study/views.ts';
+import type { EventStore } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import {
   CONFIGURATION,
@@ -26,6 +27,7 @@ import {
   registered,
   SEED,
 } from '../../support/facts.ts';
+import { FaultyStore } from '../../support/faulty-store.ts';
 import { fixedTools, LOG_ID } from '../../support/fixed-tools.ts';
 import { folded } from '../../support/folded.ts';
 import { beginImport, drawnRows, IMPORT } from '../../support/import-facts.ts';
@@ -33,7 +35,7 @@ import { openGate } from '../../support/open-gate.ts';
 import { frozenSample, frozenSamples } from '../../support/samples.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 
-function studiesAt(store = new MemoryStore(), series = 0) {
+function studiesAt(store: EventStore = new MemoryStore(), series = 0) {
   const runner = new Runner(store, LOG_ID, [studyConfig, studyState, design]);
   return {
     studies: new Studies({ store, logId: LOG_ID, runner, gate: openGate(runner), tools: fixedTools(series) }),
@@ -85,6 +87,20 @@ describe('a study', () => {
     expect(two.studies.find(CONFIGURATION.name)?.registered).toEqual(
       one.studies.find(CONFIGURATION.name)?.registered,
     );
+  });
+
+  it('shows in a dry run what another process wrote, or that this cannot be read', async () => {
+    const one = studiesAt();
+    const store = new FaultyStore(one.store);
+    const { studies } = studiesAt(store);
+    await one.studies.register(CONFIGURATION, SEED, OPERATOR);
+    const stream = studies.streamOf(CONFIGURATION.name);
+    await one.studies.submit(stream, randomize('001'), NURSE);
+    expect(await studies.tryOut(stream, randomize('001'))).toMatchObject({
+      ...{ outcome: { type: 'duplicate' }, revision: 1 },
+    });
+    store.unreadable = true;
+    await expect(studies.tryOut(stream, randomize('002'))).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   it('takes no participants before it is registered, and writes nothing', async () => {

@@ -93,6 +93,15 @@ describe('the checkpoints of a history that was rewritten consistently', () => {
     expect(evidence).not.toHaveProperty('tailCutOff');
   });
 
+  it('are all counted, and ten of them listed', async () => {
+    const ids = [...Array(12).keys()];
+    const log = logOf([REGISTERED, ...ids.map((n) => enrol(n))]);
+    const checkpoints = ids.map((n) => log.checkpoint(STUDY, n + 2));
+    log.of(STUDY).splice(1, 1);
+    const { failing, failed } = streamOf(await verify(log, { checkpoints })).evidence;
+    expect([failing, failed.map(({ size }) => size)]).toEqual([12, [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]]);
+  });
+
   it('that contradict each other prove that the key signed two histories', async () => {
     const checkpoints = [7, 9].map((size) => before.checkpoint(STUDY, size));
     const report = await verify(before, { checkpoints: [after.checkpoint(STUDY, 7), ...checkpoints] });

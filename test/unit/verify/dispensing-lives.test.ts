@@ -64,6 +64,10 @@ describe('in any life of a study with visits', () => {
         const { sound, divergence, records } = streamOf(await verify(source));
         expect([divergence, sound, records]).toEqual([undefined, true, events.length]);
       }
+      const first = events.findIndex(({ type }) => type === 'PackDispensed');
+      if (first < 0) return;
+      log.of(STUDY).splice(first + 1);
+      expect(streamOf(await verify(log)).life?.packs).toMatchObject({ dispensed: 1, corrected: 0 });
     });
   });
 });

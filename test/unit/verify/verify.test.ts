@@ -5,11 +5,12 @@ import { CONTENTS } from '../../../events/content.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import type { Register } from '../../../src/core/study/commands.ts';
 import { IdChecks } from '../../../src/evidence/verify/replay/id-checks.ts';
+import { inReportingOrder } from '../../../src/evidence/verify/replay/replay.ts';
 import { undecided } from '../../../src/evidence/verify/replay/study-checks.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import { Warnings } from '../../../src/evidence/verify/report/warnings.ts';
 import type { SourceRecord } from '../../../src/evidence/verify/source.ts';
-import type { Json } from '../../support/altered-record.ts';
+import type { Change, Json } from '../../support/altered-record.ts';
 import { CONFIGURATION, OPERATOR, REGISTER, randomize, resumed } from '../../support/facts.ts';
 import {
   bundled,
@@ -119,6 +120,28 @@ describe('a failure in the stream of a study is found if', () => {
     expect(divergence?.why).toContain(why);
   });
 
+  it.each<[string, Change, object]>([
+    [
+      'an equal ratio is written out',
+      (record) => {
+        Object.assign(record, { version: 2 });
+        Object.assign(record.data.configuration, { ratio: [1, 1, 1] });
+      },
+      { field: 'data.configuration.ratio', found: '[1,1,1]', why: 'the default is left out' },
+    ],
+    [
+      'there are parameters of another method',
+      (record, sections) => {
+        Object.assign(record, { version: 4 });
+        Object.assign(record.seals, { blocks: '' });
+        Object.assign(sections, { blocks: { perSlot: [2], salt: 'ab'.repeat(16) } });
+      },
+      { field: 'seals.blocks', expected: 'false', found: 'true' },
+    ],
+  ])('%s in its registration', async (_, how, expected) => {
+    expect(await divergenceOf(change(logOf(HISTORY), 0, how))).toMatchObject({ revision: 0, ...expected });
+  });
+
   it.each([
     // RE2 has none of these, and their meaning in ECMAScript can change from one version to the next.
     ['ids do not match', '(?!0)[0-9]+', { code: 'id-not-matching', count: 2, revision: 1 }],
@@ -132,6 +155,14 @@ describe('a failure in the stream of a study is found if', () => {
     expect(report.ok).toBe(true);
     expect(streamOf(report).warnings).toMatchObject([warning]);
   });
+});
+
+it('of several fields that differ, the one that tells most is named first', () => {
+  const differences = ['other', 'draw.slot', 'allocation.slot', 'data.levels'].map((field) => ({
+    ...{ field, expected: 1, found: 2 },
+  }));
+  const sorted = inReportingOrder(differences, ['data.', 'draw.', 'allocation.']);
+  expect(sorted.map(({ field }) => field)).toEqual(['data.levels', 'draw.slot', 'allocation.slot', 'other']);
 });
 
 describe('a problem with the acting key is found if it', () => {
