@@ -6,7 +6,8 @@ import { hash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { BundleFiles } from '../../../src/evidence/bundle/bundle-files.ts';
 import { verifyBundle } from '../../../src/evidence/verify/verify-bundle.ts';
 import { hasPython, verifyBoth } from '../../support/altered-bundles.ts';
 import { filesIn } from '../../support/files-in.ts';
@@ -109,6 +110,15 @@ describe('our own verifier reads a line of records', () => {
     const records = lines.length - 1;
     const expected = { records: records + 300, divergence: { revision: records, field: 'revision' } };
     expect(streams.at(-1)).toMatchObject(expected);
+  });
+
+  it('that comes byte by byte', async () => {
+    const { read } = BundleFiles.prototype;
+    vi.spyOn(BundleFiles.prototype, 'read').mockImplementation(async function* (this: BundleFiles, path) {
+      for await (const piece of read.call(this, path)) for (const byte of piece) yield Buffer.of(byte);
+    });
+    expect((await verify(rawZip(SOUND))).ok).toBe(true);
+    vi.restoreAllMocks();
   });
 });
 
