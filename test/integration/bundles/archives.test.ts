@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { BundleFiles } from '../../../src/evidence/bundle/bundle-files.ts';
 import { verifyBundle } from '../../../src/evidence/verify/verify-bundle.ts';
 import { hasPython, verifyBoth } from '../../support/altered-bundles.ts';
@@ -114,11 +114,13 @@ describe('our own verifier reads a line of records', () => {
 
   it('that comes byte by byte', async () => {
     const { read } = BundleFiles.prototype;
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+    });
     vi.spyOn(BundleFiles.prototype, 'read').mockImplementation(async function* (this: BundleFiles, path) {
       for await (const piece of read.call(this, path)) for (const byte of piece) yield Buffer.of(byte);
     });
     expect((await verify(rawZip(SOUND))).ok).toBe(true);
-    vi.restoreAllMocks();
   });
 });
 
