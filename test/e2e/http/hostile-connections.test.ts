@@ -160,8 +160,8 @@ async function limitsAddresses(service: Pick<ServiceHere, 'url' | 'output'>, ca 
   const { url, output } = service;
   const address = '127.0.0.9';
   const { sockets, ended } = await connect(service, 300, address);
-  await within(30_000, async () => ended.size >= 44);
-  expect(connectionsFrom(address, url)).toBeLessThanOrEqual(256);
+  // A client may hear of the end before the service has closed its side.
+  await within(30_000, async () => ended.size >= 44 && connectionsFrom(address, url) <= 256);
   expect(await statusFrom('127.0.0.10', url, ca)).toBe(200);
   const refusals = () => output.stderr.match(/this address has as many as it may/g) ?? [];
   await within(10_000, async () => refusals().length === 1);
