@@ -27,6 +27,16 @@ export async function unread(url: string, requests: readonly string[]): Promise<
   return socket;
 }
 
+/** Which of these connections the service has ended, from now on. */
+export function endedAmong(sockets: readonly Socket[]): ReadonlySet<Socket> {
+  const ended = new Set<Socket>();
+  for (const socket of sockets) {
+    const end = () => ended.add(socket);
+    socket.resume().once('end', end).once('close', end);
+  }
+  return ended;
+}
+
 /** Everything that arrives until the connection ends. */
 export function readAll(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];

@@ -1,39 +1,35 @@
 /** What a key may have in flight at a time, and disclose in an hour, from the real service. Its rules: test/unit. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
-import { connect } from 'node:net';
+import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { type Answer, ask, clientOf } from '../../support/client.ts';
-import { CONFIGURATION } from '../../support/facts.ts';
-import { makeLongLog } from '../../support/long-log.ts';
-import { type Service, serve } from '../../support/service.ts';
+import { sendRaw } from '../../support/cookie-client.ts';
+import { open } from '../../support/hostile.ts';
+import { LEVELS, LONG, makeLongLog } from '../../support/long-log.ts';
+import { issueKeys, type Service, serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
-const LONG = CONFIGURATION.name;
 const PARTICIPANTS = 12_000;
-const LEVELS = Object.fromEntries(CONFIGURATION.factors.map(({ name, levels }) => [name, levels[0] ?? '']));
 
 type Name = 'edc' | 'reader' | 'idler' | 'auditor' | 'seer';
 let keys: Record<Name, string>;
 let service: Service;
 
 beforeAll(async () => {
-  const read = { scopes: ['read'] } as const;
-  ({ keys } = await makeLongLog<Name>(
-    data,
-    {
-      edc: { scopes: ['read', 'randomize'] },
-      ...{ reader: read, idler: read, auditor: { scopes: ['read', 'audit'] } },
-      seer: { scopes: ['read', 'randomize', 'audit'], allowPrediction: true },
-    },
-    { participants: PARTICIPANTS, by: 'edc' },
-  ));
+  keys = await issueKeys(data, {
+    edc: ['edc'],
+    reader: ['reader', '--scope', 'read'],
+    idler: ['idler', '--scope', 'read'],
+    auditor: ['auditor', '--scope', 'read,audit'],
+    seer: ['seer', '--scope', 'read,randomize,audit', '--allow-prediction'],
+  });
+  await makeLongLog(data, PARTICIPANTS);
   service = await serve({ data, studies: TRIALS });
 });
 afterAll(() => service.kill());
@@ -51,14 +47,13 @@ const workedSeconds = () => {
 };
 
 /** A connection that requests the long list and reads only the beginning of the answer. */
-function unread(name: Name, n: number) {
-  const { port } = new URL(service.url);
+async function unread(name: Name, n: number): Promise<string> {
   // From several addresses, since the number of connections per address is limited.
-  const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress: `127.0.0.${2 + (n % 8)}` });
+  const socket = await open(service.url, `127.0.0.${2 + (n % 8)}`);
   onTestFinished(() => void socket.destroy());
-  socket.on('error', () => undefined);
   socket.write(`GET ${path} HTTP/1.1\r\nHost: test\r\nX-API-Key: ${keys[name]}\r\n\r\n`);
-  return once(socket, 'readable').then(() => String(socket.read() ?? ''));
+  await once(socket, 'readable');
+  return String(socket.read() ?? '');
 }
 
 it('300 lists of 12,000 participants that nobody reads do not fill memory or delay another key’s POST, and most are refused', async () => {
@@ -131,16 +126,9 @@ it('disclosures of a key are limited to 600 different ones an hour, beside reque
 });
 
 it('512 allocations of a key wait for the log; any beyond are refused, but not those of another key', async () => {
-  const post = (agent: Agent, name: Name, id: string) => {
-    const path = `/study_participants?${new URLSearchParams({ study: 'Sleep', id, ...COOK })}`;
-    return new Promise<number>((resolve, reject) => {
-      const options = { method: 'POST', agent, headers: { 'X-API-Key': keys[name] } };
-      request(`${service.url}${path}`, options, (response) => {
-        response.resume().once('end', () => resolve(response.statusCode ?? 0));
-      })
-        .once('error', reject)
-        .end();
-    });
+  const post = async (agent: Agent, name: Name, id: string) => {
+    const target = `${service.url}/study_participants?${new URLSearchParams({ study: 'Sleep', id, ...COOK })}`;
+    return (await sendRaw(target, { method: 'POST', agent, headers: { 'X-API-Key': keys[name] } })).status;
   };
   const holder = new Database(join(data, 'urn.sqlite'));
   holder.exec('BEGIN IMMEDIATE');

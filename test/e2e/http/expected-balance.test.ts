@@ -1,47 +1,49 @@
 /** The expected band of a study's imbalance, over HTTP and at the command line, from a process of its own. */
 import { execFileSync } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ExpectedBalance } from '../../../src/statistics/expected/band.ts';
-import { type Answer, ask, clientOf, within } from '../../support/client.ts';
+import { type Answer, ask, within } from '../../support/client.ts';
 import { command, commandOk } from '../../support/command.ts';
-import { CONFIGURATION } from '../../support/facts.ts';
-import { makeLongLog } from '../../support/long-log.ts';
-import { postJson } from '../../support/post-json.ts';
-import { issueKeysIn, type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { LONG, makeLongLog } from '../../support/long-log.ts';
+import { served } from '../../support/served.ts';
+import { type ServiceHere, serveHere } from '../../support/service-here.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
-const LONG = CONFIGURATION.name;
 /** More than there are points. */
 const PARTICIPANTS = 210;
-let service: ServiceHere;
-const GRANTS = {
-  edc: ['edc', '--scope', 'randomize,read'],
-  manager: ['manager', '--scope', 'correct,read,manage'],
-  auditor: ['auditor', '--scope', 'audit'],
-  blinded: ['monitor', '--scope', 'blinded'],
-  both: ['both', '--scope', 'read,blinded'],
-  cook: ['cook', '--scope', 'read', '--where', `local_site=${COOK.local_site}`, '--force'],
-} as const;
-let keys: Record<keyof typeof GRANTS | 'reader', string>;
+beforeAll(() => makeLongLog(data, PARTICIPANTS));
+const http = served(
+  TRIALS,
+  {
+    edc: ['edc', '--scope', 'randomize,read'],
+    manager: ['manager', '--scope', 'correct,read,manage'],
+    auditor: ['auditor', '--scope', 'audit'],
+    blinded: ['monitor', '--scope', 'blinded'],
+    both: ['both', '--scope', 'read,blinded'],
+    cook: ['cook', '--scope', 'read', '--where', `local_site=${COOK.local_site}`],
+  },
+  { data },
+);
+type Name = keyof typeof http.keys;
 
-const expected = (key: string, study = 'Sleep', url = service.url, more = {}) =>
-  ask(url, '/expected_balance', { key, parameters: { study, ...more } });
+const expected = (name: Name, study = 'Sleep', url = http.url, more = {}) =>
+  ask(url, '/expected_balance', { key: http.keys[name], parameters: { study, ...more } });
 
-async function ready(key: string, study = 'Sleep', url = service.url): Promise<Answer> {
-  let answer = await expected(key, study, url);
+async function ready(name: Name, study = 'Sleep', url = http.url): Promise<Answer> {
+  let answer = await expected(name, study, url);
   await within(60_000, async () => {
-    if (answer.status === 503) answer = await expected(key, study, url);
+    if (answer.status === 503) answer = await expected(name, study, url);
     return answer.status !== 503;
   });
   return answer;
 }
 
 /** The process in which the last service works out bands. It has begun with the first band. */
-async function bandProcessOf({ url }: ServiceHere): Promise<number> {
-  await ready(keys.edc, 'Sleep', url);
+async function bandProcessOf({ url }: Pick<ServiceHere, 'url'>): Promise<number> {
+  await ready('edc', 'Sleep', url);
   const ours = ['-o', 'pid=,args=', '--sort=start_time', '--ppid', String(process.pid)];
   const lines = execFileSync('ps', ours, { encoding: 'utf8' }).trim().split('\n');
   return Number.parseInt(lines.findLast((line) => line.includes('band-process')) ?? '', 10);
@@ -57,20 +59,9 @@ const ends = (pid: number) =>
     }
   });
 
-beforeAll(async () => {
-  const long = await makeLongLog(
-    data,
-    { reader: { scopes: ['read', 'randomize'] } },
-    { participants: PARTICIPANTS, by: 'reader' },
-  );
-  service = await serveHere(data, TRIALS);
-  keys = { ...(await issueKeysIn(service.log, GRANTS)), reader: long.keys.reader };
-});
-afterAll(() => service.stop());
-
 describe('the expected balance of a study', () => {
   it('has no points at first, and all levels in their order', async () => {
-    const { status, results, text } = await ready(keys.edc, 'Ordered');
+    const { status, results, text } = await ready('edc', 'Ordered');
     expect(status).toBe(200);
     expect(results).toMatchObject({ reps: 1000, points: [], course: { actual: 0, percentile: 0.5 } });
     expect(text).toMatch(
@@ -79,17 +70,17 @@ describe('the expected balance of a study', () => {
   });
 
   it('follows participants and voids, and has exactly the members that are documented', async () => {
-    const { randomize } = clientOf(service.url, keys.edc);
+    const { randomize } = http.as('edc');
     for (const [i, one] of [COOK, COOK, DUPAGE, KANE, COOK].entries()) {
       expect((await randomize('Sleep', `00${i}`, one)).status).toBe(200);
       // The band is worked out incrementally.
-      if (i === 2) expect((await ready(keys.edc)).results.points).toEqual([1, 2, 3]);
+      if (i === 2) expect((await ready('edc')).results.points).toEqual([1, 2, 3]);
     }
     const voided = { study: 'Sleep', id: '002', cause: 'never-enrolled', analysis: 'exclude', note: 'left' };
-    expect((await postJson(service.url, '/voids', keys.manager, voided)).status).toBe(200);
+    await http.done('manager', '/voids', voided);
 
-    const { results, headers } = await ready(keys.edc);
-    const balance = await clientOf(service.url, keys.auditor).balance('Sleep');
+    const { results, headers } = await ready('edc');
+    const balance = await http.as('auditor').balance('Sleep');
     expect(headers.get('urn-revision')).toBe(balance.headers.get('urn-revision'));
     expect(results.points).toEqual([1, 2, 3, 4, 5]);
     const levels = Object.entries<object>(results.levels);
@@ -98,7 +89,7 @@ describe('the expected balance of a study', () => {
   });
 
   it('is the same at the command line, from scratch', async () => {
-    const { text, headers } = await ready(keys.edc);
+    const { text, headers } = await ready('edc');
     const printed = await commandOk(['studies', 'expected', 'Sleep', '--data', data, '--json']);
     const results = text.slice(
       text.indexOf('"results":') + '"results":'.length,
@@ -123,24 +114,24 @@ describe('the expected balance of a study', () => {
   });
 
   it('is the same on another instance, and after its process was killed, and holds up no shutdown', async () => {
-    const { text } = await ready(keys.edc);
+    const { text } = await ready('edc');
     const another = await serveHere(data, TRIALS);
-    expect((await ready(keys.edc, 'Sleep', another.url)).text).toBe(text);
+    expect((await ready('edc', 'Sleep', another.url)).text).toBe(text);
     const first = await bandProcessOf(another);
     process.kill(first, 'SIGKILL');
     await within(5000, async () => another.output.stderr.includes('expected bands has ended'));
-    expect((await ready(keys.edc, 'Sleep', another.url)).text).toBe(text);
+    expect((await ready('edc', 'Sleep', another.url)).text).toBe(text);
     const second = await bandProcessOf(another);
     expect(second).not.toBe(first);
     // If the shutdown waited for the band, it would wait forever.
     process.kill(second, 'SIGSTOP');
-    expect((await expected(keys.reader, LONG, another.url)).status).toBe(503);
+    expect((await expected('edc', LONG, another.url)).status).toBe(503);
     await another.stop();
     await ends(second);
   });
 
   it('is recorded as a disclosure, but only once it is ready', async () => {
-    await ready(keys.auditor, 'Patterned');
+    await ready('auditor', 'Patterned');
     const shown = storedLog(data).flatMap(({ record: { type, data: of } }) =>
       type === 'EvidenceDisclosed' && of.what === 'expected-balance' ? [of.study] : [],
     );
@@ -158,27 +149,27 @@ describe('the expected balance of a study', () => {
     // Refused at once, although the band of this study takes long.
     ['a key that reads and is blinded, for a long study', 'both', LONG, {}, 403, 'is blinded'],
     ['any key, for more', 'edc', 'Sleep', { reps: '10' }, 400, 'reps is not a parameter of expected-balance'],
-  ] as const)('is refused to %s', async (_, key, study, more, status, why) => {
-    const answer = await expected(keys[key], study, service.url, more);
+  ] as const)('is refused to %s', async (_, name, study, more, status, why) => {
+    const answer = await expected(name, study, http.url, more);
     expect([answer.status, answer.results]).toEqual([status, {}]);
     expect(answer.message).toContain(why);
   });
 
   it('is 503 for a long study until it is worked out, and participants are randomized meanwhile', async () => {
     // However fast the machine is, it is not worked out while this process is stopped.
-    const pid = await bandProcessOf(service);
+    const pid = await bandProcessOf(http);
     process.kill(pid, 'SIGSTOP');
-    const first = await expected(keys.reader, LONG);
+    const first = await expected('edc', LONG);
     expect([first.status, first.results]).toEqual([503, {}]);
     expect(Number(first.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(first.message).toMatch(/so far for \d+ of \d+ participants/);
-    const { randomize } = clientOf(service.url, keys.edc);
+    const { randomize } = http.as('edc');
     expect((await randomize('Sleep', '100', KANE)).status).toBe(200);
     process.kill(pid, 'SIGCONT');
-    const { results } = await ready(keys.reader, LONG);
+    const { results } = await ready('edc', LONG);
     expect(results.points).toHaveLength(200);
     expect(results.points.at(-1)).toBe(PARTICIPANTS);
     // Another study had to wait for it, and now gets its turn.
-    expect((await ready(keys.edc)).results.points.at(-1)).toBe(6);
+    expect((await ready('edc')).results.points.at(-1)).toBe(6);
   });
 });

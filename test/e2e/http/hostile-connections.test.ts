@@ -1,15 +1,16 @@
 /** What somebody without a key can do to the service with nothing but connections. */
-import { readFileSync } from 'node:fs';
-import { get as getOverTcp } from 'node:http';
-import { get as getOverTls } from 'node:https';
+import { Agent } from 'node:http';
+import { Agent as TlsAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeCertificate } from '../../support/certificate.ts';
 import { ask, clientOf, within } from '../../support/client.ts';
+import { sendRaw } from '../../support/cookie-client.ts';
 import {
   connectionsFrom,
   descriptors,
+  endedAmong,
   open,
   openMany,
   peakMemory,
@@ -147,16 +148,11 @@ const held: Socket[] = [];
 async function connect({ url }: Pick<Service, 'url'>, number: number, address: string) {
   const sockets = await openMany(url, number, address);
   held.push(...sockets);
-  const ended = new Set<Socket>();
-  for (const socket of sockets) {
-    const end = () => ended.add(socket);
-    socket.resume().once('end', end).once('close', end);
-  }
-  return { sockets, ended };
+  return { sockets, ended: endedAmong(sockets) };
 }
 
 /** An address may have 256 connections, and others are served meanwhile. */
-async function limitsAddresses(service: Pick<ServiceHere, 'url' | 'output'>, ca = ''): Promise<void> {
+async function limitsAddresses(service: Pick<ServiceHere, 'url' | 'output'>, ca?: string): Promise<void> {
   const { url, output } = service;
   const address = '127.0.0.9';
   const { sockets, ended } = await connect(service, 300, address);
@@ -227,13 +223,7 @@ describe.concurrent('a connection that is held but not used', () => {
   );
 });
 
-function statusFrom(localAddress: string, url: string, ca: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const options = { ...(ca && { ca: readFileSync(ca) }), agent: false as const, localAddress };
-    const getOver = url.startsWith('https:') ? getOverTls : getOverTcp;
-    const asked = getOver(`${url}/healthz`, options, (response) =>
-      resolve(response.resume().statusCode ?? 0),
-    );
-    asked.once('error', reject);
-  });
+async function statusFrom(localAddress: string, url: string, ca: string | undefined): Promise<number> {
+  const agent = ca === undefined ? new Agent({ localAddress }) : new TlsAgent({ localAddress });
+  return (await sendRaw(`${url}/healthz`, { agent, ca })).status;
 }

@@ -1,11 +1,10 @@
 /** Options of the real `urn serve` that decide how it answers; what they decide is tested with the service in a process. */
 import { existsSync } from 'node:fs';
-import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { ask, clientOf, within } from '../../support/client.ts';
 import { CookieClient } from '../../support/cookie-client.ts';
-import { openMany } from '../../support/hostile.ts';
+import { endedAmong, openMany } from '../../support/hostile.ts';
 import { issueKey, serve } from '../../support/service.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, TRIALS } from '../../support/trials.ts';
@@ -43,12 +42,8 @@ it('the program does as its options and variables say', async () => {
   await within(10_000, async () => existsSync(witness));
 
   const sockets = await openMany(service.url, 40);
-  const closed = new Set<Socket>();
-  for (const socket of sockets) {
-    const ended = () => closed.add(socket);
-    socket.resume().once('end', ended).once('close', ended);
-  }
-  await within(8_000, async () => closed.size >= 28);
+  const ended = endedAmong(sockets);
+  await within(8_000, async () => ended.size >= 28);
   // A proxy holds the connections of everybody.
   const proxied = ['--connections-per-address', '3', '--trust-proxy', '1'];
   const other = await serve({ data, studies: TRIALS, args: proxied });

@@ -1,61 +1,52 @@
 /** GET /verification, on real logs: a sound one, and one changed while the service was stopped. Its rules: test/unit/verify. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, ask, clientOf, within } from '../../support/client.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, within } from '../../support/client.ts';
 import { commandOk } from '../../support/command.ts';
-import { CONFIGURATION } from '../../support/facts.ts';
-import { makeLongLog } from '../../support/long-log.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { LEVELS, LONG, makeLongLog } from '../../support/long-log.ts';
+import { served } from '../../support/served.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
-/** A study so long that much happens while it is verified. */
-const LONG = CONFIGURATION.name;
+/** So many that much happens while their study is verified. */
 const PARTICIPANTS = 3000;
-const LEVELS = Object.fromEntries(CONFIGURATION.factors.map(({ name, levels }) => [name, levels[0] ?? '']));
 
-type Name = 'edc' | 'auditor' | 'ward' | 'reader' | 'blind';
 type Parameters = Readonly<Record<string, string>>;
 interface OfStream {
   readonly stream: string;
 }
 
-let service: ServiceHere;
-let url: string;
-let keys: Record<Name, string>;
-let stream: string;
-let wardStream: string;
 const receipts: string[] = [];
+beforeAll(() => makeLongLog(data, PARTICIPANTS));
+const http = served(
+  TRIALS,
+  {
+    edc: ['edc'],
+    auditor: ['auditor', '--scope', 'audit'],
+    ward: ['ward', '--scope', 'read,audit', '--study', 'Ward'],
+    reader: ['reader', '--scope', 'read'],
+  },
+  {
+    data,
+    filled: async (one) => {
+      const { randomize } = one.as('edc');
+      for (const [id, levels] of Object.entries({ '001': COOK, '002': DUPAGE, '003': COOK }))
+        receipts.push((await randomize('Sleep', id, levels)).headers.get('urn-receipt') ?? '');
+      for (const id of ['w-1', 'w-2', 'w-3']) await randomize('Ward', id, { ward: 'a' });
+    },
+  },
+);
+type Name = keyof typeof http.keys;
 
 const get = (path: string, name: Name, parameters: Parameters = {}): Promise<Answer> =>
-  ask(url, path, { key: keys[name], parameters: { study: 'Sleep', ...parameters } });
+  http.get(name, path, { study: 'Sleep', ...parameters });
 const verify = (name: Name, parameters?: Parameters) => get('/verification', name, parameters);
-const ofStream = ({ results }: Pick<Answer, 'results'>, name: string) =>
-  results.streams.find((one: OfStream) => one.stream === name);
-
-beforeAll(async () => {
-  const long = await makeLongLog<Name>(
-    data,
-    {
-      edc: { scopes: ['read', 'randomize'] },
-      auditor: { scopes: ['audit'] },
-      ward: { scopes: ['read', 'audit'], studies: ['Ward'] },
-      ...{ reader: { scopes: ['read'] }, blind: { scopes: ['blinded'] } },
-    },
-    { participants: PARTICIPANTS, by: 'edc' },
-  );
-  keys = long.keys;
-  [stream, wardStream] = [long.streamOf('Sleep'), long.streamOf('Ward')];
-  service = await serveHere(data, TRIALS);
-  ({ url } = service);
-  const { randomize } = clientOf(url, keys.edc);
-  for (const [id, levels] of Object.entries({ '001': COOK, '002': DUPAGE, '003': COOK }))
-    receipts.push((await randomize('Sleep', id, levels)).headers.get('urn-receipt') ?? '');
-  for (const id of ['w-1', 'w-2', 'w-3']) await randomize('Ward', id, { ward: 'a' });
-});
-afterAll(() => service.stop());
+const streamOf = (study: string) => http.service.log.studies.streamOf(study);
+const ofStudy = ({ results }: Pick<Answer, 'results'>, study: string) =>
+  results.streams.find(({ stream }: OfStream) => stream === streamOf(study));
 
 describe('a sound study', () => {
   it('is reported as urn verify reports it', async () => {
@@ -68,17 +59,17 @@ describe('a sound study', () => {
     const args = ['verify', '--data', data, '--study', 'Sleep', '--json', '--no-last-checkpoints'];
     const { seconds: _s, trusted: _t, untrustedKey: _u, ...report } = JSON.parse(await commandOk(args));
     expect(shown).toEqual(report);
-    expect(shown.streams.map((one: OfStream) => one.stream)).toEqual(['log', 'access', stream]);
-    expect(ofStream(answer, stream)).toMatchObject({ study: 'Sleep', sound: true, participants: 3 });
+    expect(shown.streams.map((one: OfStream) => one.stream)).toEqual(['log', 'access', streamOf('Sleep')]);
+    expect(ofStudy(answer, 'Sleep')).toMatchObject({ study: 'Sleep', sound: true, participants: 3 });
   });
 
   it('can be compared with a receipt; the report fits the schema in the OpenAPI document', async () => {
     const answer = await verify('auditor', { checkpoint: receipts[1] ?? '' });
     expect(answer.results).toMatchObject({ ok: true, selfConsistentOnly: true, unusedCheckpoints: [] });
     const evidence = { matching: 1, matchingSize: 3, failing: 0, uncovered: { from: 3, to: 3 } };
-    expect(ofStream(answer, stream).evidence).toMatchObject(evidence);
+    expect(ofStudy(answer, 'Sleep').evidence).toMatchObject(evidence);
     // biome-ignore lint/suspicious/noExplicitAny: the test checks what is in it.
-    const document: any = await (await fetch(`${url}/openapi.json`)).json();
+    const document: any = await (await fetch(`${http.url}/openapi.json`)).json();
     const { parameters } = document.paths['/verification'].get;
     expect(parameters.map(({ name }: { name: string }) => name)).toEqual(['study', 'checkpoint']);
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
@@ -136,7 +127,7 @@ describe('while a long study is verified', () => {
     const posted: number[] = [];
     const seen: number[] = [];
     for (let n = 0; !isOver(); n++) {
-      posted.push((await clientOf(url, keys.edc).randomize(LONG, `meanwhile-${n}`, LEVELS)).status);
+      posted.push((await http.as('edc').randomize(LONG, `meanwhile-${n}`, LEVELS)).status);
       const { verified, records } = (await progress('auditor')).results;
       expect(records).toBeGreaterThan(PARTICIPANTS);
       if (verified !== undefined) seen.push(verified);
@@ -147,7 +138,7 @@ describe('while a long study is verified', () => {
     const { status, results } = await long;
     expect([status, results.ok]).toEqual([200, true]);
     // What was appended after the start is left out.
-    const { records } = ofStream({ results }, results.streams[2].stream);
+    const { records } = ofStudy({ results }, LONG);
     expect(records).toBeGreaterThan(PARTICIPANTS);
     expect(records).toBeLessThan(PARTICIPANTS + 1 + posted.length);
     expect((await verify('auditor')).status).toBe(200);
@@ -158,35 +149,33 @@ describe('while a long study is verified', () => {
 
   it('a client can disconnect, which ends the verification', async () => {
     const leaving = new AbortController();
-    const init = { headers: { 'X-API-Key': keys.auditor }, signal: leaving.signal };
+    const init = { headers: { 'X-API-Key': http.keys.auditor }, signal: leaving.signal };
     const query = new URLSearchParams({ study: LONG });
-    const ask = () => fetch(`${url}/verification?${query}`, init).catch((error: Error) => error.name);
+    const ask = () => fetch(`${http.url}/verification?${query}`, init).catch((error: Error) => error.name);
     const { answer: left } = await begun(ask);
     leaving.abort();
     expect(await left).toBe('AbortError');
-    await expect.poll(() => service.output.stderr.match(/"aborted":true/g)).toHaveLength(1);
+    await expect.poll(() => http.service.output.stderr.match(/"aborted":true/g)).toHaveLength(1);
     await within(20_000, async () => (await verify('auditor')).status === 200);
   });
 
   it('a stop answers the client with 503 and does not wait for the verification', async () => {
     const { answer: long } = await begun(() => verify('auditor', { study: LONG }));
-    await service.stop();
+    await http.service.stop();
     expect(await long).toMatchObject({ status: 503, message: 'Not done: the service is shutting down' });
     expect(storedLog(data).at(-1)?.record.type).toBe('ServiceStopped');
   });
 });
 
 it('a study with an unreadable record, which answers nothing else, is verified', async () => {
-  damageLastRecord(data, wardStream);
-  const here = await serveHere(data);
-  ({ url } = here);
+  damageLastRecord(data, streamOf('Ward'));
+  http.service = await serveHere(data);
   const parameters = { study: 'Ward' };
   expect((await get('/records', 'ward', parameters)).status).toBe(503);
   const answer = await verify('ward', parameters);
   expect([answer.status, answer.results.ok, answer.headers.get('urn-revision')]).toEqual([200, false, '3']);
   const divergence = { revision: 3, field: 'leaf' };
-  expect(ofStream(answer, wardStream)).toMatchObject({ sound: false, divergence, notReplayed: 1 });
+  expect(ofStudy(answer, 'Ward')).toMatchObject({ sound: false, divergence, notReplayed: 1 });
   // Keys still see no more than they may.
   expect((await verify('reader', parameters)).status).toBe(403);
-  await here.stop();
 });
