@@ -1,8 +1,9 @@
 /** What keys with the scope `audit` get beyond the contract: explanations, balances, and the past of a study. */
 import { describe, expect, it } from 'vitest';
 import { keySha256, newApiKey } from '../../../src/core/access/credentials.ts';
+import { commandsOn } from '../../support/cli-log.ts';
 import { type Answer, clientOf, exactResults, within } from '../../support/client.ts';
-import { command, commandOk } from '../../support/command.ts';
+import { refusal } from '../../support/command.ts';
 import { served } from '../../support/served.ts';
 import { storedLog } from '../../support/stored-log.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
@@ -10,6 +11,7 @@ import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 import { appendFact } from '../audit/database.ts';
 
 const data = temporaryFolders()();
+const { run, ok, json } = commandsOn(data);
 const LEVELS = [COOK, DUPAGE, KANE, COOK, DUPAGE];
 /** An audit key for one site: `urn keys add` refuses to issue one, but a log may hold one. */
 const cookAudit = newApiKey();
@@ -26,7 +28,6 @@ const http = served(
     edc: ['edc'],
     auditor: ['auditor', '--scope', 'read,audit'],
     auditOnly: ['inspector', '--scope', 'audit'],
-    wardAudit: ['auditor', '--scope', 'read,audit', '--study', 'Ward'],
   },
   {
     data,
@@ -39,7 +40,7 @@ const http = served(
         // An instant cannot distinguish events within one millisecond.
         await new Promise((resolve) => setTimeout(resolve, 3));
       }
-      await commandOk(['studies', 'pause', 'Sleep', '--reason', 'a question', '--data', data]);
+      await ok`studies pause Sleep --reason 'a question'`;
       times = storedLog(data).flatMap(({ record }) =>
         record.data.participantId || record.data.configuration?.name === 'Sleep' ? [record.at] : [],
       );
@@ -83,7 +84,6 @@ describe('GET /explanation', () => {
   it.each<[Name, Parameters, number, string]>([
     ['auditOnly', { study: 'Sleep', id: 'p0' }, 200, 'Success'],
     ['edc', { study: 'Sleep', x: 'y' }, 403, 'This API key lacks the scope audit'],
-    ['wardAudit', { study: 'Sleep', id: 'p0' }, 404, 'There is no study named "Sleep"'],
     ['auditor', { study: 'Sleep', x: 'y' }, 400, 'x is not a parameter of explanation; id is missing'],
     ['auditor', { study: 'Sleep', id: 'p9' }, 404, 'This study has no participant "p9"'],
   ])('for %s, with %j: %i', async (name, parameters, status, message) => {
@@ -186,10 +186,8 @@ describe('urn.min_revision', () => {
 });
 
 describe('urn studies show', () => {
-  const text = (...args: string[]) => commandOk(['studies', 'show', 'Sleep', '--data', data, ...args]);
-  const show = async (...args: string[]) => JSON.parse(await text('--json', ...args));
-
   it('shows a study as of a revision or an instant, as HTTP does, and says when the next event was', async () => {
+    const show = (...args: string[]) => json`studies show Sleep --json ${args}`;
     const now = await show();
     expect(now).toMatchObject({ state: 'paused', participants: 5, revision: 6 });
     expect(now).not.toHaveProperty('asOf');
@@ -201,7 +199,7 @@ describe('urn studies show', () => {
     // A day includes all of it.
     const today = (times.at(-1) ?? '').slice(0, 10);
     expect(await show('--at', today)).toMatchObject({ participants: 5, asOf: { revision: 6 } });
-    const said = await text('--revision', '3');
+    const said = await ok`studies show Sleep --revision 3`;
     expect(said).toMatch(/^as of +revision 3, of 20\S+Z$/m);
     expect(said).toMatch(/^not shown +3 later events, the first of 20\S+Z$/m);
     expect(said).toMatch(/^participants +3 participants$/m);
@@ -210,8 +208,7 @@ describe('urn studies show', () => {
   it.each([
     [['--at', '2001-01-01'], /is before the study/],
     [['--revision', '1', '--at', '2999-01-01T00:00Z'], /cannot be used with/],
-  ])('refuses %j with exit code 2', async (args, message) => {
-    const { code, stderr } = await command(['studies', 'show', 'Sleep', '--data', data, ...args]);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+  ])('refuses %j with exit code 2', async (args, why) => {
+    expect(await refusal(run`studies show Sleep ${args}`)).toMatch(why);
   });
 });

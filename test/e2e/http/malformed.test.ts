@@ -41,7 +41,7 @@ const ALL = ROUTES.flatMap(([results, methods, names]) =>
   names.split(' ').map((name) => ({ name, results, methods })),
 );
 /** Their answers have no envelope, but their errors do. */
-const PLAIN = ['metrics', 'openapi.json', 'docs'].map((name) => ({
+const PLAIN = ['metrics', 'openapi.json', 'docs', 'pages/studies'].map((name) => ({
   ...{ name, results: '[]', methods: 'GET, HEAD' },
 }));
 
@@ -56,11 +56,7 @@ describe('every route', () => {
     for (const method of ['GET', 'POST', 'DELETE', 'PUT', 'PATCH', 'OPTIONS']) {
       if (methods.includes(method)) continue;
       const { status, headers, text } = await ask(http.url, `/${name}`, { method, key: http.keys.edc });
-      expect({ method, status, allow: headers.get('allow') }).toEqual({
-        method,
-        status: 405,
-        allow: methods,
-      });
+      expect([method, status, headers.get('allow')]).toEqual([method, 405, methods]);
       expect(text).toContain(`"results":${results}`);
     }
   });
@@ -85,11 +81,7 @@ describe('every route', () => {
   });
 
   it('is looked for before its methods are', async () => {
-    for (const [method, path, status] of [
-      ['PATCH', '/nothing', 404],
-      ['POST', '/pages/studies', 405],
-    ] as const)
-      expect(await ask(http.url, path, { method })).toMatchObject({ status, results: [] });
+    expect(await ask(http.url, '/nothing', { method: 'PATCH' })).toMatchObject({ status: 404, results: [] });
   });
 
   it('answers HEAD with the headers of GET and no body', async () => {
@@ -150,20 +142,8 @@ describe('a request that is not HTTP/1, or can be read in two ways, is', () => {
     ['a path that cannot be decoded', 400, 'The path is not valid', get('/study_config%ff')],
     ['a header of more than 64 KiB', 431, 'at most 65536 bytes', get('/healthz', `X: ${'x'.repeat(70_000)}`)],
     ['a URL of more than 64 KiB', 431, 'at most 65536 bytes', get(`/healthz?study=${'x'.repeat(70_000)}`)],
-    [
-      'a body of more than 64 KiB',
-      413,
-      'longer than 64 KiB',
-      get('/study_config', 'Content-Length: 70000'),
-      {},
-    ],
-    [
-      'one that does not arrive in 10 s',
-      408,
-      'too long to arrive',
-      'GET /study_config HTTP/1.1\r\nHost: x\r\n',
-      {},
-    ],
+    ['a body over 64 KiB', 413, 'longer than 64 KiB', get('/study_config', 'Content-Length: 70000'), {}],
+    ['one of over 10 s', 408, 'too long to arrive', 'GET /study_config HTTP/1.1\r\nHost: x\r\n', {}],
   ])('refused in the envelope: %s: %i', async (_, status, message, bytes, results = []) => {
     expect(await raw(bytes)).toMatchObject({ status, message: containing(message), results });
   });
@@ -229,11 +209,8 @@ describe('parameters in the body of POST /study_participants are refused with th
   ])('%s', async (_, body, query, why) => {
     const type = typeof body === 'string' && { 'Content-Type': 'application/json' };
     const headers = { 'X-API-Key': http.keys.edc, ...type };
-    const response = await fetch(`${http.url}/study_participants?${query}`, {
-      method: 'POST',
-      headers,
-      body,
-    });
+    const target = `${http.url}/study_participants?${query}`;
+    const response = await fetch(target, { method: 'POST', headers, body });
     const { status, message } = checked(response.status, response.headers, await response.text());
     expect([status, message]).toEqual([400, expect.stringMatching(why)]);
   });
