@@ -135,21 +135,18 @@ export class Person {
     for (const text of texts) await this.page.getByText(text).waitFor();
   }
 
-  async seesHeading(...names: readonly Name[]): Promise<void> {
-    for (const name of names) await this.page.getByRole('heading', { name }).waitFor();
+  seesHeading(name: Name): Promise<void> {
+    return this.page.getByRole('heading', { name }).waitFor();
   }
 
-  async isWarned(...texts: readonly Name[]): Promise<void> {
-    for (const text of texts) await this.page.getByRole('alert').getByText(text).waitFor();
+  isWarned(text: Name): Promise<void> {
+    return this.page.getByRole('alert').getByText(text).waitFor();
   }
 
-  /** How often each of these is there now: texts, or names of what has this role. */
-  async countOf(role: 'text' | Parameters<Page['getByRole']>[0], ...names: readonly Name[]): Promise<number> {
+  /** How often it is there now: a text, or the name of what has this role. */
+  countOf(role: 'text' | Parameters<Page['getByRole']>[0], name: Name): Promise<number> {
     const { page } = this;
-    const counts = names.map((name) =>
-      (role === 'text' ? page.getByText(name) : page.getByRole(role, { name })).count(),
-    );
-    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+    return (role === 'text' ? page.getByText(name) : page.getByRole(role, { name })).count();
   }
 
   async fill(values: Readonly<Record<string, string>>): Promise<void> {

@@ -1,5 +1,5 @@
 /** Messages that say what to do, in the right number. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { commandsOn, registered, saidIn, typed } from '../../support/cli-log.ts';
@@ -8,9 +8,10 @@ import { CONFIGURATION } from '../../support/facts.ts';
 import { served } from '../../support/served.ts';
 import { issueKey } from '../../support/service.ts';
 import { serveHere } from '../../support/service-here.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
+const fileOf = temporaryFiles('studies.yaml');
 const data = newFolder();
 const { run } = commandsOn(data);
 const STUDIES = `
@@ -50,10 +51,8 @@ it('of a pattern that RE2 cannot run, as earlier versions registered, there is n
 it('a study with one of everything is never one of "1 participants"', async () => {
   const PLURAL_OF_ONE =
     /\b1 (?:participants|records|studies|rows|packs|arms|levels|slots|lists|streams|checkpoints|trials|fields|times|events)\b/;
-  const [bundle, report, file] = ['one.zip', 'one.html', 'studies.yaml'].map((name) =>
-    join(newFolder(), name),
-  ) as [string, string, string];
-  writeFileSync(file, STUDIES.replace('One', 'Another'));
+  const [bundle, report] = [join(newFolder(), 'one.zip'), join(newFolder(), 'one.html')];
+  const file = fileOf(STUDIES.replace('One', 'Another'));
   const said: string[] = [];
   for (const line of [
     typed`studies list`,

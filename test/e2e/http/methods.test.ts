@@ -2,7 +2,7 @@
  * Studies that do not draw from urns, as services and commands show them. What each method draws and how that is explained, and what
  * lists do: test/unit/methods.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { commandsOn, saidIn, typed } from '../../support/cli-log.ts';
@@ -10,9 +10,10 @@ import { within } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { served } from '../../support/served.ts';
 import { storedLog } from '../../support/stored-log.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
+const fileOf = temporaryFiles('file.txt');
 const data = newFolder();
 const { ok, json } = commandsOn(data);
 
@@ -66,11 +67,6 @@ const get = (name: Name, path: string, study: string, more: Texts = {}) =>
 const randomize = (study: string, id: string, levels: Texts) => http.as('edc').randomize(study, id, levels);
 const amend = (study: string, amendment: number, change: object, more: object = {}) =>
   http.post('manager', '/amendments', { study, amendment, changes: [change], reason: 'protocol 2', ...more });
-const fileOf = (name: string, text: string) => {
-  const file = join(newFolder(), name);
-  writeFileSync(file, text);
-  return file;
-};
 /** How often the parameters of a study were shown, so far. */
 const disclosures = () =>
   storedLog(data).reduce(
@@ -159,7 +155,7 @@ describe('the method', () => {
 describe('a list that was made elsewhere', () => {
   const levels = (local_site: string, sex = 'F') => ({ sex, local_site });
   beforeAll(async () => {
-    const from = fileOf('list.csv', LIST);
+    const from = fileOf(LIST);
     await ok`lists add --study List --from ${from} --approved-by 'Dr. K. Ode, statistician, 2026-02-01'`;
     await within(5_000, async () => (await randomize('List', 'p1', levels('30'))).status === 200);
   });
@@ -206,20 +202,18 @@ it('what needs the urn, the parameters of a method, or other random numbers than
   const folder = newFolder();
   const [bundle, out] = ['study.zip', 'history.csv'].map((name) => join(folder, name));
   await ok`bundle --study Blocks --content open --out ${bundle ?? ''}`;
-  const history = fileOf('history.csv', 'id,f_sex,trt,datetime,user,bg_state\n');
-  const outcomes = ['--outcomes', fileOf('outcomes.csv', 'id,y\np1,1\n')];
+  const history = fileOf('id,f_sex,trt,datetime,user,bg_state\n');
+  const outcomes = ['--outcomes', fileOf('id,y\np1,1\n')];
   const test = typed`rerandomize ${outcomes} --outcome y --statistic mean --interim test`;
-  const studies = fileOf('studies.yaml', STUDIES);
+  const studies = fileOf(STUDIES);
   const inLog = (study: string) => ['--study', study, '--data', data];
+  const importing = typed`import ${inLog('Complete')} --from ${history}`;
   const ofReference = 'this study can take over only a csv, with a fresh generator';
   for (const [line, why] of [
     [typed`export ${inLog('Blocks')} --format reference-csv --out ${out ?? ''}`, 'knows the urn alone'],
-    [typed`import ${inLog('Complete')} --from ${history}`, ofReference],
-    [
-      typed`import ${inLog('Complete')} --from ${history} --format csv --generator continued`,
-      ...[ofReference],
-    ],
-    [typed`import ${inLog('Complete')} --from ${history} --format csv --seed-known`, ofReference],
+    [importing, ofReference],
+    [typed`${importing} --format csv --generator continued`, ofReference],
+    [typed`${importing} --format csv --seed-known`, ofReference],
     [typed`${test} --bundle ${bundle ?? ''}`, 'content open has no parameters of the method'],
     [typed`${test} ${inLog('List')}`, UNKNOWN],
     [typed`studies expected List --data ${data}`, UNKNOWN],

@@ -1,13 +1,12 @@
 /** What the pages show of a study that does not draw from urns: its method, why an arm was drawn, what an amendment does. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { describeInBrowser, openAs, type Person } from '../../support/browser.ts';
-import { commandOk } from '../../support/command.ts';
+import { commandsOn } from '../../support/cli-log.ts';
 import { served } from '../../support/served.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 
 const data = temporaryFolders()();
+const fileOf = temporaryFiles('list.csv');
 const STUDIES = `
 Blocks:
   mode: test
@@ -88,9 +87,8 @@ describeInBrowser('a study without urns', () => {
     });
     await enrol('Minimized', patients);
     await enrol('Complete', [{ sex: 'F' }]);
-    const list = join(data, 'list.csv');
-    writeFileSync(list, 'treatment,local_site\nA,11\nB,30\nC,30\n');
-    await commandOk(['lists', 'add', '--study', 'List', '--from', list, '--data', data]);
+    const list = fileOf('treatment,local_site\nA,11\nB,30\nC,30\n');
+    await commandsOn(data).ok`lists add --study List --from ${list}`;
     const first = () => randomize('List', 'p1', { sex: 'F', local_site: '11' });
     await vi.waitFor(async () => expect((await first()).status).toBe(200), 5000);
   });

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Design, registeredDesign } from '../../../projections/design.ts';
 import { currentId, NONE } from '../../../projections/enrolled.ts';
-import { withinLimits } from '../../../src/core/model/key-limits.ts';
 import type { Participant } from '../../../src/core/model/participants.ts';
 import { wantsCsv } from '../../../src/service/http/request/accept.ts';
 import { evenlySpaced, MAX_POINTS, tallied } from '../../../src/service/http/request/enrolment-tally.ts';
@@ -175,7 +174,7 @@ const DESIGN: Design = registeredDesign(CONFIGURATION);
 const [sex, site] = CONFIGURATION.factors;
 const [A = '', B = ''] = CONFIGURATION.treatments;
 const [male = '', female = ''] = sex?.levels ?? [];
-const [cook = '', dupage = ''] = site?.levels ?? [];
+const [cook = ''] = site?.levels ?? [];
 
 const voided = { revision: 9, cause: 'never-enrolled', isRemoved: true, duplicateOf: undefined } as const;
 const LIST: readonly Participant[] = [
@@ -210,17 +209,6 @@ describe('tallied', () => {
     ]);
     const names = CONFIGURATION.factors.flatMap(({ name, levels }) => levels.map((level) => [name, level]));
     expect(tally.levels.map(({ factor, level }) => [factor, level])).toEqual(names);
-  });
-
-  it('counts only those within the limits of the key', () => {
-    const at = (level: string) => {
-      const where = [{ factor: site?.name ?? '', levels: [level] }];
-      return tallied(DESIGN, withinLimits(LIST, where, DESIGN));
-    };
-    const atCook = at(cook);
-    expect(atCook).toMatchObject({ enrolled: 2, byTreatment: on({ [A]: 1, [B]: 1 }) });
-    expect(atCook.points.map(({ enrolled }) => enrolled)).toEqual([1, 2]);
-    expect(at(dupage)).toMatchObject({ enrolled: 0, points: [] });
   });
 
   it('counts a long list', () => {

@@ -96,8 +96,8 @@ describe('any key', () => {
       ...{ revealed: { emergency: 2 }, unblindingReported: 1 },
     };
     const full = stream(STREAM, { study: 'CHS JCOIN', participants: 7, life, evidence, warnings });
-    const { trusted: _, untrustedKey: _u, ...expected } = report(full);
-    const whole = { ...expected, trusted: [], untrustedKey: false };
+    const whole = report(full);
+    const { trusted: _, untrustedKey: _u, ...expected } = whole;
     const { caution: _c, ...shown } = JSON.parse(
       verificationJson(whole, { stream: STREAM, isLimited: false }),
     );

@@ -21,6 +21,7 @@ const AUDITOR: KeyActor = { keyId: 'k0022', user: 'auditor', accessRevision: 3 }
 const DUPLICATE = { operation: 'POST /study_participants', study: 'A', reason: 'duplicate' } as const;
 const explanation = (participant: string) => ({ what: 'explanation', study: 'A', participant }) as const;
 const RUN = { runId: expect.any(String), version: '1.2.3', nodeVersion: process.version };
+const at = (ms: number) => new Date(1.8e12 + ms).toISOString();
 
 function scene(refusal?: DomainError) {
   const memory = new MemoryStore();
@@ -28,7 +29,7 @@ function scene(refusal?: DomainError) {
   const runner = new Runner(store, LOG_ID, []);
   const gate = { refusal: () => refusal };
   const operations = new Operations({ store, logId: LOG_ID, runner, gate, tools: fixedTools(1) });
-  const clock = { time: 0, at: () => new Date(1.8e12 + clock.time).toISOString(), ms: () => clock.time };
+  const clock = { time: 0, at: () => at(clock.time), ms: () => clock.time };
   const failures: string[] = [];
   const recorder = new Recorder({
     operations,
@@ -80,14 +81,14 @@ describe('a refusal', () => {
     await recorder.start();
     for (clock.time = 0; clock.time < 2000; clock.time++) recorder.refused(SITE, DUPLICATE);
     await operations.drain();
-    const once = { ...DUPLICATE, count: 1, firstAt: clockAt(0), lastAt: clockAt(0) };
+    const once = { ...DUPLICATE, count: 1, firstAt: at(0), lastAt: at(0) };
     expect((await events()).slice(1)).toMatchObject([{ type: 'RequestRefused', actor: SITE, data: once }]);
     for (clock.time of [59_999, 60_000, 60_000]) {
       recorder.tick();
       await operations.drain();
       expect(await events()).toHaveLength(clock.time < 60_000 ? 2 : 3);
     }
-    const sum = { ...DUPLICATE, count: 1999, firstAt: clockAt(1), lastAt: clockAt(1999) };
+    const sum = { ...DUPLICATE, count: 1999, firstAt: at(1), lastAt: at(1999) };
     expect((await events()).slice(1).map(({ data }) => data)).toEqual([once, sum]);
   });
 
@@ -263,11 +264,7 @@ describe('within an hour, for one key,', () => {
   });
 });
 
-const clockAt = (ms: number): string => new Date(1.8e12 + ms).toISOString();
-
 const WINDOW = 60_000;
-const START = Date.parse('2026-03-01T09:00:00.000Z');
-const at = (ms: number) => new Date(START + ms).toISOString();
 const occurred = (kind: string, ms: number): Occurrence<string> => ({
   kind,
   what: kind,
