@@ -2,8 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ExpectedBalance } from '../../../src/statistics/expected/band.ts';
+import { commandsOn } from '../../support/cli-log.ts';
 import { type Answer, ask, within } from '../../support/client.ts';
-import { command, commandOk } from '../../support/command.ts';
+import { refusal } from '../../support/command.ts';
 import { LONG, makeLongLog } from '../../support/long-log.ts';
 import { served } from '../../support/served.ts';
 import { type ServiceHere, serveHere } from '../../support/service-here.ts';
@@ -12,6 +13,7 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
 const data = temporaryFolders()();
+const { run, ok } = commandsOn(data);
 /** More than there are points. */
 const PARTICIPANTS = 210;
 beforeAll(() => makeLongLog(data, PARTICIPANTS));
@@ -29,8 +31,8 @@ const http = served(
 );
 type Name = keyof typeof http.keys;
 
-const expected = (name: Name, study = 'Sleep', url = http.url, more = {}) =>
-  ask(url, '/expected_balance', { key: http.keys[name], parameters: { study, ...more } });
+const expected = (name: Name, study = 'Sleep', url = http.url) =>
+  ask(url, '/expected_balance', { key: http.keys[name], parameters: { study } });
 
 async function ready(name: Name, study = 'Sleep', url = http.url): Promise<Answer> {
   let answer = await expected(name, study, url);
@@ -90,27 +92,21 @@ describe('the expected balance of a study', () => {
 
   it('is the same at the command line, from scratch', async () => {
     const { text, headers } = await ready('edc');
-    const printed = await commandOk(['studies', 'expected', 'Sleep', '--data', data, '--json']);
-    const results = text.slice(
-      text.indexOf('"results":') + '"results":'.length,
-      text.lastIndexOf(',"status"'),
-    );
-    expect(printed.trim()).toBe(
-      `{"study":"Sleep","revision":${headers.get('urn-revision')},${results.slice(1)}`,
-    );
+    const printed = await ok`studies expected Sleep --json`;
+    const [, results] = /"results":\{(.*),"status"/.exec(text) ?? [];
+    const revision = headers.get('urn-revision');
+    expect(printed.trim()).toBe(`{"study":"Sleep","revision":${revision},${results}`);
   });
 
   it('is described in words at the command line', async () => {
-    const args = ['--data', data, '--seed', '7', '--reps'];
-    const text = await commandOk(['studies', 'expected', 'Sleep', ...args, '200']);
+    const text = await ok`studies expected Sleep --seed 7 --reps 200`;
     expect(text).toMatch(/^replicates +200, seed 7$/m);
     expect(text).toMatch(/^range of the arms +now +expected middle +95 % band +percentile$/m);
     expect(text).toMatch(/^sex = Female +\d +\d +\d to \d +\d+\.\d %$/m);
     expect(text).toContain('1 in 20 levels outside its band is no cause for alarm');
-    const stderr = 'urn: --reps "0" is not a whole number from 1 to 100000\n';
-    const none = ['studies', 'expected', 'Sleep', ...args, '0'];
-    expect(await command(none)).toMatchObject({ code: 2, stderr });
-    expect((await command(['studies', 'expected', 'Nap', '--data', data])).code).toBe(2);
+    const why = 'urn: --reps "0" is not a whole number from 1 to 100000\n';
+    expect(await refusal(run`studies expected Sleep --reps 0`)).toBe(why);
+    await refusal(run`studies expected Nap`);
   });
 
   it('is the same on another instance, and after its process was killed, and holds up no shutdown', async () => {
@@ -138,21 +134,17 @@ describe('the expected balance of a study', () => {
     expect(shown).toContain('Sleep');
     expect(shown).toContain('Patterned');
     expect(shown).not.toContain(LONG);
-    expect(await commandOk(['operations', '--data', data])).toMatch(
-      /the balance and what is expected of it up to revision 0/,
-    );
+    expect(await ok`operations`).toContain('the balance and what is expected of it up to revision 0');
   });
 
   it.each([
-    ['a blinded key', 'blinded', 'Sleep', {}, 403, 'lacks the scope read or audit'],
-    ['a key limited to levels', 'cook', 'Sleep', {}, 403, 'is limited to some levels'],
+    ['a blinded key', 'blinded', 'Sleep', 'lacks the scope read or audit'],
+    ['a key limited to levels', 'cook', 'Sleep', 'is limited to some levels'],
     // Refused at once, although the band of this study takes long.
-    ['a key that reads and is blinded, for a long study', 'both', LONG, {}, 403, 'is blinded'],
-    ['any key, for more', 'edc', 'Sleep', { reps: '10' }, 400, 'reps is not a parameter of expected-balance'],
-  ] as const)('is refused to %s', async (_, name, study, more, status, why) => {
-    const answer = await expected(name, study, http.url, more);
-    expect([answer.status, answer.results]).toEqual([status, {}]);
-    expect(answer.message).toContain(why);
+    ['a key that reads and is blinded, for a long study', 'both', LONG, 'is blinded'],
+  ] as const)('is refused to %s', async (_, name, study, why) => {
+    const { status, results, message } = await expected(name, study);
+    expect([status, results, message]).toEqual([403, {}, expect.stringContaining(why)]);
   });
 
   it('is 503 for a long study until it is worked out, and participants are randomized meanwhile', async () => {
