@@ -272,8 +272,3 @@ describe('POST /code_breaks by pack code', () => {
     expect(list.text + history.text).not.toContain('ZZ');
   });
 });
-
-it('a study without visits is shown without them', async () => {
-  const { text } = await get('/codes', 'pharmacy', { study: 'Plain' });
-  expect(text).not.toMatch(/"low"|"visit"/);
-});
