@@ -1,44 +1,45 @@
 /** Studies that take no participants, and what services, probes and commands say of any study; what its form asks. */
-import { cpSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { commandsOn } from '../../support/cli-log.ts';
-import { ask, clientOf, within } from '../../support/client.ts';
+import { ask, within } from '../../support/client.ts';
 import { served } from '../../support/served.ts';
-import { issueKey, issueKeys } from '../../support/service.ts';
-import { type ServiceHere, serveHere } from '../../support/service-here.ts';
+import { issueKeys } from '../../support/service.ts';
+import { serveHere } from '../../support/service-here.ts';
 import { damageLastRecord, storedLog } from '../../support/stored-log.ts';
-import { temporaryFolders } from '../../support/temporary-folder.ts';
+import { temporaryFiles, temporaryFolders } from '../../support/temporary-folder.ts';
 import { COOK, DUPAGE, KANE, TRIALS } from '../../support/trials.ts';
 
 const newFolder = temporaryFolders();
+const fileOf = temporaryFiles('studies.yaml');
 const data = newFolder();
 const { ok } = commandsOn(data);
 const RETRY = { 'Idempotency-Key': 'before' };
-let key: string;
-let service: ServiceHere;
 
 /** With a participant in each of two studies. */
-beforeAll(async () => {
-  key = await issueKey(data, 'edc', '--scope', 'read,randomize,correct');
-  await serving(TRIALS);
-  expect((await client().randomize('Sleep', 'before', COOK, RETRY)).status).toBe(200);
-  expect((await client().randomize('Ward', 'before', { ward: 'a' })).status).toBe(200);
-});
-afterEach(() => service.stop());
-
-const serving = async (studies: string) => {
-  service = await serveHere(data, studies);
+const one = served(
+  TRIALS,
+  { edc: ['edc', '--scope', 'read,randomize,correct'] },
+  {
+    data,
+    filled: async () => {
+      expect((await client().randomize('Sleep', 'before', COOK, RETRY)).status).toBe(200);
+      expect((await client().randomize('Ward', 'before', { ward: 'a' })).status).toBe(200);
+    },
+  },
+);
+const serving = async (studies: string, folder = data) => {
+  await one.service.stop();
+  one.service = await serveHere(folder, studies);
 };
-const client = () => clientOf(service.url, key);
+const client = () => one.as('edc');
 const randomize = (id: string) => client().randomize('Sleep', id, COOK);
 const statusOf = async (id: string) => (await randomize(id)).status;
 
 /** What /readyz and /metrics say about the studies; the states are those that any study is in. */
 async function states() {
-  const { message } = await ask(service.url, '/readyz');
-  const writing = await ask(service.url, '/readyz', { parameters: { 'urn.for': 'writing' } });
-  const metrics = await (await fetch(`${service.url}/metrics`)).text();
+  const { message } = await ask(one.url, '/readyz');
+  const writing = await ask(one.url, '/readyz', { parameters: { 'urn.for': 'writing' } });
+  const metrics = await (await fetch(`${one.url}/metrics`)).text();
   const counts = [...metrics.matchAll(/^urn_studies\{state="([a-z-]+)"\} ([1-9]\d*)$/gm)];
   return [message, writing.status, Object.fromEntries(counts.map(([, state, n]) => [state, Number(n)]))];
 }
@@ -48,7 +49,6 @@ const expectOthers = async (id: string) =>
   expect((await client().randomize('Ward', id, { ward: 'b' })).status).toBe(200);
 
 it('a study that is paused takes nobody and does everything else, until it is resumed', async () => {
-  await serving(TRIALS);
   await ok`studies pause Sleep --reason 'a question – to the board'`;
   await within(1_000, async () => (await randomize('new')).status === 409);
   expect(await randomize('new')).toMatchObject({
@@ -59,7 +59,6 @@ it('a study that is paused takes nobody and does everything else, until it is re
   await expectOthers('meanwhile');
   await expectStates('1 study takes no participants: 1 paused', 200, { open: 4, paused: 1 });
   expect(await ok`studies show Sleep`).toMatch(/^state +paused since \S+Z: a question – to the board$/m);
-  await service.stop();
   await serving(TRIALS);
   expect(await statusOf('new')).toBe(409);
   await ok`studies resume Sleep --reason answered`;
@@ -82,7 +81,7 @@ describe('a study whose file changed', () => {
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
     // The command is for whoever reads the messages of the service.
     expect(answer.message).not.toMatch(/ZZTREAT|urn /);
-    expect(service.output.stderr).toMatch(/study suspended.*urn studies check/);
+    expect(one.service.output.stderr).toMatch(/study suspended.*urn studies check/);
     expect((await list('Sleep')).results).toHaveLength(enrolled);
     await expectOthers('beside');
   });
@@ -90,8 +89,7 @@ describe('a study whose file changed', () => {
   it('is shown as suspended by the service, and by commands given the same file; as paused if it is both', async () => {
     await serving(changed);
     await expectStates('1 study takes no participants: 1 suspended', 200, { open: 4, suspended: 1 });
-    const file = join(newFolder(), 'studies.yaml');
-    writeFileSync(file, changed);
+    const file = fileOf(changed);
     const listed = await ok`studies list --studies ${file}`;
     expect(listed).toMatch(
       /^Sleep +test +suspended .*suspended: the studies file differs .*urn studies check/m,
@@ -117,15 +115,11 @@ describe('a study whose file changed', () => {
   });
 });
 
-const at = ({ local_site }: typeof COOK | typeof DUPAGE) => [
-  '--where',
-  `local_site=${local_site}`,
-  '--force',
-];
+const at = ({ local_site }: typeof COOK | typeof DUPAGE) => ['--where', `local_site=${local_site}`];
 
 it('a study whose stream is damaged answers 503 to everything: nothing may be decided from what cannot be read', async () => {
-  const own = newFolder();
-  cpSync(data, own, { recursive: true });
+  await one.service.stop();
+  const own = newFolder(data);
   const keys = await issueKeys(own, {
     named: ['named', '--study', 'Exact', '--study', 'Sleep', '--force'],
     cook: ['cook', ...at(COOK)],
@@ -134,7 +128,7 @@ it('a study whose stream is damaged answers 503 to everything: nothing may be de
     const found = storedLog(own).find(({ record }) => record.data.configuration?.name === name);
     damageLastRecord(own, found?.stream ?? '');
   }
-  service = await serveHere(own, TRIALS);
+  await serving(TRIALS, own);
   const { config, list, randomize: post } = client();
   for (const answer of [await config('Sleep'), await list('Sleep'), await post('Sleep', 'new', COOK)]) {
     expect(answer.status).toBe(503);
@@ -145,9 +139,9 @@ it('a study whose stream is damaged answers 503 to everything: nothing may be de
   const [sleep] = await commandsOn(own).json`studies list --json`;
   expect(sleep).toMatchObject({ name: 'Sleep', state: 'halted', reason: expect.any(String) });
   // It is listed in its place, without figures, for keys that may see it, or that name it if only they know it.
-  const listed = async (of: string) => (await ask(service.url, '/studies', { key: of })).results;
+  const listed = async (of: string) => (await ask(one.url, '/studies', { key: of })).results;
   const SLEEP = { study: 'Sleep', mode: 'test', state: 'unreadable' };
-  const [first, ...others] = await listed(key);
+  const [first, ...others] = await listed(one.keys.edc);
   expect(first).toEqual(SLEEP);
   expect(others.map(({ study }: Listed) => study)).toEqual(['Ward', 'Patterned', 'Ordered', 'New']);
   expect(await listed(keys.cook)).toEqual([SLEEP]);
