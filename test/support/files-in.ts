@@ -19,9 +19,7 @@ const known = new Map<string, ReadonlyMap<string, Buffer>>();
 
 /** To be altered, and packed again. */
 export async function bundleFiles(bundle: string): Promise<BundleFiles> {
-  const files = new BundleFiles();
   const all = known.get(bundle) ?? new Map((await filesIn(bundle)).map(({ path, bytes }) => [path, bytes]));
   known.set(bundle, all);
-  for (const [path, bytes] of all) files.files.set(path, bytes);
-  return files;
+  return new BundleFiles(all);
 }

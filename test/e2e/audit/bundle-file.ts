@@ -1,10 +1,6 @@
-/** A bundle taken apart by Python's standard library, changed as anyone could, and put together again. */
-import { spawnSync } from 'node:child_process';
+/** The files of a bundle, changed as anyone could, and put together again. */
 import { hash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { rawZip } from '../../support/raw-zip.ts';
 import type { Row } from './database.ts';
 
@@ -12,19 +8,8 @@ import type { Row } from './database.ts';
 export class BundleFiles {
   readonly files: Map<string, Buffer>;
 
-  constructor(files: ReadonlyMap<string, Buffer> = new Map()) {
+  constructor(files: ReadonlyMap<string, Buffer>) {
     this.files = new Map(files);
-  }
-
-  static unpack(python: string, file: string): BundleFiles {
-    const folder = mkdtempSync(join(tmpdir(), 'urn-test-bundle-'));
-    const { status, stderr } = spawnSync(python, ['-m', 'zipfile', '-e', file, folder], { encoding: 'utf8' });
-    if (status !== 0) throw new Error(stderr);
-    const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-    const files = paths.filter((path) => statSync(join(folder, path)).isFile());
-    const bytes = new Map(files.map((path) => [path, readFileSync(join(folder, path))] as const));
-    rmSync(folder, { recursive: true });
-    return new BundleFiles(bytes);
   }
 
   copy(): BundleFiles {
