@@ -21,6 +21,13 @@ export const SLEEP: StudyConfiguration = {
   ],
 };
 
+/** Two men and two women. */
+const [MAN, WOMAN] = [
+  ['Male', 'North'],
+  ['Female', 'North'],
+] as const;
+export const FOUR = { '001': MAN, '002': WOMAN, '003': MAN, '004': WOMAN } as const;
+
 type Typed = (texts: TemplateStringsArray, ...values: readonly (string | readonly string[])[]) => string[];
 
 /** The words of a command line. Single quotes keep words together; what is put in is (part of) one word, a list is several. */

@@ -6,6 +6,7 @@ import {
   ARMS,
   commandsOn,
   enrol,
+  FOUR,
   registered,
   SLEEP,
   saidIn,
@@ -238,11 +239,7 @@ async function begun(policies?: StudyConfiguration['policies']): Promise<string>
   const rows = Array.from({ length: 24 }, (_, i) => `P${10 + ((i * 7) % 24)},${ARMS[i % 2]}`);
   const file = fileOf(['code,treatment', ...rows].join('\n'));
   await commandsOn(data).ok`codes add --study Sleep --from ${file} --yes`;
-  const [man, woman] = [
-    ['Male', 'North'],
-    ['Female', 'North'],
-  ] as const;
-  await enrol(data, 'Sleep', { '001': man, '002': woman, '003': man, '004': woman });
+  await enrol(data, 'Sleep', FOUR);
   return data;
 }
 

@@ -8,6 +8,7 @@ import {
   ARMS,
   commandsOn,
   enrol,
+  FOUR,
   recordsOf,
   registered,
   SLEEP,
@@ -28,11 +29,7 @@ const commands = commandsOn(data, '--study', 'Sleep');
 let stream: string;
 beforeAll(async () => {
   await registered(data, [{ ...SLEEP, policies: { levelCounts: 'as-corrected', voidCounts: 'removed' } }]);
-  const [man, woman] = [
-    ['Male', 'North'],
-    ['Female', 'North'],
-  ] as const;
-  await enrol(data, 'Sleep', { '001': man, '002': woman, '003': man, '004': woman }, 'nurse Ada');
+  await enrol(data, 'Sleep', FOUR, 'nurse Ada');
   stream = studyRecords(data)[0]?.stream ?? '';
   const { ok, said } = commands;
   // The longest name of a factor that fits is taken, and levels that are right are left out.

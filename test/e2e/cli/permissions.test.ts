@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { permissionWarnings, refuseKeyOfOthers, studiesFileWarning } from '../../../src/base/permissions.ts';
 import { SIGNING_KEY } from '../../../src/core/ledger/keyring.ts';
 import { filesOf } from '../../../src/service/open/store-location.ts';
+import { registered } from '../../support/cli-log.ts';
 import { command, commandOk, refusal } from '../../support/command.ts';
 import { serve } from '../../support/service.ts';
 import { storedLog } from '../../support/stored-log.ts';
@@ -12,11 +13,7 @@ import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 
-async function newLog(): Promise<string> {
-  const data = join(newFolder(), 'data of "us"');
-  await commandOk(['init', '--data', data]);
-  return data;
-}
+const newLog = () => registered(join(newFolder(), 'data of "us"'), []);
 
 describe('a signing key that everybody on the machine can use', () => {
   it.each([0o604, 0o602, 0o601])('is refused with mode %o', (mode) => {
