@@ -83,21 +83,4 @@ describe('EventStoreDB', () => {
     expect(await store.append('study-a', NO_STREAM, batch)).toEqual({ type: 'written' });
     expect(await readStream(store, 'study-a')).toHaveLength(8);
   });
-
-  it('serves two stores at once: one of two concurrent appends wins, and each store hears of the other', async () => {
-    const prefix = newPrefix();
-    const stores = [open(prefix), open(prefix)] as const;
-    let revision = -1;
-    for (let round = 0; round < 10; round++) {
-      const expected = revision;
-      const results = await Promise.all(
-        stores.map((store, i) => store.append('study-a', expected, records(`r${round}-${i}-`, 1))),
-      );
-      expect(results.map(({ type }) => type).sort()).toEqual(['conflict', 'written']);
-      revision++;
-    }
-    const all = await Promise.all(stores.map((store) => readAll(store)));
-    expect(all[0]).toHaveLength(10);
-    expect(all[1]).toEqual(all[0]);
-  });
 });
