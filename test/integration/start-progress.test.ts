@@ -1,35 +1,23 @@
 /** What a service says while the reading of its log takes long. */
 import { pino } from 'pino';
-import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openLog } from '../../src/service/open/open-log.ts';
+import { afterEach, expect, it, vi } from 'vitest';
 import { StartProgress } from '../../src/service/start-progress.ts';
 import { startService } from '../../src/service/start-service.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { CONFIGURATION, OPERATOR, randomize } from '../support/facts.ts';
+import { OPERATOR } from '../support/facts.ts';
 import { freePorts } from '../support/free-ports.ts';
+import { makeLongLog } from '../support/long-log.ts';
+import { storedLog } from '../support/stored-log.ts';
 import { temporaryFolders } from '../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 afterEach(() => vi.restoreAllMocks());
 
-const PARTICIPANTS = 300;
-
-/** A log of more than one page. @returns how many records it has */
-async function makeLog(data: string): Promise<number> {
-  const log = await openLog({ data }, OPERATOR);
-  await log.rebuild();
-  await log.studies.register(CONFIGURATION, undefined, OPERATOR);
-  const stream = log.studies.streamOf(CONFIGURATION.name);
-  const ids = Array.from({ length: PARTICIPANTS }, (_, i) => `participant-${i}`);
-  await Promise.all(ids.map((id) => log.studies.submit(stream, randomize(id), OPERATOR)));
-  const { size } = log.ledger.tree(stream);
-  await log.close();
-  return size + 1;
-}
-
 it('a service whose start takes long reports how many records it has read, and of how many, in its log and in /readyz, until it is ready', async () => {
   const data = newFolder();
-  const records = await makeLog(data);
+  // More than one page.
+  await makeLongLog(data, { edc: { scopes: ['randomize'] } }, { participants: 300, by: 'edc' });
+  const records = storedLog(data).length;
   // The store gives one page, and the next one when it may.
   let goOn: () => void = () => undefined;
   const isLet = new Promise<void>((resolve) => {
@@ -73,28 +61,20 @@ it('a service whose start takes long reports how many records it has read, and o
   }
 });
 
-describe('the progress of a start', () => {
-  const logger = pino({ level: 'silent' });
+it('the progress of a start is estimated from what was last signed if the store does not count, and else has no total', async () => {
   const signedBefore = [
     { stream: 'log', size: 2, root: new Uint8Array() },
     { stream: 'study-1', size: 700, root: new Uint8Array() },
   ];
-  const describeAfter = async (records: number, log: object) => {
+  const told = async (records: number, lastCheckpoints: object | undefined) => {
     const rebuild = async (onProgress?: (count: number) => void) => onProgress?.(records);
-    const progress = new StartProgress(
-      { rebuild, ...log } as ConstructorParameters<typeof StartProgress>[0],
-      logger,
-    );
+    const log = { rebuild, store: {}, lastCheckpoints } as ConstructorParameters<typeof StartProgress>[0];
+    const progress = new StartProgress(log, pino({ level: 'silent' }));
     await progress.rebuild();
     return progress.describe();
   };
-
-  it('is estimated from what was last signed if the store does not count, and else has no total', async () => {
-    const told = (records: number, signed: object | undefined) =>
-      describeAfter(records, { store: {}, lastCheckpoints: signed });
-    expect(await told(350, { signedBefore })).toBe('350 of 702 records');
-    expect(await told(900, { signedBefore }), 'others have written since').toBe('900 of 900 records');
-    expect(await told(350, { signedBefore: [] })).toBe('350 records');
-    expect(await told(350, undefined)).toBe('350 records');
-  });
+  expect(await told(350, { signedBefore })).toBe('350 of 702 records');
+  expect(await told(900, { signedBefore }), 'others have written since').toBe('900 of 900 records');
+  expect(await told(350, { signedBefore: [] })).toBe('350 records');
+  expect(await told(350, undefined)).toBe('350 records');
 });
