@@ -244,43 +244,40 @@ it('the log of 0.2.0 continues in every study, for the keys that it issued, and 
   });
 });
 
-describe('the log of 0.3.0 with packs at visits', () => {
+it('the log of 0.3.0 with packs at visits accounts for its packs as it did then, answers a request of then again, and gives packs to those of then', async () => {
   const { study } = visits;
-
-  it('accounts for its packs as it did then, answers a request of then again, and gives packs to those of then', async () => {
-    const data = copyOf(visits);
-    const csv = await commandOk(['codes', 'accountability', '--study', study, '--csv', '--data', data]);
-    expect(csv.trimEnd()).toBe(visits.text('accountability.csv').trimEnd());
-    const before = storedLog(data);
-    await goOn(visits, data, async (url) => {
-      const dispense = (user: string, id: string, visit: string, headers = {}) =>
-        postJson(url, '/dispensations', visits.apiKey(user), { study, id, visit }, headers);
-      const first = before.find(({ record }) => record.type === 'PackDispensed')?.record;
-      const again = await dispense('nurse', 'p1', 'v2', {
-        ...{ 'Idempotency-Key': 'tablet-1', 'X-On-Behalf-Of': 'Dr. K.' },
-      });
-      expect([again.status, again.headers.get('urn-repeated'), again.results]).toEqual([
-        ...[200, 'true', { visit: 'V2', code: first.data.code }],
-      ]);
-      const shown = await clientOf(url, visits.apiKey('auditor')).list(study, { id: 'q2' });
-      const had = shown.results[0]['urn.packs'].map((pack: { visit: string }) => pack.visit);
-      expect(had).toEqual(['V3', 'V2', 'Week 12']);
-      expect((await dispense('nurse', 'q2', 'week 12')).status).toBe(400);
-      // Of the arm that was stopped.
-      expect((await dispense('pharmacy', 'p6', 'V2')).status).toBe(409);
-      const next = await dispense('nurse', 'p1', 'Week 24');
-      expect(next.results, next.text).toMatchObject({ visit: 'Week 24' });
-      return [next];
+  const data = copyOf(visits);
+  const csv = await commandOk(['codes', 'accountability', '--study', study, '--csv', '--data', data]);
+  expect(csv.trimEnd()).toBe(visits.text('accountability.csv').trimEnd());
+  const before = storedLog(data);
+  await goOn(visits, data, async (url) => {
+    const dispense = (user: string, id: string, visit: string, headers = {}) =>
+      postJson(url, '/dispensations', visits.apiKey(user), { study, id, visit }, headers);
+    const first = before.find(({ record }) => record.type === 'PackDispensed')?.record;
+    const again = await dispense('nurse', 'p1', 'v2', {
+      ...{ 'Idempotency-Key': 'tablet-1', 'X-On-Behalf-Of': 'Dr. K.' },
     });
-    const since = storedLog(data).slice(before.length);
-    expect(since.filter(({ record }) => record.type === 'PackDispensed')).toHaveLength(1);
-    const dispensed = async (of: string) => {
-      const { report } = await verify('--data', of);
-      return reportOf(report, visits)?.life?.packs;
-    };
-    expect(await dispensed(copyOf(visits))).toMatchObject({ dispensed: 18, corrected: 6 });
-    expect(await dispensed(data)).toMatchObject({ dispensed: 19 });
+    expect([again.status, again.headers.get('urn-repeated'), again.results]).toEqual([
+      ...[200, 'true', { visit: 'V2', code: first.data.code }],
+    ]);
+    const shown = await clientOf(url, visits.apiKey('auditor')).list(study, { id: 'q2' });
+    const had = shown.results[0]['urn.packs'].map((pack: { visit: string }) => pack.visit);
+    expect(had).toEqual(['V3', 'V2', 'Week 12']);
+    expect((await dispense('nurse', 'q2', 'week 12')).status).toBe(400);
+    // Of the arm that was stopped.
+    expect((await dispense('pharmacy', 'p6', 'V2')).status).toBe(409);
+    const next = await dispense('nurse', 'p1', 'Week 24');
+    expect(next.results, next.text).toMatchObject({ visit: 'Week 24' });
+    return [next];
   });
+  const since = storedLog(data).slice(before.length);
+  expect(since.filter(({ record }) => record.type === 'PackDispensed')).toHaveLength(1);
+  const dispensed = async (of: string) => {
+    const { report } = await verify('--data', of);
+    return reportOf(report, visits)?.life?.packs;
+  };
+  expect(await dispensed(copyOf(visits))).toMatchObject({ dispensed: 18, corrected: 6 });
+  expect(await dispensed(data)).toMatchObject({ dispensed: 19 });
 });
 
 /** What the verifier in Python says on the line of the stream, or not at all: the seed is sealed in most bundles. */

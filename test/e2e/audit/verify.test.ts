@@ -172,18 +172,16 @@ describe('a log that was tampered with', () => {
   });
 });
 
-describe('wrong usage exits with 2, with output only on stderr:', () => {
-  it.each([
-    ['a log in memory', () => ['--store', 'memory:'], /memory/],
-    ['an unknown study', () => ['--data', data, '--study', 'Slep'], /no study "Slep".*urn studies list/],
-    ['no such file', () => ['--data', data, '--checkpoint', '/none'], /cannot read \/none/],
-    ['an id that is none', () => ['--data', data, '--study-id', 'Sleep'], /is not a study id \(hint/],
-    ['a file without a checkpoint', () => ['--data', data, '--checkpoint', file('hi\n')], /given\.txt:1: /],
-    ['a key that is not one', () => ['--data', data, '--trust', 'urn+x'], /--trust names is not an Ed25519/],
-    ['no database', () => ['--store', `sqlite:${file('x'.repeat(200))}`], /not a log of this program/],
-  ])('%s', async (_, args, says) => {
-    expect(await refusal(command(['verify', ...args()]))).toMatch(says);
-  });
+it.each([
+  ['a log in memory', () => ['--store', 'memory:'], /memory/],
+  ['an unknown study', () => ['--data', data, '--study', 'Slep'], /no study "Slep".*urn studies list/],
+  ['no such file', () => ['--data', data, '--checkpoint', '/none'], /cannot read \/none/],
+  ['an id that is none', () => ['--data', data, '--study-id', 'Sleep'], /is not a study id \(hint/],
+  ['a file without a checkpoint', () => ['--data', data, '--checkpoint', file('hi\n')], /given\.txt:1: /],
+  ['a key that is not one', () => ['--data', data, '--trust', 'urn+x'], /--trust names is not an Ed25519/],
+  ['no database', () => ['--store', `sqlite:${file('x'.repeat(200))}`], /not a log of this program/],
+])('wrong usage exits with 2, with output only on stderr: %s', async (_, args, says) => {
+  expect(await refusal(command(['verify', ...args()]))).toMatch(says);
 });
 
 describe('a database that cannot be read to its end exits with 1:', () => {

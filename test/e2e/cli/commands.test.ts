@@ -147,26 +147,24 @@ describe('every command', () => {
   });
 });
 
-describe('wrong usage', () => {
-  const KAFKA = typed`relay --kafka-brokers localhost:9092`;
-  it.each([
-    ['no command', []],
-    ['an unknown command', ['randomize']],
-    ['a group without a command', ['keys']],
-    ['a missing argument', ['keys', 'add']],
-    ['an argument too many', ['keys', 'list', 'all']],
-    ['a port above 65535', typed`serve --port 65536`],
-    ['a certificate without its key', typed`serve --tls-cert cert.pem`],
-    ['a relay without brokers', typed`serve --relay`],
-    ['a broker that is a URL', typed`relay --kafka-brokers kafka://localhost:9092`],
-    ['a broker without a port', typed`relay --kafka-brokers localhost`],
-    ['certificates without TLS', [...KAFKA, '--kafka-ca', 'ca.pem']],
-    ['a certificate file that does not exist', [...KAFKA, ...typed`--kafka-tls --kafka-ca none.pem`]],
-    ['a password without a user', [...KAFKA, '--kafka-password-file', 'p']],
-    ['a metrics port that is not a number', [...KAFKA, '--metrics-port', 'x']],
-  ])('exits with 2, with output only on stderr: %s', async (_, line) => {
-    expect(await refusal(command(line))).not.toBe('');
-  });
+const KAFKA = typed`relay --kafka-brokers localhost:9092`;
+it.each([
+  ['no command', []],
+  ['an unknown command', ['randomize']],
+  ['a group without a command', ['keys']],
+  ['a missing argument', ['keys', 'add']],
+  ['an argument too many', ['keys', 'list', 'all']],
+  ['a port above 65535', typed`serve --port 65536`],
+  ['a certificate without its key', typed`serve --tls-cert cert.pem`],
+  ['a relay without brokers', typed`serve --relay`],
+  ['a broker that is a URL', typed`relay --kafka-brokers kafka://localhost:9092`],
+  ['a broker without a port', typed`relay --kafka-brokers localhost`],
+  ['certificates without TLS', [...KAFKA, '--kafka-ca', 'ca.pem']],
+  ['a certificate file that does not exist', [...KAFKA, ...typed`--kafka-tls --kafka-ca none.pem`]],
+  ['a password without a user', [...KAFKA, '--kafka-password-file', 'p']],
+  ['a metrics port that is not a number', [...KAFKA, '--metrics-port', 'x']],
+])('wrong usage exits with 2, with output only on stderr: %s', async (_, line) => {
+  expect(await refusal(command(line))).not.toBe('');
 });
 
 it('a command in the process of the tests says and returns what the program does', async () => {

@@ -102,45 +102,41 @@ describe('urn keys add', () => {
   });
 });
 
-describe('urn keys list', () => {
-  it('prints one line per key, starting with its id, and nothing that would let anyone use a key', async () => {
-    const { run, ok } = commandsOn(newFolder());
-    const issued = [
-      await ok`keys add edc`,
-      await ok`keys add site --where site=a --study S --expires 2096-01-01`,
-    ];
-    const { code, stdout, stderr } = await run`keys list`;
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout.trimEnd().split('\n')).toEqual([
-      expect.stringMatching(/^k[0-9a-f]{12} +edc +read,randomize +valid +issued .* +no limits$/),
-      expect.stringMatching(
-        /^k[0-9a-f]{12} +site +read,randomize +valid +issued .* study "S" site=a until 2096-01-02T/,
-      ),
-    ]);
-    const json = await ok`keys list --json`;
-    expect(JSON.parse(json)).toHaveLength(2);
-    for (const key of issued)
-      for (const secret of [key.trim(), createHash('sha256').update(key.trim()).digest('hex')])
-        expect(stdout + json).not.toContain(secret);
-  });
+it('urn keys list prints one line per key, starting with its id, and nothing that would let anyone use a key', async () => {
+  const { run, ok } = commandsOn(newFolder());
+  const issued = [
+    await ok`keys add edc`,
+    await ok`keys add site --where site=a --study S --expires 2096-01-01`,
+  ];
+  const { code, stdout, stderr } = await run`keys list`;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout.trimEnd().split('\n')).toEqual([
+    expect.stringMatching(/^k[0-9a-f]{12} +edc +read,randomize +valid +issued .* +no limits$/),
+    expect.stringMatching(
+      /^k[0-9a-f]{12} +site +read,randomize +valid +issued .* study "S" site=a until 2096-01-02T/,
+    ),
+  ]);
+  const json = await ok`keys list --json`;
+  expect(JSON.parse(json)).toHaveLength(2);
+  for (const key of issued)
+    for (const secret of [key.trim(), createHash('sha256').update(key.trim()).digest('hex')])
+      expect(stdout + json).not.toContain(secret);
 });
 
-describe('urn keys revoke', () => {
-  it('revokes a key, records the reason, which is printed on one line, and says if it was already revoked', async () => {
-    const data = newFolder();
-    const { ok, run, said } = commandsOn(data);
-    const secret = (await ok`keys add leaver`).trim();
-    const [{ keyId }] = await keysOf(data);
-    const revoke = () => run`keys revoke ${keyId} --reason 'left\n\u001b[2Jthe trial'`;
-    expect(await said`keys revoke ${keyId} --reason ' '`).toMatch(/^2 /);
-    expect(await revoke()).toEqual({ code: 0, stdout: '', stderr: `key ${keyId} is revoked\n` });
-    expect(await revoke()).toEqual({ code: 0, stdout: '', stderr: `key ${keyId} was already revoked\n` });
-    expect(await ok`keys list`).toMatch(/^k.* revoked .*\(left {2}\[2Jthe trial\).*\n$/);
-    // An id that does not exist is not repeated: it might be the key.
-    const stderr = await refusal(run`keys revoke ${secret}`);
-    expect(stderr).toContain('hint: urn keys list shows the id first');
-    expect(stderr).not.toContain(secret);
-  });
+it('urn keys revoke revokes a key, records the reason, which is printed on one line, and says if it was already revoked', async () => {
+  const data = newFolder();
+  const { ok, run, said } = commandsOn(data);
+  const secret = (await ok`keys add leaver`).trim();
+  const [{ keyId }] = await keysOf(data);
+  const revoke = () => run`keys revoke ${keyId} --reason 'left\n\u001b[2Jthe trial'`;
+  expect(await said`keys revoke ${keyId} --reason ' '`).toMatch(/^2 /);
+  expect(await revoke()).toEqual({ code: 0, stdout: '', stderr: `key ${keyId} is revoked\n` });
+  expect(await revoke()).toEqual({ code: 0, stdout: '', stderr: `key ${keyId} was already revoked\n` });
+  expect(await ok`keys list`).toMatch(/^k.* revoked .*\(left {2}\[2Jthe trial\).*\n$/);
+  // An id that does not exist is not repeated: it might be the key.
+  const stderr = await refusal(run`keys revoke ${secret}`);
+  expect(stderr).toContain('hint: urn keys list shows the id first');
+  expect(stderr).not.toContain(secret);
 });
 
 describe('every option has an environment variable', () => {

@@ -204,16 +204,14 @@ describe('urn studies register', () => {
   });
 });
 
-describe('urn studies list', () => {
-  it('prints the studies in the log, one per line, and the same for machines', async () => {
-    const { code, stdout, stderr } = await run`studies list`;
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout.split('\n')[0]).toMatch(/^Sleep +test +open +2 participants$/);
-    expect(stdout.trimEnd().split('\n')).toHaveLength(registrations().length);
-    expect((await json`studies list --json`)[0]).toEqual({
-      ...{ name: 'Sleep', mode: 'test', state: 'open' },
-      ...{ participants: 2, filled: 2, revision: 2 },
-    });
+it('urn studies list prints the studies in the log, one per line, and the same for machines', async () => {
+  const { code, stdout, stderr } = await run`studies list`;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout.split('\n')[0]).toMatch(/^Sleep +test +open +2 participants$/);
+  expect(stdout.trimEnd().split('\n')).toHaveLength(registrations().length);
+  expect((await json`studies list --json`)[0]).toEqual({
+    ...{ name: 'Sleep', mode: 'test', state: 'open' },
+    ...{ participants: 2, filled: 2, revision: 2 },
   });
 });
 

@@ -55,25 +55,23 @@ function addEvilStreams(data: string): void {
   storeRow(data, { ...at, stream: `study-${EVIL}`, record });
 }
 
-describe('urn serve on a terminal', () => {
-  it('logs lines for people, before and after its own messages, also of streams that it cannot read', async () => {
-    const data = await registered(newFolder(), []);
-    addEvilStreams(data);
-    const { output, has, type, ended } = onTerminal(['serve', '--data', data, '--port', '0']);
-    await has('API key for the user');
-    const [, url = ''] = /The service is ready at (\S+);/.exec(output()) ?? [];
-    await fetch(`${url}/study_config?study=none`);
-    await has('route=/study_config');
-    type(CONTROL_C);
-    await ended;
-    expect(output()).toMatch(/^\[\d\d:\d\d:\d\d\] ERROR: a stream cannot be read any further {2}stream=/m);
-    expect(output()).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: ready {2}address=http:\S+ {2}logName=urn {2}/m);
-    expect(output()).toMatch(/INFO: request {2}method=GET {2}route=\/study_config {2}status=401 {2}ms=/);
-    expect(output()).toMatch(/INFO: stopped/);
-    expect(output()).not.toMatch(/^\{/m);
-    // The terminal shows ^C for what was typed.
-    expect(output()).not.toMatch(OBEYED);
-  });
+it('urn serve on a terminal logs lines for people, before and after its own messages, also of streams that it cannot read', async () => {
+  const data = await registered(newFolder(), []);
+  addEvilStreams(data);
+  const { output, has, type, ended } = onTerminal(['serve', '--data', data, '--port', '0']);
+  await has('API key for the user');
+  const [, url = ''] = /The service is ready at (\S+);/.exec(output()) ?? [];
+  await fetch(`${url}/study_config?study=none`);
+  await has('route=/study_config');
+  type(CONTROL_C);
+  await ended;
+  expect(output()).toMatch(/^\[\d\d:\d\d:\d\d\] ERROR: a stream cannot be read any further {2}stream=/m);
+  expect(output()).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: ready {2}address=http:\S+ {2}logName=urn {2}/m);
+  expect(output()).toMatch(/INFO: request {2}method=GET {2}route=\/study_config {2}status=401 {2}ms=/);
+  expect(output()).toMatch(/INFO: stopped/);
+  expect(output()).not.toMatch(/^\{/m);
+  // The terminal shows ^C for what was typed.
+  expect(output()).not.toMatch(OBEYED);
 });
 
 describe('a live study on a terminal', () => {

@@ -47,116 +47,107 @@ async function codeBreaks({ url }: Served, key: string) {
 
 const FOR_WRITING = { parameters: { 'urn.for': 'writing' } };
 
-describe('a code-break that was pending when the service was killed', () => {
+it('a code-break that was pending when the service was killed is recorded by the next command, and blocks a move of the log until then', async () => {
   const data = newFolder();
   const file = join(data, 'reveals.pending');
-
-  it('is recorded by the next command, and blocks a move of the log until then', async () => {
-    const { service, keys, arm } = await begun(data, serveThere);
-    const release = await hold(join(data, 'urn.sqlite'));
-    expect((await reveal(service, keys.night)).results[0].trt).toBe(arm);
-    await service.kill();
-    await release();
-    // The first attempt may have been on its way to the log.
-    expect(existsSync(file)).toBe(true);
-    const move = command(['copy', '--to', `sqlite:${join(newFolder(), 'urn.sqlite')}`, '--data', data]);
-    expect(await refusal(move)).toContain('reveals.pending');
-    const { stderr } = await command(['studies', 'list', '--data', data]);
-    expect(stderr).toContain('recorded now: a code-break');
-    expect(existsSync(file)).toBe(false);
-    const [one, ...others] = await commandsOn(data).json`code-breaks --study Sleep --json`;
-    expect(others).toEqual([]);
-    expect(one).toMatchObject({ participantId: 'c1', isLate: true, keyId: expect.any(String) });
-    expect(await commandsOn(data).said`verify`).toMatch(/^0 [\s\S]*recorded later/);
-  });
+  const { service, keys, arm } = await begun(data, serveThere);
+  const release = await hold(join(data, 'urn.sqlite'));
+  expect((await reveal(service, keys.night)).results[0].trt).toBe(arm);
+  await service.kill();
+  await release();
+  // The first attempt may have been on its way to the log.
+  expect(existsSync(file)).toBe(true);
+  const move = command(['copy', '--to', `sqlite:${join(newFolder(), 'urn.sqlite')}`, '--data', data]);
+  expect(await refusal(move)).toContain('reveals.pending');
+  const { stderr } = await command(['studies', 'list', '--data', data]);
+  expect(stderr).toContain('recorded now: a code-break');
+  expect(existsSync(file)).toBe(false);
+  const [one, ...others] = await commandsOn(data).json`code-breaks --study Sleep --json`;
+  expect(others).toEqual([]);
+  expect(one).toMatchObject({ participantId: 'c1', isLate: true, keyId: expect.any(String) });
+  expect(await commandsOn(data).said`verify`).toMatch(/^0 [\s\S]*recorded later/);
 });
 
-describe('a file of pending code-breaks that is damaged', () => {
+it('a damaged file of pending code-breaks stops no command, and the readable part of it is recorded', async () => {
   const data = newFolder();
   const file = join(data, 'reveals.pending');
-  const pending = (more: object) =>
+  const pending = (randomizedAt: number) =>
     JSON.stringify({
-      ...{ study: 'Sleep', participantId: 'c1', category: 'emergency', reason: 'anaphylaxis' },
+      ...{ study: 'Sleep', participantId: 'c1', category: 'emergency', reason: 'anaphylaxis', randomizedAt },
       ...{ reveal: randomUUID(), shownAt: new Date().toISOString(), actor: { cli: true, user: 'night' } },
-      ...more,
     });
-
-  it('stops no command, and the readable part of it is recorded', async () => {
-    const { service, keys, arm } = await begun(data, serveIn);
-    const half = pending({ randomizedAt: 1 }).slice(0, 80);
-    writeFileSync(file, `\n${half}\n${pending({ randomizedAt: 1 })}\n${pending({ randomizedAt: 9 })}\n`);
-    await expect
-      .poll(async () => (await codeBreaks(service, keys.night)).length, { timeout: 30_000, interval: 250 })
-      .toBe(1);
-    await expect.poll(() => service.output.stderr).toContain('lines that are not understood');
-    // Whoever has the id now is not the one whose arm was shown.
-    await expect.poll(() => service.output.stderr).toContain('this log has no such participant');
-    await service.stop();
-    const { code, stdout, stderr } = await command(['reveal', ...CASE, '--data', data]);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`c1 is on ${arm}`) });
-    expect(stderr).toContain('a line that is not understood');
-    const left = readFileSync(file, 'utf8');
-    expect(left).toContain(half);
-    expect(left.match(/randomizedAt/g)).toHaveLength(1);
-    await commandOk(['verify', '--data', data]);
-  });
+  const { service, keys, arm } = await begun(data, serveIn);
+  const half = pending(1).slice(0, 80);
+  writeFileSync(file, `\n${half}\n${pending(1)}\n${pending(9)}\n`);
+  await expect
+    .poll(async () => (await codeBreaks(service, keys.night)).length, { timeout: 30_000, interval: 250 })
+    .toBe(1);
+  await expect.poll(() => service.output.stderr).toContain('lines that are not understood');
+  // Whoever has the id now is not the one whose arm was shown.
+  await expect.poll(() => service.output.stderr).toContain('this log has no such participant');
+  await service.stop();
+  const { code, stdout, stderr } = await command(['reveal', ...CASE, '--data', data]);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`c1 is on ${arm}`) });
+  expect(stderr).toContain('a line that is not understood');
+  const left = readFileSync(file, 'utf8');
+  expect(left).toContain(half);
+  expect(left.match(/randomizedAt/g)).toHaveLength(1);
+  await commandOk(['verify', '--data', data]);
 });
 
-describe('on a full disk', () => {
-  const disk = join(newFolder(), 'disk');
-  mkdirSync(disk);
-  const why = mountSmallDisk(disk);
+const disk = join(newFolder(), 'disk');
+mkdirSync(disk);
+const why = mountSmallDisk(disk);
 
-  const ballast = join(disk, 'ballast');
-  const recordedIn = async (service: Served, key: string, arm: string) => {
-    const { status, results, headers } = await reveal(service, key);
-    expect({ status, arm: results[0].trt }).toEqual({ status: 200, arm });
-    return headers.get('urn-recorded');
-  };
+const ballast = join(disk, 'ballast');
+const recordedIn = async (service: Served, key: string, arm: string) => {
+  const { status, results, headers } = await reveal(service, key);
+  expect({ status, arm: results[0].trt }).toEqual({ status: 200, arm });
+  return headers.get('urn-recorded');
+};
 
-  it('the arm is shown; what no disk took is in the log soon after there is room, and what it took, after a kill', async (test) => {
-    if (why !== undefined) {
-      notTested('a code-break on a full disk', why);
-      test.skip(`mount is refused here: ${why}`);
-    }
-    const { service, keys, arm } = await begun(join(disk, 'data'), serveThere);
+it('on a full disk, the arm is shown; what no disk took is in the log soon after there is room, and what it took, after a kill', async (test) => {
+  if (why !== undefined) {
+    notTested('a code-break on a full disk', why);
+    test.skip(`mount is refused here: ${why}`);
+  }
+  const { service, keys, arm } = await begun(join(disk, 'data'), serveThere);
+  fill(ballast);
+  // With the room of the reserve.
+  expect(await recordedIn(service, keys.night, arm)).toBe('log');
+  await service.kill();
+  const again = await serveIn(join(disk, 'data'));
+  expect(await codeBreaks(again, keys.night)).toHaveLength(1);
+  const refused = await clientOf(again.url, keys.edc).randomize('Sleep', 'c2', COOK);
+  expect(refused.status).toBe(503);
+  expect((await ask(again.url, '/readyz', FOR_WRITING)).status).toBe(503);
+  expect((await ask(again.url, '/readyz')).status).toBe(200);
+
+  // Somebody else eats the room of the reserve.
+  const answers: (string | null)[] = [];
+  while (!answers.includes('none') && answers.length < 30) {
     fill(ballast);
-    // With the room of the reserve.
-    expect(await recordedIn(service, keys.night, arm)).toBe('log');
-    await service.kill();
-    const again = await serveIn(join(disk, 'data'));
-    expect(await codeBreaks(again, keys.night)).toHaveLength(1);
-    const refused = await clientOf(again.url, keys.edc).randomize('Sleep', 'c2', COOK);
-    expect(refused.status).toBe(503);
-    expect((await ask(again.url, '/readyz', FOR_WRITING)).status).toBe(503);
-    expect((await ask(again.url, '/readyz')).status).toBe(200);
+    answers.push(await recordedIn(again, keys.night, arm));
+  }
+  expect(answers).toContain('none');
+  await expect
+    .poll(() => again.output.stderr)
+    .toContain('neither the log nor reveals.pending could be written');
+  const metrics = await (await fetch(`${again.url}/metrics`)).text();
+  expect(metrics).toMatch(/^urn_reveals_unrecorded_total [1-9]/m);
+  expect(metrics).toMatch(/^urn_append_failures_total\{reason="full"\} [1-9]/m);
 
-    // Somebody else eats the room of the reserve.
-    const answers: (string | null)[] = [];
-    while (!answers.includes('none') && answers.length < 30) {
-      fill(ballast);
-      answers.push(await recordedIn(again, keys.night, arm));
-    }
-    expect(answers).toContain('none');
-    await expect
-      .poll(() => again.output.stderr)
-      .toContain('neither the log nor reveals.pending could be written');
-    const metrics = await (await fetch(`${again.url}/metrics`)).text();
-    expect(metrics).toMatch(/^urn_reveals_unrecorded_total [1-9]/m);
-    expect(metrics).toMatch(/^urn_append_failures_total\{reason="full"\} [1-9]/m);
-
-    rmSync(ballast);
-    const late = async () => (await codeBreaks(again, keys.night)).length;
-    await expect.poll(late, { timeout: 10_000, interval: 250 }).toBe(1 + answers.length);
-    await expect.poll(() => again.output.stderr).toContain('is in the log now');
-    expect(existsSync(join(disk, 'data/reveals.pending'))).toBe(false);
-    const ready = async () => (await ask(again.url, '/readyz', FOR_WRITING)).status;
-    await expect.poll(ready, { timeout: 10_000, interval: 250 }).toBe(200);
-    expect(existsSync(join(disk, 'data/urn.sqlite.reserve'))).toBe(true);
-    // The disk cannot be unmounted before.
-    await again.stop();
-    expect((await command(['verify', '--data', join(disk, 'data')])).code).toBe(0);
-  });
+  rmSync(ballast);
+  const late = async () => (await codeBreaks(again, keys.night)).length;
+  await expect.poll(late, { timeout: 10_000, interval: 250 }).toBe(1 + answers.length);
+  await expect.poll(() => again.output.stderr).toContain('is in the log now');
+  expect(existsSync(join(disk, 'data/reveals.pending'))).toBe(false);
+  const ready = async () => (await ask(again.url, '/readyz', FOR_WRITING)).status;
+  await expect.poll(ready, { timeout: 10_000, interval: 250 }).toBe(200);
+  expect(existsSync(join(disk, 'data/urn.sqlite.reserve'))).toBe(true);
+  // The disk cannot be unmounted before.
+  await again.stop();
+  expect((await command(['verify', '--data', join(disk, 'data')])).code).toBe(0);
 });
 
 describe('on the machine itself', () => {

@@ -25,8 +25,9 @@ const ROUTES = BODIES.map(({ path }) => path).filter((path) => path !== '/sessio
 /** What an otherwise empty body needs, so that its problems are those of its members. */
 const BEGINNINGS: Record<string, object> = { '/study_state': { action: 'pause' } };
 
-describe.each(ROUTES)('POST %s', (path) => {
-  it('checks type and size, the key, the JSON, the study, the scope and the rest, in this order', async () => {
+it.each(ROUTES)(
+  'POST %s checks type and size, the key, the JSON, the study, the scope and the rest, in this order',
+  async (path) => {
     const hint = 'study is missing (hint: Study is given; did you mean study?)';
     const tooLong = `{"study":"${'x'.repeat(20_000)}"}`;
     const twice = '{"study":"S","x":{"a":1,"\\u0061":2}}';
@@ -51,8 +52,8 @@ describe.each(ROUTES)('POST %s', (path) => {
     expect([status, message]).toEqual([400, expect.stringMatching(/^\w+ is missing/)]);
     expect(message).toContain('more is not a member of this request');
     expect(message).not.toMatch(/Invalid/);
-  });
-});
+  },
+);
 
 describe('a body', () => {
   it.each([
@@ -107,32 +108,26 @@ describe('a body', () => {
   });
 });
 
-describe('a message about a body', () => {
-  const reveal = { id: '1', category: 'emergency', reason: 'anaphylaxis' };
-  const forced = {
-    ...{ id: '1', levels: { sex: 'Male' }, treatment: 'A', cause: 'outage', note: 'x' },
-    ...{ occurred_at: '2026-01-01T00:00:00Z', code: '', replaces: -1 },
-  };
-  const close = { action: 'close', cause: 'target', reason: 'x' };
-  const approvals = [{ name: 'A', role: 'sponsor', on: '2026-01-01', refrence: 'x' }];
-  const none = { ...reveal, category: undefined, reason: undefined };
-  const wrong = { ...reveal, id: 5, category: 'urgent', dryRun: true };
-  it.each<[path: string, body: object, message: RegExp]>([
-    ['/code_breaks', none, /^category is missing \(it must be one of emergency, .*\); reason is missing$/],
-    ['/code_breaks', wrong, /^id: must be a string; category: must be one of .*did you mean dry_run\?\)$/],
-    ['/forced_allocations', forced, /^code: has fewer than 1 character; replaces: must be at least 0$/],
-    [
-      '/study_state',
-      { ...close, approvals },
-      /^approvals\[0\]\.refrence is not .*did you mean reference\?\)$/,
-    ],
-  ])(
-    'says what is missing, what is allowed and what was probably meant: %s %j',
-    async (path, body, message) => {
-      expect((await http.post('all', path, { study: 'S', ...body })).message).toMatch(message);
-    },
-  );
-});
+const reveal = { id: '1', category: 'emergency', reason: 'anaphylaxis' };
+const forced = {
+  ...{ id: '1', levels: { sex: 'Male' }, treatment: 'A', cause: 'outage', note: 'x' },
+  ...{ occurred_at: '2026-01-01T00:00:00Z', code: '', replaces: -1 },
+};
+const close = { action: 'close', cause: 'target', reason: 'x' };
+const approvals = [{ name: 'A', role: 'sponsor', on: '2026-01-01', refrence: 'x' }];
+const none = { ...reveal, category: undefined, reason: undefined };
+const wrong = { ...reveal, id: 5, category: 'urgent', dryRun: true };
+it.each<[path: string, body: object, message: RegExp]>([
+  ['/code_breaks', none, /^category is missing \(it must be one of emergency, .*\); reason is missing$/],
+  ['/code_breaks', wrong, /^id: must be a string; category: must be one of .*did you mean dry_run\?\)$/],
+  ['/forced_allocations', forced, /^code: has fewer than 1 character; replaces: must be at least 0$/],
+  ['/study_state', { ...close, approvals }, /^approvals\[0\]\.refrence is not .*did you mean reference\?\)$/],
+])(
+  'a message about a body says what is missing, what is allowed and what was probably meant: %s %j',
+  async (path, body, message) => {
+    expect((await http.post('all', path, { study: 'S', ...body })).message).toMatch(message);
+  },
+);
 
 describe('POST /session, which anybody may send,', () => {
   const signIn = (body: unknown) =>

@@ -1,5 +1,5 @@
 /** POST /study_participants with names that it does not know (all spellings: test/unit/http), or while the log is down. */
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { StoreError } from '../../../src/store/event-store.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { type Answer, ask } from '../../support/client.ts';
@@ -67,23 +67,21 @@ it('a parameter that means nothing to the service is named in the answer, whethe
   expect(ignored(await randomize('n2', {}))).toBeNull();
 });
 
-describe('while the log cannot be read', () => {
-  afterEach(() => vi.restoreAllMocks());
+afterEach(() => vi.restoreAllMocks());
 
-  it('what is known to be wrong is refused with 400, as otherwise', async () => {
-    await amended('Amended', { kind: 'level-added', factor: 'sex', level: 'Other' });
-    for (const [id, sex, why] of [
-      ['X1', 'Male', /^id does not match/],
-      ['002', 'male', /^sex has no level/],
-    ] as const) {
-      const message = expect.stringMatching(why);
-      const read = vi.spyOn(SqliteStore.prototype, 'readStream').mockImplementation(() => {
-        throw new StoreError('unavailable', 'not-written', 'it is down');
-      });
-      expect(await randomize(id, { sex }, 'Amended')).toMatchObject({ status: 400, message });
-      expect(read).toHaveBeenCalled();
-      vi.restoreAllMocks();
-      expect(await randomize(id, { sex }, 'Amended')).toMatchObject({ status: 400, message });
-    }
-  });
+it('while the log cannot be read, what is known to be wrong is refused with 400, as otherwise', async () => {
+  await amended('Amended', { kind: 'level-added', factor: 'sex', level: 'Other' });
+  for (const [id, sex, why] of [
+    ['X1', 'Male', /^id does not match/],
+    ['002', 'male', /^sex has no level/],
+  ] as const) {
+    const message = expect.stringMatching(why);
+    const read = vi.spyOn(SqliteStore.prototype, 'readStream').mockImplementation(() => {
+      throw new StoreError('unavailable', 'not-written', 'it is down');
+    });
+    expect(await randomize(id, { sex }, 'Amended')).toMatchObject({ status: 400, message });
+    expect(read).toHaveBeenCalled();
+    vi.restoreAllMocks();
+    expect(await randomize(id, { sex }, 'Amended')).toMatchObject({ status: 400, message });
+  }
 });

@@ -1,7 +1,7 @@
 /** Files of signing keys, and of the checkpoints of a running log: how they are written, and what is said if they cannot be. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { appendTo, Collector } from '../../../src/core/ledger/collector.ts';
 import { LogIdentity } from '../../../src/core/ledger/identity.ts';
 import { keyringInFile } from '../../../src/core/ledger/keyring.ts';
@@ -100,44 +100,37 @@ describe('the signing key file', () => {
   });
 });
 
-describe('a collector', () => {
-  beforeEach(() => {
-    vi.useFakeTimers();
-  });
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-
-  it('says each time why it cannot write, tries the same checkpoints again, and ends with what is new', async () => {
-    let size = 3;
-    const ledger = {
-      streams: () => ['log'],
-      tree: () => ({ size }),
-      maySign: () => true,
-      checkpoint: () => ({ stream: 'log', recovery: 0, size, note: `size ${size}` }),
-    } as unknown as Ledger;
-    const written: string[] = [];
-    const errors: string[] = [];
-    let isFull = true;
-    const collector = new Collector(
-      ledger,
-      async (checkpoints) => {
-        if (isFull) throw new Error('no room');
-        written.push(...checkpoints.map(({ note }) => note));
-      },
-      ({ message }) => errors.push(message),
-    );
-    await vi.advanceTimersByTimeAsync(1500);
-    expect(errors).toEqual(['no room', 'no room']);
-    isFull = false;
-    await vi.advanceTimersByTimeAsync(3000);
-    expect([written, errors.length]).toEqual([['size 3'], 2]);
-    size = 4;
-    await collector.stop();
-    size = 5;
-    await vi.advanceTimersByTimeAsync(3000);
-    expect(written).toEqual(['size 3', 'size 4']);
-  });
+it('a collector says each time why it cannot write, tries the same checkpoints again, and ends with what is new', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  let size = 3;
+  const ledger = {
+    streams: () => ['log'],
+    tree: () => ({ size }),
+    maySign: () => true,
+    checkpoint: () => ({ stream: 'log', recovery: 0, size, note: `size ${size}` }),
+  } as unknown as Ledger;
+  const written: string[] = [];
+  const errors: string[] = [];
+  let isFull = true;
+  const collector = new Collector(
+    ledger,
+    async (checkpoints) => {
+      if (isFull) throw new Error('no room');
+      written.push(...checkpoints.map(({ note }) => note));
+    },
+    ({ message }) => errors.push(message),
+  );
+  await vi.advanceTimersByTimeAsync(1500);
+  expect(errors).toEqual(['no room', 'no room']);
+  isFull = false;
+  await vi.advanceTimersByTimeAsync(3000);
+  expect([written, errors.length]).toEqual([['size 3'], 2]);
+  size = 4;
+  await collector.stop();
+  size = 5;
+  await vi.advanceTimersByTimeAsync(3000);
+  expect(written).toEqual(['size 3', 'size 4']);
 });
 
 it('in a service, a file that cannot be written is an error in its log', async () => {
