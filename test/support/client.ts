@@ -65,6 +65,12 @@ export function clientOf(url: string, key: string) {
   };
 }
 
+/** A number of a service, as /metrics has it. */
+export async function metric({ url }: { readonly url: string }, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+}
+
 /** `results` of the body, as `exactJson` reads it. */
 export const exactResults = ({ text }: Answer): unknown => exactJson(text).results;
 

@@ -5,7 +5,7 @@ import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { logIdIn } from '../../../src/evidence/move/standing.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
-import { type Answer, ask, within } from '../../support/client.ts';
+import { type Answer, ask, metric, within } from '../../support/client.ts';
 import { CookieClient } from '../../support/cookie-client.ts';
 import { EarlierMove } from '../../support/earlier-move.ts';
 import { freePorts } from '../../support/free-ports.ts';
@@ -47,10 +47,7 @@ describe.skipIf(!hasProxy())('two instances behind the proxy', () => {
   const randomize = (study: string, id: string) =>
     proxy.ask('POST', '/study_participants', { study, id, sex: 'F' });
   const list = (study: string) => proxy.ask('GET', '/study_participants', { study });
-  const allocations = async ({ url }: Service) => {
-    const metrics = await (await fetch(`${url}/metrics`)).text();
-    return Number(/^urn_allocations_total (\d+)$/m.exec(metrics)?.[1]);
-  };
+  const allocations = (service: Service) => metric(service, 'urn_allocations_total');
 
   it('answer over TLS, and each study stays with one instance as long as that is ready', async () => {
     for (let id = 1; id <= 10; id++) expect((await randomize('One', String(id))).status).toBe(200);

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { seededChoices } from '../../support/choices.ts';
-import { ask, clientOf, within } from '../../support/client.ts';
+import { ask, clientOf, metric, within } from '../../support/client.ts';
 import { eventStoreDb } from '../../support/eventstoredb/target.ts';
 import { Account, isConnectionError, STUDIES, STUDY_NAMES, startClients } from '../../support/load.ts';
 import { LogCheck } from '../../support/log-check.ts';
@@ -94,7 +94,7 @@ describe.each([
         expect(await listOf(a, keys.audit, study)).toEqual(await listOf(b, keys.audit, study));
       }
     }
-    const conflicts = await Promise.all([a, b].map(conflictsOf));
+    const conflicts = await Promise.all([a, b].map((one) => metric(one, 'urn_append_conflicts_total')));
     expect(Math.max(...conflicts), 'they were in each other’s way').toBeGreaterThan(0);
 
     const clients = startClients(account, choices, targets, 8, { pauseMs: 5 });
@@ -186,9 +186,4 @@ it('a service loses nothing if another program opens its file', async () => {
 function idOf(service: Served): string | undefined {
   if ('log' in service) return service.log.identity.logId;
   return /"logId":"([^"]+)"/.exec(service.output.stderr)?.[1];
-}
-
-async function conflictsOf({ url }: Served): Promise<number> {
-  const metrics = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^urn_append_conflicts_total (\d+)$/m.exec(metrics)?.[1]);
 }
