@@ -219,15 +219,14 @@ it('a log moves to EventStoreDB and on to other streams there, and none of the c
 
 it('urn copy says what is wrong with its arguments', async () => {
   await issueKey(place('other'), 'edc');
-  const cases: [string[], string][] = [
+  for (const [args, why] of [
     [['--to', `sqlite:${database('home')}`], '--from and --to name the same store'],
     [['--to', `sqlite:${database('other')}`], 'holds another log (hint: --to a fresh store)'],
     [['--to', 'memory:'], 'a log cannot be moved from or to "memory:"'],
     [['--to', `sqlite:${database('none')}`, '--abort', '--dry-run'], 'cannot be combined'],
     [['--to', `sqlite:${database('none')}`, '--reason', ' '], '--reason must not be empty'],
     [['--to', `sqlite:${database('home')}`, '--from', `sqlite:${database('none')}`], 'there is no log in'],
-  ];
-  for (const [args, why] of cases)
+  ] as const)
     expect(await refusal(command(['copy', '--data', place('home'), ...args]))).toContain(why);
   expect(new LogCheck(place('home')).check().events('log')).toHaveLength(1);
 });

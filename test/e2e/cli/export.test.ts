@@ -30,10 +30,8 @@ const http = served(TRIALS, keys, { data });
 const exported = (...args: string[]) =>
   command(['export', '--study', 'Sleep', '--format', 'csv', '--data', data, ...args]);
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
-const listed = async (name: keyof typeof keys) => {
-  const headers = { 'X-API-Key': http.keys[name], Accept: 'text/csv' };
-  return (await fetch(`${http.url}/study_participants?study=Sleep`, { headers })).text();
-};
+const listed = async (name: keyof typeof keys) =>
+  (await http.text(name, '/study_participants', { study: 'Sleep' })).text;
 /** The last disclosure in the log. */
 const disclosed = () => storedLog(data).findLast(({ record }) => record.type === 'EvidenceDisclosed');
 

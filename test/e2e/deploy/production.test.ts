@@ -3,7 +3,7 @@
  * docker-compose.yml and the Dockerfile, as far as they can be checked where no container can be started.
  */
 
-import { spawn, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -25,15 +25,12 @@ const hasSqlite = spawnSync('sqlite3', ['--version']).status === 0;
 if (!hasSqlite && !inCi) process.stderr.write('\nSKIPPED: the scripts of deploy/ (hint: install sqlite3)\n');
 
 function script(name: string, args: readonly string[], env: Readonly<Record<string, string>>) {
-  const child = spawn(join(PROJECT, 'deploy', name), args, { env: { ...process.env, ...env } });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-  return new Promise<{ code: number | null; output: string }>((resolve) =>
-    child.once('close', (code) => resolve({ code, output })),
-  );
+  const around = { env: { ...process.env, ...env } };
+  return new Promise<{ code: number | null; output: string }>((resolve) => {
+    const child = execFile(join(PROJECT, 'deploy', name), args, around, (_, stdout, stderr) =>
+      resolve({ code: child.exitCode, output: stderr + stdout }),
+    );
+  });
 }
 
 describe.skipIf(!hasSqlite && !inCi)('backup.sh and restore.sh', () => {
