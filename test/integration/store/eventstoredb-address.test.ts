@@ -92,7 +92,7 @@ describe('TLS and credentials of the connection string', () => {
 describe('a connection string', () => {
   const refusalOf = (at: string, prefix = 'urn') =>
     thrownBy(() => new EventStoreDbStore(at, prefix)) as StoreError;
-  const refused: [string, RegExp][] = [
+  it.each<[string, RegExp]>([
     ['esdb://host?tlsVerifyCert=false', /certificates are always verified/],
     ['esdb://host?nodePreference=follower', /exact revisions need the leader/],
     ['esdb://host?defaultDeadline=1000', /unknown here.*time-outs of its own/],
@@ -111,24 +111,20 @@ describe('a connection string', () => {
     ['esdb+discover://a,b', /takes one host/],
     ['http://host', /does not begin with esdb/],
     ['esdb://host?tlsCAFile=/nowhere/ca.pem', /cannot read tlsCAFile.*hint: it must name a PEM file/],
-  ];
-  it.each(refused)(
-    '%s is refused, with a hint and without its password, and nothing is printed',
-    (at, why) => {
-      const printed = (['log', 'warn', 'error'] as const).map((method) =>
-        vi.spyOn(console, method).mockImplementation(() => undefined),
-      );
-      const error = refusalOf(at);
-      expect([error.failure, error.outcome]).toEqual(['foreign', 'not-written']);
-      expect(error.message).toMatch(why);
-      expect(error.message).toContain('(hint: ');
-      expect(error.message).not.toContain('SEC');
-      for (const spy of printed) {
-        expect(spy).not.toHaveBeenCalled();
-        spy.mockRestore();
-      }
-    },
-  );
+  ])('%s is refused, with a hint and without its password, and nothing is printed', (at, why) => {
+    const printed = (['log', 'warn', 'error'] as const).map((method) =>
+      vi.spyOn(console, method).mockImplementation(() => undefined),
+    );
+    const error = refusalOf(at);
+    expect([error.failure, error.outcome]).toEqual(['foreign', 'not-written']);
+    expect(error.message).toMatch(why);
+    expect(error.message).toContain('(hint: ');
+    expect(error.message).not.toContain('SEC');
+    for (const spy of printed) {
+      expect(spy).not.toHaveBeenCalled();
+      spy.mockRestore();
+    }
+  });
 
   it.each([
     'esdb://admin:SECRET@HOST?tls=false&tlsVerifyCert=false',

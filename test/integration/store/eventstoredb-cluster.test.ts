@@ -1,10 +1,10 @@
 /** A cluster that loses its leader: the store finds the next one, and does not mistake an election for a restored backup. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { AppendResult, StoreError } from '../../../src/store/event-store.ts';
 import type { EventStoreDbStore } from '../../../src/store/eventstoredb/store.ts';
 import type { TestCluster } from '../../support/eventstoredb/cluster.ts';
@@ -46,14 +46,12 @@ async function following(cluster: TestCluster) {
 }
 
 describe('a cluster whose leader', () => {
-  const ways: [string, (cluster: TestCluster) => Promise<unknown>][] = [
+  it.each<[string, (cluster: TestCluster) => Promise<unknown>]>([
     ['falls silent', (cluster) => cluster.freezeLeader()],
     ['is cut off from the others, and answers', (cluster) => cluster.splitLeader()],
     ['is killed', (cluster) => cluster.killLeader()],
     ['resigns', (cluster) => cluster.resignLeader()],
-  ];
-
-  it.each(ways)('%s accepts appends again in time', async (_, lose) => {
+  ])('%s accepts appends again in time', async (_, lose) => {
     const cluster = await scene.cluster();
     const { store, heard } = await following(cluster);
     const losing = lose(cluster);
@@ -154,48 +152,41 @@ describe('a single server', () => {
   });
 });
 
-describe('a leader that is gone', () => {
-  const holes: ChildProcess[] = [];
-  afterEach(() => {
-    for (const hole of holes.splice(0)) hole.kill('SIGKILL');
-  });
+/** A port whose packets nobody answers: not even connections are accepted. */
+async function blackHole(): Promise<number> {
+  const script = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 0 }, function () { process.stdout.write(String(this.address().port)) })`;
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [text] = (await once(child.stdout, 'data')) as [Buffer];
+  child.kill('SIGSTOP');
+  const port = Number(text.toString());
+  // What the kernel still accepts for a process that is stopped.
+  for (let i = 0; i < 4; i++)
+    connect(port, '127.0.0.1')
+      .on('error', () => undefined)
+      .unref();
+  return port;
+}
 
-  /** A port whose packets nobody answers: not even connections are accepted. */
-  async function blackHole(): Promise<number> {
-    const script = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 0 }, function () { process.stdout.write(String(this.address().port)) })`;
-    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-    holes.push(child);
-    const [text] = (await once(child.stdout, 'data')) as [Buffer];
-    child.kill('SIGSTOP');
-    const port = Number(text.toString());
-    // What the kernel still accepts for a process that is stopped.
-    for (let i = 0; i < 4; i++)
-      connect(port, '127.0.0.1')
-        .on('error', () => undefined)
-        .unref();
-    return port;
-  }
-
-  it('and drops packets, while the others still name it, delays nobody for long', async () => {
-    const cluster = await scene.cluster();
-    const gone = await blackHole();
-    const [first] = cluster.nodes;
-    const at = `esdb://127.0.0.1:${gone},127.0.0.1:${first?.port}?tls=false`;
-    const seen = cluster.nodes.map(({ members }) => members);
-    const nameGone = (isAlive: boolean) => {
-      for (const [i, node] of cluster.nodes.entries())
-        node.members = () => [
-          { port: gone, state: 'leader', isAlive },
-          ...(seen[i]?.() ?? []).map((one) => (isAlive ? { ...one, state: 'follower' as const } : one)),
-        ];
-    };
-    nameGone(true);
-    const store = scene.store(cluster, { at, limits: {} });
-    const append = appendAtLast(store, 0);
-    await delay(2000);
-    nameGone(false);
-    expect(await append).toBeLessThan(TAKEN_AGAIN_WITHIN_MS);
-  });
+it('a leader that is gone and drops packets, while the others still name it, delays nobody for long', async () => {
+  const cluster = await scene.cluster();
+  const gone = await blackHole();
+  const [first] = cluster.nodes;
+  const at = `esdb://127.0.0.1:${gone},127.0.0.1:${first?.port}?tls=false`;
+  const seen = cluster.nodes.map(({ members }) => members);
+  const nameGone = (isAlive: boolean) => {
+    for (const [i, node] of cluster.nodes.entries())
+      node.members = () => [
+        { port: gone, state: 'leader', isAlive },
+        ...(seen[i]?.() ?? []).map((one) => (isAlive ? { ...one, state: 'follower' as const } : one)),
+      ];
+  };
+  nameGone(true);
+  const store = scene.store(cluster, { at, limits: {} });
+  const append = appendAtLast(store, 0);
+  await delay(2000);
+  nameGone(false);
+  expect(await append).toBeLessThan(TAKEN_AGAIN_WITHIN_MS);
 });
 
 describe('a log that is shorter than before', () => {

@@ -207,7 +207,7 @@ describe('a read', () => {
 });
 
 describe('a subscription', () => {
-  const faults: SubscriptionFault[] = [
+  it.each<SubscriptionFault>([
     'never-answers',
     { after: 0, does: 'silent' },
     { after: 3, does: 'silent' },
@@ -215,8 +215,7 @@ describe('a subscription', () => {
     { after: 3, does: 'fails' },
     { after: 2, does: 'twice' },
     { after: 3, does: 'skips' },
-  ];
-  it.each(faults)('continues if the server does %j: each record once, in order', async (fault) => {
+  ])('continues if the server does %j: each record once, in order', async (fault) => {
     const { server, store } = await open();
     await appendTo(store, 'study-a', 0, 1);
     server.subscriptions.next(fault, fault);
