@@ -86,47 +86,46 @@ describe.concurrent.each([
   });
 });
 
-const head = 'POST /json HTTP/1.1\r\nHost: x\r\n';
+describe('a body that is never complete', () => {
+  const head = 'POST /json HTTP/1.1\r\nHost: x\r\n';
 
-/** Everything that is answered before the connection ends. */
-async function answers(sent: string, endsItsSide: boolean, { onTestFinished }: TestContext) {
-  const app = express();
-  app.get('/', (_, response) => {
-    setTimeout(() => response.end('first\r\n'), 100);
-  });
-  app.post('/json', (request, response) =>
-    readJson(request).then(
-      () => response.end('read'),
-      ({ status, message }: HttpProblem) => response.status(status).end(message),
-    ),
-  );
-  const server = new HttpServer(app, {
-    limits: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000, timeoutCheckMs: 100 },
-  });
-  const socket = await open(await server.listen('127.0.0.1', 0));
-  onTestFinished(() => {
-    socket.destroy();
-    server.close();
-  });
-  socket.write(sent);
-  if (endsItsSide) socket.end();
-  return (await readAll(socket)).split('\r\n').filter((line) => /^(HTTP|[a-zA-Z ]+$)/.test(line));
-}
+  /** Everything that is answered before the connection ends. */
+  async function answers(sent: string, endsItsSide: boolean, { onTestFinished }: TestContext) {
+    const app = express();
+    app.get('/', (_, response) => {
+      setTimeout(() => response.end('first\r\n'), 100);
+    });
+    app.post('/json', (request, response) =>
+      readJson(request).then(
+        () => response.end('read'),
+        ({ status, message }: HttpProblem) => response.status(status).end(message),
+      ),
+    );
+    const server = new HttpServer(app, {
+      limits: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000, timeoutCheckMs: 100 },
+    });
+    const socket = await open(await server.listen('127.0.0.1', 0));
+    onTestFinished(() => {
+      socket.destroy();
+      server.close();
+    });
+    socket.write(sent);
+    if (endsItsSide) socket.end();
+    return (await readAll(socket)).split('\r\n').filter((line) => /^(HTTP|[a-zA-Z ]+$)/.test(line));
+  }
 
-const late = ['HTTP/1.1 408 Request Timeout', 'The request took too long to arrive'];
-const broken = ['HTTP/1.1 400 Bad Request', 'The request is not valid HTTP'];
+  const late = ['HTTP/1.1 408 Request Timeout', 'The request took too long to arrive'];
+  const broken = ['HTTP/1.1 400 Bad Request', 'The request is not valid HTTP'];
 
-const begun = `${head}Content-Length: 9\r\n\r\n{`;
-const chunk = `${head}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\nz\r\n`;
-const first = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
-it.concurrent.for<[string, string, boolean, string[]]>([
-  ['does not arrive', begun, false, late],
-  ['has a chunk that is not HTTP', chunk, false, broken],
-  ['ends with the connection', begun, true, broken],
-  ['follows an unanswered request', `${first}${begun}`, true, ['HTTP/1.1 200 OK', 'first', ...broken]],
-])(
-  'a body that is never complete is answered, and its connection ends, if it %s',
-  async ([, sent, endsItsSide, expected], test) => {
+  const begun = `${head}Content-Length: 9\r\n\r\n{`;
+  const chunk = `${head}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\nz\r\n`;
+  const first = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+  it.concurrent.for<[string, string, boolean, string[]]>([
+    ['does not arrive', begun, false, late],
+    ['has a chunk that is not HTTP', chunk, false, broken],
+    ['ends with the connection', begun, true, broken],
+    ['follows an unanswered request', `${first}${begun}`, true, ['HTTP/1.1 200 OK', 'first', ...broken]],
+  ])('is answered, and its connection ends, if it %s', async ([, sent, endsItsSide, expected], test) => {
     expect(await answers(sent, endsItsSide, test)).toEqual(expected);
-  },
-);
+  });
+});

@@ -251,29 +251,28 @@ describe('the note of what was last signed', () => {
 });
 
 /** Whatever the service appended from then on would be lost. */
-const DELETED = 'was deleted while it was open';
-it.each<[way: string, says: string, take: () => unknown]>([
-  [
-    'an older copy is moved into its place',
-    'was replaced by another file while it was open',
-    () => {
-      log.empty();
-      renameSync(log.file('backup'), log.file('urn.sqlite'));
-    },
-  ],
-  [
-    'an older copy is restored into it',
-    'no longer holds record',
-    async () => {
-      const backup = new Database(log.file('backup'));
-      await backup.backup(log.file('urn.sqlite'));
-      backup.close();
-    },
-  ],
-  ['it is deleted', DELETED, () => rmSync(log.file('urn.sqlite'))],
-])(
-  'a database under a running service: when %s, nothing more is written or signed, and the reason is given',
-  async (_, says, take) => {
+describe('a database under a running service:', () => {
+  const DELETED = 'was deleted while it was open';
+  it.each<[way: string, says: string, take: () => unknown]>([
+    [
+      'an older copy is moved into its place',
+      'was replaced by another file while it was open',
+      () => {
+        log.empty();
+        renameSync(log.file('backup'), log.file('urn.sqlite'));
+      },
+    ],
+    [
+      'an older copy is restored into it',
+      'no longer holds record',
+      async () => {
+        const backup = new Database(log.file('backup'));
+        await backup.backup(log.file('urn.sqlite'));
+        backup.close();
+      },
+    ],
+    ['it is deleted', DELETED, () => rmSync(log.file('urn.sqlite'))],
+  ])('when %s, nothing more is written or signed, and the reason is given', async (_, says, take) => {
     log = withA.copy();
     await start();
     expect((await randomize('b')).status).toBe(200);
@@ -293,8 +292,8 @@ it.each<[way: string, says: string, take: () => unknown]>([
     } else {
       expect(await refusal(run`serve --port 0`)).toContain('its database');
     }
-  },
-);
+  });
+});
 
 describe('a log that lost its newest allocations', () => {
   beforeEach(() => {

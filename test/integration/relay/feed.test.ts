@@ -425,21 +425,20 @@ it.skipIf(broker.missing)(
   },
 );
 
-const isPosition = ([key]: readonly [string, unknown]) => key.startsWith('position/');
+describe.skipIf(broker.missing)('positions that version 0.1.0 committed', () => {
+  const isPosition = ([key]: readonly [string, unknown]) => key.startsWith('position/');
 
-/** As that version wrote them: without offsets. */
-async function asVersion010(topic: string): Promise<void> {
-  const streams = await taken(positionsOf(topic), (read) => [...read].filter(isPosition).length >= 2);
-  const messages = [...streams].filter(isPosition).map(([key, { records }]) => {
-    const { offset: _, ...rest } = JSON.parse(`${records.at(-1)?.value}`);
-    return { key, value: JSON.stringify(rest), partition: 0 };
-  });
-  await send(positionsOf(topic), messages);
-}
+  /** As that version wrote them: without offsets. */
+  async function asVersion010(topic: string): Promise<void> {
+    const streams = await taken(positionsOf(topic), (read) => [...read].filter(isPosition).length >= 2);
+    const messages = [...streams].filter(isPosition).map(([key, { records }]) => {
+      const { offset: _, ...rest } = JSON.parse(`${records.at(-1)?.value}`);
+      return { key, value: JSON.stringify(rest), partition: 0 };
+    });
+    await send(positionsOf(topic), messages);
+  }
 
-it.skipIf(broker.missing)(
-  'positions that version 0.1.0 committed are continued from, and the topic is still watched',
-  async () => {
+  it('are continued from, and the topic is still watched', async () => {
     const { data, topic } = await fed();
     await asVersion010(topic);
     const one = await running(data, topic);
@@ -450,8 +449,8 @@ it.skipIf(broker.missing)(
     const again = await running(data, topic);
     await remake({ topic, numPartitions: 1 });
     expect(await stopping(again)).toContain('the topic was recreated');
-  },
-);
+  });
+});
 
 const guarded = strictBroker();
 const guardedFeeds = feedsOf(guarded);

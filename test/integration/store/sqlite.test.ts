@@ -2,20 +2,12 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { NO_STREAM, StoreError } from '../../../src/store/event-store.ts';
+import { NO_STREAM, type StoredRecord, StoreError } from '../../../src/store/event-store.ts';
 import { Database } from '../../../src/store/sqlite/library.ts';
 import { openDatabase } from '../../../src/store/sqlite/schema.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { otherProcess } from '../../support/other-process.ts';
-import {
-  Heard,
-  lines,
-  readAll,
-  readStream,
-  records,
-  storeContract,
-  texts,
-} from '../../support/store-contract.ts';
+import { lines, readAll, readStream, records, storeContract, texts } from '../../support/store-contract.ts';
 import { temporaryFolders } from '../../support/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -35,9 +27,15 @@ function open(file: string): SqliteStore {
 }
 
 /** What a subscription delivers, until the store is closed. */
-function listen(store: SqliteStore): Heard {
-  const heard = new Heard();
-  store.subscribe(undefined, heard);
+function listen(
+  store: SqliteStore,
+  onError = (error: StoreError): unknown => {
+    throw error;
+  },
+): StoredRecord[] {
+  const heard: StoredRecord[] = [];
+  const onRecords = (page: readonly StoredRecord[]) => heard.push(...page);
+  store.subscribe(undefined, { onRecords, onCaughtUp: () => undefined, onError });
   return heard;
 }
 
@@ -183,22 +181,19 @@ it('a subscription survives a failure of the store, and continues where it stopp
   const store = open(file);
   // By then the thread has opened the file, too.
   await store.append('study-a', 1, records('c', 1));
-  const heard = listen(store);
-  await expect.poll(() => texts(heard.records)).toEqual(['a0', 'a1', 'b0', 'c0']);
+  const errors: StoreError[] = [];
+  const heard = listen(store, (error) => errors.push(error));
+  await expect.poll(() => texts(heard)).toEqual(['a0', 'a1', 'b0', 'c0']);
 
   const db = new Database(file);
   db.exec('ALTER TABLE records RENAME TO elsewhere');
-  await expect.poll(() => heard.errors.length).toBeGreaterThan(0);
-  expect(heard.errors[0]).toMatchObject({
-    name: 'StoreError',
-    failure: 'unavailable',
-    outcome: 'not-written',
-  });
+  await expect.poll(() => errors.length).toBeGreaterThan(0);
+  expect(errors[0]).toMatchObject({ name: 'StoreError', failure: 'unavailable', outcome: 'not-written' });
   db.exec('ALTER TABLE elsewhere RENAME TO records');
   db.close();
 
   await store.append('study-a', 2, records('d', 1));
-  await expect.poll(() => texts(heard.records)).toEqual(['a0', 'a1', 'b0', 'c0', 'd0']);
+  await expect.poll(() => texts(heard)).toEqual(['a0', 'a1', 'b0', 'c0', 'd0']);
 });
 
 it('a closed store rejects appends as not written, and reads', async () => {
@@ -243,9 +238,8 @@ it('three processes make one chain without gaps of one stream, and each hears al
   }
   const all = await readAll(store);
   expect(all).toHaveLength(305);
-  await expect.poll(() => heard.records.length).toBe(305);
-  expect(lines(heard.records)).toEqual(lines(all));
-  expect(heard.errors).toEqual([]);
+  await expect.poll(() => heard.length).toBe(305);
+  expect(lines(heard)).toEqual(lines(all));
   expect((await follower).said).toContainEqual({
     heard: all.map(({ position, record }) => [position, Buffer.from(record).toString()]),
   });
