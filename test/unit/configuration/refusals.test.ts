@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { StudiesFileError } from '../../../src/core/configuration/finding.ts';
 import { refuseNewStudies } from '../../../src/core/configuration/new-studies.ts';
-import { checkStudiesFile, parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
-import { bareStudy, onlyStudyOf, refusalsOf, studyWith } from './support.ts';
+import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
+import { bareStudy, onlyStudyOf, refusalsOf, studyWith, warningsOf } from './support.ts';
 
 const FACTORS = 'factors: {sex: [Male, Female]}';
 const TREATMENTS = 'treatments: [A, B]';
@@ -58,12 +58,8 @@ describe('a refusal', () => {
   });
 
   it('formats each reason as file:line: reason (hint: what to do)', () => {
-    const findings = [3, 8].map((line) => ({ file: 'studies.yaml', line, message: 'no (hint: yes)' }));
-    expect(new StudiesFileError(findings).message).toBe(
-      'the studies file is refused:\n  studies.yaml:3: no (hint: yes)\n  studies.yaml:8: no (hint: yes)',
-    );
     expect(() => parseStudiesFile(broken, 'my/studies.yml')).toThrow(
-      /^the studies file is refused:\n {2}my\/studies\.yml:1: w is below 1 \(hint: .*\)\n/,
+      /^the studies file is refused:\n {2}my\/studies\.yml:1: w is below 1 \(hint: .*\)\n {2}my\/studies\.yml:3: /,
     );
   });
 
@@ -368,21 +364,14 @@ const study = (more: object) =>
   });
 
 function read(method: object, more: object = {}) {
-  const [found] = parseStudiesFile(study({ method, ...more }), 'studies.yaml').studies;
-  if (!found) throw new Error('there is no study');
-  const { configuration, parameters } = found;
+  const { configuration, parameters } = onlyStudyOf(study({ method, ...more }));
   return { method: 'method' in configuration ? configuration.method : undefined, parameters };
 }
 
 const refusals = (more: object) =>
-  checkStudiesFile(study(more), 'studies.yaml').refusals.map(({ message }) =>
-    message.replace(/^study "S": (.*?)(?: \(hint: .*)?$/s, '$1'),
-  );
+  refusalsOf(study(more)).map((refusal) => refusal.replace(/^1: study "S": (.*?)(?: \(hint: .*)?$/s, '$1'));
 
-const warnings = (more: object) =>
-  checkStudiesFile(study(more), 'studies.yaml')
-    .warnings.map(({ message }) => message)
-    .join('\n');
+const warnings = (more: object) => warningsOf(study(more)).join('\n');
 
 describe('a method', () => {
   it.each([
@@ -475,8 +464,7 @@ it.each([
   ['urn', 'sizes', 'leave it out'],
   ['blocks', 'bye', 'did you mean by?'],
 ])('a method %s with %s is told where it belongs', (name, key, hint) => {
-  const [refusal] = checkStudiesFile(study({ method: { name, [key]: 2 } }), 'studies.yaml').refusals;
-  expect(refusal?.message).toContain(`(hint: ${hint})`);
+  expect(refusalsOf(study({ method: { name, [key]: 2 } }))[0]).toContain(`(hint: ${hint})`);
 });
 
 describe('a method that sites could predict', () => {

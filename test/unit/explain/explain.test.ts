@@ -6,15 +6,15 @@ import type { BgState } from '../../../events/study.ts';
 import { registeredDesign } from '../../../projections/design.ts';
 import type { ParticipantEvent } from '../../../projections/participant-events.ts';
 import type { Model } from '../../../src/core/model/model.ts';
-import { decide } from '../../../src/core/study/decide.ts';
 import { evolve, studyState } from '../../../src/core/study/state.ts';
 import { countMoves } from '../../../src/evidence/explain/count-moves.ts';
 import { explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
 import { Explanation, UrnExplanation } from '../../../src/evidence/explain/explanation.ts';
 import { explanationText } from '../../../src/evidence/explain/explanation-text.ts';
-import { CONFIGURATION, event, LEVELS, REGISTER, randomize } from '../../support/facts.ts';
+import { CONFIGURATION, event, LEVELS } from '../../support/facts.ts';
 import { exactImbalance } from '../../support/fraction.ts';
 import { frozenSample } from '../../support/samples.ts';
+import { TrialRun } from '../../support/trial-run.ts';
 import { drawIn } from '../../support/urn-study.ts';
 import { type ReferenceHistory, referenceHistories } from '../../support/vectors.ts';
 
@@ -24,25 +24,15 @@ function sample(): { before: Model; event: RandomizedEvent } {
   return { before, event: decodeRecord(frozenSample('ParticipantRandomized@1')) as RandomizedEvent };
 }
 
-/** Every participant of a history, decided again, with what is explained of it before it is folded in. */
+/** Every participant of a history, drawn again, with what is explained of it from the study before it. */
 function explanations({ configuration, seed, participants }: ReferenceHistory): UrnExplanation[] {
-  let state = studyState.initial();
-  const take = (command: Parameters<typeof decide>[1], revision: number) => {
-    const { fact } = decide(state, command);
-    if (!fact) throw new Error('nothing was decided');
-    const happened = event(fact, revision);
-    const before = state;
-    const explained =
-      happened.type === 'ParticipantRandomized' && before.status !== 'unregistered'
-        ? [UrnExplanation.parse(explain(before, happened))]
-        : [];
-    state = evolve(state, happened);
-    return explained;
-  };
-  take({ ...REGISTER, configuration, seed, seedSource: 'configured' }, 0);
-  return participants.flatMap(({ levelIndexes }, i) => {
+  const trial = new TrialRun(configuration, seed);
+  return participants.map(({ levelIndexes }, i) => {
     const levels = configuration.factors.map((factor, f) => factor.levels[levelIndexes[f] ?? -1] ?? '');
-    return take(randomize(`${i}`, { levels }), i + 1);
+    const before = trial.copy().registered;
+    trial.enrol(`${i}`, levels);
+    const happened = event(trial.facts.at(-1) as StudyFact, i + 1);
+    return UrnExplanation.parse(explain(before, happened as RandomizedEvent));
   });
 }
 

@@ -10,28 +10,19 @@ import { COOK, closed, DUPAGE, force, MART, RMCA, RMCQ } from '../../support/arb
 import { visitLife } from '../../support/arbitrary-visits.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
-import { reinstated, replace, voided } from '../../support/visits.ts';
+import { listOf, reinstated, replace, voided } from '../../support/visits.ts';
 import { VisitsLife } from '../../support/visits-life.ts';
 
 const ARMS = [MART, RMCQ, RMCA];
 
-/** As many packs of each treatment as given; codes start with the number of the treatment. */
-function packs(of: readonly (readonly [string, number])[], name = 'P'): RegisterPacks['entries'] {
-  return of.flatMap(([treatment, packsOfIt], arm) =>
-    Array.from({ length: packsOfIt }, (_, n) => ({ code: `${name}${arm}-${n}`, treatment })),
-  );
-}
-
-const every = (number: number) => ARMS.map((treatment) => [treatment, number] as const);
-
-const register = (entries: RegisterPacks['entries'], list = 1, more: Partial<RegisterPacks> = {}) =>
-  ({ type: 'register-packs', list, key: '0f1e2d3c4b5a69788796a5b4c3d2e1f0', entries, ...more }) as const;
+/** So many packs of every treatment. */
+const every = (number: number) => ({ [MART]: number, [RMCQ]: number, [RMCA]: number });
 
 const OF_COOK = { where: { factor: '9', level: COOK } };
 
 function stocked(number: number, more: Partial<RegisterPacks> = {}): TrialRun {
   const trial = new TrialRun();
-  expect(trial.ask(register(packs(every(number)), 1, more))).toEqual({ type: 'codes-registered' });
+  expect(trial.ask({ ...listOf(1, every(number)), ...more })).toEqual({ type: 'codes-registered' });
   return trial;
 }
 
@@ -51,17 +42,17 @@ const packOf = (trial: TrialRun, id: string) => trial.list.find(id)?.pack?.code 
 describe('a participant in a study with packs', () => {
   it.each(ARMS)('is refused before any draw if %s has no pack left', (lacking) => {
     const trial = new TrialRun();
-    trial.ask(register(packs(every(3).map(([arm, n]) => [arm, arm === lacking ? 0 : n]))));
+    trial.ask(listOf(1, { ...every(3), [lacking]: 0 }));
     const before = trial.bgState;
     expect(trial.enrol('a')).toEqual({ type: 'no-code' });
     expect(trial.bgState).toEqual(before);
-    trial.ask(register(packs([[lacking, 1]], 'Q'), 2));
+    trial.ask(listOf(2, { [lacking]: 1 }));
     expect(trial.enrol('a')).toMatchObject({ type: 'randomized' });
   });
 
   it('does not need a pack of a closed arm to be left', () => {
     const trial = new TrialRun();
-    trial.ask(register(packs(every(2).slice(0, 2))));
+    trial.ask(listOf(1, { [MART]: 2, [RMCQ]: 2 }));
     expect(trial.enrol('a')).toEqual({ type: 'no-code' });
     trial.amend(closed(RMCA));
     expect(trial.enrol('a')).toMatchObject({ type: 'randomized' });
@@ -70,37 +61,38 @@ describe('a participant in a study with packs', () => {
   it('has no pack if randomized before the first list', () => {
     const trial = new TrialRun();
     trial.enrol('a');
-    trial.ask(register(packs(every(2))));
+    trial.ask(listOf(1, every(2)));
     trial.enrol('b');
-    expect([packOf(trial, 'a'), packOf(trial, 'b')]).toEqual(['', expect.stringMatching(/^P/)]);
+    expect([packOf(trial, 'a'), packOf(trial, 'b')]).toEqual(['', expect.stringMatching(/^1-/)]);
     const why = 'the participant has no pack';
-    expect(trial.ask(replace('a', 'P0-0'))).toEqual({ type: 'stale', field: 'code', why });
+    expect(trial.ask(replace('a', '1-0-0'))).toEqual({ type: 'stale', field: 'code', why });
   });
 });
 
-const next = packs(every(1), 'Q');
-const one = (code: string, treatment: string) => register([{ code, treatment }], 2);
-const listOfLevel = (factor: string, level: string) => register(next, 2, { where: { factor, level } });
+const next = listOf(2, every(1));
+const { entries } = next;
+const one = (code: string, treatment: string) => ({ ...next, entries: [{ code, treatment }] });
+const listOfLevel = (factor: string, level: string) => ({ ...next, where: { factor, level } });
 it.each<[string, string, RegisterPacks]>([
-  ['list', 'the next list is number 2', register(next, 3)],
-  ['entries', 'the code P0-0 is registered already', register(packs(every(1)), 2)],
-  ['entries', 'the code Q0-0 is registered already', register([...next, ...next], 2)],
+  ['list', 'the next list is number 2', { ...next, list: 3 }],
+  ['entries', 'the code 1-0-0 is registered already', { ...listOf(1, every(1)), list: 2 }],
+  ['entries', 'the code 2-0-0 is registered already', { ...next, entries: [...entries, ...entries] }],
   ['entries', 'X: placebo is no arm of the study', one('X', 'placebo')],
   ['entries', 'the code mart is, or contains, the name of an arm', one('mart', RMCQ)],
   ['entries', 'the code x-mart-1 is, or contains, the name of an arm', one('x-mart-1', RMCQ)],
   ['where.level', 'the factor has no such level', listOfLevel('9', 'Will')],
   ['where.factor', 'the study has no such factor', listOfLevel('age', COOK)],
-  ['count', 'a list has at most 4000 codes', register(packs(every(1400), 'Q'), 2)],
+  ['count', 'a list has at most 4000 codes', listOf(2, every(1400))],
 ])('a list of packs is refused for its %s: %s', (field, why, command) => {
   const trial = stocked(1);
   const type = field === 'list' ? 'stale' : 'impossible';
   expect(trial.ask(command)).toEqual({ type, field, why });
-  expect(trial.ask(register(next, 2))).toEqual({ type: 'codes-registered' });
+  expect(trial.ask(next)).toEqual({ type: 'codes-registered' });
 });
 
 it('a list of packs takes 200000 bytes, and not one more', () => {
   const around = JSON.stringify([{ code: '', treatment: MART }]).length;
-  const of = (bytes: number) => register([{ code: 'Q'.repeat(bytes - around), treatment: MART }]);
+  const of = (bytes: number) => ({ ...one('Q'.repeat(bytes - around), MART), list: 1 });
   const trial = new TrialRun();
   const why = 'a list takes at most 200000 bytes';
   expect(trial.ask(of(200_001))).toEqual({ type: 'impossible', field: 'count', why });
@@ -111,8 +103,8 @@ describe('a replaced pack', () => {
   it.each(ARMS)('does not show a site that %s is short of packs: every arm must have three', (short) => {
     const trial = stocked(4);
     trial.enrol('a');
-    const ofArm = packs(every(4))
-      .filter(({ treatment, code }) => treatment === short && code !== packOf(trial, 'a'))
+    const ofArm = listOf(1, every(4))
+      .entries.filter(({ treatment, code }) => treatment === short && code !== packOf(trial, 'a'))
       .map(({ code }) => code);
     // The arm of the participant has three left, the others have four. A closed arm needs them, too.
     if (ofArm.length > 3) trial.record(withdraw(ofArm.slice(3)));
@@ -152,7 +144,7 @@ it('withdrawn packs are never given, and must be free and within the limits of t
   const trial = stocked(2, OF_COOK);
   trial.enrol('a', ['Male', COOK]);
   const own = packOf(trial, 'a');
-  const free = own === 'P0-0' ? 'P0-1' : 'P0-0';
+  const free = own === '1-0-0' ? '1-0-1' : '1-0-0';
   const within = (level: string) => ({ where: [{ factor: '9', levels: [level] }] });
   for (const [command, code] of [
     [withdraw([own]), own],
@@ -182,32 +174,32 @@ describe('a pack that was given outside the service', () => {
     // A request from before this was asked, sent again.
     expect(trial.ask(silent)).toMatchObject({ type: 'done-before', revision: 2 });
     new TrialRun().record(force('x'));
-    expect(new TrialRun().ask(force('x', { code: 'P1-0' }))).toEqual(NO_PACK);
+    expect(new TrialRun().ask(force('x', { code: '1-1-0' }))).toEqual(NO_PACK);
   });
 
   it('must be free and of the arm, and a refusal does not say which it is not', () => {
     const trial = stocked(3);
     trial.enrol('a');
-    for (const code of [packOf(trial, 'a'), 'P0-0', 'unknown'])
+    for (const code of [packOf(trial, 'a'), '1-0-0', 'unknown'])
       expect(trial.ask(force('x', { code }))).toEqual(NO_PACK);
     // Nor does a dry run show which.
     const dry = (code: string) => tryWritten(trial.state, force('x', { code })).type;
-    const free = ['P0-0', 'P1-0', 'P2-0'].filter((code) => code !== packOf(trial, 'a'));
+    const free = ['1-0-0', '1-1-0', '1-2-0'].filter((code) => code !== packOf(trial, 'a'));
     expect(free.map(dry)).toEqual(free.map(() => 'recorded'));
-    const right = free.find((code) => code.startsWith('P1')) ?? 'P1-1';
+    const right = free.find((code) => code.startsWith('1-1')) ?? '1-1-1';
     trial.record(force('x', { code: right }));
     expect(packOf(trial, 'x')).toBe(right);
   });
 
   it('can be used again by the entry that replaces a wrong one, and otherwise stays used', () => {
     const trial = stocked(3);
-    trial.record(force('x', { code: 'P1-0' }));
+    trial.record(force('x', { code: '1-1-0' }));
     trial.record(voided('x', 'entry'));
-    trial.record(force('x', { code: 'P1-0', replaces: 2 }));
+    trial.record(force('x', { code: '1-1-0', replaces: 2 }));
     trial.record(voided('x', 'entry'));
-    trial.record(force('x', { treatment: RMCA, code: 'P2-0', replaces: 4 }));
-    expect(trial.ask(force('y', { code: 'P1-0' }))).toEqual(NO_PACK);
-    expect(trial.ask(reveal({ code: 'P1-0' }))).toEqual({ type: 'recorded', moves: false });
+    trial.record(force('x', { treatment: RMCA, code: '1-2-0', replaces: 4 }));
+    expect(trial.ask(force('y', { code: '1-1-0' }))).toEqual(NO_PACK);
+    expect(trial.ask(reveal({ code: '1-1-0' }))).toEqual({ type: 'recorded', moves: false });
   });
 });
 
@@ -218,9 +210,8 @@ describe('a code-break by pack', () => {
     const code = packOf(trial, 'a');
     trial.record(replace('a', code));
     expect(trial.record(reveal({ code }))).toMatchObject({ code, participantId: 'a', randomizedAt: 2 });
-    const [free = ''] = packs(every(4))
-      .map((pack) => pack.code)
-      .filter((one) => one !== code && one !== packOf(trial, 'a'));
+    const held = [code, packOf(trial, 'a')];
+    const free = listOf(1, every(4)).entries.find((one) => !held.includes(one.code))?.code ?? '';
     const id = '7d2f1c3a-8b4e-4f5a-9c6d-7e8f9a0b1c2d';
     const alone = reveal({ code: free, reveal: id, idempotencyKey: 'k' });
     expect(trial.ask(alone)).toEqual({ type: 'recorded', moves: false });
@@ -235,7 +226,7 @@ describe('a code-break by pack', () => {
     const trial = stocked(2, OF_COOK);
     trial.enrol('a', ['Male', COOK]);
     const own = packOf(trial, 'a');
-    const free = own === 'P0-0' ? 'P0-1' : 'P0-0';
+    const free = own === '1-0-0' ? '1-0-1' : '1-0-0';
     const limited = (level: string, code: string) =>
       trial.ask(reveal({ code, where: [{ factor: '9', levels: [level] }] }));
     for (const code of [free, own]) expect(limited(DUPAGE, code)).toEqual({ type: 'no-such-participant' });
