@@ -1,10 +1,12 @@
 /** Any life of a study: participants come, are corrected, voided and entered by hand, and arms, urns and factors change. */
 import fc from 'fast-check';
 import type { DesignChange } from '../../events/amendment.ts';
+import type { StudyConfiguration } from '../../events/study.ts';
 import type { Amend, Force } from '../../src/core/study/commands.ts';
 import type { Written } from './acts.ts';
 import { LEVELS, randomize } from './facts.ts';
 import { A, arm, B, C, COOK, DUPAGE, ratio, retired, urn } from './life.ts';
+import { TrialRun } from './trial-run.ts';
 
 export { COOK, DUPAGE, ratio, retired };
 export const SITES = [COOK, DUPAGE];
@@ -68,3 +70,18 @@ export const lifeStep: fc.Arbitrary<LifeStep> = fc.oneof(
       }),
   ),
 );
+
+/** A study in which corrections and voidings move the counts, after such a life. Its limit holds if the policies say so. */
+export function lived(
+  steps: readonly LifeStep[],
+  hasSlots: boolean,
+  policies: StudyConfiguration['policies'] = {},
+): TrialRun {
+  const trial = new TrialRun({
+    policies: { levelCounts: 'as-corrected', voidCounts: 'removed', ...policies },
+    ...(hasSlots && { ratio: [1, 2, 1] }),
+    limits: { total: 6 },
+  });
+  for (const next of steps) trial.ask(next(trial.registered.design.amendment + 1));
+  return trial;
+}

@@ -12,7 +12,7 @@ import { Range } from '../../../src/statistics/expected/range.ts';
 import { replicatesFor } from '../../../src/statistics/expected/replicates.ts';
 import { baseSeed } from '../../../src/statistics/replicate/seeds.ts';
 import type { DesignStep, DrawStep, Step } from '../../../src/statistics/replicate/steps.ts';
-import { force, lifeStep } from '../../support/arbitrary-life.ts';
+import { force, lifeStep, lived } from '../../support/arbitrary-life.ts';
 import { choicesOf } from '../../support/choices.ts';
 import { event } from '../../support/facts.ts';
 import { beginImport, drawnRows, IMPORT } from '../../support/import-facts.ts';
@@ -190,14 +190,9 @@ describe('the expected band', () => {
   it('is the same to the bit whether a life is taken at once or event by event', () => {
     check(
       fc.property(fc.array(lifeStep, { maxLength: 40 }), fc.boolean(), (life, hasSlots) => {
-        const trial = new TrialRun({
-          policies: { levelCounts: 'as-corrected', voidCounts: 'removed' },
-          ...(hasSlots && { ratio: [1, 2, 1] }),
-        });
-        for (const next of life) trial.ask(next(trial.registered.design.amendment + 1));
         const [one, all] = [new FollowedStudy(), new FollowedStudy()];
         const [stepByStep, atOnce] = [new Band(20, 5), new Band(20, 5)];
-        for (const [revision, fact] of trial.facts.entries()) {
+        for (const [revision, fact] of lived(life, hasSlots).facts.entries()) {
           all.take(event(fact, revision));
           one.take(event(fact, revision));
           for (const step of one.takeSteps().steps) stepByStep.take(step);

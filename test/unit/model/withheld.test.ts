@@ -6,10 +6,10 @@ import { generatorOf, type Model } from '../../../src/core/model/model.ts';
 import { type Participant, WITHHELD } from '../../../src/core/model/participants.ts';
 import type { StudyCommand } from '../../../src/core/study/commands.ts';
 import { type ClearCommand, decideInClear } from '../../../src/core/study/decide.ts';
-import { evolve, fork, type StudyState, studyState } from '../../../src/core/study/state.ts';
+import { evolve, fork, studyState } from '../../../src/core/study/state.ts';
 import { balance } from '../../../src/core/study/views.ts';
 import { asCommand, type Written, writtenDecider } from '../../support/acts.ts';
-import { type LifeStep, lifeStep } from '../../support/arbitrary-life.ts';
+import { type LifeStep, lifeStep, lived } from '../../support/arbitrary-life.ts';
 import { CONFIGURATION, event, randomize } from '../../support/facts.ts';
 import { folded } from '../../support/folded.ts';
 import { beginImport, drawnRows, IMPORT } from '../../support/import-facts.ts';
@@ -18,23 +18,16 @@ import { TrialRun } from '../../support/trial-run.ts';
 import { listOf } from '../../support/visits.ts';
 
 /** As a bundle with some sections has it. */
-function including(names: readonly string[], { facts }: TrialRun): LogEvent[] {
-  return facts.map((fact, revision) => {
-    const sections = Object.entries(fact.sections).filter(([name]) => names.includes(name));
+function modelWith(isIncluded: (section: string) => boolean, { facts }: TrialRun): Model {
+  const events = facts.map((fact, revision) => {
+    const sections = Object.entries(fact.sections).filter(([name]) => isIncluded(name));
     return { ...event(fact, revision), sections: Object.fromEntries(sections) } as LogEvent;
   });
+  return folded(studyState, events) as Model;
 }
 
-function modelOf(state: StudyState): Model {
-  if (state.status === 'unregistered') throw new Error('the study is not registered');
-  return state;
-}
-
-const blinded = (trial: TrialRun) => modelOf(folded(studyState, including([], trial)));
-const whole = ({ facts }: TrialRun) => {
-  const events = facts.map((fact, revision) => event(fact, revision));
-  return modelOf(folded(studyState, events));
-};
+const blinded = (trial: TrialRun) => modelWith(() => false, trial);
+const whole = (trial: TrialRun) => modelWith(() => true, trial);
 
 /** What the sealed sections say is in place of what does not. */
 function inClear({ pack, ...participant }: Participant): Participant {
@@ -72,15 +65,8 @@ function expectNothingSealed(model: Model): void {
   for (const none of [model.packs, model.withdrawn, model.requests]) expect(none.isEmpty()).toBe(true);
 }
 
-function liveOf(steps: readonly LifeStep[], hasSlots: boolean): TrialRun {
-  const trial = new TrialRun({
-    policies: { levelCounts: 'as-corrected', voidCounts: 'removed', stopAtLimit: true },
-    limits: { total: 6 },
-    ...(hasSlots && { ratio: [1, 2, 1] }),
-  });
-  for (const next of steps) trial.ask(next(trial.registered.design.amendment + 1));
-  return trial;
-}
+const liveOf = (steps: readonly LifeStep[], hasSlots: boolean) =>
+  lived(steps, hasSlots, { stopAtLimit: true });
 
 /** With a list of packs, of which some were given, replaced and withdrawn, and one whose code was broken. */
 function withPacks(): TrialRun {
@@ -164,7 +150,7 @@ it('a model with the treatments alone knows and tallies them, but not the genera
   check(
     fc.property(lives, (steps) => {
       const trial = liveOf(steps, false);
-      const model = modelOf(folded(studyState, including(['allocation'], trial)));
+      const model = modelWith((section) => section === 'allocation', trial);
       expect(model.participants.inOrder.map(({ treatment }) => treatment)).toEqual(
         trial.list.inOrder.map(({ treatment }) => treatment),
       );

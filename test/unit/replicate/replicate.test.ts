@@ -5,12 +5,11 @@ import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { Replicate, Setting } from '../../../src/statistics/replicate/replicate.ts';
 import { baseSeed, defaultSeed, holdsSeed } from '../../../src/statistics/replicate/seeds.ts';
 import { type Step, StudySteps } from '../../../src/statistics/replicate/steps.ts';
-import { type LifeStep, lifeStep } from '../../support/arbitrary-life.ts';
+import { lifeStep, lived } from '../../support/arbitrary-life.ts';
 import { event, SEED } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
-import { TrialRun } from '../../support/trial-run.ts';
+import type { TrialRun } from '../../support/trial-run.ts';
 
-type Policies = { readonly forcedCounts?: 'not-counted' };
 type Run = (replicate: Replicate, step: Exclude<Step, { kind: 'design' }>) => void;
 
 /** The trial's study, run again. */
@@ -42,19 +41,11 @@ function counts({ setting: { layout, design }, replicate }: ReturnType<typeof ag
 describe('a replicate', () => {
   const counting = fc.constantFrom({}, { forcedCounts: 'not-counted' as const });
   const scene = [fc.array(lifeStep, { maxLength: 40 }), fc.boolean(), counting] as const;
-  const trialOf = (life: readonly LifeStep[], hasSlots: boolean, policies: Policies) => {
-    const trial = new TrialRun({
-      policies: { levelCounts: 'as-corrected', voidCounts: 'removed', ...policies },
-      ...(hasSlots && { ratio: [1, 2, 1] }),
-    });
-    for (const next of life) trial.ask(next(trial.registered.design.amendment + 1));
-    return trial;
-  };
 
   it('with the study’s random numbers equals the study, whatever happened in its life', () => {
     check(
       fc.property(...scene, (life, hasSlots, policies) => {
-        const trial = trialOf(life, hasSlots, policies);
+        const trial = lived(life, hasSlots, policies);
         const drawn = again(trial, Pcg64.fromSeed(SEED), (replicate, step) => replicate.take(step));
         const recorded = again(trial, Pcg64.fromSeed(1n), (replicate, step) => replicate.repeat(step));
         for (const run of [drawn, recorded]) {
@@ -75,7 +66,7 @@ describe('a replicate', () => {
   it('with other random numbers has the same people, each counted once in every factor', () => {
     check(
       fc.property(...scene, fc.bigInt({ min: 0n, max: 1n << 64n }), (life, hasSlots, policies, seed) => {
-        const trial = trialOf(life, hasSlots, policies);
+        const trial = lived(life, hasSlots, policies);
         const run = again(trial, Pcg64.fromSeed(seed), (replicate, step) => replicate.take(step));
         const total = (table: readonly number[]) => table.reduce((sum, n) => sum + n, 0);
         const expected = trial.counts().map((levels) => levels.map(total));
