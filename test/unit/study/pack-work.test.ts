@@ -6,10 +6,10 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Members } from '../../../src/core/model/outcomes.ts';
-import { type FlatAct, tryWritten, type Written, writtenDecider } from '../../support/acts.ts';
+import { tryWritten, type Written, writtenDecider } from '../../support/acts.ts';
 import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
-import { listOf } from '../../support/visits.ts';
+import { dispense as dispensed, listOf, replace as replaced } from '../../support/visits.ts';
 
 const work = { hashes: 0, bytes: 0, comparisons: 0 };
 const { hash } = crypto;
@@ -48,13 +48,9 @@ function stocked(numbers: Readonly<Record<string, number>>): TrialRun {
 }
 
 /** What somebody at a site asks for. */
-const replace = (trial: TrialRun, participantId: string, more: Members = {}): FlatAct => ({
-  ...{ act: 'CodeReplaced', code: trial.list.find(participantId)?.pack?.code ?? '', cause: 'damaged' },
-  ...{ user: 'nurse', participantId, isSupply: false, ...more },
-});
-const dispense = (_: TrialRun, participantId: string, more: Members = {}): FlatAct => ({
-  ...{ act: 'PackDispensed', user: 'nurse', participantId, visit: 'V2', isSupply: false, ...more },
-});
+const replace = (trial: TrialRun, id: string, more: Members = {}) =>
+  replaced(id, trial.list.find(id)?.pack?.code ?? '', more);
+const dispense = (_: TrialRun, id: string, more: Members = {}) => dispensed(id, 'V2', more);
 
 /** @returns how much work it was */
 function workOf(action: () => unknown): typeof work {

@@ -1,17 +1,11 @@
 /** Packs of medication: which one a participant gets, and what a caller cannot find out by asking. */
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Model } from '../../../src/core/model/model.ts';
 import type { Members } from '../../../src/core/model/outcomes.ts';
 import type { RegisterPacks } from '../../../src/core/study/commands.ts';
-import { evolve, fork, type StudyState, studyState } from '../../../src/core/study/state.ts';
 import { type FlatAct, tryWritten, writtenDecider } from '../../support/acts.ts';
 import { COOK, closed, DUPAGE, force, MART, RMCA, RMCQ } from '../../support/arbitrary-life.ts';
-import { visitLife } from '../../support/arbitrary-visits.ts';
-import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 import { listOf, reinstated, replace, voided } from '../../support/visits.ts';
-import { VisitsLife } from '../../support/visits-life.ts';
 
 const ARMS = [MART, RMCQ, RMCA];
 
@@ -232,22 +226,4 @@ describe('a code-break by pack', () => {
     for (const code of [free, own]) expect(limited(DUPAGE, code)).toEqual({ type: 'no-such-participant' });
     expect(limited(COOK, free)).toEqual({ type: 'recorded', moves: false });
   });
-});
-
-it('any life with packs is the same on forks of forks, on which batches are decided', () => {
-  const shown = ({ design, free, given, participants }: Model) => ({
-    ...{ given: new Map(given.entries()), participants: participants.inOrder },
-    free: design.factors[0]?.levels.map((level) => free.for([level], design).map(({ code }) => code)),
-  });
-  check(
-    fc.property(visitLife, (steps) => {
-      const { events, model } = new VisitsLife(steps);
-      const forked = events.reduce<StudyState>(
-        (state, one, n) => evolve(n % 4 === 0 ? fork(state) : state, one),
-        studyState.initial(),
-      );
-      expect(shown(forked as Model)).toEqual(shown(model));
-    }),
-    { numRuns: 25 },
-  );
 });

@@ -8,7 +8,7 @@ import { CONTENTS } from '../../../events/content.ts';
 import { decodeRecord } from '../../../events/record.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import { isFor, isFree } from '../../../src/core/model/packs.ts';
-import { studyState } from '../../../src/core/study/state.ts';
+import { evolve, fork, type StudyState, studyState } from '../../../src/core/study/state.ts';
 import { visitLife } from '../../support/arbitrary-visits.ts';
 import { folded } from '../../support/folded.ts';
 import { check } from '../../support/property.ts';
@@ -53,13 +53,18 @@ describe('in any life of a study with visits', () => {
     });
   });
 
-  it('the records, read again, are the study as it is, and sound, whatever the content', async () => {
+  it('the records are sound, whatever the content, and the study as it is, read again or folded on forks of forks', async () => {
     await everyLife(30, async ({ log, model, events }) => {
       const again = folded(
         studyState,
         log.of(STUDY).map((row) => decodeRecord(row)),
       );
-      expect(shown(again as Model)).toEqual(shown(model));
+      // On these, batches are decided.
+      const onForks = events.reduce<StudyState>(
+        (state, one, n) => evolve(n % 4 === 0 ? fork(state) : state, one),
+        studyState.initial(),
+      );
+      for (const one of [again, onForks]) expect(shown(one as Model)).toEqual(shown(model));
       for (const source of [log, ...CONTENTS.map((content) => bundled(log, content))]) {
         const { sound, divergence, records } = streamOf(await verify(source));
         expect([divergence, sound, records]).toEqual([undefined, true, events.length]);
