@@ -17,6 +17,7 @@ import {
 } from '../../../events/record.ts';
 import { RecordError, type RecordFault } from '../../../events/record-error.ts';
 import { systemTools } from '../../../src/base/tools.ts';
+import { altered } from '../../support/altered-record.ts';
 import { randomizedFact, sections } from '../../support/arbitrary-facts.ts';
 import {
   LEVELS,
@@ -334,11 +335,8 @@ describe('a fact that two versions could say', () => {
   ];
 
   /** As somebody wrote it who chose the version. */
-  function inVersion(version: number, fact: Fact, actor: Actor, stream: string) {
-    const written = stored(fact, 1, { actor, stream });
-    const record = Buffer.from(canonicalJson({ ...JSON.parse(text(written.record)), version }));
-    return { ...written, record, leaf: leafHash(record) };
-  }
+  const inVersion = (version: number, fact: Fact, actor: Actor, stream: string) =>
+    altered(stored(fact, 1, { actor, stream }), (record) => Object.assign(record, { version }));
 
   it.each(cases)(
     'is written in the lowest one, and refused in the other: %s',
@@ -414,9 +412,8 @@ function faultOf(run: () => unknown): RecordFault {
 
 const { newSalt } = systemTools();
 
-const clear = (record: Uint8Array) => Buffer.from(record).toString();
-const seals = (record: Uint8Array): Record<string, string> => JSON.parse(clear(record)).seals;
-const withoutSeals = (record: Uint8Array) => clear(record).replace(/"seals":{[^}]*}/, '"seals":{}');
+const seals = (record: Uint8Array): Record<string, string> => JSON.parse(text(record)).seals;
+const withoutSeals = (record: Uint8Array) => text(record).replace(/"seals":{[^}]*}/, '"seals":{}');
 
 /** What a blinded reader gets is the record without its sections: it must reveal nothing of what is in them. */
 describe('the record of an allocation', () => {
@@ -425,7 +422,7 @@ describe('the record of an allocation', () => {
       fc.property(randomizedFact, (fact) => {
         const { allocation, request } = fact.sections;
         const draw = drawIn(fact.sections);
-        const told = clear(encodeRecord(HEADER, fact, newSalt).record);
+        const told = text(encodeRecord(HEADER, fact, newSalt).record);
         const secrets = [
           allocation.treatment,
           ...[draw.bgStateBefore, draw.bgStateAfter].flatMap(({ state, uinteger }) => [
@@ -475,7 +472,7 @@ describe('the record of an allocation', () => {
 it('the record of a registration contains the configuration, but neither the seed nor the state', () => {
   const fact = registered();
   const { seed, bgState } = fact.sections.generator;
-  const told = clear(encodeRecord({ ...HEADER, revision: 0 }, fact, newSalt).record);
+  const told = text(encodeRecord({ ...HEADER, revision: 0 }, fact, newSalt).record);
   expect(told).toContain('RMC-A');
   for (const hidden of [seed, bgState.state.state, bgState.state.inc, '"seed"', 'bgState'])
     expect(told).not.toContain(hidden);

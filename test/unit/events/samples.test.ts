@@ -11,15 +11,9 @@ import {
   type Upcaster,
 } from '../../../events/catalogue.ts';
 import { defineEvent, type EventDefinition } from '../../../events/define.ts';
-import {
-  canonicalJson,
-  decodeRecord,
-  encodeRecord,
-  leafHash,
-  type RecordBytes,
-} from '../../../events/record.ts';
-import { NURSE } from '../../support/facts.ts';
-import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
+import { decodeRecord, encodeRecord } from '../../../events/record.ts';
+import { altered } from '../../support/altered-record.ts';
+import { paused as pause, stored } from '../../support/facts.ts';
 import { frozenSamples } from '../../support/samples.ts';
 
 const samples = frozenSamples();
@@ -90,7 +84,10 @@ describe('the catalogue', () => {
 
 describe('a record of an older version', () => {
   const versions = new Catalogue(paused, upcasters);
-  const read = (version: number, data: object) => decodeRecord(record(version, data), versions);
+  const read = (version: number, data: object) => {
+    const record = altered(stored(pause, 4), (one) => Object.assign(one, { version, data }));
+    return decodeRecord(record, versions);
+  };
 
   it.each([
     [1, { why: 'audit' }],
@@ -105,18 +102,6 @@ describe('a record of an older version', () => {
     expect(() => read(3, { reason: 'audit' })).toThrow('data has no valid by');
   });
 });
-
-function record(version: number, data: object): RecordBytes & { stream: string; revision: number } {
-  const at = '2026-03-01T09:00:00.000Z';
-  const place = { stream: 'study-x', revision: 4 };
-  const bytes = Buffer.from(
-    canonicalJson({
-      ...{ id: fixedId(1), log: LOG_ID, ...place, at, actor: NURSE },
-      ...{ type: 'StudyPaused', version, data, seals: {} },
-    }),
-  );
-  return { record: bytes, sealed: Buffer.from('{}'), leaf: leafHash(bytes), ...place };
-}
 
 function said(upcast: (data: Record<string, unknown>) => object): Upcaster {
   return ({ data, sealed }: RecordContents) => ({ data: upcast(data as Record<string, unknown>), sealed });
