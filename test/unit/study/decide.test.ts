@@ -89,7 +89,6 @@ const ALREADY = { type: 'already-registered' } as const;
 const unknown = (level: string) => ({ type: 'level-unknown', factor: '10', level }) as const;
 
 it.each<[string, Parameters<typeof given>[0], StudyCommand, StudyOutcome]>([
-  ['by another registration', NEW, REGISTER, ALREADY],
   ['by a registration of something else', HALTED, OTHER_ARMS, ALREADY],
   ['with an unknown level', NEW, randomize('001', { levels: ['Neither', COOK] }), unknown('Neither')],
   ['without levels', NEW, randomize('001', { levels: [] }), unknown('')],

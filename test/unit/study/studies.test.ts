@@ -103,16 +103,6 @@ describe('a study', () => {
     await expect(studies.tryOut(stream, randomize('002'))).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  it('takes no participants before it is registered, and writes nothing', async () => {
-    const { studies, runner } = studiesAt();
-    const stream = studies.streamOf('nobody’s');
-    expect(await studies.submit(stream, randomize('001'), NURSE)).toEqual({
-      outcome: { type: 'not-registered' },
-      revision: -1,
-    });
-    expect(runner.streams()).toEqual([]);
-  });
-
   it('can be suspended in this process, for as long as its file differs', async () => {
     const { studies } = studiesAt();
     await studies.register(CONFIGURATION, SEED, OPERATOR);
