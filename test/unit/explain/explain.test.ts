@@ -19,20 +19,22 @@ import { drawIn } from '../../support/urn-study.ts';
 import { type ReferenceHistory, referenceHistories } from '../../support/vectors.ts';
 
 /** The study of the frozen samples before its first participant, and that participant's event. */
-function sample(): { before: Model; event: RandomizedEvent } {
+function sample(): { before: Model; first: RandomizedEvent } {
   const before = evolve(studyState.initial(), decodeRecord(frozenSample('StudyRegistered@1'))) as Model;
-  return { before, event: decodeRecord(frozenSample('ParticipantRandomized@1')) as RandomizedEvent };
+  return { before, first: decodeRecord(frozenSample('ParticipantRandomized@1')) as RandomizedEvent };
 }
+const { before, first } = sample();
+const EXPLAINED = explain(before, first);
 
 /** Every participant of a history, drawn again, with what is explained of it from the study before it. */
 function explanations({ configuration, seed, participants }: ReferenceHistory): UrnExplanation[] {
   const trial = new TrialRun(configuration, seed);
   return participants.map(({ levelIndexes }, i) => {
     const levels = configuration.factors.map((factor, f) => factor.levels[levelIndexes[f] ?? -1] ?? '');
-    const before = trial.copy().registered;
+    const then = trial.copy().registered;
     trial.enrol(`${i}`, levels);
     const happened = event(trial.facts.at(-1) as StudyFact, i + 1);
-    return UrnExplanation.parse(explain(before, happened as RandomizedEvent));
+    return UrnExplanation.parse(explain(then, happened as RandomizedEvent));
   });
 }
 
@@ -41,8 +43,7 @@ function withNumbers({ state: { inc, state }, ...rest }: BgState) {
 }
 
 it('the explanation of the frozen sample does not change the state, and is the same every time', () => {
-  const { before, event: first } = sample();
-  expect(explain(before, first)).toEqual(explain(before, first));
+  expect(explain(before, first)).toEqual(EXPLAINED);
   expect(sample().before).toEqual(before);
 });
 
@@ -100,7 +101,6 @@ describe('the explanation of the reference implementation’s histories', () => 
 });
 
 describe('the explanation of a record that contradicts its history', () => {
-  const { before, event: first } = sample();
   const draw = drawIn(first.sections);
   const withSections = (changed: object) => ({ ...first, sections: { ...first.sections, ...changed } });
   const withDraw = (changed: Partial<typeof draw>) => withSections({ draw: { ...draw, ...changed } });
@@ -130,9 +130,6 @@ describe('the explanation of a record that contradicts its history', () => {
     expect(() => explain(before, withLevels(levels.slice(1)))).toThrow(/\/1: /);
   });
 });
-
-const explained = sample();
-const EXPLAINED = explain(explained.before, explained.event);
 
 describe('the text of an explanation', () => {
   it('names the pack, if there is one', () => {

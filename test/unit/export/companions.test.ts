@@ -21,6 +21,7 @@ import {
   referenceCsv,
   trueTimes,
 } from '../../../src/evidence/export/reference-csv.ts';
+import { readBgState } from '../../../src/evidence/import/generator-state.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION, SEED } from '../../support/facts.ts';
 import { REFERENCE_EXPORT, referenceNext, referenceStudy } from '../../support/reference.ts';
@@ -88,7 +89,7 @@ describe('an amended design', () => {
 });
 
 describe('the packs of a participant', () => {
-  const at = '2026-03-01T09:30:00.000Z';
+  const { at } = PARTICIPANT;
   const pack = { code: '-AF5/0017', treatment: 'MART', replacements: 1 };
   const dispensed = [
     { code: '104233', visit: 'V2', at, replacements: 1 },
@@ -209,7 +210,6 @@ describe('the guard against formulas', () => {
 
 const STUDY = registeredDesign(referenceStudy());
 const [HEAD = [], ...ROWS] = parseCsv(REFERENCE_EXPORT);
-const AT = '2026-03-01T09:30:00.000Z';
 
 /** The rows of the reference's file as participants of this service, whose clock has milliseconds. */
 function asParticipants(): Participant[] {
@@ -217,15 +217,10 @@ function asParticipants(): Participant[] {
     const cell = (name: string) => row[HEAD.indexOf(name)] ?? '';
     const at = new Date(`${cell('datetime')}Z`).toISOString();
     const levels = STUDY.factors.map(({ name }) => cell(`f_${name}`));
-    const [state = '', inc = '', has = '', uinteger = ''] =
-      /'state': (\d+), 'inc': (\d+)}, 'has_uint32': ([01]), 'uinteger': (\d+)/
-        .exec(cell('bg_state'))
-        ?.slice(1) ?? [];
-    const half = { has_uint32: has === '1' ? 1 : 0, uinteger: Number(uinteger) } as const;
     return {
       ...{ participantId: cell('id'), sequence: i + 1, revision: i + 1, levels, at, user: cell('user') },
       ...{ treatment: cell('trt'), slot: STUDY.slots.indexOf(cell('trt')), onBehalfOf: undefined },
-      bgStateAfter: { bit_generator: 'PCG64', state: { state, inc }, ...half },
+      bgStateAfter: readBgState(cell('bg_state')),
     };
   });
 }
@@ -270,7 +265,7 @@ describe('the file for the reference', () => {
   });
 
   it('has those who are counted, under the id in use, at the levels at which they are counted', () => {
-    const [one, two, three] = at([AT, AT, AT]);
+    const [one, two, three] = at(Array<string>(3).fill(PARTICIPANT.at));
     if (!one || !two || !three) throw new Error('too few');
     const moved: Participant = {
       ...three,

@@ -41,8 +41,6 @@ describe('a state of the generator', () => {
   });
 });
 
-/** What the order of packs in a file gives away. */
-
 /** Arms in the order of the file. Codes have no order of their own unless `isByCode`. */
 function rows(arms: string, level?: string, isByCode = false) {
   return [...arms].map((treatment, i) => ({

@@ -321,12 +321,11 @@ function bytesInBuffers(): number {
 
 const signingKey = makeSigningKey('trial-7');
 const trusted = [parseVerifierKey(signingKey.publicKey, 'the key')];
-const leaf = (i: number) => hash('sha256', `leaf ${i}`, 'buffer');
 
 function ledgerOf(leaves: Readonly<Record<string, number>>, recovery = () => 0): Ledger {
   const ledger = new Ledger({ logName: 'trial-7', signingKey }, recovery, () => undefined);
   for (const [stream, count] of Object.entries(leaves))
-    for (let i = 0; i < count; i++) ledger.append(stream, leaf(i));
+    for (const leaf of someLeaves(count)) ledger.append(stream, leaf);
   return ledger;
 }
 
@@ -357,7 +356,7 @@ describe('a ledger', () => {
       checkpoint: { size: 3, root: new Uint8Array(rootOf(3)) },
     });
     expect(ledger.checkpoint('study-a')).toBe(newest);
-    ledger.append('study-a', leaf(5));
+    ledger.append('study-a', leafAt(5));
     expect(ledger.checkpoint('study-a').size).toBe(6);
     expect(ledger.checkpoint('study-a', 5).note).toBe(newest.note);
   });
@@ -386,7 +385,7 @@ describe('a ledger', () => {
     const tree = ledgerOf({ 'study-a': 10 }).tree('study-a');
     for (let i = 10; i < MOST; i++) {
       tree.grow(1);
-      tree.append(leaf(i));
+      tree.append(leafAt(i));
     }
     for (let size = 1; size <= MOST; size++) expect(tree.root(size)).toEqual(rootAt(size));
   });
