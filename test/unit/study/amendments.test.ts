@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange } from '../../../events/amendment.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { type Design, declaredVisit, hasRatio, registeredDesign } from '../../../projections/design.ts';
+import { type Design, declaredVisit, registeredDesign } from '../../../projections/design.ts';
 import { countedLevels, currentLevels } from '../../../projections/enrolled.ts';
 import { Counts } from '../../../src/core/methods/counts.ts';
 import { isWithin } from '../../../src/core/model/key-limits.ts';
@@ -31,7 +31,6 @@ import {
   lifeStep,
   MART,
   RMCA,
-  RMCQ,
   ratio,
   reopened,
   retired,
@@ -41,7 +40,6 @@ import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { arm, renamedLevel, site, visits } from '../../support/life.ts';
 import { check } from '../../support/property.ts';
 import { TrialRun } from '../../support/trial-run.ts';
-import { drawIn } from '../../support/urn-study.ts';
 import { listOf } from '../../support/visits.ts';
 
 const MCLEAN = '50-Mclean County';
@@ -404,12 +402,6 @@ function twelve(): TrialRun {
   return trial;
 }
 
-const drawOf = (trial: TrialRun) => {
-  const fact = trial.facts.at(-1);
-  if (fact?.type !== 'ParticipantRandomized') throw new Error('nobody was randomized');
-  return { ...drawIn(fact.sections), treatment: fact.sections.allocation.treatment };
-};
-
 it('an arm can be entered for an allocation made outside while it was there and open', () => {
   const trial = twelve();
   const entered = (id: string, treatment: string, occurredAt?: string) =>
@@ -445,25 +437,12 @@ it('urns can start afresh with any change that touches them', () => {
   twelve().amend(closed(MART), closed(RMCA), added('D'));
 });
 
-it('a ratio can be amended, and is ended by a ratio of ones', () => {
-  const trial = twelve();
-  trial.amend(ratio(1, 2, 3));
-  expect(trial.last('StudyAmended').history).toBe('restart');
-  expect(trial.registered.design.slots).toEqual([MART, RMCQ, RMCQ, RMCA, RMCA, RMCA]);
-  trial.enrol('q');
-  expect(drawOf(trial)).toMatchObject({ counts: [0, 0, 0, 0, 0, 0] });
-  trial.amend(ratio(1, 1, 1));
-  expect(hasRatio(trial.registered.design)).toBe(false);
-  trial.enrol('r');
-  expect(drawOf(trial)).not.toHaveProperty('slot');
-});
-
 describe('a retired factor', () => {
   it('is no longer drawn from, recorded or corrected', () => {
     const trial = twelve();
     trial.amend(retired('9'));
     expect(trial.enrol('q', ['Male', ''])).toMatchObject({ type: 'randomized' });
-    expect(drawOf(trial).candidates).toEqual(['10']);
+    expect(trial.facts.at(-1)?.sections).toMatchObject({ draw: { candidates: ['10'] } });
     expect(trial.last('ParticipantRandomized').levels).toEqual([{ factor: '10', level: 'Male' }]);
     expect(trial.enrol('r', ['Male', COOK])).toEqual({ type: 'level-unknown', factor: '9', level: COOK });
     const why = 'the factor is retired';
