@@ -45,14 +45,6 @@ async function storeOf(stream: string, facts: readonly Fact[]): Promise<MemorySt
   return store;
 }
 
-async function folded(stream: string, facts: readonly Fact[]) {
-  const store = await storeOf(stream, facts);
-  const runner = new Runner(store, LOG_ID, [studyState, participants]);
-  await runner.rebuild();
-  const past = (wanted = {}) => foldUntil({ store, logId: LOG_ID }, stream, wanted, () => false);
-  return { runner, past };
-}
-
 describe('the movement of a stream', () => {
   const sound: [string, readonly Fact[], string][] = [
     [STREAM, [registered(), moved()], 'closed'],
@@ -62,10 +54,14 @@ describe('the movement of a stream', () => {
     ['log', [created, moved(), aborted()], 'dead'],
   ];
   it.each(sound)('with %s is folded (%#)', async (stream, facts, status) => {
-    const { runner, past } = await folded(stream, facts);
+    const store = await storeOf(stream, facts);
+    const runner = new Runner(store, LOG_ID, [studyState, participants]);
+    await runner.rebuild();
     expect(runner.halted(stream)).toBeUndefined();
     expect(runner.movement(stream).status).toBe(status);
-    expect((await past(stream === STREAM ? { participants } : {})).revision).toBe(facts.length - 1);
+    const wanted = stream === STREAM ? { participants } : {};
+    const past = await foldUntil({ store, logId: LOG_ID }, stream, wanted, () => false);
+    expect(past.revision).toBe(facts.length - 1);
   });
 
   const wrong: [string, number, readonly Fact[]][] = [
@@ -82,10 +78,12 @@ describe('the movement of a stream', () => {
     ['access', 2, [moved(), arrived(), aborted()]],
   ];
   it.each(wrong)('with %s is folded up to %i and no further (%#)', async (stream, revision, facts) => {
-    const { runner, past } = await folded(stream, facts);
+    const store = await storeOf(stream, facts);
+    const runner = new Runner(store, LOG_ID, [studyState, participants]);
+    await runner.rebuild();
     expect(runner.revision(stream)).toBe(revision - 1);
     expect(runner.halted(stream)).toMatchObject({ fault: 'misplaced' });
-    await expect(past()).rejects.toMatchObject({
+    await expect(foldUntil({ store, logId: LOG_ID }, stream, {}, () => false)).rejects.toMatchObject({
       fault: 'misplaced',
       message: expect.stringContaining(`${stream}/${revision}: `),
     });
