@@ -7,8 +7,9 @@ import type { MethodParameters, StudyConfiguration } from '../../events/study.ts
 import type { Model } from '../../src/core/model/model.ts';
 import { studyState } from '../../src/core/study/state.ts';
 import { writeBundle } from '../../src/evidence/bundle/bundle.ts';
-import { openLog } from '../../src/service/open/open-log.ts';
+import type { OpenLog } from '../../src/service/open/open-log.ts';
 import { asCommand, type Written } from './acts.ts';
+import { actorWith, withOpenLog } from './cli-log.ts';
 import { CONFIGURATION, OPERATOR } from './facts.ts';
 
 export interface BundledStudy<User extends string> {
@@ -36,18 +37,14 @@ export async function bundledStudy<User extends string>(
   live: (log: Log) => Promise<Readonly<Record<User, Actor>>>,
   contents: readonly Content[] = CONTENTS,
 ): Promise<BundledStudy<User>> {
-  const log = await openLog({ data: folder, store: 'memory:' }, OPERATOR);
-  try {
-    await log.rebuild();
-    const { studies, store, identity, gate, keys } = log;
+  const make = async (log: OpenLog) => {
+    const { studies, store, identity, gate } = log;
     const { configuration, seed, parameters } = study;
     await studies.register(configuration, seed, OPERATOR, parameters);
     const stream = studies.streamOf(configuration.name);
-    const issue: Log['issue'] = async (user, scopes, sites) => {
+    const issue: Log['issue'] = (user, scopes, sites) => {
       const where = sites && [{ factor: CONFIGURATION.factors[1]?.name ?? '', levels: [...sites] }];
-      const issued = await keys.issue({ user, scopes: [...scopes], where }, OPERATOR);
-      if ('refused' in issued) throw new Error(issued.refused);
-      return { keyId: issued.keyId, user, accessRevision: log.runner.revision('access') };
+      return actorWith(log, user, scopes, where);
     };
     const submit: Log['submit'] = async (actor, written) => {
       const command = asCommand(written);
@@ -70,7 +67,6 @@ export async function bundledStudy<User extends string>(
       });
     }
     return { stream, files, actors: { ...actors, operator: OPERATOR } as BundledStudy<User>['actors'] };
-  } finally {
-    await log.close();
-  }
+  };
+  return withOpenLog(folder, make, 'memory:');
 }

@@ -1,9 +1,8 @@
 /** Command lines as they are typed, and logs for them, which are made in this process without a service. */
-import type { Scope } from '../../events/access.ts';
-import type { Actor } from '../../events/record.ts';
+import type { LevelLimit, Scope } from '../../events/access.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { type OpenLog, openLog } from '../../src/service/open/open-log.ts';
-import { command } from './command.ts';
+import { command, commandOk } from './command.ts';
 import { CONFIGURATION, OPERATOR } from './facts.ts';
 import type { Finished } from './service.ts';
 import { type StoredText, storedLog } from './stored-log.ts';
@@ -64,21 +63,19 @@ export function commandsOn(data: string | (() => string), ...more: readonly stri
   type Run<T> = (...line: Parameters<Typed>) => Promise<T>;
   const now = (word: string) => (word === 'NOW' ? new Date().toISOString() : word);
   const folder = () => (typeof data === 'string' ? data : data());
-  const run: Run<Finished> = (...line) => command([...typed(...line).map(now), '--data', folder(), ...more]);
+  const words = (...line: Parameters<Typed>) => [...typed(...line).map(now), '--data', folder(), ...more];
+  const run: Run<Finished> = (...line) => command(words(...line));
   const said: Run<string> = async (...line) => saidIn(await run(...line));
   /** @throws Error with all its output if it does not exit with 0 */
-  const ok: Run<string> = async (...line) => {
-    const finished = await run(...line);
-    if (finished.code !== 0) throw new Error(`${typed(...line).join(' ')}: ${saidIn(finished)}`);
-    return finished.stdout;
-  };
+  const ok: Run<string> = (...line) => commandOk(words(...line));
   // biome-ignore lint/suspicious/noExplicitAny: the tests know what it is.
   const json: Run<any> = async (...line) => JSON.parse((await run(...line)).stdout);
   return { run, said, ok, json };
 }
 
-export async function withOpenLog<T>(data: string, use: (log: OpenLog) => Promise<T>): Promise<T> {
-  const log = await openLog({ data }, OPERATOR);
+/** @param store default: the file in the folder */
+export async function withOpenLog<T>(data: string, use: (log: OpenLog) => Promise<T>, store?: string) {
+  const log = await openLog({ data, store }, OPERATOR);
   try {
     await log.rebuild();
     return await use(log);
@@ -100,8 +97,8 @@ export async function registered(
 }
 
 /** A new key of `user`, as the actor of what is done with it. */
-export async function actorWith(log: OpenLog, user: string, scopes: Scope[]): Promise<Actor> {
-  const issued = await log.keys.issue({ user, scopes }, OPERATOR);
+export async function actorWith(log: OpenLog, user: string, scopes: readonly Scope[], where?: LevelLimit[]) {
+  const issued = await log.keys.issue({ user, scopes, where }, OPERATOR);
   if ('refused' in issued) throw new Error(issued.refused);
   return { keyId: issued.keyId, user, accessRevision: log.runner.revision('access') };
 }

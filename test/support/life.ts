@@ -88,15 +88,11 @@ export function lifeOf<User extends string, Name extends string>({
       const begun = new Date().toISOString();
       // What happens from here on is later than that, by the clock.
       await new Promise((resolve) => setTimeout(resolve, 2));
-      const actors = {} as BundledStudy<User>['actors'];
-      Object.assign(actors, { operator: OPERATOR });
+      const actors: Record<string, Actor> = { operator: OPERATOR };
       for (const [user, { scopes, sites }] of Object.entries<Key>(keys))
-        Object.assign(actors, { [user]: await issue(user, scopes, sites) });
+        actors[user] = await issue(user, scopes, sites);
       const ask = (user: string, { onBehalfOf, ...command }: Asked) => {
-        const actor: Actor = {
-          ...(actors[user as User] as Actor),
-          ...(onBehalfOf !== undefined && { onBehalfOf }),
-        };
+        const actor = { ...actors[user], ...(onBehalfOf !== undefined && { onBehalfOf }) } as Actor;
         const supplies = user === 'operator' || keys[user as User].scopes.includes('supply');
         return submit(actor, {
           ...{ user, ...(isSupply(command) && { isSupply: supplies }), ...command },
@@ -107,7 +103,7 @@ export function lifeOf<User extends string, Name extends string>({
         await step(living, name).catch((error: Error) => {
           throw new Error(`${name}: ${error.message}`);
         });
-      return actors;
+      return actors as BundledStudy<User>['actors'];
     };
     return bundledStudy<User>(folder, study, live, contents);
   };

@@ -83,6 +83,7 @@ describe.skipIf(!hasPython)('urn bundle', () => {
       for (const content of CONTENTS) expect(statSync(zip(content)).mode & 0o777).toBe(0o600);
       expect(said['full']).toContain('UNBLINDING MATERIAL');
       expect(said['blinded']).not.toContain('UNBLINDING');
+      expect(said['blinded']).toContain(`${NAME}, 12 participants`);
       const verifier = (await bundleFiles(zip('full'))).files.get('verify_bundle.py');
       const sha256 = hash('sha256', verifier ?? '');
       expect(said['full']).toContain(sha256);
