@@ -1,5 +1,5 @@
 /** A process that uses a store: it folds the studies, and writes to one of them. */
-
+import type { Fact } from '../../events/catalogue.ts';
 import type { LogEvent } from '../../events/record.ts';
 import { Runner, type RunnerHooks } from '../../projections/runner.ts';
 import { studyDecider } from '../../src/core/study/decide.ts';
@@ -56,21 +56,21 @@ export function writingProcess(
 }
 
 /** The current state of the stream, folded from scratch. */
-export async function eventsIn(store: EventStore, stream = STREAM): Promise<LogEvent[]> {
+export async function eventsIn(store: EventStore): Promise<LogEvent[]> {
   const runner = new Runner(store, LOG_ID, [studyState]);
   const events: LogEvent[] = [];
-  runner.listen(stream, (event) => events.push(event));
+  runner.listen(STREAM, (event) => events.push(event));
   await runner.rebuild();
-  const halted = runner.halted(stream);
+  const halted = runner.halted(STREAM);
   if (halted) throw halted;
   return events;
 }
 
 /** An event's fact alone: no id, time, actor or salt. */
-export function factOf({ type, data, sections }: LogEvent): unknown {
+export function factOf({ type, data, sections }: LogEvent): Fact {
   const withoutSalts = Object.entries(sections).map(([name, section]) => {
     const { salt: _, ...said } = section as { salt?: string };
     return [name, said];
   });
-  return { type, data, sections: Object.fromEntries(withoutSalts) };
+  return { type, data, sections: Object.fromEntries(withoutSalts) } as Fact;
 }
