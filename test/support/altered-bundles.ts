@@ -152,6 +152,8 @@ export const without = (...members: string[]): Change =>
 /** About somebody else, who was enrolled in the step of that name. */
 export const about = (participantId: string, enrolled = participantId): Change =>
   data(({ at }) => ({ participantId, randomizedAt: at[enrolled] }));
+export const algorithm = (members: object) =>
+  changed((record) => Object.assign(record.data.algorithm, members));
 export const version = (to: number): Change => changed((record) => Object.assign(record, { version: to }));
 /** By the key of a user, or by somebody at the command line. */
 export const by = (user: string): Change =>

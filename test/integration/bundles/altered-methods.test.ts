@@ -5,6 +5,7 @@
 
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import {
+  algorithm,
   at,
   both,
   bundlesOf,
@@ -48,7 +49,6 @@ import {
   URN,
 } from '../../support/lives/methods.ts';
 
-const algorithm = (members: object) => changed((record) => Object.assign(record.data.algorithm, members));
 const method = (named: object) => configured({ method: named });
 const sizes = (...perSlot: number[]) => sealed(({ blocks }) => Object.assign(blocks, { perSlot }));
 const withSizes = put('blocks', { perSlot: [1] });
@@ -184,11 +184,8 @@ bundlesOf(URN).alterations('both verifiers of an urn with what belongs to anothe
   ],
 });
 
-const instant = (datetime: string, row?: number) =>
-  changed(({ data: members }) => {
-    Object.assign(members.original, { datetime });
-    if (row !== undefined) members.row = row;
-  });
+const instant = (datetime: string) =>
+  changed(({ data: { original } }) => Object.assign(original, { datetime }));
 const level = (name: string) => changed((record) => Object.assign(record.data.levels[0], { level: name }));
 const onDrawnArm = sealed(({ allocation }) => {
   const { treatments } = CONFIGURATION;
@@ -197,15 +194,12 @@ const onDrawnArm = sealed(({ allocation }) => {
   Object.assign(allocation, { treatment });
 });
 /** The row says that it was not drawn again. */
-const disowned = (cause: string) =>
-  both(
-    changed((record, sections) => {
-      Object.assign(record.data, { redrawn: false, cause });
-      record.seals.state = '';
-      sections.state = { bgState: sections.draw.bgStateAfter, salt: 'ab'.repeat(16) };
-    }),
-    drop('draw'),
-  );
+const disowned =
+  (cause: string): Change =>
+  (bundle, name) => {
+    const { bgStateAfter: bgState } = bundle.sections(name).draw;
+    both(data({ redrawn: false, cause }), drop('draw'), put('state', { bgState }))(bundle, name);
+  };
 /** The row no longer has a state. */
 const stateless = both(data({ redrawn: false, cause: 'no-state' }), drop('draw'), drop('state'));
 /** With sections of the other record. */
@@ -293,7 +287,7 @@ bundlesOf(IMPORTED).alterations('both verifiers of an altered import', {
   i9: [
     [
       'equal instants out of order',
-      both(instant('2026-01-01 00:00:08.000001', 10), at('last', data({ row: 9 }))),
+      both(instant('2026-01-01 00:00:08.000001'), data({ row: 10 }), at('last', data({ row: 9 }))),
       'last',
     ],
     ['no state of the row with the largest instant', stateless, sooner('last', 'ended')],

@@ -5,10 +5,10 @@
  * in life-histories.test.ts, and it has no rows here.
  */
 import { describe, expect, it } from 'vitest';
-import type { DesignChange } from '../../../events/amendment.ts';
 import {
   type Altering,
   about,
+  algorithm,
   asked,
   at,
   both,
@@ -19,6 +19,7 @@ import {
   changes,
   configured,
   data,
+  drop,
   gone,
   hasPython,
   inClear,
@@ -61,10 +62,7 @@ const shown = (name: string, ms: number) =>
   data((bundle: Altering) => ({ shownAt: later(bundle.record(name).at, ms) }));
 const request = (idempotencyKey: string) =>
   sealed((sections) => Object.assign(sections.request, { idempotencyKey }));
-const unrequested = changed((record, sections) => {
-  delete record.seals.request;
-  delete sections.request;
-});
+const unrequested = drop('request');
 const reason = (text: string) => sealed(({ grounds }) => Object.assign(grounds, { reason: text }));
 const { alterations, judge } = bundlesOf(WHOLE);
 
@@ -191,11 +189,8 @@ describe.skipIf(!hasPython)('both verifiers', () => {
     );
   });
 
-  it.each([
-    ['paused', 'paused'],
-    ['closed', 'closed'],
-  ] as const)('show the state in which it ends: %s', async (state, last) => {
-    const cut = (bundle: Altering) => bundle.move((all) => all.slice(0, WHOLE.at[last] + 1));
+  it.each(['paused', 'closed'] as const)('show the state in which it ends: %s', async (state) => {
+    const cut = (bundle: Altering) => bundle.move((all) => all.slice(0, WHOLE.at[state] + 1));
     const { report, stdout } = await judge('blinded', cut, { isShown: true });
     expect(stdout).toContain(`The study is ${state}`);
     expect(report.streams.at(-1)?.life?.state).toBe(state);
@@ -414,7 +409,7 @@ const closedArms = (to: 1 | 2) =>
       else delete codes.closedArms;
     }),
   );
-const stopped: DesignChange = arm.stopped(C);
+const stopped = arm.stopped(C);
 bundlesOf(VISIT_SETTINGS).alterations('both verifiers of a study with visits', {
   registered: [
     ['a list of no visits', configured({ visits: [] })],
@@ -445,13 +440,8 @@ bundlesOf(VISIT_SETTINGS).alterations('both verifiers of a study with visits', {
 });
 
 /** A ratio, and the version of the algorithm that goes with it. */
-const withRatio = (of: readonly number[] | undefined, algorithm: number) =>
-  both(
-    configured({ ratio: of }),
-    changed(({ data: members }) => {
-      members.algorithm.version = algorithm;
-    }),
-  );
+const withRatio = (of: readonly number[] | undefined, to: number) =>
+  both(configured({ ratio: of }), algorithm({ version: to }));
 bundlesOf(ARMS).alterations('both verifiers of altered numbers of balls or slots', {
   registered: [
     ['another ratio', withRatio([1, 2, 1], 2), { full: '001', open: 'F1', blinded: 'ok' }],
