@@ -387,9 +387,7 @@ it.each(CONTENTS)(
     expect(row(text, 1).slice(0, 3)).toEqual(['001', 'Male', COOK]);
     expect(row(text, 16).slice(0, 3)).toEqual(['013', 'Male', '']);
     const numbers = (label: string, all = text) =>
-      [...(all.split(`<td>${label}</td>`)[1]?.split('</tr>')[0] ?? '').matchAll(/>([^<]+)</g)].map(([, n]) =>
-        Number(n),
-      );
+      cells(all, label).flatMap((cell) => (cell === '' ? [] : [Number(cell)]));
     const urns = text.split('<h3>As the urns count</h3>')[1] ?? '';
     expect(urns).toContain('The urns began anew with amendment 2');
     const [totals, counted] = [numbers('All participants'), numbers('All that are counted', urns)];
