@@ -4,25 +4,20 @@
  */
 import { strict as assert } from 'node:assert';
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import { decodeRecord, type LogEvent, type RecordBytes } from '../../events/record.ts';
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
 import { Counts } from '../../src/core/methods/counts.ts';
 import { allocate } from '../../src/core/methods/urn/allocate.ts';
 import { Pcg64 } from '../../src/core/random/pcg64.ts';
-import { Database } from '../../src/store/sqlite/library.ts';
+import type { StoredRecord } from '../../src/store/event-store.ts';
+import { storedRecords } from './stored-log.ts';
 import { drawIn, urnOf } from './urn-study.ts';
-
-interface Row extends RecordBytes {
-  readonly stream: string;
-  readonly revision: number;
-}
 
 type Randomized = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 type Begun = Extract<LogEvent, { type: 'StudyRegistered' | 'StudyRecovered' }>;
 
 export class LogCheck {
-  readonly #file: string;
+  readonly #data: string;
   readonly #streams = new Map<string, LogEvent[]>();
   readonly #replays = new Map<string, Replay>();
   readonly #eventIds = new Set<string>();
@@ -30,7 +25,7 @@ export class LogCheck {
   #leaves = digest([]);
 
   constructor(data: string) {
-    this.#file = join(data, 'urn.sqlite');
+    this.#data = data;
   }
 
   /**
@@ -39,7 +34,7 @@ export class LogCheck {
    * @throws AssertionError, RecordError
    */
   check(): this {
-    const rows = readRows(this.#file);
+    const rows = storedRecords(this.#data);
     assert.ok(rows.length >= this.#records, `${this.#records - rows.length} records are gone`);
     const before = digest(rows.slice(0, this.#records));
     assert.equal(before, this.#leaves, 'records that were read before have changed');
@@ -72,7 +67,7 @@ export class LogCheck {
     return this.#replays.get(this.studies().get(study) ?? '')?.participants ?? new Map();
   }
 
-  #take(row: Row): void {
+  #take(row: StoredRecord): void {
     const events = this.#streams.get(row.stream) ?? [];
     this.#streams.set(row.stream, events);
     assert.equal(row.revision, events.length, `${row.stream} has a gap`);
@@ -130,16 +125,6 @@ class Replay {
 function firstState({ sections: { generator } }: Begun): BgState {
   assert.deepEqual(generator.bgState, Pcg64.fromSeed(BigInt(generator.seed)).snapshot());
   return generator.bgState;
-}
-
-/** All rows, in one snapshot. The connection is read-only, so the files stay as they are. */
-function readRows(file: string): Row[] {
-  const db = new Database(file, { readonly: true, timeout: 5000 });
-  try {
-    return db.prepare<[], Row>('SELECT * FROM records ORDER BY position').all();
-  } finally {
-    db.close();
-  }
 }
 
 function digest(rows: readonly RecordBytes[]): string {

@@ -1,5 +1,5 @@
 /** A log with one study, in memory, and processes that use it and hear of nothing that they do not read. */
-import { encodeRecord, type RecordBytes } from '../../events/record.ts';
+import type { RecordBytes } from '../../events/record.ts';
 import { access } from '../../projections/access.ts';
 import { logHistory } from '../../projections/log.ts';
 import { Runner } from '../../projections/runner.ts';
@@ -12,7 +12,7 @@ import { design, studyConfig } from '../../src/core/study/views.ts';
 import type { MoveParts } from '../../src/evidence/move/standing.ts';
 import type { EventStore, StoredRecord } from '../../src/store/event-store.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
-import { CONFIGURATION, LEVELS, OPERATOR, randomize } from './facts.ts';
+import { CONFIGURATION, LEVELS, OPERATOR, randomize, stored } from './facts.ts';
 import { fixedTools, LOG_ID } from './fixed-tools.ts';
 import { openGate } from './open-gate.ts';
 
@@ -24,14 +24,10 @@ const made = new Map<string, Promise<MemoryStore>>();
 export async function begunWith(...ids: readonly string[]): Promise<MemoryStore> {
   const make = async () => {
     const store = new MemoryStore();
-    const { newId, newSalt, now } = fixedTools(++series);
-    const at = now().toISOString();
-    const header = { id: newId(), log: LOG_ID, stream: 'log', revision: 0, at, actor: OPERATOR };
     const { publicKey } = makeSigningKey('trial-log');
     const data = { logId: LOG_ID, logName: 'trial-log', publicKey };
-    await store.append('log', -1, [
-      encodeRecord(header, { type: 'LogCreated', data, sections: {} }, newSalt),
-    ]);
+    const place = { stream: 'log', actor: OPERATOR, tools: fixedTools(++series) };
+    await store.append('log', -1, [stored({ type: 'LogCreated', data, sections: {} }, 0, place)]);
     const { keys, studies, post } = await startProcess(store);
     await keys.issue({ user: 'nurse', scopes: ['randomize'] }, OPERATOR);
     await studies.register(CONFIGURATION, undefined, OPERATOR);

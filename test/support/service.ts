@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
+import { within } from './client.ts';
 import { commandOk } from './command.ts';
 import { WITHOUT_OVERRIDE } from './without-override.ts';
 
@@ -65,12 +66,12 @@ export interface ServeOptions extends Surroundings {
 /** Starts the service on a free port. Resolves when it reports that it is ready. */
 export async function serve(options: ServeOptions) {
   const { child, output, exited } = launch(options);
-  const url = await Promise.race([
-    readyAddress(child, output),
-    exited.then((code) => {
-      throw new Error(`urn serve exited with ${code}:\n${output.stderr}`);
-    }),
-  ]);
+  const address = () => /"address":"([^"]+)"/.exec(output.stderr)?.[1];
+  const isOver = () => child.exitCode !== null || child.signalCode !== null;
+  const isDecided = async () => address() !== undefined || isOver();
+  await within(READY_WITHIN_MS, isDecided).catch(() => child.kill('SIGKILL'));
+  const url = address();
+  if (url === undefined) throw new Error(`urn serve exited with ${await exited}:\n${output.stderr}`);
   /** SIGTERM. @throws Error unless it exits with 0 */
   const stop = async () => {
     child.kill('SIGTERM');
@@ -132,20 +133,4 @@ export function start(
     child.once('close', resolve);
   });
   return { child, output, exited };
-}
-
-function readyAddress(child: ChildProcess, output: { readonly stderr: string }): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      child.kill('SIGKILL');
-      reject(new Error(`urn serve was not ready within ${READY_WITHIN_MS} ms:\n${output.stderr}`));
-    }, READY_WITHIN_MS);
-    child.stderr?.on('data', () => {
-      const address = /"address":"([^"]+)"/.exec(output.stderr)?.[1];
-      if (address === undefined) return;
-      clearTimeout(timer);
-      resolve(address);
-    });
-    child.once('close', () => clearTimeout(timer));
-  });
 }

@@ -21,7 +21,7 @@ export const inText = ({ stream, record, sealed }: Pick<StoredRecord, keyof Stor
 /** All records in a data folder's database, in the order of their arrival. */
 export const storedLog = (data: string): StoredText[] => storedRecords(data).map(inText);
 
-/** The same, byte for byte. */
+/** The same, byte for byte, in one snapshot. The connection is read-only, so the files stay as they are. */
 export function storedRecords(data: string): StoredRecord[] {
   const db = new Database(join(data, 'urn.sqlite'), { readonly: true });
   try {

@@ -12,6 +12,7 @@ import { BundleError } from '../../src/evidence/bundle/bundle-error.ts';
 import type { Divergence, Report } from '../../src/evidence/verify/report/report.ts';
 import { reportText } from '../../src/evidence/verify/report/report-text.ts';
 import { verifyBundle } from '../../src/evidence/verify/verify-bundle.ts';
+import type { Finished } from './service.ts';
 
 /** The verifier in the repository: the one in a bundle must not be trusted. */
 const VERIFIER = fileURLToPath(new URL('../../verifier/verify_bundle.py', import.meta.url));
@@ -19,13 +20,7 @@ const RUNS = fileURLToPath(new URL('verifier-runs.py', import.meta.url));
 
 const ENVIRONMENT = { ...process.env, PYTHONUTF8: '1', PYTHONDONTWRITEBYTECODE: '1' };
 
-export interface Verified {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function run(python: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Verified {
+function run(python: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Finished {
   const { status, stdout, stderr, error } = spawnSync(python, args, {
     encoding: 'utf8',
     env: { ...ENVIRONMENT, ...env },
@@ -51,13 +46,13 @@ print(json.dumps(${expression}))`;
 }
 
 /** The processes of this one that run verifiers, by interpreter: test files share them, and they end with this process. */
-const loaded = new Map<string, (argv: readonly string[]) => Promise<Verified>>();
+const loaded = new Map<string, (argv: readonly string[]) => Promise<Finished>>();
 
 /** Like `runVerifier`, for tests that run it often: one process does all runs. */
 export function loadedVerifier(
   python: string,
   verifier = VERIFIER,
-): (args: readonly string[]) => Promise<Verified> {
+): (args: readonly string[]) => Promise<Finished> {
   return (args) => {
     const run = loaded.get(python) ?? startRuns(python);
     loaded.set(python, run);
@@ -65,13 +60,13 @@ export function loadedVerifier(
   };
 }
 
-function startRuns(python: string): (argv: readonly string[]) => Promise<Verified> {
+function startRuns(python: string): (argv: readonly string[]) => Promise<Finished> {
   const runs = spawn(python, [RUNS], { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] });
   const { stdin, stdout } = runs as unknown as { stdin: Socket; stdout: Socket };
   // It waits for its next line, and must not keep this process from ending.
   for (const part of [runs, stdin, stdout]) part.unref();
   const answers = createInterface(stdout)[Symbol.asyncIterator]();
-  const verify = async (argv: readonly string[]): Promise<Verified> => {
+  const verify = async (argv: readonly string[]): Promise<Finished> => {
     stdin.write(`${JSON.stringify(argv)}\n`);
     const answer = await answers.next();
     if (answer.done) throw new Error(`${RUNS} ended before it answered`);

@@ -7,7 +7,7 @@ import { logIdIn } from '../../../src/evidence/move/standing.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { type Answer, ask, metric, within } from '../../support/client.ts';
 import { CookieClient } from '../../support/cookie-client.ts';
-import { EarlierMove } from '../../support/earlier-move.ts';
+import { closeAsEarlier } from '../../support/earlier-move.ts';
 import { freePorts } from '../../support/free-ports.ts';
 import { openMany, readAll } from '../../support/hostile.ts';
 import { STUDIES, STUDY_NAMES } from '../../support/load.ts';
@@ -168,7 +168,7 @@ describe.skipIf(!hasProxy())('the proxy', () => {
     };
     const posting = ['a', 'b', 'c', 'd'].map(postUntilEnd);
     const store = new SqliteStore(join(data, 'urn.sqlite'));
-    await new EarlierMove(store, (await logIdIn(store)) ?? '').close();
+    await closeAsEarlier(store, (await logIdIn(store)) ?? '');
     await store.close();
     ends = Date.now() + 3_000;
     await Promise.all(posting);
