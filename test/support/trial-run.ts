@@ -34,7 +34,10 @@ export class TrialRun {
   ask(command: Written): StudyOutcome {
     const { fact, outcome } = writtenDecider.decide(this.state, command);
     if (!fact) return outcome;
-    const recorded = this.#event(fact, this.facts.length);
+    const revision = this.facts.length;
+    // A second after the one before it.
+    const at = new Date(Date.UTC(2026, 2, 1, 9) + revision * 1000).toISOString();
+    const recorded = event(fact, revision, { tools: fixedTools(revision, at) });
     this.facts.push(fact);
     this.state = writtenDecider.evolve(this.state, recorded);
     return outcome;
@@ -54,12 +57,6 @@ export class TrialRun {
     const asked = { type: 'amend', user: 'nurse', reason: 'as planned' } as const;
     const outcome = this.ask({ ...asked, amendment, changes, approvals });
     expect(outcome, JSON.stringify(changes)).toEqual({ type: 'amended' });
-  }
-
-  /** A second after the one before it. */
-  #event(fact: StudyFact, revision: number) {
-    const at = new Date(Date.UTC(2026, 2, 1, 9) + revision * 1000).toISOString();
-    return event(fact, revision, { tools: fixedTools(revision, at) });
   }
 
   /** From here on, on a fork, as a replay is from its first event on. */

@@ -20,9 +20,12 @@ import { checkNote, formatNote, signNote } from '../../../src/core/ledger/signed
 import { makeSigningKey, parseSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
 import { check } from '../../support/property.ts';
-import { checkpoints, enoch, notes, peter, plusInKey, witnessKey } from '../../support/published-notes.ts';
 import { thrownBy } from '../../support/thrown.ts';
+import signed from '../../vectors/signed-notes.json' with { type: 'json' };
 import sumdb from '../../vectors/sumdb-proof.json' with { type: 'json' };
+
+/** The vectors say where each comes from. */
+const { checkpoints, enoch, notes, peter, plusInKey, witnessKey } = signed;
 
 const trust = (text: string) => parseVerifierKey(text, 'the trusted key');
 const parseSecret = (text: string) => parseSigningKey(text, 'the file');
