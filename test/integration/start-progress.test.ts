@@ -16,7 +16,7 @@ afterEach(() => vi.restoreAllMocks());
 it('a service whose start takes long reports how many records it has read, and of how many, in its log and in /readyz, until it is ready', async () => {
   const data = newFolder();
   // More than one page.
-  await makeLongLog(data, { edc: { scopes: ['randomize'] } }, { participants: 300, by: 'edc' });
+  await makeLongLog(data, 300);
   const records = storedLog(data).length;
   // The store gives one page, and the next one when it may.
   let goOn: () => void = () => undefined;
