@@ -15,6 +15,7 @@ const http = served(TRIALS, {
   edc: ['edc'],
   other: ['other'],
   all: ['all', '--scope', SCOPES, '--allow-prediction'],
+  ward: ['ward', '--scope', SCOPES, '--allow-prediction', '--study', 'Ward', '--force'],
 });
 
 const raw = (bytes: string | Uint8Array) => rawAnswer(http.url, bytes);
@@ -63,8 +64,10 @@ describe('every route', () => {
 
   // Probes are asked by other programs, which may add to the query.
   const READ = ALL.filter(({ name, methods }) => /^GET/.test(methods) && !/^(session|.*z)$/.test(name));
-  it.each(READ)('GET $name needs a key, and refuses an unknown parameter', async ({ name, results }) => {
+  it.each(READ)('GET $name needs a key for the study, and refuses an unknown parameter', async (route) => {
+    const { name, results } = route;
     expect((await http.get(undefined, `/${name}`, { study: 'Sleep' })).status).toBe(401);
+    if (name !== 'studies') expect((await http.get('ward', `/${name}`, { study: 'Sleep' })).status).toBe(404);
     const subject = { study_participants: 'this study', expected_balance: 'expected-balance' }[name] ?? name;
     const parameters = { ...(!/^(studies|operations)$/.test(name) && { study: 'Sleep' }), 'urn.limitt': '1' };
     const { status, message, text } = await http.get('all', `/${name}`, parameters);
