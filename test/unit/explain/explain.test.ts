@@ -203,7 +203,10 @@ Compared with the record
     expect(lines[0]).toBe(
       'THE RECORD OF PARTICIPANT 001-0001 DIFFERS from what is worked out here: MART (see the end)',
     );
-    expect(lines.slice(-3)).toEqual([
+    expect(lines.slice(-6)).toEqual([
+      '   THE RECORD SAYS OTHERWISE. The above was worked out again from the earlier records. This record, or one before it,',
+      '   is not what the service wrote. In this record:',
+      '',
       '   treatment',
       '      recorded:    "RMC-A"',
       '      worked out:  "MART"',

@@ -91,6 +91,9 @@ describe('permuted blocks', () => {
     expect(draws.map(({ block }) => block?.perSlot)).toEqual([2, 2, 2, 2, 2, 2, 1, 1, 1, 1]);
     expect(draws[3]?.why).toMatchObject({ treatments: ['A', 'A', 'B'], slot: 2, block: { stratum: [] } });
     expect(draws[3]?.text).toContain('The whole study is one stratum, block 1, of 6');
+    const one = { stratum: [], number: 1, size: 4, sizes: [4], first: true };
+    const [{ why } = {}] = of([], [2], ALIKE, { factors: [SEX] }).draws;
+    expect(why, 'no lot among one size').toHaveProperty('block', one);
     const { trial, parameters } = of([], [1, 2], [], { treatments: ['A', 'B', 'C'] });
     expect(parameters()).toEqual({ sizes: [3, 6] });
     trial.amend({ kind: 'arm-closed', treatment: 'C' });
