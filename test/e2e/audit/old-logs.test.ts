@@ -117,6 +117,9 @@ describe.each(LOGS)('a log %s', (_, old) => {
       const stream = streamOfStudy(data, old.study);
       const [now, then] = [await bundleFiles(made), await bundleFiles(before)];
       expect(now.rows(stream)).toEqual(then.rows(stream));
+      const isRecovered = now.rows(stream).some(({ record }) => record.includes('"type":"StudyRecovered"'));
+      const isTold = /recovery \d+ of the log, .* were lost/.test(`${now.files.get('report.html')}`);
+      expect(isTold, 'the report tells of a recovery').toBe(isRecovered);
     },
   );
 });
