@@ -13,9 +13,9 @@ import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { configure } from 'safe-stable-stringify';
 import { z } from 'zod';
+import { RecordError, type RecordFault } from '../src/base/errors.ts';
 import { type Catalogue, type Fact, catalogue as knownEvents, streamKind } from './catalogue.ts';
 import { type EventDefinition, mayStandIn } from './define.ts';
-import { RecordError, type RecordFault } from './record-error.ts';
 import { RecordPatterns } from './record-pattern.ts';
 import { sha256 } from './sha256.ts';
 

@@ -2,7 +2,7 @@
 import type { DesignChange } from '../events/amendment.ts';
 import type { Limits, Method } from '../events/study.ts';
 import type { Protocol } from '../events/text.ts';
-import { counted } from '../src/base/counted.ts';
+import { counted } from '../src/base/wording.ts';
 import type { UrnMethod } from './design.ts';
 
 /** Each limit: the whole study's first. */

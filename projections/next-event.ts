@@ -1,6 +1,6 @@
 /** Takes the next event of a stream, with the checks that every fold of the log makes, live or in retrospect. */
 import type { LogEvent } from '../events/record.ts';
-import { RecordError } from '../events/record-error.ts';
+import { RecordError } from '../src/base/errors.ts';
 import { type Movement, movementAfter, outOfPlace } from './movement.ts';
 
 /** How far a stream has been folded. */

@@ -1,6 +1,6 @@
 /** A study's configuration as registered, and whether it takes participants. */
 import type { MethodParameters, StudyConfiguration } from '../events/study.ts';
-import { counted, plural } from '../src/base/counted.ts';
+import { counted, plural } from '../src/base/wording.ts';
 
 export interface StudyRecovery {
   readonly recovery: number;

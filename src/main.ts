@@ -1,13 +1,13 @@
-/** The entry of the program: turns the arguments into a command and runs it. */
 import { Command } from 'commander';
-import { RecordError } from '../events/record-error.ts';
-import { DomainError } from './base/errors.ts';
+import { DomainError, RecordError } from './base/errors.ts';
 import { printable } from './base/text.ts';
 import { UsageError } from './cli/options.ts';
 import { note } from './cli/output.ts';
 import { versionAndCommit } from './cli/version.ts';
 import { StudiesFileError } from './core/configuration/finding.ts';
 import { StoreError } from './store/event-store.ts';
+
+/** The entry of the program: turns the arguments into a command and runs it. */
 
 // Files created from here on hold keys, seeds or treatments: only their owner may read them.
 process.umask(0o077);

@@ -1,9 +1,8 @@
 /** Decisions made about a study outside this system, as the user states them: --reason, --approved-by and --protocol. */
 import { Option } from 'commander';
 import type { Approval, Protocol } from '../../events/text.ts';
-import { isDay } from '../base/day.ts';
-import { freeTextProblem } from '../base/free-text.ts';
-import { quote } from '../base/text.ts';
+import { freeTextProblem, quote } from '../base/text.ts';
+import { isDay } from '../base/time.ts';
 import { UsageError } from './options.ts';
 
 /** What was read, or what is wrong with the text, one sentence per problem. */

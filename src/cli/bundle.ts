@@ -1,7 +1,7 @@
 /** urn bundle: one file to hand over, which anyone can verify without this software. */
 import type { Command } from 'commander';
 import type { Content } from '../../events/content.ts';
-import { counted, plural } from '../base/counted.ts';
+import { counted, plural } from '../base/wording.ts';
 import type { KeptCheckpoint } from '../core/ledger/checkpoint-file.ts';
 import { parseOrigin } from '../core/ledger/checkpoint-text.ts';
 import { describeRollback } from '../core/ledger/last-checkpoints.ts';

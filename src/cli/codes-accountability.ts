@@ -1,8 +1,8 @@
 /** urn codes accountability: what became of each pack, to print or as a list, without arms. */
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
+import { fileNameAbout } from '../base/files.ts';
 import { packAccountability } from '../core/study/pack-accountability.ts';
-import { fileNameAbout } from '../evidence/bundle/file-name.ts';
 import { accountabilityCsv } from '../evidence/export/accountability.ts';
 import { accountabilityPage } from '../evidence/export/accountability-page.ts';
 import { recordDisclosure } from './disclosed.ts';

@@ -1,5 +1,5 @@
 /** The packs that a command is about, from its options. */
-import { counted } from '../base/counted.ts';
+import { counted } from '../base/wording.ts';
 import { MAX_ENTRIES } from '../core/model/list-size.ts';
 import { codeProblem, readCodes } from '../evidence/import/pack-file.ts';
 import type { MembersRead } from './act-row.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { currentId } from '../../projections/enrolled.ts';
-import { counted } from '../base/counted.ts';
+import { counted } from '../base/wording.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { RegisterPacks } from '../core/study/commands.ts';
 import { packMap, stockOf } from '../core/study/pack-map.ts';

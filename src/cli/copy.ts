@@ -1,7 +1,7 @@
 /** urn copy: moves a log to another store, or gives up a move. */
 import type { Command } from 'commander';
-import { counted, plural } from '../base/counted.ts';
 import { systemTools } from '../base/tools.ts';
+import { counted, plural } from '../base/wording.ts';
 import { abortMove } from '../evidence/move/abort-move.ts';
 import { MoveError } from '../evidence/move/move-error.ts';
 import { type MoveResult, moveLog } from '../evidence/move/move-log.ts';

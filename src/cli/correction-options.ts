@@ -1,8 +1,7 @@
 /** Reads the options of the commands that enter participants and correct levels, and reports every problem in them. */
 import { activeFactors, askedLevel, type Design, type Factor } from '../../projections/design.ts';
 import { currentId, currentLevels } from '../../projections/enrolled.ts';
-import { freeTextProblem } from '../base/free-text.ts';
-import { quote } from '../base/text.ts';
+import { freeTextProblem, quote } from '../base/text.ts';
 import { patternProblem } from '../core/model/id-pattern.ts';
 import { noSuchLevel } from '../core/model/levels.ts';
 import { newIdProblem, problemsOfId } from '../core/model/participant-id.ts';

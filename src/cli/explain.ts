@@ -1,7 +1,7 @@
 /** urn explain: why a participant got this arm, worked out again from the log. */
 import type { Command } from 'commander';
 import type { LogEvent } from '../../events/record.ts';
-import { RecordError } from '../../events/record-error.ts';
+import { RecordError } from '../base/errors.ts';
 import { toJson } from '../base/json.ts';
 import { studyState } from '../core/study/state.ts';
 import { participantEvents, participants } from '../core/study/views.ts';

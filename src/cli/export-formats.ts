@@ -1,7 +1,7 @@
 /** The files that urn export writes, by format. */
 
 import type { Content } from '../../events/content.ts';
-import { counted } from '../base/counted.ts';
+import { counted } from '../base/wording.ts';
 import type { Model } from '../core/model/model.ts';
 import { generatorOf } from '../core/model/model.ts';
 import type { Participant } from '../core/model/participants.ts';

@@ -1,6 +1,6 @@
 /** Options of the commands about one participant, and their checks. */
 import { type Command, Option } from 'commander';
-import { freeTextProblem } from '../base/free-text.ts';
+import { freeTextProblem } from '../base/text.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { Status } from '../core/model/status.ts';
 import type { Grounds } from '../service/code-break/code-breaks.ts';

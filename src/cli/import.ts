@@ -3,10 +3,8 @@
 import { type Command, Option } from 'commander';
 import { ImportedGenerator, SourceFormat } from '../../events/import.ts';
 import { hasRatio } from '../../projections/design.ts';
-import { counted } from '../base/counted.ts';
-import { formulaProblem } from '../base/formula.ts';
-import { freeTextProblem } from '../base/free-text.ts';
-import { quote } from '../base/text.ts';
+import { formulaProblem, freeTextProblem, quote } from '../base/text.ts';
+import { counted } from '../base/wording.ts';
 import type { Model } from '../core/model/model.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { ImportParticipant } from '../core/study/commands.ts';

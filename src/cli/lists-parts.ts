@@ -1,5 +1,5 @@
 /** What the commands about lists share. */
-import { counted } from '../base/counted.ts';
+import { counted } from '../base/wording.ts';
 import type { Model } from '../core/model/model.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { Study } from '../core/study/studies.ts';

@@ -1,7 +1,7 @@
 /** urn lists skip: passes over entries that participants have whom the log lacks. */
-import { counted, plural } from '../base/counted.ts';
-import { freeTextProblem } from '../base/free-text.ts';
-import { quote } from '../base/text.ts';
+
+import { freeTextProblem, quote } from '../base/text.ts';
+import { counted, plural } from '../base/wording.ts';
 import type { Model } from '../core/model/model.ts';
 import type { SkipEntries } from '../core/study/commands.ts';
 import type { Study } from '../core/study/studies.ts';

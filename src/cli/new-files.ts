@@ -1,7 +1,7 @@
 /** Files that a command writes. None may exist yet, and it is better to find out before hours of work than after. */
 import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { createOnce } from '../base/create-once.ts';
+import { createOnce } from '../base/files.ts';
 import { UsageError } from './options.ts';
 
 /** @throws UsageError if these files cannot be written */

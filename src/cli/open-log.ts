@@ -1,6 +1,6 @@
 /** How commands open the log. Most of them never begin one, so a wrong folder stays untouched. */
 
-import { permissionWarnings } from '../base/permissions.ts';
+import { permissionWarnings } from '../base/files.ts';
 import { lookAlikeProblem } from '../base/text.ts';
 import { type LogHooks, type OpenLog, openLog } from '../service/open/open-log.ts';
 import { begunIn, filesOf, isInMemory, NoLogError } from '../service/open/store-location.ts';

@@ -1,7 +1,7 @@
 /** urn recover: declares what a restored backup lacks, and lets the log continue with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
-import { counted } from '../base/counted.ts';
+import { counted } from '../base/wording.ts';
 import { openCheckpoint } from '../core/ledger/checkpoint.ts';
 import type { KeptCheckpoint } from '../core/ledger/checkpoint-file.ts';
 import { parseOrigin } from '../core/ledger/checkpoint-text.ts';

@@ -1,7 +1,6 @@
 /** urn rerandomize: the test that the design of a study calls for. */
 import type { Command } from 'commander';
-import { freeTextProblem } from '../base/free-text.ts';
-import { namesIn } from '../base/names.ts';
+import { freeTextProblem, namesIn } from '../base/text.ts';
 import { BundleError } from '../evidence/bundle/bundle-error.ts';
 import { replicateProblem } from '../statistics/replicate/replicate.ts';
 import { defaultSeed, holdsSeed } from '../statistics/replicate/seeds.ts';

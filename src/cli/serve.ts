@@ -1,7 +1,7 @@
 /** urn serve: runs the service. */
 import { appendFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { permissionWarnings, studiesFileWarning } from '../base/permissions.ts';
+import { permissionWarnings, studiesFileWarning } from '../base/files.ts';
 import { formatFinding, StudiesFileError } from '../core/configuration/finding.ts';
 import { withoutSize } from '../core/configuration/method-setting.ts';
 import type { StudiesFile } from '../core/configuration/studies-file.ts';

@@ -1,8 +1,8 @@
 /** Where the levels of simulated participants come from: equal shares, a file, or the participants of a study. */
 import { activeFactors } from '../../projections/design.ts';
 import { NONE } from '../../projections/enrolled.ts';
-import { counted } from '../base/counted.ts';
 import { quote } from '../base/text.ts';
+import { counted } from '../base/wording.ts';
 import { formatFinding } from '../core/configuration/finding.ts';
 import { participants } from '../core/study/views.ts';
 import { bytesOf, textOf } from '../evidence/import/csv-file.ts';

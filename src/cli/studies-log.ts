@@ -1,6 +1,6 @@
 /** Shared by the commands about studies: opens the log with everything folded, and sums up a study in a few words. */
 import { type HeadCount, headCount } from '../../projections/head-count.ts';
-import { counted } from '../base/counted.ts';
+import { counted } from '../base/wording.ts';
 import { suspendWhileDiffering } from '../core/configuration/suspend.ts';
 import { LOG_STREAM } from '../core/log/log-writer.ts';
 import { methodOf } from '../core/model/method-of.ts';

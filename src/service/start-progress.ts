@@ -1,5 +1,5 @@
 /** Shows how much of a long log has been read, in the service log and at /readyz. */
-import { plural } from '../base/counted.ts';
+import { plural } from '../base/wording.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { OpenLog } from './open/open-log.ts';
 

@@ -1,8 +1,9 @@
-/** Horizontal bars with their names, one below the other, on the same scale. */
 import { Group } from '@visx/group';
 import { scaleLinear } from '@visx/scale';
 import { Bar as Rectangle } from '@visx/shape';
 import { ChartText, Drawing } from './frame.tsx';
+
+/** Horizontal bars with their names, one below the other, on the same scale. */
 
 interface BarsProps {
   readonly width: number;
@@ -60,4 +61,48 @@ export function Bars({ width, bars, alternative }: BarsProps) {
 function shortened(text: string): string {
   const characters = [...text];
   return characters.length > MAX_CHARACTERS ? `${characters.slice(0, MAX_CHARACTERS - 1).join('')}…` : text;
+}
+
+/** One bar of a table, in parts. The table has the numbers beside it, so it needs no text alternative. */
+
+interface BarProps {
+  readonly parts: readonly { readonly count: number; readonly colour: string }[];
+  /** The count of the longest bar. */
+  readonly most: number;
+}
+
+const WIDTH = 1000;
+const HEIGHT = 12;
+const GAP = 5;
+
+/** It is stretched to the width of its cell. */
+export function Bar({ parts, most }: BarProps) {
+  let from = 0;
+  const shown = parts.map(({ count, colour }) => {
+    const width = (WIDTH * count) / Math.max(1, most);
+    const part = { from, width: Math.max(0, width - GAP), colour };
+    from += width;
+    return part;
+  });
+  return (
+    <svg
+      className="chart-bar"
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      width="100%"
+      height={HEIGHT}
+      preserveAspectRatio="none"
+      aria-hidden
+    >
+      {shown.map((part) => (
+        <Rectangle
+          key={part.from + part.colour}
+          x={part.from}
+          y={0}
+          width={part.width}
+          height={HEIGHT}
+          fill={part.colour}
+        />
+      ))}
+    </svg>
+  );
 }

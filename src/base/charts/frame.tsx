@@ -1,10 +1,11 @@
-/** What all charts with axes share: the size, the lines behind the data, and the few labels of the axes. */
 import { Axis, Orientation } from '@visx/axis';
 import { GridRows } from '@visx/grid';
 import { Group } from '@visx/group';
 import type { scaleLinear, scaleTime } from '@visx/scale';
 import type { ReactNode } from 'react';
-import { COLOURS } from './colours.ts';
+import { COLOURS } from './series.ts';
+
+/** What all charts with axes share: the size, the lines behind the data, and the few labels of the axes. */
 
 export interface Size {
   readonly width: number;
@@ -140,4 +141,24 @@ export function ChartText({ x, y, anchor, isData = false, children }: ChartTextP
 /** There is no half participant. */
 function wholeTicks(scale: NumberScale, count: number): number[] {
   return scale.ticks(count).filter(Number.isInteger);
+}
+
+/** The labels of a time axis. */
+const DAY_MS = 86_400_000;
+
+/** Depends on the length of time that the chart shows: hours, days, months or years. */
+export function dateFormat(
+  [from, to]: readonly [Date, Date],
+  language: string,
+  timeZone?: string,
+): (date: Date) => string {
+  const days = (to.getTime() - from.getTime()) / DAY_MS;
+  const form = new Intl.DateTimeFormat(language, { ...partsFor(days), ...(timeZone && { timeZone }) });
+  return (date) => form.format(date);
+}
+
+function partsFor(days: number): Intl.DateTimeFormatOptions {
+  if (days < 2) return { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' };
+  if (days < 300) return { day: 'numeric', month: 'short' };
+  return { month: 'short', year: 'numeric' };
 }

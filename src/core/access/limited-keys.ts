@@ -2,8 +2,8 @@
 import type { LevelLimit } from '../../../events/access.ts';
 import type { ApiKey } from '../../../projections/access.ts';
 import { type Design, levelNow, openLevels } from '../../../projections/design.ts';
-import { nearestTo } from '../../base/nearest.ts';
 import { quote } from '../../base/text.ts';
+import { nearestTo } from '../../base/wording.ts';
 import type { Grant } from './decide.ts';
 
 type KeyLimits = Pick<Grant, 'studies' | 'where'>;

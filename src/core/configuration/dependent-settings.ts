@@ -1,7 +1,7 @@
 /** The settings of a study that name its treatments or its factors. Messages never name a treatment. */
 import { z } from 'zod';
 import { type Limits, MAX_VISITS, type StudyConfiguration, Visit } from '../../../events/study.ts';
-import { counted } from '../../base/counted.ts';
+import { counted } from '../../base/wording.ts';
 import { visitProblems } from '../model/visits.ts';
 import { isEqualAllocation } from '../study/ratio.ts';
 import { count, issuesIn, last, list, mapping, mappingOf } from './value-schemas.ts';

@@ -1,6 +1,6 @@
 /** Warns of methods that sites could predict or steer, or that would balance little. No warning shows a parameter. */
 import type { MethodConfiguration, MethodParameters } from '../../../events/study.ts';
-import { counted } from '../../base/counted.ts';
+import { counted } from '../../base/wording.ts';
 
 type Warn = (setting: string, message: string) => void;
 

@@ -1,7 +1,6 @@
 /** Rules for the names of a study when it is registered. They do not apply to studies that are already in the log. */
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { isTooLong, MAX_NAME_CHARACTERS } from '../../base/names.ts';
-import { lookAlikeProblem } from '../../base/text.ts';
+import { isTooLong, lookAlikeProblem, MAX_NAME_CHARACTERS } from '../../base/text.ts';
 import type { Problem } from './finding.ts';
 
 export function problemsOfNewNames(configuration: StudyConfiguration): Problem[] {

@@ -1,5 +1,5 @@
-import { nearestTo } from '../../base/nearest.ts';
 import { quote } from '../../base/text.ts';
+import { nearestTo } from '../../base/wording.ts';
 import { type Finding, findingsOf, type Note, StudiesFileError } from './finding.ts';
 import { noteIfNew } from './new-studies.ts';
 import { type ConfiguredStudy, type ReadStudy, readStudy, STUDY_KEYS } from './study.ts';

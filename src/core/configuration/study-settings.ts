@@ -2,9 +2,8 @@
 import { MAX_WEIGHT } from '../../../events/amendment.ts';
 import { ImbalanceMeasure, type Policies, type StudyConfiguration } from '../../../events/study.ts';
 import type { Protocol } from '../../../events/text.ts';
-import { isDay } from '../../base/day.ts';
-import { nameProblem } from '../../base/names.ts';
-import { quote } from '../../base/text.ts';
+import { nameProblem, quote } from '../../base/text.ts';
+import { isDay } from '../../base/time.ts';
 import { MAX_PATTERN_LENGTH } from '../model/linear-pattern.ts';
 import { hinted, type Problem } from './finding.ts';
 import {

@@ -3,9 +3,8 @@
  * is that of a finding, and names what is refused; its path leads to the line.
  */
 import { z } from 'zod';
-import { nameProblem } from '../../base/names.ts';
-import { nearestTo } from '../../base/nearest.ts';
-import { quote } from '../../base/text.ts';
+import { nameProblem, quote } from '../../base/text.ts';
+import { nearestTo } from '../../base/wording.ts';
 import { hinted } from './finding.ts';
 import { type Mapping, Scalar, type Value } from './yaml-values.ts';
 

@@ -1,8 +1,7 @@
 /** Where a log's signing key is kept. During a rotation, the next key is kept beside the current one. */
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { createOnce, flush } from '../../base/create-once.ts';
-import { type KeyKind, refuseKeyOfOthers } from '../../base/permissions.ts';
+import { createOnce, flush, type KeyKind, refuseKeyOfOthers } from '../../base/files.ts';
 import { loadSigningKey, makeSigningKey, type SigningKey } from './signing-key.ts';
 
 export interface Keyring {

@@ -1,7 +1,7 @@
 /** Members that the requests of several acts share: what is asked for, and what each may be. */
 import { z } from 'zod';
-import { isDay } from '../../base/day.ts';
-import { freeTextProblem } from '../../base/free-text.ts';
+import { freeTextProblem } from '../../base/text.ts';
+import { isDay } from '../../base/time.ts';
 import { problemsOfId } from './participant-id.ts';
 
 function freeText(least: number, meaning: string) {

@@ -1,6 +1,5 @@
 /** The rules for participant ids. */
-import { formulaProblem } from '../../base/formula.ts';
-import { lookAlikeProblem } from '../../base/text.ts';
+import { formulaProblem, lookAlikeProblem } from '../../base/text.ts';
 
 /** An id, in a request, an event or a filter, has 1 to 128 code points, no control characters, and no white space at either end. */
 export function* problemsOfId(id: string): Iterable<string> {

@@ -13,8 +13,7 @@ import {
   ratioOf,
 } from '../../../projections/design.ts';
 import { presentPacks } from '../../../projections/enrolled.ts';
-import { newNameProblem } from '../../base/names.ts';
-import { quote } from '../../base/text.ts';
+import { newNameProblem, quote } from '../../base/text.ts';
 import { approvalProblems, protocolProblems } from '../model/approvals.ts';
 import { linearPatternProblem } from '../model/linear-pattern.ts';
 import type { Model } from '../model/model.ts';

@@ -3,7 +3,7 @@
 import type { Design } from '../../../projections/design.ts';
 import type { EnrolmentEvent } from '../../../projections/enrolled.ts';
 import { isForced, levelsByFactor } from '../../../projections/enrolled.ts';
-import { microsecondsOf } from '../../base/instant.ts';
+import { microsecondsOf } from '../../base/time.ts';
 import type { Evidence } from '../methods/method.ts';
 import type { Model } from '../model/model.ts';
 import { type Participant, WITHHELD } from '../model/participants.ts';

@@ -1,8 +1,8 @@
 /** What the events of an import change in the model. */
 import type { PartialEventOf } from '../../../events/event-of.ts';
 import { Balance } from '../../../projections/balance.ts';
-import { counted } from '../../base/counted.ts';
-import { microsecondsOf } from '../../base/instant.ts';
+import { microsecondsOf } from '../../base/time.ts';
+import { counted } from '../../base/wording.ts';
 import { Counts } from '../methods/counts.ts';
 import { stepsAfter } from '../model/import-proof.ts';
 import { filledBy } from '../model/limits.ts';

@@ -2,7 +2,7 @@
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { canonicalJson } from '../../../events/record.ts';
 import { openTreatments } from '../../../projections/design.ts';
-import { counted } from '../../base/counted.ts';
+import { counted } from '../../base/wording.ts';
 import { stateProblem } from '../acts/acts.ts';
 import { approvalProblems } from '../model/approvals.ts';
 import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../model/list-size.ts';

@@ -1,6 +1,7 @@
 /** The ratio of a study: how many slots each treatment has in the urns. */
-import { counted } from '../../base/counted.ts';
+
 import { greatestCommonDivisor } from '../../base/whole-numbers.ts';
+import { counted } from '../../base/wording.ts';
 
 /** Ratios of real trials need far fewer. */
 const MAX_SLOTS = 40;

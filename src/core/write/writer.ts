@@ -19,11 +19,11 @@
 import type { Fact } from '../../../events/catalogue.ts';
 import { type Actor, encodeRecord, type LogEvent, type RecordBytes } from '../../../events/record.ts';
 import { DomainError } from '../../base/errors.ts';
+import { CLOCK_TOLERANCE_MS } from '../../base/time.ts';
 import type { Tools } from '../../base/tools.ts';
-import { withinMs } from '../../base/within-ms.ts';
+import { withinMs } from '../../base/waiting.ts';
 import { type AppendResult, type EventStore, StoreError } from '../../store/event-store.ts';
 import type { Batch, BatchItem } from './batch.ts';
-import { CLOCK_TOLERANCE_MS } from './clock-tolerance.ts';
 import type { Decider } from './decider.ts';
 import {
   DEFAULT_LIMITS,

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { CONTENTS } from '../../../events/content.ts';
-import { jsonProblem } from '../../base/json-text.ts';
+import { jsonProblem } from '../../base/json.ts';
 import { decodeUtf8 } from '../../core/ledger/utf8.ts';
 import { BundleError } from './bundle-error.ts';
 import { ZipReader } from './zip-reader.ts';

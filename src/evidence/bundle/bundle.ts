@@ -4,7 +4,7 @@
  * archive. In memory are a page of the store, the tree (some 64 bytes per record), the study's keys and the report's data (some 200 bytes per participant).
  */
 import { writeFileSync } from 'node:fs';
-import { createOnce } from '../../base/create-once.ts';
+import { createOnce } from '../../base/files.ts';
 import type { Rollback } from '../../core/ledger/last-checkpoints.ts';
 import { writeArchive } from './archive.ts';
 import { type BundleRequest, Composition, REPORT } from './composition.ts';

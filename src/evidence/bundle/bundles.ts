@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Content } from '../../../events/content.ts';
 import { DomainError } from '../../base/errors.ts';
-import { OneAtATime } from '../../base/one-at-a-time.ts';
+import { OneAtATime } from '../../base/waiting.ts';
 import { StoreError } from '../../store/event-store.ts';
 import { writeBundle } from './bundle.ts';
 import type { BundleRequest } from './composition.ts';

@@ -4,7 +4,7 @@ import type { PartialEventOf } from '../../../events/event-of.ts';
 import type { Actor } from '../../../events/record.ts';
 import type { Approval, Protocol } from '../../../events/text.ts';
 import { limitTexts, protocolText, urnText, visitsText } from '../../../projections/describe-design.ts';
-import { counted } from '../../base/counted.ts';
+import { counted } from '../../base/wording.ts';
 
 interface Words {
   /** Whether arms are called by their names. */

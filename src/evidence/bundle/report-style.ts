@@ -1,5 +1,5 @@
 /** The style of the report. */
-import { STYLE } from '../../base/html/style.ts';
+import { STYLE } from '../../base/html/page.ts';
 
 export const REPORT_STYLE = `${STYLE}
 table.counts { width: auto; min-width: 60%; }

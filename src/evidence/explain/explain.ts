@@ -7,11 +7,11 @@
  */
 
 import { canonicalJson, type LogEvent } from '../../../events/record.ts';
-import { RecordError } from '../../../events/record-error.ts';
 import type { BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';
 import type { Design } from '../../../projections/design.ts';
 import { levelsByFactor } from '../../../projections/enrolled.ts';
 import type { ParticipantEvent } from '../../../projections/participant-events.ts';
+import { RecordError } from '../../base/errors.ts';
 import type { BlocksDesign } from '../../core/methods/blocks/blocks.ts';
 import { cumulative, probabilities } from '../../core/methods/draw.ts';
 import type { ListDesign } from '../../core/methods/list/list.ts';

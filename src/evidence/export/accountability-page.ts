@@ -1,7 +1,6 @@
 /** The accountability of packs on paper: one HTML file without scripts or external resources. It names no arm. */
 
-import { escapeHtml as e, htmlTable } from '../../base/html/html.ts';
-import { STYLE } from '../../base/html/style.ts';
+import { escapeHtml as e, htmlTable, STYLE } from '../../base/html/page.ts';
 import type { AccountedPack } from '../../core/study/pack-accountability.ts';
 import { shownInstant } from '../bundle/event-texts.ts';
 

@@ -1,5 +1,5 @@
 /** The accountability of packs as comma-separated values. One row is one pack. It names no arm. */
-import { guarded } from '../../base/formula.ts';
+import { guarded } from '../../base/text.ts';
 import type { AccountedPack } from '../../core/study/pack-accountability.ts';
 import { csvLine } from './csv.ts';
 

@@ -2,7 +2,7 @@
 import { VoidCause } from '../../../events/corrections.ts';
 import type { Design } from '../../../projections/design.ts';
 import { currentId, currentLevels, type PresentPack, presentPacks } from '../../../projections/enrolled.ts';
-import { guarded } from '../../base/formula.ts';
+import { guarded } from '../../base/text.ts';
 import type { Participant } from '../../core/model/participants.ts';
 import { csvLine } from './csv.ts';
 

@@ -1,6 +1,6 @@
 /** What comes with the list for statisticians: a data dictionary, and how to read the list with R and with SAS. */
 
-import { guarded } from '../../base/formula.ts';
+import { guarded } from '../../base/text.ts';
 import type { Participant } from '../../core/model/participants.ts';
 import type { Column } from './columns.ts';
 import { csvLine } from './csv.ts';

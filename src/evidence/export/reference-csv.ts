@@ -6,7 +6,7 @@
 import type { BgState } from '../../../events/study.ts';
 import { type Design, hasRatio } from '../../../projections/design.ts';
 import { countedLevels, currentId, currentLevels } from '../../../projections/enrolled.ts';
-import { microsecondsOf } from '../../base/instant.ts';
+import { microsecondsOf } from '../../base/time.ts';
 import type { Participant } from '../../core/model/participants.ts';
 import { csvLine } from './csv.ts';
 

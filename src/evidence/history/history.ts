@@ -2,9 +2,8 @@
  * Looks back in the running service, one question at a time, so that questions about the present are still answered.
  */
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
-import { RecordError } from '../../../events/record-error.ts';
 import type { Readable } from '../../../projections/projection.ts';
-import { DomainError } from '../../base/errors.ts';
+import { DomainError, RecordError } from '../../base/errors.ts';
 import { type StoredRecord, StoreError } from '../../store/event-store.ts';
 import { foldUntil, type LogSource, type Past } from './past.ts';
 

@@ -3,10 +3,10 @@
  * Nothing is kept between questions, so each answer costs as much as reading that part of the stream.
  */
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
-import { RecordError } from '../../../events/record-error.ts';
 import { isMoveEvent, NEVER_MOVED } from '../../../projections/movement.ts';
 import { nextEvent, type StreamPosition } from '../../../projections/next-event.ts';
 import { type Projection, projectionOf, type Readable, shownIn } from '../../../projections/projection.ts';
+import { RecordError } from '../../base/errors.ts';
 import type { EventStore, StoredRecord } from '../../store/event-store.ts';
 
 /** Where to read from. */

@@ -2,9 +2,8 @@
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../../../events/record.ts';
 import { type Factor, openTreatments } from '../../../projections/design.ts';
-import { counted, plural } from '../../base/counted.ts';
-import { nearestTo } from '../../base/nearest.ts';
 import { quote } from '../../base/text.ts';
+import { counted, nearestTo, plural } from '../../base/wording.ts';
 import { noSuchLevel } from '../../core/model/levels.ts';
 import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../core/model/list-size.ts';
 import type { Model } from '../../core/model/model.ts';

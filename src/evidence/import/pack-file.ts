@@ -1,8 +1,8 @@
 /** Reads files of pack codes, finds every problem in them, and makes lists of the new packs. */
 import { type Level, PackCode } from '../../../events/study.ts';
 import { activeFactors, type Factor, openTreatments, ratioOf } from '../../../projections/design.ts';
-import { counted, plural } from '../../base/counted.ts';
 import { quote } from '../../base/text.ts';
+import { counted, plural } from '../../base/wording.ts';
 import type { Pack } from '../../core/model/free-packs.ts';
 import { allowed, noSuchLevel } from '../../core/model/levels.ts';
 import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../core/model/list-size.ts';

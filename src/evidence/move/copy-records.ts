@@ -1,6 +1,6 @@
 /** Copies the records of a log unchanged, at exact revisions, and compares the two stores. `log` is not copied here. */
 import { decodeRecord } from '../../../events/record.ts';
-import { RecordError } from '../../../events/record-error.ts';
+import { RecordError } from '../../base/errors.ts';
 import { CompactRange } from '../../core/ledger/compact-range.ts';
 import { LOG_STREAM } from '../../core/log/log-writer.ts';
 import { DEFAULT_LIMITS } from '../../core/write/writer-parts.ts';

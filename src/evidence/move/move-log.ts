@@ -8,7 +8,7 @@
  *   3. read the source again, compare all of it, and copy what a service that was not stopped has written until now;
  *   4. LogArrived in the target's `log`, directly after LogMoved: from here on the log is the target's.
  */
-import { counted } from '../../base/counted.ts';
+import { counted } from '../../base/wording.ts';
 import { copyRecords, expectNoMore, type Trees } from './copy-records.ts';
 import { MoveError, refused } from './move-error.ts';
 import { isAppended, logRecords, type MoveParts, recordOf, type Standing, standingOf } from './standing.ts';

@@ -8,7 +8,7 @@ import {
   leafHash,
   type PartialEvent,
 } from '../../../events/record.ts';
-import { RecordError } from '../../../events/record-error.ts';
+import { RecordError } from '../../base/errors.ts';
 import { mismatch } from './replay/differences.ts';
 import type { EventName, Mismatch } from './report/report.ts';
 import type { SourceRecord } from './source.ts';

@@ -8,7 +8,7 @@ import {
   NEVER_MOVED,
   outOfPlace,
 } from '../../../projections/movement.ts';
-import { CLOCK_TOLERANCE_MS } from '../../core/write/clock-tolerance.ts';
+import { CLOCK_TOLERANCE_MS } from '../../base/time.ts';
 import { type Decode, type Decoded, nameOf } from './decoding.ts';
 import { timeRemark } from './event-time.ts';
 import type { SignedCheckpoint } from './evidence.ts';

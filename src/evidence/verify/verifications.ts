@@ -3,7 +3,7 @@
  * does without a trusted key, because a service's word about itself cannot prove more.
  */
 import { DomainError } from '../../base/errors.ts';
-import { OneAtATime } from '../../base/one-at-a-time.ts';
+import { OneAtATime } from '../../base/waiting.ts';
 import { keptCheckpoint } from '../../core/ledger/checkpoint-file.ts';
 import { type EventStore, StoreError } from '../../store/event-store.ts';
 import type { Report } from './report/report.ts';

@@ -4,7 +4,7 @@
  */
 
 import { v5 } from 'uuid';
-import { secondsSince } from '../../base/seconds-since.ts';
+import { secondsSince } from '../../base/waiting.ts';
 import type { KeptCheckpoint } from '../../core/ledger/checkpoint-file.ts';
 import type { VerifierKey } from '../../core/ledger/verifier-key.ts';
 import { auditStreams } from './audit-streams.ts';

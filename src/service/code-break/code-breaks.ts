@@ -12,7 +12,7 @@ import { access } from '../../../projections/access.ts';
 import type { Design } from '../../../projections/design.ts';
 import type { Runner } from '../../../projections/runner.ts';
 import { DomainError } from '../../base/errors.ts';
-import { EMERGENCY_WAIT_MS, withinMs } from '../../base/within-ms.ts';
+import { EMERGENCY_WAIT_MS, withinMs } from '../../base/waiting.ts';
 import { isPackWithin, mayReveal } from '../../core/model/key-limits.ts';
 import { idByPack } from '../../core/model/model.ts';
 import type { StudyOutcome } from '../../core/model/outcomes.ts';

@@ -2,7 +2,7 @@
 import { accessSync, existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DomainError } from '../../base/errors.ts';
-import type { FilesOfLog } from '../../base/permissions.ts';
+import type { FilesOfLog } from '../../base/files.ts';
 
 export interface StoreSettings {
   /** Folder of the embedded store, the signing key, and what was signed last. */

@@ -2,7 +2,7 @@
 
 import type { Content } from '../../../events/content.ts';
 import { checkRecord, leafHash } from '../../../events/record.ts';
-import { RecordError } from '../../../events/record-error.ts';
+import { RecordError } from '../../base/errors.ts';
 import { BrokenStream, type StoredRecord } from '../../store/event-store.ts';
 import type { OpenLog } from '../open/open-log.ts';
 

@@ -7,8 +7,8 @@
  */
 import { z } from 'zod';
 import { CONTENTS, type Content } from '../../../events/content.ts';
-import { counted, plural } from '../../base/counted.ts';
 import { DomainError } from '../../base/errors.ts';
+import { counted, plural } from '../../base/wording.ts';
 import { ANOTHER_TOPIC } from './feed-error.ts';
 import type { Topics } from './settings.ts';
 

@@ -10,9 +10,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { LONGEST_SESSION_MS } from '../../../projections/sessions.ts';
-import { createOnce, flush } from '../../base/create-once.ts';
 import { DomainError } from '../../base/errors.ts';
-import { type KeyKind, refuseKeyOfOthers } from '../../base/permissions.ts';
+import { createOnce, flush, type KeyKind, refuseKeyOfOthers } from '../../base/files.ts';
 
 const KEY_BYTES = 32;
 const FILE = /^([\w-]{43})\n(?:([\w-]{43}) replaced (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\n)?$/;

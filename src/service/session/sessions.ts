@@ -3,7 +3,7 @@ import type { OperationsFact } from '../../../events/operations.ts';
 import type { Runner } from '../../../projections/runner.ts';
 import { endedSessions, forgetSessions } from '../../../projections/sessions.ts';
 import { BudgetError } from '../../base/errors.ts';
-import { EMERGENCY_WAIT_MS, withinMs } from '../../base/within-ms.ts';
+import { EMERGENCY_WAIT_MS, withinMs } from '../../base/waiting.ts';
 import { Budget } from '../operations/budget.ts';
 import { OPERATIONS, type Operations } from '../operations/operations.ts';
 import type { KeyActor } from '../operations/recorder.ts';

@@ -1,5 +1,5 @@
 /** The findings about a design, in words. Each sentence rests on its own figures: nothing is said that was not simulated. */
-import { counted } from '../../base/counted.ts';
+import { counted } from '../../base/wording.ts';
 import type { Comparator } from '../simulation/plan.ts';
 import type { Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';

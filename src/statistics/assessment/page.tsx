@@ -1,16 +1,14 @@
 /** An assessment as one HTML file without scripts or external resources, for the screen and for paper. */
 
 import type { Size } from '../../base/charts/frame.tsx';
-import { counted, plural } from '../../base/counted.ts';
-import { escapeHtml as e, htmlTable } from '../../base/html/html.ts';
-import { STYLE } from '../../base/html/style.ts';
+import { escapeHtml as e, htmlTable, STYLE } from '../../base/html/page.ts';
 import { svgOf } from '../../base/html/svg.ts';
 import { printable } from '../../base/text.ts';
+import { counted, plural } from '../../base/wording.ts';
 import type { DesignResult, Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';
-import { CourseChart } from './course-chart.tsx';
+import { CourseChart, columnAt, columnsFor, columnsOf, DistributionChart, TradeOffChart } from './charts.tsx';
 import { designName, numberText } from './describe.ts';
-import { columnAt, columnsFor, columnsOf, DistributionChart } from './distribution-chart.tsx';
 import { findingsOf } from './findings.ts';
 import { sharesOf } from './json.ts';
 import { figuresByName, parted } from './names.ts';
@@ -18,7 +16,6 @@ import { paragraphOf } from './paragraph.ts';
 import { judgedText } from './requirement.ts';
 import { MAIN_FIGURES, shownValue } from './shown.ts';
 import { settingsOf } from './text.ts';
-import { TradeOffChart } from './trade-off-chart.tsx';
 
 /** The dark colours are those of the service's pages. */
 const PAGE_STYLE = `${STYLE}

@@ -1,5 +1,5 @@
 /** The paragraph for a protocol or a statistical analysis plan. */
-import { counted, plural } from '../../base/counted.ts';
+import { counted, plural } from '../../base/wording.ts';
 import type { SimulationPlan } from '../simulation/plan.ts';
 import type { Figure } from '../simulation/result.ts';
 import type { Assessment } from './assessment.ts';

@@ -1,6 +1,7 @@
 /** Profiles of participants for a simulation: CSV with a column for each factor and `weight`. */
-import { counted } from '../../base/counted.ts';
+
 import { quote } from '../../base/text.ts';
+import { counted } from '../../base/wording.ts';
 import { type CsvRow, csvRows } from '../../evidence/import/csv-file.ts';
 import { ImportError } from '../../evidence/import/source-table.ts';
 import type { Arrivals, SimulatedDesign } from '../simulation/plan.ts';

@@ -1,7 +1,7 @@
 /** What is required of a design: `overall.range.p95 <= 20`. */
 
-import { nearestTo } from '../../base/nearest.ts';
 import { quote } from '../../base/text.ts';
+import { nearestTo } from '../../base/wording.ts';
 import type { SimulatedDesign } from '../simulation/plan.ts';
 import type { Figure } from '../simulation/result.ts';
 

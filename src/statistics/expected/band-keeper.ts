@@ -1,6 +1,6 @@
 /** Keeps bands in a process of its own: unlike a thread, it can have a lower priority than the service everywhere. */
 import { type ChildProcess, fork } from 'node:child_process';
-import { threadFile } from '../../base/thread-file.ts';
+import { threadFile } from '../../base/threads.ts';
 import type { BandOrder, BandReply } from './band-process.ts';
 
 /** The process ended during an order, and all bands are gone. */

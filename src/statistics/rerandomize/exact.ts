@@ -4,7 +4,7 @@
  * later draws see, and
  * for each arm the number of participants with an outcome and the sum of their scores. Equal states are merged.
  */
-import { counted } from '../../base/counted.ts';
+import { counted } from '../../base/wording.ts';
 import { OpenBlocks } from '../../core/methods/open-blocks.ts';
 import { stratumOf } from '../../core/methods/stratum.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';

@@ -1,7 +1,7 @@
 /** Reads the file of outcomes: one row per participant, found by id. */
 import { hash } from 'node:crypto';
-import { counted } from '../../base/counted.ts';
 import { quote } from '../../base/text.ts';
+import { counted } from '../../base/wording.ts';
 import { bytesOf, type CsvRow, csvRows } from '../../evidence/import/csv-file.ts';
 import { ImportError } from '../../evidence/import/source-table.ts';
 import type { PastPerson, PastStudy } from './past-study.ts';

@@ -1,6 +1,5 @@
 /** Runs replicates in threads. */
-import { runBlocks } from '../../base/blocks-in-threads.ts';
-import { threadFile } from '../../base/thread-file.ts';
+import { runBlocks, threadFile } from '../../base/threads.ts';
 import { added, BLOCK, NOTHING, type Sums } from './monte-carlo.ts';
 import type { Plan } from './plan.ts';
 

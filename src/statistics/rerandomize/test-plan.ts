@@ -1,5 +1,5 @@
 /** Turns what is asked for into the plan of a re-randomization test. */
-import { counted } from '../../base/counted.ts';
+import { counted } from '../../base/wording.ts';
 import type { Outcome } from './outcomes.ts';
 import type { PastStudy } from './past-study.ts';
 import { type Plan, Tally } from './plan.ts';

@@ -1,5 +1,5 @@
 /** The result of a test, in words. */
-import { counted } from '../../base/counted.ts';
+import { counted } from '../../base/wording.ts';
 import type { StudyNumbers } from './past-study.ts';
 import { MAX_REPS, type TestResult } from './run-test.ts';
 import { isOfManyArms, type StatisticName } from './statistic.ts';

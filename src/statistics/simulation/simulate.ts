@@ -1,6 +1,5 @@
 /** Simulates a study's design, and others on the same participants, in threads. */
-import { runBlocks } from '../../base/blocks-in-threads.ts';
-import { threadFile } from '../../base/thread-file.ts';
+import { runBlocks, threadFile } from '../../base/threads.ts';
 import { BLOCK, Summaries } from './blocks.ts';
 import type { SimulationPlan } from './plan.ts';
 import type { DesignResult } from './result.ts';

@@ -6,7 +6,7 @@
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { RecordBytes } from '../../../events/record.ts';
-import { createOnce } from '../../base/create-once.ts';
+import { createOnce } from '../../base/files.ts';
 import { StoreError } from '../event-store.ts';
 import { Database } from './library.ts';
 import { isNoRoom, probeRoom, Reserve } from './reserve.ts';

@@ -8,7 +8,7 @@ import { mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { RecordBytes } from '../../../events/record.ts';
-import { threadFile } from '../../base/thread-file.ts';
+import { threadFile } from '../../base/threads.ts';
 import {
   type AppendResult,
   type EventStore,

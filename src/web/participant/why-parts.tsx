@@ -2,7 +2,7 @@
 import { scaleLinear } from '@visx/scale';
 import { Bar } from '@visx/shape';
 import { Trans, useTranslation } from 'react-i18next';
-import { armColour } from '../../base/charts/colours.ts';
+import { armColour } from '../../base/charts/series.ts';
 import type { Schemas } from '../api/client.ts';
 import { Chip } from '../parts/chip.tsx';
 import { factorName } from '../parts/record.ts';

@@ -3,11 +3,12 @@ import type { ReactNode } from 'react';
 import { useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
-import { Bar } from '../../base/charts/bar.tsx';
-import { armColour, COLOURS } from '../../base/charts/colours.ts';
+import { Bar } from '../../base/charts/bars.tsx';
 import { DifferenceChart } from '../../base/charts/difference-chart.tsx';
 import { EnrolmentChart } from '../../base/charts/enrolment-chart.tsx';
 import {
+  armColour,
+  COLOURS,
   type Counts,
   type DifferencePoint,
   differences,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { catalogue, type StudyFact } from '../../../events/catalogue.ts';
-import { microsecondsOf } from '../../../src/base/instant.ts';
+import { microsecondsOf } from '../../../src/base/time.ts';
 import { mayOf } from '../../../src/core/acts/acts.ts';
 import { STATUSES } from '../../../src/core/model/status.ts';
 import { requiredPython } from '../../support/numpy.ts';

@@ -1,7 +1,7 @@
 /** Members that are given twice and depth, compared with what is known of the text from how it was made. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonProblem } from '../../../src/base/json-text.ts';
+import { jsonProblem } from '../../../src/base/json.ts';
 import { check } from '../../support/property.ts';
 
 /** A value as a list of members, which, unlike an object, may hold a name twice. */

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { counted, plural } from '../../../src/base/counted.ts';
-import { namesIn } from '../../../src/base/names.ts';
-import { lookAlikeForm, lookAlikeProblem, onOneLine, printable } from '../../../src/base/text.ts';
+import { lookAlikeForm, lookAlikeProblem, namesIn, onOneLine, printable } from '../../../src/base/text.ts';
+import { counted, plural } from '../../../src/base/wording.ts';
 
 describe('the check for characters that look like others or are invisible', () => {
   it.each([

@@ -15,7 +15,7 @@ import {
   leafHash,
   type RecordBytes,
 } from '../../../events/record.ts';
-import { RecordError } from '../../../events/record-error.ts';
+import { RecordError } from '../../../src/base/errors.ts';
 import { bgState, randomizedFact } from '../../support/arbitrary-facts.ts';
 import { stored } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';

@@ -15,7 +15,7 @@ import {
   leafHash,
   type RecordBytes,
 } from '../../../events/record.ts';
-import { RecordError, type RecordFault } from '../../../events/record-error.ts';
+import { RecordError, type RecordFault } from '../../../src/base/errors.ts';
 import { systemTools } from '../../../src/base/tools.ts';
 import { altered } from '../../support/altered-record.ts';
 import { randomizedFact, sections } from '../../support/arbitrary-facts.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { decodeRecord } from '../../../events/record.ts';
-import { RecordError } from '../../../events/record-error.ts';
 import type { BgState } from '../../../events/study.ts';
 import { registeredDesign } from '../../../projections/design.ts';
 import type { ParticipantEvent } from '../../../projections/participant-events.ts';
+import { RecordError } from '../../../src/base/errors.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import { evolve, studyState } from '../../../src/core/study/state.ts';
 import { countMoves } from '../../../src/evidence/explain/count-moves.ts';

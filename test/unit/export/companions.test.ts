@@ -5,7 +5,7 @@ import type { DesignChange } from '../../../events/amendment.ts';
 import type { BgState, StudyConfiguration } from '../../../events/study.ts';
 import { changedDesign, registeredDesign } from '../../../projections/design.ts';
 import { NONE } from '../../../projections/enrolled.ts';
-import { guarded } from '../../../src/base/formula.ts';
+import { guarded } from '../../../src/base/text.ts';
 import { allocate } from '../../../src/core/methods/urn/allocate.ts';
 import type { Participant } from '../../../src/core/model/participants.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';

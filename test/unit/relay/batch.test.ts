@@ -1,7 +1,7 @@
 /** What goes into one transaction. */
 import { describe, expect, it } from 'vitest';
-import type { RecordError } from '../../../events/record-error.ts';
 import { NEVER_MOVED } from '../../../projections/movement.ts';
+import type { RecordError } from '../../../src/base/errors.ts';
 import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
 import {
   CHECKPOINT_BYTES,

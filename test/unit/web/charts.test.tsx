@@ -2,20 +2,19 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { Bars } from '../../../src/base/charts/bars.tsx';
-import { armColour, COLOURS } from '../../../src/base/charts/colours.ts';
-import { dateFormat } from '../../../src/base/charts/dates.ts';
 import { DifferenceChart } from '../../../src/base/charts/difference-chart.tsx';
 import { EnrolmentChart } from '../../../src/base/charts/enrolment-chart.tsx';
-import { placeLabels } from '../../../src/base/charts/labels.ts';
-import { differences, largestDifference } from '../../../src/base/charts/series.ts';
-import { CourseChart } from '../../../src/statistics/assessment/course-chart.tsx';
+import { dateFormat } from '../../../src/base/charts/frame.tsx';
+import { armColour, COLOURS, differences, largestDifference } from '../../../src/base/charts/series.ts';
 import {
+  CourseChart,
   columnAt,
   columnsFor,
   columnsOf,
   DistributionChart,
-} from '../../../src/statistics/assessment/distribution-chart.tsx';
-import { TradeOffChart } from '../../../src/statistics/assessment/trade-off-chart.tsx';
+  placeLabels,
+  TradeOffChart,
+} from '../../../src/statistics/assessment/charts.tsx';
 import tokens from '../../../src/web/style/tokens.css?raw';
 
 const SIZE = { width: 340, height: 190 } as const;

@@ -1,6 +1,6 @@
 /** Verifies the log of a database that this process serves. A separate thread does it, so requests are still answered. */
 import { Worker } from 'node:worker_threads';
-import { threadFile } from '../../../base/thread-file.ts';
+import { threadFile } from '../../../base/threads.ts';
 import type { StoreFailure } from '../../../store/event-store.ts';
 import type { Report } from '../report/report.ts';
 import type { Verify } from '../verifications.ts';

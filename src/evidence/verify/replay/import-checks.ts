@@ -4,7 +4,7 @@
  */
 
 import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
-import { microsecondsOf } from '../../../base/instant.ts';
+import { microsecondsOf } from '../../../base/time.ts';
 import { ROWS_BACK } from '../../../core/model/import-proof.ts';
 import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';

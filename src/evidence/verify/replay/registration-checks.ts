@@ -7,7 +7,7 @@ import type {
   StudyConfiguration,
 } from '../../../../events/study.ts';
 import { defaultLevelCounts } from '../../../../projections/design.ts';
-import { isDay } from '../../../base/day.ts';
+import { isDay } from '../../../base/time.ts';
 import { greatestCommonDivisor } from '../../../base/whole-numbers.ts';
 import { visitProblems } from '../../../core/model/visits.ts';
 import { limitsProblem } from '../../../core/study/amendments.ts';

@@ -8,7 +8,7 @@ import { canonicalJson, type PartialEvent } from '../../../../events/record.ts';
 import { methodText } from '../../../../projections/describe-design.ts';
 import { activeFactors, amendedDesign, type Design } from '../../../../projections/design.ts';
 import { type EnrolmentEvent, isEnrolment, levelsByFactor } from '../../../../projections/enrolled.ts';
-import { counted, plural } from '../../../base/counted.ts';
+import { counted, plural } from '../../../base/wording.ts';
 import { actOf, mayOf } from '../../../core/acts/acts.ts';
 import { stakeIn as stakeInAct } from '../../../core/acts/decide-act.ts';
 import type { LimitedPack, Stake } from '../../../core/model/key-limits.ts';

@@ -1,5 +1,5 @@
 /** The part of the report for people that is about a stream's checkpoints. */
-import { counted } from '../../../base/counted.ts';
+import { counted } from '../../../base/wording.ts';
 import type { FailedCheckpoint, LostCheckpoint, StreamEvidence } from './report.ts';
 
 /** @param isTrusted whether the signing key was given as trusted; the log's own key proves nothing */

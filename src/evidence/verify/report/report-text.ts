@@ -1,6 +1,7 @@
 /** The report for people. It says what was found and what that proves, and never more. */
-import { counted } from '../../../base/counted.ts';
+
 import { onOneLine } from '../../../base/text.ts';
+import { counted } from '../../../base/wording.ts';
 import { evidenceLines } from './evidence-text.ts';
 import type {
   BundleReport,

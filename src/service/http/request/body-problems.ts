@@ -1,6 +1,6 @@
 /** What is wrong with a JSON body, in words. */
 import { z } from 'zod';
-import { counted } from '../../../base/counted.ts';
+import { counted } from '../../../base/wording.ts';
 import { hintsAmong } from './parameters.ts';
 
 type RawIssue = z.core.$ZodRawIssue;

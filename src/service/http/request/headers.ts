@@ -1,7 +1,7 @@
 /** Reads the headers of a request that the API defines, except those that carry the API key. */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { formulaProblem } from '../../../base/formula.ts';
+import { formulaProblem } from '../../../base/text.ts';
 import { HttpProblem } from './problem.ts';
 import { refuseApiKey } from './query.ts';
 

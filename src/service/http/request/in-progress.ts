@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import { DomainError } from '../../../base/errors.ts';
-import { withinMs } from '../../../base/within-ms.ts';
+import { withinMs } from '../../../base/waiting.ts';
 import { tooMany } from './problem.ts';
 
 /** How many requests of one key to write may wait for the log. */

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
-import { jsonProblem } from '../../../base/json-text.ts';
+import { jsonProblem } from '../../../base/json.ts';
 import { checkedBody } from './body-problems.ts';
 import { onceCutShort } from './cut-short.ts';
 import { HttpProblem, problemList } from './problem.ts';

@@ -1,7 +1,7 @@
 /** Parameters other than factors: their names and their checks. */
 import { z } from 'zod';
-import { nearestTo } from '../../../base/nearest.ts';
 import { lookAlikeForm } from '../../../base/text.ts';
+import { nearestTo } from '../../../base/wording.ts';
 import { MIN_REVISION } from './min-revision.ts';
 import { HttpProblem, MAX_NAMED, problemList } from './problem.ts';
 import type { Query } from './query.ts';

@@ -2,7 +2,7 @@
  * Parameters of a POST that are neither its own nor factors of the study. As in the contract, they are not read. One that
  * could be meant for the service is refused instead: a misspelt dry run would randomize somebody.
  */
-import { nearestTo } from '../../../base/nearest.ts';
+import { nearestTo } from '../../../base/wording.ts';
 import { bareForm, DRY_RUN, hintsAmong, PREFIX, SERVICE_PARAMETERS } from './parameters.ts';
 import type { Query } from './query.ts';
 

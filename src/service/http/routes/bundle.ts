@@ -1,6 +1,6 @@
 /** GET /bundle: the zip archive that `urn bundle` makes, for a remote auditor. */
 import { CONTENTS, type Content } from '../../../../events/content.ts';
-import { fileNameAbout } from '../../../evidence/bundle/file-name.ts';
+import { fileNameAbout } from '../../../base/files.ts';
 import { STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';

@@ -1,5 +1,5 @@
 /** GET /expected_balance: how far apart the arms of a study are, and how far apart they are in replicates of it. */
-import { counted } from '../../../base/counted.ts';
+import { counted } from '../../../base/wording.ts';
 import { replicateProblem } from '../../../statistics/replicate/replicate.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';

@@ -1,7 +1,7 @@
 /** GET /readyz: whether the service can answer. It needs no key, so it shows states and counts but never the name of a study. */
 import type { Request, Response } from 'express';
-import { counted } from '../../../base/counted.ts';
 import type { DomainError } from '../../../base/errors.ts';
+import { counted } from '../../../base/wording.ts';
 import { STANDINGS, type Standing } from '../../../core/study/standing.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { parseQuery } from '../request/query.ts';

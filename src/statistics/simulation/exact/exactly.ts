@@ -6,7 +6,7 @@
  * Two are not: the drift, for which the mean and the mean square of a sum along the way are carried with each state, and the
  * largest range over the course (course.ts).
  */
-import { counted } from '../../../base/counted.ts';
+import { counted } from '../../../base/wording.ts';
 import { type ComparatorRule, ownDesign, type SimulationPlan } from '../plan.ts';
 import { coursePoints, RangeScale } from '../quantities.ts';
 import type { CoursePoint, DesignResult, Figure } from '../result.ts';

@@ -1,3 +1,35 @@
+import { printable } from '../text.ts';
+
+/** Makes HTML from text that people typed. */
+
+const ESCAPES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Escapes text for HTML. All text typed by people must pass through it. Invisible characters are made visible. */
+export function escapeHtml(text: string | number): string {
+  return printable(String(text)).replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
+}
+
+/** A table. An empty `head` gives no header row. Cells are HTML. Numbers are aligned right. */
+export function htmlTable(
+  head: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+  className = '',
+): string {
+  const cell = (text: string | number) =>
+    typeof text === 'number' ? `<td class="number">${text}</td>` : `<td>${text}</td>`;
+  const heads = head.map((text) => `<th>${text}</th>`).join('');
+  return `<table class="${className}">${heads && `<thead><tr>${heads}</tr></thead>`}
+<tbody>
+${rows.map((row) => `<tr>${row.map(cell).join('')}</tr>`).join('\n')}
+</tbody></table>`;
+}
+
 /** The style of pages in a file of their own, for the screen and for A4 or Letter paper. */
 export const STYLE = `
 @page { size: A4; margin: 18mm 16mm; }

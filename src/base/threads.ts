@@ -1,6 +1,9 @@
-/** Shares out work among threads, in blocks that are numbered from 0. */
+import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
+import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
+
+/** Shares out work among threads, in blocks that are numbered from 0. */
 
 export interface BlocksInThreads<Result> {
   /** The program of a thread. It gets the number of one block after the other, and answers each with its result. */
@@ -81,4 +84,16 @@ function shareOut<Result>(
     }
   };
   giveOut();
+}
+
+const { resolve } = createRequire(import.meta.url);
+
+/**
+ * The program of a thread or of another process, as built. Under a test runner too: this file is TypeScript there, which
+ * Node 20 cannot load.
+ */
+export function threadFile(
+  name: 'append-thread' | 'band-process' | 'replicates-thread' | 'simulation-thread' | 'verification-thread',
+): URL {
+  return pathToFileURL(resolve(`#program/${name}.js`));
 }

@@ -1,5 +1,29 @@
-/** Runs jobs that are too heavy to run two at a time. A job ends early when nobody waits for it any more, or at a shutdown. */
 import { DomainError } from './errors.ts';
+
+/** How long an emergency waits for the log, in ms. */
+export const EMERGENCY_WAIT_MS = 3000;
+
+/**
+ * @param late the error when it takes longer than `ms` to keep the promise
+ * @throws DomainError `unavailable` then, by default
+ */
+export async function withinMs<T>(
+  ms: number,
+  promise: Promise<T>,
+  late: () => Error = () => new DomainError('unavailable', `the log did not answer within ${ms / 1000} s`),
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(late()), ms);
+  });
+  try {
+    return await Promise.race([promise, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Runs jobs that are too heavy to run two at a time. A job ends early when nobody waits for it any more, or at a shutdown. */
 
 export class OneAtATime {
   readonly #what: string;
@@ -49,4 +73,9 @@ export class OneAtATime {
 
 function stopped(): DomainError {
   return new DomainError('unavailable', 'the service is shutting down');
+}
+
+/** @param started as `performance.now()` gave it. @returns whole milliseconds: more digits say nothing */
+export function secondsSince(started: number): number {
+  return Math.round(performance.now() - started) / 1000;
 }

@@ -1,10 +1,39 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, statSync, unlinkSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DomainError } from './errors.ts';
+
+/**
+ * Creates a file that only its owner can read, unless it exists. It appears under its name only after `fill` has finished
+ * the draft, so a crash leaves no half-written file. If two processes create it at once, the first one's stays.
+ */
+export function createOnce(file: string, fill: (draft: string) => void): void {
+  if (existsSync(file)) return;
+  // Not the process id: in containers that share a folder, every process may be number 1.
+  const draft = `${file}.new-${randomBytes(6).toString('hex')}`;
+  try {
+    closeSync(openSync(draft, 'wx', 0o600));
+    fill(draft);
+    flush(draft);
+    linkSync(draft, file);
+    flush(dirname(file));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !existsSync(file)) throw error;
+  } finally {
+    if (existsSync(draft)) unlinkSync(draft);
+  }
+}
+
+export function flush(path: string): void {
+  const fd = openSync(path, 'r');
+  fsyncSync(fd);
+  closeSync(fd);
+}
+
 /**
  * Who besides the owner may access a log's files. Its key signs for it, its database holds every arm, and the studies file
  * what the methods keep secret.
  */
-import { statSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { DomainError } from './errors.ts';
 
 const GROUP = 0o070;
 const OTHERS = 0o007;
@@ -96,4 +125,25 @@ function octal(mode: number): string {
 /** For a POSIX shell. */
 function quoted(path: string): string {
   return /^[\w./+:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The name of a file about a study: `<study>-<what><extension>`, which says so if the study is a test. */
+export function fileNameAbout(
+  study: string,
+  {
+    isTest,
+    what,
+    extension,
+  }: { readonly isTest: boolean; readonly what: string; readonly extension: string },
+): string {
+  return `${partOfFileName(study)}${isTest ? '-TEST' : ''}-${what}${extension}`;
+}
+
+function partOfFileName(study: string): string {
+  return (
+    study
+      .replaceAll(/[^\p{L}\p{N}._-]+/gu, '-')
+      .replace(/^[-.]+/, '')
+      .slice(0, 60) || 'study'
+  );
 }
