@@ -1,24 +1,24 @@
-/**
- * Every event that the log may hold, by "Type@version".
- *
- * Stored records are never rewritten. When an event's shape must change, a new version is defined beside the old one. A
- * fact is written in the lowest version that can express it, so that it has one form, and older programs read all that
- * they can. An upcaster converts the contents of old records to the new shape while they are read. Leaves and seals are
- * always those of the stored bytes. An unknown type or version stops the fold: skipping a fact could lead to an allocation
- * that the skipped fact forbids.
- */
 import { type AccessFact, ApiKeyIssued, ApiKeyIssued1, ApiKeyRevoked } from './access.ts';
-import { StudyAmended, StudyAmended1 } from './amendment.ts';
-import { CODE_BREAKS } from './code-break.ts';
-import { CODES, CodesRegistered1 } from './codes.ts';
 import { CORRECTIONS } from './corrections.ts';
 import type { EventDefinition, FactOf, StreamKind } from './define.ts';
-import { DISPENSING } from './dispensing.ts';
-import { AllocationForced } from './forced.ts';
-import { HistoryImportEnded, HistoryImported, ParticipantImported } from './import.ts';
-import { LISTS } from './lists.ts';
-import { LogCreated, type LogFact, LogRecovered, SigningKeyRotated } from './log.ts';
-import { CopyAborted, LogArrived, LogMoved, LogReopened, type MoveFact } from './move.ts';
+import {
+  AllocationForced,
+  HistoryImportEnded,
+  HistoryImported,
+  LISTS,
+  ParticipantImported,
+} from './from-outside.ts';
+import {
+  CopyAborted,
+  LogArrived,
+  LogCreated,
+  type LogFact,
+  LogMoved,
+  LogRecovered,
+  LogReopened,
+  type MoveFact,
+  SigningKeyRotated,
+} from './log.ts';
 import {
   EvidenceDisclosed,
   EvidenceDisclosed1,
@@ -31,17 +31,32 @@ import {
   SessionBegan,
   SessionEnded,
 } from './operations.ts';
+import { CODES, CodesRegistered1, DISPENSING } from './packs.ts';
 import {
+  EARLIER_STATES,
   ParticipantRandomized,
   ParticipantRandomized1,
   ParticipantRandomized2,
+  STATES,
+  StudyAmended,
+  StudyAmended1,
   StudyRecovered,
   StudyRegistered,
   StudyRegistered1,
   StudyRegistered2,
   StudyRegistered3,
 } from './study.ts';
-import { EARLIER_STATES, STATES } from './study-state.ts';
+import { CODE_BREAKS } from './unblinding.ts';
+
+/**
+ * Every event that the log may hold, by "Type@version".
+ *
+ * Stored records are never rewritten. When an event's shape must change, a new version is defined beside the old one. A
+ * fact is written in the lowest version that can express it, so that it has one form, and older programs read all that
+ * they can. An upcaster converts the contents of old records to the new shape while they are read. Leaves and seals are
+ * always those of the stored bytes. An unknown type or version stops the fold: skipping a fact could lead to an allocation
+ * that the skipped fact forbids.
+ */
 
 /** Of a study, in the latest version. An event that is added to one of these lists needs no other mention here. */
 const STUDY_EVENTS = [

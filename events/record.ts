@@ -1,3 +1,23 @@
+import { isUtf8 } from 'node:buffer';
+import { hash } from 'node:crypto';
+import { configure } from 'safe-stable-stringify';
+import { z } from 'zod';
+import { RecordError, type RecordFault } from '../src/base/errors.ts';
+import {
+  type Catalogue,
+  type Fact,
+  catalogue as knownEvents,
+  type StudyFact,
+  streamKind,
+} from './catalogue.ts';
+import { type EventDefinition, mayStandIn } from './define.ts';
+import { RecordPatterns } from './record-pattern.ts';
+
+/** 32 bytes. Node makes a short string from a digest in half the time that it takes to make a Buffer. */
+export function sha256(bytes: Uint8Array | string): Buffer {
+  return Buffer.from(hash('sha256', bytes, 'binary'), 'latin1');
+}
+
 /**
  * A record: one fact in the log, written once and never changed.
  *
@@ -9,15 +29,6 @@
  * blinded reader may see the record alone: everything that must stay hidden is in the sections. Each seal binds its
  * section together with 128 random bits of salt, so the contents cannot be guessed by trying treatments.
  */
-import { isUtf8 } from 'node:buffer';
-import { hash } from 'node:crypto';
-import { configure } from 'safe-stable-stringify';
-import { z } from 'zod';
-import { RecordError, type RecordFault } from '../src/base/errors.ts';
-import { type Catalogue, type Fact, catalogue as knownEvents, streamKind } from './catalogue.ts';
-import { type EventDefinition, mayStandIn } from './define.ts';
-import { RecordPatterns } from './record-pattern.ts';
-import { sha256 } from './sha256.ts';
 
 /** Who caused a fact: an API key over HTTP, or a person at the command line (a user of the operating system). */
 export const Actor = z.union([
@@ -405,4 +416,42 @@ function parseJson(text: string): unknown {
 /** Where a schema failed. Leaves out the values, which may be treatments or seeds. */
 function paths(error: z.ZodError): string {
   return error.issues.map((issue) => issue.path.join('.') || 'contents').join(', ');
+}
+
+/** Events by their type. */
+
+/** With all of its sections. */
+export type EventOf<T extends LogEvent['type']> = Extract<LogEvent, { type: T }>;
+/** With the sections that are included. */
+export type PartialEventOf<T extends PartialEvent['type']> = Extract<PartialEvent, { type: T }>;
+/** An event of a study, with the sections that are included. */
+export type PartialStudyEvent = PartialEventOf<StudyFact['type']>;
+
+/**
+ * Which sealed sections of a study are included in what leaves the service: a bundle or the feed. `full`: all sections, so
+ * that every allocation can be drawn again. `open`: the treatments. `blinded`: none. Sections not listed here, such as
+ * those added in a later version, stay inside. No sections of `log` and `access` are ever included, because they hold
+ * credentials.
+ */
+export const CONTENTS = ['full', 'open', 'blinded'] as const;
+export type Content = (typeof CONTENTS)[number];
+
+/** Canonical JSON for no sections. */
+export const NO_SECTIONS = Buffer.from('{}');
+
+/** Whether a section of a study is included in the content. */
+export function isIncluded(section: string, content: Content): boolean {
+  return content === 'full' || (content === 'open' && section === 'allocation');
+}
+
+/**
+ * The sections of a study's record that are included in the content, as canonical JSON.
+ * @param sealed all sections, as stored
+ */
+export function includedSections(sealed: Uint8Array, content: Content): Uint8Array {
+  if (content === 'full') return sealed;
+  if (content === 'blinded') return NO_SECTIONS;
+  const { allocation } = JSON.parse(Buffer.from(sealed).toString('utf8')) as { allocation?: unknown };
+  // JSON.stringify gives back the canonical bytes, because the parsed keys were sorted and none is a number.
+  return allocation === undefined ? NO_SECTIONS : Buffer.from(JSON.stringify({ allocation }));
 }

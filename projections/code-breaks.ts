@@ -1,5 +1,5 @@
 /** Who was unblinded, by the service or without it, in the order of the records. It holds no arm. */
-import type { RevealCategory, UnblindingWay } from '../events/code-break.ts';
+import type { RevealCategory, UnblindingWay } from '../events/unblinding.ts';
 import { isUnblinding, type ParticipantEvents, type UnblindingEvent } from './participant-events.ts';
 
 export interface CodeBreak {

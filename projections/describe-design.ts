@@ -1,7 +1,7 @@
 /** The words for parts of a design. */
-import type { DesignChange } from '../events/amendment.ts';
-import type { Limits, Method } from '../events/study.ts';
-import type { Protocol } from '../events/text.ts';
+
+import type { Protocol } from '../events/define.ts';
+import type { DesignChange, Limits, Method } from '../events/study.ts';
 import { counted } from '../src/base/wording.ts';
 import type { UrnMethod } from './design.ts';
 

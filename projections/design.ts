@@ -2,9 +2,17 @@
  * The design of a study in force: the registration with every amendment since. Defaults are written out. It
  * names no participant and no count.
  */
-import type { Amendment, DesignChange } from '../events/amendment.ts';
-import type { ImbalanceMeasure, Limits, Method, Policies, StudyConfiguration } from '../events/study.ts';
-import type { Protocol } from '../events/text.ts';
+
+import type { Protocol } from '../events/define.ts';
+import type {
+  Amendment,
+  DesignChange,
+  ImbalanceMeasure,
+  Limits,
+  Method,
+  Policies,
+  StudyConfiguration,
+} from '../events/study.ts';
 
 /** Which level the urns count after a correction, if the registration does not say. This default never changes. */
 export function defaultLevelCounts(

@@ -3,7 +3,7 @@
  * this record, so a correction means the same everywhere.
  */
 import type { VoidCause } from '../events/corrections.ts';
-import type { ForcedCause } from '../events/forced.ts';
+import type { ForcedCause } from '../events/from-outside.ts';
 import type { LogEvent, PartialEvent } from '../events/record.ts';
 import type { Level } from '../events/study.ts';
 import type { Design, Renaming } from './design.ts';

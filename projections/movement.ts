@@ -8,7 +8,7 @@
  * Nothing else may follow LogMoved, and nothing at all may follow CopyAborted.
  */
 import { streamKind } from '../events/catalogue.ts';
-import type { MoveFact } from '../events/move.ts';
+import type { MoveFact } from '../events/log.ts';
 import type { LogEvent, PartialEvent } from '../events/record.ts';
 
 export type Movement =

@@ -1,10 +1,9 @@
 /** The commands that ask for acts: what cannot be derived from the acts. */
 import { type Command, Option } from 'commander';
-import { UnblindingWay } from '../../events/code-break.ts';
-import { ReplacementCause } from '../../events/codes.ts';
 import { IdCause, type LevelChange, LevelsCause, VoidAnalysis, VoidCause } from '../../events/corrections.ts';
-import { DispensationCause } from '../../events/dispensing.ts';
-import { ClosingCause } from '../../events/study-state.ts';
+import { DispensationCause, ReplacementCause } from '../../events/packs.ts';
+import { ClosingCause } from '../../events/study.ts';
+import { UnblindingWay } from '../../events/unblinding.ts';
 import { quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
 import type { ActName } from '../core/acts/acts.ts';

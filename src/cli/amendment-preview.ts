@@ -1,5 +1,5 @@
 /** What urn studies amend shows of an amendment before anything is recorded. */
-import type { DesignChange } from '../../events/amendment.ts';
+import type { DesignChange } from '../../events/study.ts';
 import { ratioText } from '../../projections/describe-design.ts';
 import { amendedDesign, changedDesign, type Design, hasRatio } from '../../projections/design.ts';
 import { currentLevels } from '../../projections/enrolled.ts';

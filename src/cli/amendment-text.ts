@@ -1,6 +1,7 @@
 /** What is wrong with an amendment, or may be, in the terms of the options and the studies file. */
-import type { DesignChange } from '../../events/amendment.ts';
-import type { Protocol } from '../../events/text.ts';
+
+import type { Protocol } from '../../events/define.ts';
+import type { DesignChange } from '../../events/study.ts';
 import { quote } from '../base/text.ts';
 import { describeChange, settingOf } from '../core/configuration/describe-change.ts';
 import { type AmendmentDoubt, isSameProtocol } from '../core/configuration/planned-amendment.ts';

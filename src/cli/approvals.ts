@@ -1,6 +1,6 @@
 /** Decisions made about a study outside this system, as the user states them: --reason, --approved-by and --protocol. */
 import { Option } from 'commander';
-import type { Approval, Protocol } from '../../events/text.ts';
+import type { Approval, Protocol } from '../../events/define.ts';
 import { freeTextProblem, quote } from '../base/text.ts';
 import { isDay } from '../base/time.ts';
 import { UsageError } from './options.ts';

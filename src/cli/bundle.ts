@@ -1,6 +1,6 @@
 /** urn bundle: one file to hand over, which anyone can verify without this software. */
 import type { Command } from 'commander';
-import type { Content } from '../../events/content.ts';
+import type { Content } from '../../events/record.ts';
 import { counted, plural } from '../base/wording.ts';
 import type { KeptCheckpoint } from '../core/ledger/checkpoint-file.ts';
 import { parseOrigin } from '../core/ledger/checkpoint-text.ts';

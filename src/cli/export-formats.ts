@@ -1,6 +1,6 @@
 /** The files that urn export writes, by format. */
 
-import type { Content } from '../../events/content.ts';
+import type { Content } from '../../events/record.ts';
 import { counted } from '../base/wording.ts';
 import type { Model } from '../core/model/model.ts';
 import { generatorOf } from '../core/model/model.ts';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Content } from '../../events/content.ts';
+import type { Content } from '../../events/record.ts';
 import { fileNameAbout } from '../base/files.ts';
 import { counted } from '../base/wording.ts';
 import { studyState } from '../core/study/state.ts';

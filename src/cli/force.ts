@@ -1,6 +1,6 @@
 /** urn participants force: enters an allocation that was made outside the service. */
 import type { Command } from 'commander';
-import { ForcedCause } from '../../events/forced.ts';
+import { ForcedCause } from '../../events/from-outside.ts';
 import { PackCode } from '../../events/study.ts';
 import type { Design } from '../../projections/design.ts';
 import { NONE } from '../../projections/enrolled.ts';

@@ -1,5 +1,5 @@
 /** Options of urn import as they are read and shown. */
-import type { SourceFormat } from '../../events/import.ts';
+import type { SourceFormat } from '../../events/from-outside.ts';
 import { quote } from '../base/text.ts';
 import type { BeginImport } from '../core/study/commands.ts';
 import { UsageError } from './options.ts';

@@ -1,7 +1,7 @@
 /** urn import: continues here a history from the reference or another system. */
 
 import { type Command, Option } from 'commander';
-import { ImportedGenerator, SourceFormat } from '../../events/import.ts';
+import { ImportedGenerator, SourceFormat } from '../../events/from-outside.ts';
 import { hasRatio } from '../../projections/design.ts';
 import { formulaProblem, freeTextProblem, quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';

@@ -1,7 +1,7 @@
 /** The options of the feed, for `urn relay` and `urn serve --relay`. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { CONTENTS, type Content } from '../../events/content.ts';
+import { CONTENTS, type Content } from '../../events/record.ts';
 import { type RelaySettings, SASL_MECHANISMS, type SaslMechanism } from '../service/relay/settings.ts';
 import { option, UsageError } from './options.ts';
 

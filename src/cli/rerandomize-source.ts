@@ -1,5 +1,5 @@
 /** Where the study of a test comes from: the log, or a bundle. */
-import { type Content, isIncluded } from '../../events/content.ts';
+import { type Content, isIncluded } from '../../events/record.ts';
 import { isMoveEvent } from '../../projections/movement.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { MerkleTree } from '../core/ledger/merkle-tree.ts';

@@ -1,7 +1,7 @@
 /** urn reveal: breaks the code of one participant, or of one pack. */
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { RevealCategory } from '../../events/code-break.ts';
+import { RevealCategory } from '../../events/unblinding.ts';
 import { currentId, heldCodes } from '../../projections/enrolled.ts';
 import { breakCommand } from '../core/study/break-pack-code.ts';
 import type { Subject } from '../service/code-break/code-breaks.ts';

@@ -1,6 +1,6 @@
 /** urn studies amend: changes the design of a study to what the studies file says, from here on. */
 import { type Command, Option } from 'commander';
-import { History } from '../../events/amendment.ts';
+import { History } from '../../events/study.ts';
 import { activeFactors } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
 import { amendmentDoubts, plannedAmendment } from '../core/configuration/planned-amendment.ts';

@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { CONTENTS, type Content } from '../../events/content.ts';
-import { decodeRecord } from '../../events/record.ts';
+import { CONTENTS, type Content, decodeRecord } from '../../events/record.ts';
 import { fileNameAbout } from '../base/files.ts';
 import type { BundleRequest } from '../evidence/bundle/composition.ts';
 import type { OpenLog } from '../service/open/open-log.ts';

@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { SourceFormat } from '../../events/import.ts';
+import type { SourceFormat } from '../../events/from-outside.ts';
 import { registeredDesign } from '../../projections/design.ts';
 import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
 import { type HistoryRow, readHistory } from '../../src/evidence/import/read-history.ts';

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { CONTENTS, type Content, includedSections } from '../../events/content.ts';
+import { CONTENTS, type Content, includedSections } from '../../events/record.ts';
 import type { BundleFiles as OpenBundle } from '../../src/evidence/bundle/bundle-files.ts';
 import { BundleSource } from '../../src/evidence/verify/bundle-source.ts';
 import type { Report } from '../../src/evidence/verify/report/report.ts';

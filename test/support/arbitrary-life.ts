@@ -1,7 +1,6 @@
 /** Any life of a study: participants come, are corrected, voided and entered by hand, and arms, urns and factors change. */
 import fc from 'fast-check';
-import type { DesignChange } from '../../events/amendment.ts';
-import type { StudyConfiguration } from '../../events/study.ts';
+import type { DesignChange, StudyConfiguration } from '../../events/study.ts';
 import type { Amend, Force } from '../../src/core/study/commands.ts';
 import type { Written } from './acts.ts';
 import { LEVELS, randomize } from './facts.ts';

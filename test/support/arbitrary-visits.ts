@@ -1,6 +1,6 @@
 /** Any life of a study with packs at visits, and what the specification says of each request for a pack. Many are refused. */
 import fc from 'fast-check';
-import type { DesignChange } from '../../events/amendment.ts';
+import type { DesignChange } from '../../events/study.ts';
 import type { FlatAct, Written } from './acts.ts';
 import { SITE } from './life.ts';
 import type { Asks, Comes, PackOracle } from './pack-oracle.ts';

@@ -1,8 +1,8 @@
 /** A study in a log in memory, as bundles of each content. */
 import { join } from 'node:path';
 import type { Scope } from '../../events/access.ts';
-import { CONTENTS, type Content } from '../../events/content.ts';
 import type { Actor } from '../../events/record.ts';
+import { CONTENTS, type Content } from '../../events/record.ts';
 import type { MethodParameters, StudyConfiguration } from '../../events/study.ts';
 import type { Model } from '../../src/core/model/model.ts';
 import { studyState } from '../../src/core/study/state.ts';

@@ -1,11 +1,9 @@
 /** A study's life written as data: its keys, and who does what in order. A log in memory and bundles are made of it. */
 import { randomUUID } from 'node:crypto';
 import type { Scope } from '../../events/access.ts';
-import type { DesignChange } from '../../events/amendment.ts';
-import type { Content } from '../../events/content.ts';
 import type { LevelChange } from '../../events/corrections.ts';
-import type { Actor } from '../../events/record.ts';
-import type { MethodParameters, StudyConfiguration } from '../../events/study.ts';
+import type { Actor, Content } from '../../events/record.ts';
+import type { DesignChange, MethodParameters, StudyConfiguration } from '../../events/study.ts';
 import { presentPacks } from '../../projections/enrolled.ts';
 import type { Model } from '../../src/core/model/model.ts';
 import type { Written } from './acts.ts';

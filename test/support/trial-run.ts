@@ -1,8 +1,7 @@
 /** A study without a store: commands go in, and what is written is folded as the service does it. */
 import { expect } from 'vitest';
-import type { DesignChange } from '../../events/amendment.ts';
 import type { StudyFact } from '../../events/catalogue.ts';
-import type { BgState, MethodParameters, StudyConfiguration } from '../../events/study.ts';
+import type { BgState, DesignChange, MethodParameters, StudyConfiguration } from '../../events/study.ts';
 import type { BalanceView } from '../../projections/balance.ts';
 import { generatorOf, type Model } from '../../src/core/model/model.ts';
 import type { StudyOutcome } from '../../src/core/model/outcomes.ts';

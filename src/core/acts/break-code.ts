@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AllocationRevealed, RevealCategory } from '../../../events/code-break.ts';
+import { AllocationRevealed, RevealCategory } from '../../../events/unblinding.ts';
 import { grounds, ParticipantId } from '../model/members.ts';
 import type { Model } from '../model/model.ts';
 import type { Members, StudyOutcome } from '../model/outcomes.ts';

@@ -1,4 +1,4 @@
-import { ClosingCause, StudyClosed } from '../../../events/study-state.ts';
+import { ClosingCause, StudyClosed } from '../../../events/study.ts';
 import { approvalProblems } from '../model/approvals.ts';
 import { Approvals, StudyReason } from '../model/members.ts';
 import { already, firstOf } from '../model/outcomes.ts';

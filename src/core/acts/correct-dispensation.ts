@@ -1,4 +1,4 @@
-import { DispensationCause, DispensationCorrected } from '../../../events/dispensing.ts';
+import { DispensationCause, DispensationCorrected } from '../../../events/packs.ts';
 import { PackCode, Visit } from '../../../events/study.ts';
 import { foldedVisit } from '../../../projections/design.ts';
 import { presentPacks } from '../../../projections/enrolled.ts';

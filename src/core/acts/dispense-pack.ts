@@ -1,4 +1,4 @@
-import { PackDispensed } from '../../../events/dispensing.ts';
+import { PackDispensed } from '../../../events/packs.ts';
 import { Visit } from '../../../events/study.ts';
 import { foldedVisit } from '../../../projections/design.ts';
 import { currentId, presentPacks } from '../../../projections/enrolled.ts';

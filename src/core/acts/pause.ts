@@ -1,4 +1,4 @@
-import { StudyPaused } from '../../../events/study-state.ts';
+import { StudyPaused } from '../../../events/study.ts';
 import { StudyReason } from '../model/members.ts';
 import { already } from '../model/outcomes.ts';
 import { studyAct } from './act.ts';

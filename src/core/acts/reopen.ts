@@ -1,4 +1,4 @@
-import { StudyReopened } from '../../../events/study-state.ts';
+import { StudyReopened } from '../../../events/study.ts';
 import { approvalProblems, protocolProblems } from '../model/approvals.ts';
 import { Approvals, ProtocolVersion, StudyReason } from '../model/members.ts';
 import { already, firstOf } from '../model/outcomes.ts';

@@ -1,4 +1,4 @@
-import { CodeReplaced, ReplacementCause } from '../../../events/codes.ts';
+import { CodeReplaced, ReplacementCause } from '../../../events/packs.ts';
 import { PackCode } from '../../../events/study.ts';
 import { heldCodes, withPack } from '../../../projections/enrolled.ts';
 import { type StudyOutcome, stale } from '../model/outcomes.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { UnblindingReported, UnblindingWay } from '../../../events/code-break.ts';
+import { UnblindingReported, UnblindingWay } from '../../../events/unblinding.ts';
 import { grounds, PastInstant } from '../model/members.ts';
 import { impossible } from '../model/outcomes.ts';
 import { STATUSES } from '../model/status.ts';

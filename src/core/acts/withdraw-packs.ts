@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CodesWithdrawn } from '../../../events/codes.ts';
+import { CodesWithdrawn } from '../../../events/packs.ts';
 import { PackCode } from '../../../events/study.ts';
 import { isPackWithin } from '../model/key-limits.ts';
 import { MAX_ENTRIES } from '../model/list-size.ts';

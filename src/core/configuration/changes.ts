@@ -1,7 +1,7 @@
 /** The amendment that makes a design what the studies file says. */
-import type { DesignChange } from '../../../events/amendment.ts';
+
 import { canonicalJson } from '../../../events/record.ts';
-import type { Limits } from '../../../events/study.ts';
+import type { DesignChange, Limits } from '../../../events/study.ts';
 import {
   activeFactors,
   changedDesign,

@@ -1,5 +1,5 @@
 /** Changes of a design in words, by the settings of the studies file that they are about. */
-import type { DesignChange } from '../../../events/amendment.ts';
+import type { DesignChange } from '../../../events/study.ts';
 import { limitTexts, urnText, visitsText } from '../../../projections/describe-design.ts';
 import { quote } from '../../base/text.ts';
 import { counted } from '../../base/wording.ts';

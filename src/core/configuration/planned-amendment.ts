@@ -1,6 +1,7 @@
 /** The amendment that a studies file asks for: its changes, what no amendment can do, and what may be a mistake. */
-import type { DesignChange } from '../../../events/amendment.ts';
-import type { Protocol } from '../../../events/text.ts';
+
+import type { Protocol } from '../../../events/define.ts';
+import type { DesignChange } from '../../../events/study.ts';
 import { amendedDesign, type Design } from '../../../projections/design.ts';
 import { quote } from '../../base/text.ts';
 import { amendmentOf } from '../study/amendments.ts';

@@ -1,7 +1,12 @@
 /** The settings of a study in the studies file: what each may be, and what is said if it is something else. */
-import { MAX_WEIGHT } from '../../../events/amendment.ts';
-import { ImbalanceMeasure, type Policies, type StudyConfiguration } from '../../../events/study.ts';
-import type { Protocol } from '../../../events/text.ts';
+
+import type { Protocol } from '../../../events/define.ts';
+import {
+  ImbalanceMeasure,
+  MAX_WEIGHT,
+  type Policies,
+  type StudyConfiguration,
+} from '../../../events/study.ts';
 import { nameProblem, quote } from '../../base/text.ts';
 import { isDay } from '../../base/time.ts';
 import { MAX_PATTERN_LENGTH } from '../model/linear-pattern.ts';

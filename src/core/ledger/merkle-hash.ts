@@ -4,7 +4,7 @@
  *   MTH({}) = SHA-256()      MTH({d}) = SHA-256(0x00 ‖ d), the leaf hash: events/record.ts
  *   MTH(D[n]) = SHA-256(0x01 ‖ MTH(D[0:k]) ‖ MTH(D[k:n])), k the largest power of two below n
  */
-import { sha256 } from '../../../events/sha256.ts';
+import { sha256 } from '../../../events/record.ts';
 import { HASH_BYTES, type Hash } from './hash.ts';
 
 /** 0x01, and room for two hashes. */

@@ -1,6 +1,6 @@
 /** Public keys that Node checks signatures with. Their format is in key-text.ts. */
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { sha256 } from '../../../events/sha256.ts';
+import { sha256 } from '../../../events/record.ts';
 import { DomainError } from '../../base/errors.ts';
 import { hashedForKeyId, isKeyName, keyIdIn, keyParts, typedKey } from './key-text.ts';
 

@@ -1,6 +1,7 @@
 /** Checks approvals that were given outside the system, as far as they can be checked. */
+
+import type { Approval, Protocol } from '../../../events/define.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import type { Approval, Protocol } from '../../../events/text.ts';
 import { isDay, latestDay } from '../../base/time.ts';
 import type { FieldProblem } from './outcomes.ts';
 

@@ -3,7 +3,7 @@
  * and state. Usually that is the row before. Two requests to the reference at once could read the same state, so earlier
  * rows, and the counts that were known between them and this row, are tried too.
  */
-import type { UnprovenCause } from '../../../events/import.ts';
+import type { UnprovenCause } from '../../../events/from-outside.ts';
 import type { BgState } from '../../../events/study.ts';
 import type { Counts } from '../methods/counts.ts';
 import { allocate, type UrnAllocation } from '../methods/urn/allocate.ts';

@@ -1,5 +1,5 @@
 /** The model of a study: the one value that everything reads. */
-import type { SourceFormat } from '../../../events/import.ts';
+import type { SourceFormat } from '../../../events/from-outside.ts';
 import type { BgState } from '../../../events/study.ts';
 import type { Balance } from '../../../projections/balance.ts';
 import type { Design } from '../../../projections/design.ts';

@@ -1,7 +1,7 @@
 /** Amendments of a study's design: the fact that a command asks for, and why it is not possible. */
-import type { Amendment, DesignChange, History } from '../../../events/amendment.ts';
+
 import { canonicalJson } from '../../../events/record.ts';
-import type { Limits, StudyConfiguration } from '../../../events/study.ts';
+import type { Amendment, DesignChange, History, Limits, StudyConfiguration } from '../../../events/study.ts';
 import {
   activeFactors,
   changedDesign,

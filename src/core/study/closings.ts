@@ -1,4 +1,4 @@
-import type { DesignChange } from '../../../events/amendment.ts';
+import type { DesignChange } from '../../../events/study.ts';
 import type { Closing } from '../model/model.ts';
 
 /** When treatments took nobody, after a change at an instant. */

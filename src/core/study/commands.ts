@@ -1,11 +1,16 @@
 /** The commands of a study. Their form has already been checked; `decide` judges them against the study's state. */
 
-import type { DesignChange, History } from '../../../events/amendment.ts';
-import type { ForcedCause } from '../../../events/forced.ts';
-import type { ImportedGenerator, SourceFormat } from '../../../events/import.ts';
+import type { Approval, Protocol } from '../../../events/define.ts';
+import type { ForcedCause, ImportedGenerator, SourceFormat } from '../../../events/from-outside.ts';
 import type { SignedSize } from '../../../events/log.ts';
-import type { BgState, Level, MethodParameters, StudyConfiguration } from '../../../events/study.ts';
-import type { Approval, Protocol } from '../../../events/text.ts';
+import type {
+  BgState,
+  DesignChange,
+  History,
+  Level,
+  MethodParameters,
+  StudyConfiguration,
+} from '../../../events/study.ts';
 import type { ActCommand } from '../acts/command.ts';
 import type { JudgedByDesign, Repeatable } from '../model/command-parts.ts';
 

@@ -1,6 +1,6 @@
 /** The design in force with its defaults written out, as `GET /study_design` and `urn studies show --json` show it. */
 import { z } from 'zod';
-import { Protocol } from '../../../events/text.ts';
+import { Protocol } from '../../../events/define.ts';
 import { type Design, type Factor, hasRatio, ratioOf } from '../../../projections/design.ts';
 import { currentLevels } from '../../../projections/enrolled.ts';
 import { headCount } from '../../../projections/head-count.ts';

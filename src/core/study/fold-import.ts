@@ -1,5 +1,5 @@
 /** What the events of an import change in the model. */
-import type { PartialEventOf } from '../../../events/event-of.ts';
+import type { PartialEventOf } from '../../../events/record.ts';
 import { Balance } from '../../../projections/balance.ts';
 import { microsecondsOf } from '../../base/time.ts';
 import { counted } from '../../base/wording.ts';

@@ -1,5 +1,5 @@
 /** What the events of lists change in the model. */
-import type { PartialEventOf } from '../../../events/event-of.ts';
+import type { PartialEventOf } from '../../../events/record.ts';
 import type { Model } from '../model/model.ts';
 
 /** The name of the stratum with these levels, in the order of its factors; undefined if the study has no such stratum. */

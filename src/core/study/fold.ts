@@ -1,8 +1,7 @@
 /** The one fold of a study: what each event changes in the model, in place. Withheld sections leave what they hold unknown. */
 
 import type { EventDefinition } from '../../../events/define.ts';
-import type { PartialEventOf } from '../../../events/event-of.ts';
-import type { PartialEvent } from '../../../events/record.ts';
+import type { PartialEvent, PartialEventOf } from '../../../events/record.ts';
 import type { MethodParameters } from '../../../events/study.ts';
 import { Balance } from '../../../projections/balance.ts';
 import { amendedDesign, type Design, registeredDesign, renamingsOf } from '../../../projections/design.ts';

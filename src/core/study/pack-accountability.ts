@@ -1,6 +1,5 @@
 /** What became of each pack, for those who account for them. It names no arm. */
-import type { ReplacementCause } from '../../../events/codes.ts';
-import type { DispensationCause } from '../../../events/dispensing.ts';
+import type { DispensationCause, ReplacementCause } from '../../../events/packs.ts';
 import type { Actor } from '../../../events/record.ts';
 import { currentId } from '../../../projections/enrolled.ts';
 import type { ParticipantEvent } from '../../../projections/participant-events.ts';

@@ -1,5 +1,5 @@
 /** Tries an import without writing it: which rows can be drawn again, and what would be refused. */
-import type { UnprovenCause } from '../../../events/import.ts';
+import type { UnprovenCause } from '../../../events/from-outside.ts';
 import type { Model } from '../model/model.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
 import type { BeginImport, ImportParticipant } from './commands.ts';

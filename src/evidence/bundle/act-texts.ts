@@ -1,7 +1,7 @@
 /** English words for what acts recorded, in reports and at the command line. */
 
 import type { LevelChange } from '../../../events/corrections.ts';
-import type { PartialEventOf } from '../../../events/event-of.ts';
+import type { PartialEventOf } from '../../../events/record.ts';
 import type { ActName } from '../../core/acts/acts.ts';
 import { approvalText, protocolFromHere, sentence, shownInstant } from './event-texts.ts';
 

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { CONTENTS } from '../../../events/content.ts';
+import { CONTENTS } from '../../../events/record.ts';
 import { jsonProblem } from '../../base/json.ts';
 import { decodeUtf8 } from '../../core/ledger/utf8.ts';
 import { BundleError } from './bundle-error.ts';

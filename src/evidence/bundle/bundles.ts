@@ -7,7 +7,7 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { Content } from '../../../events/content.ts';
+import type { Content } from '../../../events/record.ts';
 import { DomainError } from '../../base/errors.ts';
 import { OneAtATime } from '../../base/waiting.ts';
 import { StoreError } from '../../store/event-store.ts';

@@ -1,6 +1,11 @@
 /** Makes the files of a bundle while the records are being written. */
-import { type Content, isIncluded } from '../../../events/content.ts';
-import { decodeRecord, type LogEvent, type PartialEvent } from '../../../events/record.ts';
+import {
+  type Content,
+  decodeRecord,
+  isIncluded,
+  type LogEvent,
+  type PartialEvent,
+} from '../../../events/record.ts';
 import { lastRecovery, logHistory } from '../../../projections/log.ts';
 import { isMoveEvent } from '../../../projections/movement.ts';
 import type { LogIdentity } from '../../core/ledger/identity.ts';

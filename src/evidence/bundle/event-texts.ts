@@ -1,8 +1,8 @@
 /** The words of a bundle's report for what the records say. */
-import type { Amendment, DesignChange } from '../../../events/amendment.ts';
-import type { PartialEventOf } from '../../../events/event-of.ts';
-import type { Actor } from '../../../events/record.ts';
-import type { Approval, Protocol } from '../../../events/text.ts';
+
+import type { Approval, Protocol } from '../../../events/define.ts';
+import type { Actor, PartialEventOf } from '../../../events/record.ts';
+import type { Amendment, DesignChange } from '../../../events/study.ts';
 import { limitTexts, protocolText, urnText, visitsText } from '../../../projections/describe-design.ts';
 import { counted } from '../../base/wording.ts';
 

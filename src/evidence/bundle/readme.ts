@@ -1,5 +1,5 @@
 /** The README.txt of a bundle: what it contains, who may see it, and how to verify it. */
-import type { Content } from '../../../events/content.ts';
+import type { Content } from '../../../events/record.ts';
 
 const FOR_WHOM: Record<Content, string> = {
   full: `THIS BUNDLE IS UNBLINDING MATERIAL. It holds every treatment, and the seed and states of the random generator or the

@@ -7,8 +7,8 @@
  * tab or a line feed. A withheld record has only its leaf hash, which keeps the tree complete.
  */
 
-import { type Content, includedSections, NO_SECTIONS } from '../../../events/content.ts';
 import type { RecordBytes } from '../../../events/record.ts';
+import { type Content, includedSections, NO_SECTIONS } from '../../../events/record.ts';
 
 const TAB = Buffer.from('\t');
 const LINE_FEED = Buffer.from('\n');

@@ -3,7 +3,7 @@
  * bundle it names no treatment, not even in the configuration.
  */
 
-import type { Content } from '../../../events/content.ts';
+import type { Content } from '../../../events/record.ts';
 import type { Limits, Policies, StudyConfiguration } from '../../../events/study.ts';
 import { describeNumbers } from '../../../projections/code-breaks.ts';
 import { limitTexts, methodText, protocolText, visitsText } from '../../../projections/describe-design.ts';

@@ -1,7 +1,7 @@
 /** What urn import will write: the rows of a file, and how the generator continues. */
 import { createHash, randomUUID } from 'node:crypto';
-import type { ImportedGenerator, SourceFormat } from '../../../events/import.ts';
-import type { Approval } from '../../../events/text.ts';
+import type { Approval } from '../../../events/define.ts';
+import type { ImportedGenerator, SourceFormat } from '../../../events/from-outside.ts';
 import type { Design } from '../../../projections/design.ts';
 import { isSame } from '../../core/model/import-proof.ts';
 import type { Model } from '../../core/model/model.ts';

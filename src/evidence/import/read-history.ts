@@ -1,5 +1,5 @@
 /** Reads the rows of a study from a table. Reports every problem of every row together. */
-import type { SourceFormat } from '../../../events/import.ts';
+import type { SourceFormat } from '../../../events/from-outside.ts';
 import type { BgState } from '../../../events/study.ts';
 import { activeFactors, type Design } from '../../../projections/design.ts';
 import { NONE } from '../../../projections/enrolled.ts';

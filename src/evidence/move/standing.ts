@@ -1,5 +1,5 @@
 /** How far a move has come. The stream `log` of the two stores says so, and nothing else does. */
-import type { MoveFact } from '../../../events/move.ts';
+import type { MoveFact } from '../../../events/log.ts';
 import { type Actor, decodeRecord, encodeRecord, type RecordBytes } from '../../../events/record.ts';
 import type { Tools } from '../../base/tools.ts';
 import { LOG_STREAM } from '../../core/log/log-writer.ts';

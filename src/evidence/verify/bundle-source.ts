@@ -3,7 +3,7 @@
  * memory.
  */
 
-import type { Content } from '../../../events/content.ts';
+import type { Content } from '../../../events/record.ts';
 import { canonicalJson } from '../../../events/record.ts';
 import {
   CheckpointFileError,

@@ -3,8 +3,7 @@
  * bundle of each content withholds. No other part of the verification knows which sections a bundle includes.
  */
 
-import type { Content } from '../../../events/content.ts';
-import type { LogEvent, PartialEvent } from '../../../events/record.ts';
+import type { Content, LogEvent, PartialEvent } from '../../../events/record.ts';
 import { type Decode, type Decoded, decode, decodePartial } from './decoding.ts';
 
 /** How the records of a source are read. */

@@ -1,7 +1,6 @@
 /** Where verification gets its records: a database or anything else that can provide them. */
 
-import type { Content } from '../../../events/content.ts';
-import type { RecordBytes } from '../../../events/record.ts';
+import type { Content, RecordBytes } from '../../../events/record.ts';
 import type { StoreFindings } from './report/report.ts';
 
 export interface SourceRecord extends RecordBytes {

@@ -1,5 +1,5 @@
 /** Audits one stream: each record is decoded, added to the tree, and decided again until one diverges. */
-import type { MoveFact } from '../../../events/move.ts';
+import type { MoveFact } from '../../../events/log.ts';
 import type { PartialEvent } from '../../../events/record.ts';
 import {
   isMoveEvent,

@@ -1,6 +1,6 @@
 /** Verifies a bundle: its records like those of a database, as far as they are included, and its files. */
 
-import type { Content } from '../../../events/content.ts';
+import type { Content } from '../../../events/record.ts';
 import { secondsSince } from '../../base/waiting.ts';
 import { BundleFiles } from '../bundle/bundle-files.ts';
 import { BundleSource } from './bundle-source.ts';

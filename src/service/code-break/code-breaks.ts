@@ -6,8 +6,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { LevelLimit } from '../../../events/access.ts';
-import type { RevealCategory } from '../../../events/code-break.ts';
 import type { Actor } from '../../../events/record.ts';
+import type { RevealCategory } from '../../../events/unblinding.ts';
 import { access } from '../../../projections/access.ts';
 import type { Design } from '../../../projections/design.ts';
 import type { Runner } from '../../../projections/runner.ts';

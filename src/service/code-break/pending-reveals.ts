@@ -16,8 +16,8 @@ import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:f
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { RevealCategory } from '../../../events/code-break.ts';
 import { Actor } from '../../../events/record.ts';
+import { RevealCategory } from '../../../events/unblinding.ts';
 
 /** In the data folder. */
 export const PENDING_REVEALS = 'reveals.pending';

@@ -1,7 +1,7 @@
 /** Describes operations in words, one line each. */
-import type { EventOf } from '../../../events/event-of.ts';
+
 import type { RefusalReason } from '../../../events/operations.ts';
-import type { Actor, LogEvent } from '../../../events/record.ts';
+import type { Actor, EventOf, LogEvent } from '../../../events/record.ts';
 import { onOneLine } from '../../base/text.ts';
 import { OPERATIONS } from './operations.ts';
 

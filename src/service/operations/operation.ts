@@ -1,6 +1,6 @@
 /** What happened besides the allocations, as `GET /operations` and `urn operations --json` show it. */
 import { z } from 'zod';
-import { LogArrived, LogMoved, LogReopened } from '../../../events/move.ts';
+import { LogArrived, LogMoved, LogReopened } from '../../../events/log.ts';
 import {
   EvidenceDisclosed,
   RequestRefused,

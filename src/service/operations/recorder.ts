@@ -12,9 +12,8 @@
  * Counts that are not yet written are lost when the process is killed: at most one window of repetitions.
  */
 import { randomUUID } from 'node:crypto';
-import type { Content } from '../../../events/content.ts';
 import type { Disclosure, OperationsFact, RefusalReason } from '../../../events/operations.ts';
-import type { Actor } from '../../../events/record.ts';
+import type { Actor, Content } from '../../../events/record.ts';
 import { BudgetError, DomainError } from '../../base/errors.ts';
 import { Budget } from './budget.ts';
 import type { Operations } from './operations.ts';

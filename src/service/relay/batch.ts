@@ -1,6 +1,6 @@
 /** What one transaction publishes: the next records of the streams that lag, each checked once more. */
 
-import type { Content } from '../../../events/content.ts';
+import type { Content } from '../../../events/record.ts';
 import { checkRecord, leafHash } from '../../../events/record.ts';
 import { RecordError } from '../../base/errors.ts';
 import { BrokenStream, type StoredRecord } from '../../store/event-store.ts';

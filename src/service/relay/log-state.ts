@@ -1,6 +1,6 @@
 /** The state of the log, with which positions are compared. */
 
-import type { Content } from '../../../events/content.ts';
+import type { Content } from '../../../events/record.ts';
 import { lastRecovery, logHistory } from '../../../projections/log.ts';
 import { LOG_STREAM } from '../../core/log/log-writer.ts';
 import type { OpenLog } from '../open/open-log.ts';

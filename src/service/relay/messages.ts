@@ -5,8 +5,8 @@
  */
 import { CloudEvent, Kafka } from 'cloudevents';
 import { streamKind } from '../../../events/catalogue.ts';
-import { type Content, includedSections, NO_SECTIONS } from '../../../events/content.ts';
 import type { RecordBytes } from '../../../events/record.ts';
+import { type Content, includedSections, NO_SECTIONS } from '../../../events/record.ts';
 import type { SignedCheckpoint } from '../../core/ledger/ledger.ts';
 
 export interface FeedMessage {

@@ -6,7 +6,7 @@
  * are JSON.
  */
 import { z } from 'zod';
-import { CONTENTS, type Content } from '../../../events/content.ts';
+import { CONTENTS, type Content } from '../../../events/record.ts';
 import { DomainError } from '../../base/errors.ts';
 import { counted, plural } from '../../base/wording.ts';
 import { ANOTHER_TOPIC } from './feed-error.ts';

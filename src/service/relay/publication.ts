@@ -1,5 +1,5 @@
 /** What one transaction publishes of one stream: its next records, a checkpoint after them, and its new position. */
-import type { Content } from '../../../events/content.ts';
+import type { Content } from '../../../events/record.ts';
 import type { StreamPart } from './batch.ts';
 import type { RelayLog } from './log-state.ts';
 import { checkpointMessage, type FeedMessage, recordMessage } from './messages.ts';

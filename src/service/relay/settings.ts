@@ -1,5 +1,5 @@
 /** Where the feed goes, and what it includes. */
-import type { Content } from '../../../events/content.ts';
+import type { Content } from '../../../events/record.ts';
 import { DomainError } from '../../base/errors.ts';
 
 export const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;

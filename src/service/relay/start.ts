@@ -1,7 +1,6 @@
 /** Makes a relay for an open log, for `urn relay` and `urn serve --relay`. */
 
-import type { Content } from '../../../events/content.ts';
-import type { Actor } from '../../../events/record.ts';
+import type { Actor, Content } from '../../../events/record.ts';
 import { studyConfig } from '../../core/study/views.ts';
 import type { Logger } from '../monitoring/logger.ts';
 import type { OpenLog } from '../open/open-log.ts';

@@ -1,5 +1,5 @@
 /** The rule of each design, and which designs fit a study. */
-import { MAX_WEIGHT } from '../../../events/amendment.ts';
+import { MAX_WEIGHT } from '../../../events/study.ts';
 import { biasedCoin, bigStick, TwoArms } from './by-stratum.ts';
 import { blocks, complete, minimization, urns } from './method-rule.ts';
 import type { Comparator, SimulatedDesign } from './plan.ts';

@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { CONTENTS, type Content } from '../../../events/content.ts';
+import { CONTENTS, type Content } from '../../../events/record.ts';
 import { hasPython, verifyBoth } from '../../support/altered-bundles.ts';
 import { saidIn } from '../../support/cli-log.ts';
 import { clientOf, within } from '../../support/client.ts';

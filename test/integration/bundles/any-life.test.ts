@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { DesignChange } from '../../../events/amendment.ts';
-import { CONTENTS } from '../../../events/content.ts';
+import { CONTENTS } from '../../../events/record.ts';
+import type { DesignChange } from '../../../events/study.ts';
 import { openTreatments } from '../../../projections/design.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import type { Written } from '../../support/acts.ts';

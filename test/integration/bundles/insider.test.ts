@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CONTENTS, type Content, includedSections } from '../../../events/content.ts';
+import { CONTENTS, type Content, includedSections } from '../../../events/record.ts';
 import { signCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
 import { loadSigningKey, makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import type { BundleFiles } from '../../e2e/audit/bundle-file.ts';

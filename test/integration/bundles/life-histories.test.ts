@@ -6,8 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CONTENTS, type Content } from '../../../events/content.ts';
-import { decodeRecord, encodeRecord, type LogEvent } from '../../../events/record.ts';
+import { CONTENTS, type Content, decodeRecord, encodeRecord, type LogEvent } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import type { Tally } from '../../../projections/balance.ts';
 import type { Design } from '../../../projections/design.ts';

@@ -8,7 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { CONTENTS } from '../../../events/content.ts';
+import { CONTENTS } from '../../../events/record.ts';
 import { mayOf } from '../../../src/core/acts/acts.ts';
 import {
   Altering,

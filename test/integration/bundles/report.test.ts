@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { CONTENTS, type Content } from '../../../events/content.ts';
+import { CONTENTS, type Content } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { MAX_LISTED, StudySummary } from '../../../src/evidence/bundle/study-summary.ts';
 import { CONFIGURATION, event, LEVELS, randomized, registered } from '../../support/facts.ts';

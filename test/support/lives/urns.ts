@@ -3,7 +3,7 @@
  * designs that were amended in every way (but in their arms, in their arms, and in their visits).
  */
 
-import type { DesignChange } from '../../../events/amendment.ts';
+import type { DesignChange } from '../../../events/study.ts';
 import { CONFIGURATION } from '../facts.ts';
 import {
   A,

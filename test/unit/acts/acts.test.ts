@@ -8,7 +8,7 @@ import { catalogue, type StudyFact } from '../../../events/catalogue.ts';
 import { AllocationReinstated } from '../../../events/corrections.ts';
 import { defineEvent } from '../../../events/define.ts';
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
-import { StudyPaused } from '../../../events/study-state.ts';
+import { StudyPaused } from '../../../events/study.ts';
 import { currentId, currentLevels } from '../../../projections/enrolled.ts';
 import { aboutParticipant, type Permit, participantAct, studyAct } from '../../../src/core/acts/act.ts';
 import { ACT_NAMES, type ActName, actOf, isCorrection, mayOf } from '../../../src/core/acts/acts.ts';

@@ -1,8 +1,7 @@
 /** The amendment that a studies file asks for. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { DesignChange } from '../../../events/amendment.ts';
-import type { StudyConfiguration } from '../../../events/study.ts';
+import type { DesignChange, StudyConfiguration } from '../../../events/study.ts';
 import { changedDesign, registeredDesign } from '../../../projections/design.ts';
 import { changesTo, type LevelRenamed } from '../../../src/core/configuration/changes.ts';
 import { configurationDifferences, type StudyInFile } from '../../../src/core/configuration/differences.ts';

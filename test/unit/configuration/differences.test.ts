@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { DesignChange } from '../../../events/amendment.ts';
-import type { MethodParameters, StudyConfiguration, UrnConfiguration } from '../../../events/study.ts';
+import type {
+  DesignChange,
+  MethodParameters,
+  StudyConfiguration,
+  UrnConfiguration,
+} from '../../../events/study.ts';
 import { amendedDesign, changedDesign, type Design, registeredDesign } from '../../../projections/design.ts';
 import {
   type Comparison,

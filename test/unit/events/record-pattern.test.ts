@@ -2,11 +2,6 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import {
-  canonicalPattern,
-  objectPattern,
-  UnsupportedSchemaError,
-} from '../../../events/canonical-pattern.ts';
 import { Catalogue, catalogue } from '../../../events/catalogue.ts';
 import {
   canonicalJson,
@@ -15,6 +10,7 @@ import {
   leafHash,
   type RecordBytes,
 } from '../../../events/record.ts';
+import { canonicalPattern, objectPattern, UnsupportedSchemaError } from '../../../events/record-pattern.ts';
 import { RecordError } from '../../../src/base/errors.ts';
 import { bgState, randomizedFact } from '../../support/arbitrary-facts.ts';
 import { stored } from '../../support/facts.ts';

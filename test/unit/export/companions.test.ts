@@ -1,8 +1,7 @@
 /** What comes with the list for statisticians, in names that break a careless script; and exports for the reference, against what it wrote. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { DesignChange } from '../../../events/amendment.ts';
-import type { BgState, StudyConfiguration } from '../../../events/study.ts';
+import type { BgState, DesignChange, StudyConfiguration } from '../../../events/study.ts';
 import { changedDesign, registeredDesign } from '../../../projections/design.ts';
 import { NONE } from '../../../projections/enrolled.ts';
 import { guarded } from '../../../src/base/text.ts';

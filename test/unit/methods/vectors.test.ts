@@ -1,7 +1,7 @@
 /** The studies of test/vectors/methods.json, which a program made from the description of the methods alone. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { DesignChange, History } from '../../../events/amendment.ts';
+import type { DesignChange, History } from '../../../events/study.ts';
 import {
   ALGORITHMS,
   type BgState,

@@ -8,7 +8,7 @@
 import { strict as assert } from 'node:assert';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { MoveFact } from '../../../events/move.ts';
+import type { MoveFact } from '../../../events/log.ts';
 import { decodeRecord } from '../../../events/record.ts';
 import { abortMove } from '../../../src/evidence/move/abort-move.ts';
 import { copyRecords } from '../../../src/evidence/move/copy-records.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { AccessFact } from '../../../events/access.ts';
 import type { Fact, StudyFact } from '../../../events/catalogue.ts';
 import { VoidCause } from '../../../events/corrections.ts';
-import type { Protocol } from '../../../events/text.ts';
+import type { Protocol } from '../../../events/define.ts';
 import { access } from '../../../projections/access.ts';
 import type { Enrolled } from '../../../projections/enrolled.ts';
 import { headCount } from '../../../projections/head-count.ts';

@@ -5,8 +5,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { DesignChange } from '../../../events/amendment.ts';
-import type { StudyConfiguration } from '../../../events/study.ts';
+import type { DesignChange, StudyConfiguration } from '../../../events/study.ts';
 import { type Design, declaredVisit, registeredDesign } from '../../../projections/design.ts';
 import { countedLevels, currentLevels } from '../../../projections/enrolled.ts';
 import { Counts } from '../../../src/core/methods/counts.ts';

@@ -4,8 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CONTENTS } from '../../../events/content.ts';
-import { decodeRecord } from '../../../events/record.ts';
+import { CONTENTS, decodeRecord } from '../../../events/record.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import { isFor, isFree } from '../../../src/core/model/packs.ts';
 import { evolve, fork, type StudyState, studyState } from '../../../src/core/study/state.ts';

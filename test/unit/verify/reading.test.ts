@@ -1,6 +1,6 @@
 /** Bundles, logs that were recovered, and keys that were replaced: the same failures as far as they can be seen, and no claim beyond. */
 import { describe, expect, it } from 'vitest';
-import { CONTENTS, type Content } from '../../../events/content.ts';
+import { CONTENTS, type Content } from '../../../events/record.ts';
 import { endorse } from '../../../src/core/ledger/endorsement.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import { logDecider } from '../../../src/core/log/decide.ts';

@@ -2,7 +2,7 @@
 
 import { v5 } from 'uuid';
 import type { Fact } from '../../../events/catalogue.ts';
-import type { Content } from '../../../events/content.ts';
+import type { Content } from '../../../events/record.ts';
 import { type Actor, encodeRecord, type LogEvent } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
 import { type AccessCommand, accessDecider } from '../../../src/core/access/decide.ts';

@@ -1,7 +1,7 @@
 /** What is found in a log: missing, repeated or altered records, wrong keys, reused salts, backdating; and what is said of a life. */
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { CONTENTS } from '../../../events/content.ts';
+import { CONTENTS } from '../../../events/record.ts';
 import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
 import type { Register } from '../../../src/core/study/commands.ts';
 import { IdChecks } from '../../../src/evidence/verify/replay/id-checks.ts';

@@ -3,7 +3,7 @@
  * which rows the generator's state is recorded.
  */
 
-import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
+import type { PartialEventOf, PartialStudyEvent } from '../../../../events/record.ts';
 import { microsecondsOf } from '../../../base/time.ts';
 import { ROWS_BACK } from '../../../core/model/import-proof.ts';
 import type { Mismatch } from '../report/report.ts';

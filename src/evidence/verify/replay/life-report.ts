@@ -1,5 +1,5 @@
 /** Counts what happened in a study after its allocations, for the report. */
-import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
+import type { PartialEventOf, PartialStudyEvent } from '../../../../events/record.ts';
 import type { Method } from '../../../../events/study.ts';
 import { declaredVisit } from '../../../../projections/design.ts';
 import { type ActName, actOf, isCorrection } from '../../../core/acts/acts.ts';

@@ -5,8 +5,7 @@
  */
 
 import type { StudyFact } from '../../../../events/catalogue.ts';
-import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
-import type { PartialEvent } from '../../../../events/record.ts';
+import type { PartialEvent, PartialEventOf, PartialStudyEvent } from '../../../../events/record.ts';
 import { type Design, hasRatio, openTreatments } from '../../../../projections/design.ts';
 import { type EnrolmentEvent, levelsByFactor } from '../../../../projections/enrolled.ts';
 import { actOf, stateProblem } from '../../../core/acts/acts.ts';

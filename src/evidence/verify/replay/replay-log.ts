@@ -1,6 +1,5 @@
-import type { EventOf } from '../../../../events/event-of.ts';
 import type { RecoveredStream } from '../../../../events/log.ts';
-import type { LogEvent } from '../../../../events/record.ts';
+import type { EventOf, LogEvent } from '../../../../events/record.ts';
 import { type LogHistory, lastRecovery, logHistory } from '../../../../projections/log.ts';
 import { isEndorsed, keyOfLog } from '../../../core/ledger/endorsement.ts';
 import type { VerifierKey } from '../../../core/ledger/verifier-key.ts';

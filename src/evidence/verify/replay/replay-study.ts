@@ -4,8 +4,7 @@
  */
 
 import type { StudyFact } from '../../../../events/catalogue.ts';
-import type { EventOf, PartialEventOf } from '../../../../events/event-of.ts';
-import type { LogEvent } from '../../../../events/record.ts';
+import type { EventOf, LogEvent, PartialEventOf } from '../../../../events/record.ts';
 import type { Design } from '../../../../projections/design.ts';
 import { levelsByFactor } from '../../../../projections/enrolled.ts';
 import { actOf } from '../../../core/acts/acts.ts';

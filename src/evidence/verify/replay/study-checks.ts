@@ -3,7 +3,7 @@
  * request arrived, who acted, and where a recovery must be. Also adds warnings.
  */
 
-import type { PartialEventOf, PartialStudyEvent } from '../../../../events/event-of.ts';
+import type { PartialEventOf, PartialStudyEvent } from '../../../../events/record.ts';
 import { canonicalJson, type PartialEvent } from '../../../../events/record.ts';
 import { methodText } from '../../../../projections/describe-design.ts';
 import { activeFactors, amendedDesign, type Design } from '../../../../projections/design.ts';

@@ -1,5 +1,5 @@
 /** Checks the times that events of a study state besides their own. */
-import type { PartialStudyEvent } from '../../../../events/event-of.ts';
+import type { PartialStudyEvent } from '../../../../events/record.ts';
 import { isEnrolment } from '../../../../projections/enrolled.ts';
 import { CLOCK_TOLERANCE_MS } from '../../../base/time.ts';
 import type { Mismatch } from '../report/report.ts';

@@ -3,7 +3,7 @@
  */
 
 import { z } from 'zod';
-import type { Content } from '../../../../events/content.ts';
+import type { Content } from '../../../../events/record.ts';
 import { STATUSES } from '../../../core/model/status.ts';
 
 /** Why a record is not what it should be. */

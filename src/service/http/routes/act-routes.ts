@@ -1,7 +1,7 @@
 /** The routes by which acts are asked for: what cannot be derived from the acts. */
 import { z } from 'zod';
 import type { FactOf } from '../../../../events/define.ts';
-import type { DispensationCorrected } from '../../../../events/dispensing.ts';
+import type { DispensationCorrected } from '../../../../events/packs.ts';
 import type { ActName } from '../../../core/acts/acts.ts';
 import type { Members, StudyOutcome } from '../../../core/model/outcomes.ts';
 import { STATUSES } from '../../../core/model/status.ts';

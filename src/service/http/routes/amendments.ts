@@ -1,7 +1,13 @@
 /** POST /amendments: changes the design of a study from here on. */
 import { z } from 'zod';
-import { type DesignChange, History, MAX_WEIGHT } from '../../../../events/amendment.ts';
-import { ImbalanceMeasure, MAX_VISITS, Visit } from '../../../../events/study.ts';
+import {
+  type DesignChange,
+  History,
+  ImbalanceMeasure,
+  MAX_VISITS,
+  MAX_WEIGHT,
+  Visit,
+} from '../../../../events/study.ts';
 import { amendedDesign } from '../../../../projections/design.ts';
 import { mayOf } from '../../../core/acts/acts.ts';
 import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../../../core/model/members.ts';

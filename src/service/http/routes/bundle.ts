@@ -1,5 +1,5 @@
 /** GET /bundle: the zip archive that `urn bundle` makes, for a remote auditor. */
-import { CONTENTS, type Content } from '../../../../events/content.ts';
+import { CONTENTS, type Content } from '../../../../events/record.ts';
 import { fileNameAbout } from '../../../base/files.ts';
 import { STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation } from '../request/operation.ts';

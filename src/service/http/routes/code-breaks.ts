@@ -1,6 +1,6 @@
 /** GET and POST /code_breaks: who was unblinded, and breaking the code of one participant. */
 import { z } from 'zod';
-import { RevealCategory, UnblindingWay } from '../../../../events/code-break.ts';
+import { RevealCategory, UnblindingWay } from '../../../../events/unblinding.ts';
 import { type CodeBreak, codeBreaksIn } from '../../../../projections/code-breaks.ts';
 import { currentId } from '../../../../projections/enrolled.ts';
 import { breakCode } from '../../../core/acts/break-code.ts';

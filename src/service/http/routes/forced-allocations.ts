@@ -1,6 +1,6 @@
 /** POST /forced_allocations: enters an allocation that was made outside the service. Nothing is drawn. */
 import { z } from 'zod';
-import { ForcedCause } from '../../../../events/forced.ts';
+import { ForcedCause } from '../../../../events/from-outside.ts';
 import type { Design } from '../../../../projections/design.ts';
 import { mayOf } from '../../../core/acts/acts.ts';
 import { patternProblem } from '../../../core/model/id-pattern.ts';

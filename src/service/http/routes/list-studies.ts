@@ -1,6 +1,6 @@
 /** GET /studies: the studies that a key may see, with their state and how many participants they have. */
 import { z } from 'zod';
-import { Protocol } from '../../../../events/text.ts';
+import { Protocol } from '../../../../events/define.ts';
 import type { ApiKey } from '../../../../projections/access.ts';
 import { headCount } from '../../../../projections/head-count.ts';
 import { withinLimits } from '../../../core/model/key-limits.ts';

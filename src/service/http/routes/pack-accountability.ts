@@ -1,7 +1,6 @@
 /** GET /pack_accountability: what became of each pack, without arms. */
 import { z } from 'zod';
-import { ReplacementCause } from '../../../../events/codes.ts';
-import { DispensationCause } from '../../../../events/dispensing.ts';
+import { DispensationCause, ReplacementCause } from '../../../../events/packs.ts';
 import {
   ACCOUNTED_STATES,
   type AccountedPack,

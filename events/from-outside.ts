@@ -1,11 +1,92 @@
+import { z } from 'zod';
+import { Approval, defineEvent, note, Revision, Sha256 } from './define.ts';
+import { BgState, Draw, Level, PackCode, request, Slot } from './study.ts';
+
+/** Facts about allocations that were made outside the service. Stream `study-<studyId>`. Nothing is drawn. */
+
+const NameForced = z.string().min(1);
+
+/** `outage`: the service could not be reached. `elsewhere`: another system allocates too. `protocol`: as it prescribes. */
+export const ForcedCause = z.enum(['outage', 'elsewhere', 'protocol', 'other']);
+export type ForcedCause = z.infer<typeof ForcedCause>;
+
+/** A participant who was given an arm without a draw. The order in the study is that of the records. */
+export const AllocationForced = defineEvent('AllocationForced', 1, {
+  stream: 'study',
+  data: z.strictObject({
+    cause: ForcedCause,
+    /** Of the pack that the participant was given. */
+    code: PackCode.optional(),
+    /** Whether the urns count the participant: the policy that applied. */
+    counted: z.boolean(),
+    /** One of each factor, in the order of the study. */
+    levels: z.array(Level).min(1),
+    /** When the allocation was made, as the writer asserts. */
+    occurredAt: z.iso.datetime({ precision: 3 }),
+    participantId: NameForced,
+    /** Revision of an entry of the same id that was wrong and is voided. */
+    replaces: Revision.optional(),
+  }),
+  sections: { allocation: { treatment: NameForced, slot: Slot.optional() }, ...note },
+  optionalSections: request,
+});
+
+/**
+ * Facts about lists of allocations that were made elsewhere. Stream `study-<studyId>`. Which arm an entry has is sealed, and
+ * so is which entry a participant got.
+ */
+
+const NameLists = z.string().min(1);
+
+/** The levels of a stratum, in the order of the factors that make it; absent if the whole study is one. */
+const stratum = { levels: z.array(NameLists).min(1).optional() };
+
+/** Entries of a file that are to be used in their order, each stratum on its own. */
+export const ListRegistered = defineEvent('ListRegistered', 1, {
+  stream: 'study',
+  by: 'people',
+  data: z.strictObject({
+    /** Empty only in a test study. */
+    approvals: z.array(Approval),
+    /** How many entries are on it. */
+    count: z.int().min(1),
+    /** 1, 2, … */
+    list: z.int().min(1),
+  }),
+  sections: {
+    list: {
+      entries: z.array(z.strictObject({ ...stratum, treatment: NameLists })).min(1),
+      /** Digest of the file. */
+      file: Sha256,
+      /** Its row of the first entry, from 1. A file that is too long for one record has several lists. */
+      first: z.int().min(1),
+    },
+  },
+  optionalSections: {},
+});
+
+/**
+ * The next entries of these strata are never used: participants have them whom the log does not have. Due behind a recovery
+ * and an import; without strata, none were used.
+ */
+export const EntriesSkipped = defineEvent('EntriesSkipped', 1, {
+  stream: 'study',
+  by: 'people',
+  data: z.strictObject({
+    reason: NameLists,
+    skipped: z.array(z.strictObject({ ...stratum, count: z.int().min(1) })),
+  }),
+  sections: {},
+  optionalSections: {},
+});
+
+/** In the latest version, for the catalogue. */
+export const LISTS = [ListRegistered, EntriesSkipped] as const;
+
 /**
  * Facts about a history that began in another system and continues here. Stream `study-<studyId>`. From the first to the
  * last of them, the study takes nobody.
  */
-import { z } from 'zod';
-import { defineEvent } from './define.ts';
-import { BgState, Draw, Level, Slot } from './study.ts';
-import { Approval, Sha256 } from './text.ts';
 
 const Name = z.string().min(1);
 const Count = z.int().nonnegative();

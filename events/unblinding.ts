@@ -1,13 +1,11 @@
+import { z } from 'zod';
+import { defineEvent, FreeText, participant, Revision } from './define.ts';
+import { PackCode, request } from './study.ts';
+
 /**
  * Facts about who was unblinded. Stream `study-<studyId>`, so receipts cover them, and blinded staff can list them. They
  * hold no arm.
  */
-import { z } from 'zod';
-import { participant, Revision } from './about-participant.ts';
-import { defineEvent } from './define.ts';
-import { PackCode } from './study.ts';
-import { request } from './study-state.ts';
-import { FreeText } from './text.ts';
 
 const Instant = z.iso.datetime({ precision: 3 });
 /** Sealed, because it is free text about one participant. */

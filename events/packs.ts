@@ -1,13 +1,11 @@
+import { z } from 'zod';
+import { defineEvent, FreeText, note, participant } from './define.ts';
+import { Level, PackCode, request, Visit } from './study.ts';
+
 /**
  * Facts about packs of medication: codes that say nothing about what is inside. Stream `study-<studyId>`. A code that was
  * given out is in the clear, because whoever may see the participant may see it; which treatment it stands for is sealed.
  */
-import { z } from 'zod';
-import { participant } from './about-participant.ts';
-import { defineEvent } from './define.ts';
-import { Level, PackCode } from './study.ts';
-import { request } from './study-state.ts';
-import { FreeText } from './text.ts';
 
 const LIST = {
   stream: 'study',
@@ -57,3 +55,36 @@ export const CodesWithdrawn = defineEvent('CodesWithdrawn', 1, {
 
 /** In the latest version, for the catalogue. */
 export const CODES = [CodesRegistered, CodeReplaced, CodesWithdrawn] as const;
+
+/** Facts about packs that participants get at visits after their enrolment. Stream `study-<studyId>`. */
+
+/** A participant gets a pack of their treatment at a visit. */
+export const PackDispensed = defineEvent('PackDispensed', 1, {
+  stream: 'study',
+  data: z.strictObject({ code: PackCode, ...participant, visit: Visit }),
+  sections: {},
+  optionalSections: request,
+});
+
+/** `entry`: the wrong visit or participant was entered. */
+export const DispensationCause = z.enum(['entry', 'not-handed-out', 'other']);
+export type DispensationCause = z.infer<typeof DispensationCause>;
+
+/** A pack was given out at another visit than recorded, or not to this participant. */
+export const DispensationCorrected = defineEvent('DispensationCorrected', 1, {
+  stream: 'study',
+  data: z.strictObject({
+    cause: DispensationCause,
+    code: PackCode,
+    /** The visit until here. Absent: the pack was not the participant's. */
+    from: Visit.optional(),
+    ...participant,
+    /** The visit from here on. Absent: the participant never got the pack, and nobody gets it any more. */
+    to: Visit.optional(),
+  }),
+  sections: note,
+  optionalSections: request,
+});
+
+/** In the latest version, for the catalogue. */
+export const DISPENSING = [PackDispensed, DispensationCorrected] as const;
