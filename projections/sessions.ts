@@ -1,5 +1,6 @@
+import type { Projection } from './runner.ts';
+
 /** The sessions that were ended by a sign-out and would otherwise still be valid. */
-import type { Projection } from './projection.ts';
 
 /** No session lasts longer after its sign-in. */
 export const LONGEST_SESSION_MS = 12 * 3_600_000;

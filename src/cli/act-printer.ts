@@ -1,8 +1,8 @@
 /** What a command that asks for an act says: before it, of a dry run, and of what came of it. */
 import type { LevelChange } from '../../events/corrections.ts';
-import { currentId } from '../../projections/enrolled.ts';
 import { onOneLine } from '../base/text.ts';
 import type { Members, StudyOutcome } from '../core/model/outcomes.ts';
+import { currentId } from '../core/model/participants.ts';
 import { participants } from '../core/study/views.ts';
 import type { WriteResult } from '../core/write/writer-parts.ts';
 import { type ActEvent, actText, changeText } from '../evidence/bundle/act-texts.ts';

@@ -1,13 +1,12 @@
 /** What urn studies amend shows of an amendment before anything is recorded. */
 import type { DesignChange } from '../../events/study.ts';
-import { ratioText } from '../../projections/describe-design.ts';
-import { amendedDesign, changedDesign, type Design, hasRatio } from '../../projections/design.ts';
-import { currentLevels } from '../../projections/enrolled.ts';
 import { quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
 import { type KeyLeftBehind, keysLeftBehind } from '../core/access/limited-keys.ts';
 import { describeChange, settingOf } from '../core/configuration/describe-change.ts';
+import { amendedDesign, changedDesign, type Design, hasRatio, ratioText } from '../core/model/design.ts';
 import type { Participant } from '../core/model/participants.ts';
+import { currentLevels } from '../core/model/participants.ts';
 import { historyOf, type Odds, oddsOf } from '../core/study/amendment-odds.ts';
 import { amendmentOf, mayKeep } from '../core/study/amendments.ts';
 import type { Amend } from '../core/study/commands.ts';

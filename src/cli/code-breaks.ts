@@ -1,9 +1,9 @@
 /** urn code-breaks: who was unblinded; and printed code-breaks for sites that may be offline. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Command } from 'commander';
-import { type CodeBreak, codeBreaksIn } from '../../projections/code-breaks.ts';
-import { currentId, presentPacks } from '../../projections/enrolled.ts';
 import type { Participant } from '../core/model/participants.ts';
+import { currentId, presentPacks } from '../core/model/participants.ts';
+import { type CodeBreak, codeBreaksIn } from '../core/study/tally.ts';
 import { participantEvents, participants } from '../core/study/views.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { emergencyPage } from './emergency-page.ts';

@@ -1,9 +1,9 @@
 /** urn codes add and list: packs of medication. */
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import { currentId } from '../../projections/enrolled.ts';
 import { counted } from '../base/wording.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
+import { currentId } from '../core/model/participants.ts';
 import type { RegisterPacks } from '../core/study/commands.ts';
 import { packMap, stockOf } from '../core/study/pack-map.ts';
 import { participants } from '../core/study/views.ts';

@@ -1,7 +1,7 @@
 /** Asks the person at a terminal before something is written. */
 import { createInterface } from 'node:readline';
-import type { Design } from '../../projections/design.ts';
 import { printable } from '../base/text.ts';
+import type { Design } from '../core/model/design.ts';
 import { note } from './output.ts';
 
 /** Whether a study may be changed: for a live one the person is asked. If they do not agree, the exit code is 1. */

@@ -1,11 +1,12 @@
 /** Reads the options of the commands that enter participants and correct levels, and reports every problem in them. */
-import { activeFactors, askedLevel, type Design, type Factor } from '../../projections/design.ts';
-import { currentId, currentLevels } from '../../projections/enrolled.ts';
+
 import { freeTextProblem, quote } from '../base/text.ts';
+import { activeFactors, askedLevel, type Design, type Factor } from '../core/model/design.ts';
 import { patternProblem } from '../core/model/id-pattern.ts';
 import { noSuchLevel } from '../core/model/levels.ts';
 import { newIdProblem, problemsOfId } from '../core/model/participant-id.ts';
 import type { Participants } from '../core/model/participants.ts';
+import { currentId, currentLevels } from '../core/model/participants.ts';
 import type { Study } from '../core/study/studies.ts';
 import { participants } from '../core/study/views.ts';
 import type { OpenLog } from '../service/open/open-log.ts';

@@ -1,6 +1,7 @@
 /** Parts of a design in words, as rows of a table. */
-import { limitTexts, methodText } from '../../projections/describe-design.ts';
-import type { Design } from '../../projections/design.ts';
+
+import type { Design } from '../core/model/design.ts';
+import { limitTexts, methodText } from '../core/model/design.ts';
 
 export function blindingText({ blinding }: Pick<Design, 'blinding'>): string {
   return blinding === 'open' ? 'open (the sites know the arms)' : blinding;

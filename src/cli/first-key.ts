@@ -1,6 +1,7 @@
 /** What `urn serve` prints when a log has no key yet: the first one, and how to use it. */
-import { openLevels } from '../../projections/design.ts';
+
 import { printable } from '../base/text.ts';
+import { openLevels } from '../core/model/design.ts';
 import { participants } from '../core/study/views.ts';
 import type { Service } from '../service/start-service.ts';
 import { cliActor } from './options.ts';

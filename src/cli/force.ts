@@ -2,11 +2,11 @@
 import type { Command } from 'commander';
 import { ForcedCause } from '../../events/from-outside.ts';
 import { PackCode } from '../../events/study.ts';
-import type { Design } from '../../projections/design.ts';
-import { NONE } from '../../projections/enrolled.ts';
 import { quote } from '../base/text.ts';
+import type { Design } from '../core/model/design.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { Participants } from '../core/model/participants.ts';
+import { NONE } from '../core/model/participants.ts';
 import type { Force } from '../core/study/commands.ts';
 import type { Study } from '../core/study/studies.ts';
 import { participants } from '../core/study/views.ts';

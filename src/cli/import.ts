@@ -2,9 +2,9 @@
 
 import { type Command, Option } from 'commander';
 import { ImportedGenerator, SourceFormat } from '../../events/from-outside.ts';
-import { hasRatio } from '../../projections/design.ts';
 import { formulaProblem, freeTextProblem, quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
+import { hasRatio } from '../core/model/design.ts';
 import type { Model } from '../core/model/model.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import type { ImportParticipant } from '../core/study/commands.ts';

@@ -1,10 +1,10 @@
 /** urn keys add: issues a key after checking its limits against what is registered. */
 import type { Command } from 'commander';
 import { type LevelLimit, Scope } from '../../events/access.ts';
-import type { Design } from '../../projections/design.ts';
 import { lookAlikeProblem } from '../base/text.ts';
 import { type Grant, refusal } from '../core/access/decide.ts';
 import { compareLimits, unblindedBy } from '../core/access/limited-keys.ts';
+import type { Design } from '../core/model/design.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { NoLogError } from '../service/open/store-location.ts';
 import { openExisting, openOrBegin, readKeys } from './open-log.ts';

@@ -1,6 +1,6 @@
 /** The strata of a study's lists, as the command line names them. No arms. */
 import type { Level } from '../../events/study.ts';
-import type { Factor } from '../../projections/design.ts';
+import type { Factor } from '../core/model/design.ts';
 import type { Model } from '../core/model/model.ts';
 
 export interface ListStratum {

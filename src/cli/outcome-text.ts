@@ -1,9 +1,9 @@
 /** How a study of a file compares with the log, in words. Shared by urn studies check and register. */
-import { protocolText, ratioText, visitsText } from '../../projections/describe-design.ts';
-import { registeredDesign } from '../../projections/design.ts';
+
 import { quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
 import type { FileOutcome } from '../core/configuration/file-outcome.ts';
+import { protocolText, ratioText, registeredDesign, visitsText } from '../core/model/design.ts';
 import { blindingText, limitRows, methodRow, policiesText } from './design-text.ts';
 import { table } from './output.ts';
 

@@ -1,8 +1,15 @@
 /** urn participants list and history: who is in a study, and what happened to one of them. Never an arm. */
 import type { Command } from 'commander';
-import { currentId, currentLevels, presentPacks, type WholeEnrolment } from '../../projections/enrolled.ts';
-import { historyOf, isUnblinding, type ParticipantEvent } from '../../projections/participant-events.ts';
 import type { Participant, Participants } from '../core/model/participants.ts';
+import {
+  currentId,
+  currentLevels,
+  historyOf,
+  isUnblinding,
+  type ParticipantEvent,
+  presentPacks,
+  type WholeEnrolment,
+} from '../core/model/participants.ts';
 import { participantEvents, participants } from '../core/study/views.ts';
 import { actText } from '../evidence/bundle/act-texts.ts';
 import { packsText } from '../evidence/export/columns.ts';

@@ -1,7 +1,8 @@
 /** Reads --rename 'FACTOR:OLD=NEW' of urn studies amend. */
-import type { Design } from '../../projections/design.ts';
+
 import { quote } from '../base/text.ts';
 import type { LevelRenamed } from '../core/configuration/changes.ts';
+import type { Design } from '../core/model/design.ts';
 
 export interface ReadRenamings {
   readonly renamings: readonly LevelRenamed[];

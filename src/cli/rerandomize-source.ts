@@ -1,7 +1,7 @@
 /** Where the study of a test comes from: the log, or a bundle. */
 import { type Content, isIncluded } from '../../events/record.ts';
-import { isMoveEvent } from '../../projections/movement.ts';
-import type { Projection } from '../../projections/projection.ts';
+import type { Projection } from '../../projections/runner.ts';
+import { isMoveEvent } from '../../projections/runner.ts';
 import { MerkleTree } from '../core/ledger/merkle-tree.ts';
 import { BundleFiles } from '../evidence/bundle/bundle-files.ts';
 import { foldUntil } from '../evidence/history/past.ts';

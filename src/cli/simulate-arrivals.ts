@@ -1,9 +1,10 @@
 /** Where the levels of simulated participants come from: equal shares, a file, or the participants of a study. */
-import { activeFactors } from '../../projections/design.ts';
-import { NONE } from '../../projections/enrolled.ts';
+
 import { quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
 import { formatFinding } from '../core/configuration/finding.ts';
+import { activeFactors } from '../core/model/design.ts';
+import { NONE } from '../core/model/participants.ts';
 import { participants } from '../core/study/views.ts';
 import { bytesOf, textOf } from '../evidence/import/csv-file.ts';
 import { sharesOf } from '../statistics/assessment/json.ts';

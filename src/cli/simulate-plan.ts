@@ -1,9 +1,9 @@
 /** What to simulate, from the options of the command. */
 
-import { methodIn } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import { suggest } from '../core/configuration/value-schemas.ts';
+import { methodIn } from '../core/model/design.ts';
 import { ComparatorError, readComparator, usualComparators } from '../statistics/assessment/comparator.ts';
 import { among, figureNames, figuresByName } from '../statistics/assessment/names.ts';
 import {

@@ -1,10 +1,10 @@
 /** urn studies amend: changes the design of a study to what the studies file says, from here on. */
 import { type Command, Option } from 'commander';
 import { History } from '../../events/study.ts';
-import { activeFactors } from '../../projections/design.ts';
 import { quote } from '../base/text.ts';
 import { amendmentDoubts, plannedAmendment } from '../core/configuration/planned-amendment.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
+import { activeFactors } from '../core/model/design.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
 import { newNameProblems } from '../core/study/amendments.ts';
 import type { Amend } from '../core/study/commands.ts';

@@ -1,10 +1,11 @@
 /** Shared by the commands about studies: opens the log with everything folded, and sums up a study in a few words. */
-import { type HeadCount, headCount } from '../../projections/head-count.ts';
+
 import { counted } from '../base/wording.ts';
 import { suspendWhileDiffering } from '../core/configuration/suspend.ts';
 import { LOG_STREAM } from '../core/log/log-writer.ts';
 import { methodOf } from '../core/model/method-of.ts';
 import type { Model } from '../core/model/model.ts';
+import { type HeadCount, headCount } from '../core/model/participants.ts';
 import type { Standing } from '../core/study/standing.ts';
 import { studyState } from '../core/study/state.ts';
 import type { Study } from '../core/study/studies.ts';

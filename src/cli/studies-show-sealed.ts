@@ -1,8 +1,9 @@
 /** urn studies show --sealed: what nobody at a site may know, for the statistician's sealed file. */
-import { methodText } from '../../projections/describe-design.ts';
-import { describeRecovery } from '../../projections/study-config.ts';
+
 import { toJson } from '../base/json.ts';
+import { methodText } from '../core/model/design.ts';
 import type { Model } from '../core/model/model.ts';
+import { describeRecovery } from '../core/model/model.ts';
 import { methodParameters } from '../core/study/method-in-force.ts';
 import type { Study } from '../core/study/studies.ts';
 import type { OpenLog } from '../service/open/open-log.ts';

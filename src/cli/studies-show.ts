@@ -1,15 +1,13 @@
 /** urn studies show: a study as it is, or as it was at a revision or instant. */
 
 import type { Command } from 'commander';
-import { type BalanceView, type Tally, urnsDiffer } from '../../projections/balance.ts';
-import { type CodeBreak, codeBreakNumbers, describeNumbers } from '../../projections/code-breaks.ts';
-import { ratioText, visitsText } from '../../projections/describe-design.ts';
-import { type Design, type Factor, hasRatio, ratioOf } from '../../projections/design.ts';
-import { describeRecovery } from '../../projections/study-config.ts';
+import { type BalanceView, type Tally, urnsDiffer } from '../core/model/balance.ts';
+import { type Design, type Factor, hasRatio, ratioOf, ratioText, visitsText } from '../core/model/design.ts';
+import { describeRecovery } from '../core/model/model.ts';
 import { designInForce } from '../core/study/design-in-force.ts';
-import type { EntryNumbers } from '../core/study/entry-numbers.ts';
-import type { PackNumbers } from '../core/study/pack-numbers.ts';
 import { standingInLog } from '../core/study/standing.ts';
+import type { EntryNumbers, PackNumbers } from '../core/study/tally.ts';
+import { type CodeBreak, codeBreakNumbers, describeNumbers } from '../core/study/tally.ts';
 import { DAY_FORM, type Moment, parseDay, parseRevision, REVISION_FORM } from '../evidence/history/moment.ts';
 import { decisionRows } from './approvals.ts';
 import { blindingText, limitRows, methodRow, policiesText } from './design-text.ts';

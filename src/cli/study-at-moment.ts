@@ -1,14 +1,18 @@
 /** A study as it is, or as it was at a revision or instant: what urn studies show is about. */
-import type { BalanceView } from '../../projections/balance.ts';
-import { type CodeBreak, codeBreaksIn } from '../../projections/code-breaks.ts';
-import { type Design, registeredDesign } from '../../projections/design.ts';
-import { voidedByCause } from '../../projections/enrolled.ts';
-import { type HeadCount, headCount } from '../../projections/head-count.ts';
+import type { BalanceView } from '../core/model/balance.ts';
+import { type Design, registeredDesign } from '../core/model/design.ts';
+import { type HeadCount, headCount, voidedByCause } from '../core/model/participants.ts';
 import { type LimitInForce, limitsInForce } from '../core/study/design-in-force.ts';
-import { type EntryNumbers, entryNumbers } from '../core/study/entry-numbers.ts';
-import { type PackNumbers, packNumbers } from '../core/study/pack-numbers.ts';
 import { studyState } from '../core/study/state.ts';
 import type { Study } from '../core/study/studies.ts';
+import {
+  type CodeBreak,
+  codeBreaksIn,
+  type EntryNumbers,
+  entryNumbers,
+  type PackNumbers,
+  packNumbers,
+} from '../core/study/tally.ts';
 import { balance, designs, participantEvents, participants, studyConfig } from '../core/study/views.ts';
 import { isBeyond, type Moment } from '../evidence/history/moment.ts';
 import { foldUntil } from '../evidence/history/past.ts';

@@ -1,7 +1,6 @@
 /** Registers the studies of the file in the log, when a service starts and when the log is reopened. */
 import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
-import { currentId } from '../../projections/enrolled.ts';
 import { DomainError } from '../base/errors.ts';
 import { type Comparison, compare, describeComparison } from '../core/configuration/differences.ts';
 import { formatFinding } from '../core/configuration/finding.ts';
@@ -9,6 +8,7 @@ import { refuseNewStudies } from '../core/configuration/new-studies.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import { suspendWhileDiffering } from '../core/configuration/suspend.ts';
 import { LOG_STREAM } from '../core/log/log-writer.ts';
+import { currentId } from '../core/model/participants.ts';
 import { participants } from '../core/study/views.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { OpenLog } from './open/open-log.ts';

@@ -1,6 +1,6 @@
 /** What a reader sees after events: a projection folded from the first one, or what a view selects from it. */
 import type { LogEvent } from '../../events/record.ts';
-import { projectionOf, type Readable, shownIn } from '../../projections/projection.ts';
+import { projectionOf, type Readable, shownIn } from '../../projections/runner.ts';
 
 export function folded<Shown>(readable: Readable<Shown>, events: readonly LogEvent[]): Shown {
   const projection = projectionOf(readable);

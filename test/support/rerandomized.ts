@@ -1,6 +1,6 @@
 /** Studies whose steps are draws alone. */
 import type { MinimizationParameters, StudyConfiguration, UrnConfiguration } from '../../events/study.ts';
-import { registeredDesign } from '../../projections/design.ts';
+import { registeredDesign } from '../../src/core/model/design.ts';
 import { methodDesignOf } from '../../src/core/model/method-of.ts';
 import { designStep, type Step } from '../../src/statistics/replicate/steps.ts';
 import type { Plan } from '../../src/statistics/rerandomize/plan.ts';

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import type { StudyFact } from '../../events/catalogue.ts';
 import type { BgState, DesignChange, MethodParameters, StudyConfiguration } from '../../events/study.ts';
-import type { BalanceView } from '../../projections/balance.ts';
+import type { BalanceView } from '../../src/core/model/balance.ts';
 import { generatorOf, type Model } from '../../src/core/model/model.ts';
 import type { StudyOutcome } from '../../src/core/model/outcomes.ts';
 import type { Participants } from '../../src/core/model/participants.ts';

@@ -1,7 +1,7 @@
 /** Studies with urns. */
 import type { StudyConfiguration } from '../../events/study.ts';
-import { type Design, registeredDesign } from '../../projections/design.ts';
 import type { UrnDesign, UrnDraw } from '../../src/core/methods/urn/kernel.ts';
+import { type Design, registeredDesign } from '../../src/core/model/design.ts';
 import { methodDesignOf, urnDesignOf as urnDesignIn } from '../../src/core/model/method-of.ts';
 
 export const urnDesignOf = (design: Design): UrnDesign => urnDesignIn(methodDesignOf(design, {}));

@@ -1,6 +1,7 @@
 /** The worked sample of packs at visits: what is asked for, in order, and what comes of it. */
-import { presentPacks } from '../../projections/enrolled.ts';
+
 import type { StudyOutcome } from '../../src/core/model/outcomes.ts';
+import { presentPacks } from '../../src/core/model/participants.ts';
 import type { Force, RegisterPacks } from '../../src/core/study/commands.ts';
 import type { FlatAct, Written } from './acts.ts';
 import { TrialRun } from './trial-run.ts';

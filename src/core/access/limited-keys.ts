@@ -1,9 +1,9 @@
 /** Checks that what a key is limited to exists: a key that is limited to something misspelt is useless. */
 import type { LevelLimit } from '../../../events/access.ts';
 import type { ApiKey } from '../../../projections/access.ts';
-import { type Design, levelNow, openLevels } from '../../../projections/design.ts';
 import { quote } from '../../base/text.ts';
 import { nearestTo } from '../../base/wording.ts';
+import { type Design, levelNow, openLevels } from '../model/design.ts';
 import type { Grant } from './decide.ts';
 
 type KeyLimits = Pick<Grant, 'studies' | 'where'>;

@@ -6,14 +6,12 @@
 import type { z } from 'zod';
 import type { LevelLimit, Scope } from '../../../events/access.ts';
 import type { EventDefinition, FactOf } from '../../../events/define.ts';
-import type { Design } from '../../../projections/design.ts';
-import type { Enrolled } from '../../../projections/enrolled.ts';
-import type { Repeatable } from '../model/command-parts.ts';
+import type { Design } from '../model/design.ts';
 import type { Stakes } from '../model/key-limits.ts';
 import { ParticipantId } from '../model/members.ts';
-import type { Model } from '../model/model.ts';
+import type { Model, Repeatable } from '../model/model.ts';
 import type { Members, StudyOutcome } from '../model/outcomes.ts';
-import type { Participant } from '../model/participants.ts';
+import type { Enrolled, Participant } from '../model/participants.ts';
 import type { Status } from '../model/status.ts';
 import { placesOf } from './record-of.ts';
 

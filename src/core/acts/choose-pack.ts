@@ -1,8 +1,9 @@
 /** Who may get another pack after the enrolment, and which one: the same for a visit and in place of a pack. */
-import { currentLevels, furtherPacks, getsPacks } from '../../../projections/enrolled.ts';
+
 import { counted } from '../../base/wording.ts';
 import { impossible, type StudyOutcome, stale } from '../model/outcomes.ts';
 import { lacksPacks, packFor } from '../model/packs.ts';
+import { currentLevels, furtherPacks, getsPacks } from '../model/participants.ts';
 import type { Choice, ParticipantContext } from './act.ts';
 
 type Context = ParticipantContext<unknown>;

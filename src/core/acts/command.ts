@@ -1,8 +1,8 @@
 /** What asks for an act, and what an event says was asked. */
 import type { PartialEvent } from '../../../events/record.ts';
 import type { Model } from '../model/model.ts';
+import { digestOf } from '../model/model.ts';
 import type { Members } from '../model/outcomes.ts';
-import { digestOf } from '../model/requests.ts';
 import type { Requester } from './act.ts';
 import type { Act, ActName, ActValues } from './acts.ts';
 import { membersOf } from './record-of.ts';

@@ -1,10 +1,10 @@
 import { DispensationCause, DispensationCorrected } from '../../../events/packs.ts';
 import { PackCode, Visit } from '../../../events/study.ts';
-import { foldedVisit } from '../../../projections/design.ts';
-import { presentPacks } from '../../../projections/enrolled.ts';
+import { foldedVisit } from '../model/design.ts';
 import { Note } from '../model/members.ts';
 import { alreadySo, impossible, type StudyOutcome, stale } from '../model/outcomes.ts';
 import type { Participant } from '../model/participants.ts';
+import { presentPacks } from '../model/participants.ts';
 import { SETTLED } from '../model/status.ts';
 import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 import { inDeclaredSpelling, undeclaredProblem } from './visits.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { IdCause, ParticipantIdCorrected } from '../../../events/corrections.ts';
-import { corrected, currentId } from '../../../projections/enrolled.ts';
 import { patternProblem } from '../model/id-pattern.ts';
 import type { Model } from '../model/model.ts';
 import { alreadySo, impossible, type StudyOutcome, unfit } from '../model/outcomes.ts';
 import { newIdProblem, problemsOfId } from '../model/participant-id.ts';
+import { corrected, currentId } from '../model/participants.ts';
 import { SETTLED } from '../model/status.ts';
 import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { type LevelChange, LevelsCause, LevelsCorrected } from '../../../events/corrections.ts';
-import { askedLevel, type Design } from '../../../projections/design.ts';
-import { asEnrolled, corrected, currentLevels } from '../../../projections/enrolled.ts';
+import { askedLevel, type Design } from '../model/design.ts';
 import { noSuchLevel } from '../model/levels.ts';
 import { Note } from '../model/members.ts';
+import { placeOf } from '../model/model.ts';
 import { type FieldProblem, impossible, type StudyOutcome, stale, unfit } from '../model/outcomes.ts';
-import { placeOf } from '../model/requests.ts';
+import { asEnrolled, corrected, currentLevels } from '../model/participants.ts';
 import { SETTLED } from '../model/status.ts';
 import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 

@@ -2,13 +2,12 @@
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { EventDefinition } from '../../../events/define.ts';
 import type { PartialEvent } from '../../../events/record.ts';
-import type { Design } from '../../../projections/design.ts';
-import { countsMoved, currentLevels, type Enrolled } from '../../../projections/enrolled.ts';
+import type { Design } from '../model/design.ts';
 import { brokenLimit, isWithin, limitNow, type Stake, stakeOf } from '../model/key-limits.ts';
-import { isAmendedSince, type Model } from '../model/model.ts';
+import { isAmendedSince, type Model, repeated } from '../model/model.ts';
 import type { Members, StudyOutcome } from '../model/outcomes.ts';
 import type { Participant } from '../model/participants.ts';
-import { repeated } from '../model/requests.ts';
+import { countsMoved, currentLevels, type Enrolled } from '../model/participants.ts';
 import type { Decision } from '../write/decider.ts';
 import type { Form, Happening, ParticipantAct, ParticipantContext } from './act.ts';
 import { type Act, actOf, stateProblem } from './acts.ts';

@@ -1,8 +1,8 @@
 import { PackDispensed } from '../../../events/packs.ts';
 import { Visit } from '../../../events/study.ts';
-import { foldedVisit } from '../../../projections/design.ts';
-import { currentId, presentPacks } from '../../../projections/enrolled.ts';
+import { foldedVisit } from '../model/design.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
+import { currentId, presentPacks } from '../model/participants.ts';
 import { SETTLED } from '../model/status.ts';
 import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 import { choosing, furtherProblem, noPatientProblem } from './choose-pack.ts';

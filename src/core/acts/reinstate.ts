@@ -1,7 +1,7 @@
 import { AllocationReinstated } from '../../../events/corrections.ts';
-import { corrected } from '../../../projections/enrolled.ts';
 import { Note } from '../model/members.ts';
 import { alreadySo } from '../model/outcomes.ts';
+import { corrected } from '../model/participants.ts';
 import { SETTLED } from '../model/status.ts';
 import { aboutParticipant, participantAct } from './act.ts';
 

@@ -1,7 +1,7 @@
 import { CodeReplaced, ReplacementCause } from '../../../events/packs.ts';
 import { PackCode } from '../../../events/study.ts';
-import { heldCodes, withPack } from '../../../projections/enrolled.ts';
 import { type StudyOutcome, stale } from '../model/outcomes.ts';
+import { heldCodes, withPack } from '../model/participants.ts';
 import { SETTLED } from '../model/status.ts';
 import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 import { choosing, furtherProblem, noPatientProblem } from './choose-pack.ts';

@@ -1,7 +1,6 @@
 /** What the acts about packs of visits have in common. */
-import { type Design, declaredVisit } from '../../../projections/design.ts';
+import { type Design, declaredVisit, revealsArm } from '../model/design.ts';
 import { type StudyOutcome, unfit } from '../model/outcomes.ts';
-import { revealsArm } from '../model/visits.ts';
 import type { ParticipantContext } from './act.ts';
 
 export function inDeclaredSpelling(visit: string, design: Pick<Design, 'visits'>): string {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { AllocationVoided, VoidAnalysis, VoidCause } from '../../../events/corrections.ts';
-import { corrected, type Voided } from '../../../projections/enrolled.ts';
 import { Note } from '../model/members.ts';
 import type { Model } from '../model/model.ts';
 import { alreadySo, impossible, type StudyOutcome, stale, unfit } from '../model/outcomes.ts';
+import { corrected, type Voided } from '../model/participants.ts';
 import { SETTLED } from '../model/status.ts';
 import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
 

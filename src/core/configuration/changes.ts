@@ -9,7 +9,7 @@ import {
   type Factor,
   openTreatments,
   ratioOf,
-} from '../../../projections/design.ts';
+} from '../model/design.ts';
 import { slotsOf } from '../study/force.ts';
 import { POLICY_NAMES, type RegisteredStudy, requestedDesign, type StudyInFile } from './differences.ts';
 import { resultingLimits } from './stated-limits.ts';

@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { type Limits, MAX_VISITS, type StudyConfiguration, Visit } from '../../../events/study.ts';
 import { counted } from '../../base/wording.ts';
-import { visitProblems } from '../model/visits.ts';
-import { isEqualAllocation } from '../study/ratio.ts';
+import { isEqualAllocation, visitProblems } from '../model/design.ts';
 import { count, issuesIn, last, list, mapping, mappingOf } from './value-schemas.ts';
 import { Scalar, type Value } from './yaml-values.ts';
 

@@ -1,8 +1,8 @@
 /** Changes of a design in words, by the settings of the studies file that they are about. */
 import type { DesignChange } from '../../../events/study.ts';
-import { limitTexts, urnText, visitsText } from '../../../projections/describe-design.ts';
 import { quote } from '../../base/text.ts';
 import { counted } from '../../base/wording.ts';
+import { limitTexts, urnText, visitsText } from '../model/design.ts';
 import { POLICY_KEYS } from './study-settings.ts';
 
 /** The setting of the studies file that a change is about: `limits`, or `factors.sex`. */

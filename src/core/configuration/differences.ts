@@ -5,20 +5,20 @@
  */
 import { canonicalJson } from '../../../events/record.ts';
 import type { MethodParameters, Policies, StudyConfiguration } from '../../../events/study.ts';
-import { methodText } from '../../../projections/describe-design.ts';
+import { quote } from '../../base/text.ts';
+import { greatestCommonDivisor } from '../../base/whole-numbers.ts';
 import {
   activeFactors,
   type Design,
   defaultLevelCounts,
   type Factor,
+  isEqualAllocation,
+  methodText,
   openLevels,
   openTreatments,
   registeredDesign,
-} from '../../../projections/design.ts';
-import { quote } from '../../base/text.ts';
-import { greatestCommonDivisor } from '../../base/whole-numbers.ts';
+} from '../model/design.ts';
 import { slotsOf } from '../study/force.ts';
-import { isEqualAllocation } from '../study/ratio.ts';
 import { limitsInOrder, statedLimits } from './stated-limits.ts';
 import { POLICY_KEYS } from './study-settings.ts';
 

@@ -1,6 +1,6 @@
 /** How a study of a studies file compares with the log. */
 import type { StudyConfiguration } from '../../../events/study.ts';
-import type { Design } from '../../../projections/design.ts';
+import type { Design } from '../model/design.ts';
 import type { Study } from '../study/studies.ts';
 import { type Comparison, compare, describeComparison } from './differences.ts';
 import type { StudiesFile } from './studies-file.ts';

@@ -4,8 +4,8 @@
  */
 
 import { quote } from '../../base/text.ts';
+import { ratioProblem } from '../model/design.ts';
 import { linearPatternProblem } from '../model/linear-pattern.ts';
-import { ratioProblem } from '../study/ratio.ts';
 import type { RegisteredStudy } from './differences.ts';
 import { type Finding, hinted, type Note, StudiesFileError } from './finding.ts';
 import { problemsOfNewNames, shortened } from './new-names.ts';

@@ -2,8 +2,8 @@
 
 import type { Protocol } from '../../../events/define.ts';
 import type { DesignChange } from '../../../events/study.ts';
-import { amendedDesign, type Design } from '../../../projections/design.ts';
 import { quote } from '../../base/text.ts';
+import { amendedDesign, type Design } from '../model/design.ts';
 import { amendmentOf } from '../study/amendments.ts';
 import type { Amend } from '../study/commands.ts';
 import type { Study } from '../study/studies.ts';

@@ -1,6 +1,6 @@
 /** The limits of a design as a studies file states them: without closed levels and retired factors. */
 import type { Limits } from '../../../events/study.ts';
-import { activeFactors, type Design } from '../../../projections/design.ts';
+import { activeFactors, type Design } from '../model/design.ts';
 
 type LevelLimit = NonNullable<Limits['levels']>[number];
 

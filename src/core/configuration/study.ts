@@ -1,7 +1,7 @@
 /** One study of the studies file. */
 import type { Method, Policies, StudyConfiguration, UrnConfiguration } from '../../../events/study.ts';
-import { defaultLevelCounts } from '../../../projections/design.ts';
 import { nameProblem, quote } from '../../base/text.ts';
+import { defaultLevelCounts } from '../model/design.ts';
 import { dependentSettings } from './dependent-settings.ts';
 import type { StudyInFile } from './differences.ts';
 import { type Finding, hinted } from './finding.ts';

@@ -1,5 +1,5 @@
 /** Compares the studies file with the log, for as long as a process runs: the study can be amended meanwhile. */
-import type { Design } from '../../../projections/design.ts';
+import type { Design } from '../model/design.ts';
 import type { Studies } from '../study/studies.ts';
 import { type Comparison, compare } from './differences.ts';
 import type { ConfiguredStudy } from './study.ts';

@@ -1,4 +1,4 @@
-import type { Movement } from '../../../projections/movement.ts';
+import type { Movement } from '../../../projections/runner.ts';
 import { DomainError } from '../../base/errors.ts';
 
 /** Why nothing may be written to a stream that has moved to another store; undefined while it is open. */

@@ -1,6 +1,6 @@
 /** The packs that nobody has, kept by the level they are for, so that no decision looks through every pack ever registered. */
 import type { Level } from '../../../events/study.ts';
-import { type Design, levelNow } from '../../../projections/design.ts';
+import { type Design, levelNow } from './design.ts';
 
 /** A pack on a list. */
 export interface Pack {

@@ -4,8 +4,8 @@
  */
 import { createContext, Script } from 'node:vm';
 import { RE2JS } from 're2js';
-import type { Design } from '../../../projections/design.ts';
 import { DomainError } from '../../base/errors.ts';
+import type { Design } from './design.ts';
 import { exampleId } from './example-id.ts';
 import { linearPatternProblem, MAX_PATTERN_LENGTH } from './linear-pattern.ts';
 

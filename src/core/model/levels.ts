@@ -1,7 +1,7 @@
 import type { Level } from '../../../events/study.ts';
-import { type Design, type Factor, levelNow } from '../../../projections/design.ts';
-import { NONE } from '../../../projections/enrolled.ts';
+import { type Design, type Factor, levelNow } from './design.ts';
 import type { StudyOutcome } from './outcomes.ts';
+import { NONE } from './participants.ts';
 
 /** The levels as a record has them: without retired factors. */
 export function namedLevels({ factors }: Pick<Design, 'factors'>, levels: readonly string[]): Level[] {

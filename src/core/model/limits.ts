@@ -1,9 +1,9 @@
 /** The limits of a study: how many participants it takes, overall and with each level. */
 import type { LevelLimit } from '../../../events/access.ts';
-import type { Design } from '../../../projections/design.ts';
-import { currentLevels, type Enrolled, fillsPlace } from '../../../projections/enrolled.ts';
+import type { Design } from './design.ts';
 import { limitedLevels } from './key-limits.ts';
 import type { FullLimit } from './outcomes.ts';
+import { currentLevels, type Enrolled, fillsPlace } from './participants.ts';
 
 type LimitedDesign = Pick<Design, 'limits' | 'policies' | 'factors'>;
 

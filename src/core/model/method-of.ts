@@ -1,12 +1,12 @@
 /** The method of a study, and what it sees of the study's design. */
 import type { MethodParameters } from '../../../events/study.ts';
-import { type Design, hasRatio } from '../../../projections/design.ts';
 import { type BlocksDesign, PermutedBlocks } from '../methods/blocks/blocks.ts';
 import { Complete } from '../methods/complete/complete.ts';
 import { FollowedList, type ListDesign } from '../methods/list/list.ts';
 import type { Method, OpenSlots } from '../methods/method.ts';
 import { Minimization, type MinimizationDesign } from '../methods/minimization/minimization.ts';
 import { Kernel, kernelOf, type UrnDesign } from '../methods/urn/kernel.ts';
+import { type Design, hasRatio } from './design.ts';
 
 /** Plain data, so that it can be sent to another thread. */
 export type MethodDesign =

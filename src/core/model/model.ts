@@ -1,23 +1,87 @@
-/** The model of a study: the one value that everything reads. */
+import { hash } from 'node:crypto';
+import type { StudyFact } from '../../../events/catalogue.ts';
 import type { SourceFormat } from '../../../events/from-outside.ts';
-import type { BgState } from '../../../events/study.ts';
-import type { Balance } from '../../../projections/balance.ts';
-import type { Design } from '../../../projections/design.ts';
-import { type Enrolled, NONE } from '../../../projections/enrolled.ts';
-import type { ParticipantEvents } from '../../../projections/participant-events.ts';
-import type { RegisteredStudy } from '../../../projections/study-config.ts';
+import { canonicalJson } from '../../../events/record.ts';
+import type { BgState, MethodParameters, StudyConfiguration } from '../../../events/study.ts';
+import { counted, plural } from '../../base/wording.ts';
 import { type Counts, NO_LEVEL } from '../methods/counts.ts';
 import type { ListEntries } from '../methods/list-entries.ts';
 import type { Memory } from '../methods/method.ts';
-import type { JudgedByDesign } from './command-parts.ts';
+import type { Balance } from './balance.ts';
+import { type Design, levelNow } from './design.ts';
 import type { ForkableMap } from './forkable-map.ts';
 import type { FreePacks, Pack } from './free-packs.ts';
 import type { Steps } from './import-proof.ts';
 import type { FilledPlaces } from './limits.ts';
 import type { MethodDesign } from './method-of.ts';
-import type { Members } from './outcomes.ts';
-import type { Participants } from './participants.ts';
+import type { Members, StudyOutcome } from './outcomes.ts';
+import { type Enrolled, NONE, type ParticipantEvents, type Participants } from './participants.ts';
 import type { Status } from './status.ts';
+
+/** A study's configuration as registered, and whether it takes participants. */
+
+export interface StudyRecovery {
+  readonly recovery: number;
+  readonly at: string;
+  /** Number of the study's records at the time. */
+  readonly kept: number;
+  /** Number of records known to have been there before; undefined if nothing is known. */
+  readonly signed: number | undefined;
+}
+
+/** A short description for people. */
+export function describeRecovery({ recovery, at, kept, signed }: StudyRecovery): string {
+  const lost =
+    signed !== undefined && signed > kept
+      ? `at least ${counted(signed - kept, 'record')} after the first ${kept} ${plural(signed - kept, 'was', 'were')} lost`
+      : 'no record of this study is known to be lost';
+  return `recovery ${recovery} of the log, ${at}: ${lost}; the generator began anew`;
+}
+
+export interface RegisteredStudy {
+  readonly studyId: string;
+  readonly configuration: StudyConfiguration;
+  /** What of the method nobody at a site may know: it is only for `audit`. */
+  readonly parameters: MethodParameters;
+  /** Decimal. Anyone who knows it can compute every assignment, so it is only for `audit`. */
+  readonly seed: string;
+  readonly seedSource: 'configured' | 'drawn';
+  readonly seedWeak: boolean;
+  readonly registeredAt: string;
+  /** Recoveries of the log from a backup. Each one restarted the generator with fresh entropy. */
+  readonly recoveries: readonly StudyRecovery[];
+  /** Why the study takes no participants, and since when; undefined if it is open. */
+  readonly halt: Halt | undefined;
+  /** The same before the import that is under way. */
+  readonly before?: Halt | undefined;
+  /** How many participants of a history have arrived or will, and how many of them were drawn again. */
+  readonly imported?:
+    | { readonly redrawn: number; readonly unproven: number; readonly at: string }
+    | undefined;
+}
+
+export interface Halt {
+  readonly state: 'paused' | 'closed' | 'importing';
+  readonly reason: string;
+  readonly at: string;
+}
+
+/** What many commands share. */
+
+/** A command that a client may repeat. */
+export interface Repeatable {
+  /** The user who asks. Different users can use the same idempotency key without a clash. */
+  readonly user: string;
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** A command with an id or levels that the submitter has compared with the design. */
+export interface JudgedByDesign {
+  /** Number of the last amendment of that design. The command is refused if there has been another since. */
+  readonly amendment?: number | undefined;
+}
+
+/** The model of a study: the one value that everything reads. */
 
 /** An import that is under way. */
 export interface Importing {
@@ -187,4 +251,48 @@ export function levelIndexes(model: Pick<Model, 'levelIndexes'>, levels: readonl
     if (index === undefined) throw new RangeError(`level of factor ${factor} is not in the design`);
     return index;
   });
+}
+
+/** Requests that were answered before, by their idempotency keys. */
+
+/**
+ * What makes two requests the same, as a digest, which is shorter than a note.
+ * @param asked an undefined member is left out
+ */
+export function digestOf(type: StudyFact['type'], asked: Members): string {
+  const given = Object.entries(asked).filter(([, value]) => value !== undefined);
+  return hash('sha256', canonicalJson([type, Object.fromEntries(given)]));
+}
+
+/** The place of a level in its factor, which no amendment changes; -1 if there is none. */
+export function placeOf(factor: string, level: string, { factors }: Pick<Design, 'factors'>): number {
+  const known = factors.find(({ name }) => name === factor);
+  return known?.levels.indexOf(levelNow(known, level)) ?? -1;
+}
+
+export function requestKey(user: string, idempotencyKey: string): string {
+  return JSON.stringify([user, idempotencyKey]);
+}
+
+/** What the idempotency key was used for before; undefined if it was not. */
+export function answeredBefore({ requests }: Pick<Model, 'requests'>, { user, idempotencyKey }: Repeatable) {
+  return idempotencyKey === undefined ? undefined : requests.get(requestKey(user, idempotencyKey));
+}
+
+/** The answer to a request whose idempotency key was used before. @param digest of what is asked for now */
+export function repeated(
+  model: Pick<Model, 'requests'>,
+  by: Repeatable,
+  digest: () => string,
+): StudyOutcome | undefined {
+  const earlier = answeredBefore(model, by);
+  if (!earlier) return undefined;
+  return earlier.content === digest()
+    ? { type: 'done-before', revision: earlier.revision, data: earlier.data ?? {} }
+    : { type: 'idempotency-key-reused' };
+}
+
+/** The section of a fact that holds the idempotency key of its request. */
+export function requestSection({ idempotencyKey }: Repeatable) {
+  return idempotencyKey === undefined ? {} : { request: { idempotencyKey } };
 }

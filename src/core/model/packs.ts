@@ -6,7 +6,7 @@
 
 import { hash } from 'node:crypto';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { askedLevel, type Design, levelNow } from '../../../projections/design.ts';
+import { askedLevel, type Design, levelNow } from './design.ts';
 import type { Pack } from './free-packs.ts';
 import { MAX_ENTRIES } from './list-size.ts';
 import type { Model } from './model.ts';

@@ -1,6 +1,6 @@
 /** What an amendment does to the next draws: each arm's probability before and after, by level. */
 import type { DesignChange, History } from '../../../events/study.ts';
-import type { Design } from '../../../projections/design.ts';
+import type { Design } from '../model/design.ts';
 import type { Model } from '../model/model.ts';
 import { amendmentOf, defaultHistory } from './amendments.ts';
 import type { Amend } from './commands.ts';

@@ -2,6 +2,8 @@
 
 import { canonicalJson } from '../../../events/record.ts';
 import type { Amendment, DesignChange, History, Limits, StudyConfiguration } from '../../../events/study.ts';
+import { newNameProblem, quote } from '../../base/text.ts';
+import { approvalProblems, protocolProblems } from '../model/approvals.ts';
 import {
   activeFactors,
   changedDesign,
@@ -11,16 +13,16 @@ import {
   openLevels,
   openTreatments,
   ratioOf,
-} from '../../../projections/design.ts';
-import { presentPacks } from '../../../projections/enrolled.ts';
-import { newNameProblem, quote } from '../../base/text.ts';
-import { approvalProblems, protocolProblems } from '../model/approvals.ts';
+  ratioProblem,
+  revealsArm,
+  tooManySlots,
+  visitProblems,
+} from '../model/design.ts';
 import { linearPatternProblem } from '../model/linear-pattern.ts';
 import type { Model } from '../model/model.ts';
 import type { FieldProblem, StudyOutcome } from '../model/outcomes.ts';
-import { revealsArm, visitProblems } from '../model/visits.ts';
+import { presentPacks } from '../model/participants.ts';
 import type { Amend } from './commands.ts';
-import { ratioProblem, tooManySlots } from './ratio.ts';
 
 type ChangeOf<K extends DesignChange['kind']> = Extract<DesignChange, { kind: K }>;
 type LevelChange = ChangeOf<'level-added' | 'level-closed' | 'level-reopened' | 'level-renamed'>;

@@ -7,9 +7,8 @@ import { askedDigest, type CommandOf } from '../acts/command.ts';
 import { decideAct, type Source } from '../acts/decide-act.ts';
 import { factOf } from '../acts/record-of.ts';
 import { isPackWithin } from '../model/key-limits.ts';
-import { idByPack, type Model } from '../model/model.ts';
+import { idByPack, type Model, repeated } from '../model/model.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
-import { repeated } from '../model/requests.ts';
 import type { Decision } from '../write/decider.ts';
 
 type Break = CommandOf<'AllocationRevealed'>;

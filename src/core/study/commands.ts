@@ -12,7 +12,7 @@ import type {
   StudyConfiguration,
 } from '../../../events/study.ts';
 import type { ActCommand } from '../acts/command.ts';
-import type { JudgedByDesign, Repeatable } from '../model/command-parts.ts';
+import type { JudgedByDesign, Repeatable } from '../model/model.ts';
 
 export interface Register {
   readonly type: 'register';

@@ -1,7 +1,7 @@
 /** Decides the commands of an import. Pure, like decide.ts. */
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { hasRatio } from '../../../projections/design.ts';
 import { stateProblem } from '../acts/acts.ts';
+import { hasRatio } from '../model/design.ts';
 import { isSame, proofOf } from '../model/import-proof.ts';
 import { namedLevels } from '../model/levels.ts';
 import { urnDesignOf } from '../model/method-of.ts';

@@ -2,19 +2,27 @@
 
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { ALGORITHMS, type Algorithm, type StudyConfiguration } from '../../../events/study.ts';
-import { levelNow, openTreatments } from '../../../projections/design.ts';
-import { currentLevels, NONE } from '../../../projections/enrolled.ts';
 import { stateProblem } from '../acts/acts.ts';
 import type { ActCommand } from '../acts/command.ts';
 import { decideAct, type Source } from '../acts/decide-act.ts';
 import { allocate } from '../methods/method.ts';
+import { levelNow, openTreatments } from '../model/design.ts';
 import { levelRefusal, namedLevels } from '../model/levels.ts';
 import { fullLimit } from '../model/limits.ts';
 import { methodOf } from '../model/method-of.ts';
-import { generatorOf, isAmendedSince, levelIndexes, type Model } from '../model/model.ts';
+import {
+  answeredBefore,
+  digestOf,
+  generatorOf,
+  isAmendedSince,
+  levelIndexes,
+  type Model,
+  repeated,
+  requestSection,
+} from '../model/model.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
 import { lacksPacks, packFor } from '../model/packs.ts';
-import { answeredBefore, digestOf, repeated, requestSection } from '../model/requests.ts';
+import { currentLevels, NONE } from '../model/participants.ts';
 import { Pcg64 } from '../random/pcg64.ts';
 import { isWeakSeed } from '../random/weak-seed.ts';
 import type { Decider, Decision } from '../write/decider.ts';

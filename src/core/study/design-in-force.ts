@@ -1,10 +1,9 @@
 /** The design in force with its defaults written out, as `GET /study_design` and `urn studies show --json` show it. */
 import { z } from 'zod';
 import { Protocol } from '../../../events/define.ts';
-import { type Design, type Factor, hasRatio, ratioOf } from '../../../projections/design.ts';
-import { currentLevels } from '../../../projections/enrolled.ts';
-import { headCount } from '../../../projections/head-count.ts';
+import { type Design, type Factor, hasRatio, ratioOf } from '../model/design.ts';
 import type { Participant } from '../model/participants.ts';
+import { currentLevels, headCount } from '../model/participants.ts';
 import { METHOD_IN_FORCE, methodInForce, URN_IN_FORCE } from './method-in-force.ts';
 
 export const LimitInForce = z.strictObject({

@@ -1,12 +1,11 @@
 /** The participant that an event enrols. */
 
-import type { Design } from '../../../projections/design.ts';
-import type { EnrolmentEvent } from '../../../projections/enrolled.ts';
-import { isForced, levelsByFactor } from '../../../projections/enrolled.ts';
 import { microsecondsOf } from '../../base/time.ts';
 import type { Evidence } from '../methods/method.ts';
+import type { Design } from '../model/design.ts';
 import type { Model } from '../model/model.ts';
-import { type Participant, WITHHELD } from '../model/participants.ts';
+import type { EnrolmentEvent } from '../model/participants.ts';
+import { isForced, levelsByFactor, type Participant, WITHHELD } from '../model/participants.ts';
 
 export function enrolledIn(
   event: EnrolmentEvent,

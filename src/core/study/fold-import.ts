@@ -1,9 +1,9 @@
 /** What the events of an import change in the model. */
 import type { PartialEventOf } from '../../../events/record.ts';
-import { Balance } from '../../../projections/balance.ts';
 import { microsecondsOf } from '../../base/time.ts';
 import { counted } from '../../base/wording.ts';
 import { Counts } from '../methods/counts.ts';
+import { Balance } from '../model/balance.ts';
 import { stepsAfter } from '../model/import-proof.ts';
 import { filledBy } from '../model/limits.ts';
 import type { Model } from '../model/model.ts';

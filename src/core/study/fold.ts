@@ -3,30 +3,31 @@
 import type { EventDefinition } from '../../../events/define.ts';
 import type { PartialEvent, PartialEventOf } from '../../../events/record.ts';
 import type { MethodParameters } from '../../../events/study.ts';
-import { Balance } from '../../../projections/balance.ts';
-import { amendedDesign, type Design, registeredDesign, renamingsOf } from '../../../projections/design.ts';
-import {
-  countedLevels,
-  type EnrolmentEvent,
-  heldCodes,
-  isEnrolment,
-  isForced,
-} from '../../../projections/enrolled.ts';
-import type { ParticipantEvent } from '../../../projections/participant-events.ts';
 import type { Form, ParticipantAct } from '../acts/act.ts';
 import { type Act, actOf } from '../acts/acts.ts';
 import { digestIn } from '../acts/command.ts';
 import { Counts } from '../methods/counts.ts';
 import { ListEntries } from '../methods/list-entries.ts';
 import { OpenBlocks } from '../methods/open-blocks.ts';
+import { Balance } from '../model/balance.ts';
+import { amendedDesign, type Design, registeredDesign, renamingsOf } from '../model/design.ts';
 import { ForkableMap } from '../model/forkable-map.ts';
 import { FreePacks } from '../model/free-packs.ts';
 import { filledAfter, filledBy } from '../model/limits.ts';
 import { methodDesignOf, methodOf, parametersIn } from '../model/method-of.ts';
-import { levelIndexes, type Model, NOBODY } from '../model/model.ts';
+import { digestOf, levelIndexes, type Model, NOBODY, requestKey } from '../model/model.ts';
 import { packsOn, takePack } from '../model/packs.ts';
-import { type Participant, Participants, WITHHELD } from '../model/participants.ts';
-import { digestOf, requestKey } from '../model/requests.ts';
+import type { ParticipantEvent } from '../model/participants.ts';
+import {
+  countedLevels,
+  type EnrolmentEvent,
+  heldCodes,
+  isEnrolment,
+  isForced,
+  type Participant,
+  Participants,
+  WITHHELD,
+} from '../model/participants.ts';
 import { closingsAfter } from './closings.ts';
 import { enrolledIn, evidenceIn } from './enrolled-in.ts';
 import { beginImport, endImport, takeRow } from './fold-import.ts';

@@ -1,15 +1,22 @@
 /** Enters an allocation that was made outside the service. Pure, like decide.ts. */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { PartialEvent } from '../../../events/record.ts';
-import { activeFactors, type Design, hasRatio } from '../../../projections/design.ts';
-import { levelsByFactor } from '../../../projections/enrolled.ts';
 import { stateProblem } from '../acts/acts.ts';
 import type { Source } from '../acts/decide-act.ts';
+import { activeFactors, type Design, hasRatio } from '../model/design.ts';
 import { levelRefusal, namedLevels } from '../model/levels.ts';
-import { type Closing, isAmendedSince, type Model } from '../model/model.ts';
+import {
+  type Closing,
+  digestOf,
+  isAmendedSince,
+  type Model,
+  placeOf,
+  repeated,
+  requestSection,
+} from '../model/model.ts';
 import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 import { isFor, isFree } from '../model/packs.ts';
-import { digestOf, placeOf, repeated, requestSection } from '../model/requests.ts';
+import { levelsByFactor } from '../model/participants.ts';
 import type { Decision } from '../write/decider.ts';
 import type { Force } from './commands.ts';
 

@@ -1,9 +1,9 @@
 /** The import of a history, as far as it is in the clear: which events may follow which. */
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { hasRatio } from '../../../projections/design.ts';
 import { microsecondsOf } from '../../base/time.ts';
 import { counted } from '../../base/wording.ts';
 import { approvalProblems } from '../model/approvals.ts';
+import { hasRatio } from '../model/design.ts';
 import type { Model, RowPlace } from '../model/model.ts';
 import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 

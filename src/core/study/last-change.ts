@@ -1,10 +1,14 @@
 /** The last change to a study that a key may know of, so that its holder reads the study again. */
 import type { LevelLimit } from '../../../events/access.ts';
-import { type Design, levelNow } from '../../../projections/design.ts';
-import { currentLevels } from '../../../projections/enrolled.ts';
-import type { ParticipantEvent, ParticipantEvents } from '../../../projections/participant-events.ts';
+import { type Design, levelNow } from '../model/design.ts';
 import { isWithin } from '../model/key-limits.ts';
-import type { Participant, Participants } from '../model/participants.ts';
+import type {
+  Participant,
+  ParticipantEvent,
+  ParticipantEvents,
+  Participants,
+} from '../model/participants.ts';
+import { currentLevels } from '../model/participants.ts';
 
 export interface ChangedStudy {
   readonly revision: number;

@@ -1,10 +1,10 @@
 /** Lists of allocations that were made elsewhere: registers their entries, and passes over those that are used already. */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { canonicalJson } from '../../../events/record.ts';
-import { openTreatments } from '../../../projections/design.ts';
 import { counted } from '../../base/wording.ts';
 import { stateProblem } from '../acts/acts.ts';
 import { approvalProblems } from '../model/approvals.ts';
+import { openTreatments } from '../model/design.ts';
 import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../model/list-size.ts';
 import type { Model } from '../model/model.ts';
 import { firstOf, impossible, type StudyOutcome, stale } from '../model/outcomes.ts';

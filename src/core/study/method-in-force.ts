@@ -1,7 +1,7 @@
 /** What everybody may know of a study's method, as `GET /study_config`, `GET /study_design` and the command line show it. */
 import { z } from 'zod';
 import { ALGORITHMS, ImbalanceMeasure, type MethodParameters } from '../../../events/study.ts';
-import type { Design } from '../../../projections/design.ts';
+import type { Design } from '../model/design.ts';
 
 /** Of a study with urns. */
 export const URN_IN_FORCE = {

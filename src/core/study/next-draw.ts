@@ -1,8 +1,9 @@
 /** The urn from which the next participant of each level would be drawn, and its odds. */
-import { openTreatments } from '../../../projections/design.ts';
+
 import { probabilities } from '../methods/draw.ts';
 import { rowSeen } from '../methods/urn/allocate.ts';
 import { balls } from '../methods/urn/balls.ts';
+import { openTreatments } from '../model/design.ts';
 import type { Model } from '../model/model.ts';
 
 /** The urn of an open level. */

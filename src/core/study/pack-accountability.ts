@@ -1,12 +1,11 @@
 /** What became of each pack, for those who account for them. It names no arm. */
 import type { DispensationCause, ReplacementCause } from '../../../events/packs.ts';
 import type { Actor } from '../../../events/record.ts';
-import { currentId } from '../../../projections/enrolled.ts';
-import type { ParticipantEvent } from '../../../projections/participant-events.ts';
 import type { Pack } from '../model/free-packs.ts';
 import { idByPack, type Model } from '../model/model.ts';
 import { isFree } from '../model/packs.ts';
-import type { Participant } from '../model/participants.ts';
+import type { Participant, ParticipantEvent } from '../model/participants.ts';
+import { currentId } from '../model/participants.ts';
 
 /** `void`: the participant never got it. `nobody`: only a wrong entry had it, and that was replaced. */
 export const ACCOUNTED_STATES = ['free', 'held', 'replaced', 'void', 'nobody', 'withdrawn'] as const;

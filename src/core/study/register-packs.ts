@@ -1,11 +1,11 @@
 /** Registers lists of packs, whose treatments are sealed. Pure, like decide.ts. */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { stateProblem } from '../acts/acts.ts';
+import { revealsArm } from '../model/design.ts';
 import { MAX_ENTRY_BYTES } from '../model/list-size.ts';
 import type { Model } from '../model/model.ts';
 import { impossible, type StudyOutcome } from '../model/outcomes.ts';
 import { listProblem } from '../model/packs.ts';
-import { revealsArm } from '../model/visits.ts';
 import type { Decision } from '../write/decider.ts';
 import type { RegisterPacks } from './commands.ts';
 

@@ -2,9 +2,9 @@
  * Whether a study takes participants in this process, and why not. Commands, readiness and metrics all use this answer.
  */
 
-import type { RegisteredStudy } from '../../../projections/study-config.ts';
 import type { DomainError, DomainErrorCode } from '../../base/errors.ts';
 import { LOG_STREAM } from '../log/log-writer.ts';
+import type { RegisteredStudy } from '../model/model.ts';
 import type { LogParts } from '../write/folded-stream.ts';
 import { studyConfig } from './views.ts';
 

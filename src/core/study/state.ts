@@ -1,7 +1,7 @@
 /** The state of a study that decisions depend on: its model, once it is registered. */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { Actor, LogEvent, PartialEvent } from '../../../events/record.ts';
-import type { Projection } from '../../../projections/projection.ts';
+import type { Projection } from '../../../projections/runner.ts';
 import { forkOf, type Model } from '../model/model.ts';
 import { fold, modelOf } from './fold.ts';
 

@@ -1,9 +1,9 @@
 /** What readers select from the model of a study. */
-import type { Design } from '../../../projections/design.ts';
-import type { ParticipantEvents } from '../../../projections/participant-events.ts';
-import type { View } from '../../../projections/projection.ts';
-import type { RegisteredStudy } from '../../../projections/study-config.ts';
-import type { Model } from '../model/model.ts';
+
+import type { View } from '../../../projections/runner.ts';
+import type { Design } from '../model/design.ts';
+import type { Model, RegisteredStudy } from '../model/model.ts';
+import type { ParticipantEvents } from '../model/participants.ts';
 import { Participants } from '../model/participants.ts';
 import { type StudyState, studyState } from './state.ts';
 

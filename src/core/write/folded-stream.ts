@@ -1,5 +1,4 @@
-import type { Projection } from '../../../projections/projection.ts';
-import type { Runner } from '../../../projections/runner.ts';
+import type { Projection, Runner } from '../../../projections/runner.ts';
 import type { DomainError } from '../../base/errors.ts';
 import type { Tools } from '../../base/tools.ts';
 import type { EventStore } from '../../store/event-store.ts';

@@ -7,7 +7,7 @@ import {
   type PartialEvent,
 } from '../../../events/record.ts';
 import { lastRecovery, logHistory } from '../../../projections/log.ts';
-import { isMoveEvent } from '../../../projections/movement.ts';
+import { isMoveEvent } from '../../../projections/runner.ts';
 import type { LogIdentity } from '../../core/ledger/identity.ts';
 import type { LastCheckpoints, Rollback } from '../../core/ledger/last-checkpoints.ts';
 import { Ledger } from '../../core/ledger/ledger.ts';

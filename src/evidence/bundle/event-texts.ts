@@ -3,8 +3,8 @@
 import type { Approval, Protocol } from '../../../events/define.ts';
 import type { Actor, PartialEventOf } from '../../../events/record.ts';
 import type { Amendment, DesignChange } from '../../../events/study.ts';
-import { limitTexts, protocolText, urnText, visitsText } from '../../../projections/describe-design.ts';
 import { counted } from '../../base/wording.ts';
+import { limitTexts, protocolText, urnText, visitsText } from '../../core/model/design.ts';
 
 interface Words {
   /** Whether arms are called by their names. */

@@ -1,8 +1,9 @@
 /** The part of a report that counts participants: a flow diagram's numbers, and the balance of the arms. */
-import { type BalanceView, type Tally, urnsDiffer } from '../../../projections/balance.ts';
+
 import { armColour } from '../../base/charts/series.ts';
 import { escapeHtml as e, htmlTable } from '../../base/html/page.ts';
 import { counted, plural } from '../../base/wording.ts';
+import { type BalanceView, type Tally, urnsDiffer } from '../../core/model/balance.ts';
 import type { Flow, ReportParticipants } from './report-participants.ts';
 import { levelsPicture } from './report-pictures.tsx';
 

@@ -5,13 +5,22 @@
 
 import type { Content } from '../../../events/record.ts';
 import type { Limits, Policies, StudyConfiguration } from '../../../events/study.ts';
-import { describeNumbers } from '../../../projections/code-breaks.ts';
-import { limitTexts, methodText, protocolText, visitsText } from '../../../projections/describe-design.ts';
-import { type Design, type Factor, hasRatio, methodIn, ratioOf } from '../../../projections/design.ts';
-import { currentId, currentLevels } from '../../../projections/enrolled.ts';
 import { escapeHtml as e, htmlTable } from '../../base/html/page.ts';
 import { counted } from '../../base/wording.ts';
 import type { LogIdentity } from '../../core/ledger/identity.ts';
+import {
+  type Design,
+  type Factor,
+  hasRatio,
+  limitTexts,
+  methodIn,
+  methodText,
+  protocolText,
+  ratioOf,
+  visitsText,
+} from '../../core/model/design.ts';
+import { currentId, currentLevels } from '../../core/model/participants.ts';
+import { describeNumbers } from '../../core/study/tally.ts';
 import { sentence, shownInstant } from './event-texts.ts';
 import { balance, flow, levelCounts } from './report-balance.ts';
 import type { ReportedParticipant, ReportParticipants } from './report-participants.ts';

@@ -1,11 +1,10 @@
 /** The participants of a bundle's report, as the records that were read leave them in the model. */
 
-import { Balance, type BalanceView } from '../../../projections/balance.ts';
-import type { Design } from '../../../projections/design.ts';
-import type { EnrolmentEvent } from '../../../projections/enrolled.ts';
-import { currentId, voidedByCause } from '../../../projections/enrolled.ts';
+import { Balance, type BalanceView } from '../../core/model/balance.ts';
+import type { Design } from '../../core/model/design.ts';
 import type { Model } from '../../core/model/model.ts';
-import { type Participant, WITHHELD } from '../../core/model/participants.ts';
+import type { EnrolmentEvent } from '../../core/model/participants.ts';
+import { currentId, type Participant, voidedByCause, WITHHELD } from '../../core/model/participants.ts';
 
 export interface ReportedParticipant extends Participant {
   /** How somebody learned the treatment: each way once. */

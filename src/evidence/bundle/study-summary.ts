@@ -4,15 +4,15 @@
  */
 import type { PartialEvent } from '../../../events/record.ts';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { methodIn } from '../../../projections/design.ts';
-import { countsMoved, currentId, type EnrolmentEvent } from '../../../projections/enrolled.ts';
-import { isMoveEvent } from '../../../projections/movement.ts';
-import { describeRecovery, type Halt } from '../../../projections/study-config.ts';
+import { isMoveEvent } from '../../../projections/runner.ts';
 import { microsecondsOf } from '../../base/time.ts';
 import { counted, plural } from '../../base/wording.ts';
 import { PARTICIPANT_ACTS } from '../../core/acts/acts.ts';
+import { methodIn } from '../../core/model/design.ts';
 import type { Model } from '../../core/model/model.ts';
+import { describeRecovery, type Halt } from '../../core/model/model.ts';
 import type { Participant } from '../../core/model/participants.ts';
+import { countsMoved, currentId, type EnrolmentEvent } from '../../core/model/participants.ts';
 import { fold, modelOf } from '../../core/study/fold.ts';
 import { type ActEvent, actText } from './act-texts.ts';
 import {

@@ -1,9 +1,9 @@
 /** Which corrections changed the counts of the urns. */
 import { z } from 'zod';
-import { type Design, type Factor, levelNow } from '../../../projections/design.ts';
-import { countedLevels, type Enrolled } from '../../../projections/enrolled.ts';
-import type { ParticipantEvent } from '../../../projections/participant-events.ts';
 import { actOf } from '../../core/acts/acts.ts';
+import { type Design, type Factor, levelNow } from '../../core/model/design.ts';
+import type { ParticipantEvent } from '../../core/model/participants.ts';
+import { countedLevels, type Enrolled } from '../../core/model/participants.ts';
 
 /** A correction after which the urns count a participant otherwise. */
 export const CountMove = z.strictObject({

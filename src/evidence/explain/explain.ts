@@ -8,9 +8,6 @@
 
 import { canonicalJson, type LogEvent } from '../../../events/record.ts';
 import type { BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';
-import type { Design } from '../../../projections/design.ts';
-import { levelsByFactor } from '../../../projections/enrolled.ts';
-import type { ParticipantEvent } from '../../../projections/participant-events.ts';
 import { RecordError } from '../../base/errors.ts';
 import type { BlocksDesign } from '../../core/methods/blocks/blocks.ts';
 import { cumulative, probabilities } from '../../core/methods/draw.ts';
@@ -20,9 +17,12 @@ import type { MinimizationDesign } from '../../core/methods/minimization/minimiz
 import type { Stratified } from '../../core/methods/stratum.ts';
 import { workOut } from '../../core/methods/urn/allocate.ts';
 import type { UrnDesign } from '../../core/methods/urn/kernel.ts';
+import type { Design } from '../../core/model/design.ts';
 import { namedLevels } from '../../core/model/levels.ts';
 import { methodOf } from '../../core/model/method-of.ts';
 import { generatorOf, levelIndexes, type Model } from '../../core/model/model.ts';
+import type { ParticipantEvent } from '../../core/model/participants.ts';
+import { levelsByFactor } from '../../core/model/participants.ts';
 import { countMoves } from './count-moves.ts';
 import type { Explanation, ListExplanation, PickExplanation, UrnExplanation } from './explanation.ts';
 

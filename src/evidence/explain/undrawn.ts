@@ -1,7 +1,7 @@
 /** The answer in place of an explanation, for a participant for whom the service drew nothing. */
 import type { UnprovenCause } from '../../../events/from-outside.ts';
 import type { LogEvent } from '../../../events/record.ts';
-import { isForced } from '../../../projections/enrolled.ts';
+import { isForced } from '../../core/model/participants.ts';
 
 type ImportedEvent = Extract<LogEvent, { type: 'ParticipantImported' }>;
 

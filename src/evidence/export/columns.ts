@@ -1,9 +1,9 @@
 /** The columns of the list of participants for statisticians. One row is one participant, as known now. */
 import { VoidCause } from '../../../events/corrections.ts';
-import type { Design } from '../../../projections/design.ts';
-import { currentId, currentLevels, type PresentPack, presentPacks } from '../../../projections/enrolled.ts';
 import { guarded } from '../../base/text.ts';
+import type { Design } from '../../core/model/design.ts';
 import type { Participant } from '../../core/model/participants.ts';
+import { currentId, currentLevels, type PresentPack, presentPacks } from '../../core/model/participants.ts';
 import { csvLine } from './csv.ts';
 
 export interface Column {

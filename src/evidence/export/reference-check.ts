@@ -1,8 +1,8 @@
 /** Reads a history back as an import does, and compares how it would continue with how the study continues. */
 import type { BgState } from '../../../events/study.ts';
-import type { Design } from '../../../projections/design.ts';
 import { Counts } from '../../core/methods/counts.ts';
 import { allocate } from '../../core/methods/urn/allocate.ts';
+import type { Design } from '../../core/model/design.ts';
 import { methodDesignOf, urnDesignOf } from '../../core/model/method-of.ts';
 import { readHistory } from '../import/read-history.ts';
 import { csvTable } from '../import/source-file.ts';

@@ -4,10 +4,10 @@
  * `to_csv` quotes only where it must and ends lines with LF.
  */
 import type { BgState } from '../../../events/study.ts';
-import { type Design, hasRatio } from '../../../projections/design.ts';
-import { countedLevels, currentId, currentLevels } from '../../../projections/enrolled.ts';
 import { microsecondsOf } from '../../base/time.ts';
+import { type Design, hasRatio } from '../../core/model/design.ts';
 import type { Participant } from '../../core/model/participants.ts';
+import { countedLevels, currentId, currentLevels } from '../../core/model/participants.ts';
 import { csvLine } from './csv.ts';
 
 /** The participants that the urns count, with the levels they count. */

@@ -2,7 +2,7 @@
  * Looks back in the running service, one question at a time, so that questions about the present are still answered.
  */
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
-import type { Readable } from '../../../projections/projection.ts';
+import type { Readable } from '../../../projections/runner.ts';
 import { DomainError, RecordError } from '../../base/errors.ts';
 import { type StoredRecord, StoreError } from '../../store/event-store.ts';
 import { foldUntil, type LogSource, type Past } from './past.ts';

@@ -3,9 +3,16 @@
  * Nothing is kept between questions, so each answer costs as much as reading that part of the stream.
  */
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
-import { isMoveEvent, NEVER_MOVED } from '../../../projections/movement.ts';
-import { nextEvent, type StreamPosition } from '../../../projections/next-event.ts';
-import { type Projection, projectionOf, type Readable, shownIn } from '../../../projections/projection.ts';
+import {
+  isMoveEvent,
+  NEVER_MOVED,
+  nextEvent,
+  type Projection,
+  projectionOf,
+  type Readable,
+  type StreamPosition,
+  shownIn,
+} from '../../../projections/runner.ts';
 import { RecordError } from '../../base/errors.ts';
 import type { EventStore, StoredRecord } from '../../store/event-store.ts';
 

@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Approval } from '../../../events/define.ts';
 import type { ImportedGenerator, SourceFormat } from '../../../events/from-outside.ts';
-import type { Design } from '../../../projections/design.ts';
+import type { Design } from '../../core/model/design.ts';
 import { isSame } from '../../core/model/import-proof.ts';
 import type { Model } from '../../core/model/model.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';

@@ -1,9 +1,9 @@
 /** Reads a file of allocations that were made elsewhere, finds every problem in it, and cuts it into lists that records hold. */
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../../../events/record.ts';
-import { type Factor, openTreatments } from '../../../projections/design.ts';
 import { quote } from '../../base/text.ts';
 import { counted, nearestTo, plural } from '../../base/wording.ts';
+import { type Factor, openTreatments } from '../../core/model/design.ts';
 import { noSuchLevel } from '../../core/model/levels.ts';
 import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../core/model/list-size.ts';
 import type { Model } from '../../core/model/model.ts';

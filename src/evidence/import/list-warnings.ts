@@ -1,6 +1,7 @@
 /** Warnings about a list of allocations that was made elsewhere: its order, and how many entries it has. */
-import { type Factor, openLevels } from '../../../projections/design.ts';
+
 import { counted, plural } from '../../base/wording.ts';
+import { type Factor, openLevels } from '../../core/model/design.ts';
 import type { Model } from '../../core/model/model.ts';
 import type { RegisterList } from '../../core/study/commands.ts';
 import { stratumNamed } from '../../core/study/fold-lists.ts';

@@ -1,13 +1,12 @@
 /** Reads files of pack codes, finds every problem in them, and makes lists of the new packs. */
 import { type Level, PackCode } from '../../../events/study.ts';
-import { activeFactors, type Factor, openTreatments, ratioOf } from '../../../projections/design.ts';
 import { quote } from '../../base/text.ts';
 import { counted, plural } from '../../base/wording.ts';
+import { activeFactors, type Factor, openTreatments, ratioOf, revealsArm } from '../../core/model/design.ts';
 import type { Pack } from '../../core/model/free-packs.ts';
 import { allowed, noSuchLevel } from '../../core/model/levels.ts';
 import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../core/model/list-size.ts';
 import type { Model } from '../../core/model/model.ts';
-import { revealsArm } from '../../core/model/visits.ts';
 import type { RegisterPacks } from '../../core/study/commands.ts';
 import { whereNow } from '../../core/study/pack-map.ts';
 import { bytesOf, type CsvRow, csvRows } from './csv-file.ts';

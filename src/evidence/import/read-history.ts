@@ -1,13 +1,13 @@
 /** Reads the rows of a study from a table. Reports every problem of every row together. */
 import type { SourceFormat } from '../../../events/from-outside.ts';
 import type { BgState } from '../../../events/study.ts';
-import { activeFactors, type Design } from '../../../projections/design.ts';
-import { NONE } from '../../../projections/enrolled.ts';
 import { freeTextProblem, lookAlikeProblem, quote } from '../../base/text.ts';
 import { microsecondsOf } from '../../base/time.ts';
 import { counted } from '../../base/wording.ts';
+import { activeFactors, type Design } from '../../core/model/design.ts';
 import { IdPattern } from '../../core/model/id-pattern.ts';
 import { problemsOfId } from '../../core/model/participant-id.ts';
+import { NONE } from '../../core/model/participants.ts';
 import { readBgState } from './generator-state.ts';
 import { ImportError, type SourceTable } from './source-table.ts';
 import { type MappedTreatment, mapProblems, setupProblem, type TreatmentMap } from './treatment-map.ts';

@@ -1,7 +1,8 @@
 /** What the treatments of a file are called in the study: `--treatment-map`. */
-import type { Design } from '../../../projections/design.ts';
+
 import { quote } from '../../base/text.ts';
 import { counted } from '../../base/wording.ts';
+import type { Design } from '../../core/model/design.ts';
 import { slotsOf } from '../../core/study/force.ts';
 
 export interface MappedTreatment {

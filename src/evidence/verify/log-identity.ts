@@ -7,7 +7,7 @@ import { streamKind } from '../../../events/catalogue.ts';
 import type { RecoveredStream } from '../../../events/log.ts';
 import type { LogEvent } from '../../../events/record.ts';
 import { type LogHistory, logHistory } from '../../../projections/log.ts';
-import { isMoveEvent } from '../../../projections/movement.ts';
+import { isMoveEvent } from '../../../projections/runner.ts';
 import { isEndorsed, keyOfLog } from '../../core/ledger/endorsement.ts';
 import type { VerifierKey } from '../../core/ledger/verifier-key.ts';
 import { decode } from './decoding.ts';

@@ -7,7 +7,7 @@ import {
   movementAfter,
   NEVER_MOVED,
   outOfPlace,
-} from '../../../projections/movement.ts';
+} from '../../../projections/runner.ts';
 import { CLOCK_TOLERANCE_MS } from '../../base/time.ts';
 import { type Decode, type Decoded, nameOf } from './decoding.ts';
 import { timeRemark } from './event-time.ts';

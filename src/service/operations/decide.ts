@@ -1,6 +1,6 @@
 /** The decider of the stream `operations`: each fact stands alone, so deciding one needs no state. */
 import type { OperationsFact } from '../../../events/operations.ts';
-import type { Projection } from '../../../projections/projection.ts';
+import type { Projection } from '../../../projections/runner.ts';
 import type { Decider } from '../../core/write/decider.ts';
 
 /** Nothing is folded from this stream. Its events are read from the store when needed. */

@@ -1,6 +1,6 @@
 /** A plan in words: its design, its participants, and the names of comparators. */
 import { ALGORITHMS } from '../../../events/study.ts';
-import { ratioText } from '../../../projections/describe-design.ts';
+import { ratioText } from '../../core/model/design.ts';
 import { ownDesign, type SimulatedDesign, type SimulationPlan } from '../simulation/plan.ts';
 
 /** Three arms, 2:1:1 */

@@ -1,7 +1,7 @@
 /** The steps of one study, made from its events as they come. */
 import type { LogEvent } from '../../../events/record.ts';
-import { isMoveEvent } from '../../../projections/movement.ts';
-import type { Projection } from '../../../projections/projection.ts';
+import type { Projection } from '../../../projections/runner.ts';
+import { isMoveEvent } from '../../../projections/runner.ts';
 import { holdsSeed } from '../replicate/seeds.ts';
 import { designStep, type Step, StudySteps } from '../replicate/steps.ts';
 

@@ -3,10 +3,10 @@
  * what was corrected, voided and amended. A replicate runs these steps again with other random numbers (replicate.ts).
  */
 import type { PartialEvent } from '../../../events/record.ts';
-import { type Design, openTreatments } from '../../../projections/design.ts';
-import { countedLevels, type EnrolmentEvent, isEnrolment } from '../../../projections/enrolled.ts';
+import { type Design, openTreatments } from '../../core/model/design.ts';
 import type { MethodDesign } from '../../core/model/method-of.ts';
 import { forkOf, type Model } from '../../core/model/model.ts';
+import { countedLevels, type EnrolmentEvent, isEnrolment } from '../../core/model/participants.ts';
 import { fold, modelOf } from '../../core/study/fold.ts';
 
 /**

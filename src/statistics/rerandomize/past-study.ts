@@ -1,9 +1,9 @@
 /** What a re-randomization test needs of a study, from its records. The states of the generator are not needed. */
 import type { VoidAnalysis } from '../../../events/corrections.ts';
 import type { PartialEvent } from '../../../events/record.ts';
-import { type Design, hasRatio } from '../../../projections/design.ts';
-import { isEnrolment } from '../../../projections/enrolled.ts';
+import { type Design, hasRatio } from '../../core/model/design.ts';
 import type { Model } from '../../core/model/model.ts';
+import { isEnrolment } from '../../core/model/participants.ts';
 import type { Status } from '../../core/model/status.ts';
 import { designStep, type Step, StudySteps } from '../replicate/steps.ts';
 

@@ -1,7 +1,7 @@
 /** The packs that a participant has, in a study where they get more than one. */
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { getsPacks } from '../../../projections/enrolled.ts';
+import { getsPacks } from '../../core/model/participants.ts';
 import { address } from '../parts/place.ts';
 import { type ParticipantRecord, packsOf } from '../parts/record.ts';
 import { ExactTime } from '../parts/when.tsx';

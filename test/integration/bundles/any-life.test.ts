@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CONTENTS } from '../../../events/record.ts';
 import type { DesignChange } from '../../../events/study.ts';
-import { openTreatments } from '../../../projections/design.ts';
+import { openTreatments } from '../../../src/core/model/design.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import type { Written } from '../../support/acts.ts';
 import {

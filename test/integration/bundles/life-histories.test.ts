@@ -8,8 +8,15 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content, decodeRecord, encodeRecord, type LogEvent } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
-import type { Tally } from '../../../projections/balance.ts';
-import type { Design } from '../../../projections/design.ts';
+import { logHistory } from '../../../projections/log.ts';
+import { isMoveEvent, Runner } from '../../../projections/runner.ts';
+import { systemTools } from '../../../src/base/tools.ts';
+import { openIdentity } from '../../../src/core/ledger/identity.ts';
+import { parseSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import type { Tally } from '../../../src/core/model/balance.ts';
+import type { Design } from '../../../src/core/model/design.ts';
+import { idByPack, type Model } from '../../../src/core/model/model.ts';
+import type { Participant } from '../../../src/core/model/participants.ts';
 import {
   currentId,
   currentLevels,
@@ -17,15 +24,7 @@ import {
   isEnrolment,
   NONE,
   type Voided,
-} from '../../../projections/enrolled.ts';
-import { logHistory } from '../../../projections/log.ts';
-import { isMoveEvent } from '../../../projections/movement.ts';
-import { Runner } from '../../../projections/runner.ts';
-import { systemTools } from '../../../src/base/tools.ts';
-import { openIdentity } from '../../../src/core/ledger/identity.ts';
-import { parseSigningKey } from '../../../src/core/ledger/signing-key.ts';
-import { idByPack, type Model } from '../../../src/core/model/model.ts';
-import type { Participant } from '../../../src/core/model/participants.ts';
+} from '../../../src/core/model/participants.ts';
 import { type StudyState, studyState } from '../../../src/core/study/state.ts';
 import { balance, design, participants } from '../../../src/core/study/views.ts';
 import { writeBundle } from '../../../src/evidence/bundle/bundle.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Design, Factor } from '../../../projections/design.ts';
 import { compareLimits, unblindedBy } from '../../../src/core/access/limited-keys.ts';
+import type { Design, Factor } from '../../../src/core/model/design.ts';
 
 type Earlier = Factor['earlierNames'];
 const study = (

@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange, StudyConfiguration } from '../../../events/study.ts';
-import { changedDesign, registeredDesign } from '../../../projections/design.ts';
 import { changesTo, type LevelRenamed } from '../../../src/core/configuration/changes.ts';
 import { configurationDifferences, type StudyInFile } from '../../../src/core/configuration/differences.ts';
+import { changedDesign, registeredDesign } from '../../../src/core/model/design.ts';
 import { amendmentOf, amendmentProblem } from '../../../src/core/study/amendments.ts';
 import { added, amend, closed, ratio, reopened, retired } from '../../support/arbitrary-life.ts';
 import { levelsOf, visits } from '../../support/life.ts';

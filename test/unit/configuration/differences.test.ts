@@ -5,7 +5,6 @@ import type {
   StudyConfiguration,
   UrnConfiguration,
 } from '../../../events/study.ts';
-import { amendedDesign, changedDesign, type Design, registeredDesign } from '../../../projections/design.ts';
 import {
   type Comparison,
   compare,
@@ -14,6 +13,12 @@ import {
   type RegisteredStudy,
   type StudyInFile,
 } from '../../../src/core/configuration/differences.ts';
+import {
+  amendedDesign,
+  changedDesign,
+  type Design,
+  registeredDesign,
+} from '../../../src/core/model/design.ts';
 import { arm, levelsOf, retired } from '../../support/life.ts';
 import { fileOf, sites } from './support.ts';
 

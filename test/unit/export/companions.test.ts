@@ -2,11 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { BgState, DesignChange, StudyConfiguration } from '../../../events/study.ts';
-import { changedDesign, registeredDesign } from '../../../projections/design.ts';
-import { NONE } from '../../../projections/enrolled.ts';
 import { guarded } from '../../../src/base/text.ts';
 import { allocate } from '../../../src/core/methods/urn/allocate.ts';
+import { changedDesign, registeredDesign } from '../../../src/core/model/design.ts';
 import type { Participant } from '../../../src/core/model/participants.ts';
+import { NONE } from '../../../src/core/model/participants.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { columnsOf, headLine, rowLines } from '../../../src/evidence/export/columns.ts';
 import { dictionary, rScript, sasScript } from '../../../src/evidence/export/companions.ts';

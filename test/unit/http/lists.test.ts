@@ -1,9 +1,9 @@
 /** Which part of a list is asked for, in which form and order, and how many there are over time. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Design, registeredDesign } from '../../../projections/design.ts';
-import { currentId, NONE } from '../../../projections/enrolled.ts';
+import { type Design, registeredDesign } from '../../../src/core/model/design.ts';
 import type { Participant } from '../../../src/core/model/participants.ts';
+import { currentId, NONE } from '../../../src/core/model/participants.ts';
 import { wantsCsv } from '../../../src/service/http/request/accept.ts';
 import { evenlySpaced, MAX_POINTS, tallied } from '../../../src/service/http/request/enrolment-tally.ts';
 import { InProgress } from '../../../src/service/http/request/in-progress.ts';

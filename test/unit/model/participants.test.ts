@@ -1,9 +1,13 @@
 /** The participants of a study, against a list that is worked out from the beginning each time. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { corrected, underNewNames } from '../../../projections/enrolled.ts';
 import { newIdProblem, problemsOfId } from '../../../src/core/model/participant-id.ts';
-import { type Participant, Participants } from '../../../src/core/model/participants.ts';
+import {
+  corrected,
+  type Participant,
+  Participants,
+  underNewNames,
+} from '../../../src/core/model/participants.ts';
 import { check } from '../../support/property.ts';
 
 function participant(participantId: string, sequence: number, level = 'a'): Participant {

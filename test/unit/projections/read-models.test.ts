@@ -4,11 +4,11 @@ import type { Fact, StudyFact } from '../../../events/catalogue.ts';
 import { VoidCause } from '../../../events/corrections.ts';
 import type { Protocol } from '../../../events/define.ts';
 import { access } from '../../../projections/access.ts';
-import type { Enrolled } from '../../../projections/enrolled.ts';
-import { headCount } from '../../../projections/head-count.ts';
-import { projectionOf, type Readable } from '../../../projections/projection.ts';
+import { projectionOf, type Readable } from '../../../projections/runner.ts';
 import { endedSessions } from '../../../projections/sessions.ts';
-import { describeRecovery } from '../../../projections/study-config.ts';
+import { describeRecovery } from '../../../src/core/model/model.ts';
+import type { Enrolled } from '../../../src/core/model/participants.ts';
+import { headCount } from '../../../src/core/model/participants.ts';
 import { studyState } from '../../../src/core/study/state.ts';
 import { balance, designs, participants, studyConfig } from '../../../src/core/study/views.ts';
 import {

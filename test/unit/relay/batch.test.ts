@@ -1,6 +1,6 @@
 /** What goes into one transaction. */
 import { describe, expect, it } from 'vitest';
-import { NEVER_MOVED } from '../../../projections/movement.ts';
+import { NEVER_MOVED } from '../../../projections/runner.ts';
 import type { RecordError } from '../../../src/base/errors.ts';
 import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
 import {

@@ -6,10 +6,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange, StudyConfiguration } from '../../../events/study.ts';
-import { type Design, declaredVisit, registeredDesign } from '../../../projections/design.ts';
-import { countedLevels, currentLevels } from '../../../projections/enrolled.ts';
 import { Counts } from '../../../src/core/methods/counts.ts';
+import { type Design, declaredVisit, registeredDesign } from '../../../src/core/model/design.ts';
 import { isWithin } from '../../../src/core/model/key-limits.ts';
+import { countedLevels, currentLevels } from '../../../src/core/model/participants.ts';
 import {
   amendmentOf,
   amendmentProblem,

@@ -6,9 +6,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import type { BalanceView } from '../../../projections/balance.ts';
-import { countedLevels, currentId, currentLevels } from '../../../projections/enrolled.ts';
 import { actOf } from '../../../src/core/acts/acts.ts';
+import type { BalanceView } from '../../../src/core/model/balance.ts';
+import { countedLevels, currentId, currentLevels } from '../../../src/core/model/participants.ts';
 import type { Force } from '../../../src/core/study/commands.ts';
 import type { FlatAct, Written } from '../../support/acts.ts';
 import { force as forceIn } from '../../support/arbitrary-life.ts';

@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Fact, StudyFact } from '../../../events/catalogue.ts';
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
-import { isMoveEvent } from '../../../projections/movement.ts';
-import { Runner } from '../../../projections/runner.ts';
+import { isMoveEvent, Runner } from '../../../projections/runner.ts';
 import { lastChange } from '../../../src/core/study/last-change.ts';
 import { studyState } from '../../../src/core/study/state.ts';
 import { Studies } from '../../../src/core/study/studies.ts';

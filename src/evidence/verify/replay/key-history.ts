@@ -7,7 +7,7 @@
 import type { Scope } from '../../../../events/access.ts';
 import type { Actor, Header, LogEvent } from '../../../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../../../projections/access.ts';
-import type { Design } from '../../../../projections/design.ts';
+import type { Design } from '../../../core/model/design.ts';
 import { brokenLimit, isPackWithin, type LimitedPack, type Stake } from '../../../core/model/key-limits.ts';
 import type { Mismatch } from '../report/report.ts';
 import type { Warnings } from '../report/warnings.ts';

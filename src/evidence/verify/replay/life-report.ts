@@ -1,8 +1,8 @@
 /** Counts what happened in a study after its allocations, for the report. */
 import type { PartialEventOf, PartialStudyEvent } from '../../../../events/record.ts';
 import type { Method } from '../../../../events/study.ts';
-import { declaredVisit } from '../../../../projections/design.ts';
 import { type ActName, actOf, isCorrection } from '../../../core/acts/acts.ts';
+import { declaredVisit } from '../../../core/model/design.ts';
 import { methodOf } from '../../../core/model/method-of.ts';
 import type { Model } from '../../../core/model/model.ts';
 import type { Status } from '../../../core/model/status.ts';

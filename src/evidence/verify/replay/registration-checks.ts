@@ -6,13 +6,16 @@ import type {
   MinimizationParameters,
   StudyConfiguration,
 } from '../../../../events/study.ts';
-import { defaultLevelCounts } from '../../../../projections/design.ts';
 import { isDay } from '../../../base/time.ts';
 import { greatestCommonDivisor } from '../../../base/whole-numbers.ts';
-import { visitProblems } from '../../../core/model/visits.ts';
+import {
+  defaultLevelCounts,
+  isEqualAllocation,
+  ratioProblem,
+  visitProblems,
+} from '../../../core/model/design.ts';
 import { limitsProblem } from '../../../core/study/amendments.ts';
 import { algorithmOf } from '../../../core/study/decide.ts';
-import { isEqualAllocation, ratioProblem } from '../../../core/study/ratio.ts';
 import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';
 

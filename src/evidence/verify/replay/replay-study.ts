@@ -5,13 +5,13 @@
 
 import type { StudyFact } from '../../../../events/catalogue.ts';
 import type { EventOf, LogEvent, PartialEventOf } from '../../../../events/record.ts';
-import type { Design } from '../../../../projections/design.ts';
-import { levelsByFactor } from '../../../../projections/enrolled.ts';
 import { actOf } from '../../../core/acts/acts.ts';
 import { commandIn } from '../../../core/acts/command.ts';
+import type { Design } from '../../../core/model/design.ts';
 import type { Pack } from '../../../core/model/free-packs.ts';
 import { parametersIn } from '../../../core/model/method-of.ts';
 import type { Model } from '../../../core/model/model.ts';
+import { levelsByFactor } from '../../../core/model/participants.ts';
 import type { Status } from '../../../core/model/status.ts';
 import type { Amend, StudyCommand } from '../../../core/study/commands.ts';
 import { decide } from '../../../core/study/decide.ts';

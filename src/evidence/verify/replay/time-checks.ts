@@ -1,7 +1,7 @@
 /** Checks the times that events of a study state besides their own. */
 import type { PartialStudyEvent } from '../../../../events/record.ts';
-import { isEnrolment } from '../../../../projections/enrolled.ts';
 import { CLOCK_TOLERANCE_MS } from '../../../base/time.ts';
+import { isEnrolment } from '../../../core/model/participants.ts';
 import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';
 

@@ -1,6 +1,6 @@
 /** Trying out what a request would do. */
 
-import type { Design } from '../../../../projections/design.ts';
+import type { Design } from '../../../core/model/design.ts';
 import type { StudyReply } from './study-request.ts';
 
 /** What a command would do to what the method counts. */

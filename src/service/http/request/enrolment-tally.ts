@@ -1,8 +1,12 @@
 /** How a study has grown: counts of participants over time, by level and by treatment, for charts. */
-import type { Design } from '../../../../projections/design.ts';
-import { currentLevels, type Enrolled } from '../../../../projections/enrolled.ts';
-import { type HeadCount, HeadCounter } from '../../../../projections/head-count.ts';
+import type { Design } from '../../../core/model/design.ts';
 import type { Participant } from '../../../core/model/participants.ts';
+import {
+  currentLevels,
+  type Enrolled,
+  type HeadCount,
+  HeadCounter,
+} from '../../../core/model/participants.ts';
 
 /** A chart shows no more than this many points. */
 export const MAX_POINTS = 200;

@@ -1,7 +1,7 @@
 /** The orders in which a list of participants can be shown. */
-import type { Factor } from '../../../../projections/design.ts';
-import { currentId } from '../../../../projections/enrolled.ts';
+import type { Factor } from '../../../core/model/design.ts';
 import type { Participant } from '../../../core/model/participants.ts';
+import { currentId } from '../../../core/model/participants.ts';
 import type { Lists } from './in-progress.ts';
 import { levelsShown, type RecordView } from './study-view.ts';
 

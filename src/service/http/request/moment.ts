@@ -1,5 +1,5 @@
 /** The parameters `urn.revision` and `urn.at`: a study as it was at a moment, for keys with the scope `audit`. */
-import type { Readable } from '../../../../projections/projection.ts';
+import type { Readable } from '../../../../projections/runner.ts';
 import {
   INSTANT_FORM,
   isBeyond,

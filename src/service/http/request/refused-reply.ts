@@ -1,6 +1,6 @@
 /** Answers shared by all routes that write to a study, for when the study does not allow it. */
 import type { LevelLimit } from '../../../../events/access.ts';
-import type { Design } from '../../../../projections/design.ts';
+import type { Design } from '../../../core/model/design.ts';
 import { limitNow, retiredLimit } from '../../../core/model/key-limits.ts';
 import type { FullLimit } from '../../../core/model/outcomes.ts';
 import type { Status } from '../../../core/model/status.ts';

@@ -1,24 +1,18 @@
 /** A study as HTTP shows it: parameters are checked against its factors, and records are rendered according to scopes. */
 import { z } from 'zod';
 import type { Scope } from '../../../../events/access.ts';
-import {
-  askedLevel,
-  type Design,
-  type Factor,
-  levelNow,
-  openLevels,
-} from '../../../../projections/design.ts';
+import { askedLevel, type Design, type Factor, levelNow, openLevels } from '../../../core/model/design.ts';
+import { patternProblem } from '../../../core/model/id-pattern.ts';
+import { allowed, noSuchLevel } from '../../../core/model/levels.ts';
+import { ParticipantId } from '../../../core/model/members.ts';
+import type { Participant } from '../../../core/model/participants.ts';
 import {
   currentId,
   currentLevels,
   type Enrolled,
   NONE,
   presentPacks,
-} from '../../../../projections/enrolled.ts';
-import { patternProblem } from '../../../core/model/id-pattern.ts';
-import { allowed, noSuchLevel } from '../../../core/model/levels.ts';
-import { ParticipantId } from '../../../core/model/members.ts';
-import type { Participant } from '../../../core/model/participants.ts';
+} from '../../../core/model/participants.ts';
 import { columnsOf, headLine, rowLines, type TableOptions } from '../../../evidence/export/columns.ts';
 import { BG_STATE, EXCEL, hintsAmong, MOMENT_PARAMETERS, PAGE_PARAMETERS, VIEW } from './parameters.ts';
 import { HttpProblem, problemList } from './problem.ts';

@@ -8,8 +8,8 @@ import {
   MAX_WEIGHT,
   Visit,
 } from '../../../../events/study.ts';
-import { amendedDesign } from '../../../../projections/design.ts';
 import { mayOf } from '../../../core/acts/acts.ts';
+import { amendedDesign } from '../../../core/model/design.ts';
 import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../../../core/model/members.ts';
 import type { FieldProblem, StudyOutcome } from '../../../core/model/outcomes.ts';
 import { amendmentOf, newNameProblems } from '../../../core/study/amendments.ts';

@@ -1,6 +1,6 @@
 /** GET /balance: how many participants of each level got each treatment. Such totals reveal arms, so it needs `audit`. */
 import { z } from 'zod';
-import type { Balance } from '../../../../projections/balance.ts';
+import type { Balance } from '../../../core/model/balance.ts';
 import { balance } from '../../../core/study/views.ts';
 import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
 import { momentOf, studyAt } from '../request/moment.ts';

@@ -1,11 +1,11 @@
 /** GET and POST /code_breaks: who was unblinded, and breaking the code of one participant. */
 import { z } from 'zod';
 import { RevealCategory, UnblindingWay } from '../../../../events/unblinding.ts';
-import { type CodeBreak, codeBreaksIn } from '../../../../projections/code-breaks.ts';
-import { currentId } from '../../../../projections/enrolled.ts';
 import { breakCode } from '../../../core/acts/break-code.ts';
 import type { Members } from '../../../core/model/outcomes.ts';
+import { currentId } from '../../../core/model/participants.ts';
 import { breakCommand } from '../../../core/study/break-pack-code.ts';
+import { type CodeBreak, codeBreaksIn } from '../../../core/study/tally.ts';
 import { participantEvents } from '../../../core/study/views.ts';
 import { askedIn, bodyOf } from '../request/act-form.ts';
 import { actRefusal } from '../request/act-refusal.ts';

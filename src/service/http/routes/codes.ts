@@ -1,9 +1,9 @@
 /** GET /codes: packs of medication. */
 import { z } from 'zod';
-import { currentId } from '../../../../projections/enrolled.ts';
 import type { Pack } from '../../../core/model/free-packs.ts';
 import { isPackWithin } from '../../../core/model/key-limits.ts';
 import type { Model } from '../../../core/model/model.ts';
+import { currentId } from '../../../core/model/participants.ts';
 import { PACK_STATES, packMap, stockOf } from '../../../core/study/pack-map.ts';
 import { studyState } from '../../../core/study/state.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';

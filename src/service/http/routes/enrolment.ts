@@ -1,8 +1,8 @@
 /** GET /enrolment: how a study has grown, by level and, for keys that may see arms in the list, by treatment. */
 import { z } from 'zod';
 import type { ApiKey } from '../../../../projections/access.ts';
-import type { Design } from '../../../../projections/design.ts';
 import { toJson } from '../../../base/json.ts';
+import type { Design } from '../../../core/model/design.ts';
 import { isLevelWithin, withinLimits } from '../../../core/model/key-limits.ts';
 import { goalOf } from '../../../core/model/limits.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';

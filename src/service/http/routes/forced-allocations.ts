@@ -1,8 +1,8 @@
 /** POST /forced_allocations: enters an allocation that was made outside the service. Nothing is drawn. */
 import { z } from 'zod';
 import { ForcedCause } from '../../../../events/from-outside.ts';
-import type { Design } from '../../../../projections/design.ts';
 import { mayOf } from '../../../core/acts/acts.ts';
+import type { Design } from '../../../core/model/design.ts';
 import { patternProblem } from '../../../core/model/id-pattern.ts';
 import { isWithin } from '../../../core/model/key-limits.ts';
 import { DryRun, Note, ParticipantId, PastInstant, StudyName } from '../../../core/model/members.ts';

@@ -1,9 +1,9 @@
 /** GET /study_participants: all participants of a study, those with some levels, or a page of them. */
 import type { Scope } from '../../../../events/access.ts';
-import type { Design } from '../../../../projections/design.ts';
-import { currentId, currentLevels } from '../../../../projections/enrolled.ts';
+import type { Design } from '../../../core/model/design.ts';
 import { isWithin } from '../../../core/model/key-limits.ts';
 import type { Participant, Participants } from '../../../core/model/participants.ts';
+import { currentId, currentLevels } from '../../../core/model/participants.ts';
 import { design, hasVisits, participants } from '../../../core/study/views.ts';
 import type { Moment } from '../../../evidence/history/moment.ts';
 import { BARE_CSV, CSV, isForExcel, wantsCsv } from '../request/accept.ts';

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { Protocol } from '../../../../events/define.ts';
 import type { ApiKey } from '../../../../projections/access.ts';
-import { headCount } from '../../../../projections/head-count.ts';
 import { withinLimits } from '../../../core/model/key-limits.ts';
 import { goalOf } from '../../../core/model/limits.ts';
+import { headCount } from '../../../core/model/participants.ts';
 import { STATUSES } from '../../../core/model/status.ts';
 import { participants } from '../../../core/study/views.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';

@@ -1,8 +1,12 @@
 /** GET /participant_history: everything that happened to one participant, without the arm. */
 import { z } from 'zod';
-import { ENROLMENTS, type WholeEnrolment } from '../../../../projections/enrolled.ts';
-import { historyOf, type ParticipantEvent } from '../../../../projections/participant-events.ts';
 import { PARTICIPANT_ACTS } from '../../../core/acts/acts.ts';
+import {
+  ENROLMENTS,
+  historyOf,
+  type ParticipantEvent,
+  type WholeEnrolment,
+} from '../../../core/model/participants.ts';
 import { participantEvents, participants } from '../../../core/study/views.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';

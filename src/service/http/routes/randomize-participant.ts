@@ -1,14 +1,14 @@
 /** POST /study_participants: randomizes a new participant. */
 import type { Scope } from '../../../../events/access.ts';
-import type { Design } from '../../../../projections/design.ts';
-import { currentId } from '../../../../projections/enrolled.ts';
 import { DomainError } from '../../../base/errors.ts';
 import { lookAlikeProblem } from '../../../base/text.ts';
 import type { Ledger } from '../../../core/ledger/ledger.ts';
+import type { Design } from '../../../core/model/design.ts';
 import { isWithin, retiredLimit } from '../../../core/model/key-limits.ts';
 import type { StudyOutcome } from '../../../core/model/outcomes.ts';
 import { newIdProblem, problemsOfId } from '../../../core/model/participant-id.ts';
 import type { Participant } from '../../../core/model/participants.ts';
+import { currentId } from '../../../core/model/participants.ts';
 import type { Randomize } from '../../../core/study/commands.ts';
 import { participants } from '../../../core/study/views.ts';
 import { StoreError } from '../../../store/event-store.ts';

@@ -1,9 +1,9 @@
 /** GET /study_config: the configuration of a study. */
 import { z } from 'zod';
 import type { Scope } from '../../../../events/access.ts';
-import { activeFactors, type Design, openLevels } from '../../../../projections/design.ts';
-import type { RegisteredStudy } from '../../../../projections/study-config.ts';
 import { toJson } from '../../../base/json.ts';
+import { activeFactors, type Design, openLevels } from '../../../core/model/design.ts';
+import type { RegisteredStudy } from '../../../core/model/model.ts';
 import {
   METHOD_IN_FORCE,
   MethodParametersResult,

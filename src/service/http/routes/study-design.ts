@@ -1,7 +1,7 @@
 /** GET /study_design: the design in force, the state of the study, and how far its limits are reached. */
 
 import { z } from 'zod';
-import { headCount } from '../../../../projections/head-count.ts';
+import { headCount } from '../../../core/model/participants.ts';
 import { STATUSES } from '../../../core/model/status.ts';
 import {
   DesignInForce,

@@ -1,6 +1,6 @@
 /** GET /study_form: what forms ask about a participant, and which answers the study takes from this key. */
 import { z } from 'zod';
-import { activeFactors } from '../../../../projections/design.ts';
+import { activeFactors } from '../../../core/model/design.ts';
 import { levelsWithin, retiredLimit } from '../../../core/model/key-limits.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';

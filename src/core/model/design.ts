@@ -1,9 +1,4 @@
-/**
- * The design of a study in force: the registration with every amendment since. Defaults are written out. It
- * names no participant and no count.
- */
-
-import type { Protocol } from '../events/define.ts';
+import type { Protocol } from '../../../events/define.ts';
 import type {
   Amendment,
   DesignChange,
@@ -12,7 +7,14 @@ import type {
   Method,
   Policies,
   StudyConfiguration,
-} from '../events/study.ts';
+} from '../../../events/study.ts';
+import { greatestCommonDivisor } from '../../base/whole-numbers.ts';
+import { counted } from '../../base/wording.ts';
+
+/**
+ * The design of a study in force: the registration with every amendment since. Defaults are written out. It
+ * names no participant and no count.
+ */
 
 /** Which level the urns count after a correction, if the registration does not say. This default never changes. */
 export function defaultLevelCounts(
@@ -314,4 +316,113 @@ export function renamingsOf({ changes }: Amendment, { factors }: Design): readon
         ]
       : [],
   );
+}
+
+/** The words for parts of a design. */
+
+/** Each limit: the whole study's first. */
+export function limitTexts({ total, levels = [] }: Limits = {}): string[] {
+  return [
+    ...(total === undefined ? [] : [counted(total, 'participant')]),
+    ...levels.map(({ factor, level, max }) => `${max} with ${factor} = ${level}`),
+  ];
+}
+
+/** What an urn holds from here on. */
+export function urnText({ w, alpha, beta, D }: Extract<DesignChange, { kind: 'urn' }>): string {
+  return Object.entries({ w, alpha, beta, D })
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`]))
+    .join(', ');
+}
+
+export function methodText(method: UrnMethod | Method): string {
+  switch (method.name) {
+    case 'urn':
+      return "Wei's urn";
+    case 'complete':
+      return 'complete randomization';
+    case 'minimization':
+      return 'minimization';
+    case 'blocks':
+      return `permuted blocks ${strataText(method)}`;
+    case 'list':
+      return `a list made elsewhere, ${strataText(method)}`;
+  }
+}
+
+function strataText({ by }: { readonly by: readonly string[] }): string {
+  return by.length > 0 ? `by ${by.join(', ')}` : 'over the whole study';
+}
+
+/** `2:1 ("A" 2, "B" 1)` */
+export function ratioText(treatments: readonly string[], ratio: readonly number[]): string {
+  return `${ratio.join(':')} (${treatments.map((name, i) => `${JSON.stringify(name)} ${ratio[i]}`).join(', ')})`;
+}
+
+/** `V2, V3`. No visit contains a comma. */
+export function visitsText(visits: readonly string[]): string {
+  return visits.length > 0 ? visits.join(', ') : 'none';
+}
+
+export function protocolText({ version, date }: Protocol): string {
+  return date === undefined ? version : `${version} of ${date}`;
+}
+
+/** The ratio of a study: how many slots each treatment has in the urns. */
+
+/** Ratios of real trials need far fewer. */
+const MAX_SLOTS = 40;
+
+/**
+ * Why a study cannot have this ratio; undefined if it can. All ones, which mean no ratio, are possible here.
+ * @param ratio a number for each treatment, each from 1 to 20
+ */
+export function ratioProblem(treatments: readonly string[], ratio: readonly number[]): string | undefined {
+  if (ratio.length !== treatments.length)
+    return `it has ${counted(ratio.length, 'number')} for ${counted(treatments.length, 'treatment')}`;
+  const divisor = ratio.reduce(greatestCommonDivisor);
+  if (divisor > 1) return `all its numbers can be divided by ${divisor}`;
+  return tooManySlots(ratio.reduce((sum, slots) => sum + slots, 0));
+}
+
+/** @param slots how many there would be in all */
+export function tooManySlots(slots: number): string | undefined {
+  return slots > MAX_SLOTS ? `there would be ${slots} slots (there can be ${MAX_SLOTS})` : undefined;
+}
+
+/** A ratio of all ones is left out. */
+export function isEqualAllocation(ratio: readonly number[]): boolean {
+  return ratio.every((slots) => slots === 1);
+}
+
+/** Which names of visits, and which codes of packs, say too much or are ambiguous. */
+
+/** Short names occur in codes by chance. */
+const MIN_LENGTH = 4;
+
+/** Whether the code, or the visit, is the name of an arm, or contains one that is not short. */
+export function revealsArm(text: string, treatments: readonly string[]): boolean {
+  const folded = text.toLowerCase();
+  return treatments.some((treatment) => {
+    const name = treatment.toLowerCase();
+    return folded === name || (name.length >= MIN_LENGTH && folded.includes(name));
+  });
+}
+
+export interface VisitProblem {
+  /** Of the visit in the list. */
+  readonly index: number;
+  /** Of a sentence about the visit, without its beginning. It names neither an arm nor the visit. */
+  readonly why: string;
+}
+
+/** What is wrong with visits of the right form that a study with these arms declares. */
+export function visitProblems(visits: readonly string[], treatments: readonly string[]): VisitProblem[] {
+  const folded = visits.map(foldedVisit);
+  return visits.flatMap((visit, index) => {
+    const first = folded.indexOf(folded[index] ?? '');
+    if (first < index)
+      return [{ index, why: `is the same as visit ${first + 1} (capital letters do not matter)` }];
+    return revealsArm(visit, treatments) ? [{ index, why: 'is, or contains, the name of an arm' }] : [];
+  });
 }

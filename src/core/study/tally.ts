@@ -1,6 +1,9 @@
+import type { RevealCategory, UnblindingWay } from '../../../events/unblinding.ts';
+import type { ActName } from '../acts/acts.ts';
+import { isUnblinding, type ParticipantEvents, type UnblindingEvent } from '../model/participants.ts';
+import type { StudyState } from './state.ts';
+
 /** Who was unblinded, by the service or without it, in the order of the records. It holds no arm. */
-import type { RevealCategory, UnblindingWay } from '../events/unblinding.ts';
-import { isUnblinding, type ParticipantEvents, type UnblindingEvent } from './participant-events.ts';
 
 export interface CodeBreak {
   readonly revision: number;
@@ -89,4 +92,52 @@ function codeBreakOf(event: UnblindingEvent): CodeBreak {
     knownAt: occurredAt,
     isLate: false,
   };
+}
+
+/** How many packs a study has, and what became of them. */
+
+export interface PackNumbers {
+  readonly registered: number;
+  /** Including those that were replaced since. */
+  readonly given: number;
+  readonly replaced: number;
+  readonly withdrawn: number;
+  /** At visits. Absent if none was. */
+  readonly dispensed?: number;
+  readonly corrected?: number;
+}
+
+/** Says nothing about arms. Undefined in a study without packs. */
+export function packNumbers(state: StudyState, { inOrder }: ParticipantEvents): PackNumbers | undefined {
+  if (state.status === 'unregistered' || state.packs.isEmpty()) return undefined;
+  const { packs, given, withdrawn } = state;
+  const numberOf = (name: ActName) => inOrder.filter(({ type }) => type === name).length;
+  const dispensed = numberOf('PackDispensed');
+  return {
+    registered: [...packs.entries()].length,
+    given: [...given.entries()].length,
+    replaced: numberOf('CodeReplaced'),
+    withdrawn: [...withdrawn.entries()].length,
+    ...(dispensed > 0 && { dispensed, corrected: numberOf('DispensationCorrected') }),
+  };
+}
+
+/** How many entries the lists of a study have. */
+
+/** Without those that an amendment voided. */
+export interface EntryNumbers {
+  readonly lists: number;
+  /** By participants, or skipped. */
+  readonly used: number;
+  readonly left: number;
+  /** Then nobody is randomized. */
+  readonly skipOwed: boolean;
+}
+
+/** Says nothing about arms or strata. Undefined in a study that follows no list. */
+export function entryNumbers(state: StudyState): EntryNumbers | undefined {
+  if (state.status === 'unregistered' || state.methodDesign.method !== 'list') return undefined;
+  const { entries } = state;
+  const used = [...entries.strata.values()].reduce((sum, one) => sum + one.used, 0);
+  return { lists: entries.lists, used, left: entries.leftInAll, skipOwed: entries.isSkipOwed };
 }

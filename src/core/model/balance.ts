@@ -1,9 +1,10 @@
+import { type Design, hasRatio, ratioOf } from './design.ts';
+import { countedLevels, currentLevels, type Enrolled } from './participants.ts';
+
 /**
  * How many participants of each level are on each treatment. It reveals totals per arm, so it is for operators and
  * auditors.
  */
-import { type Design, hasRatio, ratioOf } from './design.ts';
-import { countedLevels, currentLevels, type Enrolled } from './enrolled.ts';
 
 /** Counts are in the order of the treatments. */
 export interface Tally {
