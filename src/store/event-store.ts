@@ -1,5 +1,6 @@
-/** The port to the append-only log. Its comments are the contract; test/support/store-contract.ts proves it. */
 import type { RecordBytes } from '../../events/record.ts';
+
+/** The port to the append-only log. Its comments are the contract; test/support/store-contract.ts proves it. */
 
 /** The place of a record among all records of the store. Opaque: it has a meaning only in its own store. */
 export type Position = string;
@@ -128,4 +129,24 @@ export class BrokenStream extends StoreError {}
 export function isForWantOfRoom(error: unknown): boolean {
   if (error instanceof StoreError) return error.failure === 'full';
   return error instanceof Error && isForWantOfRoom(error.cause);
+}
+
+/** Records in pages that are not too long to be folded in one turn. */
+export function* pages(records: readonly StoredRecord[]): Iterable<readonly StoredRecord[]> {
+  for (let i = 0; i < records.length; i += PAGE_RECORDS) yield records.slice(i, i + PAGE_RECORDS);
+}
+
+/** Whether exactly these bytes are already there, so that a repeated append counts as written. */
+export function sameRecords(there: readonly RecordBytes[], sent: readonly RecordBytes[]): boolean {
+  return (
+    there.length === sent.length &&
+    there.every((stored, i) => {
+      const record = sent[i];
+      return (
+        record !== undefined &&
+        Buffer.compare(stored.record, record.record) === 0 &&
+        Buffer.compare(stored.sealed, record.sealed) === 0
+      );
+    })
+  );
 }

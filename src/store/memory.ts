@@ -1,15 +1,16 @@
-/** A store in memory, for tests of everything above the port, and for trying things out. Nothing outlives the process. */
 import type { RecordBytes } from '../../events/record.ts';
-import type {
-  AppendResult,
-  EventStore,
-  Position,
-  StoredRecord,
-  Subscriber,
-  Subscription,
+import {
+  type AppendResult,
+  type EventStore,
+  type Position,
+  pages,
+  type StoredRecord,
+  type Subscriber,
+  type Subscription,
+  sameRecords,
 } from './event-store.ts';
-import { pages } from './pages.ts';
-import { sameRecords } from './same-records.ts';
+
+/** A store in memory, for tests of everything above the port, and for trying things out. Nothing outlives the process. */
 
 /** How often a subscription reports that it has delivered everything, in ms. */
 const CAUGHT_UP_MS = 500;

@@ -4,7 +4,7 @@ import { type Actor, decodeRecord, encodeRecord, type RecordBytes } from '../../
 import type { Tools } from '../../base/tools.ts';
 import { LOG_STREAM } from '../../core/log/log-writer.ts';
 import type { EventStore, StoredRecord } from '../../store/event-store.ts';
-import { sameRecords } from '../../store/same-records.ts';
+import { sameRecords } from '../../store/event-store.ts';
 import { differs, refused } from './move-error.ts';
 
 /** A log, and the two stores that it is moved between. */

@@ -1,19 +1,21 @@
-/** Calls to the leader, each with a time-out. */
-
 import type { EventStoreDbAddress } from './address.ts';
-import { Connection, type ConnectionTimes } from './connection.ts';
+import { Connection, type ConnectionTimes, type Line } from './connection.ts';
 import { CallError, callError } from './errors.ts';
-import type { LogEventData } from './event.ts';
-import type { Line } from './line.ts';
 import {
   type Answer,
+  appendedRevision,
+  appendRequests,
   type BoundedReading,
   enough,
   type Listener,
+  type LogEventData,
   type LogPosition,
+  messageOf,
+  readRequest,
   type ServerMessage,
-} from './protocol.ts';
-import { appendedRevision, appendRequests, messageOf, readRequest } from './wire.ts';
+} from './wire.ts';
+
+/** Calls to the leader, each with a time-out. */
 
 /** How long to wait for a call after gRPC's own deadline, in ms. */
 const MARGIN_MS = 250;

@@ -1,3 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Host } from './address.ts';
+import { CallError, callError } from './errors.ts';
+
 /**
  * Finds the leader of a cluster.
  *
@@ -5,9 +9,6 @@
  * silent, the others still name it, so a node counts as the leader only if it answers and says so itself. In a split
  * network two nodes may say that they lead. Then the one that more nodes name is taken; in a tie, the one not in doubt.
  */
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Host } from './address.ts';
-import { CallError, callError } from './errors.ts';
 
 /** A node, as described by another node or by itself. */
 export interface Member {

@@ -1,15 +1,192 @@
+import { createHash } from 'node:crypto';
+import gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
+import type { RecordBytes } from '../../../events/record.ts';
+import { type Position, StoreError } from '../event-store.ts';
+import type { Member } from './discovery.ts';
+import { CallError } from './errors.ts';
+
+/**
+ * A record as an event of EventStoreDB, and back.
+ *
+ *   data      the record's bytes
+ *   metadata  0x01 ‖ leaf (32 bytes) ‖ sealed
+ *   type      the record's own `type`, else `record`: for operators in the server's user interface
+ *   id        a UUID of version 8 (RFC 9562 §5.8) from SHA-256 over stream, revision, record, sealed and leaf
+ *
+ * Both parts are binary (application/octet-stream), so the server neither interprets nor changes them. The first byte of
+ * the metadata is its version. It cannot begin JSON, because the client's own read functions return metadata that happens
+ * to be JSON as a parsed value, and not as bytes.
+ *
+ * The server treats an append as a repetition if the events at those revisions have the same ids. With an id that is
+ * derived from the bytes and their place, this is exactly what the port requires: the same bytes at the same revisions.
+ * The record's own id would not do: it is made once per decision and stays the same if a salt or a sealed section
+ * differs, and a caller of the port may append any bytes at all.
+ */
+
+const LAYOUT = 1;
+const LEAF_BYTES = 32;
+const HEADER_BYTES = 1 + LEAF_BYTES;
+
+/** The form of the catalogue's types. None begins with `$`: those have a meaning for the server. */
+const EVENT_TYPE = /^[A-Za-z][A-Za-z0-9]{0,99}$/;
+const UNNAMED = 'record';
+
+export interface LogEventData {
+  readonly id: string;
+  readonly type: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+}
+
+/** Copies the bytes. @throws RangeError if the leaf does not have 32 bytes */
+export function toEvent(stream: string, revision: number, bytes: RecordBytes): LogEventData {
+  const { record, sealed, leaf } = bytes;
+  if (leaf.length !== LEAF_BYTES) throw new RangeError(`a leaf has ${LEAF_BYTES} bytes, not ${leaf.length}`);
+  const metadata = new Uint8Array(HEADER_BYTES + sealed.length);
+  metadata[0] = LAYOUT;
+  metadata.set(leaf, 1);
+  metadata.set(sealed, HEADER_BYTES);
+  const data = Uint8Array.from(record);
+  return { id: eventId(stream, revision, bytes), type: eventType(data), data, metadata };
+}
+
+/**
+ * The bytes of a record. An event that another program has put into the stream gets a leaf of zeros, which no record has.
+ * So the check of the record fails and stops this stream, and the others go on.
+ */
+export function toRecord(data: Uint8Array, metadata: Uint8Array): RecordBytes {
+  if (metadata[0] !== LAYOUT || metadata.length < HEADER_BYTES)
+    return { record: data, sealed: metadata, leaf: new Uint8Array(LEAF_BYTES) };
+  return { record: data, sealed: metadata.subarray(HEADER_BYTES), leaf: metadata.subarray(1, HEADER_BYTES) };
+}
+
+function eventId(stream: string, revision: number, { record, sealed, leaf }: RecordBytes): string {
+  const hash = createHash('sha256');
+  // Each part follows its length, so that different lists of parts never give the same bytes.
+  for (const part of [Buffer.from(stream), Buffer.from(String(revision)), record, sealed, leaf]) {
+    const length = Buffer.alloc(8);
+    length.writeUInt32BE(part.length, 4);
+    hash.update(length).update(part);
+  }
+  const id = hash.digest().subarray(0, 16);
+  id[6] = ((id[6] ?? 0) & 0x0f) | 0x80;
+  id[8] = ((id[8] ?? 0) & 0x3f) | 0x80;
+  const hex = id.toString('hex');
+  return [0, 8, 12, 16, 20].map((from, i, all) => hex.slice(from, all[i + 1] ?? 32)).join('-');
+}
+
+function eventType(record: Uint8Array): string {
+  try {
+    const { type } = JSON.parse(Buffer.from(record).toString()) as { readonly type?: unknown };
+    return typeof type === 'string' && EVENT_TYPE.test(type) ? type : UNNAMED;
+  } catch {
+    // Not JSON, or `null`: the store takes any bytes.
+    return UNNAMED;
+  }
+}
+
+/** What an EventStoreDB server is asked and what it answers, independent of the protocol that carries it. */
+
+/** A place in the transaction log of the server. */
+export interface LogPosition {
+  readonly commit: bigint;
+  readonly prepare: bigint;
+}
+
+export interface ReadEvent {
+  readonly stream: string;
+  /** Meaningless for a tombstone. */
+  readonly revision: number;
+  /** Whether this event deleted the stream for good. */
+  readonly isTombstone: boolean;
+  readonly position: LogPosition;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+}
+
+export type ServerMessage =
+  | { readonly type: 'event'; readonly event: ReadEvent }
+  /** All that matches up to here has been delivered. */
+  | { readonly type: 'checkpoint'; readonly position: LogPosition }
+  | { readonly type: 'no-such-stream' };
+
+export interface Listener {
+  onMessage(message: ServerMessage): void;
+  /** Called once: with an error, or without one if the server just ended it. */
+  onEnd(error?: CallError): void;
+}
+
+/** What to read. `from` is inclusive for a read, and exclusive for a subscription. */
+export type ReadTarget =
+  | { readonly of: 'stream'; readonly stream: string; readonly from: number; readonly count: number }
+  /** The last event of a stream, or of all that `$all` shows. */
+  | { readonly of: 'last'; readonly stream?: string }
+  | {
+      readonly of: 'all';
+      readonly prefix: string;
+      readonly from: LogPosition | undefined;
+      readonly count: number;
+    }
+  | { readonly of: 'live'; readonly prefix: string; readonly from: LogPosition | undefined };
+
+export interface Answer {
+  readonly messages: ServerMessage[];
+  /** False if the time ran out after something had arrived. */
+  readonly isWhole: boolean;
+}
+
+export type BoundedReading = Exclude<ReadTarget, { readonly of: 'live' }>;
+
+/**
+ * A prefix that all names have. An unfiltered read backwards from the end finds nothing if the last event is one that
+ * `$all` hides, such as `$epoch-information` after each start of the server: server 23.10.1 looks at only as many events
+ * as are asked for, and treats a page that is not full as the end. A filtered read goes on.
+ */
+const EVERY_STREAM = '';
+
+/** The server's prefix for the metadata stream of a stream. */
+const METADATA = '$$';
+
+/** Prefixes of the names of the streams to read; undefined for a read of one stream. */
+export function prefixesOf(reading: ReadTarget): readonly string[] | undefined {
+  if (reading.of === 'stream') return undefined;
+  if (reading.of !== 'last') return [reading.prefix, METADATA + reading.prefix];
+  return reading.stream === undefined ? [EVERY_STREAM] : undefined;
+}
+
+/**
+ * The stream of ours, without the prefix, that an event is in or whose metadata it is; undefined for other programs' events.
+ * The server compares prefixes by linguistic rules, which ignore a soft hyphen, for example.
+ */
+export function placeOf(
+  prefix: string,
+  { stream }: Pick<ReadEvent, 'stream'>,
+): { readonly of: 'record' | 'metadata'; readonly stream: string } | undefined {
+  const of = stream.startsWith(METADATA) ? 'metadata' : 'record';
+  const name = of === 'metadata' ? stream.slice(METADATA.length) : stream;
+  return name.startsWith(prefix) ? { of, stream: name.slice(prefix.length) } : undefined;
+}
+
+export function metadataStream(stream: string): string {
+  return METADATA + stream;
+}
+
+/**
+ * After how many events a read of `$all` is cancelled: the server would search for one more, through all events of other
+ * programs, before it ends the call. It ends a read of one stream by itself.
+ */
+export function enough(reading: BoundedReading): number {
+  if (prefixesOf(reading) === undefined || reading.of === 'stream') return Number.POSITIVE_INFINITY;
+  return reading.of === 'last' ? 1 : reading.count;
+}
+
 /**
  * EventStoreDB's protocol, with the generated definitions of `@eventstore/db-client`: requests become messages, and the
  * server's answers become bytes, numbers and CallErrors. Nothing else of that package is used
  * (docs/adr/0009-eventstoredb-client.md).
  */
-import gossip from '@eventstore/db-client/generated/gossip_pb.js';
-import shared from '@eventstore/db-client/generated/shared_pb.js';
-import streams from '@eventstore/db-client/generated/streams_pb.js';
-import type { Member } from './discovery.ts';
-import { CallError } from './errors.ts';
-import type { LogEventData } from './event.ts';
-import { type LogPosition, prefixesOf, type ReadTarget, type ServerMessage } from './protocol.ts';
 
 type AppendRequest = InstanceType<typeof streams.AppendReq>;
 type AppendResponse = InstanceType<typeof streams.AppendResp>;
@@ -133,4 +310,24 @@ function positionOf(of: { getCommitPosition(): string; getPreparePosition(): str
 
 function identifier(stream: string): InstanceType<typeof shared.StreamIdentifier> {
   return new shared.StreamIdentifier().setStreamName(Buffer.from(stream));
+}
+
+/** Positions of EventStoreDB as the port's opaque strings. */
+
+export function toPosition({ commit, prepare }: LogPosition): Position {
+  return `${commit}/${prepare}`;
+}
+
+/** @throws StoreError for a position of another kind of store */
+export function fromPosition(position: Position): LogPosition {
+  const [, commit, prepare] = /^(\d{1,20})\/(\d{1,20})$/.exec(position) ?? [];
+  if (commit === undefined || prepare === undefined)
+    throw new StoreError('foreign', 'not-written', 'a position of another kind of store');
+  return { commit: BigInt(commit), prepare: BigInt(prepare) };
+}
+
+/** Whether `a` comes after `b`. Everything comes after undefined. */
+export function isAfter(a: LogPosition, b: LogPosition | undefined): boolean {
+  if (b === undefined) return true;
+  return a.commit === b.commit ? a.prepare > b.prepare : a.commit > b.commit;
 }

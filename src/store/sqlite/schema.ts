@@ -1,15 +1,16 @@
-/**
- * The database file: its schema, the marks by which it is recognized, and the checks each time it is opened.
- *
- * It has one append-only table. `record`, `sealed` and `leaf` are the facts. `stream` and `revision` repeat members of
- * the record for the index, and are checked against it at every read. `position` is the order of arrival.
- */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { RecordBytes } from '../../../events/record.ts';
 import { createOnce } from '../../base/files.ts';
 import { StoreError } from '../event-store.ts';
 import { Database } from './library.ts';
 import { isNoRoom, probeRoom, Reserve } from './reserve.ts';
+
+/**
+ * The database file: its schema, the marks by which it is recognized, and the checks each time it is opened.
+ *
+ * It has one append-only table. `record`, `sealed` and `leaf` are the facts. `stream` and `revision` repeat members of
+ * the record for the index, and are checked against it at every read. `position` is the order of arrival.
+ */
 
 /** "urn1" in ASCII. As SQLite's application_id, it distinguishes our file from another program's. */
 const APPLICATION_ID = 0x75726e31;
