@@ -4,7 +4,7 @@ import { encodeRecord } from '../events/record.ts';
 import type { MethodParameters, StudyConfiguration } from '../events/study.ts';
 import { systemTools } from '../src/base/tools.ts';
 import { studyDecider } from '../src/core/study/decide.ts';
-import type { StudyState } from '../src/core/study/state.ts';
+import type { StudyState } from '../src/core/study/fold.ts';
 import { type Figure, median, pairedRatio } from './figures.ts';
 import { MANY_FACTORS, METHODS, manyLevels, randomLevels, STUDY } from './study.ts';
 

@@ -1,7 +1,7 @@
 /** Measures a study with packs: choosing one among thousands, and whom many waiting requests of such a study delay. */
-import type { CommandOf } from '../src/core/acts/command.ts';
+import type { CommandOf } from '../src/core/acts/acts.ts';
 import { studyDecider, tryOut } from '../src/core/study/decide.ts';
-import type { StudyState } from '../src/core/study/state.ts';
+import type { StudyState } from '../src/core/study/fold.ts';
 import { startAsking, timed } from './asking.ts';
 import { allocateOne, eventOf, registeredState } from './deciding.ts';
 import { type Figure, median } from './figures.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Scope } from '../events/access.ts';
 import type { Actor } from '../events/record.ts';
-import { MAX_ENTRIES } from '../src/core/model/list-size.ts';
+import { MAX_ENTRIES } from '../src/core/model/packs.ts';
 import { type LogSettings, type OpenLog, openLog } from '../src/service/open/open-log.ts';
 import { type OfMethod, randomLevels, STUDY } from './study.ts';
 

@@ -5,8 +5,8 @@
 import type { Command } from 'commander';
 import { type ActName, type ActValues, actOf } from '../core/acts/acts.ts';
 import type { Members, StudyOutcome } from '../core/model/outcomes.ts';
-import { performAct } from '../core/study/perform-act.ts';
-import type { WriteResult } from '../core/write/writer-parts.ts';
+import { performAct } from '../core/study/studies.ts';
+import type { WriteResult } from '../core/write/writer.ts';
 import { askedIn, bodyName, bodyOf } from '../service/http/request/act-form.ts';
 import { checkedBody } from '../service/http/request/body-problems.ts';
 import { dryRun, printAct, questionOf } from './act-printer.ts';

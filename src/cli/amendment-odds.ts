@@ -1,6 +1,5 @@
 /** The odds before and after an amendment, for people and programs. */
-import type { Odds } from '../core/study/amendment-odds.ts';
-import type { LevelOdds } from '../core/study/next-draw.ts';
+import type { LevelOdds, Odds } from '../core/study/odds.ts';
 import { table } from './output.ts';
 
 /** A row for each level that is open before or afterwards. */

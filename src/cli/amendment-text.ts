@@ -3,8 +3,12 @@
 import type { Protocol } from '../../events/define.ts';
 import type { DesignChange } from '../../events/study.ts';
 import { quote } from '../base/text.ts';
-import { describeChange, settingOf } from '../core/configuration/describe-change.ts';
-import { type AmendmentDoubt, isSameProtocol } from '../core/configuration/planned-amendment.ts';
+import {
+  type AmendmentDoubt,
+  describeChange,
+  isSameProtocol,
+  settingOf,
+} from '../core/configuration/amendment.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import type { FieldProblem } from '../core/model/outcomes.ts';
 import { APPROVAL_EXAMPLE } from './approvals.ts';

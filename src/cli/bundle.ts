@@ -2,9 +2,9 @@
 import type { Command } from 'commander';
 import type { Content } from '../../events/record.ts';
 import { counted, plural } from '../base/wording.ts';
-import type { KeptCheckpoint } from '../core/ledger/checkpoint-file.ts';
-import { parseOrigin } from '../core/ledger/checkpoint-text.ts';
-import { describeRollback } from '../core/ledger/last-checkpoints.ts';
+import type { KeptCheckpoint } from '../core/log/formats.ts';
+import { parseOrigin } from '../core/log/formats.ts';
+import { describeRollback } from '../core/log/last-checkpoints.ts';
 import { type Bundle, writeBundle } from '../evidence/bundle/bundle.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { checkpointsIn } from './checkpoints.ts';

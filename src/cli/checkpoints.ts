@@ -1,10 +1,6 @@
 /** Reads checkpoint files named on the command line. */
 import { readFileSync } from 'node:fs';
-import {
-  CheckpointFileError,
-  type KeptCheckpoint,
-  parseCheckpointFile,
-} from '../core/ledger/checkpoint-file.ts';
+import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../core/log/formats.ts';
 import { UsageError } from './options.ts';
 
 /** @throws UsageError for a file that cannot be read or is not a checkpoint file */

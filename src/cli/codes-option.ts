@@ -1,6 +1,6 @@
 /** The packs that a command is about, from its options. */
 import { counted } from '../base/wording.ts';
-import { MAX_ENTRIES } from '../core/model/list-size.ts';
+import { MAX_ENTRIES } from '../core/model/packs.ts';
 import { codeProblem, readCodes } from '../evidence/import/pack-file.ts';
 import type { MembersRead } from './act-row.ts';
 

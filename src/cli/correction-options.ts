@@ -3,12 +3,12 @@
 import { freeTextProblem, quote } from '../base/text.ts';
 import { activeFactors, askedLevel, type Design, type Factor } from '../core/model/design.ts';
 import { patternProblem } from '../core/model/id-pattern.ts';
-import { noSuchLevel } from '../core/model/levels.ts';
+import { noSuchLevel } from '../core/model/limits.ts';
 import { newIdProblem, problemsOfId } from '../core/model/participant-id.ts';
 import type { Participants } from '../core/model/participants.ts';
 import { currentId, currentLevels } from '../core/model/participants.ts';
+import { participants } from '../core/study/fold.ts';
 import type { Study } from '../core/study/studies.ts';
-import { participants } from '../core/study/views.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import type { MembersRead, OptionValues } from './act-row.ts';
 import type { ParticipantOptions } from './grounds.ts';

@@ -2,7 +2,7 @@
 
 import { printable } from '../base/text.ts';
 import { openLevels } from '../core/model/design.ts';
-import { participants } from '../core/study/views.ts';
+import { participants } from '../core/study/fold.ts';
 import type { Service } from '../service/start-service.ts';
 import { cliActor } from './options.ts';
 import { note, result } from './output.ts';

@@ -1,8 +1,7 @@
 /** Options of the commands about one participant, and their checks. */
 import { type Command, Option } from 'commander';
 import { freeTextProblem } from '../base/text.ts';
-import type { StudyOutcome } from '../core/model/outcomes.ts';
-import type { Status } from '../core/model/status.ts';
+import type { Status, StudyOutcome } from '../core/model/outcomes.ts';
 import type { Grounds } from '../service/code-break/code-breaks.ts';
 import { APPROVAL_EXAMPLE } from './approvals.ts';
 import { type LogOptions, option, UsageError, unknownPack, unknownParticipant } from './options.ts';

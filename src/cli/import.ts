@@ -1,27 +1,97 @@
-/** urn import: continues here a history from the reference or another system. */
-
 import { type Command, Option } from 'commander';
-import { ImportedGenerator, SourceFormat } from '../../events/from-outside.ts';
+import { ImportedGenerator, SourceFormat, type UnprovenCause } from '../../events/from-outside.ts';
 import { formulaProblem, freeTextProblem, quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
 import { hasRatio } from '../core/model/design.ts';
 import type { Model } from '../core/model/model.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';
-import type { ImportParticipant } from '../core/study/commands.ts';
-import { ONLY_CSV } from '../core/study/imports.ts';
-import { type Rehearsal, rehearse } from '../core/study/rehearse-import.ts';
+import type { BeginImport, ImportParticipant } from '../core/study/commands.ts';
+import { afterUnwritten, fork, participants } from '../core/study/fold.ts';
+import { decideImport, ONLY_CSV } from '../core/study/import.ts';
 import type { Study } from '../core/study/studies.ts';
-import { participants } from '../core/study/views.ts';
 import { type ImportOptions, type ImportPlan, planOf } from '../evidence/import/import-plan.ts';
 import { openSource } from '../evidence/import/source-file.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { APPROVAL_FORM, approvedByOption, decisionOf, PLACEHOLDER_APPROVAL } from './approvals.ts';
 import { isConfirmed } from './confirm.ts';
 import { withFileProblems } from './file-problems.ts';
-import { optionsIn, pairsIn, treatmentPairs } from './import-options.ts';
 import { cliActor, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { note, progressOf, result } from './output.ts';
 import { registeredState, withStudies } from './studies-log.ts';
+
+/** Tries an import without writing it: which rows can be drawn again, and what would be refused. */
+
+export interface Rehearsal {
+  readonly redrawn: number;
+  readonly unproven: readonly { readonly row: number; readonly cause: UnprovenCause }[];
+  /** Why the import is not possible; undefined if it is. */
+  readonly refused: { readonly row: number | undefined; readonly outcome: StudyOutcome } | undefined;
+}
+
+/** @param onRow gets the number of rows decided so far */
+export function rehearse(
+  original: Model,
+  begin: Omit<BeginImport, 'proof'>,
+  rows: readonly ImportParticipant[],
+  onRow: (rows: number) => void = () => undefined,
+): Rehearsal {
+  let state = fork(original) as Model;
+  const unproven: { row: number; cause: UnprovenCause }[] = [];
+  const nothing = { redrawn: 0, unproven: [] };
+  // How many can be drawn again is not known yet, and is compared only at the end of an import.
+  const first = decideImport(state, { ...begin, proof: { redrawn: 0, unproven: rows.length } });
+  if (!first.fact) return { ...nothing, refused: { row: undefined, outcome: first.outcome } };
+  state = afterUnwritten(state, first.fact, 0);
+  for (const [i, command] of rows.entries()) {
+    const { fact, outcome } = decideImport(state, command);
+    if (fact?.type !== 'ParticipantImported') return { ...nothing, refused: { row: command.row, outcome } };
+    const { cause } = fact.data;
+    if (cause !== undefined) unproven.push({ row: command.row, cause });
+    state = afterUnwritten(state, fact, 0);
+    onRow(i + 1);
+  }
+  return { redrawn: rows.length - unproven.length, unproven, refused: undefined };
+}
+
+/** Options of urn import as they are read and shown. */
+
+/** A name may contain a comma: then each pair has an option of its own. */
+export function pairsIn(value: string): string[] {
+  const parts = value.split(',');
+  return parts.every((part) => part.includes('=')) ? parts : [value];
+}
+
+/** @param pairs `THEIRS=OURS`. @throws UsageError */
+export function treatmentPairs(pairs: readonly string[]): Map<string, string> {
+  const map = new Map<string, string>();
+  for (const pair of pairs) {
+    const [from = '', to, ...more] = pair.split('=');
+    if (from === '' || to === undefined || to === '' || more.length > 0)
+      throw new UsageError(`--treatment-map ${pair} (write THEIRS=OURS, such as ndard=standard)`);
+    if (map.has(from))
+      throw new UsageError(`--treatment-map: ${quote(from)} is mapped to several treatments`);
+    map.set(from, to);
+  }
+  return map;
+}
+
+/** The options of the command that the rows and their proofs depend on, besides the file. */
+export function optionsIn({
+  source: { format },
+  generator,
+  seedKnown,
+  treatmentMap = [],
+}: Pick<BeginImport, 'generator' | 'seedKnown' | 'treatmentMap'> & {
+  readonly source: { readonly format: SourceFormat };
+}): string {
+  return [
+    `--format ${format} --generator ${generator}`,
+    ...(seedKnown ? ['--seed-known'] : []),
+    ...treatmentMap.map(({ from, to }) => `--treatment-map ${quote(`${from}=${to}`)}`),
+  ].join(' ');
+}
+
+/** urn import: continues here a history from the reference or another system. */
 
 interface Options extends LogOptions, Omit<ImportOptions, 'treatmentMap'> {
   /** `THEIRS=OURS`. */

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { type LevelLimit, Scope } from '../../events/access.ts';
 import { lookAlikeProblem } from '../base/text.ts';
-import { type Grant, refusal } from '../core/access/decide.ts';
+import { type Grant, refusal } from '../core/access/keys.ts';
 import { compareLimits, unblindedBy } from '../core/access/limited-keys.ts';
 import type { Design } from '../core/model/design.ts';
 import type { OpenLog } from '../service/open/open-log.ts';

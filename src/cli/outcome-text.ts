@@ -2,7 +2,7 @@
 
 import { quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
-import type { FileOutcome } from '../core/configuration/file-outcome.ts';
+import type { FileOutcome } from '../core/configuration/file-and-log.ts';
 import { protocolText, ratioText, registeredDesign, visitsText } from '../core/model/design.ts';
 import { blindingText, limitRows, methodRow, policiesText } from './design-text.ts';
 import { table } from './output.ts';

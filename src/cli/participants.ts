@@ -10,7 +10,7 @@ import {
   presentPacks,
   type WholeEnrolment,
 } from '../core/model/participants.ts';
-import { participantEvents, participants } from '../core/study/views.ts';
+import { participantEvents, participants } from '../core/study/fold.ts';
 import { actText } from '../evidence/bundle/act-texts.ts';
 import { packsText } from '../evidence/export/columns.ts';
 import { actCommands } from './act-commands.ts';

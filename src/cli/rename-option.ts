@@ -1,7 +1,7 @@
 /** Reads --rename 'FACTOR:OLD=NEW' of urn studies amend. */
 
 import { quote } from '../base/text.ts';
-import type { LevelRenamed } from '../core/configuration/changes.ts';
+import type { LevelRenamed } from '../core/configuration/amendment.ts';
 import type { Design } from '../core/model/design.ts';
 
 export interface ReadRenamings {

@@ -2,7 +2,7 @@
 import { type Content, isIncluded } from '../../events/record.ts';
 import type { Projection } from '../../projections/runner.ts';
 import { isMoveEvent } from '../../projections/runner.ts';
-import { MerkleTree } from '../core/ledger/merkle-tree.ts';
+import { MerkleTree } from '../core/log/merkle-tree.ts';
 import { BundleFiles } from '../evidence/bundle/bundle-files.ts';
 import { foldUntil } from '../evidence/history/past.ts';
 import { BundleSource } from '../evidence/verify/bundle-source.ts';

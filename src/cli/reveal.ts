@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { RevealCategory } from '../../events/unblinding.ts';
 import { currentId, heldCodes } from '../core/model/participants.ts';
-import { breakCommand } from '../core/study/break-pack-code.ts';
+import { breakCommand } from '../core/study/decide.ts';
 import type { Subject } from '../service/code-break/code-breaks.ts';
 import { PENDING_REVEALS } from '../service/code-break/pending-reveals.ts';
 import { caseOption, choice, type GroundsOptions, groundsOf, refusalOf, withGrounds } from './grounds.ts';

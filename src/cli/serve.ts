@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { permissionWarnings, studiesFileWarning } from '../base/files.ts';
 import { formatFinding, StudiesFileError } from '../core/configuration/finding.ts';
-import { withoutSize } from '../core/configuration/method-setting.ts';
+import { withoutSize } from '../core/configuration/settings.ts';
 import type { StudiesFile } from '../core/configuration/studies-file.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import { LOG_LEVELS, type Logger, writtenLines } from '../service/monitoring/logger.ts';

@@ -5,7 +5,7 @@ import { counted } from '../base/wording.ts';
 import { formatFinding } from '../core/configuration/finding.ts';
 import { activeFactors } from '../core/model/design.ts';
 import { NONE } from '../core/model/participants.ts';
-import { participants } from '../core/study/views.ts';
+import { participants } from '../core/study/fold.ts';
 import { bytesOf, textOf } from '../evidence/import/csv-file.ts';
 import { sharesOf } from '../statistics/assessment/json.ts';
 import { readProfiles } from '../statistics/assessment/profiles-file.ts';

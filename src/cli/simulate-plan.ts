@@ -2,7 +2,7 @@
 
 import { quote } from '../base/text.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
-import { suggest } from '../core/configuration/value-schemas.ts';
+import { suggest } from '../core/configuration/yaml.ts';
 import { methodIn } from '../core/model/design.ts';
 import { ComparatorError, readComparator, usualComparators } from '../statistics/assessment/comparator.ts';
 import { among, figureNames, figuresByName } from '../statistics/assessment/names.ts';

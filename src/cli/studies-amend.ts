@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import { History } from '../../events/study.ts';
 import { quote } from '../base/text.ts';
-import { amendmentDoubts, plannedAmendment } from '../core/configuration/planned-amendment.ts';
+import { amendmentDoubts, plannedAmendment } from '../core/configuration/amendment.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import { activeFactors } from '../core/model/design.ts';
 import type { StudyOutcome } from '../core/model/outcomes.ts';

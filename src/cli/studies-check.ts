@@ -2,11 +2,11 @@
 import type { Command } from 'commander';
 import { quote } from '../base/text.ts';
 import { unblindedBy } from '../core/access/limited-keys.ts';
-import { adviceOn } from '../core/configuration/advice.ts';
-import { type FileOutcome, outcomeOf, type Recorded } from '../core/configuration/file-outcome.ts';
+import { type FileOutcome, outcomeOf, type Recorded } from '../core/configuration/file-and-log.ts';
 import { type Finding, formatFinding, StudiesFileError } from '../core/configuration/finding.ts';
-import { judgeNewStudies } from '../core/configuration/new-studies.ts';
 import type { CheckedStudiesFile } from '../core/configuration/studies-file.ts';
+import { judgeNewStudies } from '../core/configuration/studies-file.ts';
+import { adviceOn } from '../core/configuration/warnings.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { NoLogError } from '../service/open/store-location.ts';
 import { jsonOption, type LogOptions, logCommand, option } from './options.ts';

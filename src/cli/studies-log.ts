@@ -1,15 +1,13 @@
 /** Shared by the commands about studies: opens the log with everything folded, and sums up a study in a few words. */
 
 import { counted } from '../base/wording.ts';
-import { suspendWhileDiffering } from '../core/configuration/suspend.ts';
-import { LOG_STREAM } from '../core/log/log-writer.ts';
+import { suspendWhileDiffering } from '../core/configuration/file-and-log.ts';
+import { LOG_STREAM } from '../core/log/log-stream.ts';
 import { methodOf } from '../core/model/method-of.ts';
 import type { Model } from '../core/model/model.ts';
 import { type HeadCount, headCount } from '../core/model/participants.ts';
-import type { Standing } from '../core/study/standing.ts';
-import { studyState } from '../core/study/state.ts';
-import type { Study } from '../core/study/studies.ts';
-import { participants } from '../core/study/views.ts';
+import { participants, studyState } from '../core/study/fold.ts';
+import type { Standing, Study } from '../core/study/studies.ts';
 import type { LogHooks, OpenLog } from '../service/open/open-log.ts';
 import { placeOf } from '../service/open/store-location.ts';
 import { withLog } from './open-log.ts';

@@ -1,10 +1,10 @@
 /** urn studies register: registers the new studies of a file while the service runs. */
 import { type Command, Option } from 'commander';
 import { quote } from '../base/text.ts';
-import { type FileOutcome, outcomeOf } from '../core/configuration/file-outcome.ts';
+import { type FileOutcome, outcomeOf } from '../core/configuration/file-and-log.ts';
 import { type Finding, formatFinding } from '../core/configuration/finding.ts';
-import { refuseNewStudies } from '../core/configuration/new-studies.ts';
 import type { StudiesFile } from '../core/configuration/studies-file.ts';
+import { refuseNewStudies } from '../core/configuration/studies-file.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { mayChange } from './confirm.ts';

@@ -4,7 +4,7 @@ import { toJson } from '../base/json.ts';
 import { methodText } from '../core/model/design.ts';
 import type { Model } from '../core/model/model.ts';
 import { describeRecovery } from '../core/model/model.ts';
-import { methodParameters } from '../core/study/method-in-force.ts';
+import { methodParameters } from '../core/study/public-design.ts';
 import type { Study } from '../core/study/studies.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { recordDisclosure } from './disclosed.ts';

@@ -2,8 +2,15 @@
 import type { BalanceView } from '../core/model/balance.ts';
 import { type Design, registeredDesign } from '../core/model/design.ts';
 import { type HeadCount, headCount, voidedByCause } from '../core/model/participants.ts';
-import { type LimitInForce, limitsInForce } from '../core/study/design-in-force.ts';
-import { studyState } from '../core/study/state.ts';
+import {
+  balance,
+  designs,
+  participantEvents,
+  participants,
+  studyConfig,
+  studyState,
+} from '../core/study/fold.ts';
+import { type LimitInForce, limitsInForce } from '../core/study/public-design.ts';
 import type { Study } from '../core/study/studies.ts';
 import {
   type CodeBreak,
@@ -13,7 +20,6 @@ import {
   type PackNumbers,
   packNumbers,
 } from '../core/study/tally.ts';
-import { balance, designs, participantEvents, participants, studyConfig } from '../core/study/views.ts';
 import { isBeyond, type Moment } from '../evidence/history/moment.ts';
 import { foldUntil } from '../evidence/history/past.ts';
 import type { OpenLog } from '../service/open/open-log.ts';

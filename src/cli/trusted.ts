@@ -1,7 +1,7 @@
 /** Parses what an auditor knows about a log from elsewhere: keys, and the id of a study. */
 import { existsSync, readFileSync } from 'node:fs';
 import { validate } from 'uuid';
-import { parseVerifierKey, type VerifierKey } from '../core/ledger/verifier-key.ts';
+import { parseVerifierKey, type VerifierKey } from '../core/log/signing.ts';
 import { UsageError } from './options.ts';
 
 /** @returns in lower case. @throws UsageError */

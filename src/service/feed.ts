@@ -1,7 +1,7 @@
 /** The relay inside a service, if there is one. If it fails, the service continues without it and the feed lags. */
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
-import { LOG_STREAM } from '../core/log/log-writer.ts';
+import { LOG_STREAM } from '../core/log/log-stream.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { OpenLog } from './open/open-log.ts';
 import type { Relay } from './relay/relay.ts';

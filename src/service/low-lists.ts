@@ -1,5 +1,5 @@
 /** Warns that a list is nearly used up, so that a further one can be registered in time, and that it waits for a skip. */
-import { studyState } from '../core/study/state.ts';
+import { studyState } from '../core/study/fold.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { OpenLog } from './open/open-log.ts';
 

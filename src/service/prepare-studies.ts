@@ -3,13 +3,13 @@ import type { Actor } from '../../events/record.ts';
 import type { StudyConfiguration } from '../../events/study.ts';
 import { DomainError } from '../base/errors.ts';
 import { type Comparison, compare, describeComparison } from '../core/configuration/differences.ts';
+import { suspendWhileDiffering } from '../core/configuration/file-and-log.ts';
 import { formatFinding } from '../core/configuration/finding.ts';
-import { refuseNewStudies } from '../core/configuration/new-studies.ts';
+import { refuseNewStudies } from '../core/configuration/studies-file.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
-import { suspendWhileDiffering } from '../core/configuration/suspend.ts';
-import { LOG_STREAM } from '../core/log/log-writer.ts';
+import { LOG_STREAM } from '../core/log/log-stream.ts';
 import { currentId } from '../core/model/participants.ts';
-import { participants } from '../core/study/views.ts';
+import { participants } from '../core/study/fold.ts';
 import type { Logger } from './monitoring/logger.ts';
 import type { OpenLog } from './open/open-log.ts';
 

@@ -2,25 +2,25 @@
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
-import type { Collector } from '../core/ledger/collector.ts';
-import { LOG_STREAM } from '../core/log/log-writer.ts';
+import { LOG_STREAM } from '../core/log/log-stream.ts';
 import { Bundles } from '../evidence/bundle/bundles.ts';
 import { History } from '../evidence/history/history.ts';
 import { Verifications } from '../evidence/verify/verifications.ts';
 import { ExpectedBands } from '../statistics/expected/expected-bands.ts';
 import { isForWantOfRoom } from '../store/event-store.ts';
-import { startCollectors } from './collectors.ts';
 import { Feed } from './feed.ts';
 import { refusedConnections } from './http/admission.ts';
 import { httpApp } from './http/app.ts';
 import type { MetricsServer } from './http/metrics-server.ts';
-import { ChangeStreams } from './http/request/change-streams.ts';
 import { Authentication } from './http/request/credentials.ts';
 import { InProgress } from './http/request/in-progress.ts';
 import { SessionCookies } from './http/request/session-cookie.ts';
 import { type DatetimeFormat, StudyViews } from './http/request/study-view.ts';
+import { ChangeStreams } from './http/routes/changes.ts';
 import { countStates } from './http/routes/readiness.ts';
 import { HttpServer, type Listening } from './http/server.ts';
+import type { Collector } from './keep-checkpoints.ts';
+import { startCollectors } from './keep-checkpoints.ts';
 import {
   logEndOfBands,
   logForgotten,

@@ -4,11 +4,10 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Counts } from '../../src/core/methods/counts.ts';
 import { cumulative, indexAt, probabilities } from '../../src/core/methods/draw.ts';
-import { allocate } from '../../src/core/methods/urn/allocate.ts';
-import { boundedInteger } from '../../src/core/random/bounded.ts';
-import { Pcg64 } from '../../src/core/random/pcg64.ts';
+import { Counts } from '../../src/core/methods/memory.ts';
+import { allocate } from '../../src/core/methods/urn.ts';
+import { boundedInteger, Pcg64 } from '../../src/core/random/pcg64.ts';
 import { seed, studyWithParticipants, urn } from '../support/arbitrary-study.ts';
 import { askNumpy, type Operation, requiredPython } from '../support/numpy.ts';
 import { sample } from '../support/property.ts';

@@ -5,8 +5,7 @@
  */
 import type { Scope } from '../../events/access.ts';
 import type { ActName } from '../../src/core/acts/acts.ts';
-import type { Members, StudyOutcome } from '../../src/core/model/outcomes.ts';
-import type { Status } from '../../src/core/model/status.ts';
+import type { Members, Status, StudyOutcome } from '../../src/core/model/outcomes.ts';
 import { CONFIGURATION } from './facts.ts';
 
 export const [SEX, SITE] = CONFIGURATION.factors.map(({ name }) => name) as [string, string];

@@ -1,10 +1,11 @@
 /** Commands for acts, written flat: what is asked for and who asks, side by side. */
+
+import type { ActCommand } from '../../src/core/acts/acts.ts';
 import { type ActName, actOf } from '../../src/core/acts/acts.ts';
-import type { ActCommand } from '../../src/core/acts/command.ts';
 import type { Members, StudyOutcome } from '../../src/core/model/outcomes.ts';
 import type { StudyCommand } from '../../src/core/study/commands.ts';
 import { studyDecider, type TriableCommand, tryOut } from '../../src/core/study/decide.ts';
-import type { StudyState } from '../../src/core/study/state.ts';
+import type { StudyState } from '../../src/core/study/fold.ts';
 
 export interface FlatAct extends Members {
   readonly act: ActName;

@@ -5,7 +5,7 @@ import type { Actor } from '../../events/record.ts';
 import { CONTENTS, type Content } from '../../events/record.ts';
 import type { MethodParameters, StudyConfiguration } from '../../events/study.ts';
 import type { Model } from '../../src/core/model/model.ts';
-import { studyState } from '../../src/core/study/state.ts';
+import { studyState } from '../../src/core/study/fold.ts';
 import { writeBundle } from '../../src/evidence/bundle/bundle.ts';
 import type { OpenLog } from '../../src/service/open/open-log.ts';
 import { asCommand, type Written } from './acts.ts';

@@ -1,7 +1,7 @@
 /** Commands that import a history into the study of facts.ts: its participants as the service itself would draw them. */
 import type { BgState, StudyConfiguration } from '../../events/study.ts';
-import { Counts } from '../../src/core/methods/counts.ts';
-import { allocate } from '../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../src/core/methods/memory.ts';
+import { allocate } from '../../src/core/methods/urn.ts';
 import { Pcg64 } from '../../src/core/random/pcg64.ts';
 import type { BeginImport, ImportParticipant } from '../../src/core/study/commands.ts';
 import { CONFIGURATION, LEVELS, SEED } from './facts.ts';

@@ -6,7 +6,7 @@
 import { addCommand } from '../../src/cli/keys-add.ts';
 import { cliActor } from '../../src/cli/options.ts';
 import { VERSION } from '../../src/cli/version.ts';
-import type { Grant } from '../../src/core/access/decide.ts';
+import type { Grant } from '../../src/core/access/keys.ts';
 import { parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
 import { makeLogger } from '../../src/service/monitoring/logger.ts';
 import { type ServiceSettings, startService } from '../../src/service/start-service.ts';

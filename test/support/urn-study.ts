@@ -1,6 +1,6 @@
 /** Studies with urns. */
 import type { StudyConfiguration } from '../../events/study.ts';
-import type { UrnDesign, UrnDraw } from '../../src/core/methods/urn/kernel.ts';
+import type { UrnDesign, UrnDraw } from '../../src/core/methods/urn.ts';
 import { type Design, registeredDesign } from '../../src/core/model/design.ts';
 import { methodDesignOf, urnDesignOf as urnDesignIn } from '../../src/core/model/method-of.ts';
 

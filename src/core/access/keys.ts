@@ -1,13 +1,120 @@
-/** The API keys of the running service: looks them up, issues and revokes them. */
-import type { AccessFact } from '../../../events/access.ts';
+import { hash, randomBytes } from 'node:crypto';
+import type { AccessFact, LevelLimit, Scope } from '../../../events/access.ts';
 import type { Actor } from '../../../events/record.ts';
 import { type Access, type ApiKey, access } from '../../../projections/access.ts';
 import type { Runner } from '../../../projections/runner.ts';
 import type { Tools } from '../../base/tools.ts';
-import { foldedStream, type LogParts } from '../write/folded-stream.ts';
-import { Writer } from '../write/writer.ts';
-import { keySha256, newApiKey, newKeyId } from './credentials.ts';
-import { type AccessCommand, type AccessOutcome, accessDecider, type Grant } from './decide.ts';
+import type { Decider, Decision } from '../write/decider.ts';
+import { foldedStream, type LogParts, Writer } from '../write/writer.ts';
+
+/** API keys: their format, and what is stored of them. */
+
+/** A new key: 256 random bits after a prefix that secret scanners and people recognize. */
+export function newApiKey(): string {
+  return `urn_${randomBytes(32).toString('base64url')}`;
+}
+
+/** Matches a key anywhere in a text. */
+export const API_KEY = /urn_[A-Za-z0-9_-]{43}/;
+
+/** A name for a key in lists, events and messages. It reveals nothing about the key itself. */
+export function newKeyId(): string {
+  return `k${randomBytes(6).toString('hex')}`;
+}
+
+/** Lower-case hex. A fast hash is enough: the key has 256 random bits and cannot be guessed. */
+export function keySha256(apiKey: string): string {
+  return hash('sha256', apiKey);
+}
+
+/** The decider of the stream `access`: issues and revokes API keys. */
+
+/** What a key is allowed to do. */
+export interface Grant {
+  readonly user: string;
+  readonly scopes: readonly Scope[];
+  readonly studies?: readonly string[] | undefined;
+  readonly where?: readonly LevelLimit[] | undefined;
+  /** The key is refused from this instant on. */
+  readonly expiresAt?: string | undefined;
+  readonly allowPrediction?: boolean | undefined;
+}
+
+export type AccessCommand =
+  | { readonly type: 'issue'; readonly keyId: string; readonly sha256: string; readonly grant: Grant }
+  | { readonly type: 'revoke'; readonly keyId: string; readonly reason?: string | undefined };
+
+export type AccessOutcome =
+  | { readonly type: 'issued' | 'revoked' | 'already-revoked' | 'unknown-key' | 'key-id-taken' }
+  | { readonly type: 'refused'; readonly why: string };
+
+/** Why such a key is never issued; undefined if it may be. */
+export function refusal({ scopes, where, allowPrediction }: Grant): string | undefined {
+  const has = (scope: Scope) => scopes.includes(scope);
+  if (has('audit') && has('blinded'))
+    return 'a key with "audit" reveals arms by its nature, so it cannot be "blinded" (hint: use "read,audit", or "blinded" alone)';
+  if (has('force') && has('blinded'))
+    return 'a key with "force" enters arms, so it cannot be "blinded" (hint: issue another key for reading)';
+  if (has('supply') && has('blinded'))
+    return 'a key with "supply" sees which treatment packs hold, so it cannot be "blinded" (hint: issue another key for reading)';
+  if (has('audit') && where)
+    return 'a key with "audit" sees the whole study, so it cannot be limited with --where (hint: leave out one of the two)';
+  if (has('manage') && where)
+    return 'a key with "manage" opens and closes whole studies, so it cannot be limited with --where (hint: leave out one of the two; --study limits it to some studies)';
+  if (has('audit') && has('randomize') && !allowPrediction)
+    return 'whoever can see generator states and randomize can choose the arm, so "randomize" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
+  if (has('audit') && has('correct') && !allowPrediction)
+    return 'whoever can see generator states and move participants in the urns can steer the next arm, so "correct" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
+  if (has('audit') && has('force') && !allowPrediction)
+    return 'whoever can see generator states and enter allocations can choose who gets the next arm, so "force" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
+  if (has('randomize') && has('force') && !allowPrediction)
+    return 'whoever can randomize and enter an allocation by hand can choose the arm, so "force" with "randomize" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
+  if (has('audit') && has('manage') && !allowPrediction)
+    return 'whoever can see generator states and close a study can choose who does not get the next arm, so "manage" with "audit" is refused (hint: issue two keys to two people, or insist with --allow-prediction, which is recorded)';
+  return undefined;
+}
+
+function decide(state: Access, command: AccessCommand): Decision<AccessFact, AccessOutcome> {
+  const { keyId } = command;
+  const known = state.byId.get(keyId);
+  if (command.type === 'revoke') {
+    if (!known) return { outcome: { type: 'unknown-key' } };
+    if (known.revoked) return { outcome: { type: 'already-revoked' } };
+    const { reason } = command;
+    const data = { keyId, ...(reason === undefined ? {} : { reason }) };
+    return { fact: { type: 'ApiKeyRevoked', data, sections: {} }, outcome: { type: 'revoked' } };
+  }
+  const { grant, sha256 } = command;
+  const why = refusal(grant);
+  if (why) return { outcome: { type: 'refused', why } };
+  if (known || state.bySha256.has(sha256)) return { outcome: { type: 'key-id-taken' } };
+  const { user, scopes, studies, where, expiresAt, allowPrediction } = grant;
+  return {
+    fact: {
+      type: 'ApiKeyIssued',
+      data: {
+        keyId,
+        user,
+        scopes: [...scopes],
+        ...(studies && { studies: [...studies] }),
+        ...(where && { where: where.map(({ factor, levels }) => ({ factor, levels: [...levels] })) }),
+        ...(expiresAt !== undefined && { expiresAt }),
+        ...(allowPrediction && { allowPrediction }),
+      },
+      sections: { credential: { sha256 } },
+    },
+    outcome: { type: 'issued' },
+  };
+}
+
+export const accessDecider: Decider<Access, AccessCommand, AccessFact, AccessOutcome> = {
+  decide,
+  mayChange: ({ type }) => type === 'unknown-key',
+  evolve: access.apply,
+  fork: (state) => ({ byId: new Map(state.byId), bySha256: new Map(state.bySha256) }),
+};
+
+/** The API keys of the running service: looks them up, issues and revokes them. */
 
 const STREAM = 'access';
 

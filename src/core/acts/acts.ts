@@ -1,24 +1,30 @@
-/** All acts, by the event that each one writes. */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { EventDefinition } from '../../../events/define.ts';
-import type { Model } from '../model/model.ts';
-import type { StudyOutcome } from '../model/outcomes.ts';
-import { SETTLED, STATUSES } from '../model/status.ts';
-import type { Form, FormValues, ParticipantAct, Permit, StudyAct } from './act.ts';
-import { breakCode } from './break-code.ts';
-import { close } from './close.ts';
-import { correctDispensation } from './correct-dispensation.ts';
-import { correctId } from './correct-id.ts';
-import { correctLevels } from './correct-levels.ts';
-import { dispensePack } from './dispense-pack.ts';
-import { pause } from './pause.ts';
-import { reinstate } from './reinstate.ts';
-import { reopen } from './reopen.ts';
-import { replacePack } from './replace-pack.ts';
-import { reportUnblinding } from './report-unblinding.ts';
-import { resume } from './resume.ts';
-import { voidAllocation } from './void-allocation.ts';
-import { withdrawPacks } from './withdraw-packs.ts';
+import type { PartialEvent } from '../../../events/record.ts';
+import type { Design } from '../model/design.ts';
+import { brokenLimit, isWithin, limitNow, type Stake, stakeOf } from '../model/key-limits.ts';
+import { digestOf, isAmendedSince, type Model, repeated } from '../model/model.ts';
+import { type Members, SETTLED, STATUSES, type StudyOutcome } from '../model/outcomes.ts';
+import { countsMoved, currentLevels, type Enrolled, type Participant } from '../model/participants.ts';
+import type { Decision } from '../write/decider.ts';
+import {
+  type Form,
+  type FormValues,
+  factOf,
+  type Happening,
+  membersOf,
+  type ParticipantAct,
+  type ParticipantContext,
+  type Permit,
+  type Requester,
+  type StudyAct,
+} from './act.ts';
+import { correctId, correctLevels, reinstate, voidAllocation } from './corrections.ts';
+import { correctDispensation, dispensePack, replacePack, withdrawPacks } from './packs.ts';
+import { close, pause, reopen, resume } from './study.ts';
+import { breakCode, reportUnblinding } from './unblinding.ts';
+
+/** All acts, by the event that each one writes. */
 
 /** In the order in which documents show them. */
 const LIST = [
@@ -55,10 +61,10 @@ const byName = new Map(LIST.map((act) => [act.writes.type as string, act as unkn
 
 export const ACT_NAMES = LIST.map(({ writes }): ActName => writes.type);
 
-type OnParticipant = Extract<ListedAct, { readonly about: 'participant' }>;
+type OnParticipantActs = Extract<ListedAct, { readonly about: 'participant' }>;
 /** The acts on a participant. */
 export const PARTICIPANT_ACTS = LIST.filter((act) => act.about === 'participant').map(
-  ({ writes }): OnParticipant['writes']['type'] => writes.type,
+  ({ writes }): OnParticipantActs['writes']['type'] => writes.type,
 );
 
 /** The act that writes events of this type; undefined for those that are written otherwise. */
@@ -105,4 +111,183 @@ export function stateProblem(
 export function isCorrection(type: string): boolean {
   const act = byName.get(type);
   return act?.about === 'participant' && act.isCorrection === true;
+}
+
+/** What asks for an act, and what an event says was asked. */
+
+/** Asks for an act. Its form has been checked. */
+export interface CommandOf<N extends ActName> {
+  readonly type: 'act';
+  readonly act: N;
+  readonly asked: ActValues<N>;
+  readonly by: Requester;
+  /** Of the enrolling event, if only that participant is meant. */
+  readonly randomizedAt?: number | undefined;
+  /** Number of the last amendment of the design by which the request was judged, if that matters. */
+  readonly amendment?: number | undefined;
+  /** In ISO 8601. Undefined in a replay. */
+  readonly askedAt?: string | undefined;
+  /** Recorded, but no part of what is asked for. */
+  readonly brings?: Members | undefined;
+}
+
+export type ActCommand = { readonly [N in ActName]: CommandOf<N> }[ActName];
+
+/**
+ * The command that an event answers, as far as the event is included. Without what is worked out, such as `randomizedAt`, so
+ * that a wrong one is found as such.
+ * @param by what the event does not say of its author
+ */
+export function commandIn(act: Act, event: PartialEvent, by: Partial<Requester> = {}): ActCommand {
+  const members = membersOf(act.writes, event);
+  const { request } = event.sections as { readonly request?: { readonly idempotencyKey: string } };
+  const command = {
+    type: 'act',
+    act: act.writes.type,
+    asked: those(Object.keys(act.asks), members),
+    by: { ...by, user: event.actor.user, idempotencyKey: request?.idempotencyKey },
+    brings: those(act.brings ?? [], members),
+  };
+  // The event is one of the act's, so it has the members that the act asks for.
+  return command as ActCommand;
+}
+
+/** What makes two requests for the act the same. It stays the same when a level is renamed. */
+export function askedDigest(
+  act: Pick<Act, 'writes' | 'byPlace'>,
+  asked: Members,
+  { design }: Pick<Model, 'design'>,
+): string {
+  // The act's event is one of a study.
+  return digestOf(act.writes.type as ActName, { ...asked, ...act.byPlace?.(asked, design) });
+}
+
+/** The digest of the request that the event answered. */
+export function digestIn(act: Act, event: PartialEvent, model: Pick<Model, 'design'>): string {
+  const names = Object.keys(act.asks);
+  const about = act.about === 'participant' ? ['participantId', 'randomizedAt'] : [];
+  return askedDigest(act, those([...names, ...about], membersOf(act.writes, event)), model);
+}
+
+/** The members that the act chose. */
+export function chosenIn(act: Act, members: Members): Members {
+  return those(act.chooses?.members ?? [], members);
+}
+
+function those(names: readonly string[], members: Members): Members {
+  return Object.fromEntries(names.map((name) => [name, members[name]]));
+}
+
+/** Decides an act, in the one order that all acts have. Pure. */
+
+/**
+ * Where the members come from that an act chooses. `choose`: from the lists of packs. `try`: nowhere, in a dry run. `recorded`:
+ * these are all members of the record, and the lists are withheld.
+ */
+export type Source = 'choose' | 'try' | { readonly recorded: Members };
+
+type OnParticipant = ParticipantAct<EventDefinition, Form>;
+type Context = ParticipantContext<Members>;
+
+export function decideAct(
+  model: Model,
+  command: ActCommand,
+  source: Source,
+): Decision<StudyFact, StudyOutcome> {
+  const act = actOf(command.act);
+  const { by, askedAt, brings = {} } = command;
+  const onParticipant = act.about === 'participant' ? act : undefined;
+  const participant = onParticipant && participantFor(model, command);
+  if (onParticipant && !participant) return { outcome: { type: 'no-such-participant' } };
+  const { participantId, revision: randomizedAt } = participant ?? {};
+  const asked: Members = {
+    ...(act.resolve?.(command.asked, model) ?? command.asked),
+    ...(participant && { participantId, randomizedAt }),
+  };
+  // An act on the study looks at no participant.
+  const context = { model, participant, asked, by, askedAt, brings } as Context;
+  const members = { ...asked, ...act.adds?.(context), ...brings };
+  const later = (chosen?: Members) =>
+    after(act, context.participant, { ...members, ...chosen }, model.design);
+  const outside = onParticipant && limitsProblem(onParticipant, context, later);
+  // What a key did is confirmed even if its participant has left its limits since.
+  const again = repeated(model, by, () => askedDigest(act, asked, model));
+  if (again && !(outside && onParticipant?.isConfirmedWithin)) return { outcome: again };
+  const problem =
+    outside ??
+    act.done?.(context) ??
+    stateProblem(model, command.act) ??
+    (isAmendedSince(model, command) ? ({ type: 'amended-meanwhile' } as const) : undefined) ??
+    act.problem?.(context);
+  if (problem) return { outcome: participant ? withinLimits(context, problem) : problem };
+  const chosen = chosenBy(act, context, source);
+  if ('none' in chosen) return { outcome: chosen.none };
+  const fact = factOf(act.writes, { ...members, ...chosen.members }, by.idempotencyKey);
+  const moves = participant !== undefined && countsMoved(participant, later(chosen.members), model.design);
+  return { fact, outcome: { type: 'recorded', participantId, moves, data: fact.data } };
+}
+
+function participantFor(model: Model, { asked, randomizedAt }: ActCommand): Participant | undefined {
+  const { participantId = '' } = asked as { readonly participantId?: string };
+  const holder = model.participants.find(participantId);
+  return holder?.revision === (randomizedAt ?? holder?.revision) ? holder : undefined;
+}
+
+function after<P extends Enrolled>(
+  act: Act,
+  participant: P,
+  data: unknown,
+  design: Pick<Design, 'factors'>,
+): P {
+  const event: Happening<EventDefinition> = { data, sections: {}, revision: -1, at: '' };
+  return (act.about === 'participant' && act.apply?.(participant, event, design)) || participant;
+}
+
+type ChosenMembers = { readonly members: Members } | { readonly none: StudyOutcome };
+
+function chosenBy(act: Act, context: Context, source: Source): ChosenMembers {
+  const { chooses } = act;
+  if (!chooses) return { members: {} };
+  if (typeof source !== 'string') {
+    const members = chosenIn(act, source.recorded);
+    const problem = chooses.problem(context, members);
+    return problem ? { none: problem } : { members };
+  }
+  const members = chooses.lacks(context) ? undefined : source === 'try' ? {} : chooses.choose(context);
+  return members ? { members } : { none: chooses.none(context) };
+}
+
+/** A participant outside the limits of a key does not exist for it. */
+function limitsProblem(
+  act: OnParticipant,
+  { asked, participant, by, model }: Context,
+  later: () => Enrolled,
+): StudyOutcome | undefined {
+  const { design } = model;
+  const stake = stakeOf(act.limits?.(asked), participant, later);
+  const broken = brokenLimit(by.where, stake, design);
+  if (!broken) return undefined;
+  const now = { ...stake, of: stake.of.slice(0, 1) };
+  const mayKnow = stake.need === 'all' && !brokenLimit(by.where, now, design);
+  return mayKnow
+    ? { type: 'outside-limits', limit: limitNow(broken, design) }
+    : { type: 'no-such-participant' };
+}
+
+/** A site may record that a participant moves to it, but must not be able to find out levels by trying. */
+function withinLimits({ by, model, participant }: Context, problem: StudyOutcome): StudyOutcome {
+  if (problem.type !== 'stale' || isWithin(by.where, model.design, currentLevels(participant)))
+    return problem;
+  return { ...problem, why: 'a level is not as the request says' };
+}
+
+/** Where the limits of a key must have held for it to write the event. @param participant before the event */
+export function stakeIn(
+  act: OnParticipant,
+  event: PartialEvent,
+  participant: Enrolled,
+  design: Pick<Design, 'factors'>,
+): Stake {
+  const stakes = act.limits?.(membersOf(act.writes, event));
+  return stakeOf(stakes, participant, () => after(act, participant, event.data, design));
 }

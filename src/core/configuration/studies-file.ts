@@ -1,12 +1,131 @@
-import { quote } from '../../base/text.ts';
+import type { StudyConfiguration } from '../../../events/study.ts';
+import { isTooLong, lookAlikeProblem, MAX_NAME_CHARACTERS, quote } from '../../base/text.ts';
 import { nearestTo } from '../../base/wording.ts';
-import { type Finding, findingsOf, type Note, StudiesFileError } from './finding.ts';
-import { noteIfNew } from './new-studies.ts';
+import { ratioProblem } from '../model/design.ts';
+import { linearPatternProblem } from '../model/participant-id.ts';
+import type { RegisteredStudy } from './differences.ts';
+import { type Finding, findingsOf, hinted, type Note, type Problem, StudiesFileError } from './finding.ts';
+import { URN } from './settings.ts';
 import { type ConfiguredStudy, type ReadStudy, readStudy, STUDY_KEYS } from './study.ts';
-import { URN } from './study-settings.ts';
-import { type RefuseAt, readMembers } from './value-schemas.ts';
 import { warnAbout } from './warnings.ts';
-import { type Mapping, readYaml, type Value } from './yaml-values.ts';
+import { type Mapping, type RefuseAt, readMembers, readYaml, type Value } from './yaml.ts';
+
+/** Rules for the names of a study when it is registered. They do not apply to studies that are already in the log. */
+
+export function problemsOfNewNames(configuration: StudyConfiguration): Problem[] {
+  const invalid = lookAlikeProblem(configuration.name);
+  return [
+    ...(invalid === undefined
+      ? []
+      : [{ reason: `its name ${invalid}`, hint: 'choose a name that nobody can mistake for another' }]),
+    ...namesOf(configuration)
+      .filter(([, name]) => isTooLong(name))
+      .map(([what]) => ({
+        reason: `${what} has more than ${MAX_NAME_CHARACTERS} characters`,
+        hint: 'choose a shorter one',
+      })),
+  ];
+}
+
+/** Each name, and how a message refers to it. Treatments are never named. */
+function namesOf({ name, treatments, factors }: StudyConfiguration): [what: string, name: string][] {
+  return [
+    ['its name', name],
+    ...treatments.map((treatment, i): [string, string] => [`treatment ${i + 1}`, treatment]),
+    ...factors.flatMap((factor, i): [string, string][] => [
+      [`the name of factor ${i + 1}`, factor.name],
+      ...factor.levels.map((level, j): [string, string] => [`level ${j + 1} of factor ${i + 1}`, level]),
+    ]),
+  ];
+}
+
+export function shortened(name: string): string {
+  return name.length > MAX_NAME_CHARACTERS ? `${[...name].slice(0, 40).join('')}…` : name;
+}
+
+/**
+ * Settings that only studies registered by an earlier, less strict version may have. They are refused for studies that
+ * are new to the log, where it does no harm to choose something else.
+ */
+
+export function noteIfNew({ configuration, lineOf }: Omit<ReadStudy, 'isGiven'>, note: Note): void {
+  const { name, idPattern, treatments, ratio } = configuration;
+  const refuse = (setting: string, message: string) =>
+    note(lineOf(setting), `study ${quote(shortened(name))}: ${message}`);
+  for (const problem of problemsOfNewNames(configuration)) refuse('', hinted(problem));
+  const ofRatio = ratio && ratioProblem(treatments, ratio);
+  if (ofRatio !== undefined)
+    refuse(
+      'ratio',
+      `the ratio is not possible: ${ofRatio} (hint: write the smallest whole numbers, with a sum of at most 40)`,
+    );
+  const ofPattern = idPattern === undefined ? undefined : linearPatternProblem(idPattern);
+  if (ofPattern)
+    refuse(
+      'id_pattern',
+      `id_pattern ${ofPattern.reason}, which a new study cannot have (hint: ${ofPattern.hint})`,
+    );
+}
+
+/** What the log makes of the new studies of a file. */
+export interface Judgement {
+  readonly refusals: readonly Finding[];
+  readonly warnings: readonly Finding[];
+}
+
+/** @param registered the studies in the log */
+export function judgeNewStudies(
+  configured: readonly ConfiguredStudy[],
+  isNew: (name: string) => boolean,
+  registered: readonly RegisteredStudy[],
+): Judgement {
+  const added = configured.filter(({ configuration }) => isNew(configuration.name));
+  const { refusals, warnings } = sharedSeeds(added, configured, registered);
+  return { refusals: [...added.flatMap(({ refusedIfNew }) => refusedIfNew), ...refusals], warnings };
+}
+
+/**
+ * @param registered the studies in the log
+ * @returns warnings about new studies that the log makes possible
+ * @throws StudiesFileError naming everything in the file that new studies cannot have
+ */
+export function refuseNewStudies(
+  configured: readonly ConfiguredStudy[],
+  isNew: (name: string) => boolean,
+  registered: readonly RegisteredStudy[],
+): readonly Finding[] {
+  const { refusals, warnings } = judgeNewStudies(configured, isNew, registered);
+  if (refusals.length > 0) throw new StudiesFileError(refusals);
+  return warnings;
+}
+
+/**
+ * Two studies with one seed draw the same numbers. A test with the seed of a live study, or the other way round, is a
+ * rehearsal of the live allocations.
+ */
+function sharedSeeds(
+  added: readonly ConfiguredStudy[],
+  configured: readonly ConfiguredStudy[],
+  registered: readonly RegisteredStudy[],
+): Judgement {
+  const known = [
+    ...configured.flatMap(({ configuration, seed }) => (seed === undefined ? [] : { configuration, seed })),
+    ...registered.map(({ configuration, seed }) => ({ configuration, seed: BigInt(seed) })),
+  ];
+  const refusals: Finding[] = [];
+  const warnings: Finding[] = [];
+  for (const { configuration, seed, lineOf, file } of added) {
+    const { name, mode } = configuration;
+    const others = known.filter((one) => one.seed === seed && one.configuration.name !== name);
+    const other = others.find((one) => one.configuration.mode !== mode) ?? others[0];
+    if (!other) continue;
+    const isRehearsal = other.configuration.mode !== mode;
+    const whose = `${other.configuration.mode} study ${quote(shortened(other.configuration.name))}`;
+    const message = `study ${quote(shortened(name))}: starting_seed is that of the ${whose}, so both draw the same numbers (hint: leave it out, and the service draws 128 random bits)`;
+    (isRehearsal ? refusals : warnings).push({ file, line: lineOf('starting_seed'), message });
+  }
+  return { refusals, warnings };
+}
 
 export type StudiesFile = {
   /** In the order of the file. */

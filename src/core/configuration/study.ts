@@ -1,14 +1,20 @@
-/** One study of the studies file. */
 import type { Method, Policies, StudyConfiguration, UrnConfiguration } from '../../../events/study.ts';
 import { nameProblem, quote } from '../../base/text.ts';
 import { defaultLevelCounts } from '../model/design.ts';
-import { dependentSettings } from './dependent-settings.ts';
 import type { StudyInFile } from './differences.ts';
 import { type Finding, hinted } from './finding.ts';
-import { type MethodSetting, methodSetting } from './method-setting.ts';
-import { DEFAULTS, SETTINGS, URN } from './study-settings.ts';
-import { type Members, type RefuseAt, readMembers, suggest } from './value-schemas.ts';
-import { type Mapping, Scalar, type YamlValues } from './yaml-values.ts';
+import { DEFAULTS, dependentSettings, type MethodSetting, methodSetting, SETTINGS, URN } from './settings.ts';
+import {
+  type Mapping,
+  type Members,
+  type RefuseAt,
+  readMembers,
+  Scalar,
+  suggest,
+  type YamlValues,
+} from './yaml.ts';
+
+/** One study of the studies file. */
 
 /** A study as read from the file, with its effective values, after defaults. */
 export type ReadStudy = StudyInFile & {

@@ -1,3 +1,37 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { logHistory, type Recovery } from '../../../projections/log.ts';
+import type { Movement, Runner } from '../../../projections/runner.ts';
+import { DomainError } from '../../base/errors.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import type { Gate, Permission } from '../write/writer.ts';
+import {
+  describeRollback,
+  LAST_CHECKPOINTS,
+  type LastCheckpoints,
+  type Rollback,
+  recoveryCovering,
+} from './last-checkpoints.ts';
+import type { Ledger } from './ledger.ts';
+import { LOG_STREAM } from './log-stream.ts';
+
+/** Why nothing may be written to a stream that has moved to another store; undefined while it is open. */
+export function movedError(movement: Movement): DomainError | undefined {
+  switch (movement.status) {
+    case 'open':
+      return undefined;
+    case 'closed':
+      return new DomainError(
+        'moved',
+        `the log is moved to ${movement.to}, and nothing more is recorded in this store (hint: ask the service there; if this is that store, urn copy has to finish first)`,
+      );
+    case 'dead':
+      return new DomainError(
+        'moved',
+        'this store holds a copy of the log that was given up, and nothing is ever recorded here (hint: the log goes on where it was copied from)',
+      );
+  }
+}
+
 /**
  * Decides whether this process may write to a stream or sign a checkpoint of it. Every writer asks before each batch,
  * and the ledger before each signature. Nothing else decides.
@@ -6,14 +40,6 @@
  * closed until a recovery has declared the loss. If the store loses records while this process runs, it stays closed for
  * the life of the process, because what the process has folded is no longer what the store holds.
  */
-import { logHistory } from '../../../projections/log.ts';
-import type { Runner } from '../../../projections/runner.ts';
-import { DomainError } from '../../base/errors.ts';
-import { recoveryCovering } from '../ledger/covering-recovery.ts';
-import { describeRollback, LAST_CHECKPOINTS, type Rollback } from '../ledger/last-checkpoints.ts';
-import type { Gate, Permission } from '../write/folded-stream.ts';
-import { LOG_STREAM } from './log-writer.ts';
-import { movedError } from './moved.ts';
 
 export interface WriteGateParts {
   readonly runner: Pick<Runner, 'state' | 'movement' | 'halted'>;
@@ -128,4 +154,70 @@ const HINT = `hint: restore the newest copy of the database, or declare the loss
 function rollbackError(first: Rollback, others: number): DomainError {
   const more = others > 0 ? `, and likewise ${others} more` : '';
   return new DomainError('rolled-back', `${describeRollback(first)}${more} (${HINT})`);
+}
+
+/**
+ * Folds what the store holds, compares it with what the log signed last, and reports the result to the write gate, which
+ * is closed until then.
+ */
+
+/** How long after a comparison that found records missing the store is read again, in ms. */
+const RETRY_MS = 1000;
+
+export interface ComparisonParts {
+  readonly store: EventStore;
+  readonly runner: Runner;
+  readonly ledger: Ledger;
+  readonly gate: WriteGate;
+  /** Undefined for a log in memory, which has no past. */
+  readonly lastCheckpoints: LastCheckpoints | undefined;
+}
+
+export class Comparison {
+  readonly #parts: ComparisonParts;
+
+  constructor(parts: ComparisonParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Folds the whole log, and opens the gate if nothing is missing. `onProgress` gets the number of records folded so
+   * far.
+   */
+  async rebuild(onProgress?: (records: number) => void): Promise<void> {
+    const { runner, ledger, gate, lastCheckpoints } = this.#parts;
+    await runner.rebuild(onProgress);
+    const isSound = (stream: string) => !runner.halted(stream);
+    const missing = async () => lastCheckpoints?.rollbacks(ledger, this.#recoveries, isSound) ?? [];
+    gate.compared('all', await this.#settled(missing, () => runner.rebuild()));
+  }
+
+  /** Folds one stream, and opens the gate for it and `log` if no stream ends before what the log signed of it. */
+  async read(stream: string): Promise<void> {
+    const { store, runner, ledger, gate, lastCheckpoints } = this.#parts;
+    await runner.catchUp(stream);
+    const recoveries = this.#recoveries;
+    const isRead = (name: string) => name === LOG_STREAM || name === stream;
+    const isSound = (name: string) => isRead(name) && !runner.halted(name);
+    const missing = async () => [
+      ...(lastCheckpoints?.rollbacks(ledger, recoveries, isSound) ?? []),
+      ...((await lastCheckpoints?.shortened(store, recoveries, isRead)) ?? []),
+    ];
+    gate.compared([LOG_STREAM, stream], await this.#settled(missing, () => runner.catchUp(stream)));
+  }
+
+  get #recoveries(): readonly Recovery[] {
+    return this.#parts.runner.state(logHistory, LOG_STREAM).recoveries;
+  }
+
+  /** Records must stay missing to count: while a cluster elects a leader, the new one knows less for a moment. */
+  async #settled(find: () => Promise<Rollback[]>, readOn: () => Promise<void>): Promise<Rollback[]> {
+    const until = performance.now() + (this.#parts.store.settlesWithinMs ?? 0);
+    for (;;) {
+      const found = await find();
+      if (found.length === 0 || performance.now() >= until) return found;
+      await delay(RETRY_MS);
+      await readOn();
+    }
+  }
 }

@@ -1,10 +1,9 @@
-/** A method of allocation: one implementation each, under whatever draws an arm or asks for the chances of one. */
 import type { FactOf } from '../../../events/define.ts';
 import type { BgState, ParticipantRandomized } from '../../../events/study.ts';
 import { Pcg64 } from '../random/pcg64.ts';
-import type { Counts } from './counts.ts';
-import type { ListEntries } from './list-entries.ts';
-import type { OpenBlocks } from './open-blocks.ts';
+import type { Counts, ListEntries, OpenBlocks } from './memory.ts';
+
+/** A method of allocation: one implementation each, under whatever draws an arm or asks for the chances of one. */
 
 /** The slots of a design that can be drawn. */
 export interface OpenSlots {
@@ -82,4 +81,16 @@ export function allocate(
   const generator = Pcg64.restore(bgStateBefore);
   const slot = method.draw(generator);
   return { slot, evidence: method.evidence(bgStateBefore, generator.snapshot()) };
+}
+
+/** A stratum: all participants with the same levels of some factors. */
+
+/** @param by indexes of these factors. None: the study is one stratum */
+export interface Stratified {
+  readonly by: readonly number[];
+}
+
+/** The name of a participant's stratum: by indexes, which no renaming changes. */
+export function stratumOf({ by }: Stratified, levels: ArrayLike<number>): string {
+  return by.map((factor) => levels[factor]).join();
 }

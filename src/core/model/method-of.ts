@@ -1,12 +1,13 @@
-/** The method of a study, and what it sees of the study's design. */
 import type { MethodParameters } from '../../../events/study.ts';
-import { type BlocksDesign, PermutedBlocks } from '../methods/blocks/blocks.ts';
-import { Complete } from '../methods/complete/complete.ts';
-import { FollowedList, type ListDesign } from '../methods/list/list.ts';
+import { type BlocksDesign, PermutedBlocks } from '../methods/blocks.ts';
+import { Complete } from '../methods/complete.ts';
+import { FollowedList, type ListDesign } from '../methods/list.ts';
 import type { Method, OpenSlots } from '../methods/method.ts';
-import { Minimization, type MinimizationDesign } from '../methods/minimization/minimization.ts';
-import { Kernel, kernelOf, type UrnDesign } from '../methods/urn/kernel.ts';
+import { Minimization, type MinimizationDesign } from '../methods/minimization.ts';
+import { Kernel, kernelOf, type UrnDesign } from '../methods/urn.ts';
 import { type Design, hasRatio } from './design.ts';
+
+/** The method of a study, and what it sees of the study's design. */
 
 /** Plain data, so that it can be sent to another thread. */
 export type MethodDesign =

@@ -4,19 +4,17 @@ import type { SourceFormat } from '../../../events/from-outside.ts';
 import { canonicalJson } from '../../../events/record.ts';
 import type { BgState, MethodParameters, StudyConfiguration } from '../../../events/study.ts';
 import { counted, plural } from '../../base/wording.ts';
-import { type Counts, NO_LEVEL } from '../methods/counts.ts';
-import type { ListEntries } from '../methods/list-entries.ts';
+import { type Counts, type ListEntries, NO_LEVEL } from '../methods/memory.ts';
 import type { Memory } from '../methods/method.ts';
 import type { Balance } from './balance.ts';
 import { type Design, levelNow } from './design.ts';
 import type { ForkableMap } from './forkable-map.ts';
-import type { FreePacks, Pack } from './free-packs.ts';
 import type { Steps } from './import-proof.ts';
 import type { FilledPlaces } from './limits.ts';
 import type { MethodDesign } from './method-of.ts';
-import type { Members, StudyOutcome } from './outcomes.ts';
+import type { Members, Status, StudyOutcome } from './outcomes.ts';
+import type { FreePacks, Pack } from './packs.ts';
 import { type Enrolled, NONE, type ParticipantEvents, type Participants } from './participants.ts';
-import type { Status } from './status.ts';
 
 /** A study's configuration as registered, and whether it takes participants. */
 

@@ -1,6 +1,12 @@
-/** What comes of a command: recorded, refused, or done before; and why. */
 import type { LevelLimit } from '../../../events/access.ts';
-import type { Status } from './status.ts';
+
+/** The states of a study. */
+export const STATUSES = ['open', 'paused', 'closed', 'importing'] as const;
+/** Those in which no import is under way. */
+export const SETTLED = ['open', 'paused', 'closed'] as const;
+export type Status = (typeof STATUSES)[number];
+
+/** What comes of a command: recorded, refused, or done before; and why. */
 
 /** Members of an event, by name. */
 export type Members = Readonly<Record<string, unknown>>;

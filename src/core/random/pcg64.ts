@@ -1,3 +1,5 @@
+import { generateStateUint64 } from './seed-sequence.ts';
+
 /**
  * PCG64, numpy's default generator (PCG XSL-RR 128/64), with numpy's buffering of 32-bit halves.
  *
@@ -5,7 +7,6 @@
  * Number Generation", HMC-CS-2014-0905 (2014), sections 6.3.3 (XSL-RR) and 4.2 (seeding); numpy `_pcg64.pyx` and
  * `pcg64.h` for the seeding from SeedSequence, the buffer and the shape of the state.
  */
-import { generateStateUint64 } from './seed-sequence.ts';
 
 /** numpy's `bit_generator.state`, with 128-bit integers as decimal strings without leading zeros. */
 export interface BgState {
@@ -214,4 +215,48 @@ function parseUint128(name: string, decimal: string): bigint {
   const value = BigInt(decimal);
   if (value > UINT128_MAX) throw new RangeError(`${name} of a PCG64 state must be below 2^128`);
   return value;
+}
+
+/**
+ * A uniform integer below n, as numpy's `Generator.integers(0, n)` draws it.
+ *
+ * Sources: D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019; numpy
+ * `distributions.c`, `random_bounded_uint64_fill` (the bounds 1 and 2^32) and `buffered_bounded_lemire_uint32`.
+ */
+
+const TWO_TO_32 = 2 ** 32;
+
+/**
+ * Consumes no output for n = 1, one 32-bit output for n = 2^32, and otherwise one or, rarely, more.
+ *
+ * @param n integer from 1 to 2^32
+ * @returns an integer from 0 to n - 1, each equally likely
+ * @throws RangeError when n is out of range; then no output is consumed
+ */
+export function boundedInteger(generator: Pcg64, n: number): number {
+  if (!Number.isInteger(n) || n < 1 || n > TWO_TO_32) {
+    throw new RangeError(`bound must be an integer from 1 to 2^32, not ${n}`);
+  }
+  if (n === 1) return 0;
+
+  // numpy treats 2^32 separately because its product would not fit. Here it is an ordinary case that rejects nothing.
+  let output = generator.nextUint32();
+  let lower = Math.imul(output, n) >>> 0;
+  // The remainder costs a division and is needed only when the lower half is below n (Lemire, algorithm 5).
+  if (lower < n) {
+    const threshold = (TWO_TO_32 - n) % n; // = 2^32 mod n
+    while (lower < threshold) {
+      output = generator.nextUint32();
+      lower = Math.imul(output, n) >>> 0;
+    }
+  }
+  // The upper half. The product as a double may be off by 2^11, far less than the half of 2^32 that would round wrongly.
+  return Math.round((output * n - lower) / TWO_TO_32);
+}
+
+/** Seeds below 2^96 can be found by search from published allocations (one of 32 bits in minutes). */
+const WEAK_BELOW = 2n ** 96n;
+
+export function isWeakSeed(seed: bigint): boolean {
+  return seed < WEAK_BELOW;
 }

@@ -1,33 +1,37 @@
-/** The decider of a study: command and state in, fact and outcome out. Pure: no clock, no ids, no I/O. */
-
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { ALGORITHMS, type Algorithm, type StudyConfiguration } from '../../../events/study.ts';
-import { stateProblem } from '../acts/acts.ts';
-import type { ActCommand } from '../acts/command.ts';
-import { decideAct, type Source } from '../acts/decide-act.ts';
+import { factOf, type Requester } from '../acts/act.ts';
+import {
+  type ActCommand,
+  askedDigest,
+  type CommandOf,
+  decideAct,
+  type Source,
+  stateProblem,
+} from '../acts/acts.ts';
+import { breakCode, recordedAlready } from '../acts/unblinding.ts';
 import { allocate } from '../methods/method.ts';
-import { levelNow, openTreatments } from '../model/design.ts';
-import { levelRefusal, namedLevels } from '../model/levels.ts';
-import { fullLimit } from '../model/limits.ts';
+import { levelNow, openTreatments, revealsArm } from '../model/design.ts';
+import { isPackWithin } from '../model/key-limits.ts';
+import { fullLimit, levelRefusal, namedLevels } from '../model/limits.ts';
 import { methodOf } from '../model/method-of.ts';
 import {
   answeredBefore,
   digestOf,
   generatorOf,
+  idByPack,
   isAmendedSince,
   levelIndexes,
   type Model,
   repeated,
   requestSection,
 } from '../model/model.ts';
-import type { StudyOutcome } from '../model/outcomes.ts';
-import { lacksPacks, packFor } from '../model/packs.ts';
+import { impossible, type StudyOutcome } from '../model/outcomes.ts';
+import { lacksPacks, listProblem, MAX_ENTRY_BYTES, packFor } from '../model/packs.ts';
 import { currentLevels, NONE } from '../model/participants.ts';
-import { Pcg64 } from '../random/pcg64.ts';
-import { isWeakSeed } from '../random/weak-seed.ts';
+import { isWeakSeed, Pcg64 } from '../random/pcg64.ts';
 import type { Decider, Decision } from '../write/decider.ts';
 import { amendmentOf, amendmentProblem, staleAmendment, usedVisits } from './amendments.ts';
-import { decideBreak } from './break-pack-code.ts';
 import type {
   Amend,
   Force,
@@ -39,11 +43,94 @@ import type {
   SkipEntries,
   StudyCommand,
 } from './commands.ts';
-import { decideImport } from './decide-import.ts';
+import { evolve, fork, type StudyState } from './fold.ts';
 import { decideForce } from './force.ts';
+import { decideImport } from './import.ts';
 import { registerList, skipEntries } from './lists.ts';
-import { registerPacks } from './register-packs.ts';
-import { evolve, fork, type StudyState } from './state.ts';
+
+/** Breaks the code of a participant, or of a pack alone. Pure, like decide.ts. */
+
+type Break = CommandOf<'AllocationRevealed'>;
+
+/** If the pack was given out, the code-break is also about the participant. */
+export function decideBreak(model: Model, command: Break, source: Source): Decision<StudyFact, StudyOutcome> {
+  const { asked, by, brings = {} } = command;
+  const { code } = asked;
+  const participantId = code === undefined ? asked.participantId : idByPack(model, code);
+  if (participantId !== undefined)
+    return decideAct(model, { ...command, asked: { ...asked, participantId } }, source);
+  const alone = { ...asked, participantId };
+  const problem =
+    repeated(model, by, () => askedDigest(breakCode, alone, model)) ??
+    recordedAlready(model, brings) ??
+    (isKnown(model, command, source) ? undefined : ({ type: 'no-such-participant' } as const));
+  if (problem) return { outcome: problem };
+  const fact = factOf(breakCode.writes, { ...alone, ...brings }, by.idempotencyKey);
+  return { fact, outcome: { type: 'recorded', moves: false } };
+}
+
+/** Whether the pack is on a list and within the limits of the key, as far as the lists are there. */
+function isKnown(model: Model, { asked: { code }, by }: Break, source: Source): boolean {
+  if (code === undefined || model.lists === 0) return false;
+  if (typeof source !== 'string') return true;
+  const pack = model.packs.get(code);
+  return pack !== undefined && isPackWithin(by.where, pack, model.design);
+}
+
+/** @param more by default, what a dry run brings */
+export function breakCommand(
+  asked: Break['asked'],
+  by: Requester,
+  more: Partial<Break> = { brings: { reveal: 'dry run' } },
+): Break {
+  return { type: 'act', act: 'AllocationRevealed', asked, by, ...more };
+}
+
+/** Registers lists of packs, whose treatments are sealed. Pure, like decide.ts. */
+
+type Registration = Extract<StudyFact, { type: 'CodesRegistered' }>;
+type RegistrationDecision = Decision<Registration, StudyOutcome>;
+
+export function registerPacks(
+  state: Model,
+  { list, where, key, entries }: RegisterPacks,
+): RegistrationDecision {
+  const { closedTreatments } = state.design;
+  const hasClosedArm = entries.some(({ treatment }) => closedTreatments.includes(treatment));
+  const fact: Registration = {
+    type: 'CodesRegistered',
+    data: { count: entries.length, list, ...(where && { where }) },
+    sections: { codes: { key, entries: [...entries], ...(hasClosedArm && { closedArms: true as const }) } },
+  };
+  const problem =
+    stateProblem(state, fact.type) ?? listProblem(state, fact.data) ?? entriesProblem(state, entries);
+  return problem ? { outcome: problem } : { fact, outcome: { type: 'codes-registered' } };
+}
+
+function entriesProblem(
+  { design, packs }: Model,
+  entries: RegisterPacks['entries'],
+): StudyOutcome | undefined {
+  if (Buffer.byteLength(JSON.stringify(entries)) > MAX_ENTRY_BYTES)
+    return impossible('count', `a list takes at most ${MAX_ENTRY_BYTES} bytes`);
+  const { treatments, stoppedTreatments } = design;
+  const own = new Set<string>();
+  for (const { code, treatment } of entries) {
+    if (!treatments.includes(treatment))
+      return impossible('entries', `${code}: ${treatment} is no arm of the study`);
+    // Those on a closed arm may get more packs, until it is stopped.
+    if (stoppedTreatments.includes(treatment))
+      return impossible('entries', `${code}: the arm ${treatment} is stopped`);
+    if (own.has(code) || packs.get(code))
+      return impossible('entries', `the code ${code} is registered already`);
+    if (revealsArm(code, treatments))
+      return impossible('entries', `the code ${code} is, or contains, the name of an arm`);
+    own.add(code);
+  }
+  return undefined;
+}
+
+/** The decider of a study: command and state in, fact and outcome out. Pure: no clock, no ids, no I/O. */
 
 type StudyDecision = Decision<StudyFact, StudyOutcome>;
 

@@ -1,38 +1,138 @@
-/** The one fold of a study: what each event changes in the model, in place. Withheld sections leave what they hold unknown. */
-
+import type { StudyFact } from '../../../events/catalogue.ts';
 import type { EventDefinition } from '../../../events/define.ts';
-import type { PartialEvent, PartialEventOf } from '../../../events/record.ts';
-import type { MethodParameters } from '../../../events/study.ts';
+import type { Actor, LogEvent, PartialEvent, PartialEventOf } from '../../../events/record.ts';
+import type { DesignChange, MethodParameters } from '../../../events/study.ts';
+import type { Projection, View } from '../../../projections/runner.ts';
+import { microsecondsOf } from '../../base/time.ts';
 import type { Form, ParticipantAct } from '../acts/act.ts';
-import { type Act, actOf } from '../acts/acts.ts';
-import { digestIn } from '../acts/command.ts';
-import { Counts } from '../methods/counts.ts';
-import { ListEntries } from '../methods/list-entries.ts';
-import { OpenBlocks } from '../methods/open-blocks.ts';
+import { type Act, actOf, digestIn } from '../acts/acts.ts';
+import { Counts, ListEntries, OpenBlocks } from '../methods/memory.ts';
+import type { Evidence } from '../methods/method.ts';
 import { Balance } from '../model/balance.ts';
 import { amendedDesign, type Design, registeredDesign, renamingsOf } from '../model/design.ts';
 import { ForkableMap } from '../model/forkable-map.ts';
-import { FreePacks } from '../model/free-packs.ts';
 import { filledAfter, filledBy } from '../model/limits.ts';
 import { methodDesignOf, methodOf, parametersIn } from '../model/method-of.ts';
-import { digestOf, levelIndexes, type Model, NOBODY, requestKey } from '../model/model.ts';
-import { packsOn, takePack } from '../model/packs.ts';
-import type { ParticipantEvent } from '../model/participants.ts';
+import {
+  type Closing,
+  digestOf,
+  forkOf,
+  levelIndexes,
+  type Model,
+  NOBODY,
+  type RegisteredStudy,
+  requestKey,
+} from '../model/model.ts';
+import { FreePacks, packsOn, takePack } from '../model/packs.ts';
 import {
   countedLevels,
   type EnrolmentEvent,
   heldCodes,
   isEnrolment,
   isForced,
+  levelsByFactor,
   type Participant,
+  type ParticipantEvent,
+  type ParticipantEvents,
   Participants,
   WITHHELD,
 } from '../model/participants.ts';
-import { closingsAfter } from './closings.ts';
-import { enrolledIn, evidenceIn } from './enrolled-in.ts';
-import { beginImport, endImport, takeRow } from './fold-import.ts';
-import { addEntries, skipEntries } from './fold-lists.ts';
 import { forcedDigest } from './force.ts';
+import { beginImport, endImport, takeRow } from './import.ts';
+import { addEntries, skipEntriesFoldLists as skipEntries } from './lists.ts';
+
+/** When treatments took nobody, after a change at an instant. */
+export function closingsAfter(at: string) {
+  return (closings: readonly Closing[], change: DesignChange): readonly Closing[] => {
+    switch (change.kind) {
+      case 'arm-closed':
+        return [...closings, { treatment: change.treatment, from: at, to: undefined }];
+      case 'arm-added':
+        return [...closings, { treatment: change.treatment, from: '', to: at }];
+      case 'arm-reopened': {
+        const { treatment } = change;
+        return closings.map((one) =>
+          one.treatment === treatment && one.to === undefined ? { ...one, to: at } : one,
+        );
+      }
+      default:
+        return closings;
+    }
+  };
+}
+
+/** The participant that an event enrols. */
+
+export function enrolledIn(
+  event: EnrolmentEvent,
+  { design, participants, bgState }: Pick<Model, 'design' | 'participants' | 'bgState'>,
+): Participant {
+  const { at, actor, data, revision, sections } = event;
+  const treatment = sections.allocation?.treatment;
+  const participant = {
+    participantId: data.participantId,
+    levels: levelsByFactor(data.levels, design.factors),
+    revision,
+    sequence: participants.next,
+    treatment: treatment ?? WITHHELD,
+    slot: slotOf(event, design),
+    at,
+    user: actor.user,
+    onBehalfOf: 'keyId' in actor ? actor.onBehalfOf : undefined,
+    bgStateAfter: bgState,
+  };
+  // Most participants have no more than this, and a spread costs more than all the rest.
+  if (event.type === 'ParticipantRandomized' && event.data.code === undefined) return participant;
+  const code = event.type === 'ParticipantImported' ? undefined : event.data.code;
+  return {
+    ...participant,
+    ...(code !== undefined && { pack: { code, treatment, replacements: 0 } }),
+    ...(isForced(event) && {
+      forced: { isCounted: event.data.counted, cause: event.data.cause },
+      occurredAt: event.data.occurredAt,
+    }),
+    ...(event.type === 'ParticipantImported' && imported(event)),
+  };
+}
+
+/** What the draw left behind, by whichever method; undefined without a draw, or if it is withheld. */
+export function evidenceIn({ sections }: Pick<EnrolmentEvent, 'sections'>): Drawn | undefined {
+  if ('pick' in sections && sections.pick) return sections.pick;
+  return 'draw' in sections ? sections.draw : undefined;
+}
+
+type Drawn = NonNullable<Evidence['draw'] | Evidence['pick']>;
+
+/** By whom and when, as the other system has it. */
+function imported({ at, data, sections }: Extract<EnrolmentEvent, { type: 'ParticipantImported' }>) {
+  const { original, row } = data;
+  const instant = microsecondsOf(original.datetime);
+  return {
+    at: instant === undefined ? at : new Date(Math.floor(instant / 1000)).toISOString(),
+    user: original.user,
+    onBehalfOf: undefined,
+    bgStateAfter: sections.draw?.bgStateAfter ?? sections.state?.bgState,
+    original: { datetime: original.datetime, row },
+  };
+}
+
+/**
+ * Index of the participant's slot; -1 if it is withheld. It is recorded only if the treatment has several.
+ * @throws RangeError when the treatment is not in the design
+ */
+function slotOf({ type, sections }: EnrolmentEvent, { slots }: Pick<Design, 'slots'>): number {
+  const recorded = evidenceIn({ sections })?.slot;
+  if (recorded !== undefined) return recorded;
+  const { allocation } = sections;
+  if (type !== 'ParticipantRandomized' && sections.allocation?.slot !== undefined)
+    return sections.allocation.slot;
+  if (!allocation) return -1;
+  const slot = slots.indexOf(allocation.treatment);
+  if (slot < 0) throw new RangeError('the treatment is not in the design');
+  return slot;
+}
+
+/** The one fold of a study: what each event changes in the model, in place. Withheld sections leave what they hold unknown. */
 
 /** The study that the event registers. */
 export function modelOf({ at, data, sections, revision }: PartialEventOf<'StudyRegistered'>): Model {
@@ -263,3 +363,68 @@ function recover(model: Model, { at, data, sections }: PartialEventOf<'StudyReco
   model.entries.isSkipOwed = true;
   if (model.importing) model.importing = { ...model.importing, isRecovered: true };
 }
+
+/** The state of a study that decisions depend on: its model, once it is registered. */
+
+export type StudyState = { readonly status: 'unregistered' } | Model;
+
+/** Changes the given state in place, once there is a study. */
+export function evolve(state: StudyState, event: PartialEvent): StudyState {
+  if (event.type === 'StudyRegistered') {
+    if (state.status !== 'unregistered') throw new Error('a study was registered twice');
+    return modelOf(event);
+  }
+  if (state.status === 'unregistered') throw new Error(`${event.type} comes before StudyRegistered`);
+  fold(state, event);
+  return state;
+}
+
+export function fork(state: StudyState): StudyState {
+  return state.status === 'unregistered' ? state : forkOf(state);
+}
+
+/** Folds a record that is not written. @param model is changed, so pass a fork */
+export function afterUnwritten(model: Model, fact: StudyFact, revision: number): Model {
+  const actor: Actor = { cli: true, user: '' };
+  // A fact has all that a fold reads of an event but for these members.
+  fold(model, { ...fact, revision, actor, at: '' } as LogEvent);
+  return model;
+}
+
+/** The one projection of a study. Whatever shows a study selects from it (views.ts). */
+export const studyState: Projection<StudyState> = {
+  name: 'study-state',
+  stream: 'study',
+  initial: () => ({ status: 'unregistered' }),
+  apply: evolve,
+};
+
+/** What readers select from the model of a study. */
+
+function view<T>(select: (model: Model) => T, ofNone: T): View<StudyState, T> {
+  return { of: studyState, select: (state) => (state.status === 'unregistered' ? ofNone : select(state)) };
+}
+
+export const participants = view((model) => model.participants, new Participants());
+
+/** In force. */
+export const design = view<Design | undefined>((model) => model.design, undefined);
+
+/** Every design that the study has had, in order. The last one is in force. */
+export const designs = view<readonly Design[]>((model) => model.designs, []);
+
+export const studyConfig = view<RegisteredStudy | undefined>((model) => model.registered, undefined);
+
+const NO_EVENTS: ParticipantEvents = { inOrder: [], byEnrolment: new Map() };
+
+/** Whether it ever declared a visit, or gave out a pack at one. */
+export const hasVisits = view((model) => model.hasVisits, false);
+
+/** What happened to the participants after their enrolment. */
+export const participantEvents = view((model) => model.shown?.events ?? NO_EVENTS, NO_EVENTS);
+
+/** How many are on each treatment; undefined before the registration. */
+export const balance = view((model) => model.shown?.balance, undefined);
+
+/** Revision of the last event that is about the study as a whole; -1 before the first. */
+export const lastStudyWide = view((model) => model.lastStudyWide, -1);

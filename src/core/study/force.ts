@@ -1,10 +1,8 @@
-/** Enters an allocation that was made outside the service. Pure, like decide.ts. */
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { PartialEvent } from '../../../events/record.ts';
-import { stateProblem } from '../acts/acts.ts';
-import type { Source } from '../acts/decide-act.ts';
+import { type Source, stateProblem } from '../acts/acts.ts';
 import { activeFactors, type Design, hasRatio } from '../model/design.ts';
-import { levelRefusal, namedLevels } from '../model/levels.ts';
+import { levelRefusal, namedLevels } from '../model/limits.ts';
 import {
   type Closing,
   digestOf,
@@ -19,6 +17,8 @@ import { isFor, isFree } from '../model/packs.ts';
 import { levelsByFactor } from '../model/participants.ts';
 import type { Decision } from '../write/decider.ts';
 import type { Force } from './commands.ts';
+
+/** Enters an allocation that was made outside the service. Pure, like decide.ts. */
 
 export type ForcedFact = Extract<StudyFact, { type: 'AllocationForced' }>;
 

@@ -1,16 +1,49 @@
-/** Lists of allocations that were made elsewhere: registers their entries, and passes over those that are used already. */
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { canonicalJson } from '../../../events/record.ts';
+import { canonicalJson, type PartialEventOf } from '../../../events/record.ts';
 import { counted } from '../../base/wording.ts';
 import { stateProblem } from '../acts/acts.ts';
-import { approvalProblems } from '../model/approvals.ts';
 import { openTreatments } from '../model/design.ts';
-import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../model/list-size.ts';
+import { approvalProblems } from '../model/members.ts';
 import type { Model } from '../model/model.ts';
 import { firstOf, impossible, type StudyOutcome, stale } from '../model/outcomes.ts';
+import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../model/packs.ts';
 import type { Decision } from '../write/decider.ts';
 import type { RegisterList, SkipEntries } from './commands.ts';
-import { stratumNamed } from './fold-lists.ts';
+
+/** What the events of lists change in the model. */
+
+/** The name of the stratum with these levels, in the order of its factors; undefined if the study has no such stratum. */
+export function stratumNamed(
+  { levelIndexes, methodDesign }: Pick<Model, 'levelIndexes' | 'methodDesign'>,
+  levels: readonly string[] = [],
+): string | undefined {
+  if (methodDesign.method !== 'list' || levels.length !== methodDesign.by.length) return undefined;
+  const indexes = methodDesign.by.map((factor, i) => levelIndexes[factor]?.get(levels[i] ?? ''));
+  return indexes.includes(undefined) ? undefined : indexes.join();
+}
+
+export function addEntries(model: Model, { data, sections }: PartialEventOf<'ListRegistered'>): void {
+  const { list } = sections;
+  if (!list) {
+    model.entries.addWithheld(data.count);
+    return;
+  }
+  const { slots } = model.design;
+  model.entries.add(
+    list.file,
+    list.entries.map(({ levels, treatment }) => [
+      stratumNamed(model, levels) ?? '',
+      slots.indexOf(treatment),
+    ]),
+  );
+}
+
+export function skipEntriesFoldLists(model: Model, { data }: PartialEventOf<'EntriesSkipped'>): void {
+  model.entries.isSkipOwed = false;
+  for (const { count, levels } of data.skipped) model.entries.use(stratumNamed(model, levels) ?? '', count);
+}
+
+/** Lists of allocations that were made elsewhere: registers their entries, and passes over those that are used already. */
 
 type FactOf<T extends StudyFact['type']> = Extract<StudyFact, { type: T }>;
 type DecisionOf<T extends StudyFact['type']> = Decision<FactOf<T>, StudyOutcome>;

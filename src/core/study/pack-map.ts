@@ -1,12 +1,11 @@
-/** The map of packs: which treatment each one holds, whether it is free, and how many are free. It names arms. */
 import type { Level } from '../../../events/study.ts';
-import { MARGIN } from '../acts/choose-pack.ts';
+import { MARGIN } from '../acts/packs.ts';
 import { levelNow } from '../model/design.ts';
-import type { Pack } from '../model/free-packs.ts';
-import type { Model } from '../model/model.ts';
-import { idByPack } from '../model/model.ts';
-import { isFree } from '../model/packs.ts';
+import { idByPack, type Model } from '../model/model.ts';
+import { isFree, type Pack } from '../model/packs.ts';
 import { currentLevels, getsPacks, presentPacks } from '../model/participants.ts';
+
+/** The map of packs: which treatment each one holds, whether it is free, and how many are free. It names arms. */
 
 export const PACK_STATES = ['free', 'given', 'withdrawn'] as const;
 

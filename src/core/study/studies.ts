@@ -1,24 +1,91 @@
-/** The studies of the running service: finds them by name and holds the one writer of each. */
 import { randomBytes } from 'node:crypto';
 import { v5 } from 'uuid';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import type { Actor } from '../../../events/record.ts';
 import type { MethodParameters, StudyConfiguration } from '../../../events/study.ts';
 import { logHistory, type Recovery } from '../../../projections/log.ts';
-import { DomainError } from '../../base/errors.ts';
+import type { Runner } from '../../../projections/runner.ts';
+import { DomainError, type DomainErrorCode } from '../../base/errors.ts';
 import { StoreError } from '../../store/event-store.ts';
-import { LOG_STREAM } from '../log/log-writer.ts';
+import type { Requester } from '../acts/act.ts';
+import { type ActCommand, type ActName, type ActValues, actOf } from '../acts/acts.ts';
+import { LOG_STREAM } from '../log/log-stream.ts';
 import type { Design } from '../model/design.ts';
 import type { RegisteredStudy } from '../model/model.ts';
 import type { StudyOutcome } from '../model/outcomes.ts';
-import { foldedStream, type LogParts } from '../write/folded-stream.ts';
-import { Writer } from '../write/writer.ts';
-import type { WriteResult } from '../write/writer-parts.ts';
+import { foldedStream, type LogParts, type WriteResult, Writer } from '../write/writer.ts';
 import type { StudyCommand } from './commands.ts';
 import { studyDecider, type TriableCommand, tryOut } from './decide.ts';
-import { type Standing, standingOf } from './standing.ts';
-import { type StudyState, studyState } from './state.ts';
-import { design, designs, studyConfig } from './views.ts';
+import { design, designs, type StudyState, studyConfig, studyState } from './fold.ts';
+
+/**
+ * Whether a study takes participants in this process, and why not. Commands, readiness and metrics all use this answer.
+ */
+
+/** Each study is in exactly one of these states. */
+export const STANDINGS = [
+  'open',
+  'paused', // by a StudyPaused in the log
+  'closed', // by a StudyClosed in the log
+  'importing', // a history is coming in, by a HistoryImported in the log
+  'suspended', // in this process: the studies file differs from the design in force, or the signing key is missing
+  'rolled-back', // the log does not extend what it has signed, or the study is waiting for its recovery
+  'moved', // the log continues in another store
+  'halted', // the stream cannot be read completely
+  'endangered', // the store may remove records of the stream
+] as const;
+
+export interface Standing {
+  readonly state: (typeof STANDINGS)[number];
+  /** Why it takes no participants. */
+  readonly reason: string | undefined;
+  /** Since when, if the log says so. In the format of `at`. */
+  readonly since: string | undefined;
+}
+
+const STATE_OF: Readonly<Record<DomainErrorCode, Standing['state']>> = {
+  'rolled-back': 'rolled-back',
+  moved: 'moved',
+  halted: 'halted',
+  endangered: 'endangered',
+  // The log has not been compared with what it signed last, or cannot be signed.
+  identity: 'suspended',
+  unavailable: 'suspended',
+  overloaded: 'suspended',
+};
+
+/**
+ * @param refusal why nothing may be written to the stream
+ * @param suspension why this process has suspended the study
+ */
+export function standingOf(
+  runner: LogParts['runner'],
+  stream: string,
+  refusal: DomainError | undefined,
+  suspension: string | undefined,
+): Standing {
+  const halted = runner.halted(stream);
+  if (refusal?.code === 'halted' && halted)
+    return { state: 'halted', reason: halted.message, since: undefined };
+  if (refusal) {
+    const state = STATE_OF[refusal.code];
+    const since = state === 'moved' ? runner.lastAt(LOG_STREAM) : undefined;
+    return { state, reason: refusal.message, since };
+  }
+  const standing = standingInLog(runner.state(studyConfig, stream)?.halt);
+  // As in the decider: a pause or a closing takes precedence over a suspension.
+  if (standing.state !== 'open' || suspension === undefined) return standing;
+  return { state: 'suspended', reason: suspension, since: undefined };
+}
+
+/** A study's state according to the log alone. */
+export function standingInLog(halt: RegisteredStudy['halt']): Standing {
+  return halt
+    ? { state: halt.state, reason: halt.reason, since: halt.at }
+    : { state: 'open', reason: undefined, since: undefined };
+}
+
+/** The studies of the running service: finds them by name and holds the one writer of each. */
 
 export interface Study {
   readonly stream: string;
@@ -238,4 +305,46 @@ export class Studies {
 /** 128 bits from the operating system. */
 export function drawnSeed(): bigint {
   return BigInt(`0x${randomBytes(16).toString('hex')}`);
+}
+
+/** Carries out what was asked for, by a program or at the command line: the same checks, the same decision, one answer. */
+
+export interface ActRequest {
+  readonly act: ActName;
+  /** What this act asks: its form has been checked. */
+  readonly asked: ActValues;
+  readonly by: Requester;
+  /** Whether only to try it: nothing is recorded, and nothing is chosen. */
+  readonly isDry: boolean;
+}
+
+/** @throws DomainError as `Studies.submit` */
+export async function performAct(
+  { studies, runner }: { readonly studies: Studies; readonly runner: Runner },
+  study: Study,
+  { act, asked, by, isDry }: ActRequest,
+  actor: Actor,
+): Promise<WriteResult<StudyOutcome>> {
+  const { stream, design, revision } = study;
+  const { fits, isJudgedOnce } = actOf(act);
+  const amendment = isJudgedOnce ? design.amendment : undefined;
+  // That the members are those of the act is lost where acts are treated alike.
+  const command = { type: 'act', act, asked, by, amendment, askedAt: new Date().toISOString() } as ActCommand;
+  const state = runner.state(studyState, stream);
+  const misfit = state.status === 'unregistered' ? undefined : fits?.(asked, state);
+  if (misfit && !(await wasAnswered(studies, study, by.idempotencyKey, command)))
+    return { outcome: misfit, revision };
+  return isDry ? studies.tryOut(stream, command) : studies.submit(stream, command, actor);
+}
+
+/** An amendment does not change the answer to a request that was answered before it, by the same key. */
+export async function wasAnswered(
+  studies: Studies,
+  { stream, design }: Study,
+  idempotencyKey: string | undefined,
+  command: TriableCommand,
+): Promise<boolean> {
+  if (idempotencyKey === undefined || design.amendment === 0) return false;
+  const { type } = (await studies.tryOut(stream, command)).outcome;
+  return type === 'done-before' || type === 'idempotency-key-reused';
 }

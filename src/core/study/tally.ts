@@ -1,7 +1,7 @@
 import type { RevealCategory, UnblindingWay } from '../../../events/unblinding.ts';
 import type { ActName } from '../acts/acts.ts';
 import { isUnblinding, type ParticipantEvents, type UnblindingEvent } from '../model/participants.ts';
-import type { StudyState } from './state.ts';
+import type { StudyState } from './fold.ts';
 
 /** Who was unblinded, by the service or without it, in the order of the records. It holds no arm. */
 

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { CONTENTS } from '../../../events/record.ts';
 import { jsonProblem } from '../../base/json.ts';
-import { decodeUtf8 } from '../../core/ledger/utf8.ts';
+import { decodeUtf8 } from '../../core/log/formats.ts';
 import { BundleError } from './bundle-error.ts';
 import { ZipReader } from './zip-reader.ts';
 

@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { createOnce } from '../../base/files.ts';
-import type { Rollback } from '../../core/ledger/last-checkpoints.ts';
+import type { Rollback } from '../../core/log/last-checkpoints.ts';
 import { writeArchive } from './archive.ts';
 import { type BundleRequest, Composition, REPORT } from './composition.ts';
 import type { StreamSummary } from './study-summary.ts';

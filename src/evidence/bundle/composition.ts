@@ -8,9 +8,9 @@ import {
 } from '../../../events/record.ts';
 import { lastRecovery, logHistory } from '../../../projections/log.ts';
 import { isMoveEvent } from '../../../projections/runner.ts';
-import type { LogIdentity } from '../../core/ledger/identity.ts';
-import type { LastCheckpoints, Rollback } from '../../core/ledger/last-checkpoints.ts';
-import { Ledger } from '../../core/ledger/ledger.ts';
+import type { LogIdentity } from '../../core/log/identity.ts';
+import type { LastCheckpoints, Rollback } from '../../core/log/last-checkpoints.ts';
+import { Ledger } from '../../core/log/ledger.ts';
 import type { WriteGate } from '../../core/log/write-gate.ts';
 import type { EventStore, StoredRecord } from '../../store/event-store.ts';
 import type { ArchiveFile, WrittenFile } from './archive.ts';

@@ -7,7 +7,7 @@ import type { Content } from '../../../events/record.ts';
 import type { Limits, Policies, StudyConfiguration } from '../../../events/study.ts';
 import { escapeHtml as e, htmlTable } from '../../base/html/page.ts';
 import { counted } from '../../base/wording.ts';
-import type { LogIdentity } from '../../core/ledger/identity.ts';
+import type { LogIdentity } from '../../core/log/identity.ts';
 import {
   type Design,
   type Factor,

@@ -1,7 +1,7 @@
 /** Reads a history back as an import does, and compares how it would continue with how the study continues. */
 import type { BgState } from '../../../events/study.ts';
-import { Counts } from '../../core/methods/counts.ts';
-import { allocate } from '../../core/methods/urn/allocate.ts';
+import { Counts } from '../../core/methods/memory.ts';
+import { allocate } from '../../core/methods/urn.ts';
 import type { Design } from '../../core/model/design.ts';
 import { methodDesignOf, urnDesignOf } from '../../core/model/method-of.ts';
 import { readHistory } from '../import/read-history.ts';

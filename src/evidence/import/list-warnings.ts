@@ -4,7 +4,7 @@ import { counted, plural } from '../../base/wording.ts';
 import { type Factor, openLevels } from '../../core/model/design.ts';
 import type { Model } from '../../core/model/model.ts';
 import type { RegisterList } from '../../core/study/commands.ts';
-import { stratumNamed } from '../../core/study/fold-lists.ts';
+import { stratumNamed } from '../../core/study/lists.ts';
 import { alike, inBlocks, listNames } from './order-of-arms.ts';
 
 type Entry = RegisterList['entries'][number];

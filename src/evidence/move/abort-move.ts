@@ -2,7 +2,7 @@
  * Giving up a move. CopyAborted in the target's `log`, at the exact revision after LogMoved, rules out LogArrived for good.
  * Only then is the source opened again. The abort can be cut off at any point, and repeated.
  */
-import { LOG_STREAM } from '../../core/log/log-writer.ts';
+import { LOG_STREAM } from '../../core/log/log-stream.ts';
 import { refused } from './move-error.ts';
 import { isAppended, logRecords, type MoveParts, moveIn, recordOf, standingOf } from './standing.ts';
 

@@ -1,9 +1,9 @@
 /** Copies the records of a log unchanged, at exact revisions, and compares the two stores. `log` is not copied here. */
 import { decodeRecord } from '../../../events/record.ts';
 import { RecordError } from '../../base/errors.ts';
-import { CompactRange } from '../../core/ledger/compact-range.ts';
-import { LOG_STREAM } from '../../core/log/log-writer.ts';
-import { DEFAULT_LIMITS } from '../../core/write/writer-parts.ts';
+import { LOG_STREAM } from '../../core/log/log-stream.ts';
+import { CompactRange } from '../../core/log/merkle-tree.ts';
+import { DEFAULT_LIMITS } from '../../core/write/writer.ts';
 import type { EventStore, StoredRecord } from '../../store/event-store.ts';
 import { differs, refused } from './move-error.ts';
 

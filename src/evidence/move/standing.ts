@@ -2,7 +2,7 @@
 import type { MoveFact } from '../../../events/log.ts';
 import { type Actor, decodeRecord, encodeRecord, type RecordBytes } from '../../../events/record.ts';
 import type { Tools } from '../../base/tools.ts';
-import { LOG_STREAM } from '../../core/log/log-writer.ts';
+import { LOG_STREAM } from '../../core/log/log-stream.ts';
 import type { EventStore, StoredRecord } from '../../store/event-store.ts';
 import { sameRecords } from '../../store/event-store.ts';
 import { differs, refused } from './move-error.ts';

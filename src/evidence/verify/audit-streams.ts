@@ -5,8 +5,8 @@
 import { streamKind } from '../../../events/catalogue.ts';
 import type { PartialEvent } from '../../../events/record.ts';
 import type { Recovery } from '../../../projections/log.ts';
-import type { VerifierKey } from '../../core/ledger/verifier-key.ts';
-import type { Status } from '../../core/model/status.ts';
+import type { VerifierKey } from '../../core/log/signing.ts';
+import type { Status } from '../../core/model/outcomes.ts';
 import { BrokenStream } from '../../store/event-store.ts';
 import { type Decode, decode } from './decoding.ts';
 import type { Evidence } from './evidence.ts';

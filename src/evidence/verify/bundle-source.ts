@@ -5,11 +5,7 @@
 
 import type { Content } from '../../../events/record.ts';
 import { canonicalJson } from '../../../events/record.ts';
-import {
-  CheckpointFileError,
-  CheckpointReader,
-  type KeptCheckpoint,
-} from '../../core/ledger/checkpoint-file.ts';
+import { CheckpointFileError, CheckpointReader, type KeptCheckpoint } from '../../core/log/formats.ts';
 import { BundleError } from '../bundle/bundle-error.ts';
 import { type BundleFiles, parseStrictly, refuseManyParts } from '../bundle/bundle-files.ts';
 import { parseLine } from '../bundle/record-lines.ts';

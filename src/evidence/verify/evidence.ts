@@ -1,11 +1,10 @@
 /** Checks kept checkpoints with the trusted keys and sorts them by stream. */
 import type { Recovery } from '../../../projections/log.ts';
-import { openCheckpoint } from '../../core/ledger/checkpoint.ts';
-import type { KeptCheckpoint } from '../../core/ledger/checkpoint-file.ts';
-import { parseOrigin } from '../../core/ledger/checkpoint-text.ts';
-import { recoveryCovering } from '../../core/ledger/covering-recovery.ts';
-import type { Hash } from '../../core/ledger/hash.ts';
-import type { VerifierKey } from '../../core/ledger/verifier-key.ts';
+import type { Hash, KeptCheckpoint } from '../../core/log/formats.ts';
+import { parseOrigin } from '../../core/log/formats.ts';
+import { recoveryCovering } from '../../core/log/last-checkpoints.ts';
+import type { VerifierKey } from '../../core/log/signing.ts';
+import { openCheckpoint } from '../../core/log/signing.ts';
 import type { CheckpointName, LostCheckpoint, UnusedCheckpoint } from './report/report.ts';
 
 /**

@@ -1,6 +1,7 @@
 /** Compares the Merkle tree of one stream with its signed checkpoints while the stream is read, in O(log n) memory. */
-import { CompactRange } from '../../core/ledger/compact-range.ts';
-import type { Hash } from '../../core/ledger/hash.ts';
+
+import type { Hash } from '../../core/log/formats.ts';
+import { CompactRange } from '../../core/log/merkle-tree.ts';
 import type { CheckpointOrigin, SignedCheckpoint } from './evidence.ts';
 import type { FailedCheckpoint, StreamEvidence } from './report/report.ts';
 

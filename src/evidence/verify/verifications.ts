@@ -4,7 +4,7 @@
  */
 import { DomainError } from '../../base/errors.ts';
 import { OneAtATime } from '../../base/waiting.ts';
-import { keptCheckpoint } from '../../core/ledger/checkpoint-file.ts';
+import { keptCheckpoint } from '../../core/log/formats.ts';
 import { type EventStore, StoreError } from '../../store/event-store.ts';
 import type { Report } from './report/report.ts';
 import type { RecordSource } from './source.ts';

@@ -5,8 +5,8 @@
 
 import { v5 } from 'uuid';
 import { secondsSince } from '../../base/waiting.ts';
-import type { KeptCheckpoint } from '../../core/ledger/checkpoint-file.ts';
-import type { VerifierKey } from '../../core/ledger/verifier-key.ts';
+import type { KeptCheckpoint } from '../../core/log/formats.ts';
+import type { VerifierKey } from '../../core/log/signing.ts';
 import { auditStreams } from './audit-streams.ts';
 import { type Evidence, type GivenCheckpoint, sortEvidence, withLastSigned } from './evidence.ts';
 import { type ClaimedIdentity, readIdentity, trustedKeys } from './log-identity.ts';

@@ -17,10 +17,9 @@ import { isPackWithin, mayReveal } from '../../core/model/key-limits.ts';
 import { idByPack } from '../../core/model/model.ts';
 import type { StudyOutcome } from '../../core/model/outcomes.ts';
 import type { Participant } from '../../core/model/participants.ts';
-import { breakCommand } from '../../core/study/break-pack-code.ts';
-import { studyState } from '../../core/study/state.ts';
+import { breakCommand } from '../../core/study/decide.ts';
+import { participants, studyState } from '../../core/study/fold.ts';
 import type { Studies, Study } from '../../core/study/studies.ts';
-import { participants } from '../../core/study/views.ts';
 import { NOTHING_PENDING, type Pending, type PendingReveal, type PendingReveals } from './pending-reveals.ts';
 
 /** How often the service tries to record what is pending, in ms. */

@@ -1,7 +1,7 @@
 /** Metrics for Prometheus. /metrics needs no key, so no label contains a treatment, a level, a study or a user. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Standing } from '../../core/study/standing.ts';
-import type { WriterHooks } from '../../core/write/writer-parts.ts';
+import type { Standing } from '../../core/study/studies.ts';
+import type { WriterHooks } from '../../core/write/writer.ts';
 import { STORE_FAILURES } from '../../store/event-store.ts';
 import { collectProcessMetrics } from './process-metrics.ts';
 import { type RequestObserver, requestObserver } from './request-metrics.ts';

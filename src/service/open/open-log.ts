@@ -1,4 +1,3 @@
-/** Opens a log: puts its parts together. */
 import { existsSync } from 'node:fs';
 import type { Actor } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
@@ -8,21 +7,22 @@ import { endedSessions } from '../../../projections/sessions.ts';
 import { DomainError } from '../../base/errors.ts';
 import { systemTools } from '../../base/tools.ts';
 import { Keys } from '../../core/access/keys.ts';
-import type { SignedState } from '../../core/ledger/covering-recovery.ts';
-import { type Beginning, type LogIdentity, openIdentity } from '../../core/ledger/identity.ts';
-import type { Keyring } from '../../core/ledger/keyring.ts';
-import { LastCheckpoints } from '../../core/ledger/last-checkpoints.ts';
-import { Ledger } from '../../core/ledger/ledger.ts';
-import { Comparison } from '../../core/log/comparison.ts';
-import { followSigningKey } from '../../core/log/follow-key.ts';
-import { followReopening } from '../../core/log/follow-reopening.ts';
-import { LOG_STREAM, logWriter } from '../../core/log/log-writer.ts';
+import {
+  type Beginning,
+  followSigningKey,
+  type Keyring,
+  type LogIdentity,
+  openIdentity,
+  rotateSigningKey,
+} from '../../core/log/identity.ts';
+import { LastCheckpoints, type SignedState } from '../../core/log/last-checkpoints.ts';
+import { Ledger } from '../../core/log/ledger.ts';
+import { LOG_STREAM, logWriter } from '../../core/log/log-stream.ts';
 import { declareLoss, findLoss, type Loss } from '../../core/log/recovery.ts';
-import { rotateSigningKey } from '../../core/log/rotation.ts';
-import { WriteGate } from '../../core/log/write-gate.ts';
-import { studyState } from '../../core/study/state.ts';
+import { Comparison, WriteGate } from '../../core/log/write-gate.ts';
+import { studyState } from '../../core/study/fold.ts';
 import { Studies } from '../../core/study/studies.ts';
-import type { WriterHooks } from '../../core/write/writer-parts.ts';
+import type { WriterHooks } from '../../core/write/writer.ts';
 import type { Verify } from '../../evidence/verify/verifications.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { type CodeBreakHooks, CodeBreaks } from '../code-break/code-breaks.ts';
@@ -30,6 +30,19 @@ import { PendingReveals } from '../code-break/pending-reveals.ts';
 import { Operations } from '../operations/operations.ts';
 import { type OpenStore, openStore } from './open-store.ts';
 import { NoLogError, type StoreSettings } from './store-location.ts';
+
+/** Notices when a log that took no participants may take them again, after a move or a recovery by another process. */
+
+const REOPENING: ReadonlySet<string> = new Set(['LogArrived', 'LogReopened', 'LogRecovered']);
+
+/** @returns a function that stops this */
+export function followReopening(runner: Runner, onReopened: () => void): () => void {
+  return runner.listen(LOG_STREAM, ({ type }) => {
+    if (REOPENING.has(type)) setImmediate(onReopened);
+  });
+}
+
+/** Opens a log: puts its parts together. */
 
 export interface LogSettings extends StoreSettings {
   /** Name for a new log. */

@@ -1,8 +1,7 @@
 /** Writes to the stream `operations` of an open log: what happened besides the allocations. */
 import type { OperationsFact } from '../../../events/operations.ts';
 import type { Actor } from '../../../events/record.ts';
-import { foldedStream, type LogParts } from '../../core/write/folded-stream.ts';
-import { Writer } from '../../core/write/writer.ts';
+import { foldedStream, type LogParts, Writer } from '../../core/write/writer.ts';
 import { noState, operationsDecider } from './decide.ts';
 
 export const OPERATIONS = 'operations';

@@ -2,7 +2,7 @@
 
 import type { Content } from '../../../events/record.ts';
 import { lastRecovery, logHistory } from '../../../projections/log.ts';
-import { LOG_STREAM } from '../../core/log/log-writer.ts';
+import { LOG_STREAM } from '../../core/log/log-stream.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import type { FeedPositions, LogState } from './positions.ts';
 

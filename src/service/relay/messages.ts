@@ -7,7 +7,7 @@ import { CloudEvent, Kafka } from 'cloudevents';
 import { streamKind } from '../../../events/catalogue.ts';
 import type { RecordBytes } from '../../../events/record.ts';
 import { type Content, includedSections, NO_SECTIONS } from '../../../events/record.ts';
-import type { SignedCheckpoint } from '../../core/ledger/ledger.ts';
+import type { SignedCheckpoint } from '../../core/log/ledger.ts';
 
 export interface FeedMessage {
   readonly key: string;

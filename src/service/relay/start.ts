@@ -1,7 +1,7 @@
 /** Makes a relay for an open log, for `urn relay` and `urn serve --relay`. */
 
 import type { Actor, Content } from '../../../events/record.ts';
-import { studyConfig } from '../../core/study/views.ts';
+import { studyConfig } from '../../core/study/fold.ts';
 import type { Logger } from '../monitoring/logger.ts';
 import type { OpenLog } from '../open/open-log.ts';
 import { Relay } from './relay.ts';

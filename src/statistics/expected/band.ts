@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { evenPoints } from '../../base/whole-numbers.ts';
-import { ALL } from '../../core/methods/counts.ts';
+import { ALL } from '../../core/methods/memory.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';
 import { Replicate, Setting } from '../replicate/replicate.ts';
 import { baseSeed } from '../replicate/seeds.ts';

@@ -1,8 +1,7 @@
 /** One run of a study: the same people, levels and decisions, and other random numbers. */
 
-import { Counts, Layout } from '../../core/methods/counts.ts';
+import { Counts, Layout, OpenBlocks } from '../../core/methods/memory.ts';
 import type { Memory, Method } from '../../core/methods/method.ts';
-import { OpenBlocks } from '../../core/methods/open-blocks.ts';
 import type { Design } from '../../core/model/design.ts';
 import { methodOf } from '../../core/model/method-of.ts';
 import type { Pcg64 } from '../../core/random/pcg64.ts';

@@ -5,8 +5,8 @@
  * for each arm the number of participants with an outcome and the sum of their scores. Equal states are merged.
  */
 import { counted } from '../../base/wording.ts';
-import { OpenBlocks } from '../../core/methods/open-blocks.ts';
-import { stratumOf } from '../../core/methods/stratum.ts';
+import { OpenBlocks } from '../../core/methods/memory.ts';
+import { stratumOf } from '../../core/methods/method.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';
 import { Replicate, Setting } from '../replicate/replicate.ts';
 import { type PeopleStep, type Plan, Tally } from './plan.ts';

@@ -3,8 +3,8 @@ import type { VoidAnalysis } from '../../../events/corrections.ts';
 import type { PartialEvent } from '../../../events/record.ts';
 import { type Design, hasRatio } from '../../core/model/design.ts';
 import type { Model } from '../../core/model/model.ts';
+import type { Status } from '../../core/model/outcomes.ts';
 import { isEnrolment } from '../../core/model/participants.ts';
-import type { Status } from '../../core/model/status.ts';
 import { designStep, type Step, StudySteps } from '../replicate/steps.ts';
 
 export interface PastPerson {

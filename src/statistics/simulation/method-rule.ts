@@ -1,12 +1,11 @@
 /** A method of the service, as a simulation runs it. */
 import type { ImbalanceMeasure } from '../../../events/study.ts';
-import { PermutedBlocks } from '../../core/methods/blocks/blocks.ts';
-import { Complete } from '../../core/methods/complete/complete.ts';
-import { Counts } from '../../core/methods/counts.ts';
+import { PermutedBlocks } from '../../core/methods/blocks.ts';
+import { Complete } from '../../core/methods/complete.ts';
+import { Counts, OpenBlocks } from '../../core/methods/memory.ts';
 import type { Memory, Method } from '../../core/methods/method.ts';
-import { Minimization } from '../../core/methods/minimization/minimization.ts';
-import { OpenBlocks } from '../../core/methods/open-blocks.ts';
-import { Kernel } from '../../core/methods/urn/kernel.ts';
+import { Minimization } from '../../core/methods/minimization.ts';
+import { Kernel } from '../../core/methods/urn.ts';
 import type { Pcg64 } from '../../core/random/pcg64.ts';
 import type { MinimizationRule } from './plan.ts';
 import type { Participants, Rule } from './rule.ts';

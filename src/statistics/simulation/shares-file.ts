@@ -7,10 +7,11 @@ import {
   mappingOf,
   type RefuseAt,
   readEach,
+  readYaml,
   scalar,
   suggest,
-} from '../../core/configuration/value-schemas.ts';
-import { readYaml, type Value } from '../../core/configuration/yaml-values.ts';
+  type Value,
+} from '../../core/configuration/yaml.ts';
 import type { Arrivals } from './plan.ts';
 
 type Shares = Extract<Arrivals, { kind: 'shares' }>;

@@ -2,12 +2,19 @@
  * Checks receipts, checkpoints and proofs in the browser. Formats and the shape of proofs come from the code that `urn verify`
  * uses; WebCrypto hashes and checks signatures. Nothing is sent anywhere.
  */
-import { decodeBase64 } from '../../core/ledger/base64.ts';
-import { type KeptCheckpoint, parseCheckpointFile } from '../../core/ledger/checkpoint-file.ts';
-import { type Hash, isHash } from '../../core/ledger/hash.ts';
-import { hashedForKeyId, type KeyParts, keyIdIn, keyParts } from '../../core/ledger/key-text.ts';
-import { parseNote } from '../../core/ledger/note.ts';
-import { consistencySteps, inclusionSteps, type Step } from '../../core/ledger/proof-steps.ts';
+import {
+  decodeBase64,
+  type Hash,
+  hashedForKeyId,
+  isHash,
+  type KeptCheckpoint,
+  type KeyParts,
+  keyIdIn,
+  keyParts,
+  parseCheckpointFile,
+  parseNote,
+} from '../../core/log/formats.ts';
+import { consistencySteps, inclusionSteps, type Step } from '../../core/log/proof-steps.ts';
 
 /** @throws Error when WebCrypto is missing, as on a page over plain HTTP */
 export async function parseKey(text: string): Promise<KeyParts | undefined> {

@@ -1,6 +1,5 @@
 /** What several files say together: who signed each, which covers which, and what a proof shows. */
-import type { KeptCheckpoint } from '../../core/ledger/checkpoint-file.ts';
-import type { KeyParts } from '../../core/ledger/key-text.ts';
+import type { KeptCheckpoint, KeyParts } from '../../core/log/formats.ts';
 import {
   type FileContent,
   isBeginning,

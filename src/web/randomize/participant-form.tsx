@@ -9,7 +9,7 @@ import { Label } from 'react-aria-components/Label';
 import { Text } from 'react-aria-components/Text';
 import { TextField } from 'react-aria-components/TextField';
 import { useTranslation } from 'react-i18next';
-import { exampleId } from '../../core/model/example-id.ts';
+import { exampleId } from '../../core/model/participant-id.ts';
 import type { Schemas } from '../api/client.ts';
 import { factorName } from '../parts/record.ts';
 import type { Draft } from './draft.ts';

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { permissionWarnings, refuseKeyOfOthers, studiesFileWarning } from '../../../src/base/files.ts';
-import { SIGNING_KEY } from '../../../src/core/ledger/keyring.ts';
+import { SIGNING_KEY } from '../../../src/core/log/identity.ts';
 import { filesOf } from '../../../src/service/open/store-location.ts';
 import { registered } from '../../support/cli-log.ts';
 import { command, commandOk, refusal } from '../../support/command.ts';

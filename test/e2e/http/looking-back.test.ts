@@ -1,6 +1,6 @@
 /** What keys with the scope `audit` get beyond the contract: explanations, balances, and the past of a study. */
 import { describe, expect, it } from 'vitest';
-import { keySha256, newApiKey } from '../../../src/core/access/credentials.ts';
+import { keySha256, newApiKey } from '../../../src/core/access/keys.ts';
 import { commandsOn } from '../../support/cli-log.ts';
 import { type Answer, clientOf, exactResults, within } from '../../support/client.ts';
 import { refusal } from '../../support/command.ts';

@@ -5,8 +5,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content, includedSections } from '../../../events/record.ts';
-import { signCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
-import { loadSigningKey, makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { loadSigningKey, makeSigningKey, signCheckpoint } from '../../../src/core/log/signing.ts';
 import type { BundleFiles } from '../../e2e/audit/bundle-file.ts';
 import { type Row, rowsOf } from '../../e2e/audit/database.ts';
 import { hasPython, type Json, verifyBoth } from '../../support/altered-bundles.ts';

@@ -11,8 +11,8 @@ import { access } from '../../../projections/access.ts';
 import { logHistory } from '../../../projections/log.ts';
 import { isMoveEvent, Runner } from '../../../projections/runner.ts';
 import { systemTools } from '../../../src/base/tools.ts';
-import { openIdentity } from '../../../src/core/ledger/identity.ts';
-import { parseSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { openIdentity } from '../../../src/core/log/identity.ts';
+import { parseSigningKey } from '../../../src/core/log/signing.ts';
 import type { Tally } from '../../../src/core/model/balance.ts';
 import type { Design } from '../../../src/core/model/design.ts';
 import { idByPack, type Model } from '../../../src/core/model/model.ts';
@@ -25,8 +25,7 @@ import {
   NONE,
   type Voided,
 } from '../../../src/core/model/participants.ts';
-import { type StudyState, studyState } from '../../../src/core/study/state.ts';
-import { balance, design, participants } from '../../../src/core/study/views.ts';
+import { balance, design, participants, type StudyState, studyState } from '../../../src/core/study/fold.ts';
 import { writeBundle } from '../../../src/evidence/bundle/bundle.ts';
 import type { StreamReport } from '../../../src/evidence/verify/report/report.ts';
 import { NO_STREAM } from '../../../src/store/event-store.ts';

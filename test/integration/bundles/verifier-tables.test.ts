@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { catalogue, type StudyFact } from '../../../events/catalogue.ts';
 import { microsecondsOf } from '../../../src/base/time.ts';
 import { mayOf } from '../../../src/core/acts/acts.ts';
-import { STATUSES } from '../../../src/core/model/status.ts';
+import { STATUSES } from '../../../src/core/model/outcomes.ts';
 import { requiredPython } from '../../support/numpy.ts';
 import { verifierValue } from '../../support/verifier.ts';
 

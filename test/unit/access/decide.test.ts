@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessFact, Scope } from '../../../events/access.ts';
 import { access } from '../../../projections/access.ts';
-import { keySha256, newApiKey, newKeyId } from '../../../src/core/access/credentials.ts';
-import { accessDecider, type Grant, refusal } from '../../../src/core/access/decide.ts';
+import {
+  accessDecider,
+  type Grant,
+  keySha256,
+  newApiKey,
+  newKeyId,
+  refusal,
+} from '../../../src/core/access/keys.ts';
 import { OPERATOR, stored } from '../../support/facts.ts';
 import { sentences } from '../../support/given.ts';
 

@@ -9,18 +9,31 @@ import { AllocationReinstated } from '../../../events/corrections.ts';
 import { defineEvent } from '../../../events/define.ts';
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import { StudyPaused } from '../../../events/study.ts';
-import { aboutParticipant, type Permit, participantAct, studyAct } from '../../../src/core/acts/act.ts';
-import { ACT_NAMES, type ActName, actOf, isCorrection, mayOf } from '../../../src/core/acts/acts.ts';
-import { commandIn } from '../../../src/core/acts/command.ts';
-import { factOf, membersOf, placesOf } from '../../../src/core/acts/record-of.ts';
+import {
+  aboutParticipant,
+  factOf,
+  membersOf,
+  type Permit,
+  participantAct,
+  placesOf,
+  studyAct,
+} from '../../../src/core/acts/act.ts';
+import {
+  ACT_NAMES,
+  type ActName,
+  actOf,
+  commandIn,
+  isCorrection,
+  mayOf,
+} from '../../../src/core/acts/acts.ts';
 import { Grounds, Note, StudyReason } from '../../../src/core/model/members.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import type { Members, StudyOutcome } from '../../../src/core/model/outcomes.ts';
+import { STATUSES } from '../../../src/core/model/outcomes.ts';
 import { isFree } from '../../../src/core/model/packs.ts';
 import { currentId, currentLevels } from '../../../src/core/model/participants.ts';
-import { STATUSES } from '../../../src/core/model/status.ts';
 import { decideInClear } from '../../../src/core/study/decide.ts';
-import { studyState } from '../../../src/core/study/state.ts';
+import { studyState } from '../../../src/core/study/fold.ts';
 import { bodyName, bodyOf } from '../../../src/service/http/request/act-form.ts';
 import { checkedBody } from '../../../src/service/http/request/body-problems.ts';
 import {

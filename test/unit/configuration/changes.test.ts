@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange, StudyConfiguration } from '../../../events/study.ts';
-import { changesTo, type LevelRenamed } from '../../../src/core/configuration/changes.ts';
+import { changesTo, type LevelRenamed } from '../../../src/core/configuration/amendment.ts';
 import { configurationDifferences, type StudyInFile } from '../../../src/core/configuration/differences.ts';
 import { changedDesign, registeredDesign } from '../../../src/core/model/design.ts';
 import { amendmentOf, amendmentProblem } from '../../../src/core/study/amendments.ts';

@@ -1,8 +1,7 @@
 /** What a studies file cannot have: each row has the file, or what is written into one, and how its only refusal begins. What studies that are new to the log cannot have. And the setting `method`. */
 import { describe, expect, it } from 'vitest';
 import { StudiesFileError } from '../../../src/core/configuration/finding.ts';
-import { refuseNewStudies } from '../../../src/core/configuration/new-studies.ts';
-import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
+import { parseStudiesFile, refuseNewStudies } from '../../../src/core/configuration/studies-file.ts';
 import { bareStudy, onlyStudyOf, refusalsOf, studyWith, warningsOf } from './support.ts';
 
 const FACTORS = 'factors: {sex: [Male, Female]}';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { Counts } from '../../../src/core/methods/counts.ts';
-import { allocate } from '../../../src/core/methods/urn/allocate.ts';
+import { Counts } from '../../../src/core/methods/memory.ts';
+import { allocate } from '../../../src/core/methods/urn.ts';
 import { type MethodDesign, urnDesignOf } from '../../../src/core/model/method-of.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { Band, MAX_POINTS } from '../../../src/statistics/expected/band.ts';

@@ -6,7 +6,7 @@ import { RecordError } from '../../../src/base/errors.ts';
 import { registeredDesign } from '../../../src/core/model/design.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import type { ParticipantEvent } from '../../../src/core/model/participants.ts';
-import { evolve, studyState } from '../../../src/core/study/state.ts';
+import { evolve, studyState } from '../../../src/core/study/fold.ts';
 import { countMoves } from '../../../src/evidence/explain/count-moves.ts';
 import { explain, type RandomizedEvent } from '../../../src/evidence/explain/explain.ts';
 import { Explanation, UrnExplanation } from '../../../src/evidence/explain/explanation.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { BgState, DesignChange, StudyConfiguration } from '../../../events/study.ts';
 import { guarded } from '../../../src/base/text.ts';
-import { allocate } from '../../../src/core/methods/urn/allocate.ts';
+import { allocate } from '../../../src/core/methods/urn.ts';
 import { changedDesign, registeredDesign } from '../../../src/core/model/design.ts';
 import type { Participant } from '../../../src/core/model/participants.ts';
 import { NONE } from '../../../src/core/model/participants.ts';

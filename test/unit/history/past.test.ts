@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { Runner } from '../../../projections/runner.ts';
-import { studyState } from '../../../src/core/study/state.ts';
-import { participants, studyConfig } from '../../../src/core/study/views.ts';
+import { participants, studyConfig, studyState } from '../../../src/core/study/fold.ts';
 import { History } from '../../../src/evidence/history/history.ts';
 import { isBeyond, parseDay, parseInstant, parseRevision } from '../../../src/evidence/history/moment.ts';
 import { foldUntil } from '../../../src/evidence/history/past.ts';

@@ -8,16 +8,17 @@ import type { SignedSize } from '../../../events/log.ts';
 import { leafHash } from '../../../events/record.ts';
 import type { Recovery } from '../../../projections/log.ts';
 import type { Runner } from '../../../projections/runner.ts';
-import { openCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
-import { CompactRange } from '../../../src/core/ledger/compact-range.ts';
-import { recoveryCovering } from '../../../src/core/ledger/covering-recovery.ts';
-import { Ledger } from '../../../src/core/ledger/ledger.ts';
-import { nodeHash } from '../../../src/core/ledger/merkle-hash.ts';
-import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
-import { verifyConsistency, verifyInclusion } from '../../../src/core/ledger/proofs.ts';
-import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
-import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
+import { recoveryCovering } from '../../../src/core/log/last-checkpoints.ts';
+import { Ledger } from '../../../src/core/log/ledger.ts';
+import {
+  CompactRange,
+  MerkleTree,
+  nodeHash,
+  verifyConsistency,
+  verifyInclusion,
+} from '../../../src/core/log/merkle-tree.ts';
 import { findLoss } from '../../../src/core/log/recovery.ts';
+import { makeSigningKey, openCheckpoint, parseVerifierKey } from '../../../src/core/log/signing.ts';
 import {
   flipBit,
   type RootOf,

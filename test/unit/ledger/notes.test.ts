@@ -7,18 +7,24 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
 import {
+  CheckpointFileError,
+  parseCheckpoint,
+  parseCheckpointFile,
+  parseNote,
+} from '../../../src/core/log/formats.ts';
+import { verifyInclusion } from '../../../src/core/log/merkle-tree.ts';
+import {
+  checkNote,
   checkpointOrigin,
   formatCheckpoint,
+  formatNote,
+  makeSigningKey,
   openCheckpoint,
+  parseSigningKey,
+  parseVerifierKey,
   signCheckpoint,
-} from '../../../src/core/ledger/checkpoint.ts';
-import { CheckpointFileError, parseCheckpointFile } from '../../../src/core/ledger/checkpoint-file.ts';
-import { parseCheckpoint } from '../../../src/core/ledger/checkpoint-text.ts';
-import { parseNote } from '../../../src/core/ledger/note.ts';
-import { verifyInclusion } from '../../../src/core/ledger/proofs.ts';
-import { checkNote, formatNote, signNote } from '../../../src/core/ledger/signed-note.ts';
-import { makeSigningKey, parseSigningKey } from '../../../src/core/ledger/signing-key.ts';
-import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
+  signNote,
+} from '../../../src/core/log/signing.ts';
 import { check } from '../../support/property.ts';
 import { thrownBy } from '../../support/thrown.ts';
 import signed from '../../vectors/signed-notes.json' with { type: 'json' };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { LogHistory, Recovery } from '../../../projections/log.ts';
 import type { Movement } from '../../../projections/runner.ts';
 import { DomainError } from '../../../src/base/errors.ts';
-import type { Rollback } from '../../../src/core/ledger/last-checkpoints.ts';
+import type { Rollback } from '../../../src/core/log/last-checkpoints.ts';
 import { WriteGate } from '../../../src/core/log/write-gate.ts';
 
 const STUDY = 'study-1';

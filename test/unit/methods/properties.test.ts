@@ -3,16 +3,19 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../../events/record.ts';
 import type { BgState, MinimizationParameters } from '../../../events/study.ts';
-import { PermutedBlocks } from '../../../src/core/methods/blocks/blocks.ts';
-import { Complete } from '../../../src/core/methods/complete/complete.ts';
-import { Counts } from '../../../src/core/methods/counts.ts';
-import { allocate, type Memory, type Method, type OpenSlots } from '../../../src/core/methods/method.ts';
-import { Minimization } from '../../../src/core/methods/minimization/minimization.ts';
-import { isOpen, OpenBlocks } from '../../../src/core/methods/open-blocks.ts';
-import { stratumOf } from '../../../src/core/methods/stratum.ts';
-import { balls } from '../../../src/core/methods/urn/balls.ts';
-import { boundedInteger } from '../../../src/core/random/bounded.ts';
-import { Pcg64 } from '../../../src/core/random/pcg64.ts';
+import { PermutedBlocks } from '../../../src/core/methods/blocks.ts';
+import { Complete } from '../../../src/core/methods/complete.ts';
+import { Counts, isOpen, OpenBlocks } from '../../../src/core/methods/memory.ts';
+import {
+  allocate,
+  type Memory,
+  type Method,
+  type OpenSlots,
+  stratumOf,
+} from '../../../src/core/methods/method.ts';
+import { Minimization } from '../../../src/core/methods/minimization.ts';
+import { balls } from '../../../src/core/methods/urn.ts';
+import { boundedInteger, Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { seed } from '../../support/arbitrary-study.ts';
 import { Fraction, sum } from '../../support/fraction.ts';
 import { check } from '../../support/property.ts';

@@ -2,10 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../events/catalogue.ts';
 import { Runner } from '../../../projections/runner.ts';
-import { openIdentity } from '../../../src/core/ledger/identity.ts';
-import { keyringInMemory } from '../../../src/core/ledger/keyring.ts';
-import { studyState } from '../../../src/core/study/state.ts';
-import { participants } from '../../../src/core/study/views.ts';
+import { keyringInMemory, openIdentity } from '../../../src/core/log/identity.ts';
+import { participants, studyState } from '../../../src/core/study/fold.ts';
 import { foldUntil } from '../../../src/evidence/history/past.ts';
 import { copyRecords } from '../../../src/evidence/move/copy-records.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';

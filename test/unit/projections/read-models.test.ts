@@ -9,8 +9,7 @@ import { endedSessions } from '../../../projections/sessions.ts';
 import { describeRecovery } from '../../../src/core/model/model.ts';
 import type { Enrolled } from '../../../src/core/model/participants.ts';
 import { headCount } from '../../../src/core/model/participants.ts';
-import { studyState } from '../../../src/core/study/state.ts';
-import { balance, designs, participants, studyConfig } from '../../../src/core/study/views.ts';
+import { balance, designs, participants, studyConfig, studyState } from '../../../src/core/study/fold.ts';
 import {
   CONFIGURATION,
   event,

@@ -5,8 +5,7 @@ import { decodeRecord, type LogEvent, type RecordBytes } from '../../../events/r
 import { access } from '../../../projections/access.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { decide } from '../../../src/core/study/decide.ts';
-import { studyState } from '../../../src/core/study/state.ts';
-import { balance, participants, studyConfig } from '../../../src/core/study/views.ts';
+import { balance, participants, studyConfig, studyState } from '../../../src/core/study/fold.ts';
 import type { Position, StoredRecord, Subscriber, Subscription } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { altered } from '../../support/altered-record.ts';

@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { BgState as BgStateSchema } from '../../../events/study.ts';
-import { boundedInteger } from '../../../src/core/random/bounded.ts';
-import { type BgState, Pcg64 } from '../../../src/core/random/pcg64.ts';
+import { type BgState, boundedInteger, Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { generateStateUint32, generateStateUint64 } from '../../../src/core/random/seed-sequence.ts';
 import { seed } from '../../support/arbitrary-study.ts';
 import { check } from '../../support/property.ts';

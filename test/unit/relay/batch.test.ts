@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { NEVER_MOVED } from '../../../projections/runner.ts';
 import type { RecordError } from '../../../src/base/errors.ts';
-import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
+import { MerkleTree } from '../../../src/core/log/merkle-tree.ts';
 import {
   CHECKPOINT_BYTES,
   type LogToRead,

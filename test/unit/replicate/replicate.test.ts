@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ALL } from '../../../src/core/methods/counts.ts';
+import { ALL } from '../../../src/core/methods/memory.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { Replicate, Setting } from '../../../src/statistics/replicate/replicate.ts';
 import { baseSeed, defaultSeed, holdsSeed } from '../../../src/statistics/replicate/seeds.ts';

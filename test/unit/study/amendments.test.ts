@@ -6,7 +6,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesignChange, StudyConfiguration } from '../../../events/study.ts';
-import { Counts } from '../../../src/core/methods/counts.ts';
+import { Counts } from '../../../src/core/methods/memory.ts';
 import { type Design, declaredVisit, registeredDesign } from '../../../src/core/model/design.ts';
 import { isWithin } from '../../../src/core/model/key-limits.ts';
 import { countedLevels, currentLevels } from '../../../src/core/model/participants.ts';
@@ -17,7 +17,7 @@ import {
   newNameProblems,
 } from '../../../src/core/study/amendments.ts';
 import type { Amend, RegisterPacks } from '../../../src/core/study/commands.ts';
-import { methodInForce } from '../../../src/core/study/method-in-force.ts';
+import { methodInForce } from '../../../src/core/study/public-design.ts';
 import type { FlatAct, Written } from '../../support/acts.ts';
 import {
   added,

@@ -4,7 +4,7 @@ import type { StudyOutcome } from '../../../src/core/model/outcomes.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import type { Randomize, StudyCommand } from '../../../src/core/study/commands.ts';
 import { decide, studyDecider } from '../../../src/core/study/decide.ts';
-import { evolve, studyState } from '../../../src/core/study/state.ts';
+import { evolve, studyState } from '../../../src/core/study/fold.ts';
 import { writtenDecider } from '../../support/acts.ts';
 import {
   CONFIGURATION,

@@ -3,9 +3,8 @@ import { createContext, Script } from 'node:vm';
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
-import { exampleId } from '../../../src/core/model/example-id.ts';
 import { IdPattern } from '../../../src/core/model/id-pattern.ts';
-import { linearPatternProblem, textOfForm } from '../../../src/core/model/linear-pattern.ts';
+import { exampleId, linearPatternProblem, textOfForm } from '../../../src/core/model/participant-id.ts';
 import { check } from '../../support/property.ts';
 
 /** Characters that are special in patterns or as line ends, spaces, case pairs or Unicode. */

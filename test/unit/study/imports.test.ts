@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { rehearse } from '../../../src/cli/import.ts';
 import type { ImportParticipant, StudyCommand } from '../../../src/core/study/commands.ts';
-import { rehearse } from '../../../src/core/study/rehearse-import.ts';
 import { CONFIGURATION, LEVELS, randomize } from '../../support/facts.ts';
 import { beginImport, type Drawn, drawnRows, IMPORT } from '../../support/import-facts.ts';
 import { check } from '../../support/property.ts';

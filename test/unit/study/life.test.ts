@@ -1,10 +1,10 @@
 /** What can happen in a study besides allocations, and is not in the table of acts (test/unit/acts/acts.test.ts). */
 import { describe, expect, it } from 'vitest';
-import { approvalProblems } from '../../../src/core/model/approvals.ts';
 import { changedDesign, type Design, registeredDesign } from '../../../src/core/model/design.ts';
 import { isWithin } from '../../../src/core/model/key-limits.ts';
 import { goalOf } from '../../../src/core/model/limits.ts';
-import { STATUSES, type Status } from '../../../src/core/model/status.ts';
+import { approvalProblems } from '../../../src/core/model/members.ts';
+import { STATUSES, type Status } from '../../../src/core/model/outcomes.ts';
 import type { FlatAct, Written } from '../../support/acts.ts';
 import { CONFIGURATION, LEVELS, REGISTER, randomize, SEED } from '../../support/facts.ts';
 import { renamedLevel } from '../../support/life.ts';

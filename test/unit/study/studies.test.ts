@@ -3,16 +3,16 @@ import { describe, expect, it } from 'vitest';
 import type { Fact, StudyFact } from '../../../events/catalogue.ts';
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import { isMoveEvent, Runner } from '../../../projections/runner.ts';
-import { lastChange } from '../../../src/core/study/last-change.ts';
-import { studyState } from '../../../src/core/study/state.ts';
-import { Studies } from '../../../src/core/study/studies.ts';
 import {
   design,
   lastStudyWide,
   participantEvents,
   participants,
   studyConfig,
-} from '../../../src/core/study/views.ts';
+  studyState,
+} from '../../../src/core/study/fold.ts';
+import { Studies } from '../../../src/core/study/studies.ts';
+import { lastChange } from '../../../src/service/http/routes/changes.ts';
 import type { EventStore } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import {

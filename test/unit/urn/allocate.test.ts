@@ -2,12 +2,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { UrnConfiguration } from '../../../events/study.ts';
-import { Counts } from '../../../src/core/methods/counts.ts';
 import { cumulative, indexAt, probabilities } from '../../../src/core/methods/draw.ts';
-import { allocate, type UrnAllocation } from '../../../src/core/methods/urn/allocate.ts';
-import { balls } from '../../../src/core/methods/urn/balls.ts';
-import { imbalance } from '../../../src/core/methods/urn/imbalance.ts';
-import { byCodePoint, compareCodePoints, largest } from '../../../src/core/methods/urn/selection.ts';
+import { Counts } from '../../../src/core/methods/memory.ts';
+import {
+  allocate,
+  balls,
+  byCodePoint,
+  compareCodePoints,
+  imbalance,
+  largest,
+  type UrnAllocation,
+} from '../../../src/core/methods/urn.ts';
 import { type BgState, Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { name, participant, seed, study, studyWithParticipants, urn } from '../../support/arbitrary-study.ts';
 import { CONFIGURATION } from '../../support/facts.ts';

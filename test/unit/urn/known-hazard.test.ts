@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { ImbalanceMeasure } from '../../../events/study.ts';
-import { Counts } from '../../../src/core/methods/counts.ts';
-import { Kernel } from '../../../src/core/methods/urn/kernel.ts';
+import { Counts } from '../../../src/core/methods/memory.ts';
+import { Kernel } from '../../../src/core/methods/urn.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 
 interface Trial {

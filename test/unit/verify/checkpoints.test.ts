@@ -1,7 +1,7 @@
 /** What checkpoints show, kept ones and the log's own note, which checkpoints and studies are asked for, and what people are told. */
 import { describe, expect, it } from 'vitest';
-import type { KeptCheckpoint } from '../../../src/core/ledger/checkpoint-file.ts';
-import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import type { KeptCheckpoint } from '../../../src/core/log/formats.ts';
+import { makeSigningKey } from '../../../src/core/log/signing.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';
 import type { Verification } from '../../../src/evidence/verify/verify.ts';
 import { CONFIGURATION } from '../../support/facts.ts';

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { CONTENTS, decodeRecord } from '../../../events/record.ts';
 import type { Model } from '../../../src/core/model/model.ts';
 import { isFor, isFree } from '../../../src/core/model/packs.ts';
-import { evolve, fork, type StudyState, studyState } from '../../../src/core/study/state.ts';
+import { evolve, fork, type StudyState, studyState } from '../../../src/core/study/fold.ts';
 import { visitLife } from '../../support/arbitrary-visits.ts';
 import { folded } from '../../support/folded.ts';
 import { check } from '../../support/property.ts';

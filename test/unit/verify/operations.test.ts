@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { OperationsFact } from '../../../events/operations.ts';
 import type { Actor } from '../../../events/record.ts';
-import type { AccessCommand, Grant } from '../../../src/core/access/decide.ts';
+import type { AccessCommand, Grant } from '../../../src/core/access/keys.ts';
 import { UnknownStudyError } from '../../../src/evidence/verify/verify.ts';
 import type { Change } from '../../support/altered-record.ts';
 import { CONFIGURATION, OPERATOR } from '../../support/facts.ts';

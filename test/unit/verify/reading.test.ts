@@ -1,9 +1,8 @@
 /** Bundles, logs that were recovered, and keys that were replaced: the same failures as far as they can be seen, and no claim beyond. */
 import { describe, expect, it } from 'vitest';
 import { CONTENTS, type Content } from '../../../events/record.ts';
-import { endorse } from '../../../src/core/ledger/endorsement.ts';
-import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
-import { logDecider } from '../../../src/core/log/decide.ts';
+import { logDecider } from '../../../src/core/log/log-stream.ts';
+import { endorse, makeSigningKey } from '../../../src/core/log/signing.ts';
 import { parseLine } from '../../../src/evidence/bundle/record-lines.ts';
 import type { GivenCheckpoint } from '../../../src/evidence/verify/evidence.ts';
 import { reportText } from '../../../src/evidence/verify/report/report-text.ts';

@@ -5,12 +5,16 @@ import type { Fact } from '../../../events/catalogue.ts';
 import type { Content } from '../../../events/record.ts';
 import { type Actor, encodeRecord, type LogEvent } from '../../../events/record.ts';
 import { access } from '../../../projections/access.ts';
-import { type AccessCommand, accessDecider } from '../../../src/core/access/decide.ts';
-import { checkpointOrigin, signCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
-import { type KeptCheckpoint, parseCheckpointFile } from '../../../src/core/ledger/checkpoint-file.ts';
-import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
-import { makeSigningKey, type SigningKey } from '../../../src/core/ledger/signing-key.ts';
-import { parseVerifierKey } from '../../../src/core/ledger/verifier-key.ts';
+import { type AccessCommand, accessDecider } from '../../../src/core/access/keys.ts';
+import { type KeptCheckpoint, parseCheckpointFile } from '../../../src/core/log/formats.ts';
+import { MerkleTree } from '../../../src/core/log/merkle-tree.ts';
+import {
+  checkpointOrigin,
+  makeSigningKey,
+  parseVerifierKey,
+  type SigningKey,
+  signCheckpoint,
+} from '../../../src/core/log/signing.ts';
 import type { Members } from '../../../src/core/model/outcomes.ts';
 import { otherLine, parseLine, studyLine, withheldLine } from '../../../src/evidence/bundle/record-lines.ts';
 import type { Divergence, Report, StreamReport } from '../../../src/evidence/verify/report/report.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { CONTENTS } from '../../../events/record.ts';
-import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { makeSigningKey } from '../../../src/core/log/signing.ts';
 import type { Register } from '../../../src/core/study/commands.ts';
 import { IdChecks } from '../../../src/evidence/verify/replay/id-checks.ts';
 import { inReportingOrder } from '../../../src/evidence/verify/replay/replay.ts';

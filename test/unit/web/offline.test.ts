@@ -1,9 +1,8 @@
 /** The checks that a browser makes, compared with those of `urn verify`. */
 import { describe, expect, it } from 'vitest';
 import { leafHash } from '../../../events/record.ts';
-import { signCheckpoint } from '../../../src/core/ledger/checkpoint.ts';
-import { MerkleTree } from '../../../src/core/ledger/merkle-tree.ts';
-import { makeSigningKey } from '../../../src/core/ledger/signing-key.ts';
+import { MerkleTree } from '../../../src/core/log/merkle-tree.ts';
+import { makeSigningKey, signCheckpoint } from '../../../src/core/log/signing.ts';
 import { isBeginning, isIncluded, parseKey, readFile, signatureOf } from '../../../src/web/offline/check.ts';
 import { examine } from '../../../src/web/offline/findings.ts';
 

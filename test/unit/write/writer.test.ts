@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { StudyCommand } from '../../../src/core/study/commands.ts';
-import { evolve, type StudyState } from '../../../src/core/study/state.ts';
-import type { WriterLimits } from '../../../src/core/write/writer-parts.ts';
+import { evolve, type StudyState } from '../../../src/core/study/fold.ts';
+import type { WriterLimits } from '../../../src/core/write/writer.ts';
 import { StoreError } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { asCommand, type Written, writtenDecider } from '../../support/acts.ts';

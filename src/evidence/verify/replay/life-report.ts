@@ -5,7 +5,7 @@ import { type ActName, actOf, isCorrection } from '../../../core/acts/acts.ts';
 import { declaredVisit } from '../../../core/model/design.ts';
 import { methodOf } from '../../../core/model/method-of.ts';
 import type { Model } from '../../../core/model/model.ts';
-import type { Status } from '../../../core/model/status.ts';
+import type { Status } from '../../../core/model/outcomes.ts';
 import type { LifeReport } from '../report/report.ts';
 import type { Warnings } from '../report/warnings.ts';
 

@@ -1,5 +1,5 @@
 import type { LogEvent } from '../../../../events/record.ts';
-import { type AccessCommand, accessDecider } from '../../../core/access/decide.ts';
+import { type AccessCommand, accessDecider } from '../../../core/access/keys.ts';
 import type { Mismatch } from '../report/report.ts';
 import { factDifferences, mismatch } from './differences.ts';
 import type { KeyHistory } from './key-history.ts';

@@ -6,22 +6,19 @@
 
 import type { StudyFact } from '../../../../events/catalogue.ts';
 import type { PartialEvent, PartialEventOf, PartialStudyEvent } from '../../../../events/record.ts';
-import { actOf, stateProblem } from '../../../core/acts/acts.ts';
-import { commandIn } from '../../../core/acts/command.ts';
-import { membersOf } from '../../../core/acts/record-of.ts';
+import { membersOf } from '../../../core/acts/act.ts';
+import { actOf, commandIn, stateProblem } from '../../../core/acts/acts.ts';
 import { type Design, hasRatio, openTreatments } from '../../../core/model/design.ts';
-import { levelRefusal } from '../../../core/model/levels.ts';
-import { fullLimit } from '../../../core/model/limits.ts';
+import { fullLimit, levelRefusal } from '../../../core/model/limits.ts';
 import { methodOf } from '../../../core/model/method-of.ts';
 import { forkOf, levelIndexes, type Model } from '../../../core/model/model.ts';
-import type { StudyOutcome } from '../../../core/model/outcomes.ts';
+import type { Status, StudyOutcome } from '../../../core/model/outcomes.ts';
 import { listProblem } from '../../../core/model/packs.ts';
 import { type EnrolmentEvent, levelsByFactor } from '../../../core/model/participants.ts';
-import type { Status } from '../../../core/model/status.ts';
 import { decideInClear } from '../../../core/study/decide.ts';
 import { fold, modelOf } from '../../../core/study/fold.ts';
 import { forcedProblem, slotsOf, treatmentProblem } from '../../../core/study/force.ts';
-import { beginProblem, endProblem, rowProblem } from '../../../core/study/imports.ts';
+import { beginProblem, endProblem, rowProblem } from '../../../core/study/import.ts';
 import { registrationProblem, skipProblem } from '../../../core/study/lists.ts';
 import type { Decision } from '../../../core/write/decider.ts';
 import type { Mismatch } from '../report/report.ts';

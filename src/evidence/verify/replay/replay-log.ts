@@ -1,8 +1,8 @@
 import type { RecoveredStream } from '../../../../events/log.ts';
 import type { EventOf, LogEvent } from '../../../../events/record.ts';
 import { type LogHistory, lastRecovery, logHistory } from '../../../../projections/log.ts';
-import { isEndorsed, keyOfLog } from '../../../core/ledger/endorsement.ts';
-import type { VerifierKey } from '../../../core/ledger/verifier-key.ts';
+import type { VerifierKey } from '../../../core/log/signing.ts';
+import { isEndorsed, keyOfLog } from '../../../core/log/signing.ts';
 import type { Mismatch } from '../report/report.ts';
 import { mismatch } from './differences.ts';
 import type { Replay } from './replay.ts';

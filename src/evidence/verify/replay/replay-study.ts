@@ -5,17 +5,16 @@
 
 import type { StudyFact } from '../../../../events/catalogue.ts';
 import type { EventOf, LogEvent, PartialEventOf } from '../../../../events/record.ts';
-import { actOf } from '../../../core/acts/acts.ts';
-import { commandIn } from '../../../core/acts/command.ts';
+import { actOf, commandIn } from '../../../core/acts/acts.ts';
 import type { Design } from '../../../core/model/design.ts';
-import type { Pack } from '../../../core/model/free-packs.ts';
 import { parametersIn } from '../../../core/model/method-of.ts';
 import type { Model } from '../../../core/model/model.ts';
+import type { Status } from '../../../core/model/outcomes.ts';
+import type { Pack } from '../../../core/model/packs.ts';
 import { levelsByFactor } from '../../../core/model/participants.ts';
-import type { Status } from '../../../core/model/status.ts';
 import type { Amend, StudyCommand } from '../../../core/study/commands.ts';
 import { decide } from '../../../core/study/decide.ts';
-import { evolve, fork, type StudyState } from '../../../core/study/state.ts';
+import { evolve, fork, type StudyState } from '../../../core/study/fold.ts';
 import type { Mismatch } from '../report/report.ts';
 import { type FieldDifference, factDifferences } from './differences.ts';
 import { asMismatches, inReportingOrder, type Replay } from './replay.ts';

@@ -6,15 +6,13 @@
 import type { PartialEventOf, PartialStudyEvent } from '../../../../events/record.ts';
 import { canonicalJson, type PartialEvent } from '../../../../events/record.ts';
 import { counted, plural } from '../../../base/wording.ts';
-import { actOf, mayOf } from '../../../core/acts/acts.ts';
-import { stakeIn as stakeInAct } from '../../../core/acts/decide-act.ts';
+import { actOf, mayOf, stakeIn as stakeInAct } from '../../../core/acts/acts.ts';
 import { activeFactors, amendedDesign, type Design, methodText } from '../../../core/model/design.ts';
 import type { LimitedPack, Stake } from '../../../core/model/key-limits.ts';
 import type { Model } from '../../../core/model/model.ts';
-import type { StudyOutcome } from '../../../core/model/outcomes.ts';
+import type { Status, StudyOutcome } from '../../../core/model/outcomes.ts';
 import { type EnrolmentEvent, isEnrolment, levelsByFactor } from '../../../core/model/participants.ts';
-import type { Status } from '../../../core/model/status.ts';
-import { isWeakSeed } from '../../../core/random/weak-seed.ts';
+import { isWeakSeed } from '../../../core/random/pcg64.ts';
 import type { LifeReport, Mismatch } from '../report/report.ts';
 import type { Warnings } from '../report/warnings.ts';
 import { mismatch } from './differences.ts';

@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import type { Content } from '../../../../events/record.ts';
-import { STATUSES } from '../../../core/model/status.ts';
+import { STATUSES } from '../../../core/model/outcomes.ts';
 
 /** Why a record is not what it should be. */
 export interface Mismatch {

@@ -1,6 +1,5 @@
 /** The answers to acts that are refused, and to entries by hand. */
-import type { StudyOutcome } from '../../../core/model/outcomes.ts';
-import type { Status } from '../../../core/model/status.ts';
+import type { Status, StudyOutcome } from '../../../core/model/outcomes.ts';
 import { bodyName } from './act-form.ts';
 import { problemList } from './problem.ts';
 import { limitedTo, noCodeReply, reusedReply } from './refused-reply.ts';

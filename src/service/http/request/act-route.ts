@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Scope } from '../../../../events/access.ts';
 import { type ActName, actOf } from '../../../core/acts/acts.ts';
 import type { Members, StudyOutcome } from '../../../core/model/outcomes.ts';
-import { performAct } from '../../../core/study/perform-act.ts';
+import { performAct } from '../../../core/study/studies.ts';
 import type { KeyActor } from '../../operations/recorder.ts';
 import { type ActBody, askedIn, bodyOf } from './act-form.ts';
 import { actRefusal } from './act-refusal.ts';

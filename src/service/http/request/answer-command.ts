@@ -2,7 +2,7 @@
 
 import type { StudyOutcome } from '../../../core/model/outcomes.ts';
 import type { Amend, Force } from '../../../core/study/commands.ts';
-import type { WriteResult } from '../../../core/write/writer-parts.ts';
+import type { WriteResult } from '../../../core/write/writer.ts';
 import type { KeyActor } from '../../operations/recorder.ts';
 import { dryRunReply } from './dry-run.ts';
 import { REPEATED_HEADER, receiptHeader } from './receipt.ts';

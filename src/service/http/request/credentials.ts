@@ -1,8 +1,8 @@
 /** The API key of a request: `api_key` in the query, `Authorization: Bearer`, or `X-API-Key`. The two headers are safer. */
 import type { IncomingMessage } from 'node:http';
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
-import { API_KEY } from '../../../core/access/credentials.ts';
 import type { AcceptedKey, Keys, KnownKey } from '../../../core/access/keys.ts';
+import { API_KEY } from '../../../core/access/keys.ts';
 import { headerValues } from './headers.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';

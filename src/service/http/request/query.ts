@@ -2,7 +2,7 @@
  * Parses the query string strictly (application/x-www-form-urlencoded, as Python's `requests` writes it). Lenient parsers
  * replace bytes that they cannot decode, which would turn two different byte strings into the same participant.
  */
-import { API_KEY } from '../../../core/access/credentials.ts';
+import { API_KEY } from '../../../core/access/keys.ts';
 import { HttpProblem } from './problem.ts';
 
 export type Query = ReadonlyMap<string, string>;

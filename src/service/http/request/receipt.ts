@@ -1,4 +1,4 @@
-import type { Ledger } from '../../../core/ledger/ledger.ts';
+import type { Ledger } from '../../../core/log/ledger.ts';
 
 /**
  * The header with a signed checkpoint of the study that includes the record at this revision, in base64. All answers of a

@@ -2,8 +2,7 @@
 import type { LevelLimit } from '../../../../events/access.ts';
 import type { Design } from '../../../core/model/design.ts';
 import { limitNow, retiredLimit } from '../../../core/model/key-limits.ts';
-import type { FullLimit } from '../../../core/model/outcomes.ts';
-import type { Status } from '../../../core/model/status.ts';
+import type { FullLimit, Status } from '../../../core/model/outcomes.ts';
 import { HttpProblem } from './problem.ts';
 import type { StudyReply } from './study-request.ts';
 

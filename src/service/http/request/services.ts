@@ -1,5 +1,5 @@
 import type { Runner } from '../../../../projections/runner.ts';
-import type { Ledger } from '../../../core/ledger/ledger.ts';
+import type { Ledger } from '../../../core/log/ledger.ts';
 import type { Studies } from '../../../core/study/studies.ts';
 import type { Bundles } from '../../../evidence/bundle/bundles.ts';
 import type { History } from '../../../evidence/history/history.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Scope } from '../../../../events/access.ts';
 import { askedLevel, type Design, type Factor, levelNow, openLevels } from '../../../core/model/design.ts';
 import { patternProblem } from '../../../core/model/id-pattern.ts';
-import { allowed, noSuchLevel } from '../../../core/model/levels.ts';
+import { allowed, noSuchLevel } from '../../../core/model/limits.ts';
 import { ParticipantId } from '../../../core/model/members.ts';
 import type { Participant } from '../../../core/model/participants.ts';
 import {

@@ -4,7 +4,7 @@ import type { FactOf } from '../../../../events/define.ts';
 import type { DispensationCorrected } from '../../../../events/packs.ts';
 import type { ActName } from '../../../core/acts/acts.ts';
 import type { Members, StudyOutcome } from '../../../core/model/outcomes.ts';
-import { STATUSES } from '../../../core/model/status.ts';
+import { STATUSES } from '../../../core/model/outcomes.ts';
 import type { ActResults, ActRoute } from '../request/act-route.ts';
 import { jsonSchema, ref } from '../request/operation.ts';
 import { NOT_FOUND, recordFor } from '../request/participant-command.ts';

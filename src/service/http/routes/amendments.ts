@@ -14,7 +14,7 @@ import { Approvals, DryRun, ProtocolVersion, StudyName, StudyReason } from '../.
 import type { FieldProblem, StudyOutcome } from '../../../core/model/outcomes.ts';
 import { amendmentOf, newNameProblems } from '../../../core/study/amendments.ts';
 import type { Amend } from '../../../core/study/commands.ts';
-import { DesignInForce, designInForce } from '../../../core/study/design-in-force.ts';
+import { DesignInForce, designInForce } from '../../../core/study/public-design.ts';
 import { answerCommand } from '../request/answer-command.ts';
 import { dryRunReply } from '../request/dry-run.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';

@@ -1,7 +1,7 @@
 /** GET /balance: how many participants of each level got each treatment. Such totals reveal arms, so it needs `audit`. */
 import { z } from 'zod';
 import type { Balance } from '../../../core/model/balance.ts';
-import { balance } from '../../../core/study/views.ts';
+import { balance } from '../../../core/study/fold.ts';
 import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';

@@ -1,16 +1,231 @@
-/** GET /changes: server-sent events that say when a study has changed, so that its page asks for the list again. */
-import type { IncomingMessage } from 'node:http';
-import { Scope } from '../../../../events/access.ts';
-import { lastChange } from '../../../core/study/last-change.ts';
-import { lastStudyWide, participantEvents } from '../../../core/study/views.ts';
-import type { ChangeStreams } from '../request/change-streams.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type LevelLimit, Scope } from '../../../../events/access.ts';
+import { type Design, levelNow } from '../../../core/model/design.ts';
+import { isWithin } from '../../../core/model/key-limits.ts';
+import {
+  currentLevels,
+  type Participant,
+  type ParticipantEvent,
+  type ParticipantEvents,
+  type Participants,
+} from '../../../core/model/participants.ts';
+import { lastStudyWide, participantEvents } from '../../../core/study/fold.ts';
 import { STUDY } from '../request/documented-parameters.ts';
 import { headerValues } from '../request/headers.ts';
 import { ERRORS, operation } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { tooMany } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';
 import { type StudyRequest, stillAccepted, studyHandler } from '../request/study-request.ts';
+
+/** The last change to a study that a key may know of, so that its holder reads the study again. */
+
+export interface ChangedStudy {
+  readonly revision: number;
+  /** Revision of the last event that is not about a single participant. */
+  readonly lastStudyWide: number;
+  readonly design: Pick<Design, 'factors'>;
+  readonly participants: Pick<Participants, 'inOrder' | 'find'>;
+  readonly events: Pick<ParticipantEvents, 'inOrder'>;
+}
+
+/**
+ * The revision of the last change that a key with these limits may know of. The key must not learn when people are
+ * allocated elsewhere, so such a change does not count.
+ * @param after the last change that is already known: nothing up to there is examined
+ */
+export function lastChange(
+  study: ChangedStudy,
+  where: readonly LevelLimit[] | undefined,
+  after: number,
+): number {
+  if (!where) return study.revision;
+  const { design, participants, events } = study;
+  const isShown = (levels: readonly string[]) => isWithin(where, design, levels);
+  const newest = Math.max(after, study.lastStudyWide);
+  const enrolled = lastOf(participants.inOrder, newest, (one) => isShown(currentLevels(one)));
+  return lastOf(events.inOrder, enrolled, (event) => {
+    const participant = participants.find(event.data.participantId ?? '');
+    // Without a participant, the event is about a pack that nobody had, or about an import that was given up.
+    if (participant?.revision !== event.data.randomizedAt || participant === undefined) return false;
+    return levelsAround(event, participant, design).some(isShown);
+  });
+}
+
+/** The revision of the last wanted event after `after`; otherwise `after`. */
+function lastOf<T extends { readonly revision: number }>(
+  inOrder: readonly T[],
+  after: number,
+  isWanted: (one: T) => boolean,
+): number {
+  for (let i = inOrder.length - 1; i >= 0; i--) {
+    const one = inOrder[i];
+    if (!one || one.revision <= after) return after;
+    if (isWanted(one)) return one.revision;
+  }
+  return after;
+}
+
+/** The levels now and, for a transfer, those before it: both sites hear of it. */
+function levelsAround(
+  event: ParticipantEvent,
+  participant: Participant,
+  { factors }: Pick<Design, 'factors'>,
+): (readonly string[])[] {
+  const now = currentLevels(participant);
+  if (event.type !== 'LevelsCorrected') return [now];
+  const { changes } = event.data;
+  const before = factors.map((factor, i) => {
+    const change = changes.find((one) => one.factor === factor.name);
+    return change ? levelNow(factor, change.from) : (now[i] ?? '');
+  });
+  return [now, before];
+}
+
+/**
+ * The open streams of changes: server-sent events that give only the latest revision at which a study has changed. A stream
+ * does not count as a request in progress: it is checked from time to time, and streams end first when the service stops.
+ */
+
+/** What a stream is about. */
+export interface Watched {
+  /** Whether the credential is still accepted and the study can still be read. */
+  readonly isAllowed: () => boolean;
+  /** Revision of the last change that the client may know of. */
+  readonly latest: () => number;
+  /** Revision of the last change that the client knows of; -1 for none. */
+  readonly known: number;
+}
+
+export interface Holder {
+  readonly keyId: string;
+  /** Undefined for a program, which sends the key itself. */
+  readonly sessionId: string | undefined;
+}
+
+const LIMITS = { perSession: 3, perKey: 30, all: 200 };
+/** How often each stream is checked, in ms. */
+const CHECK_MS = 250;
+/** The least time between two events of a stream, and between two checks of its credential, in ms. */
+const PACE_MS = 1000;
+/** A stream is never silent for longer, so that proxies and browsers know that it is alive. */
+const COMMENT_MS = 15_000;
+const LONGEST_MS = 300_000;
+/** When a browser connects again. By then a service that is stopping no longer listens. */
+const RETRY_MS = 3000;
+/** How long a client that reads nothing may keep its connection after the end. */
+const CLOSE_MS = 1000;
+
+interface Stream extends Watched {
+  readonly response: ServerResponse;
+  readonly openedAt: number;
+  sent: number;
+  sentAt: number;
+  checkedAt: number;
+  writtenAt: number;
+}
+
+export class ChangeStreams {
+  readonly #streams = new Set<Stream>();
+  /** Who holds each response, including those that are about to be opened. */
+  readonly #holders = new Map<ServerResponse, Holder>();
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  /**
+   * Reserves a place for a stream, until its response is closed.
+   * @throws HttpProblem 429 when the session, its key or this process has too many
+   */
+  enter(response: ServerResponse, holder: Holder): void {
+    const full = this.#full(holder);
+    if (full !== undefined)
+      throw tooMany(`${full} streams of changes open (hint: ask for the list every 10 s instead)`, 10);
+    this.#holders.set(response, holder);
+    response.once('close', () => this.#holders.delete(response));
+  }
+
+  /** Takes over a response whose head has been written. */
+  open(response: ServerResponse, watched: Watched): void {
+    const now = performance.now();
+    const { known } = watched;
+    const times = { openedAt: now, sentAt: Number.NEGATIVE_INFINITY, checkedAt: now, writtenAt: now };
+    const stream: Stream = { ...watched, response, sent: known, ...times };
+    response.write(`retry: ${RETRY_MS}\n\n`);
+    if (this.#isClosed) {
+      end(stream);
+      return;
+    }
+    this.#streams.add(stream);
+    response.once('close', () => this.#forget(stream));
+    this.#check(stream);
+    this.#timer ??= setInterval(() => {
+      for (const one of this.#streams) this.#check(one);
+    }, CHECK_MS);
+  }
+
+  /** Ends all streams, and from now on every new one as soon as it is opened. */
+  close(): void {
+    this.#isClosed = true;
+    for (const stream of this.#streams) this.#end(stream);
+  }
+
+  /** A key is limited over all its sessions: signing in again must not take the streams of others. */
+  #full({ keyId, sessionId }: Holder): string | undefined {
+    const held = [...this.#holders.values()];
+    if (held.length >= LIMITS.all) return `This service has its maximum of ${LIMITS.all}`;
+    const ofKey = held.filter((one) => one.keyId === keyId);
+    if (ofKey.length >= LIMITS.perKey) return `This API key has its maximum of ${LIMITS.perKey}`;
+    const ofSession = ofKey.filter((one) => one.sessionId === sessionId);
+    return sessionId !== undefined && ofSession.length >= LIMITS.perSession
+      ? `This session has its maximum of ${LIMITS.perSession}`
+      : undefined;
+  }
+
+  #check(stream: Stream): void {
+    const now = performance.now();
+    const isNews = now - stream.sentAt >= PACE_MS && stream.latest() > stream.sent;
+    if (isNews || now - stream.checkedAt >= PACE_MS) {
+      stream.checkedAt = now;
+      if (!stream.isAllowed()) {
+        this.#end(stream);
+        return;
+      }
+    }
+    if (now - stream.openedAt >= LONGEST_MS) this.#end(stream);
+    else if (isNews) {
+      stream.sent = stream.latest();
+      stream.sentAt = now;
+      // Browsers drop an event without data.
+      write(stream, `id: ${stream.sent}\ndata:\n\n`, now);
+    } else if (now - stream.writtenAt >= COMMENT_MS) write(stream, ':\n\n', now);
+  }
+
+  #end(stream: Stream): void {
+    this.#forget(stream);
+    end(stream);
+  }
+
+  #forget(stream: Stream): void {
+    this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+function write(stream: Stream, text: string, now: number): void {
+  stream.writtenAt = now;
+  stream.response.write(text);
+}
+
+function end({ response }: Stream): void {
+  const timer = setTimeout(() => response.destroy(), CLOSE_MS);
+  response.once('close', () => clearTimeout(timer));
+  response.end();
+}
+
+/** GET /changes: server-sent events that say when a study has changed, so that its page asks for the list again. */
 
 export interface ChangeServices extends Services {
   readonly changes: ChangeStreams;

@@ -1,12 +1,12 @@
 /** GET and POST /code_breaks: who was unblinded, and breaking the code of one participant. */
 import { z } from 'zod';
 import { RevealCategory, UnblindingWay } from '../../../../events/unblinding.ts';
-import { breakCode } from '../../../core/acts/break-code.ts';
+import { breakCode } from '../../../core/acts/unblinding.ts';
 import type { Members } from '../../../core/model/outcomes.ts';
 import { currentId } from '../../../core/model/participants.ts';
-import { breakCommand } from '../../../core/study/break-pack-code.ts';
+import { breakCommand } from '../../../core/study/decide.ts';
+import { participantEvents } from '../../../core/study/fold.ts';
 import { type CodeBreak, codeBreaksIn } from '../../../core/study/tally.ts';
-import { participantEvents } from '../../../core/study/views.ts';
 import { askedIn, bodyOf } from '../request/act-form.ts';
 import { actRefusal } from '../request/act-refusal.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';

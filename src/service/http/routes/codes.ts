@@ -1,11 +1,11 @@
 /** GET /codes: packs of medication. */
 import { z } from 'zod';
-import type { Pack } from '../../../core/model/free-packs.ts';
 import { isPackWithin } from '../../../core/model/key-limits.ts';
 import type { Model } from '../../../core/model/model.ts';
+import type { Pack } from '../../../core/model/packs.ts';
 import { currentId } from '../../../core/model/participants.ts';
+import { studyState } from '../../../core/study/fold.ts';
 import { PACK_STATES, packMap, stockOf } from '../../../core/study/pack-map.ts';
-import { studyState } from '../../../core/study/state.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';

@@ -1,8 +1,7 @@
 /** GET /explanation: why a participant got this arm. The answer reveals arms and generator states, so it needs `audit`. */
 import { toJson } from '../../../base/json.ts';
 import { ParticipantId } from '../../../core/model/members.ts';
-import { studyState } from '../../../core/study/state.ts';
-import { participantEvents } from '../../../core/study/views.ts';
+import { participantEvents, studyState } from '../../../core/study/fold.ts';
 import { explain } from '../../../evidence/explain/explain.ts';
 import { Explanation } from '../../../evidence/explain/explanation.ts';
 import { whyUndrawn } from '../../../evidence/explain/undrawn.ts';

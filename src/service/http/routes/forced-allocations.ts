@@ -9,7 +9,7 @@ import { DryRun, Note, ParticipantId, PastInstant, StudyName } from '../../../co
 import type { StudyOutcome } from '../../../core/model/outcomes.ts';
 import { newIdProblem } from '../../../core/model/participant-id.ts';
 import type { Force } from '../../../core/study/commands.ts';
-import { wasAnswered } from '../../../core/study/perform-act.ts';
+import { wasAnswered } from '../../../core/study/studies.ts';
 import { actRefusal } from '../request/act-refusal.ts';
 import { answerCommand } from '../request/answer-command.ts';
 import { idempotencyKeyOf } from '../request/headers.ts';

@@ -1,6 +1,6 @@
 /** What the routes about a study's ledger share: /checkpoint, /inclusion_proof, /consistency_proof and /records. */
 import { z } from 'zod';
-import type { MerkleTree } from '../../../core/ledger/merkle-tree.ts';
+import type { MerkleTree } from '../../../core/log/merkle-tree.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
 import type { Services } from '../request/services.ts';

@@ -4,7 +4,7 @@ import type { Design } from '../../../core/model/design.ts';
 import { isWithin } from '../../../core/model/key-limits.ts';
 import type { Participant, Participants } from '../../../core/model/participants.ts';
 import { currentId, currentLevels } from '../../../core/model/participants.ts';
-import { design, hasVisits, participants } from '../../../core/study/views.ts';
+import { design, hasVisits, participants } from '../../../core/study/fold.ts';
 import type { Moment } from '../../../evidence/history/moment.ts';
 import { BARE_CSV, CSV, isForExcel, wantsCsv } from '../request/accept.ts';
 import {

@@ -7,7 +7,7 @@ import {
   type ParticipantEvent,
   type WholeEnrolment,
 } from '../../../core/model/participants.ts';
-import { participantEvents, participants } from '../../../core/study/views.ts';
+import { participantEvents, participants } from '../../../core/study/fold.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';

@@ -2,7 +2,7 @@
 import type { Scope } from '../../../../events/access.ts';
 import { DomainError } from '../../../base/errors.ts';
 import { lookAlikeProblem } from '../../../base/text.ts';
-import type { Ledger } from '../../../core/ledger/ledger.ts';
+import type { Ledger } from '../../../core/log/ledger.ts';
 import type { Design } from '../../../core/model/design.ts';
 import { isWithin, retiredLimit } from '../../../core/model/key-limits.ts';
 import type { StudyOutcome } from '../../../core/model/outcomes.ts';
@@ -10,7 +10,7 @@ import { newIdProblem, problemsOfId } from '../../../core/model/participant-id.t
 import type { Participant } from '../../../core/model/participants.ts';
 import { currentId } from '../../../core/model/participants.ts';
 import type { Randomize } from '../../../core/study/commands.ts';
-import { participants } from '../../../core/study/views.ts';
+import { participants } from '../../../core/study/fold.ts';
 import { StoreError } from '../../../store/event-store.ts';
 import {
   BG_STATE_PARAMETER,

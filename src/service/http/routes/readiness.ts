@@ -2,7 +2,7 @@
 import type { Request, Response } from 'express';
 import type { DomainError } from '../../../base/errors.ts';
 import { counted } from '../../../base/wording.ts';
-import { STANDINGS, type Standing } from '../../../core/study/standing.ts';
+import { STANDINGS, type Standing } from '../../../core/study/studies.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { parseQuery } from '../request/query.ts';
 import { SUCCESS, send } from '../request/reply.ts';

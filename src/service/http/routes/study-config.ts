@@ -4,14 +4,14 @@ import type { Scope } from '../../../../events/access.ts';
 import { toJson } from '../../../base/json.ts';
 import { activeFactors, type Design, openLevels } from '../../../core/model/design.ts';
 import type { RegisteredStudy } from '../../../core/model/model.ts';
+import { design, studyConfig } from '../../../core/study/fold.ts';
 import {
   METHOD_IN_FORCE,
   MethodParametersResult,
   methodInForce,
   methodParameters,
   URN_IN_FORCE,
-} from '../../../core/study/method-in-force.ts';
-import { design, studyConfig } from '../../../core/study/views.ts';
+} from '../../../core/study/public-design.ts';
 import { MIN_REVISION, MOMENT, STUDY } from '../request/documented-parameters.ts';
 import { momentOf, studyAt } from '../request/moment.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';

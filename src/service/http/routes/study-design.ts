@@ -1,14 +1,14 @@
 /** GET /study_design: the design in force, the state of the study, and how far its limits are reached. */
 
 import { z } from 'zod';
+import { STATUSES } from '../../../core/model/outcomes.ts';
 import { headCount } from '../../../core/model/participants.ts';
-import { STATUSES } from '../../../core/model/status.ts';
 import {
   DesignInForce,
   designInForce,
   LimitInForce,
   limitsInForce,
-} from '../../../core/study/design-in-force.ts';
+} from '../../../core/study/public-design.ts';
 import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';

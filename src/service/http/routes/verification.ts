@@ -1,7 +1,5 @@
 /** GET /verification: the service itself verifies the study, with the streams `log` and `access`, and reports the result. */
-import { decodeBase64 } from '../../../core/ledger/base64.ts';
-import { keptCheckpoint } from '../../../core/ledger/checkpoint-file.ts';
-import { parseOrigin } from '../../../core/ledger/checkpoint-text.ts';
+import { decodeBase64, keptCheckpoint, parseOrigin } from '../../../core/log/formats.ts';
 import { STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';

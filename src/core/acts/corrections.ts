@@ -1,0 +1,298 @@
+import { z } from 'zod';
+import {
+  AllocationReinstated,
+  AllocationVoided,
+  IdCause,
+  type LevelChange,
+  LevelsCause,
+  LevelsCorrected,
+  ParticipantIdCorrected,
+  VoidAnalysis,
+  VoidCause,
+} from '../../../events/corrections.ts';
+import { askedLevel, type Design } from '../model/design.ts';
+import { patternProblem } from '../model/id-pattern.ts';
+import { noSuchLevel } from '../model/limits.ts';
+import { Note } from '../model/members.ts';
+import { type Model, placeOf } from '../model/model.ts';
+import {
+  alreadySo,
+  type FieldProblem,
+  impossible,
+  SETTLED,
+  type StudyOutcome,
+  stale,
+  unfit,
+} from '../model/outcomes.ts';
+import { newIdProblem, problemsOfId } from '../model/participant-id.ts';
+import { asEnrolled, corrected, currentId, currentLevels, type Voided } from '../model/participants.ts';
+import { aboutParticipant, type FormValues, type ParticipantContext, participantAct } from './act.ts';
+
+const NewId = z
+  .string()
+  .superRefine((id, context) => {
+    for (const problem of problemsOfId(id))
+      context.addIssue({ code: 'custom', message: problem.replace(/^id /, '') });
+  })
+  .meta({ description: 'The right id' });
+
+const asksCorrectId = {
+  ...aboutParticipant,
+  to: NewId,
+  cause: IdCause.meta({
+    description: "`entry`: a slip when it was entered. `pattern`: it did not match the study's pattern",
+  }),
+};
+
+/** The participant has the wrong id. */
+export const correctId = participantAct({
+  writes: ParticipantIdCorrected,
+  may: { scopes: ['correct'], commandLine: true, in: SETTLED },
+  isCorrection: true,
+  asks: asksCorrectId,
+  fits: ({ to }, model) => idMisfit(to, model),
+  isJudgedOnce: true,
+  adds: ({ participant }) => ({ from: currentId(participant) }),
+  problem: idProblem,
+  apply: (participant, { data }) => corrected(participant, { id: data.to }),
+});
+
+function idMisfit(to: string, model: Model): StudyOutcome | undefined {
+  const ofNewId = model.participants.find(to) ? undefined : newIdProblem(to);
+  if (ofNewId !== undefined) return unfit([{ field: 'to', why: ofNewId }]);
+  const problem = patternProblem(to, model.design);
+  return problem === undefined ? undefined : impossible('to', problem);
+}
+
+function idProblem({
+  asked: { to },
+  model,
+  participant,
+}: ParticipantContext<FormValues<typeof asksCorrectId>>): StudyOutcome | undefined {
+  if (to === currentId(participant)) return alreadySo('the participant has this id already');
+  const holder = model.participants.find(to);
+  // Their own former id is free for them.
+  return holder && holder.participantId !== participant.participantId
+    ? impossible('to', 'another participant has, or had, this id')
+    : undefined;
+}
+
+type Factors = Design['factors'];
+
+const Change = z
+  .strictObject({
+    factor: z.string(),
+    from: z.string().meta({ description: 'The current level' }),
+    to: z.string(),
+  })
+  .refine(({ from, to }) => from !== to, { error: 'from and to are the same level' });
+
+const Changes = z
+  .array(Change)
+  .min(1, 'must have at least one change')
+  .max(100)
+  .superRefine((changes, context) => {
+    const names = changes.map(({ factor }) => factor);
+    for (const name of new Set(names.filter((factor, i) => names.indexOf(factor) < i)))
+      context.addIssue({ code: 'custom', message: `${name} is given more than once` });
+  });
+
+const asks = {
+  ...aboutParticipant,
+  changes: Changes,
+  cause: LevelsCause.meta({
+    description:
+      '`entry`: a slip when it was entered. `source`: the source record was wrong. `definition`: the level was misunderstood. `transfer`: the participant has moved to another site',
+  }),
+  note: Note,
+};
+
+/** A level of the participant was recorded wrongly, or has changed. */
+export const correctLevels = participantAct({
+  writes: LevelsCorrected,
+  may: { scopes: ['correct'], commandLine: true, in: SETTLED },
+  isCorrection: true,
+  asks,
+  fits: ({ changes }, { design }) => strayLevel(changes, design.factors),
+  resolve: (asked, { design }) => ({ ...asked, changes: inDesignOrder(asked.changes, design.factors) }),
+  byPlace: ({ changes }, design) => ({
+    changes: changes.map(({ factor, from, to }) => [
+      factor,
+      placeOf(factor, from, design),
+      placeOf(factor, to, design),
+    ]),
+  }),
+  // Either site may record a transfer. Nobody else can move a participant into or out of their own limits.
+  limits: ({ cause }) => (cause === 'transfer' ? 'before-or-after' : 'before-and-after'),
+  adds: ({ asked, model }) => ({
+    counts: asked.cause === 'transfer' ? 'as-randomized' : model.design.policies.levelCounts,
+  }),
+  problem: changesProblem,
+  apply: (participant, { data }, { factors }) => {
+    const changed = (levels: readonly string[]) =>
+      levels.map((level, i) => data.changes.find(({ factor }) => factor === factors[i]?.name)?.to ?? level);
+    const { levels, countedLevels } = participant.corrected ?? asEnrolled(participant);
+    return corrected(participant, {
+      levels: changed(levels),
+      ...(data.counts === 'as-corrected' && { countedLevels: changed(countedLevels) }),
+    });
+  },
+});
+
+/** Every factor and level that the study does not have; otherwise the first level that belongs to another factor. */
+function strayLevel(changes: readonly LevelChange[], factors: Factors): StudyOutcome | undefined {
+  const problems: FieldProblem[] = [];
+  let stray: StudyOutcome | undefined;
+  for (const [i, { factor, ...levels }] of changes.entries()) {
+    const known = factors.find(({ name }) => name === factor);
+    if (!known) {
+      const names = factors.map(({ name }) => name).join(', ');
+      const why = `the study has no factor ${JSON.stringify(factor)} (it has: ${names})`;
+      problems.push({ field: `changes[${i}].factor`, why });
+      continue;
+    }
+    for (const member of ['from', 'to'] as const) {
+      const level = levels[member];
+      if (askedLevel(known, level) !== undefined) continue;
+      const field = `changes[${i}].${member}`;
+      const why = noSuchLevel(known, level);
+      const other = factors.find((one) => one.levels.includes(level));
+      if (other) stray ??= impossible(field, `${why}; it is a level of ${other.name}`);
+      else problems.push({ field, why });
+    }
+  }
+  return unfit(problems) ?? stray;
+}
+
+/** Unknown factors come first. They and unknown levels are refused later. */
+function inDesignOrder(changes: readonly LevelChange[], factors: Factors): LevelChange[] {
+  const place = ({ factor }: LevelChange) => factors.findIndex(({ name }) => name === factor);
+  return changes
+    .map(({ factor, from, to }) => {
+      const known = factors.find(({ name }) => name === factor);
+      const asked = (level: string) => (known && askedLevel(known, level)) ?? level;
+      return { factor, from: asked(from), to: asked(to) };
+    })
+    .sort((a, b) => place(a) - place(b));
+}
+
+function changesProblem({
+  asked: { changes },
+  model,
+  participant,
+}: ParticipantContext<FormValues<typeof asks>>): StudyOutcome | undefined {
+  const { factors } = model.design;
+  const current = currentLevels(participant);
+  let staleChange: StudyOutcome | undefined;
+  for (const [i, { factor, from, to }] of changes.entries()) {
+    const index = factors.findIndex(({ name }) => name === factor);
+    if (index < 0) return impossible(`changes[${i}].factor`, 'the study has no such factor');
+    if (factors[index]?.isRetired) return impossible(`changes[${i}].factor`, 'the factor is retired');
+    if (changes[i - 1]?.factor === factor)
+      return impossible(`changes[${i}].factor`, 'it is changed twice at once');
+    if (!factors[index]?.levels.includes(to))
+      return impossible(`changes[${i}].to`, 'the factor has no such level');
+    if (from === to) return impossible(`changes[${i}].to`, 'it is the same level as from');
+    const level = current[index] ?? '';
+    if (from !== level)
+      staleChange ??= stale(`${factor} is ${JSON.stringify(level)} now`, `changes[${i}].from`);
+  }
+  return staleChange;
+}
+
+const asksVoidAllocation = {
+  ...aboutParticipant,
+  cause: VoidCause.meta({ description: '`entry` is for allocations that were made outside the service' }),
+  analysis: VoidAnalysis.meta({
+    description: 'Whether the participant should be analysed, as far as you know',
+  }),
+  duplicateOf: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: 'The id of the participant who is the same person. Only with cause `duplicate`' }),
+  note: Note,
+};
+type Context = ParticipantContext<FormValues<typeof asksVoidAllocation>>;
+
+/** The participant was randomized in error. */
+export const voidAllocation = participantAct({
+  writes: AllocationVoided,
+  may: { scopes: ['correct'], commandLine: true, in: SETTLED },
+  isCorrection: true,
+  asks: asksVoidAllocation,
+  fits: ({ cause, duplicateOf }) =>
+    duplicateOf !== undefined && cause !== 'duplicate'
+      ? unfit([{ field: 'duplicateOf', why: 'is only for the cause duplicate' }])
+      : undefined,
+  resolve: (asked, model) => ({ ...asked, duplicateOf: originalId(model, asked.duplicateOf) }),
+  adds: ({ asked, model }) => ({ counts: countsOf(asked.cause, model) }),
+  problem: (context) => causeProblem(context) ?? originalProblem(context) ?? voidedProblem(context),
+  apply: (participant, { data, revision }) => {
+    const { cause, counts, duplicateOf } = data;
+    return corrected(participant, {
+      voided: { revision, cause, isRemoved: counts === 'removed', duplicateOf },
+    });
+  },
+});
+
+/** An id that nobody has stays as it is, and is refused later. */
+function originalId(model: Model, id: string | undefined): string | undefined {
+  return id === undefined ? undefined : (model.participants.find(id)?.participantId ?? id);
+}
+
+/** The policy is only for people who were counted twice or never there. A wrong entry is always removed; the rest stay. */
+function countsOf(cause: VoidCause, { design: { policies } }: Model): 'kept' | 'removed' {
+  if (cause === 'entry') return 'removed';
+  const isNobody = cause === 'duplicate' || cause === 'never-enrolled';
+  return isNobody ? policies.voidCounts : 'kept';
+}
+
+function causeProblem({ asked, participant }: Context): StudyOutcome | undefined {
+  return asked.cause === 'entry' && !participant.forced
+    ? impossible('cause', 'the allocation was not entered by hand, so it cannot be entered wrongly')
+    : undefined;
+}
+
+function originalProblem({ asked, model, participant }: Context): StudyOutcome | undefined {
+  const { cause, duplicateOf } = asked;
+  if (duplicateOf === undefined) return undefined;
+  const { participantId } = participant;
+  if (cause !== 'duplicate') return impossible('duplicateOf', 'only a duplicate has it');
+  if (duplicateOf === participantId) return impossible('duplicateOf', 'it is the same participant');
+  if (!model.participants.get(duplicateOf)) return impossible('duplicateOf', 'there is no such participant');
+  return isDuplicateOf(model, duplicateOf, participantId)
+    ? impossible('duplicateOf', 'that participant is voided as a duplicate of this one')
+    : undefined;
+}
+
+/** Whether one is voided as a duplicate of the other, or of a duplicate of the other. */
+function isDuplicateOf(model: Model, id: string, other: string): boolean {
+  const of = model.participants.get(id)?.corrected?.voided?.duplicateOf;
+  return of !== undefined && (of === other || isDuplicateOf(model, of, other));
+}
+
+function voidedProblem({ asked, participant }: Context): StudyOutcome | undefined {
+  const voided = participant.corrected?.voided;
+  if (!voided) return undefined;
+  const why = `the participant is voided already (${voided.cause}, revision ${voided.revision})`;
+  return isAsAsked(voided, asked) ? alreadySo(why) : stale(why);
+}
+
+/** Whose duplicate it is may be left out. */
+function isAsAsked(voided: Voided, { cause, duplicateOf }: Context['asked']): boolean {
+  return voided.cause === cause && (duplicateOf ?? voided.duplicateOf) === voided.duplicateOf;
+}
+
+/** The participant was voided by mistake. */
+export const reinstate = participantAct({
+  writes: AllocationReinstated,
+  // Mistakes are found at any time, and most of them late.
+  may: { scopes: ['correct'], commandLine: true, in: SETTLED },
+  isCorrection: true,
+  asks: { ...aboutParticipant, note: Note },
+  adds: ({ participant }) => ({ voidedAt: participant.corrected?.voided?.revision ?? 0 }),
+  problem: ({ participant }) =>
+    participant.corrected?.voided ? undefined : alreadySo('the participant is not voided'),
+  apply: (participant) => corrected(participant, { voided: undefined }),
+});

@@ -1,0 +1,81 @@
+import type { LogFact, RecoveredStream } from '../../../events/log.ts';
+import { type LogHistory, lastRecovery, logHistory } from '../../../projections/log.ts';
+import type { Decider, Decision } from '../write/decider.ts';
+import { foldedStream, type LogParts, type Permission, Writer } from '../write/writer.ts';
+
+/** The decider of the stream `log`: recoveries, and rotations of the signing key. */
+
+export interface DeclareRecovery {
+  readonly type: 'recover';
+  readonly reason: string;
+  readonly recovery: number;
+  /** All streams of the log. */
+  readonly streams: readonly RecoveredStream[];
+}
+
+export interface RotateKey {
+  readonly type: 'rotate';
+  readonly reason: string;
+  /** Verifier key of the current key, which has endorsed the new one. */
+  readonly from: string;
+  readonly to: string;
+  readonly endorsement: string;
+}
+
+export type LogCommand = DeclareRecovery | RotateKey;
+
+export interface LogOutcome {
+  /** `overtaken`: the log has changed in the meantime, and the command no longer applies. */
+  readonly type: 'recovered' | 'rotated' | 'overtaken';
+}
+
+function decide(state: LogHistory, command: LogCommand): Decision<LogFact, LogOutcome> {
+  return command.type === 'recover' ? recover(state, command) : rotate(state, command);
+}
+
+function recover(
+  state: LogHistory,
+  { reason, recovery, streams }: DeclareRecovery,
+): Decision<LogFact, LogOutcome> {
+  if (recovery <= lastRecovery(state)) return { outcome: { type: 'overtaken' } };
+  const isStudy = ({ stream }: RecoveredStream) => stream.startsWith('study-');
+  return {
+    fact: {
+      type: 'LogRecovered',
+      data: { recovery, reason, streams: streams.filter((one) => !isStudy(one)) },
+      sections: { studies: { streams: streams.filter(isStudy) } },
+    },
+    outcome: { type: 'recovered' },
+  };
+}
+
+function rotate(
+  state: LogHistory,
+  { reason, from, to, endorsement }: RotateKey,
+): Decision<LogFact, LogOutcome> {
+  if (state.publicKeys.at(-1) !== from) return { outcome: { type: 'overtaken' } };
+  return {
+    fact: { type: 'SigningKeyRotated', data: { publicKey: to, endorsement, reason }, sections: {} },
+    outcome: { type: 'rotated' },
+  };
+}
+
+export const logDecider: Decider<LogHistory, LogCommand, LogFact, LogOutcome> = {
+  decide,
+  // What has overtaken a command is in the log.
+  mayChange: () => false,
+  evolve: logHistory.apply,
+  fork: (state) => state,
+};
+
+/** Appends to the log's own stream. */
+
+export const LOG_STREAM = 'log';
+
+export type LogWriter = Writer<LogHistory, LogCommand, LogFact, LogOutcome>;
+
+/** @param permission `recover` to declare a loss, which is needed only when the log lacks records */
+export function logWriter(parts: LogParts, permission: Permission = 'write'): LogWriter {
+  const folded = foldedStream(parts, logHistory, LOG_STREAM, permission);
+  return new Writer({ ...parts, stream: LOG_STREAM, decider: logDecider, folded });
+}
