@@ -7,7 +7,7 @@ import { UnblindingWay } from '../../events/unblinding.ts';
 import { quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
 import type { ActName } from '../core/acts/acts.ts';
-import { changeText } from '../evidence/bundle/act-texts.ts';
+import { changeText } from '../evidence/bundle/texts.ts';
 import { actCommand } from './act-command.ts';
 import type { ActRow, MembersRead, OptionValues } from './act-row.ts';
 import {

@@ -5,7 +5,7 @@ import type { Members, StudyOutcome } from '../core/model/outcomes.ts';
 import { currentId } from '../core/model/participants.ts';
 import { participants } from '../core/study/fold.ts';
 import type { WriteResult } from '../core/write/writer.ts';
-import { type ActEvent, actText, changeText } from '../evidence/bundle/act-texts.ts';
+import { type ActEvent, actText, changeText } from '../evidence/bundle/texts.ts';
 import type { RequestedAct } from './act-row.ts';
 import { eventAt } from './event-at.ts';
 import { optionOf } from './grounds.ts';

@@ -7,7 +7,7 @@ import { currentId } from '../core/model/participants.ts';
 import type { RegisterPacks } from '../core/study/commands.ts';
 import { participants } from '../core/study/fold.ts';
 import { packMap, stockOf } from '../core/study/pack-map.ts';
-import { csvLine } from '../evidence/export/csv.ts';
+import { csvLine } from '../evidence/export/columns.ts';
 import { type CodeFile, type CodeList, readCodeFile } from '../evidence/import/pack-file.ts';
 import { actCommands } from './act-commands.ts';
 import { accountabilityCommand } from './codes-accountability.ts';

@@ -2,10 +2,14 @@
 import type { Command } from 'commander';
 import { systemTools } from '../base/tools.ts';
 import { counted, plural } from '../base/wording.ts';
-import { abortMove } from '../evidence/move/abort-move.ts';
-import { MoveError } from '../evidence/move/move-error.ts';
-import { type MoveResult, moveLog } from '../evidence/move/move-log.ts';
-import { logIdIn, type MoveParts } from '../evidence/move/standing.ts';
+import {
+  abortMove,
+  logIdIn,
+  MoveError,
+  type MoveParts,
+  type MoveResult,
+  moveLog,
+} from '../evidence/move/move-log.ts';
 import { PENDING_REVEALS } from '../service/code-break/pending-reveals.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import {

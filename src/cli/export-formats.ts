@@ -5,17 +5,17 @@ import { counted } from '../base/wording.ts';
 import type { Model } from '../core/model/model.ts';
 import { generatorOf } from '../core/model/model.ts';
 import type { Participant } from '../core/model/participants.ts';
-import { columnsOf, headLine, rowLines } from '../evidence/export/columns.ts';
-import { dictionary, rScript, sasScript } from '../evidence/export/companions.ts';
-import { checkReference, DRAWN_MORE } from '../evidence/export/reference-check.ts';
+import { columnsOf, dictionary, headLine, rowLines, rScript, sasScript } from '../evidence/export/columns.ts';
 import {
   byCounting,
+  checkReference,
+  DRAWN_MORE,
   eatenNames,
   notCountedCsv,
   problemsOfReference,
   referenceCsv,
   trueTimes,
-} from '../evidence/export/reference-csv.ts';
+} from '../evidence/export/reference.ts';
 import { UsageError } from './options.ts';
 
 /** A study at a revision. */

@@ -1,5 +1,5 @@
 /** Turns the problems of a file that a command reads into an error of the command. */
-import { ImportError } from '../evidence/import/source-table.ts';
+import { ImportError } from '../evidence/import/csv-file.ts';
 import { UsageError } from './options.ts';
 
 /** The most problems that are printed. */

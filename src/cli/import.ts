@@ -9,7 +9,7 @@ import type { BeginImport, ImportParticipant } from '../core/study/commands.ts';
 import { afterUnwritten, fork, participants } from '../core/study/fold.ts';
 import { decideImport, ONLY_CSV } from '../core/study/import.ts';
 import type { Study } from '../core/study/studies.ts';
-import { type ImportOptions, type ImportPlan, planOf } from '../evidence/import/import-plan.ts';
+import { type ImportOptions, type ImportPlan, planOf } from '../evidence/import/read-history.ts';
 import { openSource } from '../evidence/import/source-file.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { APPROVAL_FORM, approvedByOption, decisionOf, PLACEHOLDER_APPROVAL } from './approvals.ts';

@@ -1,7 +1,7 @@
 /** urn operations: what happened besides the allocations. Writes nothing, and is not recorded itself. */
 import type { Command } from 'commander';
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
-import { DAY_FORM, parseDay } from '../evidence/history/moment.ts';
+import { DAY_FORM, parseDay } from '../evidence/history/history.ts';
 import { openForVerification } from '../service/open/open-store.ts';
 import { describeOperation, studyOf } from '../service/operations/describe.ts';
 import { operationOf } from '../service/operations/operation.ts';

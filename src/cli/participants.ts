@@ -11,7 +11,7 @@ import {
   type WholeEnrolment,
 } from '../core/model/participants.ts';
 import { participantEvents, participants } from '../core/study/fold.ts';
-import { actText } from '../evidence/bundle/act-texts.ts';
+import { actText } from '../evidence/bundle/texts.ts';
 import { packsText } from '../evidence/export/columns.ts';
 import { actCommands } from './act-commands.ts';
 import { eventAt } from './event-at.ts';

@@ -1,7 +1,7 @@
 /** urn rerandomize: the test that the design of a study calls for. */
 import type { Command } from 'commander';
 import { freeTextProblem, namesIn } from '../base/text.ts';
-import { BundleError } from '../evidence/bundle/bundle-error.ts';
+import { BundleError } from '../evidence/bundle/zip-reader.ts';
 import { replicateProblem } from '../statistics/replicate/replicate.ts';
 import { defaultSeed, holdsSeed } from '../statistics/replicate/seeds.ts';
 import { ExactError } from '../statistics/rerandomize/exact.ts';

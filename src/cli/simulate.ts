@@ -1,6 +1,6 @@
 /** urn simulate: what a study's design does, and what others would, before the first participant. */
 import type { Command } from 'commander';
-import { csvLine } from '../evidence/export/csv.ts';
+import { csvLine } from '../evidence/export/columns.ts';
 import { type Assessment, assessmentOf } from '../statistics/assessment/assessment.ts';
 import { CSV_HEAD, csvRowsOf, jsonOf } from '../statistics/assessment/json.ts';
 import { judgedText } from '../statistics/assessment/requirement.ts';

@@ -1,7 +1,7 @@
 /** urn studies expected: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 import type { Command } from 'commander';
 import { toJson } from '../base/json.ts';
-import { foldUntil } from '../evidence/history/past.ts';
+import { foldUntil } from '../evidence/history/history.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { Band, type ExpectedBalance, type ExpectedRange } from '../statistics/expected/band.ts';
 import { type FollowedStudy, followedStudy } from '../statistics/expected/followed.ts';

@@ -8,7 +8,13 @@ import { designInForce } from '../core/study/public-design.ts';
 import { standingInLog } from '../core/study/studies.ts';
 import type { EntryNumbers, PackNumbers } from '../core/study/tally.ts';
 import { type CodeBreak, codeBreakNumbers, describeNumbers } from '../core/study/tally.ts';
-import { DAY_FORM, type Moment, parseDay, parseRevision, REVISION_FORM } from '../evidence/history/moment.ts';
+import {
+  DAY_FORM,
+  type Moment,
+  parseDay,
+  parseRevision,
+  REVISION_FORM,
+} from '../evidence/history/history.ts';
 import { decisionRows } from './approvals.ts';
 import { blindingText, limitRows, methodRow, policiesText } from './design-text.ts';
 import { recordDisclosure } from './disclosed.ts';

@@ -20,8 +20,7 @@ import {
   type PackNumbers,
   packNumbers,
 } from '../core/study/tally.ts';
-import { isBeyond, type Moment } from '../evidence/history/moment.ts';
-import { foldUntil } from '../evidence/history/past.ts';
+import { foldUntil, isBeyond, type Moment } from '../evidence/history/history.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { UsageError } from './options.ts';
 

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { CONTENTS, type Content, decodeRecord } from '../../events/record.ts';
 import { fileNameAbout } from '../base/files.ts';
-import type { BundleRequest } from '../evidence/bundle/composition.ts';
+import type { BundleRequest } from '../evidence/bundle/bundle.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import type { StoredRecord } from '../store/event-store.ts';
 import { withLog } from './open-log.ts';

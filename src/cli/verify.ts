@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { LAST_CHECKPOINTS } from '../core/log/last-checkpoints.ts';
-import { BundleError } from '../evidence/bundle/bundle-error.ts';
+import { BundleError } from '../evidence/bundle/zip-reader.ts';
 import type { Report } from '../evidence/verify/report/report.ts';
 import { reportText } from '../evidence/verify/report/report-text.ts';
 import {

@@ -1,8 +1,8 @@
 /** Files of packs: what is wrong in them, by line, how much a record holds, and what is warned of. */
 import { describe, expect, it } from 'vitest';
 import type { UrnConfiguration } from '../../events/study.ts';
+import type { ImportError } from '../../src/evidence/import/csv-file.ts';
 import { readCodeFile } from '../../src/evidence/import/pack-file.ts';
-import type { ImportError } from '../../src/evidence/import/source-table.ts';
 import { KEYS } from '../support/life.ts';
 import { temporaryFiles } from '../support/temporary-folder.ts';
 import { thrownBy } from '../support/thrown.ts';

@@ -8,7 +8,7 @@ import { Keys } from '../../src/core/access/keys.ts';
 import { makeSigningKey } from '../../src/core/log/signing.ts';
 import { design, studyConfig, studyState } from '../../src/core/study/fold.ts';
 import { Studies } from '../../src/core/study/studies.ts';
-import type { MoveParts } from '../../src/evidence/move/standing.ts';
+import type { MoveParts } from '../../src/evidence/move/move-log.ts';
 import type { EventStore, StoredRecord } from '../../src/store/event-store.ts';
 import { MemoryStore } from '../../src/store/memory.ts';
 import { CONFIGURATION, LEVELS, OPERATOR, randomize, stored } from './facts.ts';

@@ -8,7 +8,7 @@ import { DomainError } from '../../src/base/errors.ts';
 import { checkpointsIn } from '../../src/cli/checkpoints.ts';
 import { UsageError } from '../../src/cli/options.ts';
 import { parsedStudyId, trustedKey } from '../../src/cli/trusted.ts';
-import { BundleError } from '../../src/evidence/bundle/bundle-error.ts';
+import { BundleError } from '../../src/evidence/bundle/zip-reader.ts';
 import type { Divergence, Report } from '../../src/evidence/verify/report/report.ts';
 import { reportText } from '../../src/evidence/verify/report/report-text.ts';
 import { verifyBundle } from '../../src/evidence/verify/verify-bundle.ts';

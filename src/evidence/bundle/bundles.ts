@@ -1,8 +1,3 @@
-/**
- * Makes bundles in the running service on request over HTTP: one at a time, and stoppable. A bundle is written to a file
- * first, because its digest is recorded before its first byte is sent. By then the file has no name any more, so that the
- * system removes it however the service ends.
- */
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,8 +6,13 @@ import type { Content } from '../../../events/record.ts';
 import { DomainError } from '../../base/errors.ts';
 import { OneAtATime } from '../../base/waiting.ts';
 import { StoreError } from '../../store/event-store.ts';
-import { writeBundle } from './bundle.ts';
-import type { BundleRequest } from './composition.ts';
+import { type BundleRequest, writeBundle } from './bundle.ts';
+
+/**
+ * Makes bundles in the running service on request over HTTP: one at a time, and stoppable. A bundle is written to a file
+ * first, because its digest is recorded before its first byte is sent. By then the file has no name any more, so that the
+ * system removes it however the service ends.
+ */
 
 /** How many may wait for clients that read slowly. */
 const MAX_HANDED_OUT = 4;

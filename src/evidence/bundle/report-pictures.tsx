@@ -1,10 +1,10 @@
-/** The charts of a bundle's report. Sizes are in px at 96 per inch. The charts scale with the page. */
-
 import { Bars } from '../../base/charts/bars.tsx';
 import { EnrolmentChart } from '../../base/charts/enrolment-chart.tsx';
 import { armColour, COLOURS } from '../../base/charts/series.ts';
 import { svgOf } from '../../base/html/svg.ts';
 import { printable } from '../../base/text.ts';
+
+/** The charts of a bundle's report. Sizes are in px at 96 per inch. The charts scale with the page. */
 
 const WIDTH = 680;
 

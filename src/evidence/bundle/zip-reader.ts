@@ -1,3 +1,12 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { pipeline } from 'node:stream';
+import { crc32, createInflateRaw } from 'node:zlib';
+
+/** A file cannot be read as a bundle. The message names the file and says what to do. */
+export class BundleError extends Error {
+  override readonly name = 'BundleError';
+}
+
 /**
  * Reads a zip archive file by file, in any order, with only a piece of each file in memory.
  *
@@ -5,10 +14,6 @@
  * those of the files. This reads only archives that say one thing (docs/bundle.md), as the verifier in Python does, so that
  * both see the same files.
  */
-import { type FileHandle, open } from 'node:fs/promises';
-import { pipeline } from 'node:stream';
-import { crc32, createInflateRaw } from 'node:zlib';
-import { BundleError } from './bundle-error.ts';
 
 /** A bundle has ten files. One with millions would be an attempt to fill the memory. */
 const MAX_FILES = 1000;

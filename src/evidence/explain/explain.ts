@@ -1,3 +1,26 @@
+import type { UnprovenCause } from '../../../events/from-outside.ts';
+import { canonicalJson, type LogEvent } from '../../../events/record.ts';
+import type { BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';
+import { RecordError } from '../../base/errors.ts';
+import type { BlocksDesign } from '../../core/methods/blocks.ts';
+import { cumulative, probabilities } from '../../core/methods/draw.ts';
+import type { ListDesign } from '../../core/methods/list.ts';
+import { allocate, type Evidence, type Stratified } from '../../core/methods/method.ts';
+import type { MinimizationDesign } from '../../core/methods/minimization.ts';
+import { type UrnDesign, workOut } from '../../core/methods/urn.ts';
+import type { Design } from '../../core/model/design.ts';
+import { namedLevels } from '../../core/model/limits.ts';
+import { methodOf } from '../../core/model/method-of.ts';
+import { generatorOf, levelIndexes, type Model } from '../../core/model/model.ts';
+import { isForced, levelsByFactor, type ParticipantEvent } from '../../core/model/participants.ts';
+import {
+  countMoves,
+  type Explanation,
+  type ListExplanation,
+  type PickExplanation,
+  type UrnExplanation,
+} from './explanation.ts';
+
 /**
  * Explains why a participant got this arm: works out the allocation again, step by step, from the earlier events, and
  * compares it with the record.
@@ -5,26 +28,6 @@
  * It uses the same methods as the service (src/core/methods). From the event itself it takes only the participant's
  * levels. Everything else in the event is only compared.
  */
-
-import { canonicalJson, type LogEvent } from '../../../events/record.ts';
-import type { BgState, ImbalanceMeasure, Level } from '../../../events/study.ts';
-import { RecordError } from '../../base/errors.ts';
-import type { BlocksDesign } from '../../core/methods/blocks.ts';
-import { cumulative, probabilities } from '../../core/methods/draw.ts';
-import type { ListDesign } from '../../core/methods/list.ts';
-import type { Stratified } from '../../core/methods/method.ts';
-import { allocate, type Evidence } from '../../core/methods/method.ts';
-import type { MinimizationDesign } from '../../core/methods/minimization.ts';
-import type { UrnDesign } from '../../core/methods/urn.ts';
-import { workOut } from '../../core/methods/urn.ts';
-import type { Design } from '../../core/model/design.ts';
-import { namedLevels } from '../../core/model/limits.ts';
-import { methodOf } from '../../core/model/method-of.ts';
-import { generatorOf, levelIndexes, type Model } from '../../core/model/model.ts';
-import type { ParticipantEvent } from '../../core/model/participants.ts';
-import { levelsByFactor } from '../../core/model/participants.ts';
-import { countMoves } from './count-moves.ts';
-import type { Explanation, ListExplanation, PickExplanation, UrnExplanation } from './explanation.ts';
 
 export type RandomizedEvent = Extract<LogEvent, { type: 'ParticipantRandomized' }>;
 
@@ -288,4 +291,33 @@ function equallyImbalanced(a: readonly number[], b: readonly number[]): boolean 
     other !== undefined &&
     one.squares * other.total ** 2n === other.squares * one.total ** 2n
   );
+}
+
+/** The answer in place of an explanation, for a participant for whom the service drew nothing. */
+
+type ImportedEvent = Extract<LogEvent, { type: 'ParticipantImported' }>;
+
+const WHY: Readonly<Record<UnprovenCause, string>> = {
+  first: 'nothing is known of the generator before it',
+  'no-state': 'the file has no state of the generator for it',
+  override: "the generator's state follows from an earlier row, but gives another arm",
+  differs: "the generator's state does not follow from an earlier row",
+  'other-system': 'the file has no states of the generator',
+};
+
+/** Why there is no draw to explain, without the arm; undefined if there is one. */
+export function whyUndrawn(event: LogEvent): string | undefined {
+  if (event.type === 'ParticipantImported') return importedText(event);
+  if (!isForced(event)) return undefined;
+  const { participantId, occurredAt } = event.data;
+  return `Participant ${JSON.stringify(participantId)} was allocated outside the service at ${occurredAt} and entered by hand, so there is no draw to explain`;
+}
+
+function importedText({ data }: ImportedEvent): string {
+  const { participantId, row, cause } = data;
+  const drawn =
+    cause === undefined
+      ? 'The import drew it again from the state of an earlier row, and arm and state agree with the file'
+      : `The import could not draw it again: ${WHY[cause]}`;
+  return `Participant ${JSON.stringify(participantId)} was imported; the draw was made by another system (row ${row} of the file). ${drawn}`;
 }

@@ -1,17 +1,16 @@
-/** Reads files of pack codes, finds every problem in them, and makes lists of the new packs. */
 import { type Level, PackCode } from '../../../events/study.ts';
 import { quote } from '../../base/text.ts';
 import { counted, plural } from '../../base/wording.ts';
 import { activeFactors, type Factor, openTreatments, ratioOf, revealsArm } from '../../core/model/design.ts';
 import { allowed, noSuchLevel } from '../../core/model/limits.ts';
 import type { Model } from '../../core/model/model.ts';
-import type { Pack } from '../../core/model/packs.ts';
-import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../core/model/packs.ts';
+import { MAX_ENTRIES, MAX_ENTRY_BYTES, type Pack } from '../../core/model/packs.ts';
 import type { RegisterPacks } from '../../core/study/commands.ts';
 import { whereNow } from '../../core/study/pack-map.ts';
-import { bytesOf, type CsvRow, csvRows } from './csv-file.ts';
+import { bytesOf, type CsvRow, csvRows, ImportError } from './csv-file.ts';
 import { orderWarnings } from './order-of-arms.ts';
-import { ImportError } from './source-table.ts';
+
+/** Reads files of pack codes, finds every problem in them, and makes lists of the new packs. */
 
 type Entry = RegisterPacks['entries'][number];
 type Design = Model['design'];

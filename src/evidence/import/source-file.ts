@@ -1,9 +1,82 @@
-/** Reads a history file: CSV as the reference exports it or another system writes it, or the reference's SQLite database. */
 import { statSync } from 'node:fs';
 import { quote } from '../../base/text.ts';
-import { bytesOf, csvRows } from './csv-file.ts';
-import { isBeginningOfSqlite, readTables } from './reference-database.ts';
-import { ImportError, type SourceTable } from './source-table.ts';
+import { Database } from '../../store/sqlite/library.ts';
+import { bytesOf, csvRows, ImportError, type SourceTable } from './csv-file.ts';
+
+/** Reads a study from the reference's SQLite database. */
+
+/** The first bytes of every SQLite file. */
+const MAGIC = 'SQLite format 3\0';
+/** The bytes that say how it is written: 1 without a log beside it, 2 with one. */
+const VERSIONS = { from: 18, to: 20 };
+
+export function isBeginningOfSqlite(bytes: Uint8Array): boolean {
+  return Buffer.from(bytes.subarray(0, MAGIC.length)).toString('latin1') === MAGIC;
+}
+
+/** The name of the reference's tables for a study: anything but a letter, digit or underscore becomes an underscore. */
+export function tableName(study: string): string {
+  return study.replace(/[^\p{L}\p{N}_]|^(?=\d)/gu, '_');
+}
+
+/**
+ * Reads the bytes of a database, so that what is imported is what its digest is of.
+ * @throws ImportError when it is damaged or has no such study
+ */
+export function readTables(bytes: Buffer, study: string): SourceTable {
+  // A database in memory can have no log beside it, and the caller has seen to it that nothing is missing.
+  const inMemory = Buffer.from(bytes).fill(1, VERSIONS.from, VERSIONS.to);
+  let db: Database | undefined;
+  try {
+    db = new Database(inMemory);
+    return tablesIn(db, tableName(study));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (!code?.startsWith('SQLITE_')) throw error;
+    throw new ImportError([
+      `the database cannot be read: ${message} (hint: was it copied completely, while nothing wrote to it?)`,
+    ]);
+  } finally {
+    db?.close();
+  }
+}
+
+function tablesIn(db: Database, name: string): SourceTable {
+  const texts = <T>(sql: string, ...parameters: string[]) =>
+    db
+      .prepare(sql)
+      .raw()
+      .all(...parameters) as T[];
+  const tables = texts<[string]>("SELECT name FROM sqlite_master WHERE type = 'table'").flat();
+  if (!tables.includes(`${name}_history`)) {
+    const others = tables.filter((table) => table.endsWith('_history'));
+    throw new ImportError([
+      `the database has no table ${name}_history (it has: ${others.join(', ') || 'no history'})`,
+    ]);
+  }
+  const columns = texts<[string]>('SELECT name FROM pragma_table_info(?)', `${name}_history`).flat();
+  const cells = columns.map((column) => `CAST(${quoted(column)} AS TEXT)`).join(', ');
+  const rows = texts<(string | null)[]>(`SELECT ${cells} FROM ${quoted(`${name}_history`)} ORDER BY rowid`);
+  return {
+    columns,
+    rows: rows.map((row) => row.map((cell) => (cell === null || cell === '' ? undefined : cell))),
+    ...(tables.includes(`${name}_config`) && { settings: settingsIn(db, name) }),
+  };
+}
+
+function settingsIn(db: Database, name: string): Map<string, string | undefined> {
+  const rows = db
+    .prepare(`SELECT param, CAST(value AS TEXT) FROM ${quoted(`${name}_config`)}`)
+    .raw()
+    .all() as [string, string | null][];
+  return new Map(rows.map(([param, value]) => [param, value ?? undefined]));
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Reads a history file: CSV as the reference exports it or another system writes it, or the reference's SQLite database. */
 
 export interface SourceFile {
   readonly bytes: Uint8Array;

@@ -1,18 +1,258 @@
+import { v5 } from 'uuid';
+import { streamKind } from '../../../events/catalogue.ts';
+import type { RecoveredStream } from '../../../events/log.ts';
+import type { LogEvent, PartialEvent } from '../../../events/record.ts';
+import { type LogHistory, logHistory, type Recovery } from '../../../projections/log.ts';
+import { isMoveEvent } from '../../../projections/runner.ts';
+import { secondsSince } from '../../base/waiting.ts';
+import type { KeptCheckpoint } from '../../core/log/formats.ts';
+import { isEndorsed, keyOfLog, type VerifierKey } from '../../core/log/signing.ts';
+import type { Status } from '../../core/model/outcomes.ts';
+import { BrokenStream } from '../../store/event-store.ts';
+import { type Evidence, type GivenCheckpoint, sortEvidence, withLastSigned } from './kept-checkpoints.ts';
+import { KeyHistory } from './replay/key-history.ts';
+import type { Replay } from './replay/replay.ts';
+import { EnrolmentReplay } from './replay/replay-enrolment.ts';
+import { AccessReplay, LogReplay, OperationsReplay } from './replay/replay-other-streams.ts';
+import { StudyReplay } from './replay/replay-study.ts';
+import { type Recovered, StudyChecks } from './replay/study-checks.ts';
+import { type Report, type StreamReport, Warnings } from './report/report.ts';
+import { type Decode, decode, type RecordSource, readingOf, type SourceReading } from './source.ts';
+import { moveName, Sealing, StreamAudit } from './stream-audit.ts';
+
+/**
+ * What a log says about itself. It is read before anything is verified, because the rest depends on it. None of it is
+ * certain until the stream `log` has been verified.
+ */
+
+type LogCreation = Extract<LogEvent, { type: 'LogCreated' }>['data'];
+
+export interface ClaimedIdentity extends LogCreation, LogHistory {
+  /** The first key and its successors, as long as each was endorsed by its predecessor. */
+  readonly keys: readonly VerifierKey[];
+  /** By `moveName`. */
+  readonly moves: ReadonlySet<string>;
+}
+
+/** Undefined when the log does not begin with LogCreated. */
+export async function readIdentity(
+  source: RecordSource,
+  reading: SourceReading,
+): Promise<ClaimedIdentity | undefined> {
+  let history = logHistory.initial();
+  let created: LogCreation | undefined;
+  const keys: VerifierKey[] = [];
+  const moves = new Set<string>();
+  for await (const page of source.read('log'))
+    for (const record of page) {
+      const decoded = reading.others(record);
+      if (!('event' in decoded)) {
+        // Later records may still make sense without this one, but not without the first.
+        if (!created) return undefined;
+        continue;
+      }
+      const { event } = decoded;
+      if (!created) {
+        if (event.type !== 'LogCreated') return undefined;
+        created = event.data;
+      }
+      history = logHistory.apply(history, event);
+      if (isMoveEvent(event)) moves.add(moveName(event));
+      const key = nextKey(event, created, keys.at(-1));
+      if (key) keys.push(key);
+    }
+  if (!created) return undefined;
+  const isComplete = history.recoveries.length === 0 || !reading.hidesRecoveredStudies;
+  const complete = isComplete
+    ? history
+    : withRecoveredStudies(history, await recoveredStudies(source, reading));
+  return { ...created, ...complete, keys, moves };
+}
+
+/** The contents of StudyRecovered. LogRecovered of the same number says the same unless it is withheld. */
+type RecoveredStudy = RecoveredStream & { readonly recovery: number };
+
+async function recoveredStudies(source: RecordSource, reading: SourceReading): Promise<RecoveredStudy[]> {
+  const decodeStudy = reading.undrawn ?? decode;
+  const found: RecoveredStudy[] = [];
+  for (const stream of (await source.streams()).filter((name) => streamKind(name) === 'study'))
+    for await (const page of source.read(stream))
+      for (const record of page) {
+        const decoded = decodeStudy(record);
+        if ('event' in decoded && decoded.event.type === 'StudyRecovered')
+          found.push({ stream, ...decoded.event.data });
+      }
+  return found;
+}
+
+function withRecoveredStudies(history: LogHistory, studies: readonly RecoveredStudy[]): LogHistory {
+  const recoveries = history.recoveries.map((one) => {
+    const of = studies.filter(({ recovery }) => recovery === one.recovery);
+    return { ...one, streams: new Map([...one.streams, ...of.map((each) => [each.stream, each] as const)]) };
+  });
+  return { ...history, recoveries };
+}
+
+function nextKey(
+  event: LogEvent,
+  { logName, logId }: LogCreation,
+  last?: VerifierKey,
+): VerifierKey | undefined {
+  if (event.type === 'LogCreated') return last ? undefined : keyOfLog(event.data.publicKey, logName);
+  if (event.type !== 'SigningKeyRotated' || !last) return undefined;
+  const { publicKey, endorsement } = event.data;
+  return isEndorsed(endorsement, { logName, logId, publicKey }, last)
+    ? keyOfLog(publicKey, logName)
+    : undefined;
+}
+
+/**
+ * The keys with which checkpoints are checked: the keys given as trusted and every key that one of them endorsed,
+ * directly or through others. If none was given, all of the log's own keys.
+ */
+export function trustedKeys(
+  given: readonly VerifierKey[],
+  own: readonly VerifierKey[],
+): readonly VerifierKey[] {
+  if (given.length === 0) return own;
+  const first = own.findIndex(({ text }) => given.some((key) => key.text === text));
+  const endorsed = first < 0 ? [] : own.slice(first);
+  return [...given, ...endorsed.filter(({ text }) => !given.some((key) => key.text === text))];
+}
+
+/**
+ * Audits the streams of a log one after another: `log` and `access` first, because the others refer to them. No events are
+ * kept; replay-study.ts says what is.
+ */
+
+/** What is known before the first stream is audited. */
+export interface AuditPlan {
+  readonly source: RecordSource;
+  readonly reading: SourceReading;
+  readonly identity: ClaimedIdentity | undefined;
+  /** The keys given as trusted. If empty, any key is accepted. */
+  readonly trusted: readonly VerifierKey[];
+  /** `log`, then `access` if it exists, then the others. */
+  readonly streams: readonly string[];
+  readonly evidence: Evidence;
+  /** Gets the number of records audited so far. */
+  readonly onProgress: (records: number) => void;
+}
+
+/** @throws what the source throws */
+export async function auditStreams(plan: AuditPlan): Promise<StreamReport[]> {
+  const audits = new Audits(plan);
+  const reports: StreamReport[] = [];
+  for (const stream of plan.streams) reports.push(await audits.of(stream));
+  return reports;
+}
+
+class Audits {
+  readonly #plan: AuditPlan;
+  readonly #history = new KeyHistory();
+  readonly #sealing = new Sealing();
+  /** The seeds of the studies so far, each with the first study that has it. */
+  readonly #seeds = new Map<string, string>();
+  #done = 0;
+
+  constructor(plan: AuditPlan) {
+    this.#plan = plan;
+  }
+
+  of(stream: string): Promise<StreamReport> {
+    if (stream === 'log') return this.#log();
+    if (stream === 'access') return this.#access();
+    return streamKind(stream) === 'study' ? this.#study(stream) : this.#other(stream);
+  }
+
+  async #log(): Promise<StreamReport> {
+    const { trusted, identity, reading } = this.#plan;
+    const replay = new LogReplay(trusted, identity?.keys ?? []);
+    return (await this.#audit('log', new Warnings(), reading.others, replay)).finish({});
+  }
+
+  async #access(): Promise<StreamReport> {
+    const history = this.#history;
+    const { others } = this.#plan.reading;
+    const access = await this.#audit('access', new Warnings(), others, new AccessReplay(history));
+    history.records = access.records;
+    history.withheld = access.withheld;
+    history.brokenAt = access.divergesAt;
+    return access.finish({});
+  }
+
+  async #study(stream: string): Promise<StreamReport> {
+    const { undrawn } = this.#plan.reading;
+    const warnings = new Warnings();
+    const recovered = recoveredPlaces(stream, this.#plan.identity?.recoveries ?? []);
+    const checks = new StudyChecks(this.#history, warnings, recovered, this.#seeds);
+    const finished = async <E extends PartialEvent>(
+      decode: Decode<E>,
+      replay: Replay<E> & { readonly participants: number; readonly status: Status | undefined },
+    ) => {
+      const audit = await this.#audit(stream, warnings, decode, replay);
+      const { participants, status } = replay;
+      return audit.finish({ study: checks.name, participants, life: checks.lifeReport(status) });
+    };
+    return undrawn
+      ? finished(undrawn, new EnrolmentReplay(checks))
+      : finished(decode, new StudyReplay(checks));
+  }
+
+  async #other(stream: string): Promise<StreamReport> {
+    const warnings = new Warnings();
+    // Records of a stream that this build does not know cannot be read anyway.
+    const replay =
+      stream === 'operations' ? new OperationsReplay(this.#history, warnings) : { take: () => [] };
+    return (await this.#audit(stream, warnings, this.#plan.reading.others, replay)).finish({});
+  }
+
+  async #audit<E extends PartialEvent>(
+    stream: string,
+    warnings: Warnings,
+    decode: Decode<E>,
+    replay: Replay<E>,
+  ): Promise<StreamAudit<E>> {
+    const { source, identity, evidence, onProgress } = this.#plan;
+    const audit = new StreamAudit<E>({
+      ...{ stream, decode, replay, warnings },
+      logId: identity?.logId,
+      checkpoints: evidence.byStream.get(stream) ?? [],
+      lost: evidence.lost.get(stream) ?? [],
+      moves: stream === 'log' ? undefined : (identity?.moves ?? new Set()),
+      sealing: this.#sealing,
+    });
+    try {
+      for await (const page of source.read(stream)) {
+        for (const record of page) audit.take(record);
+        this.#done += page.length;
+        onProgress(this.#done);
+      }
+    } catch (error) {
+      // The other streams can still be verified.
+      if (!(error instanceof BrokenStream)) throw error;
+      audit.breakOff(error.message);
+    }
+    return audit;
+  }
+}
+
+/** By revision: where a study's generator must be restarted, directly after the records that a recovery kept. */
+function recoveredPlaces(stream: string, recoveries: readonly Recovery[]): ReadonlyMap<number, Recovered> {
+  const places = new Map<number, Recovered>();
+  for (const { recovery, streams } of recoveries) {
+    const of = streams.get(stream);
+    // If nothing of a study was kept, it is registered first. The later one of two successive recoveries counts.
+    if (of)
+      places.set(Math.max(of.kept, 1), { recovery, kept: of.kept, ...(of.signed && { signed: of.signed }) });
+  }
+  return places;
+}
+
 /**
  * Verifies a log or some of its studies: checks every record, decides every event again, and compares the tree of each
  * stream with its kept checkpoints.
  */
-
-import { v5 } from 'uuid';
-import { secondsSince } from '../../base/waiting.ts';
-import type { KeptCheckpoint } from '../../core/log/formats.ts';
-import type { VerifierKey } from '../../core/log/signing.ts';
-import { auditStreams } from './audit-streams.ts';
-import { type Evidence, type GivenCheckpoint, sortEvidence, withLastSigned } from './evidence.ts';
-import { type ClaimedIdentity, readIdentity, trustedKeys } from './log-identity.ts';
-import { readingOf } from './reading.ts';
-import type { Report, StreamReport } from './report/report.ts';
-import type { RecordSource } from './source.ts';
 
 /** The checkpoints that the log saved itself. */
 export interface LastSigned {

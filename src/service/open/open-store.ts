@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { DomainError } from '../../base/errors.ts';
 import { type Keyring, keyringInFile, keyringInMemory } from '../../core/log/identity.ts';
 import { LAST_CHECKPOINTS } from '../../core/log/last-checkpoints.ts';
-import { type OpenSource, openRecordedSource } from '../../evidence/verify/database/recorded-source.ts';
+import { type OpenSource, openRecordedSource } from '../../evidence/verify/database/recorded.ts';
 import { verifyDatabase } from '../../evidence/verify/database/verify-database.ts';
 import { storeSource, type Verify, verifyInStore } from '../../evidence/verify/verifications.ts';
 import type { EventStore } from '../../store/event-store.ts';

@@ -2,8 +2,7 @@
 
 import { quote } from '../../base/text.ts';
 import { counted } from '../../base/wording.ts';
-import { type CsvRow, csvRows } from '../../evidence/import/csv-file.ts';
-import { ImportError } from '../../evidence/import/source-table.ts';
+import { type CsvRow, csvRows, ImportError } from '../../evidence/import/csv-file.ts';
 import type { Arrivals, SimulatedDesign } from '../simulation/plan.ts';
 import { parseShare } from '../simulation/shares-file.ts';
 import { among } from './names.ts';

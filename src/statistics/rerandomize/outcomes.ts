@@ -2,8 +2,7 @@
 import { hash } from 'node:crypto';
 import { quote } from '../../base/text.ts';
 import { counted } from '../../base/wording.ts';
-import { bytesOf, type CsvRow, csvRows } from '../../evidence/import/csv-file.ts';
-import { ImportError } from '../../evidence/import/source-table.ts';
+import { bytesOf, type CsvRow, csvRows, ImportError } from '../../evidence/import/csv-file.ts';
 import type { PastPerson, PastStudy } from './past-study.ts';
 
 /** The names of the columns. */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { parseStudiesFile } from '../../../src/core/configuration/studies-file.ts';
-import { MISSING } from '../../../src/evidence/export/reference-csv.ts';
+import { MISSING } from '../../../src/evidence/export/reference.ts';
 import { exactResults } from '../../support/client.ts';
 import { command, refusal } from '../../support/command.ts';
 import { parseCsv } from '../../support/csv.ts';

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { writeArchive } from '../../../src/evidence/bundle/archive.ts';
+import { writeArchive } from '../../../src/evidence/bundle/bundle.ts';
 import { asCommand } from '../../support/acts.ts';
 import {
   actorWith,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { logIdIn } from '../../../src/evidence/move/standing.ts';
+import { logIdIn } from '../../../src/evidence/move/move-log.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { type Answer, ask, metric, within } from '../../support/client.ts';
 import { CookieClient } from '../../support/cookie-client.ts';

@@ -8,19 +8,26 @@ import { changedDesign, registeredDesign } from '../../../src/core/model/design.
 import type { Participant } from '../../../src/core/model/participants.ts';
 import { NONE } from '../../../src/core/model/participants.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
-import { columnsOf, headLine, rowLines } from '../../../src/evidence/export/columns.ts';
-import { dictionary, rScript, sasScript } from '../../../src/evidence/export/companions.ts';
-import { csvLine } from '../../../src/evidence/export/csv.ts';
-import { checkReference, readReference } from '../../../src/evidence/export/reference-check.ts';
+import {
+  columnsOf,
+  csvLine,
+  dictionary,
+  headLine,
+  rowLines,
+  rScript,
+  sasScript,
+} from '../../../src/evidence/export/columns.ts';
 import {
   byCounting,
+  checkReference,
   eatenNames,
   notCountedCsv,
   problemsOfReference,
+  readReference,
   referenceCsv,
   trueTimes,
-} from '../../../src/evidence/export/reference-csv.ts';
-import { readBgState } from '../../../src/evidence/import/generator-state.ts';
+} from '../../../src/evidence/export/reference.ts';
+import { readBgState } from '../../../src/evidence/import/read-history.ts';
 import { parseCsv } from '../../support/csv.ts';
 import { CONFIGURATION, SEED } from '../../support/facts.ts';
 import { REFERENCE_EXPORT, referenceNext, referenceStudy } from '../../support/reference.ts';

@@ -2,9 +2,14 @@ import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { participants, studyConfig, studyState } from '../../../src/core/study/fold.ts';
-import { History } from '../../../src/evidence/history/history.ts';
-import { isBeyond, parseDay, parseInstant, parseRevision } from '../../../src/evidence/history/moment.ts';
-import { foldUntil } from '../../../src/evidence/history/past.ts';
+import {
+  foldUntil,
+  History,
+  isBeyond,
+  parseDay,
+  parseInstant,
+  parseRevision,
+} from '../../../src/evidence/history/history.ts';
 import { PAGE_RECORDS, StoreError } from '../../../src/store/event-store.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { paused, randomize, randomized, registered, resumed, STREAM, stored } from '../../support/facts.ts';

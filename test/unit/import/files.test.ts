@@ -1,8 +1,8 @@
 /** What is read from files: the generator's state as the reference writes it, never evaluated, and the order of packs. */
 import { describe, expect, it } from 'vitest';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
-import { readBgState } from '../../../src/evidence/import/generator-state.ts';
 import { orderWarnings } from '../../../src/evidence/import/order-of-arms.ts';
+import { readBgState } from '../../../src/evidence/import/read-history.ts';
 
 const STATE = Pcg64.fromSeed(7n).snapshot();
 const { state, inc } = STATE.state;

@@ -10,11 +10,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { MoveFact } from '../../../events/log.ts';
 import { decodeRecord } from '../../../events/record.ts';
-import { abortMove } from '../../../src/evidence/move/abort-move.ts';
-import { copyRecords } from '../../../src/evidence/move/copy-records.ts';
-import { MoveError } from '../../../src/evidence/move/move-error.ts';
-import { moveLog } from '../../../src/evidence/move/move-log.ts';
-import { logRecords, recordOf } from '../../../src/evidence/move/standing.ts';
+import {
+  abortMove,
+  copyRecords,
+  logRecords,
+  MoveError,
+  moveLog,
+  recordOf,
+} from '../../../src/evidence/move/move-log.ts';
 import { storeSource } from '../../../src/evidence/verify/verifications.ts';
 import { verifyLog } from '../../../src/evidence/verify/verify.ts';
 import type { EventStore, StoredRecord } from '../../../src/store/event-store.ts';

@@ -4,8 +4,8 @@ import type { Fact } from '../../../events/catalogue.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { keyringInMemory, openIdentity } from '../../../src/core/log/identity.ts';
 import { participants, studyState } from '../../../src/core/study/fold.ts';
-import { foldUntil } from '../../../src/evidence/history/past.ts';
-import { copyRecords } from '../../../src/evidence/move/copy-records.ts';
+import { foldUntil } from '../../../src/evidence/history/history.ts';
+import { copyRecords } from '../../../src/evidence/move/move-log.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import {
   OPERATOR,

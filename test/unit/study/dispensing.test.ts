@@ -8,8 +8,7 @@ import { NOBODY } from '../../../src/core/model/model.ts';
 import type { Force } from '../../../src/core/study/commands.ts';
 import { type AccountedPack, packAccountability } from '../../../src/core/study/pack-accountability.ts';
 import { packMap, stockOf } from '../../../src/core/study/pack-map.ts';
-import { accountabilityCsv } from '../../../src/evidence/export/accountability.ts';
-import { accountabilityPage } from '../../../src/evidence/export/accountability-page.ts';
+import { accountabilityCsv, accountabilityPage } from '../../../src/evidence/export/accountability.ts';
 import { type FlatAct, tryWritten } from '../../support/acts.ts';
 import { parseCsv } from '../../support/csv.ts';
 import {

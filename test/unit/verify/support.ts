@@ -16,7 +16,7 @@ import {
   signCheckpoint,
 } from '../../../src/core/log/signing.ts';
 import type { Members } from '../../../src/core/model/outcomes.ts';
-import { otherLine, parseLine, studyLine, withheldLine } from '../../../src/evidence/bundle/record-lines.ts';
+import { otherLine, parseLine, studyLine, withheldLine } from '../../../src/evidence/bundle/bundle-files.ts';
 import type { Divergence, Report, StreamReport } from '../../../src/evidence/verify/report/report.ts';
 import type { RecordSource, SourceRecord } from '../../../src/evidence/verify/source.ts';
 import { type Verification, verifyLog } from '../../../src/evidence/verify/verify.ts';

@@ -1,22 +1,91 @@
-/**
- * Reads a database file without changing it in any way. A service may be writing to it, it may be at rest, or it may be
- * a copy in a read-only folder.
- */
 import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { StoreError } from '../../../store/event-store.ts';
-import type { Database, Statement } from '../../../store/sqlite/library.ts';
+import { PAGE_RECORDS, StoreError, type StoreFailure } from '../../../store/event-store.ts';
+import { Database, type Statement } from '../../../store/sqlite/library.ts';
 import {
   checkDatabase,
   openForReading,
   PARTS,
   type RecordRow,
   recordBytes,
+  SCHEMA,
 } from '../../../store/sqlite/schema.ts';
 import type { StoreFindings } from '../report/report.ts';
-import type { SourceRecord } from '../source.ts';
-import { isTable, schemaFindings } from './own-schema.ts';
+import type { RecordSource, SourceRecord } from '../source.ts';
+
+/**
+ * Checks whether the schema of a database is the one that this program makes. A view in place of the table could show
+ * something different each time it is read, and without its triggers the table refuses no change.
+ */
+
+interface SchemaObject {
+  readonly type: string;
+  readonly name: string;
+  readonly tbl_name: string;
+  readonly sql: string | null;
+}
+
+/** Objects that only protect or display the table. Without them, its content reads the same. */
+const DISPENSABLE = new Set(['trigger', 'view']);
+/** Tables made by SQLite's ANALYZE. Only its query planner reads them. */
+const STATISTICS = /^sqlite_stat\d$/;
+
+/** Anything else under this name, such as a view, can return different rows at each read. */
+export function isTable(db: Database, name: string): boolean {
+  return objectsOf(db).some((one) => one.type === 'table' && one.name === name);
+}
+
+export function schemaFindings(db: Database): StoreFindings {
+  const own = ownSchema();
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const found = new Set<string>();
+  for (const object of objectsOf(db)) {
+    const { type, name } = object;
+    const expected = own.find((one) => one.name === name);
+    if (!expected) {
+      if (type !== 'table' || !STATISTICS.test(name))
+        problems.push(`${title(object)} was not made by this program`);
+    } else if (expected.type !== type) problems.push(`${name} is a ${type} and should be a ${expected.type}`);
+    else if (!isSame(expected, object)) problems.push(`${title(object)} was changed`);
+    if (expected && found.has(name)) problems.push(`${name} exists twice`);
+    found.add(name);
+  }
+  for (const object of own)
+    if (!found.has(object.name))
+      (DISPENSABLE.has(object.type) ? warnings : problems).push(`${title(object)} is missing`);
+  return { problems, warnings };
+}
+
+function ownSchema(): SchemaObject[] {
+  const db = new Database(':memory:');
+  try {
+    db.exec(SCHEMA);
+    return objectsOf(db);
+  } finally {
+    db.close();
+  }
+}
+
+function objectsOf(db: Database): SchemaObject[] {
+  return db.prepare<[], SchemaObject>('SELECT type, name, tbl_name, sql FROM sqlite_master').all();
+}
+
+/** SQLite keeps the text of a statement. From one of our versions to the next, only its white space may differ. */
+function isSame(one: SchemaObject, other: SchemaObject): boolean {
+  const text = ({ tbl_name, sql }: SchemaObject) => `${tbl_name} ${sql}`.replaceAll(/\s+/g, ' ');
+  return text(one) === text(other);
+}
+
+function title({ type, name }: SchemaObject): string {
+  return `the ${type} ${JSON.stringify(name)}`;
+}
+
+/**
+ * Reads a database file without changing it in any way. A service may be writing to it, it may be at rest, or it may be
+ * a copy in a read-only folder.
+ */
 
 /** How to read a database file, and how to clean up afterwards. */
 export interface RecordedFile {
@@ -176,4 +245,70 @@ export class RecordedLog {
   close(): void {
     this.#db.close();
   }
+}
+
+/** Reads the records of a database file for a verification. */
+
+export interface OpenSource extends RecordSource {
+  /** The private copy that is read instead of the file. Undefined if the file itself is read. */
+  readonly copy: string | undefined;
+  close(): Promise<void>;
+}
+
+/**
+ * Changes nothing in the file's folder and needs no signing key.
+ * @throws StoreError when the file is not a log of this program
+ */
+export function openRecordedSource(path: string): OpenSource {
+  const { file, use, copy, close } = recordedFile(path);
+  try {
+    const log = new RecordedLog({ file, use });
+    return {
+      copy,
+      ...sourceOf(log, path),
+      async close() {
+        log.close();
+        close();
+      },
+    };
+  } catch (error) {
+    close();
+    throw readError(path, error as Error);
+  }
+}
+
+/** @param path is quoted in messages */
+export function sourceOf(log: RecordedLog, path: string): RecordSource {
+  return {
+    streams: async () => reading(path, () => log.streams()),
+    findings: async () => log.findings,
+    async *read(stream) {
+      const pages = log.read(stream, PAGE_RECORDS)[Symbol.iterator]();
+      for (;;) {
+        const page = reading(path, () => pages.next());
+        if (page.done) return;
+        yield page.value.map((row) => recordOf(stream, row));
+      }
+    },
+  };
+}
+
+function reading<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw readError(path, error as Error);
+  }
+}
+
+/** @param error may come from another thread, and then has lost its class */
+export function readError(
+  path: string,
+  error: Error & { code?: string; failure?: StoreFailure },
+): StoreError {
+  const { code = '', failure, message } = error;
+  if (failure !== undefined) return new StoreError(failure, 'not-written', message, error);
+  const isDamaged = code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB');
+  const kind = isDamaged ? 'corrupt' : 'unavailable';
+  return new StoreError(kind, 'not-written', `cannot read ${path}: ${message}`, error);
 }

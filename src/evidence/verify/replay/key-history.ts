@@ -1,17 +1,17 @@
+import type { Scope } from '../../../../events/access.ts';
+import type { Actor, Header, LogEvent } from '../../../../events/record.ts';
+import { type Access, type ApiKey, access } from '../../../../projections/access.ts';
+import type { Design } from '../../../core/model/design.ts';
+import { brokenLimit, isPackWithin, type LimitedPack, type Stake } from '../../../core/model/key-limits.ts';
+import type { Mismatch, Warnings } from '../report/report.ts';
+import { mismatch } from './replay.ts';
+
 /**
  * The API keys at every revision of `access`. Judges whether a key was allowed to do what an event says it did.
  *
  * The only order between streams is this: an event names the revision of `access` at which the deciding process accepted
  * the key. Only clocks can show whether a process could have known of a revocation in time, so that is only a warning.
  */
-import type { Scope } from '../../../../events/access.ts';
-import type { Actor, Header, LogEvent } from '../../../../events/record.ts';
-import { type Access, type ApiKey, access } from '../../../../projections/access.ts';
-import type { Design } from '../../../core/model/design.ts';
-import { brokenLimit, isPackWithin, type LimitedPack, type Stake } from '../../../core/model/key-limits.ts';
-import type { Mismatch } from '../report/report.ts';
-import type { Warnings } from '../report/warnings.ts';
-import { mismatch } from './differences.ts';
 
 /** How long after its revocation a key may be used, in ms, without a warning. */
 const REVOKED_TOLERANCE_MS = 1000;

@@ -1,9 +1,3 @@
-/**
- * Replays the stream of a study whose draws are withheld, so that they cannot be decided again. Everything else can: the
- * order of the events, the ids, the levels, the states of the study, the actors. Where treatments are included, they must be
- * the study's.
- */
-
 import type { StudyFact } from '../../../../events/catalogue.ts';
 import type { PartialEvent, PartialEventOf, PartialStudyEvent } from '../../../../events/record.ts';
 import { membersOf } from '../../../core/acts/act.ts';
@@ -22,10 +16,15 @@ import { beginProblem, endProblem, rowProblem } from '../../../core/study/import
 import { registrationProblem, skipProblem } from '../../../core/study/lists.ts';
 import type { Decision } from '../../../core/write/decider.ts';
 import type { Mismatch } from '../report/report.ts';
-import { dataDifferences, mismatch } from './differences.ts';
-import { asMismatches, type Replay } from './replay.ts';
+import { asMismatches, dataDifferences, mismatch, type Replay } from './replay.ts';
 import { amendCommandOf } from './replay-study.ts';
 import { enrolments, type StudyChecks, undecided } from './study-checks.ts';
+
+/**
+ * Replays the stream of a study whose draws are withheld, so that they cannot be decided again. Everything else can: the
+ * order of the events, the ids, the levels, the states of the study, the actors. Where treatments are included, they must be
+ * the study's.
+ */
 
 export class EnrolmentReplay implements Replay<PartialEvent> {
   readonly #checks: StudyChecks;

@@ -1,8 +1,3 @@
-/**
- * Replays the stream of a study: decides each event again, with the decider that the service uses, from the configuration,
- * the earlier participants and the generator state after the previous event.
- */
-
 import type { StudyFact } from '../../../../events/catalogue.ts';
 import type { EventOf, LogEvent, PartialEventOf } from '../../../../events/record.ts';
 import { actOf, commandIn } from '../../../core/acts/acts.ts';
@@ -16,9 +11,19 @@ import type { Amend, StudyCommand } from '../../../core/study/commands.ts';
 import { decide } from '../../../core/study/decide.ts';
 import { evolve, fork, type StudyState } from '../../../core/study/fold.ts';
 import type { Mismatch } from '../report/report.ts';
-import { type FieldDifference, factDifferences } from './differences.ts';
-import { asMismatches, inReportingOrder, type Replay } from './replay.ts';
+import {
+  asMismatches,
+  type FieldDifference,
+  factDifferences,
+  inReportingOrder,
+  type Replay,
+} from './replay.ts';
 import { enrolments, type StudyChecks, undecided } from './study-checks.ts';
+
+/**
+ * Replays the stream of a study: decides each event again, with the decider that the service uses, from the configuration,
+ * the earlier participants and the generator state after the previous event.
+ */
 
 type StudyEvent = EventOf<StudyFact['type']>;
 type Factors = Design['factors'];

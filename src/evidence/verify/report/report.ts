@@ -1,10 +1,10 @@
-/**
- * The findings of a verification. The report is for auditors: `expected` and `found` can name treatments and states.
- */
-
 import { z } from 'zod';
 import type { Content } from '../../../../events/record.ts';
 import { STATUSES } from '../../../core/model/outcomes.ts';
+
+/**
+ * The findings of a verification. The report is for auditors: `expected` and `found` can name treatments and states.
+ */
 
 /** Why a record is not what it should be. */
 export interface Mismatch {
@@ -282,4 +282,19 @@ export interface Report {
   /** Present when a bundle was verified. */
   readonly bundle?: BundleReport;
   readonly seconds: number;
+}
+
+/** Things worth a look that may be in order. They are counted by code and described once, so reports stay short. */
+export class Warnings {
+  readonly #byCode = new Map<WarningCode, Warning>();
+
+  add(code: WarningCode, text: string, revision?: number): void {
+    const first = this.#byCode.get(code);
+    const warning = first ?? { code, count: 0, text, ...(revision !== undefined && { revision }) };
+    this.#byCode.set(code, { ...warning, count: warning.count + 1 });
+  }
+
+  list(): Warning[] {
+    return [...this.#byCode.values()];
+  }
 }

@@ -3,7 +3,7 @@
  * from one instance (`Urn-Revision`) sends it to another, and so reads its own writes.
  */
 import type { Runner } from '../../../../projections/runner.ts';
-import { parseRevision, REVISION_FORM } from '../../../evidence/history/moment.ts';
+import { parseRevision, REVISION_FORM } from '../../../evidence/history/history.ts';
 import { StoreError } from '../../../store/event-store.ts';
 import { HttpProblem } from './problem.ts';
 import type { Query } from './query.ts';

@@ -1,5 +1,6 @@
 /** The parameters `urn.revision` and `urn.at`: a study as it was at a moment, for keys with the scope `audit`. */
 import type { Readable } from '../../../../projections/runner.ts';
+import type { Past } from '../../../evidence/history/history.ts';
 import {
   INSTANT_FORM,
   isBeyond,
@@ -7,8 +8,7 @@ import {
   parseInstant,
   parseRevision,
   REVISION_FORM,
-} from '../../../evidence/history/moment.ts';
-import type { Past } from '../../../evidence/history/past.ts';
+} from '../../../evidence/history/history.ts';
 import { HttpProblem } from './problem.ts';
 import type { Services } from './services.ts';
 import type { StudyRequest } from './study-request.ts';

@@ -1,5 +1,5 @@
 /** Which part of a list of participants is wanted, and in which order: the parameters `urn.limit`, `urn.from` and others. */
-import { parseRevision, REVISION_FORM } from '../../../evidence/history/moment.ts';
+import { parseRevision, REVISION_FORM } from '../../../evidence/history/history.ts';
 import type { Query } from './query.ts';
 
 const MAX_LIMIT = 1000;

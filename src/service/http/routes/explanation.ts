@@ -2,9 +2,8 @@
 import { toJson } from '../../../base/json.ts';
 import { ParticipantId } from '../../../core/model/members.ts';
 import { participantEvents, studyState } from '../../../core/study/fold.ts';
-import { explain } from '../../../evidence/explain/explain.ts';
+import { explain, whyUndrawn } from '../../../evidence/explain/explain.ts';
 import { Explanation } from '../../../evidence/explain/explanation.ts';
-import { whyUndrawn } from '../../../evidence/explain/undrawn.ts';
 import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
 import { ERRORS, operation, ref } from '../request/operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';

@@ -5,7 +5,7 @@ import { isWithin } from '../../../core/model/key-limits.ts';
 import type { Participant, Participants } from '../../../core/model/participants.ts';
 import { currentId, currentLevels } from '../../../core/model/participants.ts';
 import { design, hasVisits, participants } from '../../../core/study/fold.ts';
-import type { Moment } from '../../../evidence/history/moment.ts';
+import type { Moment } from '../../../evidence/history/history.ts';
 import { BARE_CSV, CSV, isForExcel, wantsCsv } from '../request/accept.ts';
 import {
   BG_STATE_PARAMETER,

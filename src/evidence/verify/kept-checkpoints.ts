@@ -1,11 +1,10 @@
-/** Checks kept checkpoints with the trusted keys and sorts them by stream. */
 import type { Recovery } from '../../../projections/log.ts';
-import type { Hash, KeptCheckpoint } from '../../core/log/formats.ts';
-import { parseOrigin } from '../../core/log/formats.ts';
+import { type Hash, type KeptCheckpoint, parseOrigin } from '../../core/log/formats.ts';
 import { recoveryCovering } from '../../core/log/last-checkpoints.ts';
-import type { VerifierKey } from '../../core/log/signing.ts';
-import { openCheckpoint } from '../../core/log/signing.ts';
+import { openCheckpoint, type VerifierKey } from '../../core/log/signing.ts';
 import type { CheckpointName, LostCheckpoint, UnusedCheckpoint } from './report/report.ts';
+
+/** Checks kept checkpoints with the trusted keys and sorts them by stream. */
 
 /**
  * Who kept the checkpoint. `elsewhere`: somebody other than the operator, so it proves something. `bundle`: it came with
