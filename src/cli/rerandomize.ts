@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import { freeTextProblem, namesIn } from '../base/text.ts';
 import { BundleError } from '../evidence/bundle/zip-reader.ts';
-import { replicateProblem } from '../statistics/replicate/replicate.ts';
-import { defaultSeed, holdsSeed } from '../statistics/replicate/seeds.ts';
+import { defaultSeed, holdsSeed, replicateProblem } from '../statistics/replicate/replicate.ts';
 import { ExactError } from '../statistics/rerandomize/exact.ts';
 import { type Columns, type Outcomes, readOutcomes } from '../statistics/rerandomize/outcomes.ts';
 import {

@@ -3,11 +3,14 @@ import type { Command } from 'commander';
 import { toJson } from '../base/json.ts';
 import { foldUntil } from '../evidence/history/history.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
-import { Band, type ExpectedBalance, type ExpectedRange } from '../statistics/expected/band.ts';
+import {
+  Band,
+  type ExpectedBalance,
+  type ExpectedRange,
+  replicatesFor,
+} from '../statistics/expected/band.ts';
 import { type FollowedStudy, followedStudy } from '../statistics/expected/followed.ts';
-import { replicatesFor } from '../statistics/expected/replicates.ts';
-import { replicateProblem } from '../statistics/replicate/replicate.ts';
-import { defaultSeed } from '../statistics/replicate/seeds.ts';
+import { defaultSeed, replicateProblem } from '../statistics/replicate/replicate.ts';
 import { recordDisclosure } from './disclosed.ts';
 import { jsonOption, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { progress, progressOf, result, table } from './output.ts';

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { checkStudiesFile, parseStudiesFile } from '../../src/core/configuration/studies-file.ts';
-import { simulateHere } from '../../src/statistics/simulation/blocks.ts';
 import { parseSharesFile } from '../../src/statistics/simulation/shares-file.ts';
+import { simulateHere } from '../../src/statistics/simulation/simulate.ts';
 import { requiredPython } from '../support/numpy.ts';
 
 const documentAt = (name: string) => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');

@@ -4,10 +4,14 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { LogEvent } from '../../events/record.ts';
 import { toJson } from '../../src/base/json.ts';
 import { Band } from '../../src/statistics/expected/band.ts';
-import { BandKeeper, KeeperEndedError } from '../../src/statistics/expected/band-keeper.ts';
-import { ExpectedBands, type ShownBand } from '../../src/statistics/expected/expected-bands.ts';
+import {
+  BandKeeper,
+  ExpectedBands,
+  KeeperEndedError,
+  type ShownBand,
+} from '../../src/statistics/expected/expected-bands.ts';
 import { FollowedStudy } from '../../src/statistics/expected/followed.ts';
-import { baseSeed, defaultSeed } from '../../src/statistics/replicate/seeds.ts';
+import { baseSeed, defaultSeed } from '../../src/statistics/replicate/replicate.ts';
 import { event } from '../support/facts.ts';
 import { TrialRun } from '../support/trial-run.ts';
 

@@ -4,9 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { simulateHere } from '../../src/statistics/simulation/blocks.ts';
 import type { Comparator, ComparatorRule, SimulationPlan } from '../../src/statistics/simulation/plan.ts';
-import { simulate } from '../../src/statistics/simulation/simulate.ts';
+import { simulate, simulateHere } from '../../src/statistics/simulation/simulate.ts';
 import { askPython, requiredPython } from '../support/numpy.ts';
 import { planOf } from '../unit/simulation/support.ts';
 

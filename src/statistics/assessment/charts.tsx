@@ -2,7 +2,7 @@ import { scaleLinear } from '@visx/scale';
 import { Area, LinePath, Bar as Rectangle } from '@visx/shape';
 import { ChartText, FONT_SIZE, Frame, plot, rowsIn, type Size } from '../../base/charts/frame.tsx';
 import { COLOURS } from '../../base/charts/series.ts';
-import type { CoursePoint } from '../simulation/result.ts';
+import type { CoursePoint } from '../simulation/summary.ts';
 
 /** Finds places for the labels of points, so that none covers another, or a point. */
 

@@ -1,21 +1,15 @@
-/** An assessment as one HTML file without scripts or external resources, for the screen and for paper. */
-
 import type { Size } from '../../base/charts/frame.tsx';
 import { escapeHtml as e, htmlTable, STYLE } from '../../base/html/page.ts';
 import { svgOf } from '../../base/html/svg.ts';
 import { printable } from '../../base/text.ts';
 import { counted, plural } from '../../base/wording.ts';
-import type { DesignResult, Figure } from '../simulation/result.ts';
-import type { Assessment } from './assessment.ts';
+import type { DesignResult, Figure } from '../simulation/summary.ts';
+import { type Assessment, findingsOf, judgedText } from './assessment.ts';
 import { CourseChart, columnAt, columnsFor, columnsOf, DistributionChart, TradeOffChart } from './charts.tsx';
-import { designName, numberText } from './describe.ts';
-import { findingsOf } from './findings.ts';
-import { sharesOf } from './json.ts';
-import { figuresByName, parted } from './names.ts';
-import { paragraphOf } from './paragraph.ts';
-import { judgedText } from './requirement.ts';
-import { MAIN_FIGURES, shownValue } from './shown.ts';
-import { settingsOf } from './text.ts';
+import { paragraphOf, settingsOf, sharesOf } from './text.ts';
+import { designName, figuresByName, MAIN_FIGURES, numberText, parted, shownValue } from './words.ts';
+
+/** An assessment as one HTML file without scripts or external resources, for the screen and for paper. */
 
 /** The dark colours are those of the service's pages. */
 const PAGE_STYLE = `${STYLE}

@@ -1,17 +1,76 @@
+import { z } from 'zod';
+import { evenPoints, leastCommonMultiple } from '../../base/whole-numbers.ts';
+import { ALL } from '../../core/methods/memory.ts';
+import { Pcg64 } from '../../core/random/pcg64.ts';
+import { baseSeed, Replicate, Setting } from '../replicate/replicate.ts';
+import type { DesignStep, Step } from '../replicate/steps.ts';
+
+/** Where a number is among those of the replicates. */
+
+/** In thousandths. */
+const QUANTILES = [25, 250, 500, 750, 975] as const;
+
+/** 2.5, 25, 50, 75 and 97.5 %: each is the smallest number with at least that share of all at or below it. */
+export function quantiles(ascending: ArrayLike<number>): number[] {
+  return QUANTILES.map((share) => ascending[Math.ceil((share * ascending.length) / 1000) - 1] as number);
+}
+
+/** The share of the numbers below this one, plus half of those that are equal to it. */
+export function midPercentile(numbers: Iterable<number> & ArrayLike<number>, one: number): number {
+  let halves = 0;
+  for (const other of numbers)
+    if (other < one) halves += 2;
+    else if (other === one) halves += 1;
+  return halves / (2 * numbers.length);
+}
+
+/** How far apart the arms that take participants are in one row of counts. */
+
+/**
+ * The range is (R/K)·(max n_k/r_k − min n_k/r_k). It is computed in whole numbers, so that equal ranges compare as equal:
+ * `of` gives it times a number that depends only on the ratio.
+ */
+export class Range {
+  /** For each open arm: its slots, and the factor for its participants. */
+  readonly #arms: readonly { readonly slots: readonly number[]; readonly by: number }[];
+  /** R and K·L, where L is the least common multiple of the r_k. */
+  readonly #slots: number;
+  readonly #divisor: number;
+
+  constructor({ arms, openArms }: Pick<DesignStep, 'arms' | 'openArms'>) {
+    const slotsOf = (arm: number) => arms.flatMap((one, slot) => (one === arm ? [slot] : []));
+    const open = openArms.map(slotsOf);
+    const multiple = open.map(({ length }) => length).reduce(leastCommonMultiple, 1);
+    this.#arms = open.map((slots) => ({ slots, by: multiple / slots.length }));
+    this.#slots = open.flat().length;
+    this.#divisor = open.length * multiple;
+  }
+
+  /** @param from where the row begins */
+  of(counts: Int32Array, from: number): number {
+    let most = 0;
+    let least = Number.POSITIVE_INFINITY;
+    for (const { slots, by } of this.#arms) {
+      let number = 0;
+      for (const slot of slots) number += counts[from + slot] as number;
+      number *= by;
+      if (number > most) most = number;
+      if (number < least) least = number;
+    }
+    return most - least;
+  }
+
+  /** The range itself, from the result of `of`. A single division of whole numbers, so that equal ranges stay equal. */
+  value(whole: number): number {
+    return (whole * this.#slots) / this.#divisor;
+  }
+}
+
 /**
  * The expected band of a study's imbalance: the values between which the range of its counts is in replicates of the study,
  * after each participant. Steps are taken in the order in which they happen. Whether a band takes them one by one or all at
  * once makes no difference, to the bit.
  */
-import { z } from 'zod';
-import { evenPoints } from '../../base/whole-numbers.ts';
-import { ALL } from '../../core/methods/memory.ts';
-import { Pcg64 } from '../../core/random/pcg64.ts';
-import { Replicate, Setting } from '../replicate/replicate.ts';
-import { baseSeed } from '../replicate/seeds.ts';
-import type { DesignStep, Step } from '../replicate/steps.ts';
-import { midPercentile, quantiles } from './place.ts';
-import { Range } from './range.ts';
 
 /** For one row of counts; each list has one element per point. */
 const ExpectedRange = z.strictObject({
@@ -209,4 +268,16 @@ export class Band {
       percentile: found.map(({ percentile }) => percentile),
     };
   }
+}
+
+/** How many replicates a band has. */
+
+const REPLICATES = 1000;
+/** From this many participants on, the usual number of replicates would take minutes. */
+const LONG_STUDY = 10_000;
+const REPLICATES_OF_LONG_STUDY = 200;
+
+/** How many replicates a study has, unless somebody says how many. */
+export function replicatesFor(participants: number): number {
+  return participants >= LONG_STUDY ? REPLICATES_OF_LONG_STUDY : REPLICATES;
 }

@@ -1,15 +1,15 @@
+import { runBlocks, threadFile } from '../../base/threads.ts';
+import { fillCumulative, indexAt } from '../../core/methods/draw.ts';
+import { Pcg64 } from '../../core/random/pcg64.ts';
+import { baseSeed, Replicate, Setting } from '../replicate/replicate.ts';
+import { type Plan, type PreparedSteps, prepared, Tally } from './plan.ts';
+import { extremityOf, thresholdOf } from './statistic.ts';
+
 /**
  * Runs the study many times, each time with different random numbers and the same outcomes.
  *
  * Replicates are summed in blocks, and blocks are added in order, so that any number of threads gives the same numbers.
  */
-
-import { fillCumulative, indexAt } from '../../core/methods/draw.ts';
-import { Pcg64 } from '../../core/random/pcg64.ts';
-import { Replicate, Setting } from '../replicate/replicate.ts';
-import { baseSeed } from '../replicate/seeds.ts';
-import { type Plan, type PreparedSteps, prepared, Tally } from './plan.ts';
-import { extremityOf, thresholdOf } from './statistic.ts';
 
 /** Replicates per block. */
 export const BLOCK = 100;
@@ -114,4 +114,43 @@ export class MonteCarlo {
     fillCumulative(chances, this.#cumulative);
     return indexAt(this.#cumulative, generator.nextUniform53());
   }
+}
+
+/** Runs replicates in threads. */
+
+/** Replicates from the first up to, but not including, the last. */
+export interface ReplicatesOrder {
+  readonly plan: Plan;
+  /** An integer from 0 to 2^32 - 1. */
+  readonly seed: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+export interface ReplicatesOptions {
+  /** By default, as many as the machine has. They do not change the result. */
+  readonly threads?: number;
+  /** Gets the number of replicates that are done. */
+  onProgress?(replicates: number): void;
+}
+
+export async function runReplicates(
+  order: ReplicatesOrder,
+  { threads, onProgress }: ReplicatesOptions = {},
+): Promise<Sums> {
+  const replicates = order.last - order.first;
+  let sums = NOTHING;
+  let done = 0;
+  await runBlocks<Sums>({
+    file: threadFile('replicates-thread'),
+    workerData: order,
+    blocks: Math.ceil(replicates / BLOCK),
+    threads,
+    onBlock(block) {
+      sums = added(sums, block);
+      done += BLOCK;
+      onProgress?.(Math.min(replicates, done));
+    },
+  });
+  return sums;
 }

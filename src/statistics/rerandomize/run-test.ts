@@ -1,9 +1,75 @@
-/** Runs a planned test: by drawing, to a wanted precision, or exactly. */
 import { exactP } from './exact.ts';
-import { clopperPearson, type Interval } from './interval.ts';
-import type { Sums } from './monte-carlo.ts';
+import { runReplicates, type Sums } from './monte-carlo.ts';
 import type { Plan } from './plan.ts';
-import { runReplicates } from './replicates.ts';
+
+/** Intervals of a proportion that was estimated by drawing. */
+
+export interface Interval {
+  readonly low: number;
+  readonly high: number;
+}
+
+const LEVEL = 0.95;
+
+/** The exact 95 % interval of a binomial proportion (Clopper and Pearson 1934). */
+export function clopperPearson(found: number, of: number): Interval {
+  const tail = (1 - LEVEL) / 2;
+  return {
+    low: found === 0 ? 0 : betaQuantile(tail, found, of - found + 1),
+    high: found === of ? 1 : betaQuantile(1 - tail, found + 1, of - found),
+  };
+}
+
+/** By bisection, which works everywhere. */
+function betaQuantile(probability: number, a: number, b: number): number {
+  let [low, high] = [0, 1];
+  for (let i = 0; i < 60; i++) {
+    const middle = (low + high) / 2;
+    if (incompleteBeta(middle, a, b) < probability) low = middle;
+    else high = middle;
+  }
+  return (low + high) / 2;
+}
+
+/** The regularized incomplete beta function I_x(a, b) by its continued fraction: NIST DLMF 8.17.22, modified Lentz. */
+export function incompleteBeta(x: number, a: number, b: number): number {
+  if (x <= 0) return 0;
+  if (x >= 1) return 1;
+  // The fraction converges fast only below the mean.
+  if (x > (a + 1) / (a + b + 2)) return 1 - incompleteBeta(1 - x, b, a);
+  const tiny = 1e-300;
+  const front = Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x));
+  let c = 1;
+  let d = 1 / notZero(1 - ((a + b) * x) / (a + 1), tiny);
+  let fraction = d;
+  for (let m = 1; m <= 100_000; m++) {
+    const even = (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m));
+    d = 1 / notZero(1 + even * d, tiny);
+    c = notZero(1 + even / c, tiny);
+    fraction *= c * d;
+    const odd = (-(a + m) * (a + b + m) * x) / ((a + 2 * m) * (a + 2 * m + 1));
+    d = 1 / notZero(1 + odd * d, tiny);
+    c = notZero(1 + odd / c, tiny);
+    fraction *= c * d;
+    if (Math.abs(c * d - 1) < 1e-15) break;
+  }
+  return (front * fraction) / a;
+}
+
+function notZero(value: number, tiny: number): number {
+  return Math.abs(value) < tiny ? tiny : value;
+}
+
+/** ln Γ(x) for x > 0 by Stirling's series, which is exact to doubles from 10 on. */
+function logGamma(x: number): number {
+  let shift = 0;
+  let z = x;
+  for (; z < 10; z++) shift += Math.log(z);
+  const series = 1 / (12 * z) - 1 / (360 * z ** 3) + 1 / (1260 * z ** 5) - 1 / (1680 * z ** 7);
+  return (z - 0.5) * Math.log(z) - z + 0.5 * Math.log(2 * Math.PI) + series - shift;
+}
+
+/** Runs a planned test: by drawing, to a wanted precision, or exactly. */
 
 export const DEFAULT_REPS = 9999;
 export const MAX_REPS = 10_000_000;

@@ -1,5 +1,6 @@
-/** What is simulated. A plan can be passed to a thread. */
 import type { ImbalanceMeasure, MinimizationParameters } from '../../../events/study.ts';
+
+/** What is simulated. A plan can be passed to a thread. */
 
 /** What a design's allocation sees, and the names for reports. */
 export interface SimulatedDesign {

@@ -1,7 +1,8 @@
-/** A thread of simulate.ts: it receives one block number after the other, and returns the tallies of that block. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { BlockSimulation } from './blocks.ts';
 import type { SimulationPlan } from './plan.ts';
+import { BlockSimulation } from './simulate.ts';
+
+/** A thread of simulate.ts: it receives one block number after the other, and returns the tallies of that block. */
 
 if (!parentPort) throw new Error('this file must run as a worker thread');
 const port = parentPort;

@@ -1,21 +1,20 @@
 /** What the assessment says about figures, made up here; what somebody writes about simulated designs, and how figures are written. */
 import { describe, expect, it } from 'vitest';
-import { quoted } from '../../../src/cli/simulate-command-line.ts';
-import { assessmentOf } from '../../../src/statistics/assessment/assessment.ts';
-import { readComparator, usualComparators } from '../../../src/statistics/assessment/comparator.ts';
-import { findingsOf } from '../../../src/statistics/assessment/findings.ts';
-import { parted } from '../../../src/statistics/assessment/names.ts';
-import { pageOf } from '../../../src/statistics/assessment/page.tsx';
-import { paragraphOf } from '../../../src/statistics/assessment/paragraph.ts';
+import { quoted } from '../../../src/cli/simulate.ts';
 import {
+  assessmentOf,
+  findingsOf,
   judge,
   judgedText,
   readRequirement,
   refuseUnknown,
-} from '../../../src/statistics/assessment/requirement.ts';
-import { figureText } from '../../../src/statistics/assessment/shown.ts';
+} from '../../../src/statistics/assessment/assessment.ts';
+import { readComparator, usualComparators } from '../../../src/statistics/assessment/comparator.ts';
+import { pageOf } from '../../../src/statistics/assessment/page.tsx';
+import { paragraphOf } from '../../../src/statistics/assessment/text.ts';
+import { figureText, parted } from '../../../src/statistics/assessment/words.ts';
 import type { Comparator, SimulatedDesign, SimulationPlan } from '../../../src/statistics/simulation/plan.ts';
-import type { Figure } from '../../../src/statistics/simulation/result.ts';
+import type { Figure } from '../../../src/statistics/simulation/summary.ts';
 import { thrownBy } from '../../support/thrown.ts';
 import { planOf } from '../simulation/support.ts';
 

@@ -5,12 +5,16 @@ import { Counts } from '../../../src/core/methods/memory.ts';
 import { allocate } from '../../../src/core/methods/urn.ts';
 import { type MethodDesign, urnDesignOf } from '../../../src/core/model/method-of.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
-import { Band, MAX_POINTS } from '../../../src/statistics/expected/band.ts';
+import {
+  Band,
+  MAX_POINTS,
+  midPercentile,
+  quantiles,
+  Range,
+  replicatesFor,
+} from '../../../src/statistics/expected/band.ts';
 import { FollowedStudy } from '../../../src/statistics/expected/followed.ts';
-import { midPercentile, quantiles } from '../../../src/statistics/expected/place.ts';
-import { Range } from '../../../src/statistics/expected/range.ts';
-import { replicatesFor } from '../../../src/statistics/expected/replicates.ts';
-import { baseSeed } from '../../../src/statistics/replicate/seeds.ts';
+import { baseSeed } from '../../../src/statistics/replicate/replicate.ts';
 import type { DesignStep, DrawStep, Step } from '../../../src/statistics/replicate/steps.ts';
 import { force, lifeStep, lived } from '../../support/arbitrary-life.ts';
 import { choicesOf } from '../../support/choices.ts';

@@ -2,8 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ALL } from '../../../src/core/methods/memory.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
-import { Replicate, Setting } from '../../../src/statistics/replicate/replicate.ts';
-import { baseSeed, defaultSeed, holdsSeed } from '../../../src/statistics/replicate/seeds.ts';
+import {
+  baseSeed,
+  defaultSeed,
+  holdsSeed,
+  Replicate,
+  Setting,
+} from '../../../src/statistics/replicate/replicate.ts';
 import { type Step, StudySteps } from '../../../src/statistics/replicate/steps.ts';
 import { lifeStep, lived } from '../../support/arbitrary-life.ts';
 import { event, SEED } from '../../support/facts.ts';

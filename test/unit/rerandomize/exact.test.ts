@@ -3,11 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { UrnConfiguration } from '../../../events/study.ts';
 import { Pcg64 } from '../../../src/core/random/pcg64.ts';
 import { ExactError, exactP } from '../../../src/statistics/rerandomize/exact.ts';
-import { clopperPearson } from '../../../src/statistics/rerandomize/interval.ts';
 import { added, BLOCK, MonteCarlo, NOTHING } from '../../../src/statistics/rerandomize/monte-carlo.ts';
 import { Tally } from '../../../src/statistics/rerandomize/plan.ts';
-import { residuals } from '../../../src/statistics/rerandomize/residuals.ts';
-import { MAX_REPS, repsFor, resultOf } from '../../../src/statistics/rerandomize/run-test.ts';
+import { clopperPearson, MAX_REPS, repsFor, resultOf } from '../../../src/statistics/rerandomize/run-test.ts';
 import {
   logrankScores,
   midranks,
@@ -15,6 +13,7 @@ import {
   thresholdOf,
   tValue,
 } from '../../../src/statistics/rerandomize/statistic.ts';
+import { residuals } from '../../../src/statistics/rerandomize/test-plan.ts';
 import { resultRows } from '../../../src/statistics/rerandomize/test-text.ts';
 import { check } from '../../support/property.ts';
 import { configuration, drawn, G1, G2, G3, G4, planOf } from '../../support/rerandomized.ts';

@@ -4,16 +4,14 @@
  * two papers' tables; and against the simulation.
  */
 import { describe, expect, it } from 'vitest';
-import { levelSource } from '../../../src/statistics/simulation/arrivals.ts';
-import { simulateHere } from '../../../src/statistics/simulation/blocks.ts';
-import { exactly, exactProblem } from '../../../src/statistics/simulation/exact/exactly.ts';
-import { ruleOf, type State } from '../../../src/statistics/simulation/exact/rules.ts';
-import { Moments, ranksAround, share } from '../../../src/statistics/simulation/intervals.ts';
+import { levelSource, Strata } from '../../../src/statistics/simulation/arrivals.ts';
+import { exactly, exactProblem, ruleOf, type State } from '../../../src/statistics/simulation/exact.ts';
 import type { ComparatorRule, SimulationPlan } from '../../../src/statistics/simulation/plan.ts';
-import { RangeScale } from '../../../src/statistics/simulation/quantities.ts';
-import type { DesignResult } from '../../../src/statistics/simulation/result.ts';
 import { comparatorProblem } from '../../../src/statistics/simulation/rules.ts';
-import { Strata } from '../../../src/statistics/simulation/strata.ts';
+import { simulateHere } from '../../../src/statistics/simulation/simulate.ts';
+import type { DesignResult } from '../../../src/statistics/simulation/summary.ts';
+import { Moments, ranksAround, share } from '../../../src/statistics/simulation/summary.ts';
+import { RangeScale } from '../../../src/statistics/simulation/tally.ts';
 import {
   bigStick,
   block,

@@ -1,6 +1,6 @@
-import { exactly } from '../../../src/statistics/simulation/exact/exactly.ts';
+import { exactly } from '../../../src/statistics/simulation/exact.ts';
 import type { Comparator, ComparatorRule, SimulationPlan } from '../../../src/statistics/simulation/plan.ts';
-import type { DesignResult } from '../../../src/statistics/simulation/result.ts';
+import type { DesignResult } from '../../../src/statistics/simulation/summary.ts';
 
 /** One factor with one level, and UD(1,0,1). */
 export function planOf(ratio: readonly number[], participants: number, more: Partial<SimulationPlan> = {}) {
