@@ -2,7 +2,7 @@
 import type { OperationsFact } from '../../events/operations.ts';
 import { DomainError } from '../base/errors.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
-import { OPERATIONS } from '../service/operations/operations.ts';
+import { OPERATIONS } from '../service/operations/operations-stream.ts';
 import { StoreError } from '../store/event-store.ts';
 import { cliActor } from './options.ts';
 import { note } from './output.ts';

@@ -1,7 +1,7 @@
 /** The option --metrics-port, of `urn serve` and `urn relay`. */
 import { isIP } from 'node:net';
 import type { Registry } from 'prom-client';
-import type { MetricsServer } from '../service/http/metrics-server.ts';
+import type { MetricsServer } from '../service/http/server.ts';
 import { UsageError } from './options.ts';
 
 export const METRICS_HOST = '127.0.0.1';
@@ -23,7 +23,7 @@ export function metricsPort(
     );
   return async (registry) => {
     // This loads Express, which no other part of `urn relay` needs.
-    const { serveMetrics } = await import('../service/http/metrics-server.ts');
+    const { serveMetrics } = await import('../service/http/server.ts');
     try {
       return await serveMetrics(registry, ipv6 ?? other ?? otherwise, Number(port));
     } catch (error) {

@@ -3,9 +3,8 @@ import type { Command } from 'commander';
 import { decodeRecord, type LogEvent } from '../../events/record.ts';
 import { DAY_FORM, parseDay } from '../evidence/history/history.ts';
 import { openForVerification } from '../service/open/open-store.ts';
-import { describeOperation, studyOf } from '../service/operations/describe.ts';
-import { operationOf } from '../service/operations/operation.ts';
-import { OPERATIONS } from '../service/operations/operations.ts';
+import { describeOperation, operationOf, studyOf } from '../service/operations/operation.ts';
+import { OPERATIONS } from '../service/operations/operations-stream.ts';
 import { jsonOption, option, type StoreOptions, storeCommand, UsageError } from './options.ts';
 import { note, result } from './output.ts';
 

@@ -1,11 +1,11 @@
 /** urn relay: publishes the log to Kafka. */
 import type { Command } from 'commander';
-import type { MetricsServer } from '../service/http/metrics-server.ts';
+import type { MetricsServer } from '../service/http/server.ts';
+import { StartProgress } from '../service/log-hooks.ts';
 import { LOG_LEVELS } from '../service/monitoring/logger.ts';
-import { FeedError } from '../service/relay/feed-error.ts';
 import type { Relay } from '../service/relay/relay.ts';
 import { makeRelayMetrics } from '../service/relay/relay-metrics.ts';
-import { StartProgress } from '../service/start-progress.ts';
+import { FeedError } from '../service/relay/settings.ts';
 import { openLogOutput } from './log-output.ts';
 import { METRICS_HOST, metricsPort } from './metrics-port.ts';
 import { openExisting } from './open-log.ts';
@@ -82,7 +82,7 @@ async function run(options: Options): Promise<void> {
     const broken = opened.runner.halted('log') ?? opened.gate.refusal('log', 'sign');
     if (broken) throw broken;
     opened.runner.follow();
-    const { makeRelay } = await import('../service/relay/start.ts');
+    const { makeRelay } = await import('../service/relay/relay.ts');
     const made = makeRelay(opened, settings, cliActor(), logger);
     relay = made;
     if (serveMetrics) {

@@ -1,12 +1,15 @@
-/** What the service log says about the event log. */
 import type { OperationsFact } from '../../events/operations.ts';
 import type { Actor } from '../../events/record.ts';
 import { DomainError } from '../base/errors.ts';
+import { plural } from '../base/wording.ts';
+import { studyState } from '../core/study/fold.ts';
 import { StoreError } from '../store/event-store.ts';
 import type { LateRecords, ShownArm } from './code-break/code-breaks.ts';
 import { PENDING_REVEALS, type PendingReveal } from './code-break/pending-reveals.ts';
 import type { Logger } from './monitoring/logger.ts';
-import type { LogHooks } from './open/open-log.ts';
+import type { LogHooks, OpenLog } from './open/open-log.ts';
+
+/** What the service log says about the event log. */
 
 /**
  * @param onSafe is called when the records of a stream are no longer in danger
@@ -138,4 +141,98 @@ export function logPendingFailed(logger: Logger): (error: Error) => void {
       logger.error({ why: message }, `${PENDING_REVEALS} cannot be read or written; trying again`);
     before = message;
   };
+}
+
+/** Shows how much of a long log has been read, in the service log and at /readyz. */
+
+type LogToRead = Pick<OpenLog, 'store' | 'lastCheckpoints' | 'rebuild'>;
+
+/** A start that takes less time logs nothing. */
+const FIRST_MS = 2000;
+const EVERY_MS = 5000;
+
+export class StartProgress {
+  readonly #log: LogToRead;
+  readonly #logger: Logger;
+  #total: number | undefined;
+  #records = 0;
+
+  constructor(log: LogToRead, logger: Logger) {
+    this.#log = log;
+    this.#logger = logger;
+  }
+
+  /** Folds the log, and logs the progress if it takes long. @throws what `rebuild` throws */
+  async rebuild(): Promise<void> {
+    this.#total = totalOf(this.#log);
+    const logProgress = () => {
+      this.#logger.info({ records: this.#records, of: this.#total }, 'reading the log');
+      timer = setTimeout(logProgress, EVERY_MS);
+    };
+    let timer = setTimeout(logProgress, FIRST_MS);
+    try {
+      await this.#log.rebuild((records) => {
+        this.#records = records;
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** "45000 of 220000 records" */
+  describe(): string {
+    // Others may write meanwhile, and the last checkpoints may be a second old.
+    const total = this.#total === undefined ? '' : ` of ${Math.max(this.#total, this.#records)}`;
+    return `${this.#records}${total} ${plural(this.#records, 'record')}`;
+  }
+}
+
+/** The size of the log, according to the store or else to the last checkpoints on this machine. */
+function totalOf({ store, lastCheckpoints }: LogToRead): number | undefined {
+  if (store.size) return store.size();
+  const signed = lastCheckpoints?.signedBefore ?? [];
+  return signed.length === 0 ? undefined : signed.reduce((sum, { size }) => sum + size, 0);
+}
+
+/** Warns that a list is nearly used up, so that a further one can be registered in time, and that it waits for a skip. */
+
+/** How often the service looks, in ms. A study may be registered by another process, so there is nothing to listen to. */
+const LOOK_MS = 1000;
+
+/**
+ * Warns once for each stratum with a tenth or less left, and for each skip that is owed, of any study that is not closed.
+ * The name of the stratum would tell how the list goes on, so it is not said.
+ * @returns to be cleared when the service stops
+ */
+export function watchLists(
+  { studies, runner }: Pick<OpenLog, 'studies' | 'runner'>,
+  logger: Logger,
+): NodeJS.Timeout {
+  const lowBefore = new Map<string, ReadonlySet<string>>();
+  const waiting = new Set<string>();
+  const look = () => {
+    for (const { stream, design } of studies.list()) {
+      const state = runner.state(studyState, stream);
+      if (state.status === 'unregistered' || state.status === 'closed') continue;
+      const low = [...state.entries.strata].flatMap(([stratum, { entries, used }]) =>
+        entries.length - used <= entries.length / 10 ? [stratum] : [],
+      );
+      if (low.some((stratum) => !lowBefore.get(stream)?.has(stratum)))
+        logger.warn(
+          { study: design.name },
+          'a stratum of the list has a tenth of its entries left, or fewer (hint: urn lists status shows which one; register a further list with urn lists add)',
+        );
+      lowBefore.set(stream, new Set(low));
+      const isWaiting = state.methodDesign.method === 'list' && state.entries.isSkipOwed;
+      if (isWaiting && !waiting.has(stream))
+        logger.warn(
+          { study: design.name },
+          'nobody is randomized until it is said which entries of the list were used by participants whom the log does not have (hint: urn lists skip)',
+        );
+      if (isWaiting) waiting.add(stream);
+      else waiting.delete(stream);
+    }
+  };
+  look();
+  return setInterval(look, LOOK_MS).unref();
 }

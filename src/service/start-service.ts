@@ -1,4 +1,3 @@
-/** The running service: it listens, reads its log, registers the studies of its file, answers, and drains when stopped. */
 import type { Registry } from 'prom-client';
 import type { Actor } from '../../events/record.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
@@ -8,19 +7,14 @@ import { History } from '../evidence/history/history.ts';
 import { Verifications } from '../evidence/verify/verifications.ts';
 import { ExpectedBands } from '../statistics/expected/expected-bands.ts';
 import { isForWantOfRoom } from '../store/event-store.ts';
-import { Feed } from './feed.ts';
-import { refusedConnections } from './http/admission.ts';
 import { httpApp } from './http/app.ts';
-import type { MetricsServer } from './http/metrics-server.ts';
-import { Authentication } from './http/request/credentials.ts';
+import { Authentication, SessionCookies } from './http/request/credentials.ts';
 import { InProgress } from './http/request/in-progress.ts';
-import { SessionCookies } from './http/request/session-cookie.ts';
 import { type DatetimeFormat, StudyViews } from './http/request/study-view.ts';
 import { ChangeStreams } from './http/routes/changes.ts';
-import { countStates } from './http/routes/readiness.ts';
-import { HttpServer, type Listening } from './http/server.ts';
-import type { Collector } from './keep-checkpoints.ts';
-import { startCollectors } from './keep-checkpoints.ts';
+import { countStates } from './http/routes/probes.ts';
+import { HttpServer, type Listening, type MetricsServer, refusedConnections } from './http/server.ts';
+import { type Collector, startCollectors } from './keep-checkpoints.ts';
 import {
   logEndOfBands,
   logForgotten,
@@ -28,18 +22,61 @@ import {
   logLateRecords,
   logPendingFailed,
   logUnrecorded,
+  StartProgress,
+  watchLists,
 } from './log-hooks.ts';
-import { watchLists } from './low-lists.ts';
 import type { Logger } from './monitoring/logger.ts';
 import { type Metrics, makeMetrics } from './monitoring/metrics.ts';
 import { type LogSettings, type OpenLog, openLog } from './open/open-log.ts';
 import { begunIn, isInMemory, sessionKeyFile } from './open/store-location.ts';
 import { Recorder } from './operations/recorder.ts';
 import { logAfterAmendments, prepareStudies } from './prepare-studies.ts';
+import type { Relay } from './relay/relay.ts';
+import { registerRelay } from './relay/relay-metrics.ts';
 import type { RelaySettings } from './relay/settings.ts';
 import { type SessionSecret, sessionKeyInFile, sessionKeyInMemory } from './session/session-key.ts';
 import { Sessions } from './session/sessions.ts';
-import { StartProgress } from './start-progress.ts';
+
+/** The relay inside a service, if there is one. If it fails, the service continues without it and the feed lags. */
+
+export class Feed {
+  readonly #settings: RelaySettings | undefined;
+  readonly #logger: Logger;
+  #relay: Relay | undefined;
+
+  constructor(settings: RelaySettings | undefined, logger: Logger) {
+    this.#settings = settings;
+    this.#logger = logger;
+  }
+
+  async start(log: OpenLog, actor: Actor, metrics: Registry): Promise<void> {
+    if (!this.#settings) return;
+    // The Kafka client takes long to load, and most services do not need it.
+    const { makeRelay } = await import('./relay/relay.ts');
+    const relay = await makeRelay(log, this.#settings, actor, this.#logger);
+    this.#relay = relay;
+    registerRelay(metrics, () => relay.status());
+    this.publish(log);
+  }
+
+  /** Starts publishing. Called again after the log was reopened. */
+  publish(log: OpenLog): void {
+    this.#relay
+      ?.run(log.gate.refusal(LOG_STREAM, 'sign'))
+      .catch((error: Error) => this.#logger.error({ why: error.message }, 'the feed has stopped'));
+  }
+
+  /** Must be called when a record of the stream was folded. */
+  noticed(stream: string): void {
+    this.#relay?.folded(stream);
+  }
+
+  async stop(): Promise<void> {
+    await this.#relay?.stop();
+  }
+}
+
+/** The running service: it listens, reads its log, registers the studies of its file, answers, and drains when stopped. */
 
 export interface ServiceSettings extends LogSettings, Listening {
   readonly studies: readonly ConfiguredStudy[];

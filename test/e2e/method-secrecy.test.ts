@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { recordMessage } from '../../src/service/relay/messages.ts';
+import { recordMessage } from '../../src/service/relay/batch.ts';
 import { describeInBrowser, openAs } from '../support/browser.ts';
 import { withOpenLog } from '../support/cli-log.ts';
 import { ask, clientOf } from '../support/client.ts';

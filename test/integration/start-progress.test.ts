@@ -1,7 +1,7 @@
 /** What a service says while the reading of its log takes long. */
 import { pino } from 'pino';
 import { afterEach, expect, it, vi } from 'vitest';
-import { StartProgress } from '../../src/service/start-progress.ts';
+import { StartProgress } from '../../src/service/log-hooks.ts';
 import { startService } from '../../src/service/start-service.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { OPERATOR } from '../support/facts.ts';

@@ -1,9 +1,3 @@
-/**
- * Breaks the code of one participant, or of one pack. The code-break is in the log, on disk, before the arm is
- * given. An emergency does not wait for a log that cannot be written: after three seconds the code-break goes to a file,
- * and from there to the log as soon as that is possible. If the file cannot be written either, this process remembers the
- * code-break, and tries both until one takes it.
- */
 import { randomUUID } from 'node:crypto';
 import type { LevelLimit } from '../../../events/access.ts';
 import type { Actor } from '../../../events/record.ts';
@@ -21,6 +15,13 @@ import { breakCommand } from '../../core/study/decide.ts';
 import { participants, studyState } from '../../core/study/fold.ts';
 import type { Studies, Study } from '../../core/study/studies.ts';
 import { NOTHING_PENDING, type Pending, type PendingReveal, type PendingReveals } from './pending-reveals.ts';
+
+/**
+ * Breaks the code of one participant, or of one pack. The code-break is in the log, on disk, before the arm is
+ * given. An emergency does not wait for a log that cannot be written: after three seconds the code-break goes to a file,
+ * and from there to the log as soon as that is possible. If the file cannot be written either, this process remembers the
+ * code-break, and tries both until one takes it.
+ */
 
 /** How often the service tries to record what is pending, in ms. */
 const RETRY_MS = 2000;

@@ -1,17 +1,16 @@
-/** The Express application: its routes, and what happens when something goes wrong. */
-import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { Express, NextFunction, Request, Response } from 'express';
+import express from 'express';
 import type { Logger } from '../monitoring/logger.ts';
 import type { Metrics } from '../monitoring/metrics.ts';
-import { docsRouter } from './docs.ts';
 import { openApiDocument } from './openapi.ts';
-import { pagesRouter } from './pages.ts';
-import { type Locals, modeHeader } from './request/locals.ts';
-import { observe } from './request/observe.ts';
+import { docsRouter, pagesRouter } from './pages.ts';
+import { refuseUnsound } from './request/ambiguity.ts';
+import { type Locals, modeHeader, noteRefusal, observe } from './request/observation.ts';
 import { HttpProblem, problemOf } from './request/problem.ts';
-import { noteRefusal } from './request/refusal.ts';
 import { API_HEADERS, send } from './request/reply.ts';
 import { type Handler, ROUTES, type RouteParts } from './routes.ts';
-import { refuseUnsound } from './soundness.ts';
+
+/** The Express application: its routes, and what happens when something goes wrong. */
 
 export interface HttpParts extends RouteParts {
   readonly logger: Logger;

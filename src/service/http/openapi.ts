@@ -1,30 +1,31 @@
-/** Assembles the OpenAPI 3.1 document from the operations and schemas of the routes. */
-
 import { Explanation } from '../../evidence/explain/explanation.ts';
 import { ExpectedBalance } from '../../statistics/expected/band.ts';
-import { envelopeOf, type Json, jsonSchema } from './request/operation.ts';
-import { PackOfVisit } from './request/schemas.ts';
+import { envelopeOf, type Json, jsonSchema, ParticipantRecord } from './request/openapi-operation.ts';
+import { PackOfVisit } from './request/study-view.ts';
 import { DispensationResult } from './routes/act-routes.ts';
 import { BalanceResult } from './routes/balance.ts';
-import { CheckpointResult } from './routes/checkpoint.ts';
 import { CodeBreaksResult } from './routes/code-breaks.ts';
-import { CodesResult } from './routes/codes.ts';
-import { ConsistencyProofResult } from './routes/consistency-proof.ts';
 import { EnrolmentResult } from './routes/enrolment.ts';
-import { InclusionProofResult } from './routes/inclusion-proof.ts';
-import { StudiesResult } from './routes/list-studies.ts';
+import {
+  CheckpointResult,
+  ConsistencyProofResult,
+  InclusionProofResult,
+  RecordsResult,
+} from './routes/ledger.ts';
 import { OperationsResult } from './routes/operations.ts';
-import { AccountabilityResult } from './routes/pack-accountability.ts';
+import { AccountabilityResult, CodesResult } from './routes/packs.ts';
 import { ParticipantHistoryResult } from './routes/participant-history.ts';
-import { ParticipantRecord } from './routes/participant-parts.ts';
-import { RecordsResult } from './routes/records.ts';
 import { SessionEndResult, SessionResult } from './routes/session.ts';
-import { StudyConfigurationResult } from './routes/study-config.ts';
-import { StudyDesignResult } from './routes/study-design.ts';
-import { StudyFormResult } from './routes/study-form.ts';
-import { VerificationResult } from './routes/verification.ts';
-import { VerificationProgressResult } from './routes/verification-progress.ts';
+import {
+  StudiesResult,
+  StudyConfigurationResult,
+  StudyDesignResult,
+  StudyFormResult,
+} from './routes/study.ts';
+import { VerificationProgressResult, VerificationResult } from './routes/verification.ts';
 import { ROUTES } from './routes.ts';
+
+/** Assembles the OpenAPI 3.1 document from the operations and schemas of the routes. */
 
 export function openApiDocument(version: string): Json {
   return {

@@ -1,36 +1,53 @@
-/** Every route of the API but those of the pages: by method, its operation in the OpenAPI document and its handler. */
 import type { Request, Response } from 'express';
 import { actHandler, actOperation } from './request/act-route.ts';
-import type { Locals } from './request/locals.ts';
-import type { Json } from './request/operation.ts';
+import type { Locals } from './request/observation.ts';
+import type { Json } from './request/openapi-operation.ts';
 import { ACT_ROUTES } from './routes/act-routes.ts';
 import { amendOperation, postAmendment } from './routes/amendments.ts';
-import { balanceOperation, getBalance } from './routes/balance.ts';
+import {
+  balanceOperation,
+  expectedBalanceOperation,
+  getBalance,
+  getExpectedBalance,
+} from './routes/balance.ts';
 import { bundleOperation, getBundle } from './routes/bundle.ts';
 import { type ChangeServices, changesOperation, getChanges } from './routes/changes.ts';
-import { checkpointOperation, getCheckpoint } from './routes/checkpoint.ts';
 import {
   breakCodeOperation,
   listCodeBreaks,
   listCodeBreaksOperation,
   postCodeBreak,
 } from './routes/code-breaks.ts';
-import { listCodes, listCodesOperation } from './routes/codes.ts';
-import { consistencyProofOperation, getConsistencyProof } from './routes/consistency-proof.ts';
 import { enrolmentOperation, getEnrolment } from './routes/enrolment.ts';
-import { expectedBalanceOperation, getExpectedBalance } from './routes/expected-balance.ts';
 import { explanationOperation, getExplanation } from './routes/explanation.ts';
 import { forceOperation, postForcedAllocation } from './routes/forced-allocations.ts';
-import { getHealth, healthOperation } from './routes/health.ts';
-import { getInclusionProof, inclusionProofOperation } from './routes/inclusion-proof.ts';
+import {
+  checkpointOperation,
+  consistencyProofOperation,
+  getCheckpoint,
+  getConsistencyProof,
+  getInclusionProof,
+  getRecords,
+  inclusionProofOperation,
+  recordsOperation,
+} from './routes/ledger.ts';
 import { listParticipants, listParticipantsOperation } from './routes/list-participants.ts';
-import { listStudies, listStudiesOperation } from './routes/list-studies.ts';
 import { getOperations, operationsOperation } from './routes/operations.ts';
-import { accountabilityOperation, listAccountability } from './routes/pack-accountability.ts';
+import {
+  accountabilityOperation,
+  listAccountability,
+  listCodes,
+  listCodesOperation,
+} from './routes/packs.ts';
 import { getParticipantHistory, participantHistoryOperation } from './routes/participant-history.ts';
+import {
+  getHealth,
+  getReadiness,
+  healthOperation,
+  type ReadinessParts,
+  readinessOperation,
+} from './routes/probes.ts';
 import { randomizeParticipant, randomizeParticipantOperation } from './routes/randomize-participant.ts';
-import { getReadiness, type ReadinessParts, readinessOperation } from './routes/readiness.ts';
-import { getRecords, recordsOperation } from './routes/records.ts';
 import {
   deleteSession,
   deleteSessionOperation,
@@ -40,11 +57,24 @@ import {
   postSessionOperation,
   type SessionServices,
 } from './routes/session.ts';
-import { getStudyConfig, studyConfigOperation } from './routes/study-config.ts';
-import { getStudyDesign, studyDesignOperation } from './routes/study-design.ts';
-import { getStudyForm, studyFormOperation } from './routes/study-form.ts';
-import { getVerification, verificationOperation } from './routes/verification.ts';
-import { getVerificationProgress, verificationProgressOperation } from './routes/verification-progress.ts';
+import {
+  getStudyConfig,
+  getStudyDesign,
+  getStudyForm,
+  listStudies,
+  listStudiesOperation,
+  studyConfigOperation,
+  studyDesignOperation,
+  studyFormOperation,
+} from './routes/study.ts';
+import {
+  getVerification,
+  getVerificationProgress,
+  verificationOperation,
+  verificationProgressOperation,
+} from './routes/verification.ts';
+
+/** Every route of the API but those of the pages: by method, its operation in the OpenAPI document and its handler. */
 
 /** What the routes need. */
 export type RouteParts = SessionServices & ChangeServices & ReadinessParts;

@@ -1,12 +1,269 @@
-/** The HTTP server and its limits on headers, connections and time. */
 import { readFileSync } from 'node:fs';
-import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Express } from 'express';
-import { Admission } from './admission.ts';
-import { HEADER_BYTES, parsingProblem, refuseRaw } from './raw-refusal.ts';
-import { Turns } from './turns.ts';
+import type { Express, NextFunction, Request, Response } from 'express';
+import express from 'express';
+import type { Registry } from 'prom-client';
+import type { Logger } from '../monitoring/logger.ts';
+import type { Metrics } from '../monitoring/metrics.ts';
+import { cutShort, HttpProblem } from './request/problem.ts';
+import { API_HEADERS, envelope } from './request/reply.ts';
+
+/** Limits how many connections one address may hold, so that no client can take all of them. */
+
+export class Admission {
+  readonly #maximum: number;
+  readonly #onRefused: (address: string) => void;
+  /** The number of connections by holder. No entry means none. */
+  readonly #held = new Map<string, number>();
+
+  constructor(maximum: number, onRefused: (address: string) => void) {
+    this.#maximum = maximum;
+    this.#onRefused = onRefused;
+  }
+
+  /** Destroys a new connection if its holder already has the maximum. */
+  readonly admit = (socket: Socket): void => {
+    const { remoteAddress } = socket;
+    // The connection is already closed.
+    if (remoteAddress === undefined) {
+      socket.destroy();
+      return;
+    }
+    const holder = holderOf(remoteAddress);
+    const held = this.#held.get(holder) ?? 0;
+    if (held >= this.#maximum) {
+      socket.destroy();
+      this.#onRefused(holder);
+      return;
+    }
+    this.#held.set(holder, held + 1);
+    socket.once('close', () => {
+      const left = (this.#held.get(holder) ?? 0) - 1;
+      if (left > 0) this.#held.set(holder, left);
+      else this.#held.delete(holder);
+    });
+  };
+}
+
+/** Whose connection it is: the IPv4 address, or the IPv6 /64, since one client usually has a whole /64 to itself. */
+export function holderOf(address: string): string {
+  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
+  if (mapped !== undefined) return mapped;
+  if (!address.includes(':')) return address;
+  const [left = [], right = []] = address.split('::').map((part) => part.split(':').filter(Boolean));
+  const zeros = Array<string>(8 - left.length - right.length).fill('0');
+  return `${[...left, ...zeros, ...right].slice(0, 4).join(':')}::/64`;
+}
+
+const LOG_INTERVAL_MS = 60_000;
+
+/** Counts every refused connection, and logs at most one a minute. */
+export function refusedConnections(metrics: Metrics, logger: Logger) {
+  let quietUntil = 0;
+  return (address?: string) => {
+    metrics.connectionRefused();
+    const now = performance.now();
+    if (now < quietUntil) return;
+    quietUntil = now + LOG_INTERVAL_MS;
+    logger.warn(
+      { address },
+      address === undefined
+        ? 'connections are refused: this process has as many as it can take'
+        : 'connections are refused: this address has as many as it may (hint: --connections-per-address; if it is a proxy, --trust-proxy)',
+    );
+  };
+}
+
+/** Answers requests that Node's parser refuses. They never reach Express, but get the same envelope. */
+
+/** The most that the request line and headers may have together, in bytes. A longer request gets 431. */
+export const HEADER_BYTES = 64 * 1024;
+/** How long a refused client has to read the answer, in ms. Without a limit it could hold the connection forever. */
+const LINGER_MS = 1_000;
+
+const PROBLEMS: Readonly<Record<string, HttpProblem>> = {
+  HPE_HEADER_OVERFLOW: new HttpProblem(
+    431,
+    `The request line and headers may have at most ${HEADER_BYTES} bytes together`,
+  ),
+  ERR_HTTP_REQUEST_TIMEOUT: new HttpProblem(408, 'The request took too long to arrive'),
+};
+const REASONS: Readonly<Record<number, string>> = {
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+};
+
+/** The problem with a request that the parser refused. */
+export function parsingProblem({ code = '' }: NodeJS.ErrnoException): HttpProblem {
+  return PROBLEMS[code] ?? new HttpProblem(400, 'The request is not valid HTTP');
+}
+
+/** Answers a request that the parser refused, and ends the connection. */
+export function refuseRaw(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket): void {
+  const { status, message } = parsingProblem(error);
+  const start = error.rawPacket?.toString('latin1', 0, 64) ?? '';
+  const body = envelope({
+    status,
+    message,
+    results: /^[A-Z]+ \/(study_config|checkpoint|(inclusion|consistency)_proof)\b/.test(start) ? '{}' : '[]',
+  });
+  const headers = [...API_HEADERS, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close'];
+  let head = `HTTP/1.1 ${status} ${REASONS[status] ?? 'Bad Request'}\r\n`;
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  endSoon(socket, `${head}\r\n${body}`);
+}
+
+/** Ends a connection, and destroys it if the peer does not end it too. */
+export function endSoon(socket: Socket, last?: string): void {
+  if (last === undefined) socket.end();
+  else socket.end(last);
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/**
+ * Serves each connection one request at a time. Node hands over every pipelined request as soon as it is parsed, and holds
+ * each answer until those before it are sent. So a client that reads nothing could have thousands of requests processed.
+ * Here a request starts only when the answer before it has been sent, and never after the peer has disconnected.
+ */
+
+/**
+ * How many requests may wait in the whole process: about as many as one connection can bring at once (64 KiB, at 18 bytes
+ * each). Each costs 2 kB and 30 µs before it is looked at. A connection that exceeds the limit ends after the requests that
+ * it has brought so far.
+ */
+const MAX_WAITING = 4_000;
+
+interface Turn {
+  /** The answer in progress, until it has been sent. */
+  serving: ServerResponse | undefined;
+  readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
+  /** Nothing more is read, and the connection ends with the last answer. */
+  isEnding: boolean;
+}
+
+export class Turns {
+  readonly #serve: RequestListener;
+  readonly #turns = new WeakMap<Socket, Turn>();
+  readonly #underWay = new Set<ServerResponse>();
+  #waiting = 0;
+  #isDraining = false;
+
+  constructor(serve: RequestListener) {
+    this.#serve = serve;
+  }
+
+  /** The number of answers that are in progress. */
+  get underWay(): number {
+    return this.#underWay.size;
+  }
+
+  /** Call it for each new connection, after Node's own listeners. */
+  readonly add = (socket: Socket): void => {
+    const turn: Turn = { serving: undefined, waiting: [], isEnding: false };
+    this.#turns.set(socket, turn);
+    // Node resumes reading on its own when its buffer has been sent or a body has ended.
+    socket.on('resume', () => {
+      if (turn.waiting.length > 0 || turn.isEnding) socket.pause();
+    });
+    // Node would destroy each request with an error, and making its stack is most of the work. This comes before Node.
+    socket.prependOnceListener('close', () => {
+      for (const [request] of turn.waiting) request.destroy();
+      this.#waiting -= turn.waiting.length;
+      turn.waiting.length = 0;
+    });
+  };
+
+  readonly take: RequestListener = (request, response) => {
+    const { socket } = request;
+    const turn = this.#turns.get(socket);
+    if (!turn) throw new Error('a request on a connection that was not added');
+    if (!turn.serving) {
+      this.#begin(turn, request, response);
+      return;
+    }
+    turn.waiting.push([request, response]);
+    socket.pause();
+    if (++this.#waiting < MAX_WAITING || turn.isEnding) return;
+    stopParsing(socket);
+    this.endAfterLast(socket, new HttpProblem(400, 'Too many requests wait on this connection'));
+  };
+
+  /** Makes the sockets of answers in progress emit `timeout` when nothing was received or sent for this long. */
+  watch(ms: number): void {
+    for (const { socket } of this.#underWay) if (!socket?.timeout) socket?.setTimeout(ms);
+  }
+
+  /** Whether an answer is still being produced: one is in progress, and no part of it waits to be sent. */
+  isWorkedOn(socket: Socket): boolean {
+    return this.#turns.get(socket)?.serving !== undefined && socket.writableLength === 0;
+  }
+
+  /**
+   * Reads nothing more from a connection, answers the requests it has sent so far, and ends it.
+   * @param why is answered to the last of them if its body is not complete
+   * @returns false when no request is being answered
+   */
+  endAfterLast(socket: Socket, why: HttpProblem): boolean {
+    const turn = this.#turns.get(socket);
+    if (!turn?.serving) return false;
+    turn.isEnding = true;
+    socket.pause();
+    const [, last] = turn.waiting.at(-1) ?? [undefined, turn.serving];
+    endsConnection(last);
+    cutShort(last.req, why);
+    // An answer whose headers are already sent does not end the connection.
+    last.once('close', () => endSoon(socket));
+    return true;
+  }
+
+  /** From now on every answer ends its connection, and the requests waiting after it are not started. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const response of this.#underWay) endsConnection(response);
+  }
+
+  #begin(turn: Turn, request: IncomingMessage, response: ServerResponse): void {
+    turn.serving = response;
+    this.#underWay.add(response);
+    response.once('close', () => {
+      this.#underWay.delete(response);
+      if (turn.waiting.length === 0) turn.serving = undefined;
+      // Other work first: a whole pipeline may be answered without ever waiting.
+      else setImmediate(() => this.#next(turn, request.socket));
+    });
+    if (this.#isDraining) endsConnection(response);
+    this.#serve(request, response);
+  }
+
+  #next(turn: Turn, socket: Socket): void {
+    turn.serving = undefined;
+    // If it is not writable, the previous answer or the peer has ended the connection.
+    const next = socket.writable ? turn.waiting.shift() : undefined;
+    if (!next) return;
+    this.#waiting--;
+    if (turn.waiting.length === 0 && !turn.isEnding) socket.resume();
+    this.#begin(turn, ...next);
+  }
+}
+
+/**
+ * Pausing a socket does not stop Node's parser in the middle of the bytes it has already read. The parser asks what follows
+ * a request, and the answer 2 means that it is not HTTP. This depends on Node's internals. If it stops working, parsing the
+ * rest only costs time.
+ */
+function stopParsing(socket: Socket & { readonly parser?: { onIncoming?: () => number } | null }): void {
+  if (socket.parser) socket.parser.onIncoming = () => 2;
+}
+
+/** Makes the answer end its connection. Has no effect once its headers are sent. */
+function endsConnection(response: ServerResponse): void {
+  response.shouldKeepAlive = false;
+}
+
+/** The HTTP server and its limits on headers, connections and time. */
 
 export interface Listening {
   readonly host: string;
@@ -186,4 +443,41 @@ function messagesOf(app: Express) {
   app.request = ExpressRequest.prototype as typeof app.request;
   app.response = ExpressResponse.prototype as typeof app.response;
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };
+}
+
+/** Serves /metrics and /healthz on a port of their own, for the service and for a relay that runs on its own. */
+
+export interface MetricsServer {
+  readonly address: string;
+  close(): void;
+}
+
+/** There are only a few scrapers. */
+const CONNECTIONS_PER_ADDRESS = 32;
+
+/** @throws a system error when it cannot listen */
+export async function serveMetrics(registry: Registry, host: string, port: number): Promise<MetricsServer> {
+  const server = new HttpServer(metricsApp(registry), { connectionsPerAddress: CONNECTIONS_PER_ADDRESS });
+  const address = await server.listen(host, port);
+  return { address, close: () => server.close() };
+}
+
+function metricsApp(registry: Registry): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.get('/metrics', async (_, response) => {
+    response.set('Content-Type', registry.contentType).end(await registry.metrics());
+  });
+  app.get('/healthz', (_, response) => {
+    response.type('text/plain').send('ok\n');
+  });
+  app.use((_, response) => {
+    response.status(404).type('text/plain').send('/metrics or /healthz\n');
+  });
+  // Express recognizes an error handler by its four parameters. Its default one would show the stack.
+  app.use((_error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    response.status(500).type('text/plain').send('failed\n');
+  });
+  return app;
 }

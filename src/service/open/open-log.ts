@@ -27,7 +27,7 @@ import type { Verify } from '../../evidence/verify/verifications.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { type CodeBreakHooks, CodeBreaks } from '../code-break/code-breaks.ts';
 import { PendingReveals } from '../code-break/pending-reveals.ts';
-import { Operations } from '../operations/operations.ts';
+import { Operations } from '../operations/operations-stream.ts';
 import { type OpenStore, openStore } from './open-store.ts';
 import { NoLogError, type StoreSettings } from './store-location.ts';
 

@@ -1,15 +1,19 @@
-/** What happened besides the allocations, as `GET /operations` and `urn operations --json` show it. */
 import { z } from 'zod';
 import { LogArrived, LogMoved, LogReopened } from '../../../events/log.ts';
 import {
   EvidenceDisclosed,
+  type RefusalReason,
   RequestRefused,
   ServiceStarted,
   ServiceStopped,
   SessionBegan,
   SessionEnded,
 } from '../../../events/operations.ts';
-import { Actor, type LogEvent } from '../../../events/record.ts';
+import { Actor, type EventOf, type LogEvent } from '../../../events/record.ts';
+import { onOneLine } from '../../base/text.ts';
+import { OPERATIONS } from './operations-stream.ts';
+
+/** What happened besides the allocations, as `GET /operations` and `urn operations --json` show it. */
 
 const COMMON = {
   revision: z.int().nonnegative(),
@@ -36,4 +40,119 @@ export const Operation = z.discriminatedUnion('type', [
 /** An `Operation`, if the event is of the stream `operations`. */
 export function operationOf({ revision, at, type, actor, data }: LogEvent) {
   return { revision, at, type, actor, data };
+}
+
+/** Describes operations in words, one line each. */
+
+/** Name of the study that an event is about; undefined if there is none, or the event is of another stream. */
+export function studyOf(event: LogEvent): string | undefined {
+  return event.type === 'RequestRefused' || event.type === 'EvidenceDisclosed' ? event.data.study : undefined;
+}
+
+/** When, who and what. @throws Error for an event of another stream */
+export function describeOperation(event: LogEvent): string {
+  return onOneLine(`${event.at}  ${actorText(event.actor)}  ${operationText(event)}`);
+}
+
+function actorText(actor: Actor): string {
+  return 'cli' in actor ? `${actor.user} (command line)` : `${actor.user} (${actor.keyId})`;
+}
+
+function operationText(event: LogEvent): string {
+  switch (event.type) {
+    case 'ServiceStarted':
+      return `started the service ${ranAs(event)}`;
+    case 'ServiceStopped':
+      return `stopped the service ${ranAs(event)}`;
+    case 'RequestRefused': {
+      const { operation = 'requests', study, reason } = event.data;
+      const of = study === undefined ? '' : ` of ${study}`;
+      return `was refused ${operation}${of}: ${WHY[reason]}${timesText(event)}`;
+    }
+    case 'EvidenceDisclosed':
+      return `was shown ${disclosureText(event)} of ${event.data.study}${timesText(event)}`;
+    case 'SessionBegan':
+      return `signed in (session ${event.data.sessionId})`;
+    case 'SessionEnded':
+      return `signed out (session ${event.data.sessionId})`;
+    case 'LogMoved':
+      return `moved the log to ${event.data.to}`;
+    case 'LogReopened':
+      return 'gave up the move of the log';
+    case 'LogArrived':
+      return `brought the log here from ${event.data.from}`;
+    default:
+      throw new Error(`${event.type} does not belong in the stream ${OPERATIONS}`);
+  }
+}
+
+function ranAs({ data }: EventOf<'ServiceStarted'> | EventOf<'ServiceStopped'>): string {
+  return `version ${data.version} on Node ${data.nodeVersion} (run ${data.runId})`;
+}
+
+const WHY: Readonly<Record<RefusalReason, string>> = {
+  malformed: 'the request is not valid',
+  duplicate: 'the participant is assigned already',
+  'idempotency-key-reused': 'the Idempotency-Key was used for another request',
+  paused: 'the study is paused',
+  closed: 'the study is closed',
+  'level-closed': 'a level of the participant is closed',
+  full: 'the study has reached a limit',
+  'no-code': 'a treatment has no pack left',
+  'no-entry': 'the list has no entry that the participant could be given',
+  importing: 'a history is being imported',
+  stale: 'what was to be corrected is not as the request says',
+  suspended: 'the studies file differs from the design in force',
+  'not-permitted': 'the key does not permit it',
+  'not-found': 'not there, or not for this key',
+  'revoked-key': 'the key is revoked',
+  'expired-key': 'the key has expired',
+  unavailable: 'the service could not do it at that moment',
+  failed: 'an unexpected error',
+  several: 'for several reasons, beyond what is recorded one by one',
+};
+
+function disclosureText({ data }: EventOf<'EvidenceDisclosed'>): string {
+  const { what: kind, participant, fromRevision, toRevision, content, sha256, interim } = data;
+  const of = participant === undefined ? '' : ` of participant ${participant}`;
+  const at = toRevision === undefined ? '' : ` up to revision ${toRevision}`;
+  switch (kind) {
+    case 'balance':
+      return `the balance${at}`;
+    case 'bundle':
+      return `a bundle (${content ?? 'unknown content'}${sha256 === undefined ? '' : `, SHA-256 ${sha256}`})`;
+    case 'codes':
+      return `which treatment packs hold${at}`;
+    case 'envelopes':
+      return `the printed code-break${of}`;
+    case 'expected-balance':
+      return `the balance and what is expected of it${at}`;
+    case 'export':
+      return `an export${at} (${content ?? 'unknown content'}${sha256 === undefined ? '' : `, SHA-256 ${sha256}`})`;
+    case 'explanation':
+      return `the explanation${of}`;
+    case 'generator-states':
+      return `states of the generator${of}${at}`;
+    case 'records':
+      return content === undefined
+        ? `the records ${fromRevision ?? 0} to ${toRevision ?? 'the last'}`
+        : `a feed of the records from ${fromRevision ?? 0} on (${content})`;
+    case 'rerandomization': {
+      const why = interim === undefined ? '' : `, as an interim look (${interim})`;
+      return `a re-randomization test${at} (outcomes with SHA-256 ${sha256 ?? 'unknown'})${why}`;
+    }
+    case 'seed':
+      return 'the seed';
+    case 'verification':
+      return `the report of a verification${at}`;
+  }
+}
+
+/** If an event was written when it happened, the beginning of the line already shows the time. */
+const AT_ONCE_MS = 1000;
+
+function timesText({ at, data }: EventOf<'RequestRefused'> | EventOf<'EvidenceDisclosed'>): string {
+  const { count, firstAt, lastAt } = data;
+  if (count > 1) return `; ${count} times, from ${firstAt} to ${lastAt}`;
+  return Math.abs(Date.parse(at) - Date.parse(firstAt)) <= AT_ONCE_MS ? '' : `; once, at ${firstAt}`;
 }

@@ -1,3 +1,196 @@
+import { randomUUID } from 'node:crypto';
+import { type IHeaders, type Kafka, type KafkaMessage, Partitioners, type Transaction } from 'kafkajs';
+import type { Logger } from '../monitoring/logger.ts';
+import type { Publication } from './batch.ts';
+import { connectKafka, explain, type Producer, sessionProducer } from './kafka.ts';
+import {
+  claimMessage,
+  contradiction as contradictionOpeningIn,
+  type FeedPosition,
+  type FeedPositions,
+  type LogState,
+  markMessage,
+  POSITIONS_PARTITION,
+  positionMessage,
+  type Span,
+  TopicReader,
+} from './positions.ts';
+import { ANOTHER_TOPIC, FeedError, type RelaySettings, type Topics, transactionalIdOf } from './settings.ts';
+import {
+  type CheckedTopics,
+  checkTopics,
+  Ends,
+  type Extents,
+  type Findings,
+  lostPositions,
+  lostRecords,
+  POSITIONS_LOST,
+  RECREATED,
+  readExtents,
+  type TopicPartition,
+} from './topics.ts';
+
+/**
+ * Compares the end of each partition of the records with the positions: it must be the last checkpoint that they name,
+ * with nothing after it. Offsets alone cannot show this, since aborted transactions take offsets too.
+ */
+
+/**
+ * @param reading of committed messages
+ * @param extents of the topic of records
+ * @throws FeedError `contradiction`; errors of the reading
+ */
+export async function checkTails(
+  reading: Pick<TopicReader, 'records'>,
+  positions: FeedPositions,
+  extents: Extents,
+  topics: Topics,
+): Promise<void> {
+  const lost = lostRecords(positions, extents, topics);
+  if (lost !== undefined) throw contradiction(lost);
+  const last = lastByPartition(positions);
+  const spans = new Map<number, Span>();
+  const unseen = new Map<number, FeedPosition>();
+  for (const [partition, { low, high }] of extents) {
+    const position = last.get(partition);
+    const offset = position ? position.offset : 0;
+    // Version 0.1.0 did not record where the end is.
+    if (offset === undefined) continue;
+    spans.set(partition, { from: Math.max(offset, low), to: high });
+    if (position && offset >= low) unseen.set(partition, position);
+  }
+  await reading.records(spans, (partition, message) => {
+    const position = unseen.get(partition);
+    const where = `partition ${partition} of ${topics.records}`;
+    if (position === undefined)
+      throw contradiction(
+        `${where} has a message at offset ${message.offset} that ${topics.positions} does not know of: ${POSITIONS_LOST}`,
+      );
+    if (!isLast(position, message)) throw contradiction(notThere(where, position));
+    unseen.delete(partition);
+  });
+  for (const [partition, position] of unseen)
+    throw contradiction(notThere(`partition ${partition} of ${topics.records}`, position));
+}
+
+/** The last position in each partition: one with an offset, if there is any. */
+function lastByPartition({ byStream }: FeedPositions): Map<number, FeedPosition> {
+  const last = new Map<number, FeedPosition>();
+  for (const position of byStream.values()) {
+    const other = last.get(position.partition);
+    if (!other || (position.offset ?? -1) > (other.offset ?? -1)) last.set(position.partition, position);
+  }
+  return last;
+}
+
+/** Whether the message is the checkpoint after the last record. */
+function isLast({ stream, revision, offset, log }: FeedPosition, message: KafkaMessage): boolean {
+  const { headers = {} } = message;
+  return (
+    Number(message.offset) === offset &&
+    message.key?.toString() === stream &&
+    textOf(headers, 'ce_logid') === log &&
+    textOf(headers, 'ce_treesize') === `${revision + 1}`
+  );
+}
+
+const textOf = (headers: IHeaders, name: string) => headers[name]?.toString();
+
+function notThere(where: string, { stream, revision, offset }: FeedPosition): string {
+  return `${where} does not have, at offset ${offset}, the checkpoint of ${stream}/${revision} that was published there: ${RECREATED}`;
+}
+
+function contradiction(why: string): FeedError {
+  return new FeedError('contradiction', why);
+}
+
+/** The steps before a session publishes (session.ts): they find out whether it may, and from where. */
+
+export interface SessionParts {
+  readonly settings: RelaySettings;
+  readonly topics: Topics;
+  readonly logger: Logger;
+  readonly logId: string;
+  /** Id of this run of the relay. */
+  readonly relayId: string;
+  /** Whether it held the transactional id before. If so, the id of another relay in the positions means that it was fenced. */
+  readonly isReopening: boolean;
+  /** The log, at least up to the positions. */
+  stateOfLog(positions: FeedPositions): Promise<LogState>;
+  readonly findings: Findings;
+}
+
+/** What a session starts with. */
+export interface SessionStart {
+  readonly kafka: Kafka;
+  readonly producer: Producer;
+  readonly parts: SessionParts;
+  readonly ends: Ends;
+}
+
+/** @throws FeedError if this relay must not publish, or was fenced */
+export async function checkBeforeTakeover(
+  { kafka, producer, parts, ends }: SessionStart,
+  checked: CheckedTopics,
+): Promise<void> {
+  const { topics, relayId, logId, isReopening } = parts;
+  const lost = lostPositions(checked.positions, topics);
+  if (lost !== undefined) throw new FeedError('contradiction', lost);
+  const mark = randomUUID();
+  await ends.send(producer, positionsOf(topics), [markMessage(mark)]);
+  // A dead relay may have left a transaction open, which blocks readers of committed records.
+  const reading = new TopicReader(kafka, topics, { uncommitted: true });
+  const positions = await reading.positions(mark).finally(() => reading.close());
+  await refuseContradiction(positions, parts);
+  const { lastClaim } = positions;
+  if (isReopening && lastClaim?.log === logId && lastClaim.relay !== relayId) throw fenced(topics);
+  if (!lastClaim && !checked.wasEmpty)
+    throw new FeedError(
+      'contradiction',
+      `there are records in ${topics.records}, but ${topics.positions} does not say how far they go: all would be published again ${ANOTHER_TOPIC}`,
+    );
+}
+
+/** Fences every other relay of this log into this topic, and reads what has been published. */
+export async function takeOver({ kafka, producer, parts, ends }: SessionStart): Promise<FeedPositions> {
+  const { topics, relayId, logId, findings } = parts;
+  // This asks Kafka for the id, which is the fence. If it fails, this producer never sends any of it again.
+  const transaction = await producer.transaction();
+  const mark = randomUUID();
+  const claim = claimMessage({ log: logId, relay: relayId, mark });
+  await ends.send(transaction, positionsOf(topics), [claim]);
+  await transaction.commit();
+  const reading = new TopicReader(kafka, topics, { uncommitted: false });
+  try {
+    const positions = await reading.positions(mark);
+    await refuseContradiction(positions, parts);
+    // Not before: while a transaction is undecided, the positions can be read, but the end of the records cannot.
+    const extents = await readExtents(kafka, topics.records);
+    await checkTails(reading, positions, extents, topics);
+    ends.begin(topics.records, extents);
+    for (const [partition, { low }] of extents) if (low > 0) findings.cut(partition, low);
+    return positions;
+  } finally {
+    await reading.close();
+  }
+}
+
+export function positionsOf({ positions }: Topics): TopicPartition {
+  return { topic: positions, partition: POSITIONS_PARTITION };
+}
+
+async function refuseContradiction(positions: FeedPositions, parts: SessionParts): Promise<void> {
+  const why = contradictionOpeningIn(positions, await parts.stateOfLog(positions), parts.topics);
+  if (why !== undefined) throw new FeedError('contradiction', why);
+}
+
+function fenced({ records }: Topics): FeedError {
+  return new FeedError(
+    'fenced',
+    `another relay of this log now publishes into ${records}, so this one stops (hint: run one relay for each log and topic; a service with --relay counts)`,
+  );
+}
+
 /**
  * One session of publishing, from fencing to the first failure. After any failure the session is given up. The next
  * session reads from the positions whether the last transaction was committed.
@@ -10,15 +203,6 @@
  *   4. read the committed positions up to that claim: nobody else can add to them any more
  *   5. publish from there, with the records and their positions in one transaction each
  */
-import { Partitioners, type Transaction } from 'kafkajs';
-import { FeedError } from './feed-error.ts';
-import { connectKafka, explain, type Producer, sessionProducer } from './kafka.ts';
-import { Ends } from './offsets.ts';
-import { checkBeforeTakeover, positionsOf, type SessionParts, takeOver } from './opening.ts';
-import { type FeedPosition, type FeedPositions, positionMessage } from './positions.ts';
-import type { Publication } from './publication.ts';
-import { transactionalIdOf } from './settings.ts';
-import { type CheckedTopics, checkTopics } from './topics.ts';
 
 export class PublishingSession {
   readonly #parts: SessionParts;

@@ -1,19 +1,20 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Actor, Content } from '../../../events/record.ts';
+import { studyConfig } from '../../core/study/fold.ts';
+import type { Logger } from '../monitoring/logger.ts';
+import type { OpenLog } from '../open/open-log.ts';
+import { nextBatch, publicationOf, type RelayLog, recoveryOf, type StreamPart, stateOfLog } from './batch.ts';
+import { isExpired, isFencing } from './kafka.ts';
+import { PublishingSession } from './publishing-session.ts';
+import { FeedError, type RelaySettings, type Topics, topicsOf } from './settings.ts';
+import { Findings } from './topics.ts';
+
 /**
  * The relay publishes the log into Kafka, record by record in the order of each stream, with signed checkpoints in
  * between (docs/feed.md). It reads what it publishes from the store, so while Kafka is down it needs no memory and delays
  * no append: the feed lags, and catches up.
  */
-import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../monitoring/logger.ts';
-import { nextBatch, type StreamPart } from './batch.ts';
-import { FeedError } from './feed-error.ts';
-import { Findings } from './findings.ts';
-import { isExpired, isFencing } from './kafka.ts';
-import { type RelayLog, recoveryOf, stateOfLog } from './log-state.ts';
-import { publicationOf } from './publication.ts';
-import { PublishingSession } from './publishing-session.ts';
-import type { RelaySettings, Topics } from './settings.ts';
 
 export interface RelayParts {
   readonly log: RelayLog;
@@ -243,4 +244,44 @@ export class Relay {
       .streams()
       .reduce((sum, stream) => sum + runner.revision(stream) - (this.#published.get(stream) ?? -1), 0);
   }
+}
+
+/** Makes a relay for an open log, for `urn relay` and `urn serve --relay`. */
+
+/**
+ * @param log folded, and not rolled back
+ * @throws DomainError `identity` if the log's name cannot name a topic
+ */
+export function makeRelay(log: OpenLog, settings: RelaySettings, actor: Actor, logger: Logger): Relay {
+  const topics = topicsOf(settings.topic, log.identity.logName);
+  if (settings.content !== 'blinded')
+    logger.warn(
+      { topic: topics.records, content: settings.content },
+      settings.content === 'full'
+        ? 'the feed is UNBLINDING MATERIAL: it holds every treatment, and the states from which every later assignment can be computed'
+        : 'the feed is UNBLINDING MATERIAL: it holds the treatment of every participant',
+    );
+  const recordDisclosure = disclosureRecorder(log, settings.content, actor);
+  return new Relay({ log, settings, topics, logger, recordDisclosure });
+}
+
+/** Records, once for each study and start, that its records are published with sealed sections, before they are. */
+function disclosureRecorder({ operations, runner }: OpenLog, content: Content, actor: Actor) {
+  const recorded = new Set<string>();
+  return async (stream: string, fromRevision: number) => {
+    const study = runner.state(studyConfig, stream)?.configuration.name;
+    if (study === undefined || recorded.has(stream)) return;
+    const at = new Date().toISOString();
+    const data = {
+      what: 'records',
+      study,
+      fromRevision,
+      content,
+      count: 1,
+      firstAt: at,
+      lastAt: at,
+    } as const;
+    await operations.record({ type: 'EvidenceDisclosed', data, sections: {} }, actor);
+    recorded.add(stream);
+  };
 }

@@ -34,8 +34,7 @@ import { isFree } from '../../../src/core/model/packs.ts';
 import { currentId, currentLevels } from '../../../src/core/model/participants.ts';
 import { decideInClear } from '../../../src/core/study/decide.ts';
 import { studyState } from '../../../src/core/study/fold.ts';
-import { bodyName, bodyOf } from '../../../src/service/http/request/act-form.ts';
-import { checkedBody } from '../../../src/service/http/request/body-problems.ts';
+import { bodyName, bodyOf, checkedBody } from '../../../src/service/http/request/body-form.ts';
 import {
   ACTS,
   type ActRow,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { refusalOf } from '../../../src/cli/grounds.ts';
 import type { Status } from '../../../src/core/model/outcomes.ts';
-import { actRefusal } from '../../../src/service/http/request/act-refusal.ts';
+import { actRefusal } from '../../../src/service/http/request/act-route.ts';
 
 type Reason = Exclude<Status, 'open'> | 'suspended';
 

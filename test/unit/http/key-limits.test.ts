@@ -3,8 +3,8 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { holderOf } from '../../../src/service/http/admission.ts';
 import { InProgress } from '../../../src/service/http/request/in-progress.ts';
+import { holderOf } from '../../../src/service/http/server.ts';
 
 /** A response that can only be closed. */
 class Answer extends EventEmitter {

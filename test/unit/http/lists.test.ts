@@ -4,16 +4,17 @@ import { describe, expect, it } from 'vitest';
 import { type Design, registeredDesign } from '../../../src/core/model/design.ts';
 import type { Participant } from '../../../src/core/model/participants.ts';
 import { currentId, NONE } from '../../../src/core/model/participants.ts';
-import { wantsCsv } from '../../../src/service/http/request/accept.ts';
-import { evenlySpaced, MAX_POINTS, tallied } from '../../../src/service/http/request/enrolment-tally.ts';
 import { InProgress } from '../../../src/service/http/request/in-progress.ts';
+import { wantsCsv } from '../../../src/service/http/request/study-view.ts';
+import { evenlySpaced, MAX_POINTS, tallied } from '../../../src/service/http/routes/enrolment.ts';
 import {
   byId,
   byLevel,
+  pageOf,
   SORTED_AT_ONCE,
+  searchForm,
   sortedInTurns,
-} from '../../../src/service/http/request/list-orders.ts';
-import { pageOf, searchForm } from '../../../src/service/http/request/page.ts';
+} from '../../../src/service/http/routes/list-participants.ts';
 import { CONFIGURATION } from '../../support/facts.ts';
 import { check } from '../../support/property.ts';
 

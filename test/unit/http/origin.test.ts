@@ -1,7 +1,7 @@
 /** A page of another site must not act with the session of this one. */
 import type { Request } from 'express';
 import { describe, expect, it } from 'vitest';
-import { refuseForeign, siteOf } from '../../../src/service/http/request/origin.ts';
+import { refuseForeign, siteOf } from '../../../src/service/http/request/credentials.ts';
 import { thrownBy } from '../../support/thrown.ts';
 
 interface Sent {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../../src/service/http/openapi.ts';
 import { hintsAmong, SERVICE_PARAMETERS } from '../../../src/service/http/request/parameters.ts';
-import { ignoredHeader, unreadParameters } from '../../../src/service/http/request/unread-parameters.ts';
+import { ignoredHeader, unreadParameters } from '../../../src/service/http/routes/randomize-participant.ts';
 import { check } from '../../support/property.ts';
 
 const OWN = new Set(['api_key', 'study', 'id', 'urn.bg_state', 'urn.dry_run']);

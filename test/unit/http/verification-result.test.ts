@@ -1,10 +1,7 @@
 /** Which parts of a verification report a key may see. */
 import { describe, expect, it } from 'vitest';
 import type { LifeReport, Report, StreamReport } from '../../../src/evidence/verify/report/report.ts';
-import {
-  verificationJson,
-  verificationResult,
-} from '../../../src/service/http/routes/verification-result.ts';
+import { verificationJson, verificationResult } from '../../../src/service/http/routes/verification.ts';
 
 const STREAM = 'study-0fc46d39-d5da-5fbf-8d7d-4a9c1a2ae6b2';
 const OTHER = 'study-5a1e0f6c-30f7-5d21-9c3e-6a0f5d2b7c11';

@@ -4,10 +4,16 @@ import { describe, expect, it } from 'vitest';
 import { decodeRecord, type LogEvent } from '../../../events/record.ts';
 import { Runner } from '../../../projections/runner.ts';
 import { DomainError } from '../../../src/base/errors.ts';
-import { describeOperation, studyOf } from '../../../src/service/operations/describe.ts';
-import { Operations } from '../../../src/service/operations/operations.ts';
-import { EVENTS_AN_HOUR, type KeyActor, Recorder } from '../../../src/service/operations/recorder.ts';
-import { type Occurrence, once, Repetitions } from '../../../src/service/operations/repetitions.ts';
+import { describeOperation, studyOf } from '../../../src/service/operations/operation.ts';
+import { Operations } from '../../../src/service/operations/operations-stream.ts';
+import {
+  EVENTS_AN_HOUR,
+  type KeyActor,
+  type Occurrence,
+  once,
+  Recorder,
+  Repetitions,
+} from '../../../src/service/operations/recorder.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { event, OPERATOR, paused } from '../../support/facts.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';

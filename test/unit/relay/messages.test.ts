@@ -3,7 +3,7 @@ import { CloudEvent, Kafka } from 'cloudevents';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StudyFact } from '../../../events/catalogue.ts';
-import { checkpointMessage, recordMessage } from '../../../src/service/relay/messages.ts';
+import { checkpointMessage, recordMessage } from '../../../src/service/relay/batch.ts';
 import { topicsOf, transactionalIdOf } from '../../../src/service/relay/settings.ts';
 import { randomizedFact } from '../../support/arbitrary-facts.ts';
 import { OPERATOR, randomized, STREAM, stored } from '../../support/facts.ts';

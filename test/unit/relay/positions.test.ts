@@ -2,7 +2,7 @@
 
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
-import { Ends, type Extents, lostPositions } from '../../../src/service/relay/offsets.ts';
+import type { TopicReader } from '../../../src/service/relay/positions.ts';
 import {
   claimMessage,
   contradiction,
@@ -13,8 +13,8 @@ import {
   type PositionsMessage,
   positionMessage,
 } from '../../../src/service/relay/positions.ts';
-import { checkTails } from '../../../src/service/relay/tails.ts';
-import type { TopicReader } from '../../../src/service/relay/topic-reader.ts';
+import { checkTails } from '../../../src/service/relay/publishing-session.ts';
+import { Ends, type Extents, lostPositions } from '../../../src/service/relay/topics.ts';
 import { fixedId, LOG_ID } from '../../support/fixed-tools.ts';
 
 const TOPICS = { records: 'feed', positions: 'feed-positions' };

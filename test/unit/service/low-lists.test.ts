@@ -1,7 +1,7 @@
 /** The warnings that a list is nearly used up, or waits for a skip. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
-import { watchLists } from '../../../src/service/low-lists.ts';
+import { watchLists } from '../../../src/service/log-hooks.ts';
 import type { Written } from '../../support/acts.ts';
 import { TrialRun } from '../../support/trial-run.ts';
 

@@ -1,9 +1,12 @@
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../../src/service/http/openapi.ts';
-import { makeMetrics } from '../../../src/service/monitoring/metrics.ts';
-import { collectProcessMetrics } from '../../../src/service/monitoring/process-metrics.ts';
-import { type RequestObserver, requestObserver } from '../../../src/service/monitoring/request-metrics.ts';
+import {
+  collectProcessMetrics,
+  makeMetrics,
+  type RequestObserver,
+  requestObserver,
+} from '../../../src/service/monitoring/metrics.ts';
 
 /** With the methods that each serves. */
 const ROUTES: readonly (readonly [string, readonly string[]])[] = [

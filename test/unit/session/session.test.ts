@@ -8,10 +8,16 @@ import type { Runner } from '../../../projections/runner.ts';
 import { endedSessions } from '../../../projections/sessions.ts';
 import { DomainError } from '../../../src/base/errors.ts';
 import type { KeyActor } from '../../../src/service/operations/recorder.ts';
-import { seal, unseal } from '../../../src/service/session/sealed-cookie.ts';
-import { isCurrent, newSession, renewed, type Session } from '../../../src/service/session/session.ts';
 import { openingKeys, parseSessionKeys } from '../../../src/service/session/session-key.ts';
-import { Sessions } from '../../../src/service/session/sessions.ts';
+import {
+  isCurrent,
+  newSession,
+  renewed,
+  type Session,
+  Sessions,
+  seal,
+  unseal,
+} from '../../../src/service/session/sessions.ts';
 import { LOG_ID } from '../../support/fixed-tools.ts';
 
 const MINUTE = 60_000;

@@ -1,11 +1,13 @@
+import type { ServerResponse } from 'node:http';
+import type { Request } from 'express';
+import { DomainError } from '../../../base/errors.ts';
+import { withinMs } from '../../../base/waiting.ts';
+import { tooMany } from './problem.ts';
+
 /**
  * Limits what one key may have in progress at a time, so that no key can take the service away from the others. The limits
  * apply to this process. Each route applies them itself, and a route that must always answer does not.
  */
-import type { ServerResponse } from 'node:http';
-import { DomainError } from '../../../base/errors.ts';
-import { withinMs } from '../../../base/waiting.ts';
-import { tooMany } from './problem.ts';
 
 /** How many requests of one key to write may wait for the log. */
 const MAX_POSTS = 512;
@@ -104,4 +106,20 @@ function tooManyLists(): Error {
 
 function disconnected(): DomainError {
   return new DomainError('unavailable', 'the client has disconnected');
+}
+
+/** @param run receives a signal that is aborted when the client disconnects */
+export async function whileConnected<T>(
+  { socket }: Request,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  if (socket.destroyed) abort();
+  socket.once('close', abort);
+  try {
+    return await run(controller.signal);
+  } finally {
+    socket.off('close', abort);
+  }
 }

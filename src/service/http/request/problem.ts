@@ -1,5 +1,7 @@
-/** Problems with a request, as HTTP statuses. This is the only place that maps errors of the domain to statuses. */
+import type { IncomingMessage } from 'node:http';
 import { BudgetError, DomainError, type DomainErrorCode } from '../../../base/errors.ts';
+
+/** Problems with a request, as HTTP statuses. This is the only place that maps errors of the domain to statuses. */
 
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem';
@@ -68,4 +70,28 @@ export function problemOf(error: unknown): HttpProblem | undefined {
   const { status, retryAfterSeconds } = STATUS_OF_DOMAIN_ERROR[error.code];
   const why = FOR_CLIENTS[error.code] ?? error.message;
   return new HttpProblem(status, `Not done: ${why}`, { 'Retry-After': retryAfterSeconds });
+}
+
+/**
+ * Requests whose bodies end before they are complete: the rest is not HTTP, or does not arrive in time. Node reports that
+ * about the connection, and whoever waits for the body would wait forever.
+ */
+
+const CUT_SHORT = 'cut-short';
+const problems = new WeakMap<IncomingMessage, HttpProblem>();
+
+/** Nothing more of the request will be read. */
+export function cutShort(request: IncomingMessage, problem: HttpProblem): void {
+  problems.set(request, problem);
+  request.emit(CUT_SHORT);
+}
+
+/** Calls back once nothing more will be read of a request that is not complete, even if that was said before. */
+export function onceCutShort(request: IncomingMessage, tell: (problem: HttpProblem) => void): void {
+  const check = () => {
+    const problem = problems.get(request);
+    if (problem && !request.complete) tell(problem);
+  };
+  check();
+  request.once(CUT_SHORT, check);
 }

@@ -1,4 +1,3 @@
-/** What every request about a study goes through: the checks that come before the route's own, in the contract's order. */
 import { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -6,27 +5,70 @@ import type { Scope } from '../../../../events/access.ts';
 import type { RefusalReason } from '../../../../events/operations.ts';
 import type { StudyConfiguration } from '../../../../events/study.ts';
 import type { ApiKey } from '../../../../projections/access.ts';
+import type { Readable as ReadableMomentIn, Runner } from '../../../../projections/runner.ts';
 import type { AcceptedKey } from '../../../core/access/keys.ts';
+import type { Ledger } from '../../../core/log/ledger.ts';
 import type { Design } from '../../../core/model/design.ts';
 import { isWithin } from '../../../core/model/key-limits.ts';
-import type { Participant, Participants } from '../../../core/model/participants.ts';
-import { currentLevels } from '../../../core/model/participants.ts';
+import { currentLevels, type Participant, type Participants } from '../../../core/model/participants.ts';
 import { design, participants } from '../../../core/study/fold.ts';
-import type { Study } from '../../../core/study/studies.ts';
-import type { DisclosedEvidence, KeyActor } from '../../operations/recorder.ts';
-import type { Session } from '../../session/session.ts';
-import { apiKeyOf } from './credentials.ts';
-import { idempotencyKeyOf, onBehalfOf } from './headers.ts';
+import type { Studies, Study } from '../../../core/study/studies.ts';
+import type { Bundles } from '../../../evidence/bundle/bundles.ts';
+import {
+  type History,
+  INSTANT_FORM,
+  isBeyond,
+  type Moment,
+  type Past,
+  parseInstant,
+  parseRevision,
+  REVISION_FORM,
+} from '../../../evidence/history/history.ts';
+import type { Verifications } from '../../../evidence/verify/verifications.ts';
+import type { ExpectedBands } from '../../../statistics/expected/expected-bands.ts';
+import type { CodeBreaks } from '../../code-break/code-breaks.ts';
+import type { DisclosedEvidence, KeyActor, Recorder } from '../../operations/recorder.ts';
+import type { Session } from '../../session/sessions.ts';
+import { type Authentication, apiKeyOf, type SessionCookies } from './credentials.ts';
+import type { InProgress } from './in-progress.ts';
 import { conforming, expectJson, readJson } from './json-body.ts';
-import { type Locals, modeHeader } from './locals.ts';
-import { MIN_REVISION, minRevisionShown } from './min-revision.ts';
-import { studyMissing } from './parameters.ts';
+import { type Locals, modeHeader, noteRefusal } from './observation.ts';
+import {
+  BG_STATE,
+  idempotencyKeyOf,
+  MIN_REVISION,
+  minRevisionShown,
+  onBehalfOf,
+  parseQuery,
+  type Query,
+  studyMissing,
+} from './parameters.ts';
 import { HttpProblem } from './problem.ts';
-import { parseQuery, type Query } from './query.ts';
-import { noteRefusal } from './refusal.ts';
 import { beginEvents, type Frame, type Reply, send, sendFile, sendSlices } from './reply.ts';
-import type { Services } from './services.ts';
-import type { StudyView } from './study-view.ts';
+import type { StudyView, StudyViews } from './study-view.ts';
+
+/** The parts of the running service that routes use. */
+export interface Services {
+  readonly authentication: Authentication;
+  readonly sessionCookies: SessionCookies;
+  readonly studies: Studies;
+  readonly codeBreaks: CodeBreaks;
+  readonly runner: Runner;
+  readonly ledger: Ledger;
+  readonly history: History;
+  readonly verifications: Verifications;
+  readonly bundles: Bundles;
+  readonly expectedBands: Pick<ExpectedBands, 'of'>;
+  /** The name with which the origins of its checkpoints begin. */
+  readonly logName: string;
+  readonly views: StudyViews;
+  readonly recorder: Pick<Recorder, 'refused' | 'disclosed' | 'disclosedAlways'>;
+  readonly limits: InProgress;
+  /** Why the service is not ready, or undefined when it is. */
+  readonly notReady: () => string | undefined;
+}
+
+/** What every request about a study goes through: the checks that come before the route's own, in the contract's order. */
 
 /** A request with a valid key, or with a session of one. */
 export interface KeyRequest {
@@ -382,4 +424,71 @@ export function mayKnowOf(
   participant: Participant,
 ): boolean {
   return isWithin(key.where, inForce(), currentLevels(participant));
+}
+
+/** Generator states in participants' records: who sees them, and what is recorded when they are shown. */
+
+/**
+ * The scopes for which records are rendered: those of the key, without `audit` when the request wants no states, or
+ * when the study follows a list, which moves no generator. Any problem with the parameter is added to `problems`.
+ */
+export function scopesShown({ query, accepted, design }: StudyRequest, problems: string[]): readonly Scope[] {
+  const { scopes } = accepted.key;
+  const value = query.get(BG_STATE);
+  if (value !== undefined && value !== 'omit') problems.push(`${BG_STATE} must be omit`);
+  const hasStates = value === undefined && design().method.name !== 'list';
+  return hasStates ? scopes : scopes.filter((scope) => scope !== 'audit');
+}
+
+/** The disclosure to record: with the scope `audit`, each record shows a state of the generator. */
+export function statesIn(
+  shown: readonly Participant[],
+  scopes: readonly Scope[],
+  toRevision: number,
+): StudyReply['discloses'] {
+  const [one] = shown;
+  if (!scopes.includes('audit') || !one) return undefined;
+  const participant = shown.length === 1 ? { participant: one.participantId } : {};
+  return { what: 'generator-states', toRevision, ...participant };
+}
+
+/** The parameters `urn.revision` and `urn.at`: a study as it was at a moment, for keys with the scope `audit`. */
+
+/**
+ * The moment that a request asks about, or undefined for now. Any problem with it is added to `problems`.
+ * @throws HttpProblem 403 without the scope `audit`
+ */
+export function momentOf({ query, accepted, study }: StudyRequest, problems: string[]): Moment | undefined {
+  const revision = query.get('urn.revision');
+  const at = query.get('urn.at');
+  if (revision === undefined && at === undefined) return undefined;
+  if (!accepted.key.scopes.includes('audit'))
+    throw new HttpProblem(403, 'This API key lacks the scope audit, which urn.revision and urn.at need');
+  if (revision !== undefined && at !== undefined) {
+    problems.push('urn.revision and urn.at cannot be combined');
+    return undefined;
+  }
+  if (revision !== undefined) {
+    const wanted = parseRevision(revision);
+    if (wanted === undefined) problems.push(`urn.revision is not ${REVISION_FORM}`);
+    else if (wanted > study.revision)
+      problems.push(`urn.revision is beyond the study, which is at revision ${study.revision}`);
+    return wanted === undefined ? undefined : { type: 'revision', revision: wanted };
+  }
+  const instant = parseInstant(at ?? '');
+  const { registeredAt } = study.registered;
+  if (instant === undefined) problems.push(`urn.at is not ${INSTANT_FORM}`);
+  else if (instant < registeredAt)
+    problems.push(`urn.at is before the study, which was registered at ${registeredAt}`);
+  return instant === undefined ? undefined : { type: 'instant', at: instant };
+}
+
+/** The study at that moment. @throws DomainError as `History.foldUntil` does */
+export function studyAt<P extends Readonly<Record<string, ReadableMomentIn<unknown>>>>(
+  { history }: Services,
+  { study }: StudyRequest,
+  moment: Moment,
+  projections: P,
+): Promise<Past<P>> {
+  return history.foldUntil(study.stream, projections, isBeyond(moment));
 }

@@ -1,15 +1,20 @@
-/** The routes by which acts are asked for: what cannot be derived from the acts. */
 import { z } from 'zod';
 import type { FactOf } from '../../../../events/define.ts';
 import type { DispensationCorrected } from '../../../../events/packs.ts';
 import type { ActName } from '../../../core/acts/acts.ts';
-import type { Members, StudyOutcome } from '../../../core/model/outcomes.ts';
-import { STATUSES } from '../../../core/model/outcomes.ts';
+import { type Members, STATUSES, type StudyOutcome } from '../../../core/model/outcomes.ts';
 import type { ActResults, ActRoute } from '../request/act-route.ts';
-import { jsonSchema, ref } from '../request/operation.ts';
-import { NOT_FOUND, recordFor } from '../request/participant-command.ts';
-import { resultJson } from '../request/schemas.ts';
-import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
+import {
+  EXAMPLE_RECORD,
+  jsonSchema,
+  NOT_FOUND,
+  RECORDS,
+  recordFor,
+  ref,
+} from '../request/openapi-operation.ts';
+import { resultJson } from '../request/study-view.ts';
+
+/** The routes by which acts are asked for: what cannot be derived from the acts. */
 
 /** The participant's record as it is now. */
 const RECORD: ActResults = {

@@ -1,4 +1,3 @@
-/** POST /amendments: changes the design of a study from here on. */
 import { z } from 'zod';
 import {
   type DesignChange,
@@ -15,16 +14,14 @@ import type { FieldProblem, StudyOutcome } from '../../../core/model/outcomes.ts
 import { amendmentOf, newNameProblems } from '../../../core/study/amendments.ts';
 import type { Amend } from '../../../core/study/commands.ts';
 import { DesignInForce, designInForce } from '../../../core/study/public-design.ts';
-import { answerCommand } from '../request/answer-command.ts';
-import { dryRunReply } from '../request/dry-run.ts';
-import { idempotencyKeyOf } from '../request/headers.ts';
-import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
+import { ACT_HEADERS, answerCommand, dryRunReply, reusedReply } from '../request/command-reply.ts';
+import { bodyOperation, ERRORS, jsonSchema } from '../request/openapi-operation.ts';
+import { idempotencyKeyOf } from '../request/parameters.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
-import { ACT_HEADERS } from '../request/receipt.ts';
-import { reusedReply } from '../request/refused-reply.ts';
-import { resultJson } from '../request/schemas.ts';
-import type { Services } from '../request/services.ts';
-import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
+import { type BodyRequest, bodyHandler, type Services, type StudyReply } from '../request/study-request.ts';
+import { resultJson } from '../request/study-view.ts';
+
+/** POST /amendments: changes the design of a study from here on. */
 
 const Level = { factor: z.string(), level: z.string() };
 const Max = z.int().min(1).max(1_000_000_000);

@@ -1,15 +1,13 @@
-/** GET /bundle: the zip archive that `urn bundle` makes, for a remote auditor. */
 import { CONTENTS, type Content } from '../../../../events/record.ts';
 import { fileNameAbout } from '../../../base/files.ts';
-import { STUDY } from '../request/documented-parameters.ts';
-import { ERRORS, operation } from '../request/operation.ts';
-import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { whileConnected } from '../request/in-progress.ts';
+import { ERRORS, operation, STUDY } from '../request/openapi-operation.ts';
+import { type Query, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import type { Query } from '../request/query.ts';
 import { SUCCESS } from '../request/reply.ts';
-import type { Services } from '../request/services.ts';
-import { studyHandler } from '../request/study-request.ts';
-import { whileConnected } from '../request/while-connected.ts';
+import { type Services, studyHandler } from '../request/study-request.ts';
+
+/** GET /bundle: the zip archive that `urn bundle` makes, for a remote auditor. */
 
 const PARAMETERS = new Set(['api_key', 'study', 'content']);
 

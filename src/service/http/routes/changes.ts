@@ -10,14 +10,11 @@ import {
   type Participants,
 } from '../../../core/model/participants.ts';
 import { lastStudyWide, participantEvents } from '../../../core/study/fold.ts';
-import { STUDY } from '../request/documented-parameters.ts';
-import { headerValues } from '../request/headers.ts';
-import { ERRORS, operation } from '../request/operation.ts';
-import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { ERRORS, operation, STUDY } from '../request/openapi-operation.ts';
+import { headerValues, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { tooMany } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
-import type { Services } from '../request/services.ts';
-import { type StudyRequest, stillAccepted, studyHandler } from '../request/study-request.ts';
+import { type Services, type StudyRequest, stillAccepted, studyHandler } from '../request/study-request.ts';
 
 /** The last change to a study that a key may know of, so that its holder reads the study again. */
 

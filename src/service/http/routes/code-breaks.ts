@@ -1,4 +1,3 @@
-/** GET and POST /code_breaks: who was unblinded, and breaking the code of one participant. */
 import { z } from 'zod';
 import { RevealCategory, UnblindingWay } from '../../../../events/unblinding.ts';
 import { breakCode } from '../../../core/acts/unblinding.ts';
@@ -7,29 +6,37 @@ import { currentId } from '../../../core/model/participants.ts';
 import { breakCommand } from '../../../core/study/decide.ts';
 import { participantEvents } from '../../../core/study/fold.ts';
 import { type CodeBreak, codeBreaksIn } from '../../../core/study/tally.ts';
-import { askedIn, bodyOf } from '../request/act-form.ts';
-import { actRefusal } from '../request/act-refusal.ts';
-import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
-import { dryRunReply } from '../request/dry-run.ts';
-import { idempotencyKeyOf } from '../request/headers.ts';
-import { bodyOperation, ERRORS, jsonSchema, operation, ref } from '../request/operation.ts';
-import { refuseProblems, unknownParameters } from '../request/parameters.ts';
-import { NOT_FOUND } from '../request/participant-command.ts';
+import { actRefusal } from '../request/act-route.ts';
+import { askedIn, bodyOf } from '../request/body-form.ts';
+import { ACT_HEADERS, dryRunReply, REPEATED_HEADER, receiptHeader } from '../request/command-reply.ts';
+import {
+  bodyOperation,
+  ERRORS,
+  EXAMPLE_RECORD,
+  jsonSchema,
+  MIN_REVISION,
+  NOT_FOUND,
+  operation,
+  RECORDS,
+  ref,
+  STUDY,
+} from '../request/openapi-operation.ts';
+import { idempotencyKeyOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { ACT_HEADERS, REPEATED_HEADER, receiptHeader } from '../request/receipt.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { resultJson } from '../request/schemas.ts';
-import type { Services } from '../request/services.ts';
 import {
   actorOf,
   type BodyRequest,
   bodyHandler,
   mayKnowOf,
+  type Services,
   type StudyReply,
   studyEvenIfHalted,
   studyHandler,
 } from '../request/study-request.ts';
-import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
+import { resultJson } from '../request/study-view.ts';
+
+/** GET and POST /code_breaks: who was unblinded, and breaking the code of one participant. */
 
 const RevealBody = bodyOf('AllocationRevealed');
 

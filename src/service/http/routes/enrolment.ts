@@ -1,20 +1,142 @@
-/** GET /enrolment: how a study has grown, by level and, for keys that may see arms in the list, by treatment. */
 import { z } from 'zod';
 import type { ApiKey } from '../../../../projections/access.ts';
 import { toJson } from '../../../base/json.ts';
 import type { Design } from '../../../core/model/design.ts';
 import { isLevelWithin, withinLimits } from '../../../core/model/key-limits.ts';
 import { goalOf } from '../../../core/model/limits.ts';
-import { MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
-import { type Count, type EnrolmentTally, MAX_POINTS, tallied } from '../request/enrolment-tally.ts';
-import { LastOfStudy } from '../request/last-of-study.ts';
-import { ERRORS, operation, ref } from '../request/operation.ts';
+import {
+  currentLevels,
+  type Enrolled,
+  type HeadCount,
+  HeadCounter,
+  type Participant,
+  type Participants,
+} from '../../../core/model/participants.ts';
+import { ERRORS, MIN_REVISION, operation, ref, STUDY } from '../request/openapi-operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { checked, GoalResult, HEADS } from '../request/schemas.ts';
-import type { Services } from '../request/services.ts';
-import { studyHandler } from '../request/study-request.ts';
-import { SLICE } from '../request/study-view.ts';
+import { type Services, studyHandler } from '../request/study-request.ts';
+import { checked, GoalResult, HEADS, SLICE } from '../request/study-view.ts';
+
+/** How a study has grown: counts of participants over time, by level and by treatment, for charts. */
+
+/** A chart shows no more than this many points. */
+export const MAX_POINTS = 200;
+
+/** The counts of some participants. */
+export interface Count extends HeadCount {
+  /** How many have each treatment, in the order of the design. */
+  readonly byTreatment: readonly number[];
+}
+
+export interface EnrolmentTally extends Count {
+  readonly treatments: readonly string[];
+  /** Each counts the participants up to that one, in the order of randomization. */
+  readonly points: readonly (Count & Pick<Participant, 'sequence' | 'at'>)[];
+  /** At current levels, in the order of the design. */
+  readonly levels: readonly (Count & { readonly factor: string; readonly level: string })[];
+}
+
+/** Voided participants are counted, since the list shows them. @param known those of whom the key may know */
+export function tallied(inForce: Design, known: readonly Participant[]): EnrolmentTally {
+  const points = new Set(evenlySpaced(known.length, MAX_POINTS));
+  const tally = new Tally(inForce);
+  for (const [i, participant] of known.entries()) tally.add(participant, points.has(i));
+  return tally.result();
+}
+
+/** At most `most` indexes of a list, with the first and the last one. */
+export function evenlySpaced(length: number, most: number): number[] {
+  if (length <= most) return Array.from({ length }, (_, i) => i);
+  return Array.from({ length: most }, (_, i) => Math.round((i * (length - 1)) / (most - 1)));
+}
+
+/** A `Count` while it grows. */
+class Counter {
+  readonly #heads = new HeadCounter();
+  readonly byTreatment: number[];
+
+  constructor(treatments: number) {
+    this.byTreatment = Array<number>(treatments).fill(0);
+  }
+
+  add(participant: Enrolled, treatment: number): void {
+    this.#heads.add(participant);
+    this.byTreatment[treatment] = (this.byTreatment[treatment] ?? 0) + 1;
+  }
+
+  now(): Count {
+    return { ...this.#heads.now(), byTreatment: this.byTreatment.slice() };
+  }
+}
+
+class Tally {
+  readonly #treatments: readonly string[];
+  readonly #indexes: ReadonlyMap<string, number>;
+  readonly #all: Counter;
+  readonly #points: EnrolmentTally['points'][number][] = [];
+  /** For each factor, by level. */
+  readonly #factors: readonly { readonly name: string; readonly levels: ReadonlyMap<string, Counter> }[];
+
+  constructor({ treatments, factors }: Design) {
+    this.#treatments = treatments;
+    this.#indexes = new Map(treatments.map((treatment, i) => [treatment, i]));
+    this.#all = new Counter(treatments.length);
+    this.#factors = factors.map(({ name, levels }) => ({
+      name,
+      levels: new Map(levels.map((level) => [level, new Counter(treatments.length)])),
+    }));
+  }
+
+  add(participant: Participant, isPoint: boolean): void {
+    const treatment = this.#indexes.get(participant.treatment);
+    if (treatment === undefined)
+      throw new Error('a participant with a treatment that the design does not have');
+    this.#all.add(participant, treatment);
+    // Participants who came after a factor was retired have no level of it.
+    for (const [i, level] of currentLevels(participant).entries())
+      this.#factors[i]?.levels.get(level)?.add(participant, treatment);
+    const { sequence, at } = participant;
+    if (isPoint) this.#points.push({ sequence, at, ...this.#all.now() });
+  }
+
+  result(): EnrolmentTally {
+    const levels = this.#factors.flatMap(({ name, levels: counters }) =>
+      [...counters].map(([level, counter]) => ({ factor: name, level, ...counter.now() })),
+    );
+    return { treatments: this.#treatments, ...this.#all.now(), points: this.#points, levels };
+  }
+}
+
+/** Keeps the last result that was made from the participants of a study. */
+
+interface KeptResult<T> {
+  readonly name: string;
+  readonly revision: number;
+  readonly made: Promise<T>;
+}
+
+/**
+ * Keeps, for each study, the last result that was made from its participants, until the study changes or a different result
+ * is asked for. So everybody who asks meanwhile shares one result, and each study keeps only one.
+ */
+export class LastOfStudy<T> {
+  readonly #last = new WeakMap<Participants, KeptResult<T>>();
+
+  /**
+   * @param revision of the study at the time of the call
+   * @param name of the result; different results have different names
+   */
+  of(participants: Participants, revision: number, name: string, make: () => Promise<T>): Promise<T> {
+    const last = this.#last.get(participants);
+    if (last?.revision === revision && last.name === name) return last.made;
+    const made = make();
+    this.#last.set(participants, { name, revision, made });
+    return made;
+  }
+}
+
+/** GET /enrolment: how a study has grown, by level and, for keys that may see arms in the list, by treatment. */
 
 const SCOPES = ['read', 'blinded'] as const;
 const PARAMETERS = new Set(['api_key', 'study', 'urn.min_revision']);

@@ -1,17 +1,16 @@
-/** GET /explanation: why a participant got this arm. The answer reveals arms and generator states, so it needs `audit`. */
 import { toJson } from '../../../base/json.ts';
 import { ParticipantId } from '../../../core/model/members.ts';
 import { participantEvents, studyState } from '../../../core/study/fold.ts';
 import { explain, whyUndrawn } from '../../../evidence/explain/explain.ts';
 import { Explanation } from '../../../evidence/explain/explanation.ts';
-import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
-import { ERRORS, operation, ref } from '../request/operation.ts';
+import { ERRORS, idParameter, MIN_REVISION, operation, ref, STUDY } from '../request/openapi-operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { checked } from '../request/schemas.ts';
-import type { Services } from '../request/services.ts';
-import { mayKnowOf, studyHandler } from '../request/study-request.ts';
+import { mayKnowOf, type Services, studyHandler } from '../request/study-request.ts';
+import { checked } from '../request/study-view.ts';
+
+/** GET /explanation: why a participant got this arm. The answer reveals arms and generator states, so it needs `audit`. */
 
 const PARAMETERS = new Set(['api_key', 'study', 'id']);
 

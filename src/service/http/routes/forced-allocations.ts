@@ -1,4 +1,3 @@
-/** POST /forced_allocations: enters an allocation that was made outside the service. Nothing is drawn. */
 import { z } from 'zod';
 import { ForcedCause } from '../../../../events/from-outside.ts';
 import { mayOf } from '../../../core/acts/acts.ts';
@@ -10,17 +9,21 @@ import type { StudyOutcome } from '../../../core/model/outcomes.ts';
 import { newIdProblem } from '../../../core/model/participant-id.ts';
 import type { Force } from '../../../core/study/commands.ts';
 import { wasAnswered } from '../../../core/study/studies.ts';
-import { actRefusal } from '../request/act-refusal.ts';
-import { answerCommand } from '../request/answer-command.ts';
-import { idempotencyKeyOf } from '../request/headers.ts';
-import { bodyOperation, ERRORS, jsonSchema } from '../request/operation.ts';
-import { recordFor } from '../request/participant-command.ts';
+import { actRefusal } from '../request/act-route.ts';
+import { ACT_HEADERS, answerCommand, outsideLimits } from '../request/command-reply.ts';
+import {
+  bodyOperation,
+  ERRORS,
+  EXAMPLE_RECORD,
+  jsonSchema,
+  RECORDS,
+  recordFor,
+} from '../request/openapi-operation.ts';
+import { idempotencyKeyOf } from '../request/parameters.ts';
 import { HttpProblem, problemList } from '../request/problem.ts';
-import { ACT_HEADERS } from '../request/receipt.ts';
-import { outsideLimits } from '../request/refused-reply.ts';
-import type { Services } from '../request/services.ts';
-import { type BodyRequest, bodyHandler, type StudyReply } from '../request/study-request.ts';
-import { EXAMPLE_RECORD, RECORDS } from './participant-parts.ts';
+import { type BodyRequest, bodyHandler, type Services, type StudyReply } from '../request/study-request.ts';
+
+/** POST /forced_allocations: enters an allocation that was made outside the service. Nothing is drawn. */
 
 const Body = z.strictObject({
   study: StudyName,

@@ -1,41 +1,184 @@
-/** GET /study_participants: all participants of a study, those with some levels, or a page of them. */
 import type { Scope } from '../../../../events/access.ts';
-import type { Design } from '../../../core/model/design.ts';
+import type { Design, Factor } from '../../../core/model/design.ts';
 import { isWithin } from '../../../core/model/key-limits.ts';
-import type { Participant, Participants } from '../../../core/model/participants.ts';
-import { currentId, currentLevels } from '../../../core/model/participants.ts';
+import {
+  currentId,
+  currentLevels,
+  type Participant,
+  type Participants,
+} from '../../../core/model/participants.ts';
 import { design, hasVisits, participants } from '../../../core/study/fold.ts';
-import type { Moment } from '../../../evidence/history/history.ts';
-import { BARE_CSV, CSV, isForExcel, wantsCsv } from '../request/accept.ts';
+import { type Moment, parseRevision, REVISION_FORM } from '../../../evidence/history/history.ts';
+import type { Lists } from '../request/in-progress.ts';
 import {
   BG_STATE_PARAMETER,
+  ERRORS,
+  EXAMPLE_RECORD,
   EXCEL_PARAMETER,
   idParameter,
+  levelParameters,
   MIN_REVISION,
   MOMENT,
+  operation,
+  RECORDS,
   STUDY,
   URN_NEXT,
   VARY,
-} from '../request/documented-parameters.ts';
-import { scopesShown, statesIn } from '../request/generator-states.ts';
-import type { Lists } from '../request/in-progress.ts';
-import { byId, byLevel, sortedInTurns } from '../request/list-orders.ts';
-import { momentOf, studyAt } from '../request/moment.ts';
-import { ERRORS, operation } from '../request/operation.ts';
-import { type Page, pageOf, searchForm } from '../request/page.ts';
-import { refuseProblems, VIEW } from '../request/parameters.ts';
+} from '../request/openapi-operation.ts';
+import { type Query, refuseProblems, VIEW } from '../request/parameters.ts';
 import { SUCCESS } from '../request/reply.ts';
-import type { Services } from '../request/services.ts';
-import { type StudyReply, type StudyRequest, studyHandler } from '../request/study-request.ts';
 import {
+  momentOf,
+  type Services,
+  type StudyReply,
+  type StudyRequest,
+  scopesShown,
+  statesIn,
+  studyAt,
+  studyHandler,
+} from '../request/study-request.ts';
+import {
+  BARE_CSV,
+  CSV,
+  isForExcel,
   levelsShown,
   type RecordView,
   SHOWN_LEVELS,
   SLICE,
   type SortedBy,
   type StudyView,
+  wantsCsv,
 } from '../request/study-view.ts';
-import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
+
+/** The orders in which a list of participants can be shown. */
+
+/** Numbers in ids are compared as numbers. The locale is fixed, so that a list has the same order on every machine. */
+const IDS = new Intl.Collator('en', { numeric: true });
+/** How many participants are sorted or merged before others get a turn: some 15 ms of comparing ids. */
+export const SORTED_AT_ONCE = 5_000;
+
+type Compare = (a: Participant, b: Participant) => number;
+
+/** Ids that compare as equal, such as 1 and 01, stay in the order of randomization. */
+export const byId: Compare = (a, b) => IDS.compare(currentId(a), currentId(b));
+
+/**
+ * In the order of the configuration. Participants who came after the factor was retired have no level, and come last.
+ */
+export function byLevel(
+  index: number,
+  { levels }: Pick<Factor, 'levels'>,
+  which: RecordView['levels'],
+): Compare {
+  const places = new Map(levels.map((level, place) => [level, place]));
+  const place = (one: Participant) => places.get(levelsShown(one, which)[index] ?? '') ?? levels.length;
+  return (a, b) => place(a) - place(b);
+}
+
+/** A sorted copy of the list as it is at the time of the call. Those that compare as equal keep their order. */
+export async function sortedInTurns(
+  list: readonly Participant[],
+  compare: Compare,
+  lists: Pick<Lists, 'slice'>,
+): Promise<readonly Participant[]> {
+  const runs: Participant[][] = [];
+  for (let from = 0; from < list.length; from += SORTED_AT_ONCE)
+    runs.push(list.slice(from, from + SORTED_AT_ONCE));
+  for (const run of runs) await lists.slice(() => run.sort(compare));
+  const merging = merged(runs, compare);
+  const sorted: Participant[] = [];
+  for (const { length } of runs)
+    await lists.slice(() => {
+      for (let n = 0; n < length; n++) sorted.push(merging.next().value as Participant);
+    });
+  return sorted;
+}
+
+function* merged(runs: readonly Participant[][], compare: Compare): Generator<Participant, undefined> {
+  if (runs.length <= 1) {
+    yield* runs[0] ?? [];
+    return;
+  }
+  const half = Math.ceil(runs.length / 2);
+  const others = merged(runs.slice(half), compare);
+  let other = others.next();
+  for (const one of merged(runs.slice(0, half), compare)) {
+    for (; !other.done && compare(other.value, one) < 0; other = others.next()) yield other.value;
+    yield one;
+  }
+  for (; !other.done; other = others.next()) yield other.value;
+}
+
+/** Which part of a list of participants is wanted, and in which order: the parameters `urn.limit`, `urn.from` and others. */
+
+const MAX_LIMIT = 1000;
+/** The longest text to search for: as long as an id. */
+const MAX_SEARCH = 128;
+const ORDERS = ['asc', 'desc'] as const;
+/** With any of these, the answer says how many participants there are on all pages. */
+const COUNTED = ['urn.limit', 'urn.sort', 'urn.order', 'urn.search', 'urn.offset'] as const;
+
+export interface Page {
+  /** Participants randomized at this revision or later. */
+  readonly from: number;
+  /** How many participants at most, or undefined for all. */
+  readonly limit: number | undefined;
+  /** How many participants come before the page. */
+  readonly offset: number;
+  readonly isDescending: boolean;
+  /** Part of the id, as `searchForm` makes it. */
+  readonly search: string | undefined;
+  /** Whether all participants on the list are counted, including those before and after the page. */
+  readonly isCounted: boolean;
+  /** Whether `urn.from` can say where the next page begins. */
+  readonly continuesByRevision: boolean;
+}
+
+/** The page that the request asks for. Any problem with it is added to `problems`. */
+export function pageOf(query: Query, problems: string[]): Page {
+  const from = parseRevision(query.get('urn.from') ?? '0');
+  if (from === undefined) problems.push(`urn.from is not ${REVISION_FORM}`);
+  const asked = query.get('urn.limit');
+  const limit = asked === undefined ? undefined : (parseRevision(asked) ?? 0);
+  if (limit !== undefined && (limit < 1 || limit > MAX_LIMIT))
+    problems.push(`urn.limit is not a whole number from 1 to ${MAX_LIMIT}`);
+  const offset = parseRevision(query.get('urn.offset') ?? '0');
+  if (offset === undefined) problems.push(`urn.offset is not ${REVISION_FORM}`);
+  if (query.has('urn.offset') && asked === undefined)
+    problems.push('urn.offset needs urn.limit, which says how long a page is');
+  const order = query.get('urn.order') ?? 'asc';
+  if (!ORDERS.some((one) => one === order)) problems.push(`urn.order must be ${ORDERS.join(' or ')}`);
+  const isByTime = (query.get('urn.sort') ?? 'time') === 'time' && order === 'asc';
+  const continuesByRevision = isByTime && !query.has('urn.offset');
+  if (query.has('urn.from') && !continuesByRevision)
+    problems.push(
+      'urn.from is a place in the order of randomization, and cannot be combined with urn.offset or another order (hint: leave urn.from out, and page with urn.offset and urn.limit)',
+    );
+  return {
+    from: from ?? 0,
+    limit,
+    offset: offset ?? 0,
+    isDescending: order === 'desc',
+    search: searchOf(query, problems),
+    isCounted: !query.has('urn.from') && COUNTED.some((name) => query.has(name)),
+    continuesByRevision,
+  };
+}
+
+function searchOf(query: Query, problems: string[]): string | undefined {
+  const asked = query.get('urn.search');
+  if (asked === undefined) return undefined;
+  if (asked === '') problems.push('urn.search is empty (hint: leave it out)');
+  if ([...asked].length > MAX_SEARCH) problems.push(`urn.search has more than ${MAX_SEARCH} characters`);
+  return searchForm(asked);
+}
+
+/** A search for an id ignores case, and how a keyboard composes accents. */
+export function searchForm(text: string): string {
+  return text.normalize('NFC').toLowerCase();
+}
+
+/** GET /study_participants: all participants of a study, those with some levels, or a page of them. */
 
 const PAGE = [
   {

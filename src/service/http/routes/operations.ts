@@ -1,16 +1,14 @@
-/** GET /operations: who was refused, who was shown what, who signed in, and when the service ran. Reading this is not itself recorded. */
 import { z } from 'zod';
-import { studyOf } from '../../operations/describe.ts';
-import { Operation, operationOf } from '../../operations/operation.ts';
-import { OPERATIONS } from '../../operations/operations.ts';
-import { numberParameter, STUDY, URN_NEXT } from '../request/documented-parameters.ts';
-import { ERRORS, operation, ref } from '../request/operation.ts';
+import { Operation, operationOf, studyOf } from '../../operations/operation.ts';
+import { OPERATIONS } from '../../operations/operations-stream.ts';
+import { ERRORS, numberParameter, operation, ref, STUDY, URN_NEXT } from '../request/openapi-operation.ts';
 import { numberOf, refuseProblems, unknownParameters } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { resultJson } from '../request/schemas.ts';
-import type { Services } from '../request/services.ts';
-import { keyHandler, requireScope, studyFor } from '../request/study-request.ts';
+import { keyHandler, requireScope, type Services, studyFor } from '../request/study-request.ts';
+import { resultJson } from '../request/study-view.ts';
+
+/** GET /operations: who was refused, who was shown what, who signed in, and when the service ran. Reading this is not itself recorded. */
 
 const PARAMETERS = new Set(['api_key', 'study', 'from']);
 

@@ -1,4 +1,3 @@
-/** GET /participant_history: everything that happened to one participant, without the arm. */
 import { z } from 'zod';
 import { PARTICIPANT_ACTS } from '../../../core/acts/acts.ts';
 import {
@@ -8,15 +7,22 @@ import {
   type WholeEnrolment,
 } from '../../../core/model/participants.ts';
 import { participantEvents, participants } from '../../../core/study/fold.ts';
-import { idParameter, MIN_REVISION, STUDY } from '../request/documented-parameters.ts';
-import { ERRORS, operation, ref } from '../request/operation.ts';
+import {
+  ERRORS,
+  idParameter,
+  MIN_REVISION,
+  NOT_FOUND,
+  operation,
+  ref,
+  STUDY,
+} from '../request/openapi-operation.ts';
 import { refuseProblems, unknownParameters } from '../request/parameters.ts';
-import { NOT_FOUND } from '../request/participant-command.ts';
 import { HttpProblem } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
-import { resultJson } from '../request/schemas.ts';
-import type { Services } from '../request/services.ts';
-import { mayKnowOf, studyHandler } from '../request/study-request.ts';
+import { mayKnowOf, type Services, studyHandler } from '../request/study-request.ts';
+import { resultJson } from '../request/study-view.ts';
+
+/** GET /participant_history: everything that happened to one participant, without the arm. */
 
 const SCOPES = ['read', 'blinded', 'audit'] as const;
 const PARAMETERS = new Set(['api_key', 'study', 'id', 'urn.min_revision']);

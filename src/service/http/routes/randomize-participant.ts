@@ -1,52 +1,166 @@
-/** POST /study_participants: randomizes a new participant. */
+import type { IncomingMessage } from 'node:http';
 import type { Scope } from '../../../../events/access.ts';
 import { DomainError } from '../../../base/errors.ts';
 import { lookAlikeProblem } from '../../../base/text.ts';
+import { nearestTo } from '../../../base/wording.ts';
 import type { Ledger } from '../../../core/log/ledger.ts';
 import type { Design } from '../../../core/model/design.ts';
 import { isWithin, retiredLimit } from '../../../core/model/key-limits.ts';
 import type { StudyOutcome } from '../../../core/model/outcomes.ts';
 import { newIdProblem, problemsOfId } from '../../../core/model/participant-id.ts';
-import type { Participant } from '../../../core/model/participants.ts';
-import { currentId } from '../../../core/model/participants.ts';
+import { currentId, type Participant } from '../../../core/model/participants.ts';
 import type { Randomize } from '../../../core/study/commands.ts';
 import { participants } from '../../../core/study/fold.ts';
 import { StoreError } from '../../../store/event-store.ts';
 import {
-  BG_STATE_PARAMETER,
-  DRY_RUN_PARAMETER,
-  idParameter,
-  STUDY,
-} from '../request/documented-parameters.ts';
-import { DRY_RUN_HEADER, DRY_RUN_RESULT, dryRunReply } from '../request/dry-run.ts';
-import { scopesShown, statesIn } from '../request/generator-states.ts';
-import { idempotencyKeyOf, onBehalfOf } from '../request/headers.ts';
-import { orUnavailable } from '../request/min-revision.ts';
-import { ERRORS, operation, WRITE_HEADERS } from '../request/operation.ts';
-import { BG_STATE, DRY_RUN } from '../request/parameters.ts';
-import { HttpProblem, problemList } from '../request/problem.ts';
-import { ACT_HEADERS, REPEATED_HEADER, receiptHeader } from '../request/receipt.ts';
-import {
+  ACT_HEADERS,
   closedReply,
+  DRY_RUN_HEADER,
+  DRY_RUN_RESULT,
+  dryRunReply,
   fullReply,
   noCodeReply,
   noEntryReply,
   outsideLimits,
+  REPEATED_HEADER,
+  receiptHeader,
   refusedReply,
   reusedReply,
-} from '../request/refused-reply.ts';
+} from '../request/command-reply.ts';
+import {
+  BG_STATE_PARAMETER,
+  DRY_RUN_PARAMETER,
+  ERRORS,
+  EXAMPLE_RECORD,
+  idParameter,
+  levelParameters,
+  operation,
+  RECORDS,
+  STUDY,
+  WRITE_HEADERS,
+} from '../request/openapi-operation.ts';
+import {
+  BG_STATE,
+  bareForm,
+  DRY_RUN,
+  hintsAmong,
+  idempotencyKeyOf,
+  onBehalfOf,
+  orUnavailable,
+  PREFIX,
+  type Query,
+  SERVICE_PARAMETERS,
+} from '../request/parameters.ts';
+import { HttpProblem, problemList } from '../request/problem.ts';
 import { SUCCESS } from '../request/reply.ts';
-import type { Services } from '../request/services.ts';
 import {
   actorOf,
   mayKnowOf,
+  type Services,
   type StudyReply,
   type StudyRequest,
+  scopesShown,
+  statesIn,
   studyHandler,
 } from '../request/study-request.ts';
-import { refuseBodyInstead, withBodyUnread } from '../request/unread-body.ts';
-import { ignoredHeader, URN_IGNORED, unreadParameters } from '../request/unread-parameters.ts';
-import { EXAMPLE_RECORD, levelParameters, RECORDS } from './participant-parts.ts';
+
+/** A body is ignored, as in the contract. A client that put the parameters there gets an error that says so. */
+
+const UNREAD = 'the body of the request is not read: parameters belong in the query string';
+const HINT =
+  "(POST /study_participants?study=…&id=…, percent-encoded; with curl: -G and --data-urlencode; with Python's requests: params=)";
+
+/** @throws HttpProblem 400 when the query names no participant, and there is a body that might */
+export function refuseBodyInstead(request: IncomingMessage, query: Query): void {
+  if (hasBody(request) && !(query.has('study') && query.has('id')))
+    throw new HttpProblem(400, `The parameters are missing, and ${UNREAD} ${HINT}`);
+}
+
+/** Adds to any problem with the parameters that the request has a body, which is not read. */
+export function withBodyUnread<T>(request: IncomingMessage, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof HttpProblem && hasBody(request))) throw error;
+    throw new HttpProblem(error.status, `${error.message}; ${UNREAD} ${HINT}`, error.headers);
+  }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined;
+}
+
+/**
+ * Parameters of a POST that are neither its own nor factors of the study. As in the contract, they are not read. One that
+ * could be meant for the service is refused instead: a misspelt dry run would randomize somebody.
+ */
+
+const SPELLINGS = new Map([...SERVICE_PARAMETERS].map((name) => [bareForm(name), name]));
+const IDEMPOTENCY_KEY = bareForm('Idempotency-Key');
+const BARE_DRY_RUN = bareForm(DRY_RUN);
+
+/**
+ * @param own the parameters of the route
+ * @param factors the names of all factors of the study, retired ones too
+ * @param required names without which the request is refused anyway
+ */
+export function unreadParameters(
+  query: Query,
+  own: ReadonlySet<string>,
+  factors: readonly string[],
+  required: readonly string[],
+): { readonly ignored: readonly string[]; readonly problems: string[] } {
+  const hintForOwn = hintsAmong([...SERVICE_PARAMETERS]);
+  const hintForMissing = hintsAmong(required.filter((name) => !query.has(name)));
+  const ignored: string[] = [];
+  const problems: string[] = [];
+  for (const name of query.keys()) {
+    // Names with the prefix of records are reported elsewhere.
+    if (own.has(name) || factors.includes(name) || name.startsWith('f_')) continue;
+    const hint =
+      (SERVICE_PARAMETERS.has(name) ? undefined : misspelling(name, hintForOwn)) ?? hintForMissing(name);
+    if (hint !== undefined) problems.push(`${name} is not a parameter (hint: ${hint})`);
+    else if (name !== '') ignored.push(name);
+  }
+  return { ignored, problems };
+}
+
+/** How to write a name that could be meant for the service; undefined if it could not. */
+function misspelling(name: string, hintFor: ReturnType<typeof hintsAmong>): string | undefined {
+  const form = bareForm(name);
+  if (form === IDEMPOTENCY_KEY) return 'send the header Idempotency-Key';
+  const meant = isLikeDryRun(form) ? DRY_RUN : SPELLINGS.get(form);
+  if (meant !== undefined) return `did you mean ${meant}?`;
+  if (!name.toLowerCase().startsWith(PREFIX)) return undefined;
+  return hintFor(name) ?? `names with ${PREFIX} are the service's`;
+}
+
+/** Only this one is refused for being similar: if another parameter is not read, nobody is randomized by mistake. */
+function isLikeDryRun(form: string): boolean {
+  return form.includes(BARE_DRY_RUN) || nearestTo(form, [BARE_DRY_RUN]) !== undefined;
+}
+
+const MAX_NAMES = 10;
+const MAX_BYTES = 500;
+const MORE = encodeURIComponent('…');
+
+/** The value of the header `Urn-Ignored`: the names, percent-encoded, and an ellipsis if some are left out. */
+export function ignoredHeader(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_NAMES).map((name) => encodeURIComponent(name));
+  const text = () => [...shown, ...(shown.length < names.length ? [MORE] : [])].join(', ');
+  while (text().length > MAX_BYTES) shown.pop();
+  return text();
+}
+
+/** For the OpenAPI document. */
+export const URN_IGNORED = {
+  'Urn-Ignored': {
+    description: `Parameters that were not read, percent-encoded and separated by commas: at most ${MAX_NAMES} names and ${MAX_BYTES} bytes, then \`${MORE}\`. Absent if there are none.`,
+    schema: { type: 'string', maxLength: MAX_BYTES },
+  },
+};
+
+/** POST /study_participants: randomizes a new participant. */
 
 export const randomizeParticipantOperation = operation(
   'Randomize a new participant',

@@ -1,27 +1,29 @@
-/**
- * POST, GET and DELETE /session: a person signs in with an API key, sees who is signed in, and signs out. From the sign-in
- * on, the browser holds a cookie in place of the key.
- */
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { LevelLimit, Scope } from '../../../../events/access.ts';
 import { lookAlikeProblem } from '../../../base/text.ts';
-import { endOf, idleEndOf } from '../../session/session.ts';
-import type { Sessions } from '../../session/sessions.ts';
-import { apiKeyOf, CHALLENGE } from '../request/credentials.ts';
-import { onBehalfOf, personNamed } from '../request/headers.ts';
+import { endOf, idleEndOf, type Sessions } from '../../session/sessions.ts';
+import { apiKeyOf, CHALLENGE, refuseForeign, type SignedIn, type Site } from '../request/credentials.ts';
 import { conforming, expectJson, readJson } from '../request/json-body.ts';
-import type { Locals } from '../request/locals.ts';
-import { BODY_ERRORS, ERRORS, jsonSchema, ref, sessionOperation } from '../request/operation.ts';
-import { refuseForeign, type Site } from '../request/origin.ts';
-import { refuseProblems, unknownParameters } from '../request/parameters.ts';
+import type { Locals } from '../request/observation.ts';
+import { BODY_ERRORS, ERRORS, jsonSchema, ref, sessionOperation } from '../request/openapi-operation.ts';
+import {
+  onBehalfOf,
+  parseQuery,
+  personNamed,
+  type Query,
+  refuseProblems,
+  unknownParameters,
+} from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { parseQuery, type Query } from '../request/query.ts';
 import { SUCCESS, send } from '../request/reply.ts';
-import { resultJson } from '../request/schemas.ts';
-import type { Services } from '../request/services.ts';
-import type { SignedIn } from '../request/session-cookie.ts';
-import { actorFor, actorOf, recognize, requireReady } from '../request/study-request.ts';
+import { actorFor, actorOf, recognize, requireReady, type Services } from '../request/study-request.ts';
+import { resultJson } from '../request/study-view.ts';
+
+/**
+ * POST, GET and DELETE /session: a person signs in with an API key, sees who is signed in, and signs out. From the sign-in
+ * on, the browser holds a cookie in place of the key.
+ */
 
 export interface SessionServices extends Services {
   readonly sessions: Sessions;

@@ -1,8 +1,9 @@
-/** Refuses requests to any path that could be read in two ways, or are not HTTP/1. */
 import type { Request } from 'express';
-import { refuseUnknownHeaders } from './request/headers.ts';
-import { JSON_BODY_KIB } from './request/json-body.ts';
-import { HttpProblem } from './request/problem.ts';
+import { JSON_BODY_KIB } from './json-body.ts';
+import { refuseUnknownHeaders } from './parameters.ts';
+import { HttpProblem } from './problem.ts';
+
+/** Refuses requests to any path that could be read in two ways, or are not HTTP/1. */
 
 /** A request that announces a larger body is refused. The routes with a JSON body read less (request/json-body.ts). */
 const BODY_BYTES = 64 * 1024;

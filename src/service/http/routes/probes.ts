@@ -1,14 +1,22 @@
-/** GET /readyz: whether the service can answer. It needs no key, so it shows states and counts but never the name of a study. */
 import type { Request, Response } from 'express';
 import type { DomainError } from '../../../base/errors.ts';
 import { counted } from '../../../base/wording.ts';
 import { STANDINGS, type Standing } from '../../../core/study/studies.ts';
+import { probeOperation } from '../request/openapi-operation.ts';
+import { parseQuery } from '../request/parameters.ts';
 import { HttpProblem } from '../request/problem.ts';
-import { parseQuery } from '../request/query.ts';
 import { SUCCESS, send } from '../request/reply.ts';
-import type { Services } from '../request/services.ts';
-import { requireReady } from '../request/study-request.ts';
-import { probeOperation } from './probe-parts.ts';
+import { requireReady, type Services } from '../request/study-request.ts';
+
+/** GET /healthz: the process is alive. */
+
+export const healthOperation = probeOperation('Check that the process is alive', 'health');
+
+export function getHealth(_: Request, response: Response): void {
+  send(response, { status: 200, message: SUCCESS, results: '{}' });
+}
+
+/** GET /readyz: whether the service can answer. It needs no key, so it shows states and counts but never the name of a study. */
 
 export interface ReadinessParts extends Pick<Services, 'studies' | 'runner' | 'notReady'> {
   /** Why nothing may be written to the log. */

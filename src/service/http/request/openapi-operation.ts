@@ -1,8 +1,18 @@
-/** Describes an operation of the API for the OpenAPI document. */
 import { z } from 'zod';
-import { DRY_RUN_RESULT } from './dry-run.ts';
+import { ParticipantId } from '../../../core/model/members.ts';
+import { DRY_RUN_RESULT } from './command-reply.ts';
 import { JSON_BODY_KIB } from './json-body.ts';
-import { BareUint128, PackOfVisit } from './schemas.ts';
+import { mayKnowOf, type StudyRequest } from './study-request.ts';
+import {
+  BareUint128,
+  BgStateResult,
+  PackOfVisit,
+  placeMembers,
+  recordMembers,
+  remarkMembers,
+} from './study-view.ts';
+
+/** Describes an operation of the API for the OpenAPI document. */
 
 export type Json = Record<string, unknown>;
 
@@ -258,4 +268,162 @@ function replaceMembers(described: Json, other: Json): void {
 
 function valuesOf({ valueType }: z.ZodMap): Json {
   return jsonSchema(valueType as z.ZodType);
+}
+
+/** Parameters and headers that several operations share, as the OpenAPI document describes them. */
+
+export const STUDY = {
+  name: 'study',
+  in: 'query',
+  required: true,
+  description: "The study's name",
+  schema: { type: 'string' },
+};
+
+/** A factor's name never begins with `urn.`. */
+export const MIN_REVISION = {
+  name: 'urn.min_revision',
+  in: 'query',
+  description:
+    'Wait until this instance shows at least this revision of the study, for example the Urn-Revision of a response from another instance. After 5 seconds the response is 503.',
+  schema: { type: 'integer', minimum: 0 },
+};
+
+export const MOMENT = [
+  {
+    name: 'urn.revision',
+    in: 'query',
+    description:
+      'Show the study as it was at this revision. Also needs the scope `audit`. Cannot be combined with urn.at.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  {
+    name: 'urn.at',
+    in: 'query',
+    description:
+      'Show the study as it was at this time: all events, in the order of their revisions, before the first one with a later time. The header Urn-Revision gives the revision. Also needs the scope `audit`. Cannot be combined with urn.revision.',
+    schema: { type: 'string', format: 'date-time' },
+    example: '2027-06-30T12:00:00Z',
+  },
+];
+
+export const BG_STATE_PARAMETER = {
+  name: 'urn.bg_state',
+  in: 'query',
+  description:
+    '`omit` leaves the generator states out of the records. Without it, a key with the scope `audit` sees them. When they are omitted, nothing is disclosed and nothing counts against the budget of the key.',
+  schema: { type: 'string', enum: ['omit'] },
+};
+
+export const EXCEL_PARAMETER = {
+  name: 'urn.excel',
+  in: 'query',
+  description:
+    'Only with `Accept: text/csv`. `true` puts an apostrophe before texts that a spreadsheet would take for formulas: those that begin with `=`, `+`, `-` or `@`. Every other program reads the apostrophes as part of the values.',
+  schema: { type: 'string', enum: ['true'] },
+};
+
+/** Of an answer that is JSON or a list, as `Accept` asks. */
+export const VARY = {
+  Vary: { description: 'What the response depends on besides the URL', schema: { const: 'Accept' } },
+};
+
+export const DRY_RUN_PARAMETER = {
+  name: 'urn.dry_run',
+  in: 'query',
+  description:
+    '`true` checks everything and records nothing: nobody is randomized and nothing is drawn. The response has the header Urn-Dry-Run and shows only that the request would be accepted.',
+  schema: { type: 'string', enum: ['true'] },
+};
+
+export const URN_NEXT = {
+  'Urn-Next': {
+    description: 'Where the next page begins. Absent if this is the last page.',
+    schema: { type: 'integer' },
+  },
+};
+
+export function idParameter(required: boolean): Json {
+  return { name: 'id', in: 'query', required, schema: jsonSchema(ParticipantId) };
+}
+
+export function numberParameter(name: string, required: boolean, description: string, minimum = 0): Json {
+  return { name, in: 'query', required, description, schema: { type: 'integer', minimum } };
+}
+
+/** What the operations that list and randomize participants share in the OpenAPI document. */
+
+/** A record of any study, for the documentation. study-view.ts makes the exact schema for each study. */
+export const ParticipantRecord = z
+  .object({
+    ...recordMembers,
+    trt: recordMembers.trt.optional(),
+    bg_state: BgStateResult.optional(),
+    'urn.sequence': placeMembers['urn.sequence'].optional(),
+    'urn.revision': placeMembers['urn.revision'].optional(),
+    ...remarkMembers,
+  })
+  .catchall(
+    z.string().meta({
+      description:
+        'f_<factor>: the level of that factor, under its current name. Absent for participants who came after it was retired',
+    }),
+  );
+
+/** The `results` of both operations. */
+export const RECORDS = { type: 'array', items: ref('ParticipantRecord') };
+
+export const EXAMPLE_RECORD = {
+  id: '001',
+  f_sex: 'Male',
+  f_local_site: '30-Dupage County',
+  trt: 'RMC-Q',
+  datetime: 'Wed, 10 Feb 2021 00:01:08 GMT',
+  user: 'site-30',
+};
+
+/** The parameters for factors. Each factor is a bare parameter, and the study decides its name. */
+export function levelParameters(description: string): Json {
+  return {
+    name: 'factors',
+    in: 'query',
+    style: 'form',
+    explode: true,
+    description: `${description}: one parameter per factor, named like the factor, for example sex=Male`,
+    schema: { type: 'object', additionalProperties: { type: 'string' } },
+    example: { sex: 'Male', local_site: '30-Dupage County' },
+  };
+}
+
+/** What the routes that write an event about one participant share. */
+
+/** For the OpenAPI document. */
+export const NOT_FOUND = `${ERRORS[404]}. Or there is no such participant, or the key is limited to other participants`;
+
+/** The participant's record as it is now and as the key's scopes show it, without generator states. */
+export function recordFor(request: StudyRequest, id: string): string {
+  const { participants, view, accepted } = request;
+  const participant = participants.find(id);
+  const scopes = accepted.key.scopes.filter((scope) => scope === 'read' || scope === 'blinded');
+  const isShown = participant && scopes.length > 0 && mayKnowOf(request, participant);
+  return isShown ? view().records([participant], scopes) : '[]';
+}
+
+/** What /healthz and /readyz share in the OpenAPI document. */
+
+/** An operation that needs no key. */
+export function probeOperation(summary: string, operationId: string): Json {
+  const responses = {
+    200: response('Success', envelopeOf({ type: 'object' }), {
+      message: 'Success',
+      results: {},
+      status: 200,
+    }),
+    503: response('Not ready', ref('Error'), {
+      message: 'The service is starting',
+      results: [],
+      status: 503,
+    }),
+  };
+  return { tags: ['Operation'], summary, operationId, security: [], responses };
 }

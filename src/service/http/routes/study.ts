@@ -1,0 +1,397 @@
+import { z } from 'zod';
+import type { Scope } from '../../../../events/access.ts';
+import { Protocol } from '../../../../events/define.ts';
+import type { ApiKey } from '../../../../projections/access.ts';
+import { toJson } from '../../../base/json.ts';
+import { activeFactors, type Design, openLevels } from '../../../core/model/design.ts';
+import { levelsWithin, retiredLimit, withinLimits } from '../../../core/model/key-limits.ts';
+import { goalOf } from '../../../core/model/limits.ts';
+import type { RegisteredStudy } from '../../../core/model/model.ts';
+import { STATUSES } from '../../../core/model/outcomes.ts';
+import { headCount } from '../../../core/model/participants.ts';
+import { design, participants, studyConfig } from '../../../core/study/fold.ts';
+import {
+  DesignInForce,
+  designInForce,
+  LimitInForce,
+  limitsInForce,
+  METHOD_IN_FORCE,
+  MethodParametersResult,
+  methodInForce,
+  methodParameters,
+  URN_IN_FORCE,
+} from '../../../core/study/public-design.ts';
+import { outsideLimits } from '../request/command-reply.ts';
+import { ERRORS, MIN_REVISION, MOMENT, operation, ref, STUDY } from '../request/openapi-operation.ts';
+import { MOMENT_PARAMETERS, refuseProblems, unknownParameters } from '../request/parameters.ts';
+import { SUCCESS } from '../request/reply.ts';
+import {
+  keyHandler,
+  momentOf,
+  type Services,
+  studiesFor,
+  studyAt,
+  studyHandler,
+  type VisibleStudy,
+} from '../request/study-request.ts';
+import { checked, GoalResult, HEADS, resultJson, SLICE } from '../request/study-view.ts';
+
+/** GET /studies: the studies that a key may see, with their state and how many participants they have. */
+
+const PARAMETERS = new Set(['api_key']);
+
+export const StudiesResult = z.array(
+  z.strictObject({
+    study: z.string(),
+    mode: z.enum(['test', 'live']).optional().meta({
+      description: 'Absent if even the registration of the study cannot be read',
+    }),
+    state: z.enum([...STATUSES, 'unreadable']).meta({
+      description: '`unreadable`: its operator finds the reason in the log of the service',
+    }),
+    reason: z.string().optional().meta({ description: 'Why the study is not open' }),
+    since: z.string().optional().meta({ description: 'Since when the study is not open' }),
+    protocol: Protocol.optional(),
+    enrolled: z.int().optional().meta({
+      description:
+        'How many participants the study has; for a key that is limited to some levels, within its limits. Absent if the study cannot be read',
+    }),
+    voided: HEADS.voided.optional(),
+    filled: HEADS.filled.optional(),
+    target: z.int().optional().meta({ description: 'Of the whole study' }),
+    goal: GoalResult.optional(),
+    last_allocation_at: z.string().optional().meta({
+      description: 'When the last of these participants was randomized',
+    }),
+  }),
+);
+type StudyShown = z.infer<typeof StudiesResult>[number];
+
+const EXAMPLE: StudyShown[] = [
+  {
+    study: 'CHS JCOIN',
+    mode: 'live',
+    state: 'paused',
+    reason: 'DSMB meeting',
+    since: '2027-03-02T09:14:00.120Z',
+    protocol: { version: '2.0', date: '2027-01-10' },
+    enrolled: 118,
+    voided: 3,
+    filled: 116,
+    target: 300,
+    goal: { kind: 'target', places: 300 },
+    last_allocation_at: '2027-03-01T14:02:11.871Z',
+  },
+];
+
+const { 404: _, ...ERRORS_WITHOUT_STUDY } = ERRORS;
+
+export const listStudiesOperation = operation('List the studies of a key', 'listStudies', [], {
+  parameters: [],
+  result: ref('Studies'),
+  example: EXAMPLE,
+  empty: [],
+  isOfOneStudy: false,
+  errors: ERRORS_WITHOUT_STUDY,
+});
+
+export function listStudies(services: Services) {
+  return keyHandler(services, async ({ query, response, accepted }) => {
+    refuseProblems(unknownParameters(query, PARAMETERS, 'studies'));
+    const { key } = accepted;
+    if (key.where && longest(services, key) > SLICE) await services.limits.lists.begin(key.keyId, response);
+    const shown = await services.limits.lists.slice(() =>
+      studiesFor(services, key).map((one) => shownTo(key, one, services)),
+    );
+    return { status: 200, message: SUCCESS, results: resultJson(StudiesResult, shown) };
+  });
+}
+
+/** How many participants the longest study has. */
+function longest(services: Services, key: ApiKey): number {
+  const sizes = studiesFor(services, key).map(({ study }) =>
+    study ? services.runner.state(participants, study.stream).inOrder.length : 0,
+  );
+  return Math.max(0, ...sizes);
+}
+
+function shownTo({ where }: ApiKey, { name, mode, study }: VisibleStudy, { runner }: Services): StudyShown {
+  if (!study) return { study: name, ...(mode && { mode }), state: 'unreadable' };
+  const { stream, registered, design } = study;
+  const { halt } = registered;
+  const { target, protocol } = design;
+  const { inOrder } = runner.state(participants, stream);
+  // When participants beyond the limits were randomized is not shown either.
+  const known = withinLimits(inOrder, where, design);
+  const last = known.at(-1);
+  const goal = goalOf(design, where);
+  return {
+    ...{ study: name, mode, state: halt?.state ?? 'open' },
+    ...(halt && { reason: halt.reason, since: halt.at }),
+    ...(protocol && { protocol }),
+    ...headCount(known),
+    ...(target !== undefined && { target }),
+    ...(goal && { goal }),
+    ...(last && { last_allocation_at: last.at }),
+  };
+}
+
+/** GET /study_config: the configuration of a study. */
+
+const PARAMETERSStudyConfig = new Set(['api_key', 'study', ...MOMENT_PARAMETERS]);
+
+export const StudyConfigurationResult = z.strictObject({
+  factors: z
+    .map(z.string(), z.array(z.string()))
+    .meta({ description: 'The levels of each factor that take participants, by its name' }),
+  treatments: z.array(z.string()),
+  D: URN_IN_FORCE.D,
+  alpha: URN_IN_FORCE.alpha,
+  beta: URN_IN_FORCE.beta,
+  w: URN_IN_FORCE.w,
+  starting_seed: z
+    .bigint()
+    .optional()
+    .meta({ description: 'Only shown to a key with the scope `audit`, because it reveals every assignment' }),
+  urn_selection: z.literal('method1').optional(),
+  ...METHOD_IN_FORCE,
+  method_parameters: MethodParametersResult.optional().meta({
+    description: 'How the method draws. Only shown to a key with the scope `audit`',
+  }),
+});
+
+const EXAMPLEStudyConfig = {
+  factors: { sex: ['Male', 'Female'], local_site: ['11-Cook County – Chicago', '30-Dupage County'] },
+  treatments: ['MART', 'RMC-Q', 'RMC-A'],
+  D: 'chisquare',
+  alpha: 0,
+  beta: 1,
+  w: 1,
+  urn_selection: 'method1',
+};
+
+export const studyConfigOperation = operation(
+  'Read the configuration of a study',
+  'studyConfig',
+  ['read', 'blinded'],
+  {
+    parameters: [STUDY, MIN_REVISION, ...MOMENT],
+    result: ref('StudyConfiguration'),
+    example: EXAMPLEStudyConfig,
+    empty: {},
+    errors: ERRORS,
+  },
+);
+
+export function getStudyConfig(services: Services) {
+  return studyHandler(services, ['read', 'blinded'], async (request) => {
+    const { query, study, accepted } = request;
+    const problems = unknownParameters(query, PARAMETERSStudyConfig, 'study_config');
+    const moment = momentOf(request, problems);
+    refuseProblems(problems);
+    const { scopes } = accepted.key;
+    const discloses = scopes.includes('audit') ? ({ what: 'seed' } as const) : undefined;
+    if (!moment) {
+      const results = configurationJson(request.design(), study.registered, scopes);
+      return { status: 200, message: SUCCESS, results, revision: study.revision, discloses };
+    }
+    const { states, revision } = await studyAt(services, request, moment, { design, studyConfig });
+    if (!states.design || !states.studyConfig)
+      throw new Error('a moment of a study that is before its registration');
+    const results = configurationJson(states.design, states.studyConfig, scopes);
+    return { status: 200, message: SUCCESS, results, revision, discloses };
+  });
+}
+
+/**
+ * JSON of the configuration in force, with the levels that take participants. Only the scope `audit` may see
+ * `starting_seed`.
+ */
+function configurationJson(
+  inForce: Design,
+  { seed, parameters }: RegisteredStudy,
+  scopes: readonly Scope[],
+): string {
+  const { treatments, method } = inForce;
+  const isAudit = scopes.includes('audit');
+  const result = {
+    factors: new Map(activeFactors(inForce).map((factor) => [factor.name, openLevels(factor)])),
+    treatments,
+    ...methodInForce(inForce),
+    starting_seed: isAudit ? BigInt(seed) : undefined,
+    ...(method.name === 'urn' && { urn_selection: method.urnSelection }),
+    ...(isAudit && { method_parameters: methodParameters(inForce, parameters) }),
+  };
+  return toJson(checked(StudyConfigurationResult, result));
+}
+
+/** GET /study_design: the design in force, the state of the study, and how far its limits are reached. */
+
+const SCOPES = ['read', 'blinded'] as const;
+const PARAMETERSStudyDesign = new Set(['api_key', 'study', 'urn.min_revision']);
+
+export const StudyDesignResult = z.strictObject({
+  mode: z.enum(['test', 'live']),
+  state: z.enum(STATUSES),
+  reason: z.string().optional().meta({ description: 'Why the study is not open' }),
+  since: z.string().optional(),
+  enrolled: z.int().optional().meta({ description: 'Absent for a key that is limited to some levels' }),
+  voided: HEADS.voided.optional(),
+  filled: HEADS.filled.optional(),
+  limits: z.array(LimitInForce),
+  imported: z
+    .strictObject({
+      participants: z.int(),
+      redrawn: z.int().meta({ description: 'How many of them were drawn again with the same result' }),
+      at: z.string().meta({ description: 'When the import began, in ISO 8601 (UTC)' }),
+    })
+    .optional()
+    .meta({ description: 'A history from another system. Absent for a key that is limited to some levels' }),
+  design: DesignInForce,
+});
+type StudyDesignResult = z.infer<typeof StudyDesignResult>;
+
+const EXAMPLEStudyDesign: StudyDesignResult = {
+  mode: 'live',
+  state: 'open',
+  enrolled: 118,
+  voided: 3,
+  filled: 116,
+  limits: [
+    { max: 300, enrolled: 116 },
+    { factor: 'local_site', level: '30-Dupage County', max: 40, enrolled: 21 },
+  ],
+  design: {
+    treatments: ['MART', 'RMC-Q', 'RMC-A'],
+    closed_treatments: [],
+    epoch: 0,
+    amendment: 0,
+    factors: [
+      {
+        name: 'sex',
+        retired: false,
+        levels: [
+          { name: 'Male', earlier_names: [], closed: false },
+          { name: 'Female', earlier_names: [], closed: false },
+        ],
+      },
+    ],
+    D: 'chisquare',
+    w: 1,
+    alpha: 0,
+    beta: 1,
+    blinding: 'blinded',
+    policies: {
+      stop_at_limit: true,
+      level_counts: 'as-corrected',
+      void_counts: 'kept',
+      forced_counts: 'counted',
+    },
+    protocol: { version: '2.0', date: '2027-01-10' },
+  },
+};
+
+export const studyDesignOperation = operation(
+  'Show the design in force, the state and the limits of a study',
+  'studyDesign',
+  SCOPES,
+  {
+    parameters: [STUDY, MIN_REVISION],
+    result: ref('StudyDesign'),
+    example: EXAMPLEStudyDesign,
+    empty: {},
+    errors: ERRORS,
+  },
+);
+
+export function getStudyDesign(services: Services) {
+  return studyHandler(services, SCOPES, (request) => {
+    const {
+      query,
+      study,
+      accepted: { key },
+    } = request;
+    refuseProblems(unknownParameters(query, PARAMETERSStudyDesign, 'study_design'));
+    const { halt, configuration, imported } = study.registered;
+    const inForce = request.design();
+    // A key that is limited to a site does not learn how many the others have.
+    const { inOrder } = request.participants;
+    const shown: StudyDesignResult = {
+      mode: configuration.mode,
+      state: halt?.state ?? 'open',
+      ...(halt && { reason: halt.reason, since: halt.at }),
+      ...(!key.where && headCount(inOrder)),
+      limits: limitsInForce(inForce, key.where ? undefined : inOrder),
+      ...(imported &&
+        !key.where && {
+          imported: {
+            participants: imported.redrawn + imported.unproven,
+            redrawn: imported.redrawn,
+            at: imported.at,
+          },
+        }),
+      design: designInForce(inForce),
+    };
+    const results = resultJson(StudyDesignResult, shown);
+    return { status: 200, message: SUCCESS, results, revision: study.revision };
+  });
+}
+
+/** GET /study_form: what forms ask about a participant, and which answers the study takes from this key. */
+
+const SCOPESStudyForm = ['randomize'] as const;
+const PARAMETERSStudyForm = new Set(['api_key', 'study', 'urn.min_revision']);
+
+/** It names no arm: a key that only randomizes sees none. */
+export const StudyFormResult = z.strictObject({
+  id_pattern: z.string().optional().meta({ description: 'What an id must match as a whole' }),
+  factors: z
+    .array(z.strictObject({ name: z.string(), levels: z.array(z.string()) }))
+    .meta({ description: 'The levels that take participants and are within the limits of the key' }),
+  visits: z.array(z.string()).optional().meta({
+    description: 'The visits at which participants get further packs; absent: none',
+  }),
+});
+type StudyFormResult = z.infer<typeof StudyFormResult>;
+
+const EXAMPLEStudyForm: StudyFormResult = {
+  id_pattern: '[0-9]{2}-[0-9]{4}',
+  factors: [
+    { name: 'sex', levels: ['Male', 'Female'] },
+    { name: 'local_site', levels: ['30-Dupage County'] },
+  ],
+};
+
+export const studyFormOperation = operation(
+  'Show what a form asks about a new participant',
+  'studyForm',
+  SCOPESStudyForm,
+  {
+    parameters: [STUDY, MIN_REVISION],
+    result: ref('StudyForm'),
+    example: EXAMPLEStudyForm,
+    empty: {},
+    errors: ERRORS,
+  },
+);
+
+export function getStudyForm(services: Services) {
+  return studyHandler(services, SCOPESStudyForm, (request) => {
+    const { query, study, accepted } = request;
+    const { where } = accepted.key;
+    refuseProblems(unknownParameters(query, PARAMETERSStudyForm, 'study_form'));
+    const inForce = request.design();
+    if (retiredLimit(where, inForce) !== undefined) throw outsideLimits(where, inForce);
+    const { idPattern, visits } = inForce;
+    const shown: StudyFormResult = {
+      ...(idPattern !== undefined && { id_pattern: idPattern }),
+      factors: activeFactors(inForce).map((factor) => ({
+        name: factor.name,
+        levels: levelsWithin(where, factor),
+      })),
+      ...(visits.length > 0 && { visits: [...visits] }),
+    };
+    const results = resultJson(StudyFormResult, shown);
+    return { status: 200, message: SUCCESS, results, revision: study.revision };
+  });
+}

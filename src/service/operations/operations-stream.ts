@@ -1,0 +1,49 @@
+import type { OperationsFact } from '../../../events/operations.ts';
+import type { Actor } from '../../../events/record.ts';
+import type { Projection } from '../../../projections/runner.ts';
+import type { Decider } from '../../core/write/decider.ts';
+import { foldedStream, type LogParts, Writer } from '../../core/write/writer.ts';
+
+/** The decider of the stream `operations`: each fact stands alone, so deciding one needs no state. */
+
+/** Nothing is folded from this stream. Its events are read from the store when needed. */
+export const noState: Projection<null> = {
+  name: 'no-state',
+  stream: 'operations',
+  initial: () => null,
+  apply: (state) => state,
+};
+
+export const operationsDecider: Decider<null, OperationsFact, OperationsFact, null> = {
+  decide: (_, fact) => ({ fact, outcome: null }),
+  mayChange: () => false,
+  evolve: noState.apply,
+  fork: (state) => state,
+  // A service that ends without it looks as if it had crashed.
+  isUrgent: ({ type }) => type === 'ServiceStopped',
+};
+
+/** Writes to the stream `operations` of an open log: what happened besides the allocations. */
+
+export const OPERATIONS = 'operations';
+
+export class Operations {
+  readonly #writer: Writer<null, OperationsFact, OperationsFact, null>;
+
+  constructor(parts: LogParts) {
+    const folded = foldedStream(parts, noState, OPERATIONS);
+    this.#writer = new Writer({ ...parts, stream: OPERATIONS, decider: operationsDecider, folded });
+  }
+
+  /**
+   * Resolves when the fact is durable.
+   * @throws DomainError as `Writer.submit`
+   */
+  async record(fact: OperationsFact, actor: Actor): Promise<void> {
+    await this.#writer.submit(fact, actor);
+  }
+
+  drain(): Promise<void> {
+    return this.#writer.drain();
+  }
+}
