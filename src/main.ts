@@ -72,7 +72,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
     const { listsCommand } = await import('./cli/lists.ts');
     return group('lists', 'lists of allocations that were made elsewhere', listsCommand());
   },
-  reveal: async () => (await import('./cli/reveal.ts')).revealCommand(),
+  reveal: async () => (await import('./cli/code-breaks.ts')).revealCommand(),
   'code-breaks': async () => {
     const { codeBreaksCommand } = await import('./cli/code-breaks.ts');
     return group('code-breaks', 'who was unblinded', codeBreaksCommand(), 'list');
@@ -83,7 +83,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   },
   rerandomize: async () => (await import('./cli/rerandomize.ts')).rerandomizeCommand(),
   bundle: async () => (await import('./cli/bundle.ts')).bundleCommand(),
-  report: async () => (await import('./cli/report.ts')).reportCommand(),
+  report: async () => (await import('./cli/bundle.ts')).reportCommand(),
   export: async () => (await import('./cli/export.ts')).exportCommand(),
   relay: async () => (await import('./cli/relay.ts')).relayCommand(),
   operations: async () => (await import('./cli/operations.ts')).operationsCommand(),

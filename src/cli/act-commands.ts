@@ -1,4 +1,3 @@
-/** The commands that ask for acts: what cannot be derived from the acts. */
 import { type Command, Option } from 'commander';
 import { IdCause, type LevelChange, LevelsCause, VoidAnalysis, VoidCause } from '../../events/corrections.ts';
 import { DispensationCause, ReplacementCause } from '../../events/packs.ts';
@@ -7,9 +6,19 @@ import { UnblindingWay } from '../../events/unblinding.ts';
 import { quote } from '../base/text.ts';
 import { counted } from '../base/wording.ts';
 import type { ActName } from '../core/acts/acts.ts';
+import { MAX_ENTRIES } from '../core/model/packs.ts';
 import { changeText } from '../evidence/bundle/texts.ts';
+import { codeProblem, readCodes } from '../evidence/import/pack-file.ts';
 import { actCommand } from './act-command.ts';
-import type { ActRow, MembersRead, OptionValues } from './act-row.ts';
+import {
+  type ActRow,
+  caseOption,
+  changesIn,
+  choice,
+  instantOption,
+  type MembersRead,
+  type OptionValues,
+} from './act-options.ts';
 import {
   APPROVAL_EXAMPLE,
   approvedByOption,
@@ -18,11 +27,31 @@ import {
   protocolOption,
   readDecision,
 } from './approvals.ts';
-import { codesIn } from './codes-option.ts';
-import { changesIn } from './correction-options.ts';
-import { caseOption, choice } from './grounds.ts';
-import { instantOption } from './instant-option.ts';
 import { jsonOption, option } from './options.ts';
+
+/** The packs that a command is about, from its options. */
+
+/**
+ * @param given those of --code
+ * @param from a file
+ * @throws ImportError listing every problem in the file
+ */
+export function codesIn(given: readonly string[] | undefined, from: string | undefined): MembersRead {
+  const wrong = (...problems: readonly string[]) => ({ unread: { codes: problems } });
+  if (given === undefined && from === undefined)
+    return wrong('say which packs: --code, or --from with a file');
+  const problems = (given ?? []).flatMap((code) => {
+    const why = codeProblem(code);
+    return why === undefined ? [] : [`--code ${why}`];
+  });
+  if (problems.length > 0) return wrong(...problems);
+  const codes = given ?? readCodes(from ?? '');
+  return codes.length > MAX_ENTRIES
+    ? wrong(`${counted(codes.length, 'pack')}: at most ${MAX_ENTRIES} at once (hint: split the file)`)
+    : { members: { codes } };
+}
+
+/** The commands that ask for acts: what cannot be derived from the acts. */
 
 const ASKS_FIRST = `
 For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it

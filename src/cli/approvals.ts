@@ -1,9 +1,10 @@
-/** Decisions made about a study outside this system, as the user states them: --reason, --approved-by and --protocol. */
 import { Option } from 'commander';
 import type { Approval, Protocol } from '../../events/define.ts';
 import { freeTextProblem, quote } from '../base/text.ts';
 import { isDay } from '../base/time.ts';
 import { UsageError } from './options.ts';
+
+/** Decisions made about a study outside this system, as the user states them: --reason, --approved-by and --protocol. */
 
 /** What was read, or what is wrong with the text, one sentence per problem. */
 export type Parsed<T> = { readonly value: T } | { readonly problems: readonly string[] };

@@ -1,17 +1,98 @@
-/** urn bundle: one file to hand over, which anyone can verify without this software. */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Content } from '../../events/record.ts';
+import { CONTENTS, type Content, decodeRecord } from '../../events/record.ts';
+import { fileNameAbout } from '../base/files.ts';
 import { counted, plural } from '../base/wording.ts';
-import type { KeptCheckpoint } from '../core/log/formats.ts';
-import { parseOrigin } from '../core/log/formats.ts';
+import { type KeptCheckpoint, parseOrigin } from '../core/log/formats.ts';
 import { describeRollback } from '../core/log/last-checkpoints.ts';
-import { type Bundle, writeBundle } from '../evidence/bundle/bundle.ts';
+import { type Bundle, type BundleRequest, writeBundle, writeReport } from '../evidence/bundle/bundle.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
-import { checkpointsIn } from './checkpoints.ts';
-import { recordDisclosure } from './disclosed.ts';
-import { repeatedOption } from './options.ts';
-import { note, result, table } from './output.ts';
-import { type FileOptions, fileCommand, writeAbout } from './study-file.ts';
+import type { StoredRecord } from '../store/event-store.ts';
+import { checkpointsIn } from './files.ts';
+import { recordDisclosure, withLog } from './open-log.ts';
+import {
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  option,
+  repeatedOption,
+  UsageError,
+  unknownStudy,
+} from './options.ts';
+import { note, progress, result, table } from './output.ts';
+import { VERSION } from './version.ts';
+
+/** Shared by urn bundle and urn report: writes a file about one study from its records. */
+
+export interface FileOptions extends LogOptions {
+  study: string;
+  content: Content;
+  out?: string;
+  json?: boolean;
+}
+
+/** @param extension of the file, with its dot */
+export function fileCommand(name: string, extension: string): Command {
+  return logCommand(name)
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(
+      option('--content <what>', 'which sealed sections it includes').choices(CONTENTS).default('full'),
+    )
+    .addOption(
+      option(
+        '--out <file>',
+        `the file to write (default: <study>-<content>${extension}; for a test <study>-TEST-…)`,
+      ),
+    )
+    .addOption(jsonOption());
+}
+
+type Request = Omit<BundleRequest, 'checkpoints' | 'lastCheckpoints'>;
+
+/**
+ * Writes a file about a study where the options say, then passes it to `report`.
+ * @throws UsageError if the file already exists, or the study does not; NoLogError
+ */
+export async function writeAbout<Written>(
+  { study, content, ...options }: FileOptions,
+  extension: string,
+  write: (log: OpenLog, request: Request) => Promise<Written>,
+  report: (log: OpenLog, written: Written, file: string) => Promise<void>,
+): Promise<void> {
+  const shown = progress('records written');
+  await withLog(options, async (log) => {
+    const { store, identity, gate, studies } = log;
+    const stream = studies.streamOf(study);
+    const first = await firstRecord(store.readStream(stream, 0));
+    if (!first) throw unknownStudy(study);
+    const byDefault = fileNameAbout(study, { isTest: isTest(first), what: content, extension });
+    const out = resolve(options.out ?? byDefault);
+    if (existsSync(out)) throw new UsageError(`${out} already exists (hint: choose another --out)`);
+    const { show: onProgress } = shown;
+    const parts = { store, identity, gate, stream, content, version: VERSION, out, onProgress };
+    const written = await write(log, parts);
+    shown.end();
+    await report(log, written, out);
+  });
+}
+
+async function firstRecord(pages: AsyncIterable<readonly StoredRecord[]>): Promise<StoredRecord | undefined> {
+  for await (const [first] of pages) return first;
+  return undefined;
+}
+
+/** Used only for the name of a file, so an unreadable record does no harm here. */
+function isTest(registration: StoredRecord): boolean {
+  try {
+    const { type, data } = decodeRecord(registration);
+    return type === 'StudyRegistered' && data.configuration.mode === 'test';
+  } catch {
+    return false;
+  }
+}
+
+/** urn bundle: one file to hand over, which anyone can verify without this software. */
 
 interface Options extends FileOptions {
   checkpoint?: string[];
@@ -94,4 +175,31 @@ function bundleText(file: string, content: Content, { streams, ...bundle }: Bund
     ['sha-256', bundle.sha256],
     ['verifier', `verify_bundle.py, sha-256 ${bundle.verifierSha256}`],
   ]);
+}
+
+/** urn report: the report of a bundle on its own, to read and print. */
+
+const HELPReport = `
+One HTML file with configuration, enrolment, balance and events: the report.html of a bundle with this content (urn bundle).
+  full, open  names treatments (unblinding material); showing it is recorded (urn operations)
+  blinded     names no treatments
+The report proves nothing. A bundle does.`;
+
+export function reportCommand(): Command {
+  return fileCommand('report', '.html')
+    .description('write the report of a study as one HTML file, to read and print')
+    .addHelpText('after', HELPReport)
+    .action(runReport);
+}
+
+async function runReport(options: FileOptions): Promise<void> {
+  const { study, content, json } = options;
+  const write = (_: OpenLog, request: Parameters<typeof writeReport>[0]) => writeReport(request);
+  await writeAbout(options, '.html', write, async (log, { participants, revision }, file) => {
+    if (content !== 'blinded') {
+      await recordDisclosure(log, { what: 'balance', study, toRevision: revision });
+      note('warning: this report is UNBLINDING MATERIAL: it names the treatment of every participant');
+    }
+    result(json ? JSON.stringify({ file, content, study, participants, revision }, null, 2) : file);
+  });
 }

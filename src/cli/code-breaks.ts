@@ -1,24 +1,116 @@
-/** urn code-breaks: who was unblinded; and printed code-breaks for sites that may be offline. */
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, realpathSync, statSync, writeSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Participant } from '../core/model/participants.ts';
-import { currentId, presentPacks } from '../core/model/participants.ts';
+import { RevealCategory } from '../../events/unblinding.ts';
+import { currentId, heldCodes, type Participant, presentPacks } from '../core/model/participants.ts';
+import { breakCommand } from '../core/study/decide.ts';
 import { participantEvents, participants } from '../core/study/fold.ts';
 import { type CodeBreak, codeBreaksIn } from '../core/study/tally.ts';
-import { recordDisclosure } from './disclosed.ts';
-import { emergencyPage } from './emergency-page.ts';
-import { type ParticipantOptions, withParticipant } from './grounds.ts';
+import type { Subject } from '../service/code-break/code-breaks.ts';
+import { PENDING_REVEALS } from '../service/code-break/pending-reveals.ts';
+import { locate, mayHoldLog, NoLogError } from '../service/open/store-location.ts';
 import {
+  caseOption,
+  choice,
+  type GroundsOptions,
+  groundsOf,
+  type ParticipantOptions,
+  refusalOf,
+  withGrounds,
+  withParticipant,
+} from './act-options.ts';
+import { withNamedLog } from './named-studies.ts';
+import { recordDisclosure } from './open-log.ts';
+import {
+  cliActor,
   jsonOption,
   type LogOptions,
   logCommand,
+  logSettings,
   namedStudy,
   option,
   UsageError,
   unknownParticipant,
 } from './options.ts';
 import { note, result, table } from './output.ts';
-import { withNamedLog } from './studies-log.ts';
+
+/** The page for an emergency: docs/emergency.md, with a command that works on this machine from any folder. */
+
+const require = createRequire(import.meta.url);
+
+/** The command in the document. */
+const COMMAND = /^urn reveal (--study[^`]*```\n)/m;
+const CREDENTIALS = /\/\/.*@/s;
+
+/** @throws NoLogError if there is no log */
+export function emergencyPage(options: LogOptions): string {
+  const settings = logSettings(options);
+  const location = locate(settings);
+  if (!mayHoldLog(location)) throw new NoLogError(settings);
+  const text = readFileSync(require.resolve('#emergency'), 'utf8');
+  if (!COMMAND.test(text))
+    throw new Error('docs/emergency.md has no line that begins with urn reveal --study');
+  const owned = location.kind === 'sqlite' ? location.file : resolve(options.data);
+  const begin = [...asOwnerOf(owned), process.execPath, program(), 'reveal'].map(quoted).join(' ');
+  const lines = [begin, ...optionsOf(options)].map((line) => `${line} \\\n  `);
+  const hint = CREDENTIALS.test(options.store ?? '')
+    ? '\nNAME and PASSWORD are those of the store. They are kept ______________________________\n'
+    : '';
+  return text.replace(COMMAND, (_, rest: string) => `${lines.join('')}${rest}${hint}`).trimEnd();
+}
+
+/** By the name that it was called by, if that is a link: the link stays when a new version takes the place of this one. */
+function program(): string {
+  const own = join(dirname(require.resolve('#package')), 'bin/urn.js');
+  const [, called = own] = process.argv;
+  return existsSync(called) && realpathSync(called) === realpathSync(own) ? resolve(called) : own;
+}
+
+/** What the command must say so that it finds the log from any folder: paths in full, and no password. */
+function optionsOf({ data, store, streamPrefix, signingKey, allowGroupKey }: LogOptions): string[] {
+  const given = {
+    '--data': resolve(data),
+    '--store': store?.startsWith('sqlite:') ? inFull(store) : store?.replace(CREDENTIALS, '//NAME:PASSWORD@'),
+    '--stream-prefix': streamPrefix,
+    '--signing-key': signingKey === undefined ? undefined : resolve(signingKey),
+  };
+  return [
+    ...Object.entries(given).flatMap(([name, value]) =>
+      value === undefined ? [] : `${name} ${quoted(value)}`,
+    ),
+    ...(allowGroupKey ? ['--allow-group-key'] : []),
+  ];
+}
+
+/** `sqlite:` alone is the database of the data folder. */
+function inFull(store: string): string {
+  const file = store.slice('sqlite:'.length);
+  return file === '' ? store : `sqlite:${resolve(file)}`;
+}
+
+/** Whoever is called at night need not be the user of the service. */
+function asOwnerOf(path: string): string[] {
+  const { uid } = statSync(path);
+  return uid === 0 ? ['sudo'] : ['sudo', '-u', nameOf(uid)];
+}
+
+/** sudo takes a number, too. */
+function nameOf(uid: number): string {
+  try {
+    return execFileSync('id', ['-nu', String(uid)], { encoding: 'utf8', stdio: 'pipe' }).trim();
+  } catch {
+    return `#${uid}`;
+  }
+}
+
+/** As a shell reads it. */
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** urn code-breaks: who was unblinded; and printed code-breaks for sites that may be offline. */
 
 interface ListOptions extends LogOptions {
   readonly study: string;
@@ -155,4 +247,102 @@ function newFile(path: string): number {
   } catch (error) {
     throw new UsageError(`cannot write ${path}: ${(error as Error).message} (hint: name a new file)`);
   }
+}
+
+/** urn reveal: breaks the code of one participant, or of one pack. */
+
+interface Options extends GroundsOptions {
+  readonly id?: string;
+  readonly code?: string;
+  readonly category: RevealCategory;
+  readonly json?: boolean;
+}
+
+const HELP = `
+Works whether or not the service is running. The code-break is recorded first: who, when, which participant, the
+category; the reason under seal. Everybody who may read the study sees that the code was broken, but not the arm.
+
+In an emergency the arm is shown even if the log cannot be written. The code-break then waits in the file
+${PENDING_REVEALS} of the data folder, and the service or the next command will record it. The same happens without the
+log's signing key: then a process that has the key records it. Other categories need the log, and its key.
+
+It works from any folder if --data or URN_DATA says where the log is. urn code-breaks page prints the page for an emergency, with
+the whole command line for this machine.
+
+With --code, the code on the pack is enough: for a pack that was given out, the code-break is about the participant who
+has or had it; for any other pack, about the pack alone.
+
+Examples:
+  urn reveal --study 'CHS JCOIN' --id 001-0007 --category emergency --reason 'anaphylaxis, ICU' --requested-by 'Dr. K.'
+  urn reveal --study 'CHS JCOIN' --code AF5-0017 --category emergency --reason 'a child swallowed tablets'`;
+
+export function revealCommand(): Command {
+  return withGrounds(logCommand('reveal'))
+    .description('break the code of one participant, or of one pack: record it, and show the arm')
+    .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())
+    .addOption(caseOption('--id <id>', 'an id that the participant has or had'))
+    .addOption(caseOption('--code <code>', 'what is printed on the pack').conflicts('id'))
+    .addOption(choice('--category <category>', 'why the code is broken', RevealCategory.options))
+    .addOption(jsonOption())
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+async function run(options: Options): Promise<void> {
+  const { study: name, id: participantId, code, category, dryRun, json } = options;
+  if (participantId === undefined && code === undefined)
+    throw new UsageError('say whose code to break: --id, or --code of a pack');
+  const grounds = groundsOf(options);
+  // The patient must not wait for somebody who finds the key.
+  const opened = { ...options, mayLackKey: category === 'emergency' && !dryRun };
+  await withNamedLog(opened, async ({ studies, codeBreaks, identity }) => {
+    const study = namedStudy(studies, name);
+    const actor = cliActor();
+    if (dryRun) {
+      const { user } = actor;
+      const asked = { participantId, code, category, ...grounds };
+      const { outcome } = await studies.tryOut(study.stream, breakCommand(asked, { user }));
+      const refused = refusalOf(outcome, options);
+      if (refused) throw refused;
+      return note(`the code of ${participantId ?? `the pack ${code}`} would be broken; nothing was recorded`);
+    }
+    const revealed = await codeBreaks.reveal(study, { participantId, code, category, grounds }, actor);
+    if (revealed.type === 'not-revealed')
+      throw refusalOf(revealed.outcome, options) ?? new Error(`unexpected outcome ${revealed.outcome.type}`);
+    const { subject, recordedIn, revision } = revealed;
+    const { id, treatment, text } = answerOf(subject, options);
+    if (json) result(JSON.stringify({ study: name, id, code, treatment, recordedIn, revision }, null, 2));
+    else result(`${text}${recordedIn === 'log' ? ` (code-break recorded at revision ${revision})` : ''}`);
+    if (recordedIn === 'pending') {
+      const why = identity.hasSigningKey ? 'the log could not be written' : 'the signing key is not here';
+      const who = identity.hasSigningKey
+        ? 'the service or the next command'
+        : 'a process that has the key: the service, or a command with --signing-key';
+      note(
+        `warning: ${why}, so this is NOT recorded yet. It waits in ${resolve(options.data, PENDING_REVEALS)} for ${who}`,
+      );
+    }
+    if (recordedIn === 'none')
+      note(
+        'warning: this code-break could be recorded NOWHERE. Write it down now, and record it later: urn unblindings add',
+      );
+  });
+}
+
+/** Names the participant by the id that was asked for or, if found by the pack, by the id in use. */
+function answerOf(subject: Subject, { id, code }: Options) {
+  if ('pack' in subject) {
+    const { code: of, treatment } = subject.pack;
+    return {
+      id: undefined,
+      treatment,
+      text: `the pack ${of} holds ${treatment}; nobody is known to have it`,
+    };
+  }
+  const { participant } = subject;
+  const { treatment } = participant;
+  const of = id ?? currentId(participant);
+  const whose = code === undefined || heldCodes(participant).includes(code) ? 'has' : 'had';
+  const found = code === undefined ? '' : `, who ${whose} the pack ${code},`;
+  return { id: of, treatment, text: `${of}${found} is on ${treatment}` };
 }

@@ -1,4 +1,3 @@
-/** urn copy: moves a log to another store, or gives up a move. */
 import type { Command } from 'commander';
 import { systemTools } from '../base/tools.ts';
 import { counted, plural } from '../base/wording.ts';
@@ -20,7 +19,7 @@ import {
   storeUrl,
 } from '../service/open/open-store.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { withLog } from './open-log.ts';
+import { codeBreaksOf, withLog } from './open-log.ts';
 import {
   cliActor,
   jsonOption,
@@ -31,8 +30,9 @@ import {
   UsageError,
 } from './options.ts';
 import { note, progress, result, table } from './output.ts';
-import { codeBreaksOf } from './pending-reveals.ts';
-import { expectStopped, stoppedOption } from './stopped.ts';
+import { expectStopped, stoppedOption } from './precautions.ts';
+
+/** urn copy: moves a log to another store, or gives up a move. */
 
 interface Options extends LogOptions {
   readonly from?: string;

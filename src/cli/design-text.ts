@@ -1,7 +1,18 @@
-/** Parts of a design in words, as rows of a table. */
+import { quote } from '../base/text.ts';
+import { counted } from '../base/wording.ts';
+import type { FileOutcome } from '../core/configuration/file-and-log.ts';
+import {
+  type Design,
+  limitTexts,
+  methodText,
+  protocolText,
+  ratioText,
+  registeredDesign,
+  visitsText,
+} from '../core/model/design.ts';
+import { table } from './output.ts';
 
-import type { Design } from '../core/model/design.ts';
-import { limitTexts, methodText } from '../core/model/design.ts';
+/** Parts of a design in words, as rows of a table. */
 
 export function blindingText({ blinding }: Pick<Design, 'blinding'>): string {
   return blinding === 'open' ? 'open (the sites know the arms)' : blinding;
@@ -31,4 +42,41 @@ export function methodRow({ method }: Pick<Design, 'method'>): string[] {
   if (method.name !== 'urn') return ['method', methodText(method)];
   const { D, w, alpha, beta, urnSelection } = method;
   return ['urn', `D=${D} w=${w} alpha=${alpha} beta=${beta} urn_selection=${urnSelection}`];
+}
+
+/** How a study of a file compares with the log, in words. Shared by urn studies check and register. */
+
+export function outcomeText(of: FileOutcome): string {
+  const lines =
+    of.outcome === 'new' ? ['would be registered as', ...registration(of).split('\n')] : of.differences;
+  const heading = [
+    `${of.study}: ${of.outcome}`,
+    ...(of.amendment === undefined ? [] : [`amendment ${of.amendment}`]),
+  ];
+  return [heading.join(', '), ...lines.map((line) => `  ${line}`)].join('\n');
+}
+
+function registration({ configuration, seedSource, liveByDefault }: FileOutcome): string {
+  const { mode, treatments, factors, idPattern, targetEnrollment } = configuration;
+  const { start, protocol, ratio, visits } = configuration;
+  const design = registeredDesign(configuration);
+  const byDefault =
+    ' (the file leaves mode out, so it registers as live; write "mode: test" for a rehearsal)';
+  const names = (list: readonly string[]) => list.map(quote).join(', ');
+  return table([
+    ['mode', `${mode}${liveByDefault ? byDefault : ''}`],
+    ['blinding', blindingText(design)],
+    ...(start === undefined ? [] : [['start', 'paused: urn studies resume opens it']]),
+    ['arms', names(treatments)],
+    ...(ratio ? [['ratio', ratioText(treatments, ratio)]] : []),
+    ...factors.map(({ name, levels }) => [`factor ${quote(name)}`, names(levels)]),
+    methodRow(design),
+    ['seed', seedSource === 'drawn' ? 'drawn from the operating system' : 'given in the file'],
+    ...(idPattern === undefined ? [] : [['id pattern', idPattern]]),
+    ...(targetEnrollment === undefined ? [] : [['target', counted(targetEnrollment, 'participant')]]),
+    ...limitRows(design),
+    ['policies', policiesText(design)],
+    ...(visits ? [['visits', visitsText(visits)]] : []),
+    ...(protocol ? [['protocol', protocolText(protocol)]] : []),
+  ]);
 }

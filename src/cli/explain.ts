@@ -1,4 +1,3 @@
-/** urn explain: why a participant got this arm, worked out again from the log. */
 import type { Command } from 'commander';
 import type { LogEvent } from '../../events/record.ts';
 import { RecordError } from '../base/errors.ts';
@@ -9,8 +8,7 @@ import type { Explanation } from '../evidence/explain/explanation.ts';
 import { explanationText } from '../evidence/explain/explanation-text.ts';
 import { foldUntil } from '../evidence/history/history.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
-import { recordDisclosure } from './disclosed.ts';
-import { withLog } from './open-log.ts';
+import { recordDisclosure, withLog } from './open-log.ts';
 import {
   jsonOption,
   type LogOptions,
@@ -21,6 +19,8 @@ import {
   unknownStudy,
 } from './options.ts';
 import { note, progress, result } from './output.ts';
+
+/** urn explain: why a participant got this arm, worked out again from the log. */
 
 interface Options extends LogOptions {
   study: string;

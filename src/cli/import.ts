@@ -13,11 +13,11 @@ import { type ImportOptions, type ImportPlan, planOf } from '../evidence/import/
 import { openSource } from '../evidence/import/source-file.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { APPROVAL_FORM, approvedByOption, decisionOf, PLACEHOLDER_APPROVAL } from './approvals.ts';
-import { isConfirmed } from './confirm.ts';
-import { withFileProblems } from './file-problems.ts';
+import { withFileProblems } from './lists-from-file.ts';
+import { registeredState, withStudies } from './named-studies.ts';
 import { cliActor, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
 import { note, progressOf, result } from './output.ts';
-import { registeredState, withStudies } from './studies-log.ts';
+import { isConfirmed } from './precautions.ts';
 
 /** Tries an import without writing it: which rows can be drawn again, and what would be refused. */
 

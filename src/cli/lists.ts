@@ -1,16 +1,311 @@
-/** urn lists add, status and skip: allocations that were made elsewhere. */
-
 import type { Command } from 'commander';
-import { approvedByOption, IN_THE_CLEAR } from './approvals.ts';
-import { withFileProblems } from './file-problems.ts';
-import { caseOption, studyOption } from './grounds.ts';
-import { strataOf } from './list-strata.ts';
-import { type AddOptions, addEntries } from './lists-add.ts';
-import { type ListOptions, listedState, SKIP_OWED } from './lists-parts.ts';
-import { skipEntries } from './lists-skip.ts';
-import { jsonOption, logCommand, namedStudy } from './options.ts';
+import type { Level } from '../../events/study.ts';
+import { freeTextProblem, quote } from '../base/text.ts';
+import { counted, plural } from '../base/wording.ts';
+import type { Factor } from '../core/model/design.ts';
+import type { Model } from '../core/model/model.ts';
+import type { StudyOutcome } from '../core/model/outcomes.ts';
+import type { RegisterList, SkipEntries } from '../core/study/commands.ts';
+import type { Study } from '../core/study/studies.ts';
+import { type ListFile, readListFile } from '../evidence/import/list-file.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
+import { caseOption, refusalOf, studyOption } from './act-options.ts';
+import {
+  APPROVAL_FORM,
+  approvedByOption,
+  decisionOf,
+  IN_THE_CLEAR,
+  PLACEHOLDER_APPROVAL,
+} from './approvals.ts';
+import { withFileProblems, writeLists } from './lists-from-file.ts';
+import { registeredState, studyText, withStudies } from './named-studies.ts';
+import { cliActor, jsonOption, type LogOptions, logCommand, namedStudy, UsageError } from './options.ts';
 import { note, result, table } from './output.ts';
-import { withStudies } from './studies-log.ts';
+import { mayChange } from './precautions.ts';
+
+/** The strata of a study's lists, as the command line names them. No arms. */
+
+export interface ListStratum {
+  /** As the lists name it: by indexes. */
+  readonly name: string;
+  /** In the order of the factors that make it; none: the whole study is one. */
+  readonly levels: readonly Level[];
+  /** `local_site=11`, `sex=F,local_site=11`, or `the whole study`. */
+  readonly text: string;
+  readonly used: number;
+  readonly left: number;
+}
+
+/** Of more strata than this, only those are shown that have entries. */
+const MAX_SHOWN = 1000;
+
+/** Those that have entries, and those of open levels that have none, in the order of the levels. */
+export function strataOf({ design, entries, methodDesign }: Model): ListStratum[] {
+  const { by } = methodDesign.method === 'list' ? methodDesign : { by: [] };
+  const names = new Set([...entries.strata.keys(), ...openStrata(by.map((at) => design.factors[at]))]);
+  const strata = [...names].map((name) => {
+    const { entries: listed, used } = entries.strata.get(name) ?? { entries: [], used: 0 };
+    const indexes = by.length === 0 ? [] : name.split(',').map(Number);
+    const levels = by.map((at, i) => {
+      const factor = design.factors[at];
+      return { factor: factor?.name ?? '', level: factor?.levels[indexes[i] ?? -1] ?? '' };
+    });
+    const text = levels.map(({ factor, level }) => `${factor}=${level}`).join(',') || 'the whole study';
+    return { name, indexes, levels, text, used, left: listed.length - used };
+  });
+  return strata
+    .sort(
+      (a, b) =>
+        a.indexes.map((index, i) => index - (b.indexes[i] ?? 0)).find((difference) => difference !== 0) ?? 0,
+    )
+    .map(({ indexes: _, ...stratum }) => stratum);
+}
+
+/** The names of all combinations of open levels. */
+function openStrata(factors: readonly (Factor | undefined)[]): string[] {
+  const open = factors.map((factor) =>
+    (factor?.levels ?? []).flatMap((level, index) => (factor?.closed.includes(level) ? [] : [index])),
+  );
+  if (open.reduce((product, { length }) => product * length, 1) > MAX_SHOWN) return [];
+  return open
+    .reduce<number[][]>((all, indexes) => all.flatMap((one) => indexes.map((index) => [...one, index])), [[]])
+    .map((indexes) => indexes.join());
+}
+
+/** What the commands about lists share. */
+
+export interface ListOptions extends LogOptions {
+  readonly study: string;
+  readonly json?: boolean;
+}
+
+export interface ListWriteOptions extends ListOptions {
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+export const SKIP_OWED =
+  'nobody is randomized until it is said which entries were used by participants whom the log does not have (hint: urn lists skip)';
+
+/** @throws UsageError unless the study follows a list */
+export function listedState(log: OpenLog, study: Study): Model {
+  const state = registeredState(log, study);
+  if (state.methodDesign.method !== 'list')
+    throw new UsageError(
+      `${study.design.name} follows no list: it draws its allocations itself (hint: a study with a list is registered with method: {name: list, by: [...]})`,
+    );
+  return state;
+}
+
+/** @throws UsageError unless the list, or the skip, is taken */
+export function refuseUnlessTaken(study: string, outcome: StudyOutcome): void {
+  if (outcome.type === 'list-registered' || outcome.type === 'entries-skipped') return;
+  if (outcome.type === 'stale' && outcome.field !== undefined)
+    throw new UsageError(
+      `somebody else is registering entries of ${study}: ${outcome.why} (hint: run it again)`,
+    );
+  if (outcome.type === 'stale') throw new UsageError(`${outcome.why}: nothing was recorded`);
+  if (outcome.type === 'impossible' && !outcome.field.startsWith('approvals'))
+    throw new UsageError(`nothing more was recorded: ${outcome.why}`);
+  throw refusalOf(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
+}
+
+export function entriesText(count: number): string {
+  return counted(count, 'entry', 'entries');
+}
+
+/** urn lists add: registers the entries of a file. */
+
+export interface AddOptions extends ListWriteOptions {
+  readonly from: string;
+  readonly approvedBy?: readonly string[];
+  readonly ignore?: string;
+}
+
+export async function addEntries(options: AddOptions): Promise<void> {
+  const { study: name, from, dryRun, ignore } = options;
+  const { approvals } = decisionOf({ approvedBy: options.approvedBy });
+  await withStudies(options, async (log) => {
+    const study = namedStudy(log.studies, name);
+    const state = listedState(log, study);
+    const file = readListFile(from, ignore?.split(',') ?? [], state);
+    refuseOfOtherMode(log, study, file.sha256);
+    for (const warning of file.warnings) note(`warning: ${warning}`);
+    if (file.known > 0)
+      note(`${entriesText(file.known)} of the file: registered already, and left as they are`);
+    const isUnapproved = study.design.mode === 'live' && approvals.length === 0;
+    const commands = file.parts.map(({ first, entries: listed }, i) => ({
+      ...{ type: 'register-list' as const, list: state.entries.lists + 1 + i, file: file.sha256, first },
+      ...{ entries: listed, approvals: isUnapproved && dryRun ? [PLACEHOLDER_APPROVAL] : approvals },
+      askedAt: new Date().toISOString(),
+    }));
+    // If one list is possible, all are.
+    if (commands[0]) refuseUnlessTaken(name, (await log.studies.tryOut(study.stream, commands[0])).outcome);
+    if (dryRun) {
+      if (isUnapproved) note(`the study is live: the list needs --approved-by '${APPROVAL_FORM}'`);
+      const text = `would register ${entriesText(file.added)} of ${name}; nothing was recorded`;
+      return tell(options, file, commands.map(registeredList), text);
+    }
+    if (commands.length === 0)
+      return tell(options, file, [], `nothing new for ${name}: nothing was recorded`);
+    if (
+      !(await mayChange(
+        study.design,
+        options,
+        `Register ${entriesText(file.added)} in ${studyText(log, study)}?`,
+      ))
+    )
+      return;
+    const all = entriesText(file.added);
+    const revisions = await writeLists(log, study, commands, {
+      ...{ all, shownAs: 'entries registered', refuse: refuseUnlessTaken },
+    });
+    const lists = commands.map((command, i) => ({ ...registeredList(command), revision: revisions[i] ?? 0 }));
+    tell(options, file, lists, `registered ${all} of ${name}`);
+  });
+}
+
+/** Whoever runs a test sees its arms. @throws UsageError */
+function refuseOfOtherMode(log: OpenLog, { design: { mode } }: Study, sha256: string): void {
+  const other = log.studies
+    .list()
+    .find((one) => one.design.mode !== mode && registeredState(log, one).entries.knows(sha256));
+  if (!other) return;
+  const why = mode === 'test' ? 'a test would show its arms' : 'whoever tested it may know its arms';
+  throw new UsageError(
+    `the ${other.design.mode} study ${quote(other.design.name)} has this file, and ${why} (hint: have another list made)`,
+  );
+}
+
+interface RegisteredList {
+  readonly list: number;
+  readonly first: number;
+  readonly count: number;
+  readonly revision?: number;
+}
+
+function registeredList({ list, first, entries: { length } }: RegisterList): RegisteredList {
+  return { list, first, count: length };
+}
+
+function tell(
+  { study, dryRun = false, json }: AddOptions,
+  { added, known, sha256, warnings }: ListFile,
+  lists: readonly RegisteredList[],
+  text: string,
+): void {
+  if (json) {
+    result(
+      JSON.stringify({ study, dryRun, file: sha256, registered: added, known, lists, warnings }, null, 2),
+    );
+    return;
+  }
+  const rows = lists.map(({ list, first, count, revision }) => [
+    `  list ${list}`,
+    `rows ${first} to ${first + count - 1}`,
+    revision === undefined ? '' : `revision ${revision}`,
+  ]);
+  note(`${dryRun ? 'dry run: ' : ''}${text}`);
+  if (rows.length > 0) note(`${table(rows)}\n  of the file with the SHA-256 ${sha256}`);
+}
+
+/** urn lists skip: passes over entries that participants have whom the log lacks. */
+
+export interface SkipOptions extends ListWriteOptions {
+  readonly used?: readonly string[];
+  readonly none?: boolean;
+  readonly reason: string;
+}
+
+export async function skipEntries(options: SkipOptions): Promise<void> {
+  const { study: name, used = [], none, reason, dryRun, json } = options;
+  const unfit = freeTextProblem(reason, 1);
+  if (unfit !== undefined) throw new UsageError(`--reason ${unfit}`);
+  if (!none && used.length === 0)
+    throw new UsageError('say which entries were used: --used for each stratum, or --none');
+  await withStudies(options, async (log) => {
+    const study = namedStudy(log.studies, name);
+    const skipped = skippedIn(used, listedState(log, study));
+    const command: SkipEntries = { type: 'skip-entries', reason, skipped };
+    refuseUnlessTaken(name, (await log.studies.tryOut(study.stream, command)).outcome);
+    const total = skipped.reduce((sum, { count }) => sum + count, 0);
+    const what =
+      total === 0 ? 'no entries' : `${entriesText(total)} of ${counted(skipped.length, 'stratum', 'strata')}`;
+    if (!dryRun && !(await mayChange(study.design, options, `Skip ${what} in ${studyText(log, study)}?`)))
+      return;
+    const revision = dryRun ? undefined : (await submitted(log, study, command)).revision;
+    if (json)
+      return result(JSON.stringify({ study: name, dryRun: dryRun ?? false, skipped, revision }, null, 2));
+    const were = plural(total, 'was', 'were');
+    note(
+      dryRun
+        ? `dry run: would skip ${what}; nothing was recorded`
+        : `${what} ${were} skipped in ${name} (revision ${revision})`,
+    );
+  });
+}
+
+async function submitted(log: OpenLog, { stream, design }: Study, command: SkipEntries) {
+  const written = await log.studies.submit(stream, command, cliActor());
+  refuseUnlessTaken(design.name, written.outcome);
+  return written;
+}
+
+/** @throws UsageError listing every problem */
+function skippedIn(used: readonly string[], state: Model): SkipEntries['skipped'] {
+  const strata = strataOf(state);
+  const named = used.map((text) => {
+    const [, name = '', digits = ''] = /^(?:(.*):)?\s*([1-9]\d{0,8})\s*$/s.exec(text) ?? [];
+    return { text, name, count: Number(digits), found: strataNamed(name, strata) };
+  });
+  const problems = named.flatMap(({ text, name, count, found }, at) => {
+    const why = usedProblem(name, count, found, strata);
+    const isThere = named.slice(0, at).some((earlier) => earlier.found[0] === found[0]);
+    const problem = why ?? (isThere ? 'the stratum is there twice (hint: add up its entries)' : undefined);
+    return problem === undefined ? [] : [`--used ${quote(text)}: ${problem}`];
+  });
+  if (problems.length > 0) throw new UsageError(problems.join('\n     '));
+  return named.map(({ count, found }) => {
+    const levels = (found[0]?.levels ?? []).map(({ level }) => level);
+    return { ...(levels.length > 0 && { levels }), count };
+  });
+}
+
+/** How many strata a hint names. */
+const SHOWN = 10;
+
+/** @param found the strata with this name */
+function usedProblem(
+  name: string,
+  count: number,
+  found: readonly ListStratum[],
+  strata: readonly ListStratum[],
+): string | undefined {
+  if (count === 0) return "no number of at least 1 at the end (hint: 'local_site=11:2')";
+  const [stratum, other] = found;
+  if (!stratum) {
+    const names = strata.slice(0, SHOWN).map((one) => one.text);
+    const known = `${names.join('; ')}${strata.length > SHOWN ? '; urn lists status shows all' : ''}`;
+    const hint = strata.some(({ used, left }) => used + left > 0)
+      ? known
+      : 'register the list first, with urn lists add';
+    return `no stratum ${quote(name)} has entries (hint: ${hint})`;
+  }
+  if (other) return 'several strata are called that (hint: rename a level, with urn studies amend)';
+  return count > stratum.left
+    ? `${entriesText(stratum.left)} of the stratum ${plural(stratum.left, 'is', 'are')} left (hint: if a list was lost too, register it first, with urn lists add)`
+    : undefined;
+}
+
+/** With or without blanks, as people copy the name. No name is enough for the whole study. */
+function strataNamed(name: string, strata: readonly ListStratum[]): readonly ListStratum[] {
+  const exactly = strata.filter(({ text, levels }) => text === name || (name === '' && levels.length === 0));
+  return exactly.length > 0 ? exactly : strata.filter(({ text }) => bare(text) === bare(name));
+}
+
+const bare = (text: string) => text.replace(/\s*([=,])\s*/g, '$1').trim();
+
+/** urn lists add, status and skip: allocations that were made elsewhere. */
 
 const WRITE_HELP = `
 For a live study, the command asks for confirmation if it runs on a terminal; --yes answers for you. Without a terminal it

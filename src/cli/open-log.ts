@@ -1,11 +1,17 @@
-/** How commands open the log. Most of them never begin one, so a wrong folder stays untouched. */
-
+import type { OperationsFact } from '../../events/operations.ts';
+import { decodeRecord, type LogEvent } from '../../events/record.ts';
+import { DomainError } from '../base/errors.ts';
 import { permissionWarnings } from '../base/files.ts';
 import { lookAlikeProblem } from '../base/text.ts';
+import { PENDING_REVEALS } from '../service/code-break/pending-reveals.ts';
 import { type LogHooks, type OpenLog, openLog } from '../service/open/open-log.ts';
 import { begunIn, filesOf, isInMemory, NoLogError } from '../service/open/store-location.ts';
+import { OPERATIONS } from '../service/operations/operations-stream.ts';
+import { StoreError } from '../store/event-store.ts';
 import { cliActor, type LogOptions, logSettings, UsageError } from './options.ts';
 import { note } from './output.ts';
+
+/** How commands open the log. Most of them never begin one, so a wrong folder stays untouched. */
 
 /** @throws NoLogError if there is no log; nothing has been written then */
 export async function openExisting(options: LogOptions, hooks: LogHooks = {}): Promise<OpenLog> {
@@ -73,4 +79,67 @@ export async function readKeys({ read, runner, gate }: OpenLog): Promise<void> {
   if (halted) throw halted;
   const warning = gate.refusal('access', 'write');
   if (warning) note(`warning: ${warning.message}`);
+}
+
+/** Undefined if the stream has no such revision. */
+export async function eventAt(
+  { store }: OpenLog,
+  stream: string,
+  revision: number,
+): Promise<LogEvent | undefined> {
+  for await (const [first] of store.readStream(stream, revision)) return first && decodeRecord(first);
+  return undefined;
+}
+
+/** Code-breaks that wait in the data folder for a log that can be written. */
+
+/** Records what is pending, and says what came of it. It never stops a command. Needs a folded log. */
+export async function recordPendingReveals({ codeBreaks }: OpenLog): Promise<void> {
+  try {
+    const { recorded, left, damaged } = await codeBreaks.recordPending();
+    if (recorded.length > 0)
+      note(
+        `recorded now: ${codeBreaksOf(recorded.length)} that could not be recorded earlier (${PENDING_REVEALS} is not signed: ask whoever is named in urn code-breaks whether it is theirs)`,
+      );
+    for (const { reveal, why } of left)
+      note(
+        `warning: the code-break of ${reveal.participantId ?? `the pack ${reveal.code}`} (${reveal.study}, ${reveal.shownAt}) stays in ${PENDING_REVEALS}: ${why} (hint: keep the file)`,
+      );
+    if (damaged > 0)
+      note(
+        `warning: ${PENDING_REVEALS} has ${damaged === 1 ? 'a line that is' : `${damaged} lines that are`} not understood (hint: was the disk full? Keep the file, and record what it says with urn unblindings add)`,
+      );
+  } catch (error) {
+    note(`warning: what waits in ${PENDING_REVEALS} is not recorded yet: ${(error as Error).message}`);
+  }
+}
+
+export function codeBreaksOf(count: number): string {
+  return count === 1 ? 'a code-break' : `${count} code-breaks`;
+}
+
+/** Records what the command line shows of a study, as the service does, if the log can be written. */
+
+type DisclosureFact = Extract<OperationsFact, { type: 'EvidenceDisclosed' }>;
+/** What was shown. When and how often is added. */
+type Disclosure = Omit<DisclosureFact['data'], 'count' | 'firstAt' | 'lastAt'>;
+
+/**
+ * Call it before showing anything. Anyone at this command line could read the file without a trace anyway, so a
+ * disclosure that cannot be recorded only causes a warning.
+ */
+export async function recordDisclosure(
+  log: OpenLog,
+  disclosure: Disclosure,
+  sections: DisclosureFact['sections'] = {},
+): Promise<void> {
+  const at = new Date().toISOString();
+  const data = { ...disclosure, count: 1, firstAt: at, lastAt: at };
+  try {
+    if (!log.gate.isCompared) await log.read(OPERATIONS);
+    await log.operations.record({ type: 'EvidenceDisclosed', data, sections }, cliActor());
+  } catch (error) {
+    if (!(error instanceof DomainError || error instanceof StoreError)) throw error;
+    note(`warning: this disclosure could not be recorded: ${error.message}`);
+  }
 }

@@ -1,9 +1,11 @@
-/** Options shared by the commands. Those made by `option` have an environment variable, URN_<NAME>; the option wins. */
 import { userInfo } from 'node:os';
 import { Command, Option } from 'commander';
 import type { Actor } from '../../events/record.ts';
+import { quote } from '../base/text.ts';
 import type { Studies, Study } from '../core/study/studies.ts';
 import type { LogSettings } from '../service/open/open-log.ts';
+
+/** Options shared by the commands. Those made by `option` have an environment variable, URN_<NAME>; the option wins. */
 
 /** Wrong usage or configuration: exit code 2. The message says what to do. */
 export class UsageError extends Error {
@@ -116,4 +118,15 @@ export function unknownPack(study: string, code: string): UsageError {
   return new UsageError(
     `study ${JSON.stringify(study)} has no pack ${JSON.stringify(code)} (hint: urn codes list, which names arms)`,
   );
+}
+
+/**
+ * The whole number that an option gives.
+ * @param name of the option, such as `--reps`
+ * @throws UsageError
+ */
+export function wholeNumber(name: string, text: string, least: number, most: number): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least && value <= most) return value;
+  throw new UsageError(`${name} ${quote(text)} is not a whole number from ${least} to ${most}`);
 }

@@ -1,9 +1,7 @@
-/** urn recover: declares what a restored backup lacks, and lets the log continue with fresh randomness. */
 import type { Command } from 'commander';
 import type { RecoveredStream } from '../../events/log.ts';
 import { counted } from '../base/wording.ts';
-import type { KeptCheckpoint } from '../core/log/formats.ts';
-import { parseOrigin } from '../core/log/formats.ts';
+import { type KeptCheckpoint, parseOrigin } from '../core/log/formats.ts';
 import type { LogIdentity } from '../core/log/identity.ts';
 import type { SignedState } from '../core/log/last-checkpoints.ts';
 import { LOG_STREAM } from '../core/log/log-stream.ts';
@@ -11,8 +9,8 @@ import { openCheckpoint, parseVerifierKey } from '../core/log/signing.ts';
 import { studyState } from '../core/study/fold.ts';
 import type { OpenLog } from '../service/open/open-log.ts';
 import { isLogInUse } from '../service/open/open-store.ts';
-import { checkpointsIn } from './checkpoints.ts';
-import { withLog } from './open-log.ts';
+import { checkpointsIn } from './files.ts';
+import { recordPendingReveals, withLog } from './open-log.ts';
 import {
   cliActor,
   jsonOption,
@@ -24,8 +22,9 @@ import {
   UsageError,
 } from './options.ts';
 import { note, progress, result, table } from './output.ts';
-import { recordPendingReveals } from './pending-reveals.ts';
-import { expectStopped, stoppedOption } from './stopped.ts';
+import { expectStopped, stoppedOption } from './precautions.ts';
+
+/** urn recover: declares what a restored backup lacks, and lets the log continue with fresh randomness. */
 
 interface Options extends LogOptions {
   readonly reason: string;

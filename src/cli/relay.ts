@@ -1,4 +1,3 @@
-/** urn relay: publishes the log to Kafka. */
 import type { Command } from 'commander';
 import type { MetricsServer } from '../service/http/server.ts';
 import { StartProgress } from '../service/log-hooks.ts';
@@ -6,12 +5,19 @@ import { LOG_LEVELS } from '../service/monitoring/logger.ts';
 import type { Relay } from '../service/relay/relay.ts';
 import { makeRelayMetrics } from '../service/relay/relay-metrics.ts';
 import { FeedError } from '../service/relay/settings.ts';
-import { openLogOutput } from './log-output.ts';
-import { METRICS_HOST, metricsPort } from './metrics-port.ts';
 import { openExisting } from './open-log.ts';
 import { cliActor, type LogOptions, logCommand, option } from './options.ts';
 import { note } from './output.ts';
-import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
+import {
+  METRICS_HOST,
+  metricsPort,
+  openLogOutput,
+  type RelayOptions,
+  relaySettings,
+  withRelayOptions,
+} from './service-options.ts';
+
+/** urn relay: publishes the log to Kafka. */
 
 interface Options extends LogOptions, RelayOptions {
   readonly metricsPort?: string;

@@ -1,24 +1,141 @@
-/** urn serve: runs the service. */
 import { appendFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { permissionWarnings, studiesFileWarning } from '../base/files.ts';
+import { printable } from '../base/text.ts';
 import { formatFinding, StudiesFileError } from '../core/configuration/finding.ts';
 import { withoutSize } from '../core/configuration/settings.ts';
 import type { StudiesFile } from '../core/configuration/studies-file.ts';
 import type { ConfiguredStudy } from '../core/configuration/study.ts';
+import { openLevels } from '../core/model/design.ts';
+import { participants } from '../core/study/fold.ts';
 import { LOG_LEVELS, type Logger, writtenLines } from '../service/monitoring/logger.ts';
 import { filesOf, isInMemory, sessionKeyFile } from '../service/open/store-location.ts';
 import type { Service, ServiceSettings } from '../service/start-service.ts';
-import { issueFirstKey } from './first-key.ts';
-import { openLogOutput } from './log-output.ts';
-import { METRICS_HOST, metricsPort } from './metrics-port.ts';
 import { refuseUnfitLogName } from './open-log.ts';
 import { cliActor, type LogOptions, logCommand, logSettings, option, UsageError } from './options.ts';
-import { note } from './output.ts';
-import { type RelayOptions, relaySettings, withRelayOptions } from './relay-options.ts';
+import { note, result } from './output.ts';
+import {
+  METRICS_HOST,
+  metricsPort,
+  openLogOutput,
+  type RelayOptions,
+  relaySettings,
+  withRelayOptions,
+} from './service-options.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
-import { trustOf } from './trust-proxy.ts';
 import { VERSION } from './version.ts';
+
+/** What `urn serve` prints when a log has no key yet: the first one, and how to use it. */
+
+export async function issueFirstKey({ log, address }: Service): Promise<void> {
+  if (log.keys.list().length > 0) {
+    note(`serving at ${address} (documentation: ${address}/docs); for another API key: urn keys add USER`);
+    return;
+  }
+  const issued = await log.keys.issue({ user: 'admin', scopes: ['read', 'randomize'] }, cliActor());
+  if ('refused' in issued) throw new Error(issued.refused);
+  const { apiKey } = issued;
+  // What is needed now comes last, where a terminal shows it.
+  const lines = [
+    ...firstCheckpoints(log),
+    `Verifier key of this log: ${log.identity.signingKey.publicKey}`,
+    '                       (archive it with the checkpoints, and give it to auditors: urn verify --trust)',
+    'More keys:             urn keys add USER',
+    'A key for an auditor:  urn keys add USER --scope read,audit',
+    '                       (shows generator states, from which the next arm can be computed: for someone who does not enrol)',
+    '',
+    `The service is ready at ${address}; its documentation is at ${address}/docs`,
+    `For its pages, open ${address} in a browser on this machine and paste the key below.`,
+    '',
+    'API key for the user "admin" (read,randomize). It is shown only now and cannot be shown again:',
+    '',
+    `  ${apiKey}`,
+    '',
+    ...tryIt(log, address, apiKey),
+  ];
+  result(lines.join('\n'));
+}
+
+/** For the studies that have no participants yet. */
+function firstCheckpoints({ studies, ledger }: Service['log']): string[] {
+  return studies
+    .list()
+    .filter(({ stream }) => ledger.tree(stream).size === 1 && ledger.maySign(stream))
+    .flatMap(({ stream, registered }) => [
+      `First checkpoint of the study "${registered.configuration.name}". Archive it outside this machine before the first`,
+      'participant: it proves the configuration that was registered (urn studies show prints it again).',
+      '',
+      ledger.checkpoint(stream, 1).note,
+    ]);
+}
+
+/** A curl command that works as printed, for the first study that takes any id and whose names can be printed. */
+function tryIt(log: Service['log'], address: string, apiKey: string): string[] {
+  const study = log.studies.list().find(({ design: { idPattern, ...names } }) => {
+    return idPattern === undefined && isPrintable(JSON.stringify(names));
+  });
+  if (!study) return [];
+  const { name, factors } = study.design;
+  const taken = log.runner.state(participants, study.stream);
+  let number = 1;
+  while (taken.find(id(number))) number++;
+  const parameters = [
+    ['study', name],
+    ['id', id(number)],
+    ...factors.map((factor) => [factor.name, openLevels(factor)[0] ?? '']),
+    // curl encodes only what follows the "=".
+  ].map(([key = '', value]) => `--data-urlencode ${quoted(`${encodeURIComponent(key)}=${value}`)}`);
+  return [
+    'Randomize a first participant:',
+    '',
+    `  curl -X POST -G ${quoted(`${address}/study_participants`)} -H ${quoted(`X-API-Key: ${apiKey}`)} ${parameters.join(' ')}`,
+    '',
+  ];
+}
+
+function isPrintable(text: string): boolean {
+  return printable(text) === text;
+}
+
+function id(number: number): string {
+  return String(number).padStart(3, '0');
+}
+
+/** For a POSIX shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The option --trust-proxy. */
+
+/** Names that Express knows. */
+const PROXY_RANGES = new Set(['loopback', 'linklocal', 'uniquelocal']);
+
+/**
+ * The value for Express's setting `trust proxy`.
+ * @throws UsageError
+ */
+export function trustOf(trust: string | true | undefined): number | string | undefined {
+  if (trust === undefined) return undefined;
+  if (trust === true || trust === 'true') return 1;
+  if (/^\d+$/.test(trust)) return Number(trust);
+  for (const proxy of trust.split(',').map((address) => address.trim()))
+    if (!PROXY_RANGES.has(proxy) && !isNetwork(proxy))
+      throw new UsageError(
+        `--trust-proxy "${trust}" is neither a number of proxies nor their addresses (hint: 1, or 10.0.0.7, or 10.0.0.0/8)`,
+      );
+  return trust;
+}
+
+/** An address, or a network as address/bits. */
+function isNetwork(text: string): boolean {
+  const [, address = '', bits] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const most = isIP(address) === 4 ? 32 : 128;
+  return isIP(address) !== 0 && (bits === undefined || (Number(bits) >= 1 && Number(bits) <= most));
+}
+
+/** urn serve: runs the service. */
 
 interface ServeOptions extends LogOptions, RelayOptions {
   relay?: boolean;

@@ -35,8 +35,9 @@ import type { Arrivals, Comparator, SimulatedDesign, SimulationPlan } from '../s
 import { parseShare, parseSharesFile } from '../statistics/simulation/shares-file.ts';
 import { simulate } from '../statistics/simulation/simulate.ts';
 import type { DesignResult } from '../statistics/simulation/summary.ts';
-import { withFileProblems } from './file-problems.ts';
-import { refuseUnfit, writeNew } from './new-files.ts';
+import { refuseUnfit, writeNew } from './files.ts';
+import { withFileProblems } from './lists-from-file.ts';
+import { withStudies } from './named-studies.ts';
 import {
   DEFAULT_DATA,
   jsonOption,
@@ -46,12 +47,11 @@ import {
   repeatedOption,
   UsageError,
   unknownStudy,
+  wholeNumber,
 } from './options.ts';
 import { note, progressOf, result, table } from './output.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
-import { withStudies } from './studies-log.ts';
 import { VERSION } from './version.ts';
-import { wholeNumber } from './whole-number.ts';
 
 /** Profiles of participants for a simulation: CSV with a column for each factor and `weight`. */
 

@@ -1,4 +1,3 @@
-/** urn studies expected: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 import type { Command } from 'commander';
 import { toJson } from '../base/json.ts';
 import { foldUntil } from '../evidence/history/history.ts';
@@ -11,11 +10,20 @@ import {
 } from '../statistics/expected/band.ts';
 import { type FollowedStudy, followedStudy } from '../statistics/expected/followed.ts';
 import { defaultSeed, replicateProblem } from '../statistics/replicate/replicate.ts';
-import { recordDisclosure } from './disclosed.ts';
-import { jsonOption, type LogOptions, logCommand, namedStudy, option, UsageError } from './options.ts';
+import { withStudies } from './named-studies.ts';
+import { recordDisclosure } from './open-log.ts';
+import {
+  jsonOption,
+  type LogOptions,
+  logCommand,
+  namedStudy,
+  option,
+  UsageError,
+  wholeNumber,
+} from './options.ts';
 import { progress, progressOf, result, table } from './output.ts';
-import { withStudies } from './studies-log.ts';
-import { wholeNumber } from './whole-number.ts';
+
+/** urn studies expected: how far apart the arms of a study are, and how far apart they are in replicates of it. */
 
 interface ExpectedOptions extends LogOptions {
   readonly reps?: string;

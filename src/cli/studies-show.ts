@@ -1,23 +1,66 @@
-/** urn studies show: a study as it is, or as it was at a revision or instant. */
-
 import type { Command } from 'commander';
+import { toJson } from '../base/json.ts';
 import { type BalanceView, type Tally, urnsDiffer } from '../core/model/balance.ts';
-import { type Design, type Factor, hasRatio, ratioOf, ratioText, visitsText } from '../core/model/design.ts';
-import { describeRecovery } from '../core/model/model.ts';
-import { designInForce } from '../core/study/public-design.ts';
-import { standingInLog } from '../core/study/studies.ts';
-import type { EntryNumbers, PackNumbers } from '../core/study/tally.ts';
-import { type CodeBreak, codeBreakNumbers, describeNumbers } from '../core/study/tally.ts';
+import {
+  type Design,
+  type Factor,
+  hasRatio,
+  methodText,
+  ratioOf,
+  ratioText,
+  registeredDesign,
+  visitsText,
+} from '../core/model/design.ts';
+import { describeRecovery, type Model } from '../core/model/model.ts';
+import { type HeadCount, headCount, voidedByCause } from '../core/model/participants.ts';
+import {
+  balance,
+  designs,
+  participantEvents,
+  participants,
+  studyConfig,
+  studyState,
+} from '../core/study/fold.ts';
+import {
+  designInForce,
+  type LimitInForce,
+  limitsInForce,
+  methodParameters,
+} from '../core/study/public-design.ts';
+import { type Study, standingInLog } from '../core/study/studies.ts';
+import {
+  type CodeBreak,
+  codeBreakNumbers,
+  codeBreaksIn,
+  describeNumbers,
+  type EntryNumbers,
+  entryNumbers,
+  type PackNumbers,
+  packNumbers,
+} from '../core/study/tally.ts';
 import {
   DAY_FORM,
+  foldUntil,
+  isBeyond,
   type Moment,
   parseDay,
   parseRevision,
   REVISION_FORM,
 } from '../evidence/history/history.ts';
+import type { OpenLog } from '../service/open/open-log.ts';
 import { decisionRows } from './approvals.ts';
 import { blindingText, limitRows, methodRow, policiesText } from './design-text.ts';
-import { recordDisclosure } from './disclosed.ts';
+import { strataOf } from './lists.ts';
+import {
+  enrolledText,
+  registeredState,
+  studiesOption,
+  summary,
+  suspendAsServed,
+  whyClosed,
+  withStudies,
+} from './named-studies.ts';
+import { recordDisclosure } from './open-log.ts';
 import {
   jsonOption,
   type LogOptions,
@@ -27,17 +70,153 @@ import {
   UsageError,
   unknownStudy,
 } from './options.ts';
-import { result, table } from './output.ts';
-import {
-  enrolledText,
-  studiesOption,
-  summary,
-  suspendAsServed,
-  whyClosed,
-  withStudies,
-} from './studies-log.ts';
-import { showSealed } from './studies-show-sealed.ts';
-import { past, present, type StudyAtMoment } from './study-at-moment.ts';
+import { note, result, table } from './output.ts';
+
+/** urn studies show --sealed: what nobody at a site may know, for the statistician's sealed file. */
+
+export async function showSealed(log: OpenLog, study: Study, isJson: boolean): Promise<void> {
+  const { design, registered } = study;
+  const { parameters, seed, seedSource, recoveries, studyId } = registered;
+  await recordDisclosure(log, { what: 'seed', study: design.name });
+  const of = methodParameters(design, parameters);
+  const listed = entriesOf(registeredState(log, study));
+  if (isJson) {
+    const method =
+      'by' in design.method
+        ? { method: design.method.name, by: design.method.by }
+        : { method: design.method.name };
+    const shown = {
+      study: design.name,
+      study_id: studyId,
+      ...method,
+      method_parameters: of,
+      ...(listed.length > 0 && { entries: listed.map(({ text: _, ...entry }) => entry) }),
+      starting_seed: BigInt(seed),
+      seed_source: seedSource,
+    };
+    result(toJson(shown));
+    return;
+  }
+  const isUsed = design.method.name !== 'list';
+  result(
+    table([
+      ['study', design.name],
+      ['study id', studyId],
+      ['method', methodText(design.method)],
+      ...Object.entries(of ?? {}).map(([name, value]) => [name, valueText(value)]),
+      ['starting seed', `${seed} (${seedSource}${isUsed ? '' : ', and not used'})`],
+      ...recoveries.map((one) => ['recovered', describeRecovery(one)]),
+    ]),
+  );
+  if (listed.length > 0)
+    result(
+      `\n${table([
+        ['list', 'entry', 'stratum', 'treatment', ''],
+        ...listed.map(({ list, entry, text, treatment, used }) => [
+          ...[String(list), String(entry), text, treatment],
+          used ? 'used' : '',
+        ]),
+      ])}`,
+    );
+  note('whoever knows this can work out every allocation in advance: keep it where no site can read it');
+}
+
+/** The entries that are not void, as they stand on their lists. */
+function entriesOf(state: Model) {
+  const { slots } = state.design;
+  return strataOf(state)
+    .flatMap(({ name, levels, text, used }) =>
+      (state.entries.strata.get(name)?.entries ?? []).map(({ list, entry, slot }, i) => {
+        return { list, entry, levels, text, treatment: slots[slot] ?? '', used: i < used };
+      }),
+    )
+    .sort((a, b) => a.list - b.list || a.entry - b.entry);
+}
+
+function valueText(
+  value: number | string | undefined | readonly number[] | ReadonlyMap<string, number>,
+): string {
+  if (value instanceof Map) return [...value].map(([factor, weight]) => `${factor} ${weight}`).join(', ');
+  return Array.isArray(value) ? value.join(', ') : String(value);
+}
+
+/** A study as it is, or as it was at a revision or instant: what urn studies show is about. */
+
+export interface StudyAtMoment {
+  readonly study: Study;
+  /** Every design until then, in order. */
+  readonly designsUntil: readonly Design[];
+  readonly counts: BalanceView | undefined;
+  readonly breaks: readonly CodeBreak[];
+  readonly heads: HeadCount;
+  /** How many are voided, by cause. */
+  readonly voided: Readonly<Record<string, number>>;
+  readonly limits: readonly LimitInForce[];
+  /** Undefined for a study without packs. */
+  readonly packs: PackNumbers | undefined;
+  /** Undefined for a study that follows no list. */
+  readonly entries: EntryNumbers | undefined;
+  /** The time of the last event that is shown. */
+  readonly at: string | undefined;
+  /** The time of the first event that is not. */
+  readonly nextAt: string | undefined;
+}
+
+export function present({ runner, studies }: OpenLog, study: Study): StudyAtMoment {
+  const { stream } = study;
+  const { inOrder } = runner.state(participants, stream);
+  return {
+    study,
+    designsUntil: studies.designs(stream),
+    counts: runner.state(balance, stream)?.view(),
+    breaks: codeBreaksIn(runner.state(participantEvents, stream)),
+    heads: headCount(inOrder),
+    voided: voidedByCause(inOrder),
+    limits: limitsInForce(study.design, inOrder),
+    packs: packNumbers(runner.state(studyState, stream), runner.state(participantEvents, stream)),
+    entries: entryNumbers(runner.state(studyState, stream)),
+    at: runner.lastAt(stream),
+    nextAt: undefined,
+  };
+}
+
+/** @throws UsageError for a moment before the study was registered, or a revision it has not reached */
+export async function past(
+  { store, identity }: OpenLog,
+  study: Study,
+  moment: Moment,
+): Promise<StudyAtMoment> {
+  const { stream, revision: last, registered } = study;
+  if (moment.type === 'revision' && moment.revision > last)
+    throw new UsageError(`--revision ${moment.revision} is beyond the study, which is at revision ${last}`);
+  if (moment.type === 'instant' && moment.at < registered.registeredAt)
+    throw new UsageError(
+      `--at ${moment.at} is before the study, which was registered at ${registered.registeredAt}`,
+    );
+  const { states, revision, at, next } = await foldUntil(
+    { store, logId: identity.logId },
+    stream,
+    { registered: studyConfig, designs, participants, balance, participantEvents, studyState },
+    isBeyond(moment),
+  );
+  const { inOrder } = states.participants;
+  const design = states.designs.at(-1) ?? registeredDesign(registered.configuration);
+  return {
+    study: { stream, revision, registered: states.registered ?? registered, design },
+    designsUntil: states.designs,
+    counts: states.balance?.view(),
+    breaks: codeBreaksIn(states.participantEvents),
+    heads: headCount(inOrder),
+    voided: voidedByCause(inOrder),
+    limits: limitsInForce(design, inOrder),
+    packs: packNumbers(states.studyState, states.participantEvents),
+    entries: entryNumbers(states.studyState),
+    at,
+    nextAt: next?.at,
+  };
+}
+
+/** urn studies show: a study as it is, or as it was at a revision or instant. */
 
 interface ShowOptions extends LogOptions {
   json?: boolean;

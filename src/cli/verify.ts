@@ -1,8 +1,9 @@
-/** urn verify: replays the log, and compares it with checkpoints that were kept elsewhere. Writes nothing. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { validate } from 'uuid';
 import { LAST_CHECKPOINTS } from '../core/log/last-checkpoints.ts';
+import { parseVerifierKey, type VerifierKey } from '../core/log/signing.ts';
 import { BundleError } from '../evidence/bundle/zip-reader.ts';
 import type { Report } from '../evidence/verify/report/report.ts';
 import { reportText } from '../evidence/verify/report/report-text.ts';
@@ -15,7 +16,7 @@ import {
 import { verifyBundle } from '../evidence/verify/verify-bundle.ts';
 import { openForVerification } from '../service/open/open-store.ts';
 import { StoreError } from '../store/event-store.ts';
-import { checkpointsIn } from './checkpoints.ts';
+import { checkpointsIn } from './files.ts';
 import {
   jsonOption,
   option,
@@ -25,7 +26,33 @@ import {
   UsageError,
 } from './options.ts';
 import { note, progress, result } from './output.ts';
-import { parsedStudyId, trustedKey } from './trusted.ts';
+
+/** Parses what an auditor knows about a log from elsewhere: keys, and the id of a study. */
+
+/** @returns in lower case. @throws UsageError */
+export function parsedStudyId(given: string): string {
+  const id = given.toLowerCase().replace(/^study-/, '');
+  if (validate(id)) return id;
+  throw new UsageError(
+    `${JSON.stringify(given)} is not a study id (hint: use the UUID after "study-" in the origin of a receipt, or the one that urn studies show prints)`,
+  );
+}
+
+/** @throws UsageError, DomainError `identity` */
+export function trustedKey(given: string): VerifierKey {
+  if (!existsSync(given)) return parseVerifierKey(given, 'what --trust names');
+  return parseVerifierKey(readBytes(given).toString('utf8').trim(), given);
+}
+
+function readBytes(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
+  }
+}
+
+/** urn verify: replays the log, and compares it with checkpoints that were kept elsewhere. Writes nothing. */
 
 interface VerifyOptions extends StoreOptions {
   readonly study?: string[];

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { studyInBundle } from '../../src/cli/rerandomize-source.ts';
+import { studyInBundle } from '../../src/cli/rerandomize.ts';
 import { Pcg64 } from '../../src/core/random/pcg64.ts';
 import { MonteCarlo, runReplicates } from '../../src/statistics/rerandomize/monte-carlo.ts';
 import { command, refusal } from '../support/command.ts';

@@ -3,7 +3,7 @@
  * second of processor time; tests of the program itself, of its options and of its end, start it with service.ts.
  */
 
-import { addCommand } from '../../src/cli/keys-add.ts';
+import { addCommand } from '../../src/cli/keys.ts';
 import { cliActor } from '../../src/cli/options.ts';
 import { VERSION } from '../../src/cli/version.ts';
 import type { Grant } from '../../src/core/access/keys.ts';

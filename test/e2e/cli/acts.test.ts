@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { StudyConfiguration } from '../../../events/study.ts';
 import { actCommands } from '../../../src/cli/act-commands.ts';
-import { forceCommand } from '../../../src/cli/force.ts';
+import { forceCommand } from '../../../src/cli/participants.ts';
 import {
   ARMS,
   commandsOn,

@@ -1,6 +1,6 @@
 /** GET /metrics: its labels, whatever clients request (all of them: test/unit/service/metrics.test.ts), and --metrics-port. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { metricsPort } from '../../../src/cli/metrics-port.ts';
+import { metricsPort } from '../../../src/cli/service-options.ts';
 import { ask, talk } from '../../support/client.ts';
 import { command } from '../../support/command.ts';
 import { served } from '../../support/served.ts';

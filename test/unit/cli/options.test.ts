@@ -2,8 +2,8 @@
 import express from 'express';
 import { describe, expect, it } from 'vitest';
 import { parseApproval, parseProtocol } from '../../../src/cli/approvals.ts';
-import { readRenamings } from '../../../src/cli/rename-option.ts';
-import { trustOf } from '../../../src/cli/trust-proxy.ts';
+import { trustOf } from '../../../src/cli/serve.ts';
+import { readRenamings } from '../../../src/cli/studies-amend.ts';
 import { locate } from '../../../src/service/open/store-location.ts';
 import { thrownBy } from '../../support/thrown.ts';
 

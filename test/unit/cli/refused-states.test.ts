@@ -1,6 +1,6 @@
 /** An act that the state of the study forbids is refused with the state as it is, and what to do about it. */
 import { describe, expect, it } from 'vitest';
-import { refusalOf } from '../../../src/cli/grounds.ts';
+import { refusalOf } from '../../../src/cli/act-options.ts';
 import type { Status } from '../../../src/core/model/outcomes.ts';
 import { actRefusal } from '../../../src/service/http/request/act-route.ts';
 

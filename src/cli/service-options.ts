@@ -1,9 +1,16 @@
-/** The options of the feed, for `urn relay` and `urn serve --relay`. */
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import type { Command } from 'commander';
+import type { LogDescriptor } from 'pino';
+import type { Registry } from 'prom-client';
 import { CONTENTS, type Content } from '../../events/record.ts';
+import { printable } from '../base/text.ts';
+import type { MetricsServer } from '../service/http/server.ts';
+import { endLog, type Logger, logDestination, makeLogger } from '../service/monitoring/logger.ts';
 import { type RelaySettings, SASL_MECHANISMS, type SaslMechanism } from '../service/relay/settings.ts';
 import { option, UsageError } from './options.ts';
+
+/** The options of the feed, for `urn relay` and `urn serve --relay`. */
 
 export interface RelayOptions {
   readonly kafkaBrokers?: string;
@@ -91,4 +98,76 @@ function readText(name: string, file: string): string {
   } catch (error) {
     throw new UsageError(`${name} ${file} cannot be read: ${(error as Error).message}`);
   }
+}
+
+/** The option --metrics-port, of `urn serve` and `urn relay`. */
+
+export const METRICS_HOST = '127.0.0.1';
+
+/**
+ * Parses the option into a function that serves /metrics.
+ * @param text `port` or `address:port`, an IPv6 address in brackets; undefined if the option is not given
+ * @throws UsageError; so does the function, if it cannot listen on the port
+ */
+export function metricsPort(
+  text: string | undefined,
+  otherwise: string,
+): ((registry: Registry) => Promise<MetricsServer>) | undefined {
+  if (text === undefined) return undefined;
+  const [, ipv6, other, port = ''] = /^(?:(?:\[([^\]]*)\]|([^:[\]]+)):)?(.*)$/.exec(text) ?? [];
+  if (!/^\d+$/.test(port) || Number(port) > 65535 || (ipv6 !== undefined && isIP(ipv6) !== 6))
+    throw new UsageError(
+      `--metrics-port ${text} is not a port (hint: 9464, or with an address to listen on: 10.0.0.7:9464, [::1]:9464)`,
+    );
+  return async (registry) => {
+    // This loads Express, which no other part of `urn relay` needs.
+    const { serveMetrics } = await import('../service/http/server.ts');
+    try {
+      return await serveMetrics(registry, ipv6 ?? other ?? otherwise, Number(port));
+    } catch (error) {
+      throw new UsageError(
+        `cannot listen on --metrics-port ${text}: ${(error as Error).message} (hint: choose another port or address)`,
+      );
+    }
+  };
+}
+
+/** The output of a long-running command: lines for people on a terminal, JSON for machines anywhere else. */
+
+export interface LogOutput {
+  readonly logger: Logger;
+  /** Writes a last line and waits until it is written, but not for long. */
+  end(last: string): Promise<void>;
+}
+
+export async function openLogOutput(level: string): Promise<LogOutput> {
+  if (process.stderr.isTTY) return onTerminal(level);
+  const out = logDestination();
+  const logger = makeLogger(level, out);
+  return { logger, end: (last) => endLog(logger, out, last) };
+}
+
+async function onTerminal(level: string): Promise<LogOutput> {
+  const { prettyFactory } = await import('pino-pretty');
+  const pretty = prettyFactory({
+    // A terminal must not obey what a name contains, and the codes for colours would be indistinguishable from that.
+    colorize: false,
+    translateTime: 'SYS:HH:MM:ss',
+    hideObject: true,
+    messageFormat: line,
+  });
+  const logger = makeLogger(level, { write: (json) => process.stderr.write(printable(pretty(json))) });
+  return { logger, end: async (last) => logger.info(last) };
+}
+
+/** Members that are shown elsewhere in the line. */
+const ELSEWHERE = new Set(['level', 'time', 'msg']);
+
+function line(log: LogDescriptor): string {
+  const members = Object.entries(log).filter(([name]) => !ELSEWHERE.has(name));
+  return [log['msg'], ...members.map(([name, value]) => `${name}=${valueText(value)}`)].join('  ');
+}
+
+function valueText(value: unknown): string {
+  return typeof value === 'string' && /^[^\s"]+$/.test(value) ? value : JSON.stringify(value);
 }

@@ -1,5 +1,3 @@
-/** Shared by the commands about studies: opens the log with everything folded, and sums up a study in a few words. */
-
 import { counted } from '../base/wording.ts';
 import { suspendWhileDiffering } from '../core/configuration/file-and-log.ts';
 import { LOG_STREAM } from '../core/log/log-stream.ts';
@@ -10,11 +8,12 @@ import { participants, studyState } from '../core/study/fold.ts';
 import type { Standing, Study } from '../core/study/studies.ts';
 import type { LogHooks, OpenLog } from '../service/open/open-log.ts';
 import { placeOf } from '../service/open/store-location.ts';
-import { withLog } from './open-log.ts';
+import { recordPendingReveals, withLog } from './open-log.ts';
 import { type LogOptions, logSettings, option, UsageError } from './options.ts';
 import { note, progress } from './output.ts';
-import { recordPendingReveals } from './pending-reveals.ts';
 import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
+
+/** Shared by the commands about studies: opens the log with everything folded, and sums up a study in a few words. */
 
 /** @param heads of the moment that is shown; by default, of now */
 export function summary(

@@ -1,8 +1,10 @@
-/** Files that a command writes. None may exist yet, and it is better to find out before hours of work than after. */
-import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createOnce } from '../base/files.ts';
+import { CheckpointFileError, type KeptCheckpoint, parseCheckpointFile } from '../core/log/formats.ts';
 import { UsageError } from './options.ts';
+
+/** Files that a command writes. None may exist yet, and it is better to find out before hours of work than after. */
 
 /** @throws UsageError if these files cannot be written */
 export function refuseUnfit(files: readonly string[]): void {
@@ -34,4 +36,16 @@ function isWritable(folder: string): boolean {
 export function writeNew(file: string, text: string): void {
   refuseUnfit([file]);
   createOnce(file, (draft) => writeFileSync(draft, text));
+}
+
+/** Reads checkpoint files named on the command line. */
+
+/** @throws UsageError for a file that cannot be read or is not a checkpoint file */
+export function checkpointsIn(file: string): KeptCheckpoint[] {
+  try {
+    return parseCheckpointFile(readFileSync(file), file);
+  } catch (error) {
+    if (error instanceof CheckpointFileError) throw new UsageError(error.message);
+    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
+  }
 }
