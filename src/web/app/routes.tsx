@@ -1,9 +1,23 @@
-/** The pages by their paths. */
-import { createBrowserRouter, Navigate } from 'react-router';
+import { useTranslation } from 'react-i18next';
+import { createBrowserRouter, Link, Navigate } from 'react-router';
+import { address } from '../parts/fragment.ts';
+import { Page } from '../parts/page.tsx';
 import { lazily } from './load-page.ts';
-import { NotFound } from './not-found.tsx';
 import { PageFailed } from './page-failed.tsx';
 import { Outside, Shell } from './shell.tsx';
+
+export function NotFound() {
+  const { t } = useTranslation();
+  return (
+    <Page title={t('common.noSuchPage')}>
+      <p>
+        <Link to={address('studies')}>{t('common.toStudies')}</Link>
+      </p>
+    </Page>
+  );
+}
+
+/** The pages by their paths. */
 
 /** Inside of what surrounds the pages, so that the navigation stays. */
 const failing = { errorElement: <PageFailed /> };

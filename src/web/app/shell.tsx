@@ -1,23 +1,72 @@
-/** What surrounds every page: where to go, whose key this is, and whether the study is a test. */
-import { useQuery } from '@tanstack/react-query';
-import { Suspense, useEffect } from 'react';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Suspense, useEffect, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { I18nProvider } from 'react-aria-components/I18nProvider';
 import { useTranslation } from 'react-i18next';
 import { Link, NavLink, Outlet, useNavigate, useNavigation } from 'react-router';
 import { Chip } from '../parts/chip.tsx';
 import { formQuery } from '../parts/form-query.ts';
+import { address, usePlace } from '../parts/fragment.ts';
 import { Loading } from '../parts/loading.tsx';
-import { address, usePlace } from '../parts/place.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { TestChip } from '../parts/study-chips.tsx';
-import { type Scope, sessionName, useSession, useSessionContext } from '../session/session.tsx';
+import { idleEndsAt, type Scope, sessionName, useSession, useSessionContext } from '../session/session.tsx';
 import { studiesQuery } from '../session/studies-query.ts';
 import { SignIn } from '../sign-in/sign-in.tsx';
 import { LANGUAGES, useLanguage } from '../words/index.ts';
-import { IdleWarning } from './idle-warning.tsx';
 import { loadAhead } from './load-page.ts';
-import { SignOut } from './sign-out.tsx';
+
+/** Says that the session is about to end, and prolongs it on demand (WCAG 2.2, 2.2.1). */
+
+const WARN_MS = 2 * 60_000;
+
+export function IdleWarning() {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  const session = useSession();
+  const [ending, setEnding] = useState<'soon' | 'for-good' | undefined>();
+  useEffect(() => {
+    const look = () => {
+      const soon = Date.now() + WARN_MS;
+      if (soon > Date.parse(session.ends_at)) setEnding('for-good');
+      else setEnding(soon > idleEndsAt(session) ? 'soon' : undefined);
+    };
+    const timer = setInterval(look, 5_000);
+    return () => clearInterval(timer);
+  }, [session]);
+  if (ending === undefined) return null;
+  const stay = async () => {
+    // Any request that a person makes prolongs the session; every page has this query.
+    await queries.invalidateQueries({ queryKey: studiesQuery.queryKey });
+    setEnding(undefined);
+  };
+  return (
+    <div className="notice warn" role="alert">
+      {t(ending === 'soon' ? 'common.endsSoon' : 'common.endsForGood')}{' '}
+      {ending === 'soon' && (
+        <Button className="button small" onPress={() => void stay()}>
+          {t('common.stay')}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+export function SignOut() {
+  const { t } = useTranslation();
+  const { signOut } = useSessionContext();
+  const { mutate, isPending, isError } = useMutation({ mutationFn: signOut });
+  return (
+    <>
+      <Button className="button small" isPending={isPending} onPress={() => mutate()}>
+        {t('common.signOut')}
+      </Button>
+      {isError && <span role="alert">{t('common.signOutFailed')}</span>}
+    </>
+  );
+}
+
+/** What surrounds every page: where to go, whose key this is, and whether the study is a test. */
 
 /** What the first page asks for comes first. */
 const AHEAD_AFTER_MS = 500;

@@ -2,8 +2,8 @@
 import type { ReactNode } from 'react';
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components/Tabs';
 import { useTranslation } from 'react-i18next';
+import { usePlace } from '../parts/fragment.ts';
 import { Page } from '../parts/page.tsx';
-import { usePlace } from '../parts/place.ts';
 import { useSession } from '../session/session.tsx';
 import styles from './audit.module.css';
 import { BundlePanel } from './bundle-panel.tsx';

@@ -1,4 +1,3 @@
-/** The records of a study exactly as they are stored. Seeing them is recorded, so they are loaded only on request. */
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Button } from 'react-aria-components/Button';
@@ -6,8 +5,23 @@ import { useTranslation } from 'react-i18next';
 import { api, results, type Schemas } from '../api/client.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { ExactTime } from '../parts/when.tsx';
+import { audit } from '../words/en/audit.ts';
 import styles from './audit.module.css';
-import { isKnownType, type RecordHead } from './record-types.ts';
+
+/** The members of every record that the page shows. */
+export interface RecordHead {
+  readonly type: string;
+  readonly at: string;
+  readonly actor: { readonly user: string };
+  readonly data: { readonly participantId?: string };
+}
+
+/** Whether there are words for this kind of record. */
+export function isKnownType(type: string): type is keyof typeof audit.recorded {
+  return Object.hasOwn(audit.recorded, type);
+}
+
+/** The records of a study exactly as they are stored. Seeing them is recorded, so they are loaded only on request. */
 
 type StoredRecord = Schemas['Records'][number];
 

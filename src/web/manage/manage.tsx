@@ -1,11 +1,13 @@
-/** What a data manager does with a study: state, amendments, allocations from outside, packs. */
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { answer, api } from '../api/client.ts';
+import { Act, idempotent } from '../parts/act.tsx';
 import { designQuery, type StudyDesign } from '../parts/design-query.ts';
+import { TextLine } from '../parts/fields.tsx';
+import { address, usePlace } from '../parts/fragment.ts';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
-import { address, usePlace } from '../parts/place.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { StateChip, TestChip } from '../parts/study-chips.tsx';
 import { When } from '../parts/when.tsx';
@@ -15,8 +17,49 @@ import { AMENDMENTS, AmendForm, type AmendmentName, isPossible } from './amend-f
 import { Design } from './design.tsx';
 import { ForceForm } from './force-form.tsx';
 import styles from './manage.module.css';
+import { useStudyAct } from './parts.tsx';
 import { ACTIONS_IN, STATE_ACTIONS, type StateAction, StateForm } from './state-form.tsx';
-import { WithdrawForm } from './withdraw-form.tsx';
+
+/** Withdraws packs that nobody has. */
+
+export function WithdrawForm({ study }: { study: string }) {
+  const { t } = useTranslation();
+  const act = useStudyAct(study);
+  return (
+    <Act
+      {...act}
+      back={{ to: address('packs', study), text: t('packs.back') }}
+      title={`${t('manage.withdraw')}: ${study}`}
+      bodyOf={(filled) => ({
+        study,
+        codes: (filled('codes') ?? '').split(/\s+/).filter((code) => code !== ''),
+        reason: filled('reason') ?? '',
+      })}
+      send={(body, key) => answer(api.POST('/code_withdrawals', { ...idempotent(key), body }))}
+      tell={({ codes }) => (
+        <>
+          <p>{t('manage.effect.withdraw', { count: codes.length })}</p>
+          <p>{t('manage.effect.withdrawSeen')}</p>
+        </>
+      )}
+      confirm={t('manage.goWithdraw')}
+      isFinal
+      doneTitle={t('manage.done.withdraw')}
+    >
+      <TextLine name="codes" label={t('manage.codes')} hint={t('manage.codesHint')} isLong />
+      <TextLine
+        name="reason"
+        label={t('manage.reason')}
+        hint={t('manage.noteHint')}
+        isLong
+        minLength={3}
+        maxLength={2000}
+      />
+    </Act>
+  );
+}
+
+/** What a data manager does with a study: state, amendments, allocations from outside, packs. */
 
 export function Manage() {
   const { t } = useTranslation();

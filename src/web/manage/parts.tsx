@@ -2,7 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { type FieldValues, TextLine } from '../parts/fields.tsx';
-import { address } from '../parts/place.ts';
+import { address } from '../parts/fragment.ts';
 import { StudyChips } from '../session/study-chips.tsx';
 import styles from './manage.module.css';
 

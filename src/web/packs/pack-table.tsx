@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { Schemas } from '../api/client.ts';
 import { Chip } from '../parts/chip.tsx';
-import { address } from '../parts/place.ts';
+import { address } from '../parts/fragment.ts';
 import { Scroll } from '../parts/scroll.tsx';
 import { When } from '../parts/when.tsx';
 import styles from './packs.module.css';

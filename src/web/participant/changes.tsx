@@ -2,7 +2,7 @@
 import type { FunctionComponent } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { address } from '../parts/place.ts';
+import { address } from '../parts/fragment.ts';
 import { type ParticipantRecord, packsOf } from '../parts/record.ts';
 import { type Scope, useSession } from '../session/session.tsx';
 import { CorrectVisit } from './correct-visit.tsx';

@@ -2,7 +2,7 @@
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { getsPacks } from '../../core/model/participants.ts';
-import { address } from '../parts/place.ts';
+import { address } from '../parts/fragment.ts';
 import { type ParticipantRecord, packsOf } from '../parts/record.ts';
 import { ExactTime } from '../parts/when.tsx';
 import { useScope } from '../session/session.tsx';

@@ -1,14 +1,32 @@
-/** Why a participant got this arm: the same for every method, around what each of them did. */
 import { useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
-import { useTranslation } from 'react-i18next';
+import { Trans, useTranslation } from 'react-i18next';
 import { api, results } from '../api/client.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import styles from './participant.module.css';
-import { Listed } from './why-listed.tsx';
-import type { Explanation } from './why-parts.tsx';
+import { type Explanation, stratumName } from './why-parts.tsx';
 import { Picked } from './why-picked.tsx';
 import { UrnsDrawn } from './why-urns.tsx';
+
+/** Why this arm, with a list that was made elsewhere: which entry of it was used. */
+
+type ListExplanation = Extract<Explanation, { entry: unknown }>;
+
+export function Listed({ explanation: { entry, trt } }: { explanation: ListExplanation }) {
+  const { t } = useTranslation();
+  const where = stratumName(entry.stratum) ?? t('participant.why.wholeStudy');
+  return (
+    <p>
+      <Trans
+        i18nKey="participant.why.entry"
+        values={{ entry: entry.entry, list: entry.list, where, arm: trt }}
+        components={{ b: <strong /> }}
+      />
+    </p>
+  );
+}
+
+/** Why a participant got this arm: the same for every method, around what each of them did. */
 
 /** Fetched only on demand, and never again by itself, because each reading is recorded as a disclosure. */
 export function Why({ study, id }: { study: string; id: string }) {

@@ -1,7 +1,34 @@
-import { useState } from 'react';
+import { type ComponentType, lazy, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
-import { reloadIfServed } from './reload.ts';
+
+const WITHIN_MS = 5_000;
+
+/** Whether the service gives out this page now. */
+async function isServed(): Promise<boolean> {
+  const { pathname } = window.location;
+  const asked = fetch(pathname, {
+    method: 'HEAD',
+    cache: 'no-store',
+    signal: AbortSignal.timeout(WITHIN_MS),
+  });
+  return asked.then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+/**
+ * Loads the page again, with whatever it lacks. Without a connection it stays: the browser's own page would take its place,
+ * and nothing would lead back.
+ * @param isWanted whether it still is, when the service has answered
+ * @returns false if the service does not answer
+ */
+export async function reloadIfServed(isWanted: () => boolean = () => true): Promise<boolean> {
+  if (!(await isServed())) return false;
+  if (isWanted()) window.location.reload();
+  return true;
+}
 
 /** Loads the page again as soon as the service answers. */
 export function TryAgain() {
@@ -18,5 +45,25 @@ export function TryAgain() {
       </Button>
       {state === 'unanswered' && <p role="status">{t('common.stillUnreachable')}</p>}
     </>
+  );
+}
+
+/** What is loaded after the page that it is part of. Its file may be out of reach, or gone after an upgrade. */
+
+/** The rest of the page stays as it is, even if this part of it cannot be loaded. */
+export function later<P extends object>(
+  load: () => Promise<ComponentType<P>>,
+  missing: ComponentType<P> = NotLoaded,
+) {
+  return lazy(async () => ({ default: await load().catch(() => missing) }));
+}
+
+function NotLoaded() {
+  const { t } = useTranslation();
+  return (
+    <div className="notice warn" role="alert">
+      <p>{t('common.partNotLoaded')}</p>
+      <TryAgain />
+    </div>
   );
 }

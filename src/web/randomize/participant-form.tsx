@@ -1,5 +1,4 @@
-/** The first step: whom to randomize. */
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { FieldError } from 'react-aria-components/FieldError';
@@ -13,10 +12,29 @@ import { exampleId } from '../../core/model/participant-id.ts';
 import type { Schemas } from '../api/client.ts';
 import { factorName } from '../parts/record.ts';
 import type { Draft } from './draft.ts';
-import { idPatternQuery } from './id-pattern.ts';
 import { LevelChoice } from './level-choice.tsx';
 import { Refusal } from './refusal.tsx';
 import { tryOut } from './requests.ts';
+
+/** Whether an id matches the pattern of the study, judged as the service does. */
+
+type Matches = (id: string) => boolean;
+
+/** The engine is large, so it is loaded only if there is a pattern. */
+export const idPatternQuery = (pattern: string | undefined) =>
+  queryOptions({
+    queryKey: ['id-pattern', pattern],
+    enabled: pattern !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+    queryFn: async (): Promise<Matches> => {
+      const { RE2JS } = await import('re2js');
+      const compiled = RE2JS.compile(pattern ?? '');
+      return (id) => compiled.matches(id);
+    },
+  });
+
+/** The first step: whom to randomize. */
 
 interface Props {
   readonly form: Schemas['StudyForm'];

@@ -1,20 +1,81 @@
-/** Randomizes a participant: a form made from the configuration, a review, one click, and the result. Never twice. */
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { Link, useLocation, useNavigate } from 'react-router';
+import { address, usePlace } from '../parts/fragment.ts';
 import { Page } from '../parts/page.tsx';
-import { address, usePlace } from '../parts/place.ts';
+import { factorName } from '../parts/record.ts';
 import { useSession } from '../session/session.tsx';
 import { StudyChips } from '../session/study-chips.tsx';
 import type { Draft } from './draft.ts';
 import { FirstStep } from './first-step.tsx';
+import styles from './page.module.css';
 import { type Pending, readPending, removePending, writePending } from './pending.ts';
+import { Term, useMode } from './recorded.tsx';
 import type { Outcome } from './requests.ts';
 import { Result } from './result.tsx';
-import { Review } from './review.tsx';
-import { type Step, Steps } from './steps.tsx';
 import { Waiting } from './waiting.tsx';
+
+/** The second step: what will be recorded, before it is. */
+
+interface Props {
+  readonly draft: Draft;
+  readonly onBack: () => void;
+  readonly onRandomize: () => void;
+}
+
+export function Review({ draft, onBack, onRandomize }: Props) {
+  const { t } = useTranslation();
+  const { user, on_behalf_of: acting } = useSession();
+  const { study, id, levels } = draft;
+  const mode = useMode(study);
+  return (
+    <div className="card">
+      <p>{t('randomize.checked')}</p>
+      <dl className="terms">
+        <Term name={t('randomize.study')} value={study} />
+        {mode !== undefined && <Term name={t('randomize.modeLabel')} value={mode} />}
+        <Term name={t('randomize.id')} value={id} />
+        {[...levels].map(([factor, level]) => (
+          <Term key={factor} name={factorName(factor)} value={level} />
+        ))}
+        <Term
+          name={t('randomize.by')}
+          value={acting === undefined ? user : t('randomize.onBehalf', { user, acting })}
+        />
+      </dl>
+      <p className="notice warn">{t('randomize.forGood')}</p>
+      <div className="choices">
+        <Button className="button" onPress={onBack}>
+          {t('randomize.change')}
+        </Button>
+        <Button className="button go" onPress={onRandomize}>
+          {t('randomize.now', { id })}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+const STEPS = ['participant', 'review', 'result'] as const;
+export type Step = (typeof STEPS)[number];
+
+/** Shows which step the reader has reached. */
+export function Steps({ now }: { now: Step }) {
+  const { t } = useTranslation();
+  return (
+    <ol className={styles.steps} aria-label={t('randomize.steps')}>
+      {STEPS.map((step) => (
+        <li key={step} aria-current={step === now ? 'step' : undefined}>
+          {t(`randomize.step.${step}`)}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** Randomizes a participant: a form made from the configuration, a review, one click, and the result. Never twice. */
 
 export function Randomize() {
   const { t } = useTranslation();

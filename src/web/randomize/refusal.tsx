@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { ApiProblem } from '../api/client.ts';
-import { address } from '../parts/place.ts';
+import { address } from '../parts/fragment.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { useScope } from '../session/session.tsx';
 import type { Draft } from './draft.ts';

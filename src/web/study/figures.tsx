@@ -1,6 +1,4 @@
-/** The charts of a study. They are loaded after the rest of the page. */
-import type { ReactNode } from 'react';
-import { useState } from 'react';
+import { type ReactNode, useState, useSyncExternalStore } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { Bar } from '../../base/charts/bars.tsx';
@@ -18,7 +16,6 @@ import type { Schemas } from '../api/client.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName } from '../parts/record.ts';
 import { Scroll } from '../parts/scroll.tsx';
-import { useNarrow } from '../parts/use-narrow.ts';
 import { dayText, localeOf } from '../parts/when.tsx';
 import { useProgressText } from '../session/progress.tsx';
 import { useLanguage } from '../words/index.ts';
@@ -26,6 +23,21 @@ import style from './page.module.css';
 import type { Enrolment, StudyArm } from './queries.ts';
 import { type FactorCounts, useArms, useEnrolment, useFactors } from './use-enrolment.ts';
 import { useExpected } from './use-expected.ts';
+
+/** As in style/parts.css. */
+const narrow = window.matchMedia('(max-width: 760px)');
+
+/** Whether the screen is narrow, for what cannot be said in a style sheet. */
+export function useNarrow(): boolean {
+  return useSyncExternalStore(subscribe, () => narrow.matches);
+}
+
+function subscribe(changed: () => void): () => void {
+  narrow.addEventListener('change', changed);
+  return () => narrow.removeEventListener('change', changed);
+}
+
+/** The charts of a study. They are loaded after the rest of the page. */
 
 /** On a narrow screen the chart itself is smaller, so that its labels are not. */
 const WIDE = { width: 580, height: 230 } as const;

@@ -1,17 +1,17 @@
-/** Who is in the study: a list to search, filter, sort and page through. */
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Button } from 'react-aria-components/Button';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { api, file } from '../api/client.ts';
 import { Chip } from '../parts/chip.tsx';
+import { address } from '../parts/fragment.ts';
 import { Loading } from '../parts/loading.tsx';
-import { address } from '../parts/place.ts';
 import { ProblemNotice } from '../parts/problem.tsx';
 import { factorName, type ParticipantRecord, randomizedAt } from '../parts/record.ts';
+import { fileNameOfToday, saveFile } from '../parts/save-file.ts';
 import { Scroll } from '../parts/scroll.tsx';
 import { When } from '../parts/when.tsx';
-import { Export } from './export.tsx';
 import { ListControls } from './list-controls.tsx';
 import { type Liveness, useLive } from './live.ts';
 import style from './page.module.css';
@@ -19,11 +19,45 @@ import {
   codeBreaksQuery,
   keyOfStudy,
   type ListView,
+  listParameters,
   listQuery,
   NEWEST_FIRST,
   PAGE_LENGTH,
 } from './queries.ts';
 import { useArms, useFactors } from './use-enrolment.ts';
+
+/** The list as a file for statisticians: as it is searched, filtered and sorted, all pages of it. */
+
+export function Export({ study, view }: { study: string; view: ListView }) {
+  const { t } = useTranslation();
+  const { mutate, isPending, isSuccess, error } = useMutation({ mutationFn: () => exportCsv(study, view) });
+  return (
+    <div className={style.export}>
+      <Button className="button" isPending={isPending} onPress={() => mutate()}>
+        {t('study.exportCsv')}
+      </Button>
+      <span role="status" className="hidden">
+        {isPending && t('study.exporting')}
+        {isSuccess && t('study.exported')}
+      </span>
+      <ProblemNotice error={error} />
+    </div>
+  );
+}
+
+async function exportCsv(study: string, view: ListView): Promise<void> {
+  const content = await file(
+    api.GET('/study_participants', {
+      // Who exports from a page will open the file in a spreadsheet.
+      params: { query: { ...listParameters(study, view), 'urn.excel': 'true' } },
+      headers: { Accept: 'text/csv' },
+      parseAs: 'blob',
+    }),
+  );
+  saveFile(content, fileNameOfToday(study, 'participants'));
+}
+
+/** Who is in the study: a list to search, filter, sort and page through. */
 
 export function Participants({ study }: { study: string }) {
   const { t } = useTranslation();

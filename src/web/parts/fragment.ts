@@ -1,9 +1,10 @@
+import { useMemo } from 'react';
+import { useLocation } from 'react-router';
+
 /**
  * Which study and participant a page is about. They are in the fragment of the URL, which a browser keeps to itself: it
  * appears in no request, no log of a proxy and no Referer.
  */
-import { useMemo } from 'react';
-import { useLocation } from 'react-router';
 
 export interface Place {
   readonly study: string | undefined;
