@@ -8,7 +8,7 @@ export interface Figure {
   readonly target?: Target;
 }
 
-export interface Target {
+interface Target {
   readonly relation: 'at least' | 'below';
   readonly value: number;
 }

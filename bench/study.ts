@@ -19,7 +19,7 @@ export const STUDY: UrnConfiguration = {
 };
 
 /** The levels of every possible participant, in the order of the factors. */
-export const PARTICIPANTS: readonly (readonly string[])[] = STUDY.factors.reduce<string[][]>(
+const PARTICIPANTS: readonly (readonly string[])[] = STUDY.factors.reduce<string[][]>(
   (earlier, { levels }) => earlier.flatMap((given) => levels.map((level) => [...given, level])),
   [[]],
 );

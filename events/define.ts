@@ -8,7 +8,7 @@ export type StreamKind = 'log' | 'access' | 'study' | 'operations';
 export type EventStreams = StreamKind | 'every';
 
 /** `people`: somebody at the command line. `all`: also an API key. Which keys may write what is decided elsewhere. */
-export type EventAuthors = 'people' | 'all';
+type EventAuthors = 'people' | 'all';
 
 type Parse = (value: unknown) => z.ZodSafeParseResult<unknown>;
 type Shape = Readonly<Record<string, z.core.$ZodShape>>;
@@ -16,7 +16,7 @@ type Shape = Readonly<Record<string, z.core.$ZodShape>>;
 /** 128 random bits in lower-case hex. Without them, a sealed treatment could be found by trying each name. */
 const Salt = z.string().regex(/^[0-9a-f]{32}$/);
 
-export interface Section {
+interface Section {
   readonly name: string;
   readonly schema: z.ZodType;
   /** As the event was defined with it. Versions that share a shape say the same in this section. */
@@ -112,7 +112,7 @@ export const FreeText = z.string().regex(/^(?:[^\p{Cc}]|[\n\t]){1,2000}$/u);
 export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** `YYYY-MM-DD`. Whether it is a day of the calendar is checked when it is written and when it is verified. */
-export const Day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
+const Day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
 
 /** Somebody who decided something outside the system, as the writer asserts. */
 export const Approval = z.strictObject({

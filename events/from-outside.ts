@@ -42,7 +42,7 @@ const NameLists = z.string().min(1);
 const stratum = { levels: z.array(NameLists).min(1).optional() };
 
 /** Entries of a file that are to be used in their order, each stratum on its own. */
-export const ListRegistered = defineEvent('ListRegistered', 1, {
+const ListRegistered = defineEvent('ListRegistered', 1, {
   stream: 'study',
   by: 'people',
   data: z.strictObject({
@@ -69,7 +69,7 @@ export const ListRegistered = defineEvent('ListRegistered', 1, {
  * The next entries of these strata are never used: participants have them whom the log does not have. Due behind a recovery
  * and an import; without strata, none were used.
  */
-export const EntriesSkipped = defineEvent('EntriesSkipped', 1, {
+const EntriesSkipped = defineEvent('EntriesSkipped', 1, {
   stream: 'study',
   by: 'people',
   data: z.strictObject({

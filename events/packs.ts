@@ -28,7 +28,7 @@ const CONTENTS = {
 
 export const CodesRegistered1 = defineEvent('CodesRegistered', 1, { ...LIST, sections: { codes: CONTENTS } });
 /** A list of packs that are ready to be given out. */
-export const CodesRegistered = defineEvent('CodesRegistered', 2, {
+const CodesRegistered = defineEvent('CodesRegistered', 2, {
   ...LIST,
   /** `closedArms`: some are of an arm that takes no new participants, for the visits of those on it. */
   sections: { codes: { ...CONTENTS, closedArms: z.literal(true).optional() } },

@@ -69,7 +69,7 @@ export function objectPattern(members: readonly Member[]): Pattern {
 }
 
 /** The pattern of one fixed JSON value. */
-export function literal(value: unknown): Pattern {
+function literal(value: unknown): Pattern {
   return JSON.stringify(value).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
 

@@ -12,9 +12,9 @@ const inTheClear = { stream: 'study', sections: {} } as const;
 const ofVersion1 = { ...inTheClear, data: Reason, optionalSections: {}, by: 'people' } as const;
 const ofVersion2 = { ...inTheClear, data: Reason, optionalSections: request } as const;
 
-export const StudyPaused1 = defineEvent('StudyPaused', 1, ofVersion1);
+const StudyPaused1 = defineEvent('StudyPaused', 1, ofVersion1);
 export const StudyPaused = defineEvent('StudyPaused', 2, ofVersion2);
-export const StudyResumed1 = defineEvent('StudyResumed', 1, ofVersion1);
+const StudyResumed1 = defineEvent('StudyResumed', 1, ofVersion1);
 export const StudyResumed = defineEvent('StudyResumed', 2, ofVersion2);
 
 export const ClosingCause = z.enum(['target', 'sponsor', 'safety', 'regulator', 'end', 'other']);
@@ -117,7 +117,7 @@ export const Policies = z.strictObject({
 export type Policies = z.infer<typeof Policies>;
 
 /** How many slots each treatment has, in the order of the treatments. Ones mean none, and are left out. */
-export const Ratio = z.array(z.int().min(1).max(20)).min(2);
+const Ratio = z.array(z.int().min(1).max(20)).min(2);
 
 /** A visit at which participants get another pack. Which names are the same visit is decided by `foldedVisit`. */
 export const Visit = z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._ -]{0,18}[A-Za-z0-9._-])?$/, {

@@ -29,7 +29,7 @@ import { mayChange } from './precautions.ts';
 /** What a command that asks for an act says: before it, of a dry run, and of what came of it. */
 
 /** What the log says of the act. It is the result of a command that gives something to read. */
-export async function printAct(
+async function printAct(
   asking: RequestedAct,
   asked: Members,
   { outcome, revision }: WriteResult<StudyOutcome>,
@@ -45,7 +45,7 @@ export async function printAct(
   else note(line);
 }
 
-export function questionOf(asking: RequestedAct, asked: Members): string {
+function questionOf(asking: RequestedAct, asked: Members): string {
   const { row, log, study } = asking;
   const verb = `${row.verb.charAt(0).toUpperCase()}${row.verb.slice(1)}`;
   const { participantId } = asked;
@@ -55,7 +55,7 @@ export function questionOf(asking: RequestedAct, asked: Members): string {
   return `${row.order?.(asked, id) ?? `${verb} ${id}`} in ${where}?`;
 }
 
-export function dryRun(asking: RequestedAct, asked: Members, outcome: StudyOutcome): string {
+function dryRun(asking: RequestedAct, asked: Members, outcome: StudyOutcome): string {
   const { name, log, study } = asking;
   const rows = Object.entries(asked).flatMap(([member, value]) => {
     if (value === undefined) return [];

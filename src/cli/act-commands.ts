@@ -36,7 +36,7 @@ import { jsonOption, option } from './options.ts';
  * @param from a file
  * @throws ImportError listing every problem in the file
  */
-export function codesIn(given: readonly string[] | undefined, from: string | undefined): MembersRead {
+function codesIn(given: readonly string[] | undefined, from: string | undefined): MembersRead {
   const wrong = (...problems: readonly string[]) => ({ unread: { codes: problems } });
   if (given === undefined && from === undefined)
     return wrong('say which packs: --code, or --from with a file');

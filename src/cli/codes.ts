@@ -49,7 +49,7 @@ Examples:
   urn codes accountability --study 'CHS JCOIN'
   urn codes accountability --study 'CHS JCOIN' --csv > packs.csv`;
 
-export function accountabilityCommand(): Command {
+function accountabilityCommand(): Command {
   return logCommand('accountability')
     .description('write what became of each pack as one HTML file, to print; without arms')
     .addOption(option('--study <name>', 'name of the study').makeOptionMandatory())

@@ -107,7 +107,7 @@ interface IssuedKey {
 }
 
 /** Issues a key, and begins the log if there is none. @throws UsageError for a grant that does not suit the log */
-export async function issue(user: string, options: AddOptions): Promise<IssuedKey> {
+async function issue(user: string, options: AddOptions): Promise<IssuedKey> {
   const grant = grantOf(user, options);
   const existing = await openExisting(options).catch((error) => {
     if (!(error instanceof NoLogError)) throw error;

@@ -74,21 +74,21 @@ function openStrata(factors: readonly (Factor | undefined)[]): string[] {
 
 /** What the commands about lists share. */
 
-export interface ListOptions extends LogOptions {
+interface ListOptions extends LogOptions {
   readonly study: string;
   readonly json?: boolean;
 }
 
-export interface ListWriteOptions extends ListOptions {
+interface ListWriteOptions extends ListOptions {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
 
-export const SKIP_OWED =
+const SKIP_OWED =
   'nobody is randomized until it is said which entries were used by participants whom the log does not have (hint: urn lists skip)';
 
 /** @throws UsageError unless the study follows a list */
-export function listedState(log: OpenLog, study: Study): Model {
+function listedState(log: OpenLog, study: Study): Model {
   const state = registeredState(log, study);
   if (state.methodDesign.method !== 'list')
     throw new UsageError(
@@ -98,7 +98,7 @@ export function listedState(log: OpenLog, study: Study): Model {
 }
 
 /** @throws UsageError unless the list, or the skip, is taken */
-export function refuseUnlessTaken(study: string, outcome: StudyOutcome): void {
+function refuseUnlessTaken(study: string, outcome: StudyOutcome): void {
   if (outcome.type === 'list-registered' || outcome.type === 'entries-skipped') return;
   if (outcome.type === 'stale' && outcome.field !== undefined)
     throw new UsageError(
@@ -110,19 +110,19 @@ export function refuseUnlessTaken(study: string, outcome: StudyOutcome): void {
   throw refusalOf(outcome, { study }) ?? new Error(`unexpected outcome ${outcome.type}`);
 }
 
-export function entriesText(count: number): string {
+function entriesText(count: number): string {
   return counted(count, 'entry', 'entries');
 }
 
 /** urn lists add: registers the entries of a file. */
 
-export interface AddOptions extends ListWriteOptions {
+interface AddOptions extends ListWriteOptions {
   readonly from: string;
   readonly approvedBy?: readonly string[];
   readonly ignore?: string;
 }
 
-export async function addEntries(options: AddOptions): Promise<void> {
+async function addEntries(options: AddOptions): Promise<void> {
   const { study: name, from, dryRun, ignore } = options;
   const { approvals } = decisionOf({ approvedBy: options.approvedBy });
   await withStudies(options, async (log) => {
@@ -211,13 +211,13 @@ function tell(
 
 /** urn lists skip: passes over entries that participants have whom the log lacks. */
 
-export interface SkipOptions extends ListWriteOptions {
+interface SkipOptions extends ListWriteOptions {
   readonly used?: readonly string[];
   readonly none?: boolean;
   readonly reason: string;
 }
 
-export async function skipEntries(options: SkipOptions): Promise<void> {
+async function skipEntries(options: SkipOptions): Promise<void> {
   const { study: name, used = [], none, reason, dryRun, json } = options;
   const unfit = freeTextProblem(reason, 1);
   if (unfit !== undefined) throw new UsageError(`--reason ${unfit}`);

@@ -60,7 +60,7 @@ import { DEFAULT_STUDIES_FILE, readStudiesFile } from './studies-file.ts';
 /** The odds before and after an amendment, for people and programs. */
 
 /** A row for each level that is open before or afterwards. */
-export function oddsTable({ before, after }: Odds): string {
+function oddsTable({ before, after }: Odds): string {
   const columns = [
     { title: 'before', levels: before },
     ...after.map(({ history, levels }) => ({ title: after.length > 1 ? history : 'after', levels })),
@@ -86,7 +86,7 @@ export function oddsTable({ before, after }: Odds): string {
   ]);
 }
 
-export function oddsJson({ before, after }: Odds) {
+function oddsJson({ before, after }: Odds) {
   const shown = (levels: readonly LevelOdds[]) => levels.map(({ place: _, ...level }) => level);
   return {
     before: shown(before),
@@ -104,14 +104,14 @@ function placeOf({ place }: LevelOdds): string {
 
 /** What urn studies amend shows of an amendment before anything is recorded. */
 
-export interface Preview {
+interface Preview {
   readonly command: Amend;
   readonly after: Design;
   readonly odds: Odds | undefined;
   readonly keys: readonly KeyLeftBehind[];
 }
 
-export async function previewOf(log: OpenLog, study: Study, command: Amend): Promise<Preview> {
+async function previewOf(log: OpenLog, study: Study, command: Amend): Promise<Preview> {
   const { runner } = log;
   const { stream, design } = study;
   const state = runner.state(studyState, stream);
@@ -124,7 +124,7 @@ export async function previewOf(log: OpenLog, study: Study, command: Amend): Pro
   return { command, after, odds, keys };
 }
 
-export function previewText(log: OpenLog, study: Study, { command, after, odds, keys }: Preview): string {
+function previewText(log: OpenLog, study: Study, { command, after, odds, keys }: Preview): string {
   const { amendment, changes, reason } = command;
   const facts = table([
     ['event', 'StudyAmended'],
@@ -224,7 +224,7 @@ function stayingText({ runner }: OpenLog, { stream, design }: Study, change: Des
   return ` (${counted(count, 'participant keeps', 'participants keep')} it)`;
 }
 
-export function previewJson({ design }: Study, { command, odds, keys }: Preview, revision?: number): string {
+function previewJson({ design }: Study, { command, odds, keys }: Preview, revision?: number): string {
   const { amendment, changes, protocol } = command;
   const shown = {
     ...{ study: design.name, recorded: revision !== undefined, amendment, revision, changes },
@@ -239,12 +239,12 @@ export function previewJson({ design }: Study, { command, odds, keys }: Preview,
 /** What is wrong with an amendment, or may be, in the terms of the options and the studies file. */
 
 /** The line of a setting, in the form that compilers use. */
-export function lineOf({ file, lineOf: lineIn }: ConfiguredStudy, setting: string): string {
+function lineOf({ file, lineOf: lineIn }: ConfiguredStudy, setting: string): string {
   return `${file}:${lineIn(setting)}`;
 }
 
 /** A problem of a change, with the line of the file that asks for it. */
-export function problemText(
+function problemText(
   { field, why }: FieldProblem,
   changes: readonly DesignChange[],
   file: ConfiguredStudy,
@@ -259,7 +259,7 @@ export function problemText(
 }
 
 /** The file would differ as soon as the amendment is recorded. */
-export function protocolProblems(file: ConfiguredStudy, decided: Protocol | undefined): string[] {
+function protocolProblems(file: ConfiguredStudy, decided: Protocol | undefined): string[] {
   const inFile = file.configuration.protocol;
   if (!inFile || !decided || isSameProtocol(inFile, decided)) return [];
   return [
@@ -267,7 +267,7 @@ export function protocolProblems(file: ConfiguredStudy, decided: Protocol | unde
   ];
 }
 
-export function doubtText(doubt: AmendmentDoubt): string {
+function doubtText(doubt: AmendmentDoubt): string {
   switch (doubt.about) {
     case 'earlier-design':
       return 'warning: the file describes an earlier design, so this reverts what was amended since (hint: is it up to date?)';

@@ -74,7 +74,7 @@ import { note, result, table } from './output.ts';
 
 /** urn studies show --sealed: what nobody at a site may know, for the statistician's sealed file. */
 
-export async function showSealed(log: OpenLog, study: Study, isJson: boolean): Promise<void> {
+async function showSealed(log: OpenLog, study: Study, isJson: boolean): Promise<void> {
   const { design, registered } = study;
   const { parameters, seed, seedSource, recoveries, studyId } = registered;
   await recordDisclosure(log, { what: 'seed', study: design.name });
@@ -142,7 +142,7 @@ function valueText(
 
 /** A study as it is, or as it was at a revision or instant: what urn studies show is about. */
 
-export interface StudyAtMoment {
+interface StudyAtMoment {
   readonly study: Study;
   /** Every design until then, in order. */
   readonly designsUntil: readonly Design[];
@@ -162,7 +162,7 @@ export interface StudyAtMoment {
   readonly nextAt: string | undefined;
 }
 
-export function present({ runner, studies }: OpenLog, study: Study): StudyAtMoment {
+function present({ runner, studies }: OpenLog, study: Study): StudyAtMoment {
   const { stream } = study;
   const { inOrder } = runner.state(participants, stream);
   return {
@@ -181,11 +181,7 @@ export function present({ runner, studies }: OpenLog, study: Study): StudyAtMome
 }
 
 /** @throws UsageError for a moment before the study was registered, or a revision it has not reached */
-export async function past(
-  { store, identity }: OpenLog,
-  study: Study,
-  moment: Moment,
-): Promise<StudyAtMoment> {
+async function past({ store, identity }: OpenLog, study: Study, moment: Moment): Promise<StudyAtMoment> {
   const { stream, revision: last, registered } = study;
   if (moment.type === 'revision' && moment.revision > last)
     throw new UsageError(`--revision ${moment.revision} is beyond the study, which is at revision ${last}`);

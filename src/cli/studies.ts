@@ -45,7 +45,7 @@ to date), or differs from the design in force: then it takes no participants, an
 prints what the next urn serve, or urn studies register, would register for good: read it first. docs/studies-file.md
 describes the file. If the file is refused, all reasons are listed, each with its line; the exit code is 2.`;
 
-export function checkCommand(): Command {
+function checkCommand(): Command {
   return logCommand('check')
     .description('check the studies file, show what would be registered, and compare it with the log')
     .addOption(option('--studies <file>', `the studies file (default: ${DEFAULT_STUDIES_FILE})`))
@@ -150,7 +150,7 @@ Example:
   urn studies check --studies studies.yaml
   urn studies register --studies studies.yaml`;
 
-export function registerCommand(): Command {
+function registerCommand(): Command {
   return logCommand('register')
     .description('register the new studies of the studies file, also while the service runs')
     .addOption(option('--studies <file>', `the studies file (default: ${DEFAULT_STUDIES_FILE})`))

@@ -27,7 +27,7 @@ interface BuildStamp {
   readonly changed?: true;
 }
 
-export function builtFrom({ commit, changed }: BuildStamp): string {
+function builtFrom({ commit, changed }: BuildStamp): string {
   if (commit === undefined) return 'commit not known: it was not built in a checkout of git';
   return changed ? `commit ${commit}, with changes that are in no commit` : `commit ${commit}`;
 }

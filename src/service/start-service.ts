@@ -39,7 +39,7 @@ import { Sessions } from './session/sessions.ts';
 
 /** The relay inside a service, if there is one. If it fails, the service continues without it and the feed lags. */
 
-export class Feed {
+class Feed {
   readonly #settings: RelaySettings | undefined;
   readonly #logger: Logger;
   #relay: Relay | undefined;

@@ -18,7 +18,7 @@ export const [[MALE, FEMALE], [COOK, DUPAGE]] = CONFIGURATION.factors.map(({ lev
 export const [A, B, C] = CONFIGURATION.treatments as [string, string, string];
 export const APPROVAL = { name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-28' };
 
-export interface Key {
+interface Key {
   readonly scopes: readonly Scope[];
   /** Of the study's site, to which the key is limited. */
   readonly sites?: readonly string[];

@@ -12,7 +12,7 @@ interface BarsProps {
   readonly alternative: string;
 }
 
-export interface NamedBar {
+interface NamedBar {
   readonly name: string;
   /** From left to right. */
   readonly parts: readonly { readonly count: number; readonly colour: string }[];

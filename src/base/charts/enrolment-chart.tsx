@@ -8,7 +8,7 @@ import { COLOURS } from './series.ts';
 /** The shortest time shown, so that its labels differ. */
 const HOUR_MS = 3_600_000;
 
-export interface EnrolmentPoint {
+interface EnrolmentPoint {
   readonly at: string;
   readonly enrolled: number;
 }

@@ -26,8 +26,8 @@ export function plot({ width, height }: Size): Size {
   return { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
 }
 
-export type NumberScale = ReturnType<typeof scaleLinear<number>>;
-export type TimeScale = ReturnType<typeof scaleTime<number>>;
+type NumberScale = ReturnType<typeof scaleLinear<number>>;
+type TimeScale = ReturnType<typeof scaleTime<number>>;
 
 interface FrameProps extends DrawingProps {
   readonly x: TimeScale | NumberScale;

@@ -170,7 +170,7 @@ export function digestIn(act: Act, event: PartialEvent, model: Pick<Model, 'desi
 }
 
 /** The members that the act chose. */
-export function chosenIn(act: Act, members: Members): Members {
+function chosenIn(act: Act, members: Members): Members {
   return those(act.chooses?.members ?? [], members);
 }
 

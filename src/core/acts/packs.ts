@@ -38,7 +38,7 @@ import {
 
 type Context = ParticipantContext<unknown>;
 
-export function noPatientProblem({ by, participant }: Context): StudyOutcome | undefined {
+function noPatientProblem({ by, participant }: Context): StudyOutcome | undefined {
   const cause = participant.corrected?.voided?.cause;
   if (getsPacks(cause)) return undefined;
   return stale(
@@ -51,7 +51,7 @@ export function noPatientProblem({ by, participant }: Context): StudyOutcome | u
  * Without somebody who sees which treatment packs hold, a participant gets so many further packs and no more: each refusal for
  * want of packs tells something about who shares an arm.
  */
-export function furtherProblem({ by, participant }: Context, most: number): StudyOutcome | undefined {
+function furtherProblem({ by, participant }: Context, most: number): StudyOutcome | undefined {
   const further = furtherPacks(participant);
   if (by.isSupply || further <= most) return undefined;
   const had = counted(further, 'further pack');
@@ -72,7 +72,7 @@ export const MARGIN = 3;
  * @param member the code of the pack, in the record
  * @param inReplay the margin that the records of every version show
  */
-export function choosing<M extends string>(
+function choosing<M extends string>(
   member: M,
   inReplay = MARGIN,
 ): Choice<Context, Readonly<Record<M, string>>> {
@@ -153,12 +153,12 @@ function packProblemReplacePack({
 
 /** What the acts about packs of visits have in common. */
 
-export function inDeclaredSpelling(visit: string, design: Pick<Design, 'visits'>): string {
+function inDeclaredSpelling(visit: string, design: Pick<Design, 'visits'>): string {
   return declaredVisit(design, visit) ?? visit;
 }
 
 /** Visits that the study does not have are for whoever supplies packs. No visit tells an arm. */
-export function undeclaredProblem(
+function undeclaredProblem(
   { by, model: { design } }: ParticipantContext<unknown>,
   field: string,
   visit: string,

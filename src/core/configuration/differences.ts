@@ -21,7 +21,7 @@ import { POLICY_KEYS } from './settings.ts';
 type LevelLimit = NonNullable<Limits['levels']>[number];
 
 /** What a file states if it agrees with the design. */
-export function statedLimits(design: Design): Limits | undefined {
+function statedLimits(design: Design): Limits | undefined {
   return limitsOf(
     design.limits?.total,
     levelLimits(design).filter((limit) => !isLeftOut(design, limit)),
@@ -32,7 +32,7 @@ export function statedLimits(design: Design): Limits | undefined {
  * The limits of a file in the order of the design, so that the same limits have a single form. Limits of a factor that is
  * not asked for are left out: that difference is reported for the factor.
  */
-export function limitsInOrder(file: Limits | undefined, design: Design): Limits | undefined {
+function limitsInOrder(file: Limits | undefined, design: Design): Limits | undefined {
   const names = activeFactors(design).map(({ name }) => name);
   const stated = (file?.levels ?? []).filter(({ factor }) => names.includes(factor));
   return limitsOf(file?.total, inOrder(stated, design));

@@ -17,7 +17,7 @@ type Warn = (setting: string, message: string) => void;
 /** Schulz & Grimes 2002: below this, complete randomization often leaves arms of unequal size. */
 const ENOUGH = 200;
 
-export function warnAboutMethod(
+function warnAboutMethod(
   configuration: MethodConfiguration,
   { blocks, minimization }: MethodParameters,
   warn: Warn,
@@ -103,7 +103,7 @@ interface Names {
   readonly shown: (place: number) => string;
 }
 
-export function warnAboutNames({ treatments, factors }: StudyConfiguration, warn: WarnNameWarnings): void {
+function warnAboutNames({ treatments, factors }: StudyConfiguration, warn: WarnNameWarnings): void {
   const setting = 'factors';
   const all: Names[] = [
     // Messages never name a treatment.

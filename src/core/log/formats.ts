@@ -102,7 +102,7 @@ export function decodeTypedKey(encoded: string): Uint8Array | undefined {
 /** The specification asks for a limit of at least 16. Each signature by a known key costs a verification. */
 const MAX_SIGNATURES = 100;
 /** Room for that many post-quantum signatures of 5 kB, which the specification expects in the future. */
-export const MAX_NOTE_BYTES = 1_000_000;
+const MAX_NOTE_BYTES = 1_000_000;
 const KEY_ID_BYTES = 4;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: to refuse them
 const CONTROL_CHARACTER = /[\u0000-\u0009\u000b-\u001f]/;

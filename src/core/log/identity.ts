@@ -179,7 +179,7 @@ function keyIfHere(keys: Keyring, publicKeys: readonly string[]): SigningKey | u
 }
 
 /** Loads the current key. @throws DomainError `identity` when it is missing */
-export function presentKey(keys: Keyring, publicKeys: readonly string[]): SigningKey {
+function presentKey(keys: Keyring, publicKeys: readonly string[]): SigningKey {
   const publicKey = publicKeys.at(-1) ?? '';
   const signingKey = keys.load(publicKey);
   if (signingKey.publicKey !== publicKey)

@@ -5,7 +5,7 @@ import { foldedStream, type LogParts, type Permission, Writer } from '../write/w
 
 /** The decider of the stream `log`: recoveries, and rotations of the signing key. */
 
-export interface DeclareRecovery {
+interface DeclareRecovery {
   readonly type: 'recover';
   readonly reason: string;
   readonly recovery: number;
@@ -13,7 +13,7 @@ export interface DeclareRecovery {
   readonly streams: readonly RecoveredStream[];
 }
 
-export interface RotateKey {
+interface RotateKey {
   readonly type: 'rotate';
   readonly reason: string;
   /** Verifier key of the current key, which has endorsed the new one. */

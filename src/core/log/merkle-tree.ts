@@ -70,7 +70,7 @@ export function nodeHash(left: Hash, right: Hash): Buffer {
  *
  * @param peaks the roots of the subtrees, from the left; empty for the tree without leaves
  */
-export function rootOverPeaks(peaks: readonly Hash[]): Buffer {
+function rootOverPeaks(peaks: readonly Hash[]): Buffer {
   const last = peaks.at(-1);
   if (last === undefined) return sha256('');
   return peaks.slice(0, -1).reduceRight<Buffer>((right, left) => nodeHash(left, right), Buffer.from(last));

@@ -35,7 +35,7 @@ export interface VerifierKey {
  * @param rawPublicKey 32 bytes
  * @throws DomainError `identity` when the name is not valid for a key
  */
-export function verifierKey(name: string, rawPublicKey: Uint8Array): VerifierKey {
+function verifierKey(name: string, rawPublicKey: Uint8Array): VerifierKey {
   if (!isKeyName(name))
     throw new DomainError(
       'identity',
@@ -72,7 +72,7 @@ export function parseVerifierKey(text: string, where: string): VerifierKey {
 }
 
 /** base64(0x01 ‖ key), as in verifier keys and signer keys. */
-export function encodeTypedKey(raw: Uint8Array): string {
+function encodeTypedKey(raw: Uint8Array): string {
   return Buffer.from(typedKey(raw)).toString('base64');
 }
 

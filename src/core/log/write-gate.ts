@@ -15,7 +15,7 @@ import type { Ledger } from './ledger.ts';
 import { LOG_STREAM } from './log-stream.ts';
 
 /** Why nothing may be written to a stream that has moved to another store; undefined while it is open. */
-export function movedError(movement: Movement): DomainError | undefined {
+function movedError(movement: Movement): DomainError | undefined {
   switch (movement.status) {
     case 'open':
       return undefined;

@@ -28,7 +28,7 @@ export interface UrnWeights {
  * @returns T, the sum
  * @throws RangeError when the urn would be empty, hold a negative number of balls, or more than a double counts exactly
  */
-export function fillBalls(
+function fillBalls(
   { w, alpha, beta }: UrnWeights,
   counts: ArrayLike<number>,
   balls: number[] | Float64Array,
@@ -349,7 +349,7 @@ export interface UrnAllocation {
 }
 
 /** The urn of one of the participant's levels, and how far it is from holding equally many balls for every slot. */
-export interface Urn {
+interface Urn {
   /** n_k of the participant's level before this participant, in the order of the slots. */
   readonly counts: readonly number[];
   /** b_k, in the same order. */

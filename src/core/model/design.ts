@@ -36,7 +36,7 @@ export interface Factor {
   readonly isRetired: boolean;
 }
 
-export interface EarlierName {
+interface EarlierName {
   readonly name: string;
   /** The name of the level now. */
   readonly now: string;

@@ -29,13 +29,11 @@ export const Grounds = freeText(3, 'The reason. It is sealed: blinded readers do
 /** About a participant; it is sealed. */
 export const Note = freeText(1, 'What happened. It is sealed: blinded readers do not see it.');
 
-export const Person = z
-  .string()
-  .refine((text) => /^[^\p{Cc}\p{Cs}]{1,128}$/u.test(text) && text.trim() === text, {
-    error: 'must be 1 to 128 characters, without control characters and without white space at either end',
-  });
+const Person = z.string().refine((text) => /^[^\p{Cc}\p{Cs}]{1,128}$/u.test(text) && text.trim() === text, {
+  error: 'must be 1 to 128 characters, without control characters and without white space at either end',
+});
 
-export const Day = z
+const Day = z
   .string()
   .refine((text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && isDay(text), {
     error: 'is not a day of the calendar, such as 2027-03-01',

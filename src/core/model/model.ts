@@ -82,7 +82,7 @@ export interface JudgedByDesign {
 /** The model of a study: the one value that everything reads. */
 
 /** An import that is under way. */
-export interface Importing {
+interface Importing {
   readonly import: string;
   readonly rows: number;
   /** How many rows must be drawn again. */
@@ -106,7 +106,7 @@ export interface RowPlace {
 export const NOBODY = '';
 
 /** What was asked with an idempotency key. */
-export interface AnsweredRequest {
+interface AnsweredRequest {
   readonly revision: number;
   /** For a randomization, as it was asked for: a later correction changes neither the id nor the levels. */
   readonly enrolled?: Enrolled;
@@ -126,7 +126,7 @@ export interface Closing {
 }
 
 /** The sealed part of an import that is under way. */
-export interface Imported {
+interface Imported {
   /** The digest of the file. */
   readonly sha256: string;
   readonly format: SourceFormat;

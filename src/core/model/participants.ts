@@ -31,7 +31,7 @@ export interface Enrolled {
 }
 
 /** The pack that a participant has. */
-export interface GivenPack {
+interface GivenPack {
   readonly code: string;
   /** What it holds; undefined if it is withheld. */
   readonly treatment: string | undefined;
@@ -39,7 +39,7 @@ export interface GivenPack {
   readonly replacements: number;
 }
 
-export interface DispensedPack {
+interface DispensedPack {
   /** The pack now, in place of those that were replaced. */
   readonly code: string;
   /** The visit it is for. Undefined: the participant never got it, and nobody gets it any more. */

@@ -25,7 +25,7 @@ export interface Register {
 }
 
 /** A command that replay makes from a record. A record must show less than a request must fulfil. */
-export interface ReplayedCommand {
+interface ReplayedCommand {
   readonly isRecorded?: boolean | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface Randomize extends Repeatable, JudgedByDesign, ReplayedCommand {
 }
 
 /** A command that somebody approved outside the system. */
-export interface ApprovedCommand {
+interface ApprovedCommand {
   /** When it is asked for, in ISO 8601: nobody can have approved it later. Replay leaves it out. */
   readonly askedAt?: string | undefined;
 }

@@ -53,7 +53,7 @@ import { registerList, skipEntries } from './lists.ts';
 type Break = CommandOf<'AllocationRevealed'>;
 
 /** If the pack was given out, the code-break is also about the participant. */
-export function decideBreak(model: Model, command: Break, source: Source): Decision<StudyFact, StudyOutcome> {
+function decideBreak(model: Model, command: Break, source: Source): Decision<StudyFact, StudyOutcome> {
   const { asked, by, brings = {} } = command;
   const { code } = asked;
   const participantId = code === undefined ? asked.participantId : idByPack(model, code);
@@ -91,10 +91,7 @@ export function breakCommand(
 type Registration = Extract<StudyFact, { type: 'CodesRegistered' }>;
 type RegistrationDecision = Decision<Registration, StudyOutcome>;
 
-export function registerPacks(
-  state: Model,
-  { list, where, key, entries }: RegisterPacks,
-): RegistrationDecision {
+function registerPacks(state: Model, { list, where, key, entries }: RegisterPacks): RegistrationDecision {
   const { closedTreatments } = state.design;
   const hasClosedArm = entries.some(({ treatment }) => closedTreatments.includes(treatment));
   const fact: Registration = {

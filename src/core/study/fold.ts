@@ -42,7 +42,7 @@ import { beginImport, endImport, takeRow } from './import.ts';
 import { addEntries, skipEntriesFoldLists as skipEntries } from './lists.ts';
 
 /** When treatments took nobody, after a change at an instant. */
-export function closingsAfter(at: string) {
+function closingsAfter(at: string) {
   return (closings: readonly Closing[], change: DesignChange): readonly Closing[] => {
     switch (change.kind) {
       case 'arm-closed':
@@ -63,7 +63,7 @@ export function closingsAfter(at: string) {
 
 /** The participant that an event enrols. */
 
-export function enrolledIn(
+function enrolledIn(
   event: EnrolmentEvent,
   { design, participants, bgState }: Pick<Model, 'design' | 'participants' | 'bgState'>,
 ): Participant {
@@ -96,7 +96,7 @@ export function enrolledIn(
 }
 
 /** What the draw left behind, by whichever method; undefined without a draw, or if it is withheld. */
-export function evidenceIn({ sections }: Pick<EnrolmentEvent, 'sections'>): Drawn | undefined {
+function evidenceIn({ sections }: Pick<EnrolmentEvent, 'sections'>): Drawn | undefined {
   if ('pick' in sections && sections.pick) return sections.pick;
   return 'draw' in sections ? sections.draw : undefined;
 }
@@ -323,7 +323,7 @@ function amend(model: Model, { data, revision }: PartialEventOf<'StudyAmended'>)
 }
 
 /** The urns of the design in force, with everybody they count. */
-export function recount(model: Model): void {
+function recount(model: Model): void {
   const { design, participants, shown } = model;
   model.counts = new Counts(design);
   if (shown) shown.balance = new Balance(design);

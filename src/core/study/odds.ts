@@ -23,7 +23,7 @@ export interface LevelOdds {
  * Each arm's probability if the urn of this level is the one that is drawn from: the arm's share of the balls, over all of
  * its slots. Empty if the study has no urns.
  */
-export function nextDraw({ design, methodDesign, counts }: State): LevelOdds[] {
+function nextDraw({ design, methodDesign, counts }: State): LevelOdds[] {
   if (methodDesign.method !== 'urn') return [];
   const open = openTreatments(design);
   return design.factors.flatMap(({ name, levels, closed, isRetired }, factor) =>

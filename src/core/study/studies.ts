@@ -58,7 +58,7 @@ const STATE_OF: Readonly<Record<DomainErrorCode, Standing['state']>> = {
  * @param refusal why nothing may be written to the stream
  * @param suspension why this process has suspended the study
  */
-export function standingOf(
+function standingOf(
   runner: LogParts['runner'],
   stream: string,
   refusal: DomainError | undefined,

@@ -108,7 +108,7 @@ generator and no entry of a list, so its draws cannot be replayed.`,
 draws cannot be replayed. The registered configuration names the treatments.`,
 };
 
-export function readme(content: Content, verifierSha256: string): string {
+function readme(content: Content, verifierSha256: string): string {
   return `A bundle of one randomized study (content: ${content})
 
 ${FOR_WHOM[content]}
@@ -135,14 +135,14 @@ in the CHANGELOG of the release that you trust. The verifier in this bundle has
 
 /** The stand-alone verifier that goes into every bundle: verifier/verify_bundle.py. */
 
-export function readVerifier(): { readonly source: Buffer; readonly sha256: string } {
+function readVerifier(): { readonly source: Buffer; readonly sha256: string } {
   const source = readFileSync(createRequire(import.meta.url).resolve('#verifier'));
   return { source, sha256: hash('sha256', source) };
 }
 
 /** Makes the files of a bundle while the records are being written. */
 
-export const REPORT = 'report.html';
+const REPORT = 'report.html';
 
 export interface BundleRequest {
   readonly store: EventStore;
@@ -168,7 +168,7 @@ interface Line {
   readonly isWithheld?: boolean;
 }
 
-export class Composition {
+class Composition {
   readonly verifier = readVerifier();
   /** The files that the manifest lists: all that were written before it. */
   readonly written: WrittenFile[] = [];

@@ -33,7 +33,7 @@ import { sentence, shownInstant } from './texts.ts';
 /** The part of a report that counts participants: a flow diagram's numbers, and the balance of the arms. */
 
 /** The numbers of a CONSORT flow diagram: by arm, or in a blinded report of all arms together. */
-export function flow(people: ReportParticipants, isOpen: boolean): string {
+function flow(people: ReportParticipants, isOpen: boolean): string {
   const arms = isOpen ? people.design.treatments : [];
   const all = people.flow();
   const flows = [...arms.map((treatment) => people.flow(treatment)), all];
@@ -56,7 +56,7 @@ ${htmlTable(
 <p class="lead">${all.forced > 0 ? 'Forced: allocated outside the service, and entered by hand. ' : ''}Voided: randomized in error${all.forced > 0 ? ', or entered wrongly' : ''}. Unblinded: the code was broken, or an unblinding was reported.</p>`;
 }
 
-export function balance(people: ReportParticipants): string {
+function balance(people: ReportParticipants): string {
   const { byArm } = people;
   const { treatments, ratio } = byArm;
   const head = ['', ...treatments.map(e), 'all'];
@@ -95,7 +95,7 @@ function factorHead({ design }: ReportParticipants, { totals, factors }: Balance
 }
 
 /** Takes the place of `balance` in a blinded report. */
-export function levelCounts(people: ReportParticipants): string {
+function levelCounts(people: ReportParticipants): string {
   const { everybody } = people;
   const sections = everybody.factors.map(
     ({ factor, levels }) => `${factorHead(people, everybody, factor)}
@@ -148,7 +148,7 @@ function sum(numbers: readonly number[]): number {
 
 /** The style of the report. */
 
-export const REPORT_STYLE = `${STYLE}
+const REPORT_STYLE = `${STYLE}
 table.counts { width: auto; min-width: 60%; }
 table.counts th:not(:first-child) { text-align: right; }
 table.events, table.events th { font-size: 8pt; }

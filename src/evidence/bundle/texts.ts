@@ -70,7 +70,7 @@ function changeTextEventTexts(change: DesignChange, namesArms: boolean): string 
   }
 }
 
-export function protocolFromHere(protocol: Protocol): string {
+function protocolFromHere(protocol: Protocol): string {
   return `protocol ${protocolText(protocol)} from here on`;
 }
 

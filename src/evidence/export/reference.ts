@@ -80,7 +80,7 @@ export function notCountedCsv(design: Design, others: readonly Participant[]): s
     .join('');
 }
 
-export function columnsOfReference({ factors }: Design): string[] {
+function columnsOfReference({ factors }: Design): string[] {
   return ['id', ...factors.map(({ name }) => `f_${name}`), 'trt', 'datetime', 'user', 'bg_state'];
 }
 

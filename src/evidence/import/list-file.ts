@@ -16,7 +16,7 @@ import { alike, inBlocks, listNames } from './order-of-arms.ts';
 type EntryListWarnings = RegisterList['entries'][number];
 
 /** @param entries those that are new, at least one. @param factors whose levels make a stratum, in the order of the design */
-export function listWarnings(
+function listWarnings(
   entries: readonly EntryListWarnings[],
   factors: readonly Factor[],
   state: Model,
@@ -115,7 +115,7 @@ function tooFew(numbers: Numbers, factors: readonly Factor[], state: Model): str
 type Entry = RegisterList['entries'][number];
 
 /** Entries that one record can hold. */
-export interface ListPart {
+interface ListPart {
   /** Row of the first one, from 1. */
   readonly first: number;
   readonly entries: readonly Entry[];

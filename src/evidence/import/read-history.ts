@@ -67,7 +67,7 @@ export function readBgState(text: string): BgState | undefined {
 
 /** What the treatments of a file are called in the study: `--treatment-map`. */
 
-export interface MappedTreatment {
+interface MappedTreatment {
   readonly to: string;
   /** Index of the slot, if each slot of the arm has a name of its own in the file. */
   readonly slot?: number;
@@ -77,10 +77,7 @@ export interface MappedTreatment {
 export type TreatmentMap = ReadonlyMap<string, MappedTreatment>;
 
 /** Several names of one arm take its slots in the order given. */
-export function treatmentMapOf(
-  pairs: ReadonlyMap<string, string>,
-  design: Pick<Design, 'slots'>,
-): TreatmentMap {
+function treatmentMapOf(pairs: ReadonlyMap<string, string>, design: Pick<Design, 'slots'>): TreatmentMap {
   const targets = [...pairs.values()];
   const all = [...pairs].map(([from, to], i): [string, MappedTreatment] => {
     const slots = slotsOf(design, to);
@@ -92,7 +89,7 @@ export function treatmentMapOf(
 }
 
 /** An arm has one name in the file, or one for each of its slots. */
-export function mapProblems(map: TreatmentMap, design: Pick<Design, 'treatments' | 'slots'>): string[] {
+function mapProblems(map: TreatmentMap, design: Pick<Design, 'treatments' | 'slots'>): string[] {
   const targets = [...map.values()].map(({ to }) => to);
   return [...new Set(targets)].flatMap((to) => {
     if (!design.treatments.includes(to)) return [`--treatment-map: the study has no treatment ${quote(to)}`];
@@ -112,7 +109,7 @@ export function mapProblems(map: TreatmentMap, design: Pick<Design, 'treatments'
  * in this order.
  * @param theirs as it has them
  */
-export function setupProblem(
+function setupProblem(
   theirs: readonly string[],
   map: TreatmentMap,
   { slots }: Pick<Design, 'slots'>,

@@ -10,12 +10,12 @@ const MAGIC = 'SQLite format 3\0';
 /** The bytes that say how it is written: 1 without a log beside it, 2 with one. */
 const VERSIONS = { from: 18, to: 20 };
 
-export function isBeginningOfSqlite(bytes: Uint8Array): boolean {
+function isBeginningOfSqlite(bytes: Uint8Array): boolean {
   return Buffer.from(bytes.subarray(0, MAGIC.length)).toString('latin1') === MAGIC;
 }
 
 /** The name of the reference's tables for a study: anything but a letter, digit or underscore becomes an underscore. */
-export function tableName(study: string): string {
+function tableName(study: string): string {
   return study.replace(/[^\p{L}\p{N}_]|^(?=\d)/gu, '_');
 }
 
@@ -23,7 +23,7 @@ export function tableName(study: string): string {
  * Reads the bytes of a database, so that what is imported is what its digest is of.
  * @throws ImportError when it is damaged or has no such study
  */
-export function readTables(bytes: Buffer, study: string): SourceTable {
+function readTables(bytes: Buffer, study: string): SourceTable {
   // A database in memory can have no log beside it, and the caller has seen to it that nothing is missing.
   const inMemory = Buffer.from(bytes).fill(1, VERSIONS.from, VERSIONS.to);
   let db: Database | undefined;

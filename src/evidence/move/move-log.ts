@@ -19,11 +19,11 @@ export class MoveError extends Error {
   }
 }
 
-export function refused(message: string): MoveError {
+function refused(message: string): MoveError {
   return new MoveError('refused', message);
 }
 
-export function differs(stream: string, revision: number, why: string): MoveError {
+function differs(stream: string, revision: number, why: string): MoveError {
   return new MoveError(
     'differs',
     `${stream}, revision ${revision}: ${why} (hint: nothing more is copied to this target; find out who wrote to it or changed it, and begin with a fresh one)`,
@@ -84,7 +84,7 @@ export async function copyRecords(
 }
 
 /** @param trees of the source. @throws MoveError `differs` if the target holds more; StoreError */
-export async function expectNoMore(target: EventStore, trees: Trees): Promise<void> {
+async function expectNoMore(target: EventStore, trees: Trees): Promise<void> {
   for await (const page of target.readAll())
     for (const { stream, revision } of page)
       if (stream !== LOG_STREAM && revision >= (trees.get(stream)?.size ?? 0))
@@ -138,7 +138,7 @@ export interface MoveParts {
   readonly tools: Tools;
 }
 
-export type Standing =
+type Standing =
   | { readonly type: 'none' }
   /** The target has LogMoved, and the source does not: `urn copy` was cut off before it closed the source. */
   | { readonly type: 'begun'; readonly move: string; readonly end: number; readonly moved: RecordBytes }
@@ -153,7 +153,7 @@ export type Standing =
  * @throws MoveError if the log has left the source for another store, or a move of it can no longer reach this target;
  *   StoreError
  */
-export async function standingOf({ source, target, from }: MoveParts): Promise<Standing> {
+async function standingOf({ source, target, from }: MoveParts): Promise<Standing> {
   // The target first: whatever it holds is in the source by the time the source is read.
   const there = await logRecords(target);
   return judge(await logRecords(source), there, from);
@@ -212,7 +212,7 @@ export async function logIdIn(store: EventStore): Promise<string | undefined> {
 }
 
 /** The move for which a record closes `log`; undefined if it does not close it. */
-export function moveIn(stored: StoredRecord | undefined): { move: string; to: string } | undefined {
+function moveIn(stored: StoredRecord | undefined): { move: string; to: string } | undefined {
   const event = stored && decodeRecord(stored);
   return event?.type === 'LogMoved' ? event.data : undefined;
 }
@@ -225,7 +225,7 @@ export function recordOf({ logId, actor, tools }: MoveParts, revision: number, f
 }
 
 /** Appends to `log` at exactly this revision. @returns false if somebody else was first. @throws StoreError */
-export async function isAppended(
+async function isAppended(
   store: EventStore,
   revision: number,
   records: readonly RecordBytes[],

@@ -34,7 +34,7 @@ const TOLERANCE_MS = 5000;
 const VERSION_AT = 14;
 
 /** @returns the text of a warning if the two times differ; otherwise undefined */
-export function timeRemark(id: string, at: string): string | undefined {
+function timeRemark(id: string, at: string): string | undefined {
   if (id[VERSION_AT] !== '7') return `its id is not a UUID of version 7, which would say when it was made`;
   const made = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
   if (Math.abs(Date.parse(at) - made) <= TOLERANCE_MS) return undefined;
@@ -53,7 +53,7 @@ function timeOf(ms: number): string {
  */
 const MAX_LENGTH = 2000;
 
-export function hasTextThatHttpRefuses(sections: object): boolean {
+function hasTextThatHttpRefuses(sections: object): boolean {
   const { grounds, request } = sections as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   return [grounds?.['requestedBy'], request?.['idempotencyKey']].some(
     (text) => typeof text === 'string' && (/\p{Cc}/u.test(text) || [...text].length > MAX_LENGTH),
@@ -106,7 +106,7 @@ export class Sealing {
 }
 
 /** Adds a text to those that were seen. @returns whether it was not among them */
-export function isNew(seen: Set<string>, text: string): boolean {
+function isNew(seen: Set<string>, text: string): boolean {
   return seen.size < seen.add(text).size;
 }
 

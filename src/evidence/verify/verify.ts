@@ -27,7 +27,7 @@ import { moveName, Sealing, StreamAudit } from './stream-audit.ts';
 
 type LogCreation = Extract<LogEvent, { type: 'LogCreated' }>['data'];
 
-export interface ClaimedIdentity extends LogCreation, LogHistory {
+interface ClaimedIdentity extends LogCreation, LogHistory {
   /** The first key and its successors, as long as each was endorsed by its predecessor. */
   readonly keys: readonly VerifierKey[];
   /** By `moveName`. */
@@ -35,7 +35,7 @@ export interface ClaimedIdentity extends LogCreation, LogHistory {
 }
 
 /** Undefined when the log does not begin with LogCreated. */
-export async function readIdentity(
+async function readIdentity(
   source: RecordSource,
   reading: SourceReading,
 ): Promise<ClaimedIdentity | undefined> {
@@ -110,10 +110,7 @@ function nextKey(
  * The keys with which checkpoints are checked: the keys given as trusted and every key that one of them endorsed,
  * directly or through others. If none was given, all of the log's own keys.
  */
-export function trustedKeys(
-  given: readonly VerifierKey[],
-  own: readonly VerifierKey[],
-): readonly VerifierKey[] {
+function trustedKeys(given: readonly VerifierKey[], own: readonly VerifierKey[]): readonly VerifierKey[] {
   if (given.length === 0) return own;
   const first = own.findIndex(({ text }) => given.some((key) => key.text === text));
   const endorsed = first < 0 ? [] : own.slice(first);
@@ -126,7 +123,7 @@ export function trustedKeys(
  */
 
 /** What is known before the first stream is audited. */
-export interface AuditPlan {
+interface AuditPlan {
   readonly source: RecordSource;
   readonly reading: SourceReading;
   readonly identity: ClaimedIdentity | undefined;
@@ -140,7 +137,7 @@ export interface AuditPlan {
 }
 
 /** @throws what the source throws */
-export async function auditStreams(plan: AuditPlan): Promise<StreamReport[]> {
+async function auditStreams(plan: AuditPlan): Promise<StreamReport[]> {
   const audits = new Audits(plan);
   const reports: StreamReport[] = [];
   for (const stream of plan.streams) reports.push(await audits.of(stream));

@@ -12,7 +12,7 @@ import { API_HEADERS, envelope } from './request/reply.ts';
 
 /** Limits how many connections one address may hold, so that no client can take all of them. */
 
-export class Admission {
+class Admission {
   readonly #maximum: number;
   readonly #onRefused: (address: string) => void;
   /** The number of connections by holder. No entry means none. */
@@ -79,7 +79,7 @@ export function refusedConnections(metrics: Metrics, logger: Logger) {
 /** Answers requests that Node's parser refuses. They never reach Express, but get the same envelope. */
 
 /** The most that the request line and headers may have together, in bytes. A longer request gets 431. */
-export const HEADER_BYTES = 64 * 1024;
+const HEADER_BYTES = 64 * 1024;
 /** How long a refused client has to read the answer, in ms. Without a limit it could hold the connection forever. */
 const LINGER_MS = 1_000;
 
@@ -96,12 +96,12 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /** The problem with a request that the parser refused. */
-export function parsingProblem({ code = '' }: NodeJS.ErrnoException): HttpProblem {
+function parsingProblem({ code = '' }: NodeJS.ErrnoException): HttpProblem {
   return PROBLEMS[code] ?? new HttpProblem(400, 'The request is not valid HTTP');
 }
 
 /** Answers a request that the parser refused, and ends the connection. */
-export function refuseRaw(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket): void {
+function refuseRaw(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket): void {
   const { status, message } = parsingProblem(error);
   const start = error.rawPacket?.toString('latin1', 0, 64) ?? '';
   const body = envelope({
@@ -116,7 +116,7 @@ export function refuseRaw(error: NodeJS.ErrnoException & { rawPacket?: Buffer },
 }
 
 /** Ends a connection, and destroys it if the peer does not end it too. */
-export function endSoon(socket: Socket, last?: string): void {
+function endSoon(socket: Socket, last?: string): void {
   if (last === undefined) socket.end();
   else socket.end(last);
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);

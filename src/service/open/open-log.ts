@@ -36,7 +36,7 @@ import { NoLogError, type StoreSettings } from './store-location.ts';
 const REOPENING: ReadonlySet<string> = new Set(['LogArrived', 'LogReopened', 'LogRecovered']);
 
 /** @returns a function that stops this */
-export function followReopening(runner: Runner, onReopened: () => void): () => void {
+function followReopening(runner: Runner, onReopened: () => void): () => void {
   return runner.listen(LOG_STREAM, ({ type }) => {
     if (REOPENING.has(type)) setImmediate(onReopened);
   });

@@ -7,14 +7,14 @@ import { foldedStream, type LogParts, Writer } from '../../core/write/writer.ts'
 /** The decider of the stream `operations`: each fact stands alone, so deciding one needs no state. */
 
 /** Nothing is folded from this stream. Its events are read from the store when needed. */
-export const noState: Projection<null> = {
+const noState: Projection<null> = {
   name: 'no-state',
   stream: 'operations',
   initial: () => null,
   apply: (state) => state,
 };
 
-export const operationsDecider: Decider<null, OperationsFact, OperationsFact, null> = {
+const operationsDecider: Decider<null, OperationsFact, OperationsFact, null> = {
   decide: (_, fact) => ({ fact, outcome: null }),
   mayChange: () => false,
   evolve: noState.apply,

@@ -45,8 +45,8 @@ export type RelayClaim = z.infer<typeof RelayClaim>;
 
 const Mark = z.strictObject({ mark: z.uuid() });
 
-export const RELAY_KEY = 'relay';
-export const MARK_KEY = 'mark';
+const RELAY_KEY = 'relay';
+const MARK_KEY = 'mark';
 const POSITION_PREFIX = 'position/';
 
 export interface PositionsMessage {

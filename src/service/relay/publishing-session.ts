@@ -121,7 +121,7 @@ export interface SessionParts {
 }
 
 /** What a session starts with. */
-export interface SessionStart {
+interface SessionStart {
   readonly kafka: Kafka;
   readonly producer: Producer;
   readonly parts: SessionParts;
@@ -129,7 +129,7 @@ export interface SessionStart {
 }
 
 /** @throws FeedError if this relay must not publish, or was fenced */
-export async function checkBeforeTakeover(
+async function checkBeforeTakeover(
   { kafka, producer, parts, ends }: SessionStart,
   checked: CheckedTopics,
 ): Promise<void> {
@@ -152,7 +152,7 @@ export async function checkBeforeTakeover(
 }
 
 /** Fences every other relay of this log into this topic, and reads what has been published. */
-export async function takeOver({ kafka, producer, parts, ends }: SessionStart): Promise<FeedPositions> {
+async function takeOver({ kafka, producer, parts, ends }: SessionStart): Promise<FeedPositions> {
   const { topics, relayId, logId, findings } = parts;
   // This asks Kafka for the id, which is the fence. If it fails, this producer never sends any of it again.
   const transaction = await producer.transaction();
@@ -175,7 +175,7 @@ export async function takeOver({ kafka, producer, parts, ends }: SessionStart): 
   }
 }
 
-export function positionsOf({ positions }: Topics): TopicPartition {
+function positionsOf({ positions }: Topics): TopicPartition {
   return { topic: positions, partition: POSITIONS_PARTITION };
 }
 

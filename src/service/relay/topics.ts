@@ -54,7 +54,7 @@ export class Findings {
  * deleted and recreated, or whose folder was lost, begins at 0.
  */
 
-export interface Extent {
+interface Extent {
   /** Offset of the first message that Kafka still has. */
   readonly low: number;
   /** Offset of the next message. */

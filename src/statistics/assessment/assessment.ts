@@ -123,7 +123,7 @@ interface Simulated {
 }
 
 /** About the study's own design, which comes first. */
-export function warningsOf({ plan, isExact, own }: Simulated): string[] {
+function warningsOf({ plan, isExact, own }: Simulated): string[] {
   if (!isExact && plan.reps < FEWEST_TRIALS) return [];
   const { factors } = plan.design;
   const warnings: string[] = [];

@@ -233,7 +233,7 @@ export function columnsOf(
 
 /** Designs as points: how far apart the arms are, and how often a guess is right. Less of both is better. */
 
-export interface DesignPoint {
+interface DesignPoint {
   readonly name: string;
   readonly imbalance: number;
   /** In percent. */

@@ -59,7 +59,7 @@ export function settingsOf(assessment: Assessment): { readonly name: string; rea
 }
 
 /** A row for each figure that some design has, at each n; a column for each design. */
-export function mainTable({ designs, plan }: Assessment): string[][] {
+function mainTable({ designs, plan }: Assessment): string[][] {
   const columns = designs.map((design) => figuresByName(design, plan));
   const rows = MAIN_FIGURES.flatMap(({ name, words }) => {
     // Only those after all participants have a name without the number.

@@ -12,7 +12,7 @@ const EMPTY = -1;
 /** There are many lists, and most are short. */
 const FIRST_ROOM = 4;
 
-export class States {
+class States {
   readonly #width: number;
   #values: Float64Array;
   #probabilities: Float64Array;

@@ -32,7 +32,7 @@ function betaQuantile(probability: number, a: number, b: number): number {
 }
 
 /** The regularized incomplete beta function I_x(a, b) by its continued fraction: NIST DLMF 8.17.22, modified Lentz. */
-export function incompleteBeta(x: number, a: number, b: number): number {
+function incompleteBeta(x: number, a: number, b: number): number {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
   // The fraction converges fast only below the mean.

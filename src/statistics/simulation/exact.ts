@@ -25,7 +25,7 @@ export interface ExactRule {
   after(state: State, arm: number): State[];
 }
 
-export const sum = (terms: readonly number[]): number => terms.reduce((total, term) => total + term, 0);
+const sum = (terms: readonly number[]): number => terms.reduce((total, term) => total + term, 0);
 
 export function ruleOf(ratio: readonly number[], rule: ComparatorRule): ExactRule {
   if (rule.kind === 'block') return blocks(ratio, rule.sizes);
@@ -141,7 +141,7 @@ interface Terms {
   entropy: number;
 }
 
-export class Allocations {
+class Allocations {
   readonly #ratio: readonly number[];
   readonly #total: Terms = {
     known: 0,
@@ -224,7 +224,7 @@ function naiveGuess(chances: readonly number[], counts: readonly number[], ratio
 /** All states that a design can be in, step by step, and the ways from each step to the next. */
 
 /** The ways from the states before a participant to those after. One element per way. */
-export interface Ways {
+interface Ways {
   readonly from: Int32Array;
   readonly arm: Uint8Array;
   readonly to: Int32Array;
@@ -233,7 +233,7 @@ export interface Ways {
   readonly reached: number;
 }
 
-export interface Layer {
+interface Layer {
   readonly states: readonly State[];
   /** The ways to the next layer. Undefined for the last. */
   readonly ways: Ways | undefined;
@@ -243,12 +243,7 @@ export interface Layer {
  * @param participants how many are allocated; there is one layer before each of them, and one at the end
  * @param branches the most states that one draw of an arm may lead to
  */
-export function* layersOf(
-  rule: ExactRule,
-  arms: number,
-  participants: number,
-  branches: number,
-): Generator<Layer> {
+function* layersOf(rule: ExactRule, arms: number, participants: number, branches: number): Generator<Layer> {
   const keyOf = keyOfStates(arms, participants);
   let states: State[] = [{ counts: Array.from({ length: arms }, () => 0), block: 0, filled: 0 }];
   for (let step = 0; step < participants; step++) {
@@ -307,7 +302,7 @@ function keyOfStates(arms: number, participants: number): (state: State) => numb
 /** Larger limits are ignored when no more than this probability is left for them. */
 const NEGLIGIBLE = 1e-12;
 
-export interface Trail {
+interface Trail {
   /** For each state of a step, in units. */
   readonly ranges: Int32Array;
   /** The ways to the next step. Undefined for the last. */
@@ -321,7 +316,7 @@ export interface Trail {
  * @param trails one for each step
  * @returns the probability of each largest range, in units
  */
-export function largestRange(trails: readonly Trail[]): Map<number, number> {
+function largestRange(trails: readonly Trail[]): Map<number, number> {
   const limits = new Set<number>();
   let states = 0;
   for (const { ranges } of trails) {
@@ -371,7 +366,7 @@ function chanceWithin(
 /** Sums of probabilities have rounding errors: a share of exactly one half must count as reached. */
 const ROUNDING = 1e-12;
 
-export class Distribution {
+class Distribution {
   /** Ascending. */
   readonly #values: { readonly steps: number; readonly chance: number }[];
   readonly #scale: RangeScale;
@@ -419,7 +414,7 @@ export class Distribution {
 }
 
 /** The range of the counts of the arms, in units of the scale. */
-export function rangeOf({ counts }: State, { factors }: RangeScale): number {
+function rangeOf({ counts }: State, { factors }: RangeScale): number {
   let [most, least] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (const [k, count] of counts.entries()) {
     const scaled = count * (factors[k] as number);

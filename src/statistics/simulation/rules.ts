@@ -35,7 +35,7 @@ export interface Participants {
 }
 
 /** Draws an arm with one double, from the cumulative sums of the probabilities. */
-export class ArmDraw {
+class ArmDraw {
   readonly #cumulative: Float64Array;
 
   constructor(arms: number) {
@@ -51,7 +51,7 @@ export class ArmDraw {
 /** Designs that treat each stratum as a trial of its own. */
 
 /** Two arms: the probability of each depends on their difference in the stratum alone. */
-export class TwoArms implements Rule {
+class TwoArms implements Rule {
   readonly drawnFactor = -1;
   readonly chances = new Float64Array(2);
   /** p of the first arm, given by how many it is ahead of the second. */
@@ -83,25 +83,25 @@ export class TwoArms implements Rule {
 }
 
 /** Efron's biased coin: the arm that is behind has the probability p. */
-export function biasedCoin(p: number): (ahead: number) => number {
+function biasedCoin(p: number): (ahead: number) => number {
   return (ahead) => (ahead === 0 ? 0.5 : ahead < 0 ? p : 1 - p);
 }
 
 /** The big stick: a fair coin until the difference is at its limit, then the arm that is behind. */
-export function bigStick(limit: number): (ahead: number) => number {
+function bigStick(limit: number): (ahead: number) => number {
   return (ahead) => (ahead >= limit ? 0 : ahead <= -limit ? 1 : 0.5);
 }
 
 /** A method of the service, as a simulation runs it. */
 
-export interface UrnRule {
+interface UrnRule {
   readonly w: number;
   readonly alpha: number;
   readonly beta: number;
   readonly D: ImbalanceMeasure;
 }
 
-export class MethodRule implements Rule {
+class MethodRule implements Rule {
   readonly chances: Float64Array;
   readonly #method: Method;
   readonly #drawnFactor: () => number;
@@ -162,7 +162,7 @@ function openSlots(ratio: readonly number[]) {
 }
 
 /** @param within indexes of the factors with urns; none: all factors */
-export function urns(
+function urns(
   rule: UrnRule,
   ratio: readonly number[],
   participants: Participants,
@@ -179,12 +179,12 @@ export function urns(
   return new MethodRule(kernel, ratio, participants, () => used[kernel.selected] as number);
 }
 
-export function complete(ratio: readonly number[], participants: Participants): Rule {
+function complete(ratio: readonly number[], participants: Participants): Rule {
   return new MethodRule(new Complete(openSlots(ratio)), ratio, participants);
 }
 
 /** @param sizes multiples of the sum of the ratio. @param within indexes of the factors that make a stratum */
-export function blocks(
+function blocks(
   sizes: readonly number[],
   ratio: readonly number[],
   participants: Participants,
@@ -196,7 +196,7 @@ export function blocks(
 }
 
 /** @param within indexes of the factors that are balanced; none: all factors */
-export function minimization(
+function minimization(
   { p, measure = 'range', weights }: MinimizationRule,
   ratio: readonly number[],
   participants: Participants,

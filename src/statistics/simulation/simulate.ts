@@ -10,7 +10,7 @@ import { type BlockTally, Tally } from './tally.ts';
 /** Simulates block by block. A block does not depend on the blocks before it, so threads can share them out. */
 
 /** Replicates of a block. Sums of doubles depend on it. */
-export const BLOCK = 100;
+const BLOCK = 100;
 
 /** Above all seeds of arms. */
 const LEVELS_SEED = 1n << 127n;
@@ -72,7 +72,7 @@ export class BlockSimulation {
 }
 
 /** Adds the blocks of all designs. */
-export class Summaries {
+class Summaries {
   readonly #designs: readonly { readonly name: string; readonly summary: Summary }[];
 
   constructor(plan: SimulationPlan) {

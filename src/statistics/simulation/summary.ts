@@ -69,7 +69,7 @@ export class Moments {
   }
 }
 
-export function around(value: number, error: number): Figure {
+function around(value: number, error: number): Figure {
   return { value, low: value - Z * error, high: value + Z * error };
 }
 
@@ -116,7 +116,7 @@ export class Histogram {
 }
 
 /** With its interval from order statistics: the number of values at or below a quantile is binomial for any distribution. */
-export function percentileFigure(histogram: Histogram, percent: number, unit: number): Figure {
+function percentileFigure(histogram: Histogram, percent: number, unit: number): Figure {
   const { low, high } = ranksAround(percent / 100, histogram.count);
   return {
     value: histogram.percentile(percent) * unit,
@@ -166,7 +166,7 @@ function binomial(count: number, q: number): { readonly first: number; readonly 
 /**
  * The standard deviation of whole numbers. Its error comes from that of the mean of the squares, by the delta method.
  */
-export function deviationFigure(histogram: Histogram): Figure {
+function deviationFigure(histogram: Histogram): Figure {
   const moments = histogram.moments(1);
   const deviation = Math.sqrt(moments.variance);
   const squares = new Moments();

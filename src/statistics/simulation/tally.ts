@@ -9,7 +9,7 @@ import type { Participants, Rule } from './rules.ts';
 const MAX_POINTS = 50;
 
 /** Near-certain allocations: the least chance of the likeliest arm. */
-export const CERTAIN = [
+const CERTAIN = [
   { name: 'certain.80', least: 0.8 },
   { name: 'certain.90', least: 0.9 },
   { name: 'certain.100', least: 1 },
@@ -73,7 +73,7 @@ export function rangeNames({ design, at }: SimulationPlan): string[] {
   ];
 }
 
-export function levelNames({ factors }: SimulatedDesign): string[] {
+function levelNames({ factors }: SimulatedDesign): string[] {
   return factors.flatMap(({ name, levels }) => levels.map((level) => `level.${name}.${level}`));
 }
 

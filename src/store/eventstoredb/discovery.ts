@@ -126,7 +126,7 @@ function candidatesIn(answers: Answers, doubted: Host | undefined): { host: Host
   return candidates.sort((a, b) => b.count - a.count || isDoubted(a.host) - isDoubted(b.host));
 }
 
-export function nameOf({ address, port }: Host): string {
+function nameOf({ address, port }: Host): string {
   return `${address.toLowerCase()}:${port}`;
 }
 

@@ -40,7 +40,7 @@ export class Suspicion {
 }
 
 /** The error for a change that is not believed yet. */
-export function notYet({ why }: ChangedLog): StoreError {
+function notYet({ why }: ChangedLog): StoreError {
   const hint = 'hint: while a cluster elects its leader, this passes; the log is read again';
   return new StoreError('unavailable', 'not-written', `${why}, or does not know all of it yet (${hint})`);
 }

@@ -122,7 +122,7 @@ export class Intake {
 }
 
 /** @param stream without its prefix */
-export function recordOf(stream: string, { revision, position, data, metadata }: ReadEvent): StoredRecord {
+function recordOf(stream: string, { revision, position, data, metadata }: ReadEvent): StoredRecord {
   return { ...toRecord(data, metadata), stream, revision, position: toPosition(position) };
 }
 

@@ -113,7 +113,7 @@ export class Appender {
  */
 
 /** The default prefix of streams. */
-export const DEFAULT_PREFIX = 'urn';
+const DEFAULT_PREFIX = 'urn';
 
 const PREFIX = /^[A-Za-z0-9_-]{1,100}$/;
 
@@ -125,7 +125,7 @@ export interface EventStoreDbLimits extends FollowerTimes, ConnectionTimes {
   readonly readTimeoutMs: number;
 }
 
-export const EVENTSTOREDB_LIMITS: EventStoreDbLimits = {
+const EVENTSTOREDB_LIMITS: EventStoreDbLimits = {
   appendTimeoutMs: 4_000,
   readTimeoutMs: 5_000,
   probeMs: 500,

@@ -150,7 +150,7 @@ const EVERY_STREAM = '';
 const METADATA = '$$';
 
 /** Prefixes of the names of the streams to read; undefined for a read of one stream. */
-export function prefixesOf(reading: ReadTarget): readonly string[] | undefined {
+function prefixesOf(reading: ReadTarget): readonly string[] | undefined {
   if (reading.of === 'stream') return undefined;
   if (reading.of !== 'last') return [reading.prefix, METADATA + reading.prefix];
   return reading.stream === undefined ? [EVERY_STREAM] : undefined;

@@ -12,7 +12,7 @@ export class PageNotLoaded extends Error {
   }
 }
 
-export const PAGES = {
+const PAGES = {
   offline: async () => (await import('../offline/offline.tsx')).Offline,
   studies: async () => (await import('../studies/studies.tsx')).Studies,
   study: async () => (await import('../study/study.tsx')).Study,

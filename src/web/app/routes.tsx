@@ -6,7 +6,7 @@ import { lazily } from './load-page.ts';
 import { PageFailed } from './page-failed.tsx';
 import { Outside, Shell } from './shell.tsx';
 
-export function NotFound() {
+function NotFound() {
   const { t } = useTranslation();
   return (
     <Page title={t('common.noSuchPage')}>

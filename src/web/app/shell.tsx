@@ -20,7 +20,7 @@ import { loadAhead } from './load-page.ts';
 
 const WARN_MS = 2 * 60_000;
 
-export function IdleWarning() {
+function IdleWarning() {
   const { t } = useTranslation();
   const queries = useQueryClient();
   const session = useSession();
@@ -52,7 +52,7 @@ export function IdleWarning() {
   );
 }
 
-export function SignOut() {
+function SignOut() {
   const { t } = useTranslation();
   const { signOut } = useSessionContext();
   const { mutate, isPending, isError } = useMutation({ mutationFn: signOut });

@@ -9,7 +9,7 @@ import { audit } from '../words/en/audit.ts';
 import styles from './audit.module.css';
 
 /** The members of every record that the page shows. */
-export interface RecordHead {
+interface RecordHead {
   readonly type: string;
   readonly at: string;
   readonly actor: { readonly user: string };
@@ -17,7 +17,7 @@ export interface RecordHead {
 }
 
 /** Whether there are words for this kind of record. */
-export function isKnownType(type: string): type is keyof typeof audit.recorded {
+function isKnownType(type: string): type is keyof typeof audit.recorded {
   return Object.hasOwn(audit.recorded, type);
 }
 

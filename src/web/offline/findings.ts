@@ -20,7 +20,7 @@ export interface CheckedNote {
   readonly relations: readonly Relation[];
 }
 
-export interface Relation {
+interface Relation {
   readonly with: string;
   readonly size: number;
   readonly is: 'beginning' | 'contradiction' | 'not-proven';

@@ -20,7 +20,7 @@ export const isRepeated = ({ headers }: Pick<Answer<unknown>, 'headers'>) =>
   headers.get('Urn-Repeated') === 'true';
 
 /** What the dry run says. */
-export interface Effect {
+interface Effect {
   readonly counts: 'moves' | 'stays' | 'zero';
   /** For an amendment: the design that would be in force. */
   readonly design?: unknown;

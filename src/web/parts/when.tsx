@@ -51,7 +51,7 @@ export function dayText(at: string, language: string): string {
   return new Intl.DateTimeFormat(localeOf(language), { dateStyle: 'medium' }).format(new Date(at));
 }
 
-export function exactText(at: string, language: string): string {
+function exactText(at: string, language: string): string {
   return new Intl.DateTimeFormat(localeOf(language), {
     dateStyle: 'medium',
     timeStyle: 'medium',

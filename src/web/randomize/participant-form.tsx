@@ -21,7 +21,7 @@ import { tryOut } from './requests.ts';
 type Matches = (id: string) => boolean;
 
 /** The engine is large, so it is loaded only if there is a pattern. */
-export const idPatternQuery = (pattern: string | undefined) =>
+const idPatternQuery = (pattern: string | undefined) =>
   queryOptions({
     queryKey: ['id-pattern', pattern],
     enabled: pattern !== undefined,

@@ -8,7 +8,7 @@ import { Arm, Recorded, Term } from './recorded.tsx';
 import type { Outcome } from './requests.ts';
 
 /** The encoder is loaded when the first code is shown. */
-export function QrCode({ content, label }: { content: Uint8Array; label: string }) {
+function QrCode({ content, label }: { content: Uint8Array; label: string }) {
   const { data: code } = useQuery({
     queryKey: ['qr-encoder'],
     queryFn: async () => (await import('uqr')).encode,

@@ -28,7 +28,7 @@ import { useArms, useFactors } from './use-enrolment.ts';
 
 /** The list as a file for statisticians: as it is searched, filtered and sorted, all pages of it. */
 
-export function Export({ study, view }: { study: string; view: ListView }) {
+function Export({ study, view }: { study: string; view: ListView }) {
   const { t } = useTranslation();
   const { mutate, isPending, isSuccess, error } = useMutation({ mutationFn: () => exportCsv(study, view) });
   return (

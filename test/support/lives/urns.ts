@@ -117,8 +117,8 @@ export const CORRECTED = lifeOf({
 
 const UNCOUNTED = { kind: 'policy', name: 'forcedCounts', value: 'not-counted' } as const;
 /** One participant more, and one woman more, and nobody else would have been randomized. */
-export const LIMITS = { total: 12, levels: [{ factor: SEX, level: FEMALE, max: 6 }] };
-export const POLICIES = { stopAtLimit: true, levelCounts: 'as-corrected' } as const;
+const LIMITS = { total: 12, levels: [{ factor: SEX, level: FEMALE, max: 6 }] };
+const POLICIES = { stopAtLimit: true, levelCounts: 'as-corrected' } as const;
 
 /** Allocations made outside the service, entered in every way. Participants with an F were. */
 export const FORCED = lifeOf({

@@ -158,8 +158,8 @@ export const LIFE_KEYS: readonly AccessCommand[] = [
   },
   { type: 'issue', keyId: 'k0055', sha256: '5'.repeat(64), grant: { user: 'clerk', scopes: ['correct'] } },
 ];
-export const manager: Actor = { keyId: 'k0033', user: 'manager', accessRevision: KEYS.length };
-export const desk: Actor = { keyId: 'k0044', user: 'desk', accessRevision: KEYS.length + 1 };
+const manager: Actor = { keyId: 'k0033', user: 'manager', accessRevision: KEYS.length };
+const desk: Actor = { keyId: 'k0044', user: 'desk', accessRevision: KEYS.length + 1 };
 export const clerk: Actor = { keyId: 'k0055', user: 'clerk', accessRevision: KEYS.length + 2 };
 const APPROVALS = [{ name: 'Dr. A. Ruiz', role: 'sponsor', on: '2026-02-27', reference: 'Minutes 3' }];
 const GROUNDS = { reason: 'anaphylaxis, ICU', requestedBy: 'Dr. K.' };

@@ -32,11 +32,11 @@ const DISPENSABLE = new Set(['trigger', 'view']);
 const STATISTICS = /^sqlite_stat\d$/;
 
 /** Anything else under this name, such as a view, can return different rows at each read. */
-export function isTable(db: Database, name: string): boolean {
+function isTable(db: Database, name: string): boolean {
   return objectsOf(db).some((one) => one.type === 'table' && one.name === name);
 }
 
-export function schemaFindings(db: Database): StoreFindings {
+function schemaFindings(db: Database): StoreFindings {
   const own = ownSchema();
   const problems: string[] = [];
   const warnings: string[] = [];
@@ -113,7 +113,7 @@ export interface RecordedFile {
  *
  * @throws StoreError when it is not a log of this program
  */
-export function recordedFile(file: string): RecordedFile {
+function recordedFile(file: string): RecordedFile {
   checkDatabase(file, 'read');
   const beside = ['-wal', '-shm', '-journal'].filter((suffix) => existsSync(`${file}${suffix}`));
   const close = () => undefined;
@@ -151,7 +151,7 @@ function mayWrite(path: string): boolean {
 export type RecordedRow = Omit<RecordRow, 'stream'>;
 
 /** The record of a row. It shares the row's bytes. */
-export function recordOf(stream: string, row: RecordedRow): SourceRecord {
+function recordOf(stream: string, row: RecordedRow): SourceRecord {
   const { record, sealed, leaf } = recordBytes(row);
   return { stream, revision: row.revision, record, sealed, leaf };
 }

@@ -118,7 +118,7 @@ export class IdChecks {
 
 type Row = PartialEventOf<'ParticipantImported'>;
 
-export class ImportChecks {
+class ImportChecks {
   /** Data of the import that is under way. */
   #begun: PartialEventOf<'HistoryImported'>['data'] | undefined;
   /** Numbers of the rows imported so far. */
@@ -206,7 +206,7 @@ function hasState(sections: readonly string[]): boolean {
 
 /** Checks the times that events of a study state besides their own. */
 
-export class TimeChecks {
+class TimeChecks {
   /** When participants were randomized, in ms, by revision. Takes 8 to 12 bytes for each. */
   readonly #randomized: number[] = [];
   #registered = '';

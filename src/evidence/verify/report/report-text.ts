@@ -15,7 +15,7 @@ import type {
 /** The part of the report for people that is about a stream's checkpoints. */
 
 /** @param isTrusted whether the signing key was given as trusted; the log's own key proves nothing */
-export function evidenceLines(
+function evidenceLines(
   evidence: StreamEvidence,
   records: number,
   diverges: boolean,

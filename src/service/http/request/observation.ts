@@ -61,7 +61,7 @@ export function observe(logger: Logger, metrics: Metrics) {
 }
 
 /** A client may send any text as the method, so only known methods are recorded. */
-export function knownMethod(method: string): string {
+function knownMethod(method: string): string {
   return METHODS.has(method) ? method : 'other';
 }
 

@@ -230,7 +230,7 @@ export function envelopeOf(results: Json): Json {
   };
 }
 
-export function response(description: string, schema: Json, example: Json | undefined) {
+function response(description: string, schema: Json, example: Json | undefined) {
   const content = { schema, ...(example && { example }) };
   return { description, content: { 'application/json': content } };
 }

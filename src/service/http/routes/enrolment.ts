@@ -24,7 +24,7 @@ import { checked, GoalResult, HEADS, SLICE } from '../request/study-view.ts';
 export const MAX_POINTS = 200;
 
 /** The counts of some participants. */
-export interface Count extends HeadCount {
+interface Count extends HeadCount {
   /** How many have each treatment, in the order of the design. */
   readonly byTreatment: readonly number[];
 }
@@ -120,7 +120,7 @@ interface KeptResult<T> {
  * Keeps, for each study, the last result that was made from its participants, until the study changes or a different result
  * is asked for. So everybody who asks meanwhile shares one result, and each study keeps only one.
  */
-export class LastOfStudy<T> {
+class LastOfStudy<T> {
   readonly #last = new WeakMap<Participants, KeptResult<T>>();
 
   /**

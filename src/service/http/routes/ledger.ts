@@ -18,21 +18,21 @@ import { resultJson } from '../request/study-view.ts';
 
 /** What the routes about a study's ledger share: /checkpoint, /inclusion_proof, /consistency_proof and /records. */
 
-export const Hash = z.base64().meta({ description: 'A SHA-256 hash' });
-export const Size = z
+const Hash = z.base64().meta({ description: 'A SHA-256 hash' });
+const Size = z
   .int()
   .positive()
   .meta({ description: 'Number of records in the tree: the last revision plus one' });
 
 /** The hash of the first record in the examples, which is also the root of the tree of size 1. */
-export const EXAMPLE_HASH = 'n2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=';
+const EXAMPLE_HASH = 'n2mgJfq2Qe8mT8bVwEmmkDZ1qCPVJFyCJDQ1gZYyWLA=';
 
 /**
  * The Merkle tree of the study.
  * @param parameters the parameters that the route takes besides `api_key` and `study`
  * @throws HttpProblem 400 for any other parameter
  */
-export function treeOf(
+function treeOf(
   { ledger }: Services,
   { query, study }: StudyRequest,
   route: string,
@@ -42,7 +42,7 @@ export function treeOf(
   return ledger.tree(study.stream);
 }
 
-export function ledgerReply({ study }: StudyRequest, results: string): StudyReply {
+function ledgerReply({ study }: StudyRequest, results: string): StudyReply {
   return { status: 200, message: SUCCESS, results, revision: study.revision };
 }
 

@@ -98,14 +98,14 @@ export function listCodes(services: Services) {
 }
 
 /** With what is sealed. */
-export function modelFor({ runner }: Services, { study }: StudyRequest): Model {
+function modelFor({ runner }: Services, { study }: StudyRequest): Model {
   const state = runner.state(studyState, study.stream);
   if (state.status === 'unregistered') throw new Error('a study without a registration');
   return state;
 }
 
 /** Only packs for levels of the key, and none of participants that the key may not know of. */
-export function packsShown(request: StudyRequest, { design }: Model) {
+function packsShown(request: StudyRequest, { design }: Model) {
   const { accepted, participants } = request;
   return (pack: Pack, participantId: string | undefined): boolean => {
     const holder = participantId === undefined ? undefined : participants.find(participantId);

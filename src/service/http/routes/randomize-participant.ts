@@ -71,13 +71,13 @@ const HINT =
   "(POST /study_participants?study=…&id=…, percent-encoded; with curl: -G and --data-urlencode; with Python's requests: params=)";
 
 /** @throws HttpProblem 400 when the query names no participant, and there is a body that might */
-export function refuseBodyInstead(request: IncomingMessage, query: Query): void {
+function refuseBodyInstead(request: IncomingMessage, query: Query): void {
   if (hasBody(request) && !(query.has('study') && query.has('id')))
     throw new HttpProblem(400, `The parameters are missing, and ${UNREAD} ${HINT}`);
 }
 
 /** Adds to any problem with the parameters that the request has a body, which is not read. */
-export function withBodyUnread<T>(request: IncomingMessage, read: () => T): T {
+function withBodyUnread<T>(request: IncomingMessage, read: () => T): T {
   try {
     return read();
   } catch (error) {
@@ -153,7 +153,7 @@ export function ignoredHeader(names: readonly string[]): string {
 }
 
 /** For the OpenAPI document. */
-export const URN_IGNORED = {
+const URN_IGNORED = {
   'Urn-Ignored': {
     description: `Parameters that were not read, percent-encoded and separated by commas: at most ${MAX_NAMES} names and ${MAX_BYTES} bytes, then \`${MORE}\`. Absent if there are none.`,
     schema: { type: 'string', maxLength: MAX_BYTES },
