@@ -1,44 +1,11 @@
+/** Keeps the page up to date with the study, and says how. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import { refetchUnasked } from '../api/unasked.ts';
 import { studiesQuery } from '../session/studies-query.ts';
 import { listenForChanges } from './changes.ts';
+import { paced } from './paced.ts';
 import { keyOfStudy } from './queries.ts';
-
-/** Work that many events ask for: one run at a time, a pause after it, and one more run for events that came meanwhile. */
-export interface Paced {
-  ask(): void;
-  stop(): void;
-}
-
-export function paced(work: () => Promise<void>, pauseMs: number): Paced {
-  let isBusy = false;
-  let isAskedAgain = false;
-  let isStopped = false;
-  let pause: ReturnType<typeof setTimeout> | undefined;
-
-  const begin = () => {
-    isBusy = true;
-    void work().finally(() => {
-      if (isStopped) return;
-      pause = setTimeout(() => {
-        isBusy = false;
-        if (isAskedAgain) ask();
-      }, pauseMs);
-    });
-  };
-  const ask = () => {
-    isAskedAgain = isBusy;
-    if (!isBusy && !isStopped) begin();
-  };
-  const stop = () => {
-    isStopped = true;
-    clearTimeout(pause);
-  };
-  return { ask, stop };
-}
-
-/** Keeps the page up to date with the study, and says how. */
 
 const AT_MOST_EVERY_MS = 1_000;
 const POLL_MS = 10_000;
