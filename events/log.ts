@@ -70,7 +70,7 @@ export const SigningKeyRotated = defineEvent('SigningKeyRotated', 1, {
   data: z.strictObject({
     /** The new verifier key. */
     publicKey: z.string().min(1),
-    /** Signed note in which the previous key names the new one (src/core/ledger/endorsement.ts). */
+    /** Signed note in which the previous key names the new one (src/core/log/signing.ts). */
     endorsement: z.string().min(1),
     reason: z.string().min(1),
   }),

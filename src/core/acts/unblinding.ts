@@ -12,7 +12,7 @@ import { aboutParticipant, participantAct } from './act.ts';
 
 /**
  * The service is asked for the arm of one participant, or of one pack and of whoever it was given to. A pack that nobody had is
- * about no participant (src/core/study/break-pack-code.ts).
+ * about no participant (src/core/study/decide.ts).
  */
 export const breakCode = participantAct({
   writes: AllocationRevealed,

@@ -1,6 +1,6 @@
 /**
  * urn studies amend: the studies file says the new design, and everything follows from how it differs from the one in force
- * (test/unit/configuration/changes.test.ts). And what commands show of it.
+ * (test/unit/configuration/amendment.test.ts). And what commands show of it.
  */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { force as forceIn } from '../../support/arbitrary-life.ts';

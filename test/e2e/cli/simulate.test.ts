@@ -282,7 +282,7 @@ describe('urn simulate refuses', () => {
   });
 });
 
-/** When it is given: test/unit/assessment/findings.test.ts. */
+/** When it is given: test/unit/assessment/assessment.test.ts. */
 it('a warning of urn simulate is printed', async () => {
   const factors = Array.from({ length: 13 }, (_, i) => `f${i}: [a, b, c]`).join(', ');
   const path = file(`Rounded: {mode: test, treatments: [A, B, C], D: variance, factors: {${factors}}}`);
