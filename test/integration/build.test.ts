@@ -160,7 +160,7 @@ it('the check of rooms accepts the program as it is, and refuses imports from ab
     'src/core/methods/draw.ts': "import '../../statistics/simulation/simulate.ts';\n",
     'src/core/methods/memory.ts': "export type { Study } from '../../statistics/simulation/simulate.ts';\n",
     'src/evidence/verify/source.ts': "export const later = () => import('../../service/open/open-log.ts');\n",
-    'src/core/random/pcg64.ts': "import type { Urn } from '../methods/urn/allocate.ts';\n",
+    'src/core/random/pcg64.ts': "import type { Allocation } from '../methods/urn.ts';\n",
   };
   for (const [file, text] of Object.entries(imports)) appendFileSync(join(folder, file), text);
   mkdirSync(join(folder, 'src/attic'));
@@ -176,8 +176,8 @@ it('the check of rooms accepts the program as it is, and refuses imports from ab
   expect(lines.filter((line) => !isCycle(line)).sort()).toEqual([
     'rooms: src/attic is in no area (hint: add it to tools/rooms.json)',
     'rooms: src/cellar is in tools/rooms.json, but has no files',
-    'rooms: src/core/methods/memory.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
     'rooms: src/core/methods/draw.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
+    'rooms: src/core/methods/memory.ts imports src/statistics/simulation/simulate.ts, but statistics is above core',
     'rooms: src/evidence/verify/source.ts imports src/service/open/open-log.ts, but service is above evidence',
   ]);
   const cycles = lines.filter(isCycle);

@@ -123,7 +123,7 @@ describe('the files of deploy/ for one machine', () => {
   });
 
   it('alerts.yml asks for metrics that the service has, or that its head says come from elsewhere', () => {
-    const ours = ['monitoring/metrics.ts', 'monitoring/request-metrics.ts', 'relay/relay-metrics.ts']
+    const ours = ['monitoring/metrics.ts', 'relay/relay-metrics.ts']
       .map((name) => readFileSync(join(PROJECT, 'src/service', name), 'utf8'))
       .join();
     const text = file('alerts.yml');
