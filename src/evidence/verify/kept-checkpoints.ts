@@ -1,10 +1,12 @@
+/**
+ * Checks kept checkpoints with the trusted keys and sorts them by stream: those to compare the log with, those that a recovery
+ * declares lost, and those of no use.
+ */
 import type { Recovery } from '../../../projections/log.ts';
 import { type Hash, type KeptCheckpoint, parseOrigin } from '../../core/log/formats.ts';
 import { recoveryCovering } from '../../core/log/last-checkpoints.ts';
 import { openCheckpoint, type VerifierKey } from '../../core/log/signing.ts';
 import type { CheckpointName, LostCheckpoint, UnusedCheckpoint } from './report/report.ts';
-
-/** Checks kept checkpoints with the trusted keys and sorts them by stream. */
 
 /**
  * Who kept the checkpoint. `elsewhere`: somebody other than the operator, so it proves something. `bundle`: it came with
@@ -67,20 +69,16 @@ export function sortEvidence(
       else if (recovery > lastRecovery) leaveOut('other-recovery');
       else if (loss && wanted === 'no-such-stream') leaveOut('declared-loss');
       else if (loss)
-        add(lost, stream, {
+        addToStream(lost, stream, {
           ...{ where, size, recovery: loss.recovery.recovery, kept: loss.of.kept },
           because: loss.isDeclared ? 'declared-loss' : 'undeclared-loss',
         });
       else if (wanted !== 'compare') leaveOut(wanted);
-      else add(byStream, stream, { where, size, root, from });
+      else addToStream(byStream, stream, { where, size, root, from });
     }
   }
   sortBySize(byStream, lost);
   return { byStream, lost, unused };
-}
-
-function sortBySize(...lists: ReadonlyMap<string, { size: number }[]>[]): void {
-  for (const map of lists) for (const list of map.values()) list.sort((a, b) => a.size - b.size);
 }
 
 /**
@@ -90,9 +88,9 @@ function sortBySize(...lists: ReadonlyMap<string, { size: number }[]>[]): void {
 export function withLastSigned(evidence: Evidence, noted: Evidence): Evidence {
   const byStream = new Map([...evidence.byStream].map(([stream, list]) => [stream, [...list]]));
   const lost = new Map([...evidence.lost].map(([stream, list]) => [stream, [...list]]));
-  for (const [stream, list] of noted.byStream) for (const one of list) add(byStream, stream, one);
+  for (const [stream, list] of noted.byStream) for (const one of list) addToStream(byStream, stream, one);
   for (const [stream, list] of noted.lost)
-    for (const one of list) if (one.because === 'undeclared-loss') add(lost, stream, one);
+    for (const one of list) if (one.because === 'undeclared-loss') addToStream(lost, stream, one);
   const contradicting = noted.unused.filter(
     ({ because }) => because !== 'declared-loss' && because !== 'not-asked-for',
   );
@@ -108,8 +106,12 @@ function distinct(kept: readonly GivenCheckpoint[]): GivenCheckpoint[] {
   return [...new Map(kept.toReversed().map((one) => [one.note, one])).values()].reverse();
 }
 
-function add<T>(lists: Map<string, T[]>, stream: string, checkpoint: T): void {
+function addToStream<T>(lists: Map<string, T[]>, stream: string, checkpoint: T): void {
   const list = lists.get(stream);
   if (list) list.push(checkpoint);
   else lists.set(stream, [checkpoint]);
+}
+
+function sortBySize(...lists: ReadonlyMap<string, { size: number }[]>[]): void {
+  for (const map of lists) for (const list of map.values()) list.sort((a, b) => a.size - b.size);
 }

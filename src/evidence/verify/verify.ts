@@ -1,3 +1,10 @@
+/**
+ * Verifies a log or some of its studies: checks every record, decides every event again, and compares the tree of each
+ * stream with its kept checkpoints.
+ *
+ * The streams are audited one after another: `log` and `access` first, because the others refer to them. No events are kept;
+ * replay-study.ts says what is.
+ */
 import { v5 } from 'uuid';
 import { streamKind } from '../../../events/catalogue.ts';
 import type { RecoveredStream } from '../../../events/log.ts';
@@ -20,10 +27,66 @@ import { type Report, type StreamReport, Warnings } from './report/report.ts';
 import { type Decode, decode, type RecordSource, readingOf, type SourceReading } from './source.ts';
 import { moveName, Sealing, StreamAudit } from './stream-audit.ts';
 
-/**
- * What a log says about itself. It is read before anything is verified, because the rest depends on it. None of it is
- * certain until the stream `log` has been verified.
- */
+export interface Verification {
+  readonly source: RecordSource;
+  /** Keys from outside. If empty, the log's own keys are used, and the report says what that is worth. */
+  readonly trusted: readonly VerifierKey[];
+  readonly checkpoints: readonly GivenCheckpoint[];
+  /** Names of the studies to verify in addition to `log` and `access`. Without these and `studyId`: every stream. */
+  readonly studies?: readonly string[] | undefined;
+  /** A study that must be found; it is verified like those of `studies`. In lower case. */
+  readonly studyId?: string | undefined;
+  /** Must be read before the source is opened, because a running service goes on signing. */
+  readonly lastSigned?: LastSigned | undefined;
+  /** Gets the number of records verified so far. */
+  readonly onProgress?: (records: number) => void;
+}
+
+/** The checkpoints that the log saved itself. */
+export interface LastSigned {
+  readonly file: string;
+  readonly checkpoints: readonly KeptCheckpoint[];
+}
+
+/** The log does not have the named study, and no checkpoint of it was given either. */
+export class UnknownStudyError extends Error {
+  override readonly name = 'UnknownStudyError';
+}
+
+/** @throws UnknownStudyError, and what the source throws */
+export async function verifyLog(verification: Verification): Promise<Report> {
+  const started = performance.now();
+  const { source, trusted } = verification;
+  const reading = readingOf(source.content);
+  const identity = await readIdentity(source, reading);
+  const there = await source.streams();
+  const chosen = chooseStreams(verification, there, identity);
+  const evidence = evidenceFor(verification, identity, { there, chosen });
+  const streams = await auditStreams({
+    ...{ source, reading, identity, trusted, evidence },
+    streams: chosen,
+    onProgress: verification.onProgress ?? (() => undefined),
+  });
+  const findings = await source.findings?.();
+  const judged = { ...judge(verification, chosen, evidence, streams), ...(findings && { store: findings }) };
+  return {
+    ok: isSound(streams, evidence) && !isFailed(judged),
+    selfConsistentOnly: trusted.length === 0 || streams.every((one) => one.evidence.matchingSize === 0),
+    log: identity && {
+      id: identity.logId,
+      name: identity.logName,
+      publicKey: identity.publicKey,
+      laterKeys: identity.keys.slice(1).map(({ text }) => text),
+      recoveries: identity.recoveries.map(({ recovery, at, reason }) => ({ recovery, at, reason })),
+    },
+    trusted: trusted.map(({ text }) => text),
+    untrustedKey: trusted.length > 0 && !isTrusted(identity, trusted),
+    streams,
+    unusedCheckpoints: evidence.unused,
+    ...judged,
+    seconds: secondsSince(started),
+  };
+}
 
 type LogCreation = Extract<LogEvent, { type: 'LogCreated' }>['data'];
 
@@ -34,7 +97,11 @@ interface ClaimedIdentity extends LogCreation, LogHistory {
   readonly moves: ReadonlySet<string>;
 }
 
-/** Undefined when the log does not begin with LogCreated. */
+/**
+ * What a log says about itself. It is read before anything is verified, because the rest depends on it. None of it is
+ * certain until the stream `log` has been verified.
+ * @returns undefined when the log does not begin with LogCreated
+ */
 async function readIdentity(
   source: RecordSource,
   reading: SourceReading,
@@ -69,6 +136,19 @@ async function readIdentity(
   return { ...created, ...complete, keys, moves };
 }
 
+function nextKey(
+  event: LogEvent,
+  { logName, logId }: LogCreation,
+  last?: VerifierKey,
+): VerifierKey | undefined {
+  if (event.type === 'LogCreated') return last ? undefined : keyOfLog(event.data.publicKey, logName);
+  if (event.type !== 'SigningKeyRotated' || !last) return undefined;
+  const { publicKey, endorsement } = event.data;
+  return isEndorsed(endorsement, { logName, logId, publicKey }, last)
+    ? keyOfLog(publicKey, logName)
+    : undefined;
+}
+
 /** The contents of StudyRecovered. LogRecovered of the same number says the same unless it is withheld. */
 type RecoveredStudy = RecoveredStream & { readonly recovery: number };
 
@@ -93,17 +173,47 @@ function withRecoveredStudies(history: LogHistory, studies: readonly RecoveredSt
   return { ...history, recoveries };
 }
 
-function nextKey(
-  event: LogEvent,
-  { logName, logId }: LogCreation,
-  last?: VerifierKey,
-): VerifierKey | undefined {
-  if (event.type === 'LogCreated') return last ? undefined : keyOfLog(event.data.publicKey, logName);
-  if (event.type !== 'SigningKeyRotated' || !last) return undefined;
-  const { publicKey, endorsement } = event.data;
-  return isEndorsed(endorsement, { logName, logId, publicKey }, last)
-    ? keyOfLog(publicKey, logName)
-    : undefined;
+/** `log`, `access` and those of the requested studies that exist. @throws UnknownStudyError */
+function chooseStreams(
+  { studies, studyId, checkpoints, source }: Verification,
+  there: readonly string[],
+  identity: ClaimedIdentity | undefined,
+): string[] {
+  const kinds = ['log', ...there.filter((stream) => stream === 'access')];
+  const others = there.filter((stream) => stream !== 'log' && stream !== 'access');
+  const isEverything = (studies ?? studyId) === undefined || source.content !== undefined;
+  if (isEverything || identity === undefined) return [...kinds, ...others];
+  const wanted = (studies ?? []).map((name) => {
+    const stream = `study-${v5(name, identity.logId)}`;
+    const isWitnessed = checkpoints.some(({ claims }) => claims.origin.endsWith(`/${stream}`));
+    if (!there.includes(stream) && !isWitnessed) throw new UnknownStudyError(name);
+    return stream;
+  });
+  if (studyId !== undefined) wanted.push(`study-${studyId}`);
+  return [...kinds, ...others.filter((stream) => wanted.includes(stream))];
+}
+
+/** What the given checkpoints and those that the log saved say about the streams. */
+function evidenceFor(
+  { source, trusted, checkpoints, lastSigned }: Verification,
+  identity: ClaimedIdentity | undefined,
+  { there, chosen }: { readonly there: readonly string[]; readonly chosen: readonly string[] },
+): Evidence {
+  const own = identity?.keys ?? [];
+  const recoveries = identity?.recoveries ?? [];
+  // A replaced log may have any name. The receipts belong to the log that the trusted key names.
+  const logName = trusted[0]?.name ?? identity?.logName;
+  const use = (stream: string) => {
+    if (chosen.includes(stream)) return 'compare';
+    // A bundle leaves out the streams of other studies.
+    const isLeftOut = source.content !== undefined && stream !== 'access';
+    return there.includes(stream) || isLeftOut ? 'not-asked-for' : 'no-such-stream';
+  };
+  const keys = trustedKeys(trusted, own);
+  const given = sortEvidence(checkpoints, keys, logName, recoveries, use);
+  if (!lastSigned) return given;
+  const noted = lastSigned.checkpoints.map((one) => ({ ...one, from: 'data-folder' as const }));
+  return withLastSigned(given, sortEvidence(noted, [...keys, ...own], identity?.logName, recoveries, use));
 }
 
 /**
@@ -116,11 +226,6 @@ function trustedKeys(given: readonly VerifierKey[], own: readonly VerifierKey[])
   const endorsed = first < 0 ? [] : own.slice(first);
   return [...given, ...endorsed.filter(({ text }) => !given.some((key) => key.text === text))];
 }
-
-/**
- * Audits the streams of a log one after another: `log` and `access` first, because the others refer to them. No events are
- * kept; replay-study.ts says what is.
- */
 
 /** What is known before the first stream is audited. */
 interface AuditPlan {
@@ -246,99 +351,6 @@ function recoveredPlaces(stream: string, recoveries: readonly Recovery[]): Reado
   return places;
 }
 
-/**
- * Verifies a log or some of its studies: checks every record, decides every event again, and compares the tree of each
- * stream with its kept checkpoints.
- */
-
-/** The checkpoints that the log saved itself. */
-export interface LastSigned {
-  readonly file: string;
-  readonly checkpoints: readonly KeptCheckpoint[];
-}
-
-export interface Verification {
-  readonly source: RecordSource;
-  /** Keys from outside. If empty, the log's own keys are used, and the report says what that is worth. */
-  readonly trusted: readonly VerifierKey[];
-  readonly checkpoints: readonly GivenCheckpoint[];
-  /** Names of the studies to verify in addition to `log` and `access`. Without these and `studyId`: every stream. */
-  readonly studies?: readonly string[] | undefined;
-  /** A study that must be found; it is verified like those of `studies`. In lower case. */
-  readonly studyId?: string | undefined;
-  /** Must be read before the source is opened, because a running service goes on signing. */
-  readonly lastSigned?: LastSigned | undefined;
-  /** Gets the number of records verified so far. */
-  readonly onProgress?: (records: number) => void;
-}
-
-/** The log does not have the named study, and no checkpoint of it was given either. */
-export class UnknownStudyError extends Error {
-  override readonly name = 'UnknownStudyError';
-}
-
-/** @throws UnknownStudyError, and what the source throws */
-export async function verifyLog(verification: Verification): Promise<Report> {
-  const started = performance.now();
-  const { source, trusted } = verification;
-  const reading = readingOf(source.content);
-  const identity = await readIdentity(source, reading);
-  const there = await source.streams();
-  const chosen = chooseStreams(verification, there, identity);
-  const evidence = evidenceFor(verification, identity, { there, chosen });
-  const streams = await auditStreams({
-    ...{ source, reading, identity, trusted, evidence },
-    streams: chosen,
-    onProgress: verification.onProgress ?? (() => undefined),
-  });
-  const findings = await source.findings?.();
-  const judged = { ...judge(verification, chosen, evidence, streams), ...(findings && { store: findings }) };
-  return {
-    ok: isSound(streams, evidence) && !isFailed(judged),
-    selfConsistentOnly: trusted.length === 0 || streams.every((one) => one.evidence.matchingSize === 0),
-    log: identity && {
-      id: identity.logId,
-      name: identity.logName,
-      publicKey: identity.publicKey,
-      laterKeys: identity.keys.slice(1).map(({ text }) => text),
-      recoveries: identity.recoveries.map(({ recovery, at, reason }) => ({ recovery, at, reason })),
-    },
-    trusted: trusted.map(({ text }) => text),
-    untrustedKey: trusted.length > 0 && !isTrusted(identity, trusted),
-    streams,
-    unusedCheckpoints: evidence.unused,
-    ...judged,
-    seconds: secondsSince(started),
-  };
-}
-
-function isTrusted(identity: ClaimedIdentity | undefined, trusted: readonly VerifierKey[]): boolean {
-  return trusted.some(({ text }) => identity?.keys.some((key) => key.text === text));
-}
-
-/** What the given checkpoints and those that the log saved say about the streams. */
-function evidenceFor(
-  { source, trusted, checkpoints, lastSigned }: Verification,
-  identity: ClaimedIdentity | undefined,
-  { there, chosen }: { readonly there: readonly string[]; readonly chosen: readonly string[] },
-): Evidence {
-  const own = identity?.keys ?? [];
-  const recoveries = identity?.recoveries ?? [];
-  // A replaced log may have any name. The receipts belong to the log that the trusted key names.
-  const logName = trusted[0]?.name ?? identity?.logName;
-  const use = (stream: string) => {
-    if (chosen.includes(stream)) return 'compare';
-    // A bundle leaves out the streams of other studies.
-    const isLeftOut = source.content !== undefined && stream !== 'access';
-    return there.includes(stream) || isLeftOut ? 'not-asked-for' : 'no-such-stream';
-  };
-  const keys = trustedKeys(trusted, own);
-  const given = sortEvidence(checkpoints, keys, logName, recoveries, use);
-  if (!lastSigned) return given;
-  const noted = lastSigned.checkpoints.map((one) => ({ ...one, from: 'data-folder' as const }));
-  return withLastSigned(given, sortEvidence(noted, [...keys, ...own], identity?.logName, recoveries, use));
-}
-
 type RequestFindings = Pick<Report, 'othersOnly' | 'missingStudyId' | 'lastCheckpoints' | 'store'>;
 
 /** Findings about the requested studies and the checkpoints that the log saved. */
@@ -357,19 +369,6 @@ function judge(
       lastCheckpoints: { file: lastSigned.file, agree: agrees(lastSigned, evidence, streams) },
     }),
   };
-}
-
-function isFailed({ missingStudyId, othersOnly, lastCheckpoints, store }: RequestFindings): boolean {
-  return (
-    missingStudyId !== undefined ||
-    othersOnly !== undefined ||
-    lastCheckpoints?.agree === false ||
-    (store !== undefined && store.problems.length > 0)
-  );
-}
-
-function isSound(streams: readonly StreamReport[], { unused }: Evidence): boolean {
-  return streams.every(({ sound }) => sound) && unused.every(({ because }) => because === 'not-asked-for');
 }
 
 /**
@@ -403,22 +402,19 @@ function agrees(
   );
 }
 
-/** `log`, `access` and those of the requested studies that exist. @throws UnknownStudyError */
-function chooseStreams(
-  { studies, studyId, checkpoints, source }: Verification,
-  there: readonly string[],
-  identity: ClaimedIdentity | undefined,
-): string[] {
-  const kinds = ['log', ...there.filter((stream) => stream === 'access')];
-  const others = there.filter((stream) => stream !== 'log' && stream !== 'access');
-  const isEverything = (studies ?? studyId) === undefined || source.content !== undefined;
-  if (isEverything || identity === undefined) return [...kinds, ...others];
-  const wanted = (studies ?? []).map((name) => {
-    const stream = `study-${v5(name, identity.logId)}`;
-    const isWitnessed = checkpoints.some(({ claims }) => claims.origin.endsWith(`/${stream}`));
-    if (!there.includes(stream) && !isWitnessed) throw new UnknownStudyError(name);
-    return stream;
-  });
-  if (studyId !== undefined) wanted.push(`study-${studyId}`);
-  return [...kinds, ...others.filter((stream) => wanted.includes(stream))];
+function isSound(streams: readonly StreamReport[], { unused }: Evidence): boolean {
+  return streams.every(({ sound }) => sound) && unused.every(({ because }) => because === 'not-asked-for');
+}
+
+function isFailed({ missingStudyId, othersOnly, lastCheckpoints, store }: RequestFindings): boolean {
+  return (
+    missingStudyId !== undefined ||
+    othersOnly !== undefined ||
+    lastCheckpoints?.agree === false ||
+    (store !== undefined && store.problems.length > 0)
+  );
+}
+
+function isTrusted(identity: ClaimedIdentity | undefined, trusted: readonly VerifierKey[]): boolean {
+  return trusted.some(({ text }) => identity?.keys.some((key) => key.text === text));
 }
