@@ -1,3 +1,7 @@
+/**
+ * Where verification gets its records: a database or anything else that can provide them. What such a source withholds, and
+ * how each of its records is decoded.
+ */
 import { hash } from 'node:crypto';
 import {
   type Content,
@@ -12,17 +16,6 @@ import {
 import { RecordError } from '../../base/errors.ts';
 import { mismatch } from './replay/replay.ts';
 import type { EventName, Mismatch, StoreFindings } from './report/report.ts';
-
-/** Where verification gets its records: a database or anything else that can provide them. */
-
-export interface SourceRecord extends RecordBytes {
-  /** The stream that it was read from. */
-  readonly stream: string;
-  /** As stored beside the record. In a source that was tampered with, it can be anything. */
-  readonly revision: number;
-  /** Set when the source provides only the leaf of the record. The other bytes are then empty. */
-  readonly isWithheld?: boolean;
-}
 
 export interface RecordSource {
   /** Which sealed sections a bundle includes; undefined if the source holds everything that the log holds. */
@@ -41,7 +34,29 @@ export interface RecordSource {
   findings?(): Promise<StoreFindings>;
 }
 
-/** Reads a record with every check that does not need other records, and says in which field it failed. */
+export interface SourceRecord extends RecordBytes {
+  /** The stream that it was read from. */
+  readonly stream: string;
+  /** As stored beside the record. In a source that was tampered with, it can be anything. */
+  readonly revision: number;
+  /** Set when the source provides only the leaf of the record. The other bytes are then empty. */
+  readonly isWithheld?: boolean;
+}
+
+/**
+ * How the records of a source are read, given what it withholds. A database withholds nothing; docs/bundle.md says what a
+ * bundle of each content withholds. No other part of the verification knows which sections a bundle includes.
+ */
+export interface SourceReading {
+  /** For all streams that are not studies. */
+  readonly others: Decode;
+  /** For studies whose draws are withheld and cannot be decided again. Undefined if all sections are included. */
+  readonly undrawn: Decode<PartialEvent> | undefined;
+  /** Whether the parts of LogRecovered that are about studies are withheld. */
+  readonly hidesRecoveredStudies: boolean;
+}
+
+export type Decode<E extends PartialEvent = LogEvent> = (stored: SourceRecord) => Decoded<E>;
 
 export type Decoded<E extends PartialEvent = LogEvent> =
   | {
@@ -55,8 +70,49 @@ export type Decoded<E extends PartialEvent = LogEvent> =
   /** `leaf` is computed from the actual bytes. */
   | { readonly mismatch: Mismatch; readonly leaf: Uint8Array };
 
-export type Decode<E extends PartialEvent = LogEvent> = (stored: SourceRecord) => Decoded<E>;
+/** @param content of a bundle; undefined if the source holds everything that the log holds */
+export function readingOf(content: Content | undefined): SourceReading {
+  if (content === undefined) return { others: decode, undrawn: undefined, hidesRecoveredStudies: false };
+  return { others: decodeOther, undrawn: UNDRAWN_STUDY[content], hidesRecoveredStudies: true };
+}
 
+const UNDRAWN_STUDY: Readonly<Record<Content, Decode<PartialEvent> | undefined>> = {
+  full: undefined,
+  open: (stored) => decodePartial(stored, (section) => section === 'allocation'),
+  blinded: (stored) => decodePartial(stored, includesNone),
+};
+
+const includesNone = () => false;
+
+/** For `log` and `access`: every bundle withholds all their sections. */
+const decodeOther: Decode = (stored): Decoded => {
+  const decoded = decodePartial(stored, includesNone);
+  return 'event' in decoded ? { ...decoded, event: withStandIns(decoded.event) } : decoded;
+};
+
+/** The replay does not depend on the withheld sections, so placeholders can take their place. */
+function withStandIns(event: PartialEvent): LogEvent {
+  switch (event.type) {
+    case 'ApiKeyIssued':
+      // No credential is issued twice, but a bundle cannot show that. The event's id is just as unique.
+      return { ...event, sections: { credential: { sha256: event.id } } };
+    case 'LogRecovered':
+      // This source names no studies here. StudyRecovered says the same and is used instead (verify.ts).
+      return { ...event, sections: { studies: { streams: [] } } };
+    case 'LogCreated':
+    case 'SigningKeyRotated':
+    case 'LogMoved':
+    case 'LogReopened':
+    case 'LogArrived':
+    case 'CopyAborted':
+    case 'ApiKeyRevoked':
+      return { ...event, sections: {} };
+    default:
+      throw new Error(`${event.type} is in no bundle`);
+  }
+}
+
+/** Reads a record with every check that does not need other records, and says in which field it failed. */
 export function decode(stored: SourceRecord): Decoded {
   try {
     return { event: decodeRecord(stored), leaf: stored.leaf };
@@ -66,7 +122,7 @@ export function decode(stored: SourceRecord): Decoded {
   }
 }
 
-/** For a source that includes some sections of its records and withholds the others. */
+/** Like `decode`, for a source that includes some sections of its records and withholds the others. */
 export function decodePartial(
   stored: SourceRecord,
   isIncluded: (section: string) => boolean,
@@ -81,18 +137,6 @@ export function decodePartial(
     if (!(error instanceof RecordError)) throw error;
     return { mismatch: diagnosis(stored, error, isIncluded), leaf: leafHash(stored.record) };
   }
-}
-
-/** What a record says it is, as far as it can be read. Nothing is checked. */
-export function nameOf({ record, revision }: SourceRecord): EventName {
-  const { id, type, data } = membersOf(record);
-  const participant = isObject(data) ? data['participantId'] : undefined;
-  return {
-    revision,
-    ...(typeof id === 'string' && { id }),
-    ...(typeof type === 'string' && { type }),
-    ...(typeof participant === 'string' && { participant }),
-  };
 }
 
 function diagnosis(
@@ -124,6 +168,10 @@ function diagnosis(
     case 'malformed':
       return mismatch(fieldOf(why), 'a record in the documented format', undefined, why);
   }
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
 }
 
 function sealDiagnosis(
@@ -163,6 +211,18 @@ function fieldOf(why: string): string {
   return part === 'data' ? `data.${first}` : first;
 }
 
+/** What a record says it is, as far as it can be read. Nothing is checked. */
+export function nameOf({ record, revision }: SourceRecord): EventName {
+  const { id, type, data } = membersOf(record);
+  const participant = isObject(data) ? data['participantId'] : undefined;
+  return {
+    revision,
+    ...(typeof id === 'string' && { id }),
+    ...(typeof type === 'string' && { type }),
+    ...(typeof participant === 'string' && { participant }),
+  };
+}
+
 function membersOf(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
@@ -174,65 +234,4 @@ function membersOf(bytes: Uint8Array): Readonly<Record<string, unknown>> {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
-}
-
-function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('hex');
-}
-
-/**
- * How the records of a source are read, given what it withholds. A database withholds nothing; docs/bundle.md says what a
- * bundle of each content withholds. No other part of the verification knows which sections a bundle includes.
- */
-
-/** How the records of a source are read. */
-export interface SourceReading {
-  /** For all streams that are not studies. */
-  readonly others: Decode;
-  /** For studies whose draws are withheld and cannot be decided again. Undefined if all sections are included. */
-  readonly undrawn: Decode<PartialEvent> | undefined;
-  /** Whether the parts of LogRecovered that are about studies are withheld. */
-  readonly hidesRecoveredStudies: boolean;
-}
-
-const includesNone = () => false;
-
-const STUDY: Readonly<Record<Content, Decode<PartialEvent> | undefined>> = {
-  full: undefined,
-  open: (stored) => decodePartial(stored, (section) => section === 'allocation'),
-  blinded: (stored) => decodePartial(stored, includesNone),
-};
-
-/** @param content of a bundle; undefined if the source holds everything that the log holds */
-export function readingOf(content: Content | undefined): SourceReading {
-  if (content === undefined) return { others: decode, undrawn: undefined, hidesRecoveredStudies: false };
-  return { others: decodeOther, undrawn: STUDY[content], hidesRecoveredStudies: true };
-}
-
-/** For `log` and `access`: every bundle withholds all their sections. */
-const decodeOther: Decode = (stored): Decoded => {
-  const decoded = decodePartial(stored, includesNone);
-  return 'event' in decoded ? { ...decoded, event: withStandIns(decoded.event) } : decoded;
-};
-
-/** The replay does not depend on the withheld sections, so placeholders can take their place. */
-function withStandIns(event: PartialEvent): LogEvent {
-  switch (event.type) {
-    case 'ApiKeyIssued':
-      // No credential is issued twice, but a bundle cannot show that. The event's id is just as unique.
-      return { ...event, sections: { credential: { sha256: event.id } } };
-    case 'LogRecovered':
-      // This source names no studies here. StudyRecovered says the same and is used instead (log-identity.ts).
-      return { ...event, sections: { studies: { streams: [] } } };
-    case 'LogCreated':
-    case 'SigningKeyRotated':
-    case 'LogMoved':
-    case 'LogReopened':
-    case 'LogArrived':
-    case 'CopyAborted':
-    case 'ApiKeyRevoked':
-      return { ...event, sections: {} };
-    default:
-      throw new Error(`${event.type} is in no bundle`);
-  }
 }

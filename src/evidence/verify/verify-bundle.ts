@@ -1,3 +1,4 @@
+/** Verifies a bundle (docs/bundle.md): its records like those of a database, as far as they are included, and its files. */
 import { type Content, canonicalJson } from '../../../events/record.ts';
 import { secondsSince } from '../../base/waiting.ts';
 import { CheckpointFileError, CheckpointReader, type KeptCheckpoint } from '../../core/log/formats.ts';
@@ -7,21 +8,75 @@ import type { FileProblem, Report } from './report/report.ts';
 import type { RecordSource, SourceRecord } from './source.ts';
 import { type Verification, verifyLog } from './verify.ts';
 
-/**
- * Reads the records of a bundle (docs/bundle.md) line by line, holding one piece of a file and one partial line in
- * memory.
- */
+export interface BundleVerification extends Omit<Verification, 'source' | 'studies'> {
+  readonly file: string;
+}
 
-const CHECKPOINTS = 'checkpoints.txt';
-const CONFIGURATION = 'configuration.json';
-const PUBLIC_KEY = 'public-key.txt';
+/** @throws BundleError for a file that is not a bundle or cannot be read to its end */
+export async function verifyBundle({ file, ...verification }: BundleVerification): Promise<Report> {
+  const started = performance.now();
+  const files = await BundleFiles.open(file);
+  try {
+    const source = new BundleSource(files);
+    const bundled = (await source.checkpoints()).map((one) => ({ ...one, from: 'bundle' as const }));
+    const report = await verifyLog({
+      ...verification,
+      source,
+      // A checkpoint that was kept elsewhere counts as such even if the bundle holds it too.
+      checkpoints: [...verification.checkpoints, ...bundled],
+    });
+    const keys = report.log && [report.log.publicKey, ...report.log.laterKeys];
+    const problems = await source.problems(keys);
+    const notReplayed = NOT_REPLAYED[source.content];
+    return {
+      ...report,
+      ok: report.ok && problems.length === 0,
+      bundle: {
+        content: source.content,
+        ...(notReplayed !== undefined && { notReplayed }),
+        notKnown: notKnown(report),
+        files: problems,
+      },
+      seconds: secondsSince(started),
+    };
+  } finally {
+    await files.close();
+  }
+}
+
+/** Why the draws of a bundle of this content are not decided again; nothing for `full`. */
+const NOT_REPLAYED: Partial<Record<Content, string>> = {
+  open: 'the content is open: it includes the treatments but not the states of the generator, so the draws themselves are not checked',
+  blinded:
+    'the content is blinded: it includes neither the treatments nor the states of the generator, so neither the treatments nor the draws are checked',
+};
+
+function notKnown({ streams, log }: Report): string[] {
+  const withheld = streams.reduce((sum, stream) => sum + (stream.withheld ?? 0), 0);
+  return [
+    ...(withheld > 0
+      ? [
+          `${withheld} ${withheld === 1 ? 'record' : 'records'} of access ${withheld === 1 ? 'is' : 'are'} withheld: a key that the study used may have been revoked there`,
+        ]
+      : []),
+    ...(log && log.recoveries.length > 0
+      ? [
+          'what the recoveries of the log say about the study is withheld: the report relies on the study itself for where its generator was restarted, so a missing restart would go unnoticed',
+        ]
+      : []),
+  ];
+}
+
+const CHECKPOINTS_FILE = 'checkpoints.txt';
+const CONFIGURATION_FILE = 'configuration.json';
+const PUBLIC_KEY_FILE = 'public-key.txt';
 /** The files of a bundle besides its records (docs/bundle.md). Any other file could be mistaken for a part of it. */
 const OTHER_FILES = new Set([
-  CHECKPOINTS,
-  CONFIGURATION,
+  CHECKPOINTS_FILE,
+  CONFIGURATION_FILE,
   'README.txt',
   'manifest.json',
-  PUBLIC_KEY,
+  PUBLIC_KEY_FILE,
   'report.html',
   'verify_bundle.py',
 ]);
@@ -33,6 +88,7 @@ const MAX_CHECKPOINTS_BYTES = 256 * 2 ** 20;
 /** A signed checkpoint has six lines and at least 150 bytes, so this is more than the largest file can have. */
 const MAX_CHECKPOINTS_LINES = 12_000_000;
 
+/** Reads the records of a bundle line by line, holding one piece of a file and one partial line in memory. */
 export class BundleSource implements RecordSource {
   readonly content: Content;
   readonly #files: BundleFiles;
@@ -99,20 +155,20 @@ export class BundleSource implements RecordSource {
 
   /** The checkpoints in the bundle, for what they are worth. @throws BundleError when the file holds anything else */
   async checkpoints(): Promise<KeptCheckpoint[]> {
-    const size = this.#files.sizeOf(CHECKPOINTS);
+    const size = this.#files.sizeOf(CHECKPOINTS_FILE);
     if (size === 0) return [];
     if (size > MAX_CHECKPOINTS_BYTES)
-      throw new BundleError(`${CHECKPOINTS} has more than ${MAX_CHECKPOINTS_BYTES} bytes`);
-    const reader = new CheckpointReader(`${CHECKPOINTS} of the bundle`);
+      throw new BundleError(`${CHECKPOINTS_FILE} has more than ${MAX_CHECKPOINTS_BYTES} bytes`);
+    const reader = new CheckpointReader(`${CHECKPOINTS_FILE} of the bundle`);
     try {
       let count = 0;
-      for await (const lines of this.#lines(CHECKPOINTS)) {
+      for await (const lines of this.#lines(CHECKPOINTS_FILE)) {
         count += lines.length;
         if (count > MAX_CHECKPOINTS_LINES)
-          throw new BundleError(`${CHECKPOINTS} has more than ${MAX_CHECKPOINTS_LINES} lines`);
+          throw new BundleError(`${CHECKPOINTS_FILE} has more than ${MAX_CHECKPOINTS_LINES} lines`);
         for (const line of lines) reader.take(line);
       }
-      if (!this.#open.has(CHECKPOINTS)) reader.take(Buffer.alloc(0));
+      if (!this.#open.has(CHECKPOINTS_FILE)) reader.take(Buffer.alloc(0));
       return reader.finish();
     } catch (error) {
       if (error instanceof CheckpointFileError) throw new BundleError(error.message);
@@ -129,14 +185,14 @@ export class BundleSource implements RecordSource {
     const note = (path: string, why: string) => {
       if (!problems.some((known) => known.path === path)) problems.push({ path, why });
     };
-    for (const path of [...this.#records, CHECKPOINTS, CONFIGURATION])
+    for (const path of [...this.#records, CHECKPOINTS_FILE, CONFIGURATION_FILE])
       if (!this.#files.has(path)) note(path, 'is missing');
     for (const path of this.#records) if (this.#open.has(path)) note(path, 'does not end with a line feed');
     if (!(await this.#showsConfiguration()))
-      note(CONFIGURATION, "does not say what the study's first record says");
-    if (keys && this.#files.has(PUBLIC_KEY)) {
-      const shown = (await this.#files.readWhole(PUBLIC_KEY)).toString('utf8');
-      if (!keys.some((key) => shown === `${key}\n`)) note(PUBLIC_KEY, 'is not a key of this log');
+      note(CONFIGURATION_FILE, "does not say what the study's first record says");
+    if (keys && this.#files.has(PUBLIC_KEY_FILE)) {
+      const shown = (await this.#files.readWhole(PUBLIC_KEY_FILE)).toString('utf8');
+      if (!keys.some((key) => shown === `${key}\n`)) note(PUBLIC_KEY_FILE, 'is not a key of this log');
     }
     for (const key of this.#idleKeys)
       problems.push({ path: fileOf('access'), why: `shows the key ${key}, which did nothing in this study` });
@@ -163,7 +219,7 @@ export class BundleSource implements RecordSource {
   }
 
   async #showsConfiguration(): Promise<boolean> {
-    const shown = await this.#files.readWhole(CONFIGURATION);
+    const shown = await this.#files.readWhole(CONFIGURATION_FILE);
     try {
       const { data } = parsed(this.#registration ?? Buffer.alloc(0));
       const registered = canonicalJson(data.configuration);
@@ -188,64 +244,4 @@ function parsed(record: Uint8Array): any {
 
 function fileOf(stream: string): string {
   return `records/${stream}.txt`;
-}
-
-/** Verifies a bundle: its records like those of a database, as far as they are included, and its files. */
-
-export interface BundleVerification extends Omit<Verification, 'source' | 'studies'> {
-  readonly file: string;
-}
-
-const NOT_REPLAYED: Partial<Record<Content, string>> = {
-  open: 'the content is open: it includes the treatments but not the states of the generator, so the draws themselves are not checked',
-  blinded:
-    'the content is blinded: it includes neither the treatments nor the states of the generator, so neither the treatments nor the draws are checked',
-};
-
-/** @throws BundleError for a file that is not a bundle or cannot be read to its end */
-export async function verifyBundle({ file, ...verification }: BundleVerification): Promise<Report> {
-  const started = performance.now();
-  const files = await BundleFiles.open(file);
-  try {
-    const source = new BundleSource(files);
-    const bundled = (await source.checkpoints()).map((one) => ({ ...one, from: 'bundle' as const }));
-    const report = await verifyLog({
-      ...verification,
-      source,
-      // A checkpoint that was kept elsewhere counts as such even if the bundle holds it too.
-      checkpoints: [...verification.checkpoints, ...bundled],
-    });
-    const keys = report.log && [report.log.publicKey, ...report.log.laterKeys];
-    const problems = await source.problems(keys);
-    const notReplayed = NOT_REPLAYED[source.content];
-    return {
-      ...report,
-      ok: report.ok && problems.length === 0,
-      bundle: {
-        content: source.content,
-        ...(notReplayed !== undefined && { notReplayed }),
-        notKnown: notKnown(report),
-        files: problems,
-      },
-      seconds: secondsSince(started),
-    };
-  } finally {
-    await files.close();
-  }
-}
-
-function notKnown({ streams, log }: Report): string[] {
-  const withheld = streams.reduce((sum, stream) => sum + (stream.withheld ?? 0), 0);
-  return [
-    ...(withheld > 0
-      ? [
-          `${withheld} ${withheld === 1 ? 'record' : 'records'} of access ${withheld === 1 ? 'is' : 'are'} withheld: a key that the study used may have been revoked there`,
-        ]
-      : []),
-    ...(log && log.recoveries.length > 0
-      ? [
-          'what the recoveries of the log say about the study is withheld: the report relies on the study itself for where its generator was restarted, so a missing restart would go unnoticed',
-        ]
-      : []),
-  ];
 }

@@ -1,3 +1,9 @@
+/**
+ * Reads the records of a database file for a verification, without changing the file in any way. A service may be writing to it,
+ * it may be at rest, or it may be a copy in a read-only folder.
+ *
+ * The service verifies its own file in a thread, which loads this module.
+ */
 import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -14,78 +20,33 @@ import {
 import type { StoreFindings } from '../report/report.ts';
 import type { RecordSource, SourceRecord } from '../source.ts';
 
+export interface OpenSource extends RecordSource {
+  /** The private copy that is read instead of the file. Undefined if the file itself is read. */
+  readonly copy: string | undefined;
+  close(): Promise<void>;
+}
+
 /**
- * Checks whether the schema of a database is the one that this program makes. A view in place of the table could show
- * something different each time it is read, and without its triggers the table refuses no change.
+ * Changes nothing in the file's folder and needs no signing key.
+ * @throws StoreError when the file is not a log of this program
  */
-
-interface SchemaObject {
-  readonly type: string;
-  readonly name: string;
-  readonly tbl_name: string;
-  readonly sql: string | null;
-}
-
-/** Objects that only protect or display the table. Without them, its content reads the same. */
-const DISPENSABLE = new Set(['trigger', 'view']);
-/** Tables made by SQLite's ANALYZE. Only its query planner reads them. */
-const STATISTICS = /^sqlite_stat\d$/;
-
-/** Anything else under this name, such as a view, can return different rows at each read. */
-function isTable(db: Database, name: string): boolean {
-  return objectsOf(db).some((one) => one.type === 'table' && one.name === name);
-}
-
-function schemaFindings(db: Database): StoreFindings {
-  const own = ownSchema();
-  const problems: string[] = [];
-  const warnings: string[] = [];
-  const found = new Set<string>();
-  for (const object of objectsOf(db)) {
-    const { type, name } = object;
-    const expected = own.find((one) => one.name === name);
-    if (!expected) {
-      if (type !== 'table' || !STATISTICS.test(name))
-        problems.push(`${title(object)} was not made by this program`);
-    } else if (expected.type !== type) problems.push(`${name} is a ${type} and should be a ${expected.type}`);
-    else if (!isSame(expected, object)) problems.push(`${title(object)} was changed`);
-    if (expected && found.has(name)) problems.push(`${name} exists twice`);
-    found.add(name);
-  }
-  for (const object of own)
-    if (!found.has(object.name))
-      (DISPENSABLE.has(object.type) ? warnings : problems).push(`${title(object)} is missing`);
-  return { problems, warnings };
-}
-
-function ownSchema(): SchemaObject[] {
-  const db = new Database(':memory:');
+export function openRecordedSource(path: string): OpenSource {
+  const { file, use, copy, close } = recordedFile(path);
   try {
-    db.exec(SCHEMA);
-    return objectsOf(db);
-  } finally {
-    db.close();
+    const log = new RecordedLog({ file, use });
+    return {
+      copy,
+      ...sourceOf(log, path),
+      async close() {
+        log.close();
+        close();
+      },
+    };
+  } catch (error) {
+    close();
+    throw readError(path, error as Error);
   }
 }
-
-function objectsOf(db: Database): SchemaObject[] {
-  return db.prepare<[], SchemaObject>('SELECT type, name, tbl_name, sql FROM sqlite_master').all();
-}
-
-/** SQLite keeps the text of a statement. From one of our versions to the next, only its white space may differ. */
-function isSame(one: SchemaObject, other: SchemaObject): boolean {
-  const text = ({ tbl_name, sql }: SchemaObject) => `${tbl_name} ${sql}`.replaceAll(/\s+/g, ' ');
-  return text(one) === text(other);
-}
-
-function title({ type, name }: SchemaObject): string {
-  return `the ${type} ${JSON.stringify(name)}`;
-}
-
-/**
- * Reads a database file without changing it in any way. A service may be writing to it, it may be at rest, or it may be
- * a copy in a read-only folder.
- */
 
 /** How to read a database file, and how to clean up afterwards. */
 export interface RecordedFile {
@@ -150,12 +111,6 @@ function mayWrite(path: string): boolean {
 /** A record as it is read here. */
 export type RecordedRow = Omit<RecordRow, 'stream'>;
 
-/** The record of a row. It shares the row's bytes. */
-function recordOf(stream: string, row: RecordedRow): SourceRecord {
-  const { record, sealed, leaf } = recordBytes(row);
-  return { stream, revision: row.revision, record, sealed, leaf };
-}
-
 /** The members of a RecordedRow, in order. */
 type Columns = [
   position: number,
@@ -164,19 +119,6 @@ type Columns = [
   leafLength: number,
   recordLength: number,
 ];
-
-/** For content that this program never writes. SQLite accepts it if the table was recreated or its triggers dropped. */
-function changedByHand(what: string): StoreError {
-  return new StoreError(
-    'corrupt',
-    'not-written',
-    `the database was changed by hand: ${what}, so the log cannot be read to its end (hint: keep the file as evidence, and compare it with a backup)`,
-  );
-}
-
-function isRounded(value: number): boolean {
-  return Math.abs(value) > Number.MAX_SAFE_INTEGER;
-}
 
 /** The records that were in a file when it was opened. */
 export class RecordedLog {
@@ -247,45 +189,28 @@ export class RecordedLog {
   }
 }
 
-/** Reads the records of a database file for a verification. */
-
-export interface OpenSource extends RecordSource {
-  /** The private copy that is read instead of the file. Undefined if the file itself is read. */
-  readonly copy: string | undefined;
-  close(): Promise<void>;
+/** For content that this program never writes. SQLite accepts it if the table was recreated or its triggers dropped. */
+function changedByHand(what: string): StoreError {
+  return new StoreError(
+    'corrupt',
+    'not-written',
+    `the database was changed by hand: ${what}, so the log cannot be read to its end (hint: keep the file as evidence, and compare it with a backup)`,
+  );
 }
 
-/**
- * Changes nothing in the file's folder and needs no signing key.
- * @throws StoreError when the file is not a log of this program
- */
-export function openRecordedSource(path: string): OpenSource {
-  const { file, use, copy, close } = recordedFile(path);
-  try {
-    const log = new RecordedLog({ file, use });
-    return {
-      copy,
-      ...sourceOf(log, path),
-      async close() {
-        log.close();
-        close();
-      },
-    };
-  } catch (error) {
-    close();
-    throw readError(path, error as Error);
-  }
+function isRounded(value: number): boolean {
+  return Math.abs(value) > Number.MAX_SAFE_INTEGER;
 }
 
 /** @param path is quoted in messages */
 export function sourceOf(log: RecordedLog, path: string): RecordSource {
   return {
-    streams: async () => reading(path, () => log.streams()),
+    streams: async () => withReadErrors(path, () => log.streams()),
     findings: async () => log.findings,
     async *read(stream) {
       const pages = log.read(stream, PAGE_RECORDS)[Symbol.iterator]();
       for (;;) {
-        const page = reading(path, () => pages.next());
+        const page = withReadErrors(path, () => pages.next());
         if (page.done) return;
         yield page.value.map((row) => recordOf(stream, row));
       }
@@ -293,7 +218,13 @@ export function sourceOf(log: RecordedLog, path: string): RecordSource {
   };
 }
 
-function reading<T>(path: string, read: () => T): T {
+/** The record of a row. It shares the row's bytes. */
+function recordOf(stream: string, row: RecordedRow): SourceRecord {
+  const { record, sealed, leaf } = recordBytes(row);
+  return { stream, revision: row.revision, record, sealed, leaf };
+}
+
+function withReadErrors<T>(path: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
@@ -311,4 +242,71 @@ export function readError(
   const isDamaged = code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB');
   const kind = isDamaged ? 'corrupt' : 'unavailable';
   return new StoreError(kind, 'not-written', `cannot read ${path}: ${message}`, error);
+}
+
+/** Anything else under this name, such as a view, can return different rows at each read. */
+function isTable(db: Database, name: string): boolean {
+  return objectsOf(db).some((one) => one.type === 'table' && one.name === name);
+}
+
+interface SchemaObject {
+  readonly type: string;
+  readonly name: string;
+  readonly tbl_name: string;
+  readonly sql: string | null;
+}
+
+/**
+ * Checks whether the schema of a database is the one that this program makes. A view in place of the table could show
+ * something different each time it is read, and without its triggers the table refuses no change.
+ */
+function schemaFindings(db: Database): StoreFindings {
+  const own = ownSchema();
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const found = new Set<string>();
+  for (const object of objectsOf(db)) {
+    const { type, name } = object;
+    const expected = own.find((one) => one.name === name);
+    if (!expected) {
+      if (type !== 'table' || !STATISTICS.test(name))
+        problems.push(`${objectTitle(object)} was not made by this program`);
+    } else if (expected.type !== type) problems.push(`${name} is a ${type} and should be a ${expected.type}`);
+    else if (!isSameObject(expected, object)) problems.push(`${objectTitle(object)} was changed`);
+    if (expected && found.has(name)) problems.push(`${name} exists twice`);
+    found.add(name);
+  }
+  for (const object of own)
+    if (!found.has(object.name))
+      (DISPENSABLE.has(object.type) ? warnings : problems).push(`${objectTitle(object)} is missing`);
+  return { problems, warnings };
+}
+
+/** Objects that only protect or display the table. Without them, its content reads the same. */
+const DISPENSABLE = new Set(['trigger', 'view']);
+/** Tables made by SQLite's ANALYZE. Only its query planner reads them. */
+const STATISTICS = /^sqlite_stat\d$/;
+
+function ownSchema(): SchemaObject[] {
+  const db = new Database(':memory:');
+  try {
+    db.exec(SCHEMA);
+    return objectsOf(db);
+  } finally {
+    db.close();
+  }
+}
+
+function objectsOf(db: Database): SchemaObject[] {
+  return db.prepare<[], SchemaObject>('SELECT type, name, tbl_name, sql FROM sqlite_master').all();
+}
+
+/** SQLite keeps the text of a statement. From one of our versions to the next, only its white space may differ. */
+function isSameObject(one: SchemaObject, other: SchemaObject): boolean {
+  const text = ({ tbl_name, sql }: SchemaObject) => `${tbl_name} ${sql}`.replaceAll(/\s+/g, ' ');
+  return text(one) === text(other);
+}
+
+function objectTitle({ type, name }: SchemaObject): string {
+  return `the ${type} ${JSON.stringify(name)}`;
 }
