@@ -1,3 +1,4 @@
+/** Replays the streams that are no studies: `log`, `access` and `operations`. */
 import type { Scope } from '../../../../events/access.ts';
 import type { RecoveredStream } from '../../../../events/log.ts';
 import type { EventOf, LogEvent } from '../../../../events/record.ts';
@@ -140,9 +141,9 @@ export class AccessReplay implements Replay {
   take(event: LogEvent): readonly Mismatch[] {
     if (!('cli' in event.actor))
       return [mismatch('actor', 'a person at the command line', event.actor.keyId, 'no key can do this')];
-    const { fact, outcome } = accessDecider.decide(this.#history.state, commandOf(event));
+    const { fact, outcome } = accessDecider.decide(this.#history.state, accessCommandOf(event));
     if (!fact) {
-      const why = outcome.type === 'refused' ? outcome.why : REFUSED[outcome.type];
+      const why = outcome.type === 'refused' ? outcome.why : KEY_REFUSALS[outcome.type];
       return [mismatch('data.keyId', undefined, event.type, `it would not have been decided: ${why}`)];
     }
     const differences = factDifferences(fact, event);
@@ -156,13 +157,13 @@ export class AccessReplay implements Replay {
   }
 }
 
-const REFUSED: Readonly<Record<string, string>> = {
+const KEY_REFUSALS: Readonly<Record<string, string>> = {
   'key-id-taken': 'a key with that id, or that very key, was issued before',
   'unknown-key': 'no key with that id was issued before',
   'already-revoked': 'the key was revoked before',
 };
 
-function commandOf(event: LogEvent): AccessCommand {
+function accessCommandOf(event: LogEvent): AccessCommand {
   if (event.type === 'ApiKeyIssued') {
     const { keyId, ...grant } = event.data;
     return { type: 'issue', keyId, sha256: event.sections.credential.sha256, grant };
@@ -173,12 +174,6 @@ function commandOf(event: LogEvent): AccessCommand {
 
 type Disclosed = Extract<LogEvent, { type: 'EvidenceDisclosed' }>;
 type Session = Extract<LogEvent, { type: 'SessionBegan' | 'SessionEnded' }>;
-
-/** The scopes that may see it, any one of them, where that is not `audit` alone. */
-const SCOPES_FOR: Partial<Record<Disclosed['data']['what'], readonly Scope[]>> = {
-  codes: ['supply'],
-  'expected-balance': ['read', 'audit'],
-};
 
 /**
  * Replays the stream `operations`. Its events do not follow from others, so there is nothing to decide again. But the keys
@@ -214,7 +209,11 @@ export class OperationsReplay implements Replay {
         return this.#history.judgeKnown(event, 'any', this.#warnings);
       case 'EvidenceDisclosed':
         return (
-          this.#history.judgeKnown(event, SCOPES_FOR[event.data.what] ?? ['audit'], this.#warnings) ??
+          this.#history.judgeKnown(
+            event,
+            SCOPES_FOR_EVIDENCE[event.data.what] ?? ['audit'],
+            this.#warnings,
+          ) ??
           this.#judgeStudy(event) ??
           judgeExport(event) ??
           judgeTest(event)
@@ -251,6 +250,12 @@ export class OperationsReplay implements Replay {
     return mismatch('actor.keyId', `a key for ${data.study}`, limits, 'the key is limited to other studies');
   }
 }
+
+/** The scopes that may see it, any one of them, where that is not `audit` alone. */
+const SCOPES_FOR_EVIDENCE: Partial<Record<Disclosed['data']['what'], readonly Scope[]>> = {
+  codes: ['supply'],
+  'expected-balance': ['read', 'audit'],
+};
 
 /** The digest of a file that shows arms is sealed, and only an export has such a digest. */
 function judgeExport({ actor, data, sections }: Disclosed): Mismatch | undefined {

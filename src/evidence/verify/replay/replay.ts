@@ -1,11 +1,22 @@
+/**
+ * Deciding the events of a stream again, one after another: the parts shared by all kinds of streams. A decided fact is
+ * compared with the recorded event field by field.
+ */
 import type { Fact } from '../../../../events/catalogue.ts';
 import type { LogEvent, PartialEvent } from '../../../../events/record.ts';
 import type { Mismatch } from '../report/report.ts';
 
-/** Compares two facts field by field. */
-
-/** The most characters of a value that are quoted. */
-const MAX_QUOTED = 300;
+export interface Replay<E extends PartialEvent = LogEvent> {
+  /**
+   * Decides the event again from those before it, and adds it to the state if it matches.
+   * @param withheldSeals by section; absent if the source withholds none
+   * @param version of the record; absent if the source withholds nothing
+   * @returns what is wrong with it, the most informative field first. The state is then unchanged.
+   */
+  take(event: E, withheldSeals?: Readonly<Record<string, string>>, version?: number): readonly Mismatch[];
+  /** Called for each correct event, including those of a move of the log, which `take` does not see. */
+  passed?(event: E): void;
+}
 
 export interface FieldDifference {
   readonly field: string;
@@ -21,18 +32,18 @@ export function factDifferences(decided: Fact, event: LogEvent): FieldDifference
   if (isSameFact(decided, event)) return [];
   const found: FieldDifference[] = [];
   if (decided.type !== event.type) return [{ field: 'type', expected: decided.type, found: event.type }];
-  collect(decided.data, event.data, 'data', found);
+  collectDifferences(decided.data, event.data, 'data', found);
   const expectedSections: Readonly<Record<string, object | undefined>> = decided.sections;
   const sections: Readonly<Record<string, object | undefined>> = event.sections;
   for (const name of new Set([...Object.keys(expectedSections), ...Object.keys(sections)]))
-    collect(expectedSections[name], sections[name], name, found, true);
+    collectDifferences(expectedSections[name], sections[name], name, found, true);
   return found;
 }
 
 /** Where the part in the clear differs from the decided fact. */
 export function dataDifferences({ data: decided }: Fact, { data }: PartialEvent): FieldDifference[] {
   const found: FieldDifference[] = [];
-  collect(decided, data, 'data', found);
+  collectDifferences(decided, data, 'data', found);
   return found;
 }
 
@@ -53,11 +64,6 @@ function isSameFact(decided: Fact, event: LogEvent): boolean {
   return Object.keys(found).length === sections;
 }
 
-function areSame(expected: readonly unknown[], found: readonly unknown[]): boolean {
-  for (let i = 0; i < expected.length; i++) if (!isSame(expected[i], found[i], 0)) return false;
-  return expected.length === found.length;
-}
-
 /** @param more how many members the found object has in addition to the compared ones */
 function isSame(expected: unknown, found: unknown, more: number): boolean {
   if (expected === undefined) return false;
@@ -73,8 +79,13 @@ function isSame(expected: unknown, found: unknown, more: number): boolean {
   return members === -more;
 }
 
+function areSame(expected: readonly unknown[], found: readonly unknown[]): boolean {
+  for (let i = 0; i < expected.length; i++) if (!isSame(expected[i], found[i], 0)) return false;
+  return expected.length === found.length;
+}
+
 /** @param isSection whether to ignore the member `salt` */
-function collect(
+function collectDifferences(
   expected: unknown,
   found: unknown,
   field: string,
@@ -84,7 +95,7 @@ function collect(
   if (expected === found) return;
   if (Array.isArray(expected) && Array.isArray(found) && expected.length === found.length) {
     for (let i = 0; i < expected.length; i++)
-      if (expected[i] !== found[i]) collect(expected[i], found[i], `${field}[${i}]`, into);
+      if (expected[i] !== found[i]) collectDifferences(expected[i], found[i], `${field}[${i}]`, into);
     return;
   }
   if (!isObject(expected) || !isObject(found)) {
@@ -92,7 +103,8 @@ function collect(
     return;
   }
   for (const name in expected)
-    if (expected[name] !== found[name]) collect(expected[name], found[name], `${field}.${name}`, into);
+    if (expected[name] !== found[name])
+      collectDifferences(expected[name], found[name], `${field}.${name}`, into);
   for (const name in found)
     if (!(name in expected) && !(isSection && name === 'salt'))
       into.push({ field: `${field}.${name}`, expected: undefined, found: found[name] });
@@ -100,30 +112,6 @@ function collect(
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-export function mismatch(field: string, expected: unknown, found: unknown, why: string): Mismatch {
-  return { field, expected: quote(expected), found: quote(found), why };
-}
-
-/** A value as JSON, so that strings and numbers look different. Long values are cut. */
-function quote(value: unknown): string {
-  const text = value === undefined ? 'nothing' : JSON.stringify(value);
-  return text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
-}
-
-/** Deciding the events of a stream again, one after another: the parts shared by all kinds of streams. */
-
-export interface Replay<E extends PartialEvent = LogEvent> {
-  /**
-   * Decides the event again from those before it, and adds it to the state if it matches.
-   * @param withheldSeals by section; absent if the source withholds none
-   * @param version of the record; absent if the source withholds nothing
-   * @returns what is wrong with it, the most informative field first. The state is then unchanged.
-   */
-  take(event: E, withheldSeals?: Readonly<Record<string, string>>, version?: number): readonly Mismatch[];
-  /** Called for each correct event, including those of a move of the log, which `take` does not see. */
-  passed?(event: E): void;
 }
 
 /** Sorts by the prefix in `order` that matches the field's path. Fields without a match come last. */
@@ -140,4 +128,17 @@ export function inReportingOrder(
 
 export function asMismatches(differences: readonly FieldDifference[], why: string): Mismatch[] {
   return differences.map(({ field, expected, found }) => mismatch(field, expected, found, why));
+}
+
+export function mismatch(field: string, expected: unknown, found: unknown, why: string): Mismatch {
+  return { field, expected: quote(expected), found: quote(found), why };
+}
+
+/** The most characters of a value that are quoted. */
+const MAX_QUOTED = 300;
+
+/** A value as JSON, so that strings and numbers look different. Long values are cut. */
+function quote(value: unknown): string {
+  const text = value === undefined ? 'nothing' : JSON.stringify(value);
+  return text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
 }

@@ -1,3 +1,10 @@
+/**
+ * Checks a study's events without deciding them again: what the decider takes for granted because it was checked when the
+ * request arrived, who acted, and where a recovery must be. Also adds warnings.
+ *
+ * It sees what no bundle withholds, so both replays of a study use it. Participants' ids, the rows of an import and the times
+ * that events state have a class each.
+ */
 import {
   canonicalJson,
   type PartialEvent,
@@ -7,7 +14,7 @@ import {
 import { lookAlikeForm } from '../../../base/text.ts';
 import { CLOCK_TOLERANCE_MS, microsecondsOf } from '../../../base/time.ts';
 import { counted, plural } from '../../../base/wording.ts';
-import { actOf, mayOf, stakeIn as stakeInAct } from '../../../core/acts/acts.ts';
+import { actOf, mayOf, stakeIn } from '../../../core/acts/acts.ts';
 import { activeFactors, amendedDesign, type Design, methodText } from '../../../core/model/design.ts';
 import { IdPattern } from '../../../core/model/id-pattern.ts';
 import { ROWS_BACK } from '../../../core/model/import-proof.ts';
@@ -23,323 +30,8 @@ import { LifeTally } from './life-report.ts';
 import { has128Bits, registrationMismatch } from './registration-checks.ts';
 import { mismatch } from './replay.ts';
 
-/** Checks the ids of a study's participants against its pattern, and warns of ids that look like others. */
-
-export class IdChecks {
-  readonly #warnings: Warnings;
-  #pattern: IdPattern | undefined;
-  /** The few ids that differ from their `lookAlikeForm`, by that form. */
-  readonly #unlike = new Map<string, string>();
-  /** By corrected id: the id as randomized of the participant who has, or had, it. */
-  readonly #corrected = new Map<string, string>();
-
-  /** @param pattern of the study */
-  constructor(warnings: Warnings, pattern: string | undefined) {
-    this.#warnings = warnings;
-    this.expect(pattern);
-  }
-
-  /** From here on, ids must match this pattern. */
-  expect(pattern: string | undefined): void {
-    this.#pattern = pattern === undefined ? undefined : new IdPattern(pattern);
-  }
-
-  /** @param field path of the id in the record */
-  mismatch(id: string, field: string): Mismatch | undefined {
-    const [invalid] = problemsOfId(id);
-    if (invalid !== undefined) return mismatch(field, 'an id that the service takes', id, invalid);
-    if (this.#pattern?.isLinear && !this.#pattern.matches(id))
-      return mismatch(field, this.#pattern.text, id, 'not an id of this study');
-    return undefined;
-  }
-
-  /**
-   * Warns about an id that a participant is given.
-   * @param of the participant, by the id as randomized
-   * @param isRandomized whether a participant had an id as randomized before
-   */
-  take(
-    of: { readonly participantId: string },
-    id: string,
-    revision: number,
-    isRandomized: (id: string) => boolean,
-  ): void {
-    this.#compare(id, revision);
-    this.#warnOfLookAlike(of, id, revision, isRandomized);
-    if (id !== of.participantId) this.#corrected.set(id, of.participantId);
-  }
-
-  /** For a pattern whose verdict depends on the engine or the machine: a warning, never a failure. */
-  #compare(id: string, revision: number): void {
-    if (!this.#pattern || this.#pattern.isLinear) return;
-    const matches = this.#pattern.matches(id);
-    if (matches) return;
-    const verdict =
-      matches === undefined
-        ? 'the id could not be compared with the idPattern in time; later ids were not compared'
-        : 'the id does not match the idPattern, as the engine of this program reads it';
-    this.#warnings.add(
-      matches === undefined ? 'id-not-compared' : 'id-not-matching',
-      `${verdict}; new studies cannot have this pattern, because other engines read it differently`,
-      revision,
-    );
-    // The next id would take just as long.
-    if (matches === undefined) this.#pattern = undefined;
-  }
-
-  /** Earlier versions accepted such ids, so old logs may hold them. */
-  #warnOfLookAlike(
-    { participantId }: { readonly participantId: string },
-    id: string,
-    revision: number,
-    isRandomized: (id: string) => boolean,
-  ): void {
-    const form = lookAlikeForm(id);
-    const isOther = (known: string) => {
-      const original = this.#corrected.get(known) ?? known;
-      return original !== participantId && isRandomized(original);
-    };
-    const alike = [this.#unlike.get(form), form === id ? undefined : form];
-    const earlier = alike.find((known) => known !== undefined && isOther(known));
-    if (form !== id) this.#unlike.set(form, id);
-    if (earlier !== undefined)
-      this.#warnings.add(
-        'look-alike-ids',
-        `participant ${JSON.stringify(id)} looks like participant ${JSON.stringify(earlier)}: it may be one person who was randomized twice`,
-        revision,
-      );
-  }
-}
-
-/**
- * Checks the rows of an import by what is never withheld: their numbers and the names of their sections, which show for
- * which rows the generator's state is recorded.
- */
-
-type Row = PartialEventOf<'ParticipantImported'>;
-
-class ImportChecks {
-  /** Data of the import that is under way. */
-  #begun: PartialEventOf<'HistoryImported'>['data'] | undefined;
-  /** Numbers of the rows imported so far. */
-  #rows = new Set<number>();
-  /** How many rows there have been since the last one with a known state. */
-  #sinceState = Number.POSITIVE_INFINITY;
-  /** The row with the latest instant; if several have it, the first. */
-  #latest: { readonly instant: number; readonly hasState: boolean } | undefined;
-
-  /** @param sections names of all sections of the event, including withheld ones */
-  mismatch(event: PartialStudyEvent, sections: readonly string[]): Mismatch | undefined {
-    if (!this.#begun) return undefined;
-    if (event.type === 'ParticipantImported') return this.#rowMismatch(event, this.#begun, sections);
-    if (event.type !== 'HistoryImportEnded' || 'aborted' in event.data) return undefined;
-    return this.#begun.generator === 'fresh' || this.#latest?.hasState
-      ? undefined
-      : mismatch(
-          'data.import',
-          'a state of the generator in the row with the largest instant',
-          undefined,
-          'the generator cannot go on from there',
-        );
-  }
-
-  /** Adds an event that passed. */
-  take(event: PartialStudyEvent, sections: readonly string[]): void {
-    if (event.type === 'HistoryImported') {
-      this.#begun = event.data;
-      this.#rows = new Set();
-      this.#sinceState = Number.POSITIVE_INFINITY;
-      this.#latest = undefined;
-    } else if (event.type === 'ParticipantImported') this.#takeRow(event, hasState(sections));
-    else if (event.type === 'HistoryImportEnded') this.#begun = undefined;
-  }
-
-  #takeRow({ data: { original, row } }: Row, isStateKnown: boolean): void {
-    this.#rows.add(row);
-    this.#sinceState = isStateKnown ? 0 : this.#sinceState + 1;
-    const instant = microsecondsOf(original.datetime) ?? 0;
-    if (!this.#latest || instant > this.#latest.instant) this.#latest = { instant, hasState: isStateKnown };
-  }
-
-  #rowMismatch(
-    { data: { cause, redrawn, row } }: Row,
-    { seedKnown, source: { format } }: PartialEventOf<'HistoryImported'>['data'],
-    sections: readonly string[],
-  ): Mismatch | undefined {
-    if (this.#rows.has(row)) return mismatch('data.row', 'a new row', row, 'this row is in already');
-    if (redrawn !== (cause === undefined))
-      return mismatch(
-        'data.cause',
-        redrawn ? undefined : 'a cause',
-        cause,
-        'either it was drawn again, or there is a cause',
-      );
-    const isEarlierKnown = seedKnown === true || this.#sinceState < ROWS_BACK;
-    const causes = causesOf(format, hasState(sections), isEarlierKnown);
-    if (!causes.includes(cause))
-      return mismatch('data.cause', causes, cause, 'not as the recorded states of the generator have it');
-    const isStateExpected = format === 'reference' && hasState(sections);
-    const expected = redrawn ? 'draw' : isStateExpected ? 'state' : undefined;
-    const found = sections.filter((name) => name !== 'allocation');
-    return found.length === (expected ? 1 : 0) && found[0] === expected
-      ? undefined
-      : mismatch('seals', expected ?? 'no draw, no state', found, 'not the sections of such a row');
-  }
-}
-
-type Cause = Row['data']['cause'];
-
-/** The causes that a row can state; undefined if the row may have been redrawn. */
-function causesOf(
-  format: 'reference' | 'csv',
-  isStateKnown: boolean,
-  isEarlierKnown: boolean,
-): readonly Cause[] {
-  if (format === 'csv') return ['other-system'];
-  if (!isStateKnown) return ['no-state'];
-  return isEarlierKnown ? [undefined, 'override', 'differs'] : ['first'];
-}
-
-function hasState(sections: readonly string[]): boolean {
-  return sections.includes('draw') || sections.includes('state');
-}
-
-/** Checks the times that events of a study state besides their own. */
-
-class TimeChecks {
-  /** When participants were randomized, in ms, by revision. Takes 8 to 12 bytes for each. */
-  readonly #randomized: number[] = [];
-  #registered = '';
-
-  take({ type, revision, at }: PartialStudyEvent): void {
-    if (type === 'StudyRegistered') this.#registered = at;
-    if (type !== 'ParticipantRandomized') return;
-    // Without holes, which would take more memory.
-    while (this.#randomized.length < revision) this.#randomized.push(Number.NaN);
-    this.#randomized.push(Date.parse(at));
-  }
-
-  /** What happened before an event cannot be dated after it. Only an emergency is shown before it is recorded. */
-  future(event: PartialStudyEvent): Mismatch | undefined {
-    if (event.type === 'AllocationRevealed' && event.data.shownAt && event.data.category !== 'emergency')
-      return mismatch(
-        'data.shownAt',
-        undefined,
-        event.data.shownAt,
-        'only an emergency is shown before it is recorded',
-      );
-    const [field, time] =
-      event.type === 'AllocationRevealed'
-        ? ['data.shownAt', event.data.shownAt]
-        : 'occurredAt' in event.data
-          ? ['data.occurredAt', event.data.occurredAt]
-          : ['', undefined];
-    if (time === undefined || Date.parse(time) <= Date.parse(event.at) + CLOCK_TOLERANCE_MS) return undefined;
-    return mismatch(field, `at most ${event.at}`, time, 'it is later than the event itself');
-  }
-
-  /**
-   * Nobody is allocated before the study is registered, and no arm is shown before it is drawn. The event must name the
-   * right participant.
-   */
-  early(event: PartialStudyEvent): Mismatch | undefined {
-    if (isEnrolment(event) && 'occurredAt' in event.data)
-      return this.#beforeRegistration(event.data.occurredAt);
-    if (event.type !== 'AllocationRevealed' || event.data.shownAt === undefined) return undefined;
-    const { shownAt, randomizedAt } = event.data;
-    const randomized = this.#randomized[randomizedAt ?? -1] ?? Number.NaN;
-    // An unknown time cannot be contradicted.
-    if (!(Date.parse(shownAt) < randomized - CLOCK_TOLERANCE_MS)) return undefined;
-    const earliest = new Date(randomized).toISOString();
-    return mismatch('data.shownAt', `at least ${earliest}`, shownAt, 'it is earlier than the randomization');
-  }
-
-  #beforeRegistration(occurredAt: string): Mismatch | undefined {
-    if (Date.parse(occurredAt) >= Date.parse(this.#registered)) return undefined;
-    return mismatch(
-      'data.occurredAt',
-      `at least ${this.#registered}`,
-      occurredAt,
-      'it is earlier than the registration',
-    );
-  }
-}
-
-/**
- * Checks a study's events without deciding them again: what the decider takes for granted because it was checked when the
- * request arrived, who acted, and where a recovery must be. Also adds warnings.
- */
-
 /** What a recovery of the log says of a study. */
 export type Recovered = PartialEventOf<'StudyRecovered'>['data'];
-
-const UNDECIDED: Partial<Record<StudyOutcome['type'], string>> = {
-  'already-registered': 'the study is registered already',
-  'not-registered': 'no study is registered in this stream before it',
-  'already-recovered': 'its generator has already been restarted for this recovery or a later one',
-  'already-recorded': 'the same code-break is recorded already',
-  'no-such-participant': 'no participant with that id, and no pack with that code, is known before it',
-  'dispensed-already': 'the participant has a pack for this visit',
-  'no-code': 'a treatment has no pack left for the participant',
-  'no-entry': 'the list has no entry for the participant, or entries are to be skipped first',
-  'not-importing': 'no import is under way',
-  'not-empty': 'the study has participants already',
-  duplicate: 'a participant with that id is randomized already',
-  full: 'the study, or one of its levels, has reached its limit',
-  'level-unknown': 'the study has no such level',
-  'level-closed': 'a level of the participant is closed',
-  repeated: 'its idempotency key belongs to an earlier request of the same user',
-  'done-before': 'its idempotency key belongs to an earlier request of the same user',
-  'outside-limits': 'the key is limited to other levels',
-  'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
-};
-
-/** How many more participants a study has after an event. */
-export function enrolments(event: PartialEvent): number {
-  return isEnrolment(event) && !('replaces' in event.data) ? 1 : 0;
-}
-
-/** The sealed section that holds a member named by a decider. All other members are in the clear. */
-const SECTIONS = new Map([
-  ['treatment', 'allocation'],
-  ['slot', 'allocation'],
-  ['entries', 'codes'],
-  ['codes', 'withdrawn'],
-]);
-
-/** The path of a member named by a decider. */
-function pathOf(type: PartialStudyEvent['type'], field: string): string {
-  const inList = type === 'ListRegistered' && /^(?:entries|first)\b/.test(field);
-  return `${inList ? 'list' : (SECTIONS.get(field) ?? 'data')}.${field}`;
-}
-
-/** The mismatch of an event that the decider would have refused. */
-export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
-  if (outcome.type === 'impossible')
-    return mismatch(pathOf(type, outcome.field), 'what is possible in this study', undefined, outcome.why);
-  if (outcome.type === 'not-amendable' || outcome.type === 'unfit') {
-    const [problem] = outcome.problems;
-    return mismatch(
-      `data.${problem?.field}`,
-      'what the design before it allows',
-      undefined,
-      problem?.why ?? 'it would not have been decided',
-    );
-  }
-  if (outcome.type === 'already') return mismatch('type', undefined, type, outcome.why);
-  if (outcome.type === 'stale')
-    return mismatch(
-      outcome.field === undefined ? 'type' : pathOf(type, outcome.field),
-      'what was so before',
-      undefined,
-      outcome.why,
-    );
-  const why =
-    outcome.type === 'refused'
-      ? `the study is ${outcome.because}${type === 'ParticipantRandomized' ? ' and takes no participants' : ''}`
-      : (UNDECIDED[outcome.type] ?? 'it would not have been decided');
-  return mismatch('type', undefined, type, why);
-}
 
 export class StudyChecks {
   readonly #keys: KeyHistory;
@@ -443,7 +135,7 @@ export class StudyChecks {
       study: this.name ?? '',
       scopes,
       design,
-      stake: () => stakeIn(event, design, model),
+      stake: () => stakeOf(event, design, model),
       packs,
     };
     const shownAt = type === 'AllocationRevealed' ? event.data.shownAt : undefined;
@@ -544,49 +236,6 @@ export class StudyChecks {
   }
 }
 
-/** The levels with which the limits of a key are compared. No limited key may do what is not about a participant. */
-function stakeIn(
-  event: PartialStudyEvent,
-  { factors }: Pick<Design, 'factors'>,
-  model: Model | undefined,
-): Stake {
-  if (isEnrolment(event)) return { need: 'all', of: [levelsByFactor(event.data.levels, factors)] };
-  // A pack that nobody had. Its levels may be withheld.
-  if (event.type === 'AllocationRevealed' && event.data.participantId === undefined)
-    return { need: 'any', of: [] };
-  if (event.type === 'CodesWithdrawn') return { need: 'any', of: [] };
-  const id = 'participantId' in event.data ? event.data.participantId : undefined;
-  const participant = id === undefined ? undefined : model?.participants.get(id);
-  const act = actOf(event.type);
-  return participant && act?.about === 'participant'
-    ? stakeInAct(act, event, participant, { factors })
-    : { need: 'all', of: [[]] };
-}
-
-/** The name of the section with the evidence of a draw tells the method, even where it is withheld. */
-function drawMismatch(
-  { type }: EnrolmentEvent,
-  sections: readonly string[],
-  model: Model | undefined,
-): Mismatch | undefined {
-  if (type !== 'ParticipantRandomized' || !model) return undefined;
-  const { method } = model.design;
-  const own = method.name === 'urn' ? 'draw' : method.name === 'list' ? 'entry' : 'pick';
-  const evidence = sections.filter((name) => name === 'draw' || name === 'pick' || name === 'entry');
-  if (evidence.join() === own) return undefined;
-  return mismatch('seals', own, sections, `not the evidence of ${methodText(method)}`);
-}
-
-/** A fresh generator is drawn like that of a recovery. */
-function importedSeedMismatch({
-  sections: { generator },
-}: PartialEventOf<'HistoryImported'>): Mismatch | undefined {
-  const { seed } = generator ?? {};
-  return seed === undefined || has128Bits({ seed })
-    ? undefined
-    : mismatch('generator.seed', '128 bits', seed, 'the seed of a fresh generator is drawn');
-}
-
 /** The generator must restart exactly where a recovery of the log says, and with the same data. */
 function recoveryMismatch(
   event: Exclude<PartialStudyEvent, PartialEventOf<'StudyRegistered'>>,
@@ -614,4 +263,359 @@ function recoveryMismatch(
   if (sections.generator && !has128Bits(sections.generator))
     return mismatch('generator.seed', '128 bits', sections.generator.seed, 'the seed of a recovery is drawn');
   return undefined;
+}
+
+/** The name of the section with the evidence of a draw tells the method, even where it is withheld. */
+function drawMismatch(
+  { type }: EnrolmentEvent,
+  sections: readonly string[],
+  model: Model | undefined,
+): Mismatch | undefined {
+  if (type !== 'ParticipantRandomized' || !model) return undefined;
+  const { method } = model.design;
+  const own = method.name === 'urn' ? 'draw' : method.name === 'list' ? 'entry' : 'pick';
+  const evidence = sections.filter((name) => name === 'draw' || name === 'pick' || name === 'entry');
+  if (evidence.join() === own) return undefined;
+  return mismatch('seals', own, sections, `not the evidence of ${methodText(method)}`);
+}
+
+/** A fresh generator is drawn like that of a recovery. */
+function importedSeedMismatch({
+  sections: { generator },
+}: PartialEventOf<'HistoryImported'>): Mismatch | undefined {
+  const { seed } = generator ?? {};
+  return seed === undefined || has128Bits({ seed })
+    ? undefined
+    : mismatch('generator.seed', '128 bits', seed, 'the seed of a fresh generator is drawn');
+}
+
+/** The levels with which the limits of a key are compared. No limited key may do what is not about a participant. */
+function stakeOf(
+  event: PartialStudyEvent,
+  { factors }: Pick<Design, 'factors'>,
+  model: Model | undefined,
+): Stake {
+  if (isEnrolment(event)) return { need: 'all', of: [levelsByFactor(event.data.levels, factors)] };
+  // A pack that nobody had. Its levels may be withheld.
+  if (event.type === 'AllocationRevealed' && event.data.participantId === undefined)
+    return { need: 'any', of: [] };
+  if (event.type === 'CodesWithdrawn') return { need: 'any', of: [] };
+  const id = 'participantId' in event.data ? event.data.participantId : undefined;
+  const participant = id === undefined ? undefined : model?.participants.get(id);
+  const act = actOf(event.type);
+  return participant && act?.about === 'participant'
+    ? stakeIn(act, event, participant, { factors })
+    : { need: 'all', of: [[]] };
+}
+
+/** The mismatch of an event that the decider would have refused. */
+export function undecided(type: PartialStudyEvent['type'], outcome: StudyOutcome): Mismatch {
+  if (outcome.type === 'impossible')
+    return mismatch(
+      memberPath(type, outcome.field),
+      'what is possible in this study',
+      undefined,
+      outcome.why,
+    );
+  if (outcome.type === 'not-amendable' || outcome.type === 'unfit') {
+    const [problem] = outcome.problems;
+    return mismatch(
+      `data.${problem?.field}`,
+      'what the design before it allows',
+      undefined,
+      problem?.why ?? 'it would not have been decided',
+    );
+  }
+  if (outcome.type === 'already') return mismatch('type', undefined, type, outcome.why);
+  if (outcome.type === 'stale')
+    return mismatch(
+      outcome.field === undefined ? 'type' : memberPath(type, outcome.field),
+      'what was so before',
+      undefined,
+      outcome.why,
+    );
+  const why =
+    outcome.type === 'refused'
+      ? `the study is ${outcome.because}${type === 'ParticipantRandomized' ? ' and takes no participants' : ''}`
+      : (UNDECIDED_BECAUSE[outcome.type] ?? 'it would not have been decided');
+  return mismatch('type', undefined, type, why);
+}
+
+const UNDECIDED_BECAUSE: Partial<Record<StudyOutcome['type'], string>> = {
+  'already-registered': 'the study is registered already',
+  'not-registered': 'no study is registered in this stream before it',
+  'already-recovered': 'its generator has already been restarted for this recovery or a later one',
+  'already-recorded': 'the same code-break is recorded already',
+  'no-such-participant': 'no participant with that id, and no pack with that code, is known before it',
+  'dispensed-already': 'the participant has a pack for this visit',
+  'no-code': 'a treatment has no pack left for the participant',
+  'no-entry': 'the list has no entry for the participant, or entries are to be skipped first',
+  'not-importing': 'no import is under way',
+  'not-empty': 'the study has participants already',
+  duplicate: 'a participant with that id is randomized already',
+  full: 'the study, or one of its levels, has reached its limit',
+  'level-unknown': 'the study has no such level',
+  'level-closed': 'a level of the participant is closed',
+  repeated: 'its idempotency key belongs to an earlier request of the same user',
+  'done-before': 'its idempotency key belongs to an earlier request of the same user',
+  'outside-limits': 'the key is limited to other levels',
+  'idempotency-key-reused': 'its idempotency key belongs to an earlier request of the same user',
+};
+
+/** The path of a member named by a decider. */
+function memberPath(type: PartialStudyEvent['type'], field: string): string {
+  const inList = type === 'ListRegistered' && /^(?:entries|first)\b/.test(field);
+  return `${inList ? 'list' : (SECTION_OF_MEMBER.get(field) ?? 'data')}.${field}`;
+}
+
+/** The sealed section that holds a member named by a decider. All other members are in the clear. */
+const SECTION_OF_MEMBER = new Map([
+  ['treatment', 'allocation'],
+  ['slot', 'allocation'],
+  ['entries', 'codes'],
+  ['codes', 'withdrawn'],
+]);
+
+/** How many more participants a study has after an event. */
+export function enrolments(event: PartialEvent): number {
+  return isEnrolment(event) && !('replaces' in event.data) ? 1 : 0;
+}
+
+/** Checks the ids of a study's participants against its pattern, and warns of ids that look like others. */
+export class IdChecks {
+  readonly #warnings: Warnings;
+  #pattern: IdPattern | undefined;
+  /** The few ids that differ from their `lookAlikeForm`, by that form. */
+  readonly #unlike = new Map<string, string>();
+  /** By corrected id: the id as randomized of the participant who has, or had, it. */
+  readonly #corrected = new Map<string, string>();
+
+  /** @param pattern of the study */
+  constructor(warnings: Warnings, pattern: string | undefined) {
+    this.#warnings = warnings;
+    this.expect(pattern);
+  }
+
+  /** From here on, ids must match this pattern. */
+  expect(pattern: string | undefined): void {
+    this.#pattern = pattern === undefined ? undefined : new IdPattern(pattern);
+  }
+
+  /** @param field path of the id in the record */
+  mismatch(id: string, field: string): Mismatch | undefined {
+    const [invalid] = problemsOfId(id);
+    if (invalid !== undefined) return mismatch(field, 'an id that the service takes', id, invalid);
+    if (this.#pattern?.isLinear && !this.#pattern.matches(id))
+      return mismatch(field, this.#pattern.text, id, 'not an id of this study');
+    return undefined;
+  }
+
+  /**
+   * Warns about an id that a participant is given.
+   * @param of the participant, by the id as randomized
+   * @param isRandomized whether a participant had an id as randomized before
+   */
+  take(
+    of: { readonly participantId: string },
+    id: string,
+    revision: number,
+    isRandomized: (id: string) => boolean,
+  ): void {
+    this.#compare(id, revision);
+    this.#warnOfLookAlike(of, id, revision, isRandomized);
+    if (id !== of.participantId) this.#corrected.set(id, of.participantId);
+  }
+
+  /** For a pattern whose verdict depends on the engine or the machine: a warning, never a failure. */
+  #compare(id: string, revision: number): void {
+    if (!this.#pattern || this.#pattern.isLinear) return;
+    const matches = this.#pattern.matches(id);
+    if (matches) return;
+    const verdict =
+      matches === undefined
+        ? 'the id could not be compared with the idPattern in time; later ids were not compared'
+        : 'the id does not match the idPattern, as the engine of this program reads it';
+    this.#warnings.add(
+      matches === undefined ? 'id-not-compared' : 'id-not-matching',
+      `${verdict}; new studies cannot have this pattern, because other engines read it differently`,
+      revision,
+    );
+    // The next id would take just as long.
+    if (matches === undefined) this.#pattern = undefined;
+  }
+
+  /** Earlier versions accepted such ids, so old logs may hold them. */
+  #warnOfLookAlike(
+    { participantId }: { readonly participantId: string },
+    id: string,
+    revision: number,
+    isRandomized: (id: string) => boolean,
+  ): void {
+    const form = lookAlikeForm(id);
+    const isOther = (known: string) => {
+      const original = this.#corrected.get(known) ?? known;
+      return original !== participantId && isRandomized(original);
+    };
+    const alike = [this.#unlike.get(form), form === id ? undefined : form];
+    const earlier = alike.find((known) => known !== undefined && isOther(known));
+    if (form !== id) this.#unlike.set(form, id);
+    if (earlier !== undefined)
+      this.#warnings.add(
+        'look-alike-ids',
+        `participant ${JSON.stringify(id)} looks like participant ${JSON.stringify(earlier)}: it may be one person who was randomized twice`,
+        revision,
+      );
+  }
+}
+
+type ImportedRow = PartialEventOf<'ParticipantImported'>;
+
+/**
+ * Checks the rows of an import by what is never withheld: their numbers and the names of their sections, which show for
+ * which rows the generator's state is recorded.
+ */
+class ImportChecks {
+  /** Data of the import that is under way. */
+  #begun: PartialEventOf<'HistoryImported'>['data'] | undefined;
+  /** Numbers of the rows imported so far. */
+  #rows = new Set<number>();
+  /** How many rows there have been since the last one with a known state. */
+  #sinceState = Number.POSITIVE_INFINITY;
+  /** The row with the latest instant; if several have it, the first. */
+  #latest: { readonly instant: number; readonly hasState: boolean } | undefined;
+
+  /** @param sections names of all sections of the event, including withheld ones */
+  mismatch(event: PartialStudyEvent, sections: readonly string[]): Mismatch | undefined {
+    if (!this.#begun) return undefined;
+    if (event.type === 'ParticipantImported') return this.#rowMismatch(event, this.#begun, sections);
+    if (event.type !== 'HistoryImportEnded' || 'aborted' in event.data) return undefined;
+    return this.#begun.generator === 'fresh' || this.#latest?.hasState
+      ? undefined
+      : mismatch(
+          'data.import',
+          'a state of the generator in the row with the largest instant',
+          undefined,
+          'the generator cannot go on from there',
+        );
+  }
+
+  /** Adds an event that passed. */
+  take(event: PartialStudyEvent, sections: readonly string[]): void {
+    if (event.type === 'HistoryImported') {
+      this.#begun = event.data;
+      this.#rows = new Set();
+      this.#sinceState = Number.POSITIVE_INFINITY;
+      this.#latest = undefined;
+    } else if (event.type === 'ParticipantImported') this.#takeRow(event, hasState(sections));
+    else if (event.type === 'HistoryImportEnded') this.#begun = undefined;
+  }
+
+  #takeRow({ data: { original, row } }: ImportedRow, isStateKnown: boolean): void {
+    this.#rows.add(row);
+    this.#sinceState = isStateKnown ? 0 : this.#sinceState + 1;
+    const instant = microsecondsOf(original.datetime) ?? 0;
+    if (!this.#latest || instant > this.#latest.instant) this.#latest = { instant, hasState: isStateKnown };
+  }
+
+  #rowMismatch(
+    { data: { cause, redrawn, row } }: ImportedRow,
+    { seedKnown, source: { format } }: PartialEventOf<'HistoryImported'>['data'],
+    sections: readonly string[],
+  ): Mismatch | undefined {
+    if (this.#rows.has(row)) return mismatch('data.row', 'a new row', row, 'this row is in already');
+    if (redrawn !== (cause === undefined))
+      return mismatch(
+        'data.cause',
+        redrawn ? undefined : 'a cause',
+        cause,
+        'either it was drawn again, or there is a cause',
+      );
+    const isEarlierKnown = seedKnown === true || this.#sinceState < ROWS_BACK;
+    const causes = causesOf(format, hasState(sections), isEarlierKnown);
+    if (!causes.includes(cause))
+      return mismatch('data.cause', causes, cause, 'not as the recorded states of the generator have it');
+    const isStateExpected = format === 'reference' && hasState(sections);
+    const expected = redrawn ? 'draw' : isStateExpected ? 'state' : undefined;
+    const found = sections.filter((name) => name !== 'allocation');
+    return found.length === (expected ? 1 : 0) && found[0] === expected
+      ? undefined
+      : mismatch('seals', expected ?? 'no draw, no state', found, 'not the sections of such a row');
+  }
+}
+
+type RowCause = ImportedRow['data']['cause'];
+
+/** The causes that a row can state; undefined if the row may have been redrawn. */
+function causesOf(
+  format: 'reference' | 'csv',
+  isStateKnown: boolean,
+  isEarlierKnown: boolean,
+): readonly RowCause[] {
+  if (format === 'csv') return ['other-system'];
+  if (!isStateKnown) return ['no-state'];
+  return isEarlierKnown ? [undefined, 'override', 'differs'] : ['first'];
+}
+
+function hasState(sections: readonly string[]): boolean {
+  return sections.includes('draw') || sections.includes('state');
+}
+
+/** Checks the times that events of a study state besides their own. */
+class TimeChecks {
+  /** When participants were randomized, in ms, by revision. Takes 8 to 12 bytes for each. */
+  readonly #randomized: number[] = [];
+  #registered = '';
+
+  take({ type, revision, at }: PartialStudyEvent): void {
+    if (type === 'StudyRegistered') this.#registered = at;
+    if (type !== 'ParticipantRandomized') return;
+    // Without holes, which would take more memory.
+    while (this.#randomized.length < revision) this.#randomized.push(Number.NaN);
+    this.#randomized.push(Date.parse(at));
+  }
+
+  /** What happened before an event cannot be dated after it. Only an emergency is shown before it is recorded. */
+  future(event: PartialStudyEvent): Mismatch | undefined {
+    if (event.type === 'AllocationRevealed' && event.data.shownAt && event.data.category !== 'emergency')
+      return mismatch(
+        'data.shownAt',
+        undefined,
+        event.data.shownAt,
+        'only an emergency is shown before it is recorded',
+      );
+    const [field, time] =
+      event.type === 'AllocationRevealed'
+        ? ['data.shownAt', event.data.shownAt]
+        : 'occurredAt' in event.data
+          ? ['data.occurredAt', event.data.occurredAt]
+          : ['', undefined];
+    if (time === undefined || Date.parse(time) <= Date.parse(event.at) + CLOCK_TOLERANCE_MS) return undefined;
+    return mismatch(field, `at most ${event.at}`, time, 'it is later than the event itself');
+  }
+
+  /**
+   * Nobody is allocated before the study is registered, and no arm is shown before it is drawn. The event must name the
+   * right participant.
+   */
+  early(event: PartialStudyEvent): Mismatch | undefined {
+    if (isEnrolment(event) && 'occurredAt' in event.data)
+      return this.#beforeRegistration(event.data.occurredAt);
+    if (event.type !== 'AllocationRevealed' || event.data.shownAt === undefined) return undefined;
+    const { shownAt, randomizedAt } = event.data;
+    const randomized = this.#randomized[randomizedAt ?? -1] ?? Number.NaN;
+    // An unknown time cannot be contradicted.
+    if (!(Date.parse(shownAt) < randomized - CLOCK_TOLERANCE_MS)) return undefined;
+    const earliest = new Date(randomized).toISOString();
+    return mismatch('data.shownAt', `at least ${earliest}`, shownAt, 'it is earlier than the randomization');
+  }
+
+  #beforeRegistration(occurredAt: string): Mismatch | undefined {
+    if (Date.parse(occurredAt) >= Date.parse(this.#registered)) return undefined;
+    return mismatch(
+      'data.occurredAt',
+      `at least ${this.#registered}`,
+      occurredAt,
+      'it is earlier than the registration',
+    );
+  }
 }
