@@ -1,3 +1,4 @@
+/** The report for people. It says what was found and what that proves, and never more. */
 import { onOneLine } from '../../../base/text.ts';
 import { counted } from '../../../base/wording.ts';
 import type {
@@ -12,9 +13,149 @@ import type {
   UnusedCheckpoint,
 } from './report.ts';
 
-/** The part of the report for people that is about a stream's checkpoints. */
+/** How many checkpoints of each kind are listed one by one. */
+const MAX_LISTED = 5;
 
-/** @param isTrusted whether the signing key was given as trusted; the log's own key proves nothing */
+export function reportText(report: Report): string {
+  const { log, streams, unusedCheckpoints } = report;
+  const lines = [
+    log
+      ? `log ${log.name} (${log.id})`
+      : 'log: its first record cannot be read, so it is not known which log this is',
+    ...(log ? [`  signing key ${log.publicKey}`] : []),
+    ...(log?.laterKeys ?? []).map((key) => `  later key   ${key}`),
+    ...trustLines(report),
+    ...(log?.recoveries ?? []).map(
+      ({ recovery, at, reason }) =>
+        `  RECOVERED from a backup (recovery ${recovery}, ${at}), and records are declared lost: ${reason}`,
+    ),
+    ...storeLines(report),
+    ...(report.bundle ? ['', ...bundleLines(report.bundle)] : []),
+    ...streams.flatMap((stream) => ['', ...streamLines(stream, report)]),
+    ...(unusedCheckpoints.length > 0 ? ['', ...unusedLines(unusedCheckpoints)] : []),
+    ...studyLines(report),
+    '',
+    ...verdictLines(report),
+  ];
+  return lines.map(onOneLine).join('\n');
+}
+
+function trustLines({ trusted, untrustedKey }: Report): string[] {
+  if (trusted.length === 0)
+    return ['  no trusted key was given (--trust): checkpoints are checked under that key'];
+  return untrustedKey
+    ? ['  NOT one of the keys that you trust; checkpoints are checked under those']
+    : ['  a key that you trust'];
+}
+
+function storeLines({ store, lastCheckpoints }: Report): string[] {
+  const problems = (store?.problems ?? []).map(
+    (what) => `  FAILED: the database differs from one that this program makes: ${what}`,
+  );
+  const warnings = (store?.warnings ?? []).map((what) => `  warning: ${what} in the database`);
+  if (!lastCheckpoints) return [...problems, ...warnings];
+  const { file, agree } = lastCheckpoints;
+  const lastSigned = agree
+    ? `  ${file}, where this log noted what it signed last, agrees; it is the operator's, so it proves nothing`
+    : `  FAILED: ${file}, where this log noted what it signed last, disagrees: the store was rolled back or replaced (hint: for a copy that was restored on purpose, --no-last-checkpoints)`;
+  return [...problems, ...warnings, lastSigned];
+}
+
+function bundleLines({ content, notReplayed, notKnown, files }: BundleReport): string[] {
+  return [
+    `bundle, content ${content}: ${files.length > 0 ? 'FAILED' : 'its files are those that its manifest lists'}`,
+    ...files.map(({ path, why }) => `  FAILED: ${path} ${why}`),
+    ...(notReplayed === undefined ? [] : [`  the draws were NOT REPLAYED: ${notReplayed}`]),
+    ...notKnown.map((what) => `  not known: ${what}`),
+  ];
+}
+
+function streamLines(
+  { stream, study, sound, divergence, evidence, ...report }: StreamReport,
+  { trusted, bundle }: Report,
+): string[] {
+  const name = study === undefined ? stream : `study ${JSON.stringify(study)} (${stream})`;
+  const { records, participants, withheld } = report;
+  const done = bundle?.notReplayed === undefined ? ' decided again' : ', whose draws were NOT REPLAYED';
+  const decided = participants === undefined ? '' : `, ${counted(participants, 'participant')}${done}`;
+  const hidden = withheld === undefined ? '' : `, ${withheld} of them withheld: only their place is known`;
+  return [
+    `${name}: ${sound ? 'sound' : 'FAILED'}`,
+    `  ${counted(records, 'record')}${hidden}${decided}${report.root === undefined ? '' : `; root ${report.root}`}`,
+    ...(report.life ? [`  ${lifeLine(report.life)}`] : []),
+    ...(divergence ? divergenceLines(divergence, stream, report.notReplayed) : []),
+    ...evidenceLines(evidence, records, divergence !== undefined, trusted.length > 0),
+    ...report.warnings.map(({ text, count: times, revision }) => {
+      const where = revision === undefined ? '' : ` at ${stream}/${revision}`;
+      return `  warning${where}: ${text}${times > 1 ? ` (and ${counted(times - 1, 'time')} more)` : ''}`;
+    }),
+  ];
+}
+
+/** The state of the study after its last sound record, and what happened in it besides its allocations. */
+function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): string {
+  const { corrected = 0, idsCorrected = 0, voided = {}, changedAfterClosing = {}, revealed = {} } = life;
+  const { amendments = 0, imported, packs, forced = {}, method, certain = 0 } = life;
+  const { emergency = 0, ...others } = revealed;
+  const other = Object.values(others).reduce((sum, times) => sum + times, 0);
+  const broken = [
+    ...(emergency > 0 ? [`${emergency} in ${emergency === 1 ? 'an emergency' : 'emergencies'}`] : []),
+    ...(other > 0 ? [`${other} other`] : []),
+  ];
+  return [
+    state,
+    ...(method === undefined ? [] : [`method: ${method}`]),
+    ...(certain > 0 ? [`certain: ${counted(certain, 'draw')} with one possible arm`] : []),
+    ...(imported ? [`imported: ${imported.redrawn} drawn again, ${imported.unproven} unproven`] : []),
+    ...countsText('entered by hand', forced),
+    ...(packs ? [packsLine(packs)] : []),
+    ...(amendments > 0 ? [`amendments: ${amendments}`] : []),
+    ...(corrected > 0 ? [`levels corrected: ${corrected}`] : []),
+    ...(idsCorrected > 0 ? [`ids corrected: ${idsCorrected}`] : []),
+    ...countsText('voided', voided),
+    ...countsText('changed after a closing', changedAfterClosing),
+    ...(broken.length > 0 ? [`codes broken: ${broken.join(', ')}`] : []),
+    ...(unblindingReported > 0
+      ? [`${counted(unblindingReported, 'unblinding')} without the service reported`]
+      : []),
+  ].join('; ');
+}
+
+/** Numbers by what they are of; nothing if there are none. */
+function countsText(what: string, counts: Readonly<Record<string, number>>): string[] {
+  const each = Object.entries(counts).map(([of, times]) => `${times} ${of}`);
+  return each.length > 0 ? [`${what}: ${each.sort().join(', ')}`] : [];
+}
+
+function packsLine(packs: NonNullable<LifeReport['packs']>): string {
+  const { registered, replaced, withdrawn, dispensed = 0, corrected = 0 } = packs;
+  const atVisits = dispensed > 0 ? `, ${dispensed} given at visits (${corrected} corrected)` : '';
+  return `packs: ${registered} registered, ${replaced} replaced, ${withdrawn} withdrawn${atVisits}`;
+}
+
+function divergenceLines(divergence: Divergence, stream: string, notReplayed: number): string[] {
+  const { revision, id, type, participant, field, expected, found, why, alsoDiffer } = divergence;
+  const also = alsoDiffer.length > 0 ? [`    also    ${alsoDiffer.join(', ')}`] : [];
+  const says = [
+    ...(type === undefined ? [] : [type]),
+    ...(participant === undefined ? [] : [`participant ${JSON.stringify(participant)}`]),
+    ...(id === undefined ? [] : [`event ${id}`]),
+  ];
+  return [
+    `  FIRST DIVERGENCE at ${stream}/${revision}${says.length > 0 ? `: ${says.join(', ')}` : ''}`,
+    `    ${why}`,
+    `    field    ${field}`,
+    `    expected ${expected}`,
+    `    found    ${found}`,
+    ...also,
+    `    ${counted(notReplayed, 'record')} from there on ${notReplayed === 1 ? 'was' : 'were'} not decided again`,
+  ];
+}
+
+/**
+ * What the checkpoints of a stream prove.
+ * @param isTrusted whether the signing key was given as trusted; the log's own key proves nothing
+ */
 function evidenceLines(
   evidence: StreamEvidence,
   records: number,
@@ -67,8 +208,14 @@ function evidenceLines(
   return lines;
 }
 
-/** How many lost checkpoints of each kind are listed one by one. */
-const MAX_LISTED_LOST = 5;
+function failedLine({ where, size, because }: FailedCheckpoint): string {
+  const why = {
+    'other-root': 'these are not the records that were signed',
+    'missing-tail': 'there are fewer records than were signed',
+    gap: 'a record before that size is missing, so there is nothing to compare with',
+  };
+  return `    ${where}, size ${size}: ${why[because]}`;
+}
 
 function lostLines(lost: readonly LostCheckpoint[]): string[] {
   return (['declared-loss', 'undeclared-loss'] as const).flatMap((because) => {
@@ -79,67 +226,36 @@ function lostLines(lost: readonly LostCheckpoint[]): string[] {
       'declared-loss': `DECLARED LOSS: ${counted(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} declares lost; it kept ${last.kept}`,
       'undeclared-loss': `LOST AND NOT DECLARED: ${counted(these.length, 'checkpoint')} up to size ${last.size} ${these.length === 1 ? 'is' : 'are'} of records that recovery ${last.recovery} did not keep, and that it does not know to have been signed; it kept ${last.kept}`,
     };
-    const listed = these.slice(-MAX_LISTED_LOST).map(({ where, size }) => `    ${where}, size ${size}`);
-    const more = these.length > MAX_LISTED_LOST ? [`    and ${these.length - MAX_LISTED_LOST} more`] : [];
+    const listed = these.slice(-MAX_LISTED).map(({ where, size }) => `    ${where}, size ${size}`);
+    const more = these.length > MAX_LISTED ? [`    and ${these.length - MAX_LISTED} more`] : [];
     return [`  ${what[because]}`, ...listed, ...more];
   });
 }
 
-function failedLine({ where, size, because }: FailedCheckpoint): string {
-  const why = {
-    'other-root': 'these are not the records that were signed',
-    'missing-tail': 'there are fewer records than were signed',
-    gap: 'a record before that size is missing, so there is nothing to compare with',
-  };
-  return `    ${where}, size ${size}: ${why[because]}`;
+function unusedLines(unused: readonly UnusedCheckpoint[]): string[] {
+  return Object.entries(UNUSED_BECAUSE).flatMap(([because, why]) => {
+    const these = unused.filter((one) => one.because === because);
+    const [first] = these;
+    if (!first) return [];
+    const listed = these
+      .slice(0, MAX_LISTED)
+      .map(({ where, origin, size }) => `  ${where}: ${origin}, size ${size}`);
+    const more = these.length > MAX_LISTED ? [`  and ${these.length - MAX_LISTED} more`] : [];
+    return [`${counted(these.length, 'given checkpoint')} could not be compared: ${why}`, ...listed, ...more];
+  });
 }
 
-/** The report for people. It says what was found and what that proves, and never more. */
-
-export function reportText(report: Report): string {
-  const { log, streams, unusedCheckpoints } = report;
-  const lines = [
-    log
-      ? `log ${log.name} (${log.id})`
-      : 'log: its first record cannot be read, so it is not known which log this is',
-    ...(log ? [`  signing key ${log.publicKey}`] : []),
-    ...(log?.laterKeys ?? []).map((key) => `  later key   ${key}`),
-    ...trust(report),
-    ...(log?.recoveries ?? []).map(
-      ({ recovery, at, reason }) =>
-        `  RECOVERED from a backup (recovery ${recovery}, ${at}), and records are declared lost: ${reason}`,
-    ),
-    ...storeLines(report),
-    ...(report.bundle ? ['', ...bundleLines(report.bundle)] : []),
-    ...streams.flatMap((stream) => ['', ...streamLines(stream, report)]),
-    ...(unusedCheckpoints.length > 0 ? ['', ...unusedLines(unusedCheckpoints)] : []),
-    ...studyLines(report),
-    '',
-    ...verdict(report),
-  ];
-  return lines.map(onOneLine).join('\n');
-}
-
-function trust({ trusted, untrustedKey }: Report): string[] {
-  if (trusted.length === 0)
-    return ['  no trusted key was given (--trust): checkpoints are checked under that key'];
-  return untrustedKey
-    ? ['  NOT one of the keys that you trust; checkpoints are checked under those']
-    : ['  a key that you trust'];
-}
-
-function storeLines({ store, lastCheckpoints }: Report): string[] {
-  const problems = (store?.problems ?? []).map(
-    (what) => `  FAILED: the database differs from one that this program makes: ${what}`,
-  );
-  const warnings = (store?.warnings ?? []).map((what) => `  warning: ${what} in the database`);
-  if (!lastCheckpoints) return [...problems, ...warnings];
-  const { file, agree } = lastCheckpoints;
-  const lastSigned = agree
-    ? `  ${file}, where this log noted what it signed last, agrees; it is the operator's, so it proves nothing`
-    : `  FAILED: ${file}, where this log noted what it signed last, disagrees: the store was rolled back or replaced (hint: for a copy that was restored on purpose, --no-last-checkpoints)`;
-  return [...problems, ...warnings, lastSigned];
-}
+const UNUSED_BECAUSE: Readonly<Record<UnusedCheckpoint['because'], string>> = {
+  forged: 'FORGED OR DAMAGED: it names a trusted key, which did not sign this',
+  'not-trusted': 'NOT SIGNED by any trusted key, so it proves nothing',
+  'other-log': 'of ANOTHER LOG',
+  'other-recovery': 'of A RECOVERY that this log does not record',
+  'declared-loss':
+    'DECLARED LOSS: of a stream that a recovery declares lost as a whole, and that was not begun again',
+  'no-such-stream':
+    'of A STREAM THAT THIS LOG DOES NOT HAVE: the whole stream was removed, or the log was replaced',
+  'not-asked-for': 'of a stream that was not to be verified',
+};
 
 function studyLines({ missingStudyId, othersOnly, bundle }: Report): string[] {
   const where = bundle ? 'this bundle is of another study' : 'this log does not have it';
@@ -160,144 +276,12 @@ function studyLines({ missingStudyId, othersOnly, bundle }: Report): string[] {
   ];
 }
 
-function bundleLines({ content, notReplayed, notKnown, files }: BundleReport): string[] {
-  return [
-    `bundle, content ${content}: ${files.length > 0 ? 'FAILED' : 'its files are those that its manifest lists'}`,
-    ...files.map(({ path, why }) => `  FAILED: ${path} ${why}`),
-    ...(notReplayed === undefined ? [] : [`  the draws were NOT REPLAYED: ${notReplayed}`]),
-    ...notKnown.map((what) => `  not known: ${what}`),
-  ];
-}
-
-function streamLines(
-  { stream, study, sound, divergence, evidence, ...report }: StreamReport,
-  { trusted, bundle }: Report,
-): string[] {
-  const name = study === undefined ? stream : `study ${JSON.stringify(study)} (${stream})`;
-  const { records, participants, withheld } = report;
-  const done = bundle?.notReplayed === undefined ? ' decided again' : ', whose draws were NOT REPLAYED';
-  const decided = participants === undefined ? '' : `, ${counted(participants, 'participant')}${done}`;
-  const hidden = withheld === undefined ? '' : `, ${withheld} of them withheld: only their place is known`;
-  return [
-    `${name}: ${sound ? 'sound' : 'FAILED'}`,
-    `  ${counted(records, 'record')}${hidden}${decided}${report.root === undefined ? '' : `; root ${report.root}`}`,
-    ...(report.life ? [`  ${lifeLine(report.life)}`] : []),
-    ...(divergence ? divergenceLines(divergence, stream, report.notReplayed) : []),
-    ...evidenceLines(evidence, records, divergence !== undefined, trusted.length > 0),
-    ...report.warnings.map(({ text, count: times, revision }) => {
-      const where = revision === undefined ? '' : ` at ${stream}/${revision}`;
-      return `  warning${where}: ${text}${times > 1 ? ` (and ${counted(times - 1, 'time')} more)` : ''}`;
-    }),
-  ];
-}
-
-/** The state of the study after its last sound record, and what happened in it besides its allocations. */
-function packsLine(packs: NonNullable<LifeReport['packs']>): string {
-  const { registered, replaced, withdrawn, dispensed = 0, corrected = 0 } = packs;
-  const atVisits = dispensed > 0 ? `, ${dispensed} given at visits (${corrected} corrected)` : '';
-  return `packs: ${registered} registered, ${replaced} replaced, ${withdrawn} withdrawn${atVisits}`;
-}
-
-function lifeLine({ state, unblindingReported = 0, ...life }: LifeReport): string {
-  const { corrected = 0, idsCorrected = 0, voided = {}, changedAfterClosing = {}, revealed = {} } = life;
-  const { amendments = 0, imported, packs, forced = {}, method, certain = 0 } = life;
-  const { emergency = 0, ...others } = revealed;
-  const other = Object.values(others).reduce((sum, times) => sum + times, 0);
-  const broken = [
-    ...(emergency > 0 ? [`${emergency} in ${emergency === 1 ? 'an emergency' : 'emergencies'}`] : []),
-    ...(other > 0 ? [`${other} other`] : []),
-  ];
-  return [
-    state,
-    ...(method === undefined ? [] : [`method: ${method}`]),
-    ...(certain > 0 ? [`certain: ${counted(certain, 'draw')} with one possible arm`] : []),
-    ...(imported ? [`imported: ${imported.redrawn} drawn again, ${imported.unproven} unproven`] : []),
-    ...countsText('entered by hand', forced),
-    ...(packs ? [packsLine(packs)] : []),
-    ...(amendments > 0 ? [`amendments: ${amendments}`] : []),
-    ...(corrected > 0 ? [`levels corrected: ${corrected}`] : []),
-    ...(idsCorrected > 0 ? [`ids corrected: ${idsCorrected}`] : []),
-    ...countsText('voided', voided),
-    ...countsText('changed after a closing', changedAfterClosing),
-    ...(broken.length > 0 ? [`codes broken: ${broken.join(', ')}`] : []),
-    ...(unblindingReported > 0
-      ? [`${counted(unblindingReported, 'unblinding')} without the service reported`]
-      : []),
-  ].join('; ');
-}
-
-/** Numbers by what they are of; nothing if there are none. */
-function countsText(what: string, counts: Readonly<Record<string, number>>): string[] {
-  const each = Object.entries(counts).map(([of, times]) => `${times} ${of}`);
-  return each.length > 0 ? [`${what}: ${each.sort().join(', ')}`] : [];
-}
-
-function divergenceLines(divergence: Divergence, stream: string, notReplayed: number): string[] {
-  const { revision, id, type, participant, field, expected, found, why, alsoDiffer } = divergence;
-  const also = alsoDiffer.length > 0 ? [`    also    ${alsoDiffer.join(', ')}`] : [];
-  const says = [
-    ...(type === undefined ? [] : [type]),
-    ...(participant === undefined ? [] : [`participant ${JSON.stringify(participant)}`]),
-    ...(id === undefined ? [] : [`event ${id}`]),
-  ];
-  return [
-    `  FIRST DIVERGENCE at ${stream}/${revision}${says.length > 0 ? `: ${says.join(', ')}` : ''}`,
-    `    ${why}`,
-    `    field    ${field}`,
-    `    expected ${expected}`,
-    `    found    ${found}`,
-    ...also,
-    `    ${counted(notReplayed, 'record')} from there on ${notReplayed === 1 ? 'was' : 'were'} not decided again`,
-  ];
-}
-
-/** How many checkpoints of each kind are listed one by one. */
-const MAX_LISTED = 5;
-
-const UNUSED: Readonly<Record<UnusedCheckpoint['because'], string>> = {
-  forged: 'FORGED OR DAMAGED: it names a trusted key, which did not sign this',
-  'not-trusted': 'NOT SIGNED by any trusted key, so it proves nothing',
-  'other-log': 'of ANOTHER LOG',
-  'other-recovery': 'of A RECOVERY that this log does not record',
-  'declared-loss':
-    'DECLARED LOSS: of a stream that a recovery declares lost as a whole, and that was not begun again',
-  'no-such-stream':
-    'of A STREAM THAT THIS LOG DOES NOT HAVE: the whole stream was removed, or the log was replaced',
-  'not-asked-for': 'of a stream that was not to be verified',
-};
-
-function unusedLines(unused: readonly UnusedCheckpoint[]): string[] {
-  return Object.entries(UNUSED).flatMap(([because, why]) => {
-    const these = unused.filter((one) => one.because === because);
-    const [first] = these;
-    if (!first) return [];
-    const listed = these
-      .slice(0, MAX_LISTED)
-      .map(({ where, origin, size }) => `  ${where}: ${origin}, size ${size}`);
-    const more = these.length > MAX_LISTED ? [`  and ${these.length - MAX_LISTED} more`] : [];
-    return [`${counted(these.length, 'given checkpoint')} could not be compared: ${why}`, ...listed, ...more];
-  });
-}
-
-function verdict(report: Report): string[] {
-  return report.ok ? [...worth(report), '', result(report)] : ['FAILED'];
-}
-
-/** The last line, for a reader who wants to know whether there is anything to do. */
-function result({ streams, selfConsistentOnly, bundle }: Report): string {
-  const records = streams.reduce((sum, stream) => sum + stream.records, 0);
-  const warnings = streams.reduce((sum, stream) => sum + stream.warnings.length, 0);
-  const far = bundle?.notReplayed === undefined ? '' : ', as far as this bundle shows';
-  const worthIt = selfConsistentOnly
-    ? ' That nothing from outside was compared (SELF-CONSISTENT ONLY) is no failure.'
-    : '';
-  const which = warnings === 1 ? 'warning' : counted(warnings, 'warning');
-  const look = warnings > 0 ? ` Look at the ${which} above.` : '';
-  return `RESULT: no fault was found in ${counted(records, 'record')} of ${counted(streams.length, 'stream')}${far}.${worthIt}${look}`;
+function verdictLines(report: Report): string[] {
+  return report.ok ? [...proofLines(report), '', resultLine(report)] : ['FAILED'];
 }
 
 /** What a verification without a fault proves. */
-function worth({ selfConsistentOnly, trusted, streams, bundle }: Report): string[] {
+function proofLines({ selfConsistentOnly, trusted, streams, bundle }: Report): string[] {
   const isReplayed = bundle?.notReplayed === undefined;
   const follows = isReplayed
     ? 'every event follows from those before it'
@@ -325,4 +309,17 @@ function whyNotMore(isTrusting: boolean, streams: Report['streams']): string {
   return isSigned
     ? 'SIGNED, AND NO MORE: a trusted key signed these records, perhaps today; whoever has that key may have rewritten them first (hint: --checkpoint with receipts kept elsewhere)'
     : 'No given checkpoint covers anything, and anybody can copy a public key into a rewritten log (hint: --checkpoint with receipts kept elsewhere)';
+}
+
+/** The last line, for a reader who wants to know whether there is anything to do. */
+function resultLine({ streams, selfConsistentOnly, bundle }: Report): string {
+  const records = streams.reduce((sum, stream) => sum + stream.records, 0);
+  const warnings = streams.reduce((sum, stream) => sum + stream.warnings.length, 0);
+  const far = bundle?.notReplayed === undefined ? '' : ', as far as this bundle shows';
+  const worthIt = selfConsistentOnly
+    ? ' That nothing from outside was compared (SELF-CONSISTENT ONLY) is no failure.'
+    : '';
+  const which = warnings === 1 ? 'warning' : counted(warnings, 'warning');
+  const look = warnings > 0 ? ` Look at the ${which} above.` : '';
+  return `RESULT: no fault was found in ${counted(records, 'record')} of ${counted(streams.length, 'stream')}${far}.${worthIt}${look}`;
 }
