@@ -1,3 +1,16 @@
+/**
+ * Moving a log to another store while its services are stopped (docs/adr/0011-moving-a-log.md). A run can be cut off at
+ * any point; the next one finishes the move:
+ *
+ *   1. copy all records but those of `log`;
+ *   2. LogMoved: first in the target, in one append with all of `log` before it, then the identical record in the source.
+ *      Now `log` is closed in both stores, and with it every stream;
+ *   3. read the source again, compare all of it, and copy what a service that was not stopped has written until now;
+ *   4. LogArrived in the target's `log`, directly after LogMoved: from here on the log is the target's.
+ *
+ * Giving up a move: CopyAborted in the target's `log`, at the exact revision after LogMoved, rules out LogArrived for good.
+ * Only then is the source opened again. The abort can be cut off at any point, and repeated.
+ */
 import type { MoveFact } from '../../../events/log.ts';
 import { type Actor, decodeRecord, encodeRecord, type RecordBytes } from '../../../events/record.ts';
 import { RecordError } from '../../base/errors.ts';
@@ -7,6 +20,35 @@ import { LOG_STREAM } from '../../core/log/log-stream.ts';
 import { CompactRange } from '../../core/log/merkle-tree.ts';
 import { DEFAULT_LIMITS } from '../../core/write/writer.ts';
 import { type EventStore, type StoredRecord, sameRecords } from '../../store/event-store.ts';
+
+/** A log, and the two stores that it is moved between. */
+export interface MoveParts {
+  readonly source: EventStore;
+  readonly target: EventStore;
+  readonly logId: string;
+  /** The stores, for people: without credentials. */
+  readonly from: string;
+  readonly to: string;
+  readonly reason?: string | undefined;
+  readonly actor: Actor;
+  readonly tools: Tools;
+}
+
+export interface MoveHooks {
+  /** Gets the number of records of each page that was read from the source. */
+  readonly onRead?: (records: number) => void;
+  /** Called when the log is closed: neither store takes anything until the move is done or given up. */
+  readonly onClosed?: () => void;
+}
+
+export interface MoveResult {
+  /** Undefined after a dry run. */
+  readonly move: string | undefined;
+  /** The source's streams. Roots in base64. */
+  readonly streams: readonly { readonly stream: string; readonly records: number; readonly root: string }[];
+  /** Records that the target lacked, without those of `log`. */
+  readonly copied: number;
+}
 
 /** Why a log is not moved, or a move is not given up. The message says what to do. */
 export class MoveError extends Error {
@@ -19,18 +61,232 @@ export class MoveError extends Error {
   }
 }
 
-function refused(message: string): MoveError {
-  return new MoveError('refused', message);
+/** By then a service that was not stopped has heard of LogMoved, and what it was writing is in the source. */
+const HEARD_WITHIN_MS = 1000;
+
+/**
+ * @param isDry nothing is written
+ * @throws MoveError if the move is not done, saying why; RecordError if the source cannot be read; StoreError if a store
+ *   fails: another call continues where this one ended
+ */
+export async function moveLog(parts: MoveParts, hooks: MoveHooks = {}, isDry = false): Promise<MoveResult> {
+  const { source, target } = parts;
+  const progress = await progressOf(parts);
+  if (progress.type === 'given-up') throw givenUp();
+  if (progress.type === 'closed') hooks.onClosed?.();
+  const hasArrived = progress.type === 'arrived';
+  const copying = { ...parts, onRead: hooks.onRead };
+  const first = await copyRecords(copying, isDry || hasArrived ? 'count' : 'append');
+  let copied = first.lacking;
+  if (hasArrived) {
+    if (copied > 0) throw writtenLate(copied);
+    return { move: progress.move, streams: summary(first.trees), copied };
+  }
+  await expectNoMore(target, first.trees);
+  if (isDry) return { move: undefined, streams: summary(first.trees), copied };
+
+  const { move, end } = await close(parts);
+  hooks.onClosed?.();
+  let last: typeof first;
+  do {
+    await parts.tools.pause(Math.max(HEARD_WITHIN_MS, source.settlesWithinMs ?? 0));
+    last = await copyRecords(copying, 'append');
+    copied += last.lacking;
+  } while (last.lacking > 0);
+  await expectNoMore(target, last.trees);
+  const data = { move, from: parts.from };
+  const arrived = recordOf(parts, end, { type: 'LogArrived', data, sections: {} });
+  if (!(await isAppended(target, end, [arrived])) && (await progressOf(parts)).type !== 'arrived')
+    throw givenUp();
+  return { move, streams: summary(last.trees), copied };
 }
 
-function differs(stream: string, revision: number, why: string): MoveError {
-  return new MoveError(
-    'differs',
-    `${stream}, revision ${revision}: ${why} (hint: nothing more is copied to this target; find out who wrote to it or changed it, and begin with a fresh one)`,
+/**
+ * Closes `log` in both stores, or finds it closed. LogMoved is made once and never copied from the source. So the only
+ * target that holds it is the one that the move began with, and any other can be recognized, whatever crashed in between.
+ */
+async function close(parts: MoveParts): Promise<Exclude<MoveProgress, { type: 'none' }>> {
+  const { source, target, tools, to, reason } = parts;
+  const progress = await progressOf(parts);
+  if (progress.type === 'none') {
+    const log = await logRecords(source);
+    const data = { move: tools.newId(), to, ...(reason !== undefined && { reason }) };
+    const moved = recordOf(parts, log.length, { type: 'LogMoved', data, sections: {} });
+    // In one append: the target is never an open log.
+    await isAppended(target, 0, [...log, moved]);
+  } else if (progress.type === 'begun') await isAppended(source, progress.end - 1, [progress.moved]);
+  else return progress;
+  // Somebody else may have been faster: what the stores hold now decides.
+  return close(parts);
+}
+
+function summary(trees: Trees): MoveResult['streams'] {
+  return [...trees].map(([stream, tree]) => ({
+    stream,
+    records: tree.size,
+    root: tree.root().toString('base64'),
+  }));
+}
+
+function givenUp(): MoveError {
+  return refused(
+    'this move was given up: the target has CopyAborted in log (hint: run urn copy --abort again if the source is still closed; then begin with a fresh target)',
   );
 }
 
-/** Copies the records of a log unchanged, at exact revisions, and compares the two stores. `log` is not copied here. */
+function writtenLate(records: number): MoveError {
+  return new MoveError(
+    'differs',
+    `the source has ${counted(records, 'record')} that the target lacks: a service that was not stopped wrote there after the log had arrived in the target (hint: stop it; urn verify on both stores shows what they hold)`,
+  );
+}
+
+export interface AbortResult {
+  readonly move: string;
+  /** Streams of the source that this run has opened again: `log`, or none. */
+  readonly reopened: readonly string[];
+}
+
+/**
+ * Gives up a move, or goes on giving it up.
+ * @throws MoveError if there is nothing to give up here, or the move is done; StoreError
+ */
+export async function abortMove(parts: MoveParts): Promise<AbortResult> {
+  const { source, target, reason } = parts;
+  const progress = await progressOf(parts);
+  if (progress.type === 'none')
+    throw refused(
+      'no move of this source was begun in this target (hint: nothing was closed; an urn copy that is still running can close it, so end that first)',
+    );
+  if (progress.type === 'arrived')
+    throw refused(
+      'the log has arrived in the target and continues there: this move can no longer be given up (hint: to come back, move it again to a fresh store)',
+    );
+  const { move, end } = progress;
+  if (progress.type !== 'given-up') {
+    const data = { move, ...(reason !== undefined && { reason }) };
+    const aborted = recordOf(parts, end, { type: 'CopyAborted', data, sections: {} });
+    // Whether or not somebody else was faster: what the stores hold now decides.
+    await isAppended(target, end, [aborted]);
+    return abortMove(parts);
+  }
+  const log = await logRecords(source);
+  if (moveIn(log.at(-1))?.move !== move) return { move, reopened: [] };
+  const reopened = recordOf(parts, log.length, { type: 'LogReopened', data: { move }, sections: {} });
+  await isAppended(source, log.length, [reopened]);
+  return { move, reopened: [LOG_STREAM] };
+}
+
+/** How far a move has come. The stream `log` of the two stores says so, and nothing else does. */
+type MoveProgress =
+  | { readonly type: 'none' }
+  /** The target has LogMoved, and the source does not: `urn copy` was cut off before it closed the source. */
+  | { readonly type: 'begun'; readonly move: string; readonly end: number; readonly moved: RecordBytes }
+  | {
+      readonly type: 'closed' | 'arrived' | 'given-up';
+      readonly move: string;
+      /** The revision after LogMoved: that of what ends the move. */
+      readonly end: number;
+    };
+
+/**
+ * @throws MoveError if the log has left the source for another store, or a move of it can no longer reach this target;
+ *   StoreError
+ */
+async function progressOf({ source, target, from }: MoveParts): Promise<MoveProgress> {
+  // The target first: whatever it holds is in the source by the time the source is read.
+  const there = await logRecords(target);
+  return progressFrom(await logRecords(source), there, from);
+}
+
+function progressFrom(
+  here: readonly StoredRecord[],
+  there: readonly StoredRecord[],
+  from: string,
+): MoveProgress {
+  const closed = moveIn(here.at(-1));
+  // While both are closed, `log` is the same in both: only the names tell source and target apart.
+  if (closed?.to === from)
+    throw refused(
+      `the log is being moved to ${from}, not from there (hint: --from and --to are the other way round)`,
+    );
+  if (typeOf(here.at(-1)) === 'CopyAborted')
+    throw refused(
+      'the source is itself a copy from a move that was given up (hint: the log continues where it was copied from)',
+    );
+  const common = commonLength(here, there);
+  const begun = moveIn(there[common - 1]) ?? moveIn(there[common]);
+  const end = moveIn(there[common - 1]) ? common : common + 1;
+  if (begun && typeOf(there[end]) === 'CopyAborted') return { type: 'given-up', move: begun.move, end };
+  if (begun && end === common && here.length === common) {
+    if (there.length === common) return { type: 'closed', move: begun.move, end };
+    if (typeOf(there[end]) === 'LogArrived') return { type: 'arrived', move: begun.move, end };
+  }
+  if (closed && common < here.length)
+    throw refused(
+      `the log was moved to another store: ${closed.to} (hint: finish that move, or first give it up with urn copy --abort --to THAT-STORE)`,
+    );
+  const [moved] = there.slice(common);
+  if (!moved && there.length === 0) return { type: 'none' };
+  // A process that has that log open could continue it.
+  if (!moved)
+    throw refused(
+      'the target already holds this log, as a copy of its files or because the log was moved from there (hint: begin with a fresh target)',
+    );
+  if (!begun || end === common)
+    throw differs(LOG_STREAM, common, 'the record in the target differs from the one in the source');
+  if (common < here.length || there.length > end)
+    throw refused(
+      'a move was begun in this target but never took effect in the source, because its log went on (hint: this target is void; begin with a fresh one)',
+    );
+  return { type: 'begun', move: begun.move, end, moved };
+}
+
+/** The move for which a record closes `log`; undefined if it does not close it. */
+function moveIn(stored: StoredRecord | undefined): { move: string; to: string } | undefined {
+  const event = stored && decodeRecord(stored);
+  return event?.type === 'LogMoved' ? event.data : undefined;
+}
+
+function typeOf(stored: StoredRecord | undefined): string | undefined {
+  return stored && decodeRecord(stored).type;
+}
+
+/** How many records the two have in common, counted from the first. */
+function commonLength(a: readonly StoredRecord[], b: readonly StoredRecord[]): number {
+  const differing = a.findIndex((stored, i) => !sameRecords([stored], b.slice(i, i + 1)));
+  return differing === -1 ? a.length : differing;
+}
+
+/** All records of `log`: they are few. */
+export async function logRecords(store: EventStore): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = [];
+  for await (const page of store.readStream(LOG_STREAM, 0)) records.push(...page);
+  return records;
+}
+
+/** The id of the log that a store holds; undefined if the store is empty. */
+export async function logIdIn(store: EventStore): Promise<string | undefined> {
+  for await (const [first] of store.readAll()) return first && decodeRecord(first).log;
+  return undefined;
+}
+
+/** Makes the record of a step of a move, for this revision of `log`. */
+export function recordOf({ logId, actor, tools }: MoveParts, revision: number, fact: MoveFact): RecordBytes {
+  const at = tools.now().toISOString();
+  const header = { id: tools.newId(), log: logId, stream: LOG_STREAM, revision, at, actor };
+  return encodeRecord(header, fact, tools.newSalt);
+}
+
+/** Appends to `log` at exactly this revision. @returns false if somebody else was first. @throws StoreError */
+async function isAppended(
+  store: EventStore,
+  revision: number,
+  records: readonly RecordBytes[],
+): Promise<boolean> {
+  const { type } = await store.append(LOG_STREAM, revision - 1, records);
+  return type === 'written';
+}
 
 export interface CopyParts {
   readonly source: EventStore;
@@ -44,6 +300,8 @@ export interface CopyParts {
 export type Trees = ReadonlyMap<string, CompactRange>;
 
 /**
+ * Copies the records of a log unchanged, at exact revisions, and compares the two stores. `log` is not copied here.
+ *
  * Reads the source once. Records that the target has are compared byte for byte; those that it lacks are appended, or only
  * counted.
  * @returns the trees of the source, and how many records the target lacked
@@ -83,14 +341,6 @@ export async function copyRecords(
   return { trees, lacking };
 }
 
-/** @param trees of the source. @throws MoveError `differs` if the target holds more; StoreError */
-async function expectNoMore(target: EventStore, trees: Trees): Promise<void> {
-  for await (const page of target.readAll())
-    for (const { stream, revision } of page)
-      if (stream !== LOG_STREAM && revision >= (trees.get(stream)?.size ?? 0))
-        throw differs(stream, revision, 'the source does not have it');
-}
-
 /** @param run of one stream, without a gap. @returns how many of its records the target has */
 async function compareRun(target: EventStore, run: readonly StoredRecord[]): Promise<number> {
   const [{ stream, revision: first }] = run as [StoredRecord];
@@ -123,268 +373,21 @@ async function appendRun(target: EventStore, run: readonly StoredRecord[]): Prom
     throw refused('somebody else writes to the target (hint: find out who, and stop it)');
 }
 
-/** How far a move has come. The stream `log` of the two stores says so, and nothing else does. */
-
-/** A log, and the two stores that it is moved between. */
-export interface MoveParts {
-  readonly source: EventStore;
-  readonly target: EventStore;
-  readonly logId: string;
-  /** The stores, for people: without credentials. */
-  readonly from: string;
-  readonly to: string;
-  readonly reason?: string | undefined;
-  readonly actor: Actor;
-  readonly tools: Tools;
+/** @param trees of the source. @throws MoveError `differs` if the target holds more; StoreError */
+async function expectNoMore(target: EventStore, trees: Trees): Promise<void> {
+  for await (const page of target.readAll())
+    for (const { stream, revision } of page)
+      if (stream !== LOG_STREAM && revision >= (trees.get(stream)?.size ?? 0))
+        throw differs(stream, revision, 'the source does not have it');
 }
 
-type Standing =
-  | { readonly type: 'none' }
-  /** The target has LogMoved, and the source does not: `urn copy` was cut off before it closed the source. */
-  | { readonly type: 'begun'; readonly move: string; readonly end: number; readonly moved: RecordBytes }
-  | {
-      readonly type: 'closed' | 'arrived' | 'given-up';
-      readonly move: string;
-      /** The revision after LogMoved: that of what ends the move. */
-      readonly end: number;
-    };
-
-/**
- * @throws MoveError if the log has left the source for another store, or a move of it can no longer reach this target;
- *   StoreError
- */
-async function standingOf({ source, target, from }: MoveParts): Promise<Standing> {
-  // The target first: whatever it holds is in the source by the time the source is read.
-  const there = await logRecords(target);
-  return judge(await logRecords(source), there, from);
+function refused(message: string): MoveError {
+  return new MoveError('refused', message);
 }
 
-function judge(here: readonly StoredRecord[], there: readonly StoredRecord[], from: string): Standing {
-  const closed = moveIn(here.at(-1));
-  // While both are closed, `log` is the same in both: only the names tell source and target apart.
-  if (closed?.to === from)
-    throw refused(
-      `the log is being moved to ${from}, not from there (hint: --from and --to are the other way round)`,
-    );
-  if (typeOf(here.at(-1)) === 'CopyAborted')
-    throw refused(
-      'the source is itself a copy from a move that was given up (hint: the log continues where it was copied from)',
-    );
-  const common = commonLength(here, there);
-  const begun = moveIn(there[common - 1]) ?? moveIn(there[common]);
-  const end = moveIn(there[common - 1]) ? common : common + 1;
-  if (begun && typeOf(there[end]) === 'CopyAborted') return { type: 'given-up', move: begun.move, end };
-  if (begun && end === common && here.length === common) {
-    if (there.length === common) return { type: 'closed', move: begun.move, end };
-    if (typeOf(there[end]) === 'LogArrived') return { type: 'arrived', move: begun.move, end };
-  }
-  if (closed && common < here.length)
-    throw refused(
-      `the log was moved to another store: ${closed.to} (hint: finish that move, or first give it up with urn copy --abort --to THAT-STORE)`,
-    );
-  const [moved] = there.slice(common);
-  if (!moved && there.length === 0) return { type: 'none' };
-  // A process that has that log open could continue it.
-  if (!moved)
-    throw refused(
-      'the target already holds this log, as a copy of its files or because the log was moved from there (hint: begin with a fresh target)',
-    );
-  if (!begun || end === common)
-    throw differs(LOG_STREAM, common, 'the record in the target differs from the one in the source');
-  if (common < here.length || there.length > end)
-    throw refused(
-      'a move was begun in this target but never took effect in the source, because its log went on (hint: this target is void; begin with a fresh one)',
-    );
-  return { type: 'begun', move: begun.move, end, moved };
-}
-
-/** All records of `log`: they are few. */
-export async function logRecords(store: EventStore): Promise<StoredRecord[]> {
-  const records: StoredRecord[] = [];
-  for await (const page of store.readStream(LOG_STREAM, 0)) records.push(...page);
-  return records;
-}
-
-/** The id of the log that a store holds; undefined if the store is empty. */
-export async function logIdIn(store: EventStore): Promise<string | undefined> {
-  for await (const [first] of store.readAll()) return first && decodeRecord(first).log;
-  return undefined;
-}
-
-/** The move for which a record closes `log`; undefined if it does not close it. */
-function moveIn(stored: StoredRecord | undefined): { move: string; to: string } | undefined {
-  const event = stored && decodeRecord(stored);
-  return event?.type === 'LogMoved' ? event.data : undefined;
-}
-
-/** Makes the record of a step of a move, for this revision of `log`. */
-export function recordOf({ logId, actor, tools }: MoveParts, revision: number, fact: MoveFact): RecordBytes {
-  const at = tools.now().toISOString();
-  const header = { id: tools.newId(), log: logId, stream: LOG_STREAM, revision, at, actor };
-  return encodeRecord(header, fact, tools.newSalt);
-}
-
-/** Appends to `log` at exactly this revision. @returns false if somebody else was first. @throws StoreError */
-async function isAppended(
-  store: EventStore,
-  revision: number,
-  records: readonly RecordBytes[],
-): Promise<boolean> {
-  const { type } = await store.append(LOG_STREAM, revision - 1, records);
-  return type === 'written';
-}
-
-function typeOf(stored: StoredRecord | undefined): string | undefined {
-  return stored && decodeRecord(stored).type;
-}
-
-/** How many records the two have in common, counted from the first. */
-function commonLength(a: readonly StoredRecord[], b: readonly StoredRecord[]): number {
-  const differing = a.findIndex((stored, i) => !sameRecords([stored], b.slice(i, i + 1)));
-  return differing === -1 ? a.length : differing;
-}
-
-/**
- * Moving a log to another store while its services are stopped (docs/adr/0011-moving-a-log.md). A run can be cut off at
- * any point; the next one finishes the move:
- *
- *   1. copy all records but those of `log`;
- *   2. LogMoved: first in the target, in one append with all of `log` before it, then the identical record in the source.
- *      Now `log` is closed in both stores, and with it every stream;
- *   3. read the source again, compare all of it, and copy what a service that was not stopped has written until now;
- *   4. LogArrived in the target's `log`, directly after LogMoved: from here on the log is the target's.
- */
-
-/** By then a service that was not stopped has heard of LogMoved, and what it was writing is in the source. */
-const HEARD_WITHIN_MS = 1000;
-
-export interface MoveHooks {
-  /** Gets the number of records of each page that was read from the source. */
-  readonly onRead?: (records: number) => void;
-  /** Called when the log is closed: neither store takes anything until the move is done or given up. */
-  readonly onClosed?: () => void;
-}
-
-export interface MoveResult {
-  /** Undefined after a dry run. */
-  readonly move: string | undefined;
-  /** The source's streams. Roots in base64. */
-  readonly streams: readonly { readonly stream: string; readonly records: number; readonly root: string }[];
-  /** Records that the target lacked, without those of `log`. */
-  readonly copied: number;
-}
-
-/**
- * @param isDry nothing is written
- * @throws MoveError if the move is not done, saying why; RecordError if the source cannot be read; StoreError if a store
- *   fails: another call continues where this one ended
- */
-export async function moveLog(parts: MoveParts, hooks: MoveHooks = {}, isDry = false): Promise<MoveResult> {
-  const { source, target } = parts;
-  const standing = await standingOf(parts);
-  if (standing.type === 'given-up') throw givenUp();
-  if (standing.type === 'closed') hooks.onClosed?.();
-  const hasArrived = standing.type === 'arrived';
-  const copying = { ...parts, onRead: hooks.onRead };
-  const first = await copyRecords(copying, isDry || hasArrived ? 'count' : 'append');
-  let copied = first.lacking;
-  if (hasArrived) {
-    if (copied > 0) throw writtenLate(copied);
-    return { move: standing.move, streams: summary(first.trees), copied };
-  }
-  await expectNoMore(target, first.trees);
-  if (isDry) return { move: undefined, streams: summary(first.trees), copied };
-
-  const { move, end } = await close(parts);
-  hooks.onClosed?.();
-  let last: typeof first;
-  do {
-    await parts.tools.pause(Math.max(HEARD_WITHIN_MS, source.settlesWithinMs ?? 0));
-    last = await copyRecords(copying, 'append');
-    copied += last.lacking;
-  } while (last.lacking > 0);
-  await expectNoMore(target, last.trees);
-  const data = { move, from: parts.from };
-  const arrived = recordOf(parts, end, { type: 'LogArrived', data, sections: {} });
-  if (!(await isAppended(target, end, [arrived])) && (await standingOf(parts)).type !== 'arrived')
-    throw givenUp();
-  return { move, streams: summary(last.trees), copied };
-}
-
-/**
- * Closes `log` in both stores, or finds it closed. LogMoved is made once and never copied from the source. So the only
- * target that holds it is the one that the move began with, and any other can be recognized, whatever crashed in between.
- */
-async function close(parts: MoveParts): Promise<Exclude<Standing, { type: 'none' }>> {
-  const { source, target, tools, to, reason } = parts;
-  const standing = await standingOf(parts);
-  if (standing.type === 'none') {
-    const log = await logRecords(source);
-    const data = { move: tools.newId(), to, ...(reason !== undefined && { reason }) };
-    const moved = recordOf(parts, log.length, { type: 'LogMoved', data, sections: {} });
-    // In one append: the target is never an open log.
-    await isAppended(target, 0, [...log, moved]);
-  } else if (standing.type === 'begun') await isAppended(source, standing.end - 1, [standing.moved]);
-  else return standing;
-  // Somebody else may have been faster: what the stores hold now decides.
-  return close(parts);
-}
-
-function summary(trees: Trees): MoveResult['streams'] {
-  return [...trees].map(([stream, tree]) => ({
-    stream,
-    records: tree.size,
-    root: tree.root().toString('base64'),
-  }));
-}
-
-function givenUp(): MoveError {
-  return refused(
-    'this move was given up: the target has CopyAborted in log (hint: run urn copy --abort again if the source is still closed; then begin with a fresh target)',
-  );
-}
-
-function writtenLate(records: number): MoveError {
+function differs(stream: string, revision: number, why: string): MoveError {
   return new MoveError(
     'differs',
-    `the source has ${counted(records, 'record')} that the target lacks: a service that was not stopped wrote there after the log had arrived in the target (hint: stop it; urn verify on both stores shows what they hold)`,
+    `${stream}, revision ${revision}: ${why} (hint: nothing more is copied to this target; find out who wrote to it or changed it, and begin with a fresh one)`,
   );
-}
-
-/**
- * Giving up a move. CopyAborted in the target's `log`, at the exact revision after LogMoved, rules out LogArrived for good.
- * Only then is the source opened again. The abort can be cut off at any point, and repeated.
- */
-
-export interface AbortResult {
-  readonly move: string;
-  /** Streams of the source that this run has opened again: `log`, or none. */
-  readonly reopened: readonly string[];
-}
-
-/** @throws MoveError if there is nothing to give up here, or the move is done; StoreError */
-export async function abortMove(parts: MoveParts): Promise<AbortResult> {
-  const { source, target, reason } = parts;
-  const standing = await standingOf(parts);
-  if (standing.type === 'none')
-    throw refused(
-      'no move of this source was begun in this target (hint: nothing was closed; an urn copy that is still running can close it, so end that first)',
-    );
-  if (standing.type === 'arrived')
-    throw refused(
-      'the log has arrived in the target and continues there: this move can no longer be given up (hint: to come back, move it again to a fresh store)',
-    );
-  const { move, end } = standing;
-  if (standing.type !== 'given-up') {
-    const data = { move, ...(reason !== undefined && { reason }) };
-    const aborted = recordOf(parts, end, { type: 'CopyAborted', data, sections: {} });
-    // Whether or not somebody else was faster: what the stores hold now decides.
-    await isAppended(target, end, [aborted]);
-    return abortMove(parts);
-  }
-  const log = await logRecords(source);
-  if (moveIn(log.at(-1))?.move !== move) return { move, reopened: [] };
-  const reopened = recordOf(parts, log.length, { type: 'LogReopened', data: { move }, sections: {} });
-  await isAppended(source, log.length, [reopened]);
-  return { move, reopened: [LOG_STREAM] };
 }
