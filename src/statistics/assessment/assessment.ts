@@ -1,149 +1,12 @@
+/**
+ * A simulated design with everything that is shown about it: the findings in words, warnings for who is about to use it, and
+ * whether it meets what is required. Every figure is defined in docs/statistics.md.
+ */
 import { quote } from '../../base/text.ts';
 import { counted, nearestTo } from '../../base/wording.ts';
 import type { Comparator, SimulatedDesign, SimulationPlan } from '../simulation/plan.ts';
 import type { DesignResult, Figure } from '../simulation/summary.ts';
 import { among, figuresByName, figureText, hasRatio, shownValue } from './words.ts';
-
-/** What is required of a design: `overall.range.p95 <= 20`. */
-
-const OPERATORS: Readonly<Record<string, (value: number, number: number) => boolean>> = {
-  '<=': (value, number) => value <= number,
-  '<': (value, number) => value < number,
-  '>=': (value, number) => value >= number,
-  '>': (value, number) => value > number,
-};
-
-export interface Requirement {
-  /** As it was written. */
-  readonly text: string;
-  readonly figure: string;
-  readonly operator: string;
-  readonly number: number;
-}
-
-export interface JudgedRequirement {
-  readonly requirement: string;
-  readonly met: boolean;
-  readonly figure: Figure;
-  /** If so, another seed could give a different verdict. */
-  readonly withinError: boolean;
-}
-
-export class RequirementError extends Error {}
-
-/** @throws RequirementError */
-export function readRequirement(text: string): Requirement {
-  const found = /^\s*(.+?)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*$/s.exec(text);
-  const [, figure = '', operator = '', number] = found ?? [];
-  if (!found)
-    throw new RequirementError(
-      `${quote(text)} is not of the form 'NAME OP NUMBER', OP being <=, <, >= or > (hint: 'overall.range.p95 <= 20')`,
-    );
-  return { text, figure, operator, number: Number(number) };
-}
-
-/** @throws RequirementError when there is no such figure */
-export function refuseUnknown(
-  { figure }: Requirement,
-  names: readonly string[],
-  design: SimulatedDesign,
-): void {
-  if (!names.includes(figure)) throw new RequirementError(unknownFigure(figure, names, design));
-}
-
-/** @throws RequirementError when there is no such figure */
-export function judge(
-  requirement: Requirement,
-  figures: ReadonlyMap<string, Figure>,
-  design: SimulatedDesign,
-): JudgedRequirement {
-  const { text, figure: name, operator, number } = requirement;
-  const figure = figures.get(name);
-  if (!figure) throw new RequirementError(unknownFigure(name, [...figures.keys()], design));
-  const { value, low, high } = figure;
-  const withinError = low < high && low <= number && number <= high;
-  return { requirement: text, met: OPERATORS[operator]?.(value, number) ?? false, figure, withinError };
-}
-
-function unknownFigure(name: string, names: readonly string[], design: SimulatedDesign): string {
-  const nearest = nearestTo(name, names);
-  const meant = nearest === undefined ? '' : ` (hint: did you mean ${nearest}?)`;
-  const hint = design.own && name.startsWith('drawn.') ? ', which has no urns' : meant;
-  return `there is no figure ${quote(name)} of this design${hint}; it has:\n  ${figuresText(names, design).join('\n  ')}`;
-}
-
-/** Each level, and each kind of range, has the same figures, so they are named once. */
-function figuresText(names: readonly string[], { factors }: SimulatedDesign): string[] {
-  const first = factors[0];
-  const ofFirst = `level.${first?.name}.${first?.levels[0]}.`;
-  const all = names.flatMap((one) => {
-    if (!one.startsWith('level.')) return [one];
-    return one.startsWith(ofFirst) ? [`level.<factor>.<level>.${one.slice(ofFirst.length)}`] : [];
-  });
-  const together = new Map<string, string[]>();
-  for (const one of all) {
-    const [, range, what] = /^(.*)\.(mean|p\d\d|ge5|ge10)$/s.exec(one) ?? [];
-    const [key, end] = range === undefined ? [one, []] : [range, [`.${what}`]];
-    together.set(key, [...(together.get(key) ?? []), ...end]);
-  }
-  return [...together].map(([key, ends]) => `${key}${ends.join(' ')}`).toSorted();
-}
-
-export function judgedText({ requirement, met, figure, withinError }: JudgedRequirement): string {
-  const { value, low, high } = figure;
-  const interval = low < high ? ` [${short(low)}, ${short(high)}]` : '';
-  const remark = withinError ? '; the number is within the Monte Carlo error: use more --reps' : '';
-  return `${met ? 'met' : 'NOT MET'}: ${requirement}; it is ${short(value)}${interval}${remark}`;
-}
-
-function short(value: number): string {
-  return String(Number(value.toPrecision(5)));
-}
-
-/** What people should see of a simulated design before they use it. */
-
-/** With two factors each is drawn in about half of the allocations, so it takes more to say that one dominates. */
-function ruling(factors: number): number {
-  return factors === 2 ? 0.75 : 0.5;
-}
-
-/** An arm whose probability is this far from its share is worth a warning. */
-const FAR_OFF = 0.005;
-/** The largest of thousands of chance deviations is some four standard errors from zero. */
-const STANDARD_ERRORS = 5;
-
-/** With fewer trials, chance looks like a fault of the design. */
-const FEWEST_TRIALS = 100;
-
-interface Simulated {
-  readonly plan: SimulationPlan;
-  readonly isExact: boolean;
-  /** Figures of the study's own design. */
-  readonly own: ReadonlyMap<string, Figure>;
-}
-
-/** About the study's own design, which comes first. */
-function warningsOf({ plan, isExact, own }: Simulated): string[] {
-  if (!isExact && plan.reps < FEWEST_TRIALS) return [];
-  const { factors } = plan.design;
-  const warnings: string[] = [];
-  for (const { name } of factors) {
-    const drawn = own.get(`drawn.${name}`);
-    if (factors.length > 1 && drawn && drawn.low > ruling(factors.length))
-      warnings.push(
-        `${shownValue('drawn.', drawn.value)} of the allocations are drawn from urns of the factor ${quote(name)}: they restore balance within its levels, rather than overall or within the other factors (hint: are there many levels, or very unequal ones?)`,
-      );
-  }
-  const share = own.get('share');
-  const error = share ? (share.high - share.low) / 3.92 : 0;
-  if (share && share.value > FAR_OFF && share.value > STANDARD_ERRORS * error)
-    warnings.push(
-      `at some step the chance of an arm, over all trials, is ${shownValue('share', share.value)} away from its share: rounding favours an arm (hint: with D: range no arm is favoured)`,
-    );
-  return warnings;
-}
-
-/** A simulated design with everything that is shown about it. */
 
 export interface Assessment {
   /** The version of this software. */
@@ -167,7 +30,46 @@ export function assessmentOf(parts: Omit<Assessment, 'own' | 'warnings'>): Asses
   return { ...parts, own, warnings: warningsOf({ plan, isExact, own }) };
 }
 
-/** The findings about a design, in words. Each sentence rests on its own figures: nothing is said that was not simulated. */
+interface Simulated {
+  readonly plan: SimulationPlan;
+  readonly isExact: boolean;
+  /** Figures of the study's own design. */
+  readonly own: ReadonlyMap<string, Figure>;
+}
+
+/** With fewer trials, chance looks like a fault of the design. */
+const FEWEST_TRIALS = 100;
+
+/** An arm whose probability is this far from its share is worth a warning. */
+const FAR_FROM_SHARE = 0.005;
+/** The largest of thousands of chance deviations is some four standard errors from zero. */
+const STANDARD_ERRORS = 5;
+
+/** What people should see of a simulated design before they use it. Only about the study's own design, which comes first. */
+function warningsOf({ plan, isExact, own }: Simulated): string[] {
+  if (!isExact && plan.reps < FEWEST_TRIALS) return [];
+  const { factors } = plan.design;
+  const warnings: string[] = [];
+  for (const { name } of factors) {
+    const drawn = own.get(`drawn.${name}`);
+    if (factors.length > 1 && drawn && drawn.low > dominantShare(factors.length))
+      warnings.push(
+        `${shownValue('drawn.', drawn.value)} of the allocations are drawn from urns of the factor ${quote(name)}: they restore balance within its levels, rather than overall or within the other factors (hint: are there many levels, or very unequal ones?)`,
+      );
+  }
+  const share = own.get('share');
+  const error = share ? (share.high - share.low) / 3.92 : 0;
+  if (share && share.value > FAR_FROM_SHARE && share.value > STANDARD_ERRORS * error)
+    warnings.push(
+      `at some step the chance of an arm, over all trials, is ${shownValue('share', share.value)} away from its share: rounding favours an arm (hint: with D: range no arm is favoured)`,
+    );
+  return warnings;
+}
+
+/** With two factors each is drawn in about half of the allocations, so it takes more to say that one dominates. */
+function dominantShare(factors: number): number {
+  return factors === 2 ? 0.75 : 0.5;
+}
 
 export interface Finding {
   readonly about: string;
@@ -176,6 +78,7 @@ export interface Finding {
 
 type Figures = ReadonlyMap<string, Figure>;
 
+/** The findings about a design, in words. Each sentence rests on its own figures: nothing is said that was not simulated. */
 export function findingsOf(assessment: Assessment): Finding[] {
   const { own, designs, plan } = assessment;
   const alone = [
@@ -192,13 +95,6 @@ export function findingsOf(assessment: Assessment): Finding[] {
   return [...alone, ...beside]
     .map(({ about, sentences }) => ({ about, sentences: sentences.filter((one) => one !== '') }))
     .filter(({ sentences }) => sentences.length > 0);
-}
-
-/** Only if this design has the figures: others would leave a gap. */
-function sentence(figures: Figures, names: readonly string[], text: (...values: string[]) => string): string {
-  const found = names.map((name) => [name, figures.get(name)] as const);
-  if (found.some(([, figure]) => figure === undefined)) return '';
-  return text(...found.map(([name, figure]) => figureText(name, figure as Figure)));
 }
 
 function armsFound({ own, plan }: Assessment): string[] {
@@ -295,6 +191,13 @@ function lossFound({ own, plan }: Assessment): string {
   );
 }
 
+/** Only if this design has the figures: others would leave a gap. */
+function sentence(figures: Figures, names: readonly string[], text: (...values: string[]) => string): string {
+  const found = names.map((name) => [name, figures.get(name)] as const);
+  if (found.some(([, figure]) => figure === undefined)) return '';
+  return text(...found.map(([name, figure]) => figureText(name, figure as Figure)));
+}
+
 /** For all of these, less is better. */
 const COMPARED = [
   { name: 'overall.range.mean', words: 'the difference of the arms' },
@@ -330,4 +233,99 @@ function sizesNote(comparator: Comparator | undefined): string {
   const { rule } = comparator ?? {};
   if (rule?.kind !== 'block' || rule.sizes.length < 2) return '';
   return 'Someone who knows everything is assumed to know the size of each block as well: in a trial, there are fewer right guesses.';
+}
+
+/** What is required of a design: `overall.range.p95 <= 20`. */
+export interface Requirement {
+  /** As it was written. */
+  readonly text: string;
+  readonly figure: string;
+  readonly operator: string;
+  readonly number: number;
+}
+
+export class RequirementError extends Error {}
+
+/** @throws RequirementError */
+export function readRequirement(text: string): Requirement {
+  const found = /^\s*(.+?)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*$/s.exec(text);
+  const [, figure = '', operator = '', number] = found ?? [];
+  if (!found)
+    throw new RequirementError(
+      `${quote(text)} is not of the form 'NAME OP NUMBER', OP being <=, <, >= or > (hint: 'overall.range.p95 <= 20')`,
+    );
+  return { text, figure, operator, number: Number(number) };
+}
+
+const OPERATORS: Readonly<Record<string, (value: number, number: number) => boolean>> = {
+  '<=': (value, number) => value <= number,
+  '<': (value, number) => value < number,
+  '>=': (value, number) => value >= number,
+  '>': (value, number) => value > number,
+};
+
+/** @throws RequirementError when there is no such figure */
+export function refuseUnknown(
+  { figure }: Requirement,
+  names: readonly string[],
+  design: SimulatedDesign,
+): void {
+  if (!names.includes(figure)) throw new RequirementError(unknownFigure(figure, names, design));
+}
+
+export interface JudgedRequirement {
+  readonly requirement: string;
+  readonly met: boolean;
+  readonly figure: Figure;
+  /** If so, another seed could give a different verdict. */
+  readonly withinError: boolean;
+}
+
+/** @throws RequirementError when there is no such figure */
+export function judge(
+  requirement: Requirement,
+  figures: ReadonlyMap<string, Figure>,
+  design: SimulatedDesign,
+): JudgedRequirement {
+  const { text, figure: name, operator, number } = requirement;
+  const figure = figures.get(name);
+  if (!figure) throw new RequirementError(unknownFigure(name, [...figures.keys()], design));
+  const { value, low, high } = figure;
+  const withinError = low < high && low <= number && number <= high;
+  return { requirement: text, met: OPERATORS[operator]?.(value, number) ?? false, figure, withinError };
+}
+
+export function judgedText({ requirement, met, figure, withinError }: JudgedRequirement): string {
+  const { value, low, high } = figure;
+  const interval = low < high ? ` [${shortNumber(low)}, ${shortNumber(high)}]` : '';
+  const remark = withinError ? '; the number is within the Monte Carlo error: use more --reps' : '';
+  return `${met ? 'met' : 'NOT MET'}: ${requirement}; it is ${shortNumber(value)}${interval}${remark}`;
+}
+
+function shortNumber(value: number): string {
+  return String(Number(value.toPrecision(5)));
+}
+
+function unknownFigure(name: string, names: readonly string[], design: SimulatedDesign): string {
+  const nearest = nearestTo(name, names);
+  const meant = nearest === undefined ? '' : ` (hint: did you mean ${nearest}?)`;
+  const hint = design.own && name.startsWith('drawn.') ? ', which has no urns' : meant;
+  return `there is no figure ${quote(name)} of this design${hint}; it has:\n  ${figureList(names, design).join('\n  ')}`;
+}
+
+/** Each level, and each kind of range, has the same figures, so they are named once. */
+function figureList(names: readonly string[], { factors }: SimulatedDesign): string[] {
+  const first = factors[0];
+  const ofFirst = `level.${first?.name}.${first?.levels[0]}.`;
+  const all = names.flatMap((one) => {
+    if (!one.startsWith('level.')) return [one];
+    return one.startsWith(ofFirst) ? [`level.<factor>.<level>.${one.slice(ofFirst.length)}`] : [];
+  });
+  const together = new Map<string, string[]>();
+  for (const one of all) {
+    const [, range, what] = /^(.*)\.(mean|p\d\d|ge5|ge10)$/s.exec(one) ?? [];
+    const [key, end] = range === undefined ? [one, []] : [range, [`.${what}`]];
+    together.set(key, [...(together.get(key) ?? []), ...end]);
+  }
+  return [...together].map(([key, ends]) => `${key}${ends.join(' ')}`).toSorted();
 }

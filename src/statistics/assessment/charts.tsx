@@ -1,94 +1,12 @@
+/**
+ * The charts of an assessment: an imbalance as a study grows, how often each imbalance occurred, and designs beside one
+ * another. At the end: where the labels of points fit. The page that shows the charts is drawn once and runs no script.
+ */
 import { scaleLinear } from '@visx/scale';
 import { Area, LinePath, Bar as Rectangle } from '@visx/shape';
 import { ChartText, FONT_SIZE, Frame, plot, rowsIn, type Size } from '../../base/charts/frame.tsx';
 import { COLOURS } from '../../base/charts/series.ts';
 import type { CoursePoint } from '../simulation/summary.ts';
-
-/** Finds places for the labels of points, so that none covers another, or a point. */
-
-export interface LabelPlace {
-  readonly x: number;
-  readonly y: number;
-}
-
-export interface Label extends LabelPlace {
-  readonly anchor: 'start' | 'end';
-  /** Whether it is so far from its point that a line must join them. */
-  readonly isFar: boolean;
-}
-
-export interface Box {
-  readonly left: number;
-  readonly right: number;
-  readonly top: number;
-  readonly bottom: number;
-}
-
-const LINE = 15;
-const POINT = 6;
-const GAPLabels = 9;
-/** Nothing is measured, so letters count as wide ones. */
-const LETTER = 6.8;
-const MAX_LINES = 14;
-
-/**
- * @param texts of the labels, in the order of the points
- * @param size of the plot, which the labels must not leave
- * @param obstacles what else they must not cover
- */
-export function placeLabels(
-  points: readonly LabelPlace[],
-  texts: readonly string[],
-  size: Size,
-  obstacles: readonly Box[] = [],
-): Label[] {
-  const fixed = [...obstacles, ...points.map(({ x, y }) => boxAround(x, y))];
-  const taken: Box[] = [];
-  return points.map((point, i) => {
-    const width = (texts[i] ?? '').length * LETTER;
-    const places = candidates(point, width, size);
-    const isFree = (label: Label) => {
-      const box = boxOf(label, width);
-      return [...fixed, ...taken].every((other) => !overlap(box, other));
-    };
-    // There is always a candidate: if none is within the plot, one outside is used.
-    const chosen = places.find(isFree) ?? (places[0] as Label);
-    taken.push(boxOf(chosen, width));
-    return chosen;
-  });
-}
-
-/** From near to far, those within the plot. */
-function candidates({ x, y }: LabelPlace, width: number, size: Size): Label[] {
-  const rises = Array.from({ length: MAX_LINES }, (_, i) => (i % 2 === 0 ? -1 : 1) * Math.ceil(i / 2) * LINE);
-  const all = rises.flatMap((rise): Label[] => {
-    const isFar = Math.abs(rise) > LINE;
-    return [
-      { x: x + GAPLabels, y: y + rise, anchor: 'start', isFar },
-      { x: x - GAPLabels, y: y + rise, anchor: 'end', isFar },
-    ];
-  });
-  const inside = all.filter((label) => {
-    const { left, right, top, bottom } = boxOf(label, width);
-    return left >= 0 && right <= size.width && top >= 0 && bottom <= size.height;
-  });
-  return inside.length > 0 ? inside : all;
-}
-
-function boxAround(x: number, y: number): Box {
-  return { left: x - POINT, right: x + POINT, top: y - POINT, bottom: y + POINT };
-}
-
-function boxOf({ x, y, anchor }: Label, width: number): Box {
-  const left = anchor === 'start' ? x : x - width;
-  return { left, right: left + width, top: y - LINE / 2, bottom: y + LINE / 2 };
-}
-
-function overlap(one: Box, other: Box): boolean {
-  return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
-}
-
-/** An imbalance as a study grows: its median, and the bands that contain half and nine tenths of the trials. */
 
 interface CourseChartProps extends Size {
   readonly points: readonly CoursePoint[];
@@ -99,6 +17,7 @@ interface CourseChartProps extends Size {
   readonly alternative: string;
 }
 
+/** An imbalance as a study grows: its median, and the bands that contain half and nine tenths of the trials. */
 export function CourseChart({ points, most, endLabels, alternative, ...size }: CourseChartProps) {
   const { width, height } = plot(size);
   const last = points.at(-1);
@@ -139,8 +58,6 @@ export function CourseChart({ points, most, endLabels, alternative, ...size }: C
   );
 }
 
-/** How often each imbalance occurred, as columns. */
-
 export interface Column {
   readonly from: number;
   readonly to: number;
@@ -157,8 +74,9 @@ interface DistributionChartProps extends Size {
   readonly alternative: string;
 }
 
-const GAP = 1;
+const COLUMN_GAP = 1;
 
+/** How often each imbalance occurred, as columns. */
 export function DistributionChart({ columns, most, mark, alternative, ...size }: DistributionChartProps) {
   const { width, height } = plot(size);
   const x = scaleLinear<number>({
@@ -172,9 +90,9 @@ export function DistributionChart({ columns, most, mark, alternative, ...size }:
       {columns.map(({ from, to, share }) => (
         <Rectangle
           key={from}
-          x={x(from) + GAP / 2}
+          x={x(from) + COLUMN_GAP / 2}
           y={y(share)}
-          width={Math.max(0, x(to) - x(from) - GAP)}
+          width={Math.max(0, x(to) - x(from) - COLUMN_GAP)}
           height={height - y(share)}
           fill={COLOURS.data}
         />
@@ -231,8 +149,6 @@ export function columnsOf(
   return [...byPlace.values()];
 }
 
-/** Designs as points: how far apart the arms are, and how often a guess is right. Less of both is better. */
-
 interface DesignPoint {
   readonly name: string;
   readonly imbalance: number;
@@ -251,6 +167,7 @@ interface TradeOffChartProps extends Size {
   readonly alternative: string;
 }
 
+/** Designs as points: how far apart the arms are, and how often a guess is right. Less of both is better. */
 export function TradeOffChart(props: TradeOffChartProps) {
   const { points, blind, xTitle, yTitle, blindLabel, alternative, ...size } = props;
   const inner = plot(size);
@@ -300,14 +217,14 @@ export function TradeOffChart(props: TradeOffChartProps) {
       </ChartText>
       {labels.map((label, i) => {
         const point = points[i] as DesignPoint;
-        return <Point key={point.name} point={point} place={places[i] as LabelPlace} label={label} />;
+        return <LabelledPoint key={point.name} point={point} place={places[i] as LabelPlace} label={label} />;
       })}
     </Frame>
   );
 }
 
 /** A design with its name, and a line between them if the name has no room beside it. */
-function Point({
+function LabelledPoint({
   point: { name, isOwn },
   place,
   label,
@@ -327,4 +244,90 @@ function Point({
       </ChartText>
     </g>
   );
+}
+
+export interface LabelPlace {
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Label extends LabelPlace {
+  readonly anchor: 'start' | 'end';
+  /** Whether it is so far from its point that a line must join them. */
+  readonly isFar: boolean;
+}
+
+export interface Box {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+const LINE_HEIGHT = 15;
+const POINT_RADIUS = 6;
+const LABEL_GAP = 9;
+/** Nothing is measured, so letters count as wide ones. */
+const LETTER_WIDTH = 6.8;
+const MAX_LABEL_LINES = 14;
+
+/**
+ * Finds places for the labels of points, so that none covers another, or a point.
+ * @param texts of the labels, in the order of the points
+ * @param size of the plot, which the labels must not leave
+ * @param obstacles what else they must not cover
+ */
+export function placeLabels(
+  points: readonly LabelPlace[],
+  texts: readonly string[],
+  size: Size,
+  obstacles: readonly Box[] = [],
+): Label[] {
+  const fixed = [...obstacles, ...points.map(({ x, y }) => pointBox(x, y))];
+  const taken: Box[] = [];
+  return points.map((point, i) => {
+    const width = (texts[i] ?? '').length * LETTER_WIDTH;
+    const places = labelCandidates(point, width, size);
+    const isFree = (label: Label) => {
+      const box = labelBox(label, width);
+      return [...fixed, ...taken].every((other) => !overlap(box, other));
+    };
+    // There is always a candidate: if none is within the plot, one outside is used.
+    const chosen = places.find(isFree) ?? (places[0] as Label);
+    taken.push(labelBox(chosen, width));
+    return chosen;
+  });
+}
+
+/** From near to far, those within the plot. */
+function labelCandidates({ x, y }: LabelPlace, width: number, size: Size): Label[] {
+  const rises = Array.from(
+    { length: MAX_LABEL_LINES },
+    (_, i) => (i % 2 === 0 ? -1 : 1) * Math.ceil(i / 2) * LINE_HEIGHT,
+  );
+  const all = rises.flatMap((rise): Label[] => {
+    const isFar = Math.abs(rise) > LINE_HEIGHT;
+    return [
+      { x: x + LABEL_GAP, y: y + rise, anchor: 'start', isFar },
+      { x: x - LABEL_GAP, y: y + rise, anchor: 'end', isFar },
+    ];
+  });
+  const inside = all.filter((label) => {
+    const { left, right, top, bottom } = labelBox(label, width);
+    return left >= 0 && right <= size.width && top >= 0 && bottom <= size.height;
+  });
+  return inside.length > 0 ? inside : all;
+}
+
+function pointBox(x: number, y: number): Box {
+  return { left: x - POINT_RADIUS, right: x + POINT_RADIUS, top: y - POINT_RADIUS, bottom: y + POINT_RADIUS };
+}
+
+function labelBox({ x, y, anchor }: Label, width: number): Box {
+  const left = anchor === 'start' ? x : x - width;
+  return { left, right: left + width, top: y - LINE_HEIGHT / 2, bottom: y + LINE_HEIGHT / 2 };
+}
+
+function overlap(one: Box, other: Box): boolean {
+  return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 }

@@ -1,3 +1,7 @@
+/**
+ * An assessment in writing: for a terminal, as a paragraph for a protocol or a statistical analysis plan, and for programs (JSON
+ * and CSV).
+ */
 import { counted, plural } from '../../base/wording.ts';
 import type { Arrivals, SimulationPlan } from '../simulation/plan.ts';
 import type { Figure } from '../simulation/summary.ts';
@@ -19,9 +23,10 @@ import {
   urnText,
 } from './words.ts';
 
-/** An assessment for a terminal. */
-
-/** @param table makes columns of rows */
+/**
+ * An assessment for a terminal.
+ * @param table makes columns of rows
+ */
 export function textOf(
   assessment: Assessment,
   table: (rows: readonly (readonly string[])[]) => string,
@@ -84,17 +89,16 @@ function courseTable({ designs, plan }: Assessment): string[][] {
 }
 
 /** The paragraph for a protocol or a statistical analysis plan. */
-
 export function paragraphOf({ plan, designs, own, version, isExact, command }: Assessment): string {
   const { design, participants, reps, seed, study, arrivalsSource } = plan;
   const how = isExact
     ? `computed exactly for ${counted(participants, 'participant')}`
     : `assessed by ${numberText(reps)} simulated ${plural(reps, 'trial')} of ${counted(participants, 'participant')} (seed ${seed})`;
   const sentences = [
-    `Participants of ${study} are allocated by ${methodText(design)} (urn ${version}, algorithm ${algorithmText(design)})${detail(plan)}.`,
+    `Participants of ${study} are allocated by ${methodText(design)} (urn ${version}, algorithm ${algorithmText(design)})${methodDetail(plan)}.`,
     `Arms: ${armsText(design)}. Factors: ${factorsText(design)}.${design.own ? '' : ` Settings: ${urnText(design)}.`}`,
     `The design was ${how}; the levels of participants came from ${arrivalsSource}.`,
-    outcomes(own, participants, siteName(plan)),
+    outcomeSentence(own, participants, siteName(plan)),
     sentenceOf(
       own,
       ['guess.blind'],
@@ -104,25 +108,21 @@ export function paragraphOf({ plan, designs, own, version, isExact, command }: A
       .slice(1)
       .map((one) => `With ${one.name} instead: ${figuresText(figuresByName(one, plan), siteName(plan))}.`),
     ...(isExact ? [] : ['In brackets: 95 % intervals of the Monte Carlo error.']),
-    analysis(plan),
+    analysisSentence(plan),
     `To reproduce these figures: ${command}`,
   ];
   return sentences.filter((one) => one !== '').join(' ');
 }
 
 /** Block sizes have no place in a document that sites read. */
-function detail({ design: { own } }: SimulationPlan): string {
+function methodDetail({ design: { own } }: SimulationPlan): string {
   if (!own)
     return ": each level of each factor has an urn; the arm is drawn from the most imbalanced urn of the participant's levels, with ties broken by lot";
   if (own.rule.kind === 'block') return '; the sizes of the blocks are kept apart from this document';
   return own.rule.kind === 'minimization' ? '; its parameters are kept apart from this document' : '';
 }
 
-function siteName({ design, siteFactor }: Assessment['plan']): string | undefined {
-  return siteFactor === undefined ? undefined : design.factors[siteFactor]?.name;
-}
-
-function outcomes(own: ReadonlyMap<string, Figure>, n: number, site: string | undefined): string {
+function outcomeSentence(own: ReadonlyMap<string, Figure>, n: number, site: string | undefined): string {
   return `This design, after ${counted(n, 'participant')}: ${figuresText(own, site)}.`;
 }
 
@@ -145,6 +145,10 @@ function figuresText(figures: ReadonlyMap<string, Figure>, site: string | undefi
     .join(', ');
 }
 
+function siteName({ design, siteFactor }: Assessment['plan']): string | undefined {
+  return siteFactor === undefined ? undefined : design.factors[siteFactor]?.name;
+}
+
 function sentenceOf(
   figures: ReadonlyMap<string, Figure>,
   [name]: readonly [string],
@@ -155,12 +159,10 @@ function sentenceOf(
 }
 
 /** The outcome and its statistic are the trial's own choice. */
-function analysis({ study, design }: Assessment['plan']): string {
+function analysisSentence({ study, design }: Assessment['plan']): string {
   const statistic = design.treatments.length > 2 ? 'F' : 'mean';
   return `The arms are compared by a re-randomization test, which repeats these allocations with everything else held fixed: urn rerandomize --study ${JSON.stringify(study)} --outcomes FILE --outcome COLUMN --statistic ${statistic} --reps 9999 --seed 1 [insert the file, the column, and the statistic of the protocol: mean, ranksum, proportion, logrank, F or kruskal].`;
 }
-
-/** An assessment for programs: JSON and CSV. */
 
 export function jsonOf(assessment: Assessment): string {
   const { version, plan, isExact, designs, warnings, judged } = assessment;

@@ -1,10 +1,12 @@
+/**
+ * The words of an assessment, for the terminal, the page and the protocol alike: a plan with its designs, the names of figures, and
+ * figures in the form that people read.
+ */
 import { ALGORITHMS } from '../../../events/study.ts';
 import { ratioText } from '../../core/model/design.ts';
 import { ownDesign, type SimulatedDesign, type SimulationPlan } from '../simulation/plan.ts';
 import type { DesignResult, Figure } from '../simulation/summary.ts';
 import { rangeNames, valueNames } from '../simulation/tally.ts';
-
-/** A plan in words: its design, its participants, and the names of comparators. */
 
 /** Three arms, 2:1:1 */
 export function armsText({ treatments, ratio }: SimulatedDesign): string {
@@ -13,6 +15,10 @@ export function armsText({ treatments, ratio }: SimulatedDesign): string {
 
 export function hasRatio({ ratio }: Pick<SimulatedDesign, 'ratio'>): boolean {
   return ratio.some((share) => share !== 1);
+}
+
+export function factorsText({ factors }: SimulatedDesign): string {
+  return factors.map(({ name, levels }) => `${name} (${levels.join(', ')})`).join('; ');
 }
 
 /** The study's own method, without what nobody at a site may know. */
@@ -42,10 +48,6 @@ export function urnText({ w, alpha, beta, D }: SimulatedDesign): string {
   return `w = ${w}, alpha = ${alpha}, beta = ${beta}, D = ${D}`;
 }
 
-export function factorsText({ factors }: SimulatedDesign): string {
-  return factors.map(({ name, levels }) => `${name} (${levels.join(', ')})`).join('; ');
-}
-
 /** With a ratio, the kernel computes imbalance differently: see docs/methods.md. */
 export function algorithmText(design: SimulatedDesign): string {
   const { kind } = ownDesign(design).rule;
@@ -55,93 +57,17 @@ export function algorithmText(design: SimulatedDesign): string {
   return `wei-urn-method1-pcg64, version ${hasRatio(design) ? 2 : 1}`;
 }
 
-export function numberText(value: number): string {
-  return value.toLocaleString('en');
-}
-
 export function replicatesText({ plan, isExact }: { plan: SimulationPlan; isExact: boolean }): string {
   return isExact ? 'computed exactly' : `${numberText(plan.reps)} simulated trials, seed ${plan.seed}`;
+}
+
+export function numberText(value: number): string {
+  return value.toLocaleString('en');
 }
 
 /** As in the heads of tables. */
 export function designName(name: string): string {
   return name === 'study' ? 'this study' : name;
-}
-
-/** Names of figures, with the number of participants (as they are computed) and without it. */
-
-/** A list in a sentence. */
-export function among(names: readonly string[]): string {
-  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
-}
-
-export interface FigureName {
-  /** Without `@n`. */
-  readonly name: string;
-  /** Undefined for a figure that is about the whole course. */
-  readonly n: number | undefined;
-}
-
-export function parted(full: string): FigureName {
-  // The name of a factor may end in the same way.
-  const found = full.startsWith('drawn.') ? null : /^(.*)@(\d+)((?:\.(?:mean|p\d\d|ge5|ge10))?)$/s.exec(full);
-  if (!found) return { name: full, n: undefined };
-  const [, before = '', n, after = ''] = found;
-  return { name: before + after, n: Number(n) };
-}
-
-/** The figures of a design, those after all participants also without `@n`. */
-export function figuresByName(
-  { figures }: DesignResult,
-  { participants }: SimulationPlan,
-): Map<string, Figure> {
-  const all = new Map(Object.entries(figures));
-  for (const [full, figure] of Object.entries(figures)) {
-    const { name, n } = parted(full);
-    if (n === participants) all.set(name, figure);
-  }
-  return all;
-}
-
-const OF_A_RANGE = ['mean', 'p05', 'p25', 'p50', 'p75', 'p95', 'ge5', 'ge10'] as const;
-
-/** The names that the study's own design will have; those after all participants also without `@n`. */
-export function figureNames(plan: SimulationPlan): string[] {
-  const { design, at, participants } = plan;
-  const factors = design.own ? [] : design.factors.map(({ name }) => name);
-  const all = [
-    ...rangeNames(plan).flatMap((range) => OF_A_RANGE.map((what) => `${range}.${what}`)),
-    ...(design.treatments.length === 2 ? at.map((n) => `difference.sd@${n}`) : []),
-    ...valueNames(plan, factors),
-    ...['guess.blind', 'share'],
-  ];
-  const atTheEnd = all.map(parted).filter(({ n }) => n === participants);
-  return [...all, ...atTheEnd.map(({ name }) => name)];
-}
-
-/** Figures in the form that people read. */
-
-/** Probabilities, and shares of trials and of allocations. */
-const IN_PERCENT = /^(guess|certain|drawn)\.|^(balanced|share)$|\.ge(5|10)$/;
-const THREE_DECIMALS = /^(drift|entropy|forcing)$/;
-const QUANTILE = /\.p\d\d$/;
-
-/** @param name without `@n` */
-export function shownValue(name: string, exact: number): string {
-  // No minus sign before a number that is shown as zero.
-  const value = Math.abs(exact) < 0.00005 ? 0 : exact;
-  // What was rounded to zero, or not seen in these trials, may still happen.
-  if (IN_PERCENT.test(name)) return value === 0 ? '< 0.01 %' : `${(100 * value).toFixed(2)} %`;
-  if (THREE_DECIMALS.test(name)) return value.toFixed(3);
-  if (QUANTILE.test(name)) return String(Number(value.toFixed(2)));
-  return value.toFixed(2);
-}
-
-/** `9.24 [9.18, 9.30]`; an exact figure has no interval. */
-export function figureText(name: string, { value, low, high }: Figure): string {
-  if (low === high) return shownValue(name, value);
-  const bound = (one: number) => shownValue(name, one).replace(' %', '');
-  return `${shownValue(name, value)} [${bound(low)}, ${bound(high)}]`;
 }
 
 /** The figures that a design is judged by, with their words. `{n}` is the number of participants. */
@@ -171,3 +97,76 @@ export const MAIN_FIGURES: readonly { readonly name: string; readonly words: str
   { name: 'drift', words: 'drift (complete: 1)' },
   { name: 'loss', words: 'loss of efficiency (participants)' },
 ];
+
+export interface FigureName {
+  /** Without `@n`. */
+  readonly name: string;
+  /** Undefined for a figure that is about the whole course. */
+  readonly n: number | undefined;
+}
+
+/** Parts a figure's name, as it is computed, from the number of participants in it. */
+export function parted(full: string): FigureName {
+  // The name of a factor may end in the same way.
+  const found = full.startsWith('drawn.') ? null : /^(.*)@(\d+)((?:\.(?:mean|p\d\d|ge5|ge10))?)$/s.exec(full);
+  if (!found) return { name: full, n: undefined };
+  const [, before = '', n, after = ''] = found;
+  return { name: before + after, n: Number(n) };
+}
+
+/** The figures of a design, those after all participants also without `@n`. */
+export function figuresByName(
+  { figures }: DesignResult,
+  { participants }: SimulationPlan,
+): Map<string, Figure> {
+  const all = new Map(Object.entries(figures));
+  for (const [full, figure] of Object.entries(figures)) {
+    const { name, n } = parted(full);
+    if (n === participants) all.set(name, figure);
+  }
+  return all;
+}
+
+/** The names that the study's own design will have; those after all participants also without `@n`. */
+export function figureNames(plan: SimulationPlan): string[] {
+  const { design, at, participants } = plan;
+  const factors = design.own ? [] : design.factors.map(({ name }) => name);
+  const all = [
+    ...rangeNames(plan).flatMap((range) => RANGE_FIGURES.map((what) => `${range}.${what}`)),
+    ...(design.treatments.length === 2 ? at.map((n) => `difference.sd@${n}`) : []),
+    ...valueNames(plan, factors),
+    ...['guess.blind', 'share'],
+  ];
+  const atTheEnd = all.map(parted).filter(({ n }) => n === participants);
+  return [...all, ...atTheEnd.map(({ name }) => name)];
+}
+
+const RANGE_FIGURES = ['mean', 'p05', 'p25', 'p50', 'p75', 'p95', 'ge5', 'ge10'] as const;
+
+/** `9.24 [9.18, 9.30]`; an exact figure has no interval. */
+export function figureText(name: string, { value, low, high }: Figure): string {
+  if (low === high) return shownValue(name, value);
+  const bound = (one: number) => shownValue(name, one).replace(' %', '');
+  return `${shownValue(name, value)} [${bound(low)}, ${bound(high)}]`;
+}
+
+/** Probabilities, and shares of trials and of allocations. */
+const IN_PERCENT = /^(guess|certain|drawn)\.|^(balanced|share)$|\.ge(5|10)$/;
+const THREE_DECIMALS = /^(drift|entropy|forcing)$/;
+const QUANTILE = /\.p\d\d$/;
+
+/** @param name without `@n` */
+export function shownValue(name: string, exact: number): string {
+  // No minus sign before a number that is shown as zero.
+  const value = Math.abs(exact) < 0.00005 ? 0 : exact;
+  // What was rounded to zero, or not seen in these trials, may still happen.
+  if (IN_PERCENT.test(name)) return value === 0 ? '< 0.01 %' : `${(100 * value).toFixed(2)} %`;
+  if (THREE_DECIMALS.test(name)) return value.toFixed(3);
+  if (QUANTILE.test(name)) return String(Number(value.toFixed(2)));
+  return value.toFixed(2);
+}
+
+/** A list in a sentence. */
+export function among(names: readonly string[]): string {
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
