@@ -1,13 +1,23 @@
+/**
+ * Simulated participants: their levels, and their strata. The levels come from a generator of their own, so every design sees
+ * the same ones.
+ */
 import { fillCumulative, fillProbabilities, indexAt } from '../../core/methods/draw.ts';
 import type { Pcg64 } from '../../core/random/pcg64.ts';
 import type { Arrivals } from './plan.ts';
-
-/** The levels of simulated participants. They come from a generator of their own, so every design sees the same ones. */
 
 /** Draws the levels of participants, one after another. */
 export interface LevelSource {
   /** @param levels is filled, for each participant, with the index of the level of each factor, in the order of the factors */
   fill(generator: Pcg64, levels: Int32Array): void;
+}
+
+/** Shares stay the same until a level opens. */
+interface Phase {
+  /** The first participant of the phase, counted from 1. */
+  readonly from: number;
+  /** For each factor. */
+  readonly cumulative: readonly Float64Array[];
 }
 
 /** @throws RangeError when a participant could have no level of a factor, or no row */
@@ -29,14 +39,6 @@ export function levelSource(arrivals: Arrivals, participants: number): LevelSour
       }
     },
   };
-}
-
-/** Shares stay the same until a level opens. */
-interface Phase {
-  /** The first participant of the phase, counted from 1. */
-  readonly from: number;
-  /** For each factor. */
-  readonly cumulative: readonly Float64Array[];
 }
 
 function phasesOf({ shares, opens }: Arrivals & { kind: 'shares' }, participants: number): Phase[] {
@@ -65,18 +67,6 @@ function rowsSource(rows: readonly (readonly number[])[], weights: readonly numb
   };
 }
 
-function cumulativeOf(shares: readonly number[]): Float64Array {
-  if (
-    !shares.some((share) => share > 0) ||
-    shares.some((share) => !(share >= 0 && share < Number.POSITIVE_INFINITY))
-  )
-    throw new RangeError('shares must not be negative, and one must be above 0');
-  const probabilities = new Float64Array(shares.length);
-  fillProbabilities(shares, 0, probabilities);
-  fillCumulative(probabilities, probabilities);
-  return probabilities;
-}
-
 /** The same as `indexAt`, for thousands of values. */
 function firstAbove(cumulative: Float64Array, uniform53: number): number {
   const u = uniform53 * 2 ** -53;
@@ -90,13 +80,24 @@ function firstAbove(cumulative: Float64Array, uniform53: number): number {
   return from;
 }
 
-/** The strata of one replicate's participants: those who are alike in some factors. */
+function cumulativeOf(shares: readonly number[]): Float64Array {
+  if (
+    !shares.some((share) => share > 0) ||
+    shares.some((share) => !(share >= 0 && share < Number.POSITIVE_INFINITY))
+  )
+    throw new RangeError('shares must not be negative, and one must be above 0');
+  const probabilities = new Float64Array(shares.length);
+  fillProbabilities(shares, 0, probabilities);
+  fillCumulative(probabilities, probabilities);
+  return probabilities;
+}
 
 /** Keys below this, times a stratum's number, are exact in a double. */
-const MAX_KEYS = 2 ** 26;
+const MAX_STRATUM_KEYS = 2 ** 26;
 
+/** The strata of one replicate's participants: those who are alike in some factors. */
 export class Strata {
-  /** Those factors, in runs whose levels have at most MAX_KEYS combinations. A single factor always fits. */
+  /** Those factors, in runs whose levels have at most MAX_STRATUM_KEYS combinations. A single factor always fits. */
   readonly #runs: readonly (readonly { readonly factor: number; readonly levels: number }[])[];
   readonly #numbers = new Map<number, number>();
   readonly #factors: number;
@@ -141,7 +142,7 @@ function runsOf<T extends { readonly levels: number }>(factors: readonly T[]): T
   let keys = Number.POSITIVE_INFINITY;
   for (const factor of factors) {
     keys *= factor.levels;
-    if (keys > MAX_KEYS) {
+    if (keys > MAX_STRATUM_KEYS) {
       runs.push([]);
       keys = factor.levels;
     }

@@ -1,3 +1,7 @@
+/**
+ * The rule of each design, and which designs fit a study. A rule is a design as a simulation runs it: the methods of the
+ * service run as they are, and designs that are only compared with them (Efron's biased coin, the big stick) are here.
+ */
 import { type ImbalanceMeasure, MAX_WEIGHT } from '../../../events/study.ts';
 import { PermutedBlocks } from '../../core/methods/blocks.ts';
 import { Complete } from '../../core/methods/complete.ts';
@@ -10,7 +14,6 @@ import type { Pcg64 } from '../../core/random/pcg64.ts';
 import type { Comparator, MinimizationRule, SimulatedDesign } from './plan.ts';
 
 /** A design as a simulation runs it. */
-
 export interface Rule {
   /** p_k of each arm for the last participant, before any lot between urns. */
   readonly chances: Float64Array;
@@ -34,73 +37,102 @@ export interface Participants {
   strata(within: readonly number[]): Int32Array;
 }
 
-/** Draws an arm with one double, from the cumulative sums of the probabilities. */
-class ArmDraw {
-  readonly #cumulative: Float64Array;
-
-  constructor(arms: number) {
-    this.#cumulative = new Float64Array(arms);
-  }
-
-  draw(chances: Float64Array, generator: Pcg64): number {
-    fillCumulative(chances, this.#cumulative);
-    return indexAt(this.#cumulative, generator.nextUniform53());
-  }
-}
-
-/** Designs that treat each stratum as a trial of its own. */
-
-/** Two arms: the probability of each depends on their difference in the stratum alone. */
-class TwoArms implements Rule {
-  readonly drawnFactor = -1;
-  readonly chances = new Float64Array(2);
-  /** p of the first arm, given by how many it is ahead of the second. */
-  readonly #chance: (ahead: number) => number;
-  readonly #strata: Int32Array;
-  readonly #ahead: Int32Array;
-  readonly #arm = new ArmDraw(2);
-
-  constructor(chance: (ahead: number) => number, participants: Participants, within: readonly number[]) {
-    this.#chance = chance;
-    this.#strata = participants.strata(within);
-    this.#ahead = new Int32Array(this.#strata.length);
-  }
-
-  restart(): void {
-    this.#ahead.fill(0);
-  }
-
-  allocate(participant: number, generator: Pcg64): number {
-    const stratum = this.#strata[participant] as number;
-    const ahead = this.#ahead[stratum] as number;
-    const chance = this.#chance(ahead);
-    this.chances[0] = chance;
-    this.chances[1] = 1 - chance;
-    const arm = this.#arm.draw(this.chances, generator);
-    this.#ahead[stratum] = ahead + (arm === 0 ? 1 : -1);
-    return arm;
+export function ruleOf(
+  { rule, within }: Comparator,
+  ratio: readonly number[],
+  participants: Participants,
+): Rule {
+  switch (rule.kind) {
+    case 'urn':
+      return urnRule(rule, ratio, participants, within);
+    case 'complete':
+      return completeRule(ratio, participants);
+    case 'block':
+      return blockRule(rule.sizes, ratio, participants, within);
+    case 'minimization':
+      return minimizationRule(rule, ratio, participants, within);
+    case 'efron':
+      return new TwoArms(biasedCoin(rule.p), participants, within);
+    case 'bigstick':
+      return new TwoArms(bigStick(rule.limit), participants, within);
   }
 }
 
-/** Efron's biased coin: the arm that is behind has the probability p. */
-function biasedCoin(p: number): (ahead: number) => number {
-  return (ahead) => (ahead === 0 ? 0.5 : ahead < 0 ? p : 1 - p);
-}
-
-/** The big stick: a fair coin until the difference is at its limit, then the arm that is behind. */
-function bigStick(limit: number): (ahead: number) => number {
-  return (ahead) => (ahead >= limit ? 0 : ahead <= -limit ? 1 : 0.5);
-}
-
-/** A method of the service, as a simulation runs it. */
-
-interface UrnRule {
+interface UrnSettings {
   readonly w: number;
   readonly alpha: number;
   readonly beta: number;
   readonly D: ImbalanceMeasure;
 }
 
+/** @param within indexes of the factors with urns; none: all factors */
+function urnRule(
+  rule: UrnSettings,
+  ratio: readonly number[],
+  participants: Participants,
+  within: readonly number[] = [],
+): Rule {
+  const { factors } = participants;
+  const used = within.length > 0 ? within : [...factors.keys()];
+  const { slots, hasRatio } = openSlots(ratio);
+  const kernel = new Kernel({
+    ...rule,
+    factors: used.map((factor) => factorAt(factors, factor)),
+    ...{ slots, hasRatio, places: { slots: [...slots.keys()], factors: used } },
+  });
+  return new MethodRule(kernel, ratio, participants, () => used[kernel.selected] as number);
+}
+
+function completeRule(ratio: readonly number[], participants: Participants): Rule {
+  return new MethodRule(new Complete(openSlots(ratio)), ratio, participants);
+}
+
+/** @param sizes multiples of the sum of the ratio. @param within indexes of the factors that make a stratum */
+function blockRule(
+  sizes: readonly number[],
+  ratio: readonly number[],
+  participants: Participants,
+  within: readonly number[],
+): Rule {
+  const open = openSlots(ratio);
+  const perSlot = sizes.map((size) => size / open.slots.length);
+  return new MethodRule(new PermutedBlocks({ ...open, by: within, perSlot }), ratio, participants);
+}
+
+/** @param within indexes of the factors that are balanced; none: all factors */
+function minimizationRule(
+  { p, measure = 'range', weights }: MinimizationRule,
+  ratio: readonly number[],
+  participants: Participants,
+  within: readonly number[],
+): Rule {
+  const { factors } = participants;
+  const open = openSlots(ratio);
+  const used = within.length > 0 ? within : [...factors.keys()];
+  const parameters = {
+    ...{ measure, pThousandths: Math.round(1000 * p) },
+    ...(weights && { weights: [...weights] }),
+  };
+  const places = { slots: [...open.slots.keys()], factors: used };
+  return new MethodRule(new Minimization({ ...open, factors, parameters, places }), ratio, participants);
+}
+
+function factorAt<T>(factors: readonly T[], index: number): T {
+  const factor = factors[index];
+  if (factor === undefined) throw new RangeError(`no factor ${index}`);
+  return factor;
+}
+
+function openSlots(ratio: readonly number[]) {
+  const slots = armsOf(ratio).map((arm, slot) => `${arm} ${slot}`);
+  return { slots, hasRatio: slots.length > ratio.length };
+}
+
+function armsOf(ratio: readonly number[]): number[] {
+  return ratio.flatMap((share, arm) => Array<number>(share).fill(arm));
+}
+
+/** A method of the service, as a simulation runs it. */
 class MethodRule implements Rule {
   readonly chances: Float64Array;
   readonly #method: Method;
@@ -152,93 +184,59 @@ class MethodRule implements Rule {
   }
 }
 
-function armsOf(ratio: readonly number[]): number[] {
-  return ratio.flatMap((share, arm) => Array<number>(share).fill(arm));
+/** Efron's biased coin: the arm that is behind has the probability p. */
+function biasedCoin(p: number): (ahead: number) => number {
+  return (ahead) => (ahead === 0 ? 0.5 : ahead < 0 ? p : 1 - p);
 }
 
-function openSlots(ratio: readonly number[]) {
-  const slots = armsOf(ratio).map((arm, slot) => `${arm} ${slot}`);
-  return { slots, hasRatio: slots.length > ratio.length };
+/** The big stick: a fair coin until the difference is at its limit, then the arm that is behind. */
+function bigStick(limit: number): (ahead: number) => number {
+  return (ahead) => (ahead >= limit ? 0 : ahead <= -limit ? 1 : 0.5);
 }
 
-/** @param within indexes of the factors with urns; none: all factors */
-function urns(
-  rule: UrnRule,
-  ratio: readonly number[],
-  participants: Participants,
-  within: readonly number[] = [],
-): Rule {
-  const { factors } = participants;
-  const used = within.length > 0 ? within : [...factors.keys()];
-  const { slots, hasRatio } = openSlots(ratio);
-  const kernel = new Kernel({
-    ...rule,
-    factors: used.map((factor) => factorAt(factors, factor)),
-    ...{ slots, hasRatio, places: { slots: [...slots.keys()], factors: used } },
-  });
-  return new MethodRule(kernel, ratio, participants, () => used[kernel.selected] as number);
+/** Two arms, each stratum a trial of its own: the probability of each arm depends on their difference in the stratum alone. */
+class TwoArms implements Rule {
+  readonly drawnFactor = -1;
+  readonly chances = new Float64Array(2);
+  /** p of the first arm, given by how many it is ahead of the second. */
+  readonly #chance: (ahead: number) => number;
+  readonly #strata: Int32Array;
+  readonly #ahead: Int32Array;
+  readonly #arm = new ArmDraw(2);
+
+  constructor(chance: (ahead: number) => number, participants: Participants, within: readonly number[]) {
+    this.#chance = chance;
+    this.#strata = participants.strata(within);
+    this.#ahead = new Int32Array(this.#strata.length);
+  }
+
+  restart(): void {
+    this.#ahead.fill(0);
+  }
+
+  allocate(participant: number, generator: Pcg64): number {
+    const stratum = this.#strata[participant] as number;
+    const ahead = this.#ahead[stratum] as number;
+    const chance = this.#chance(ahead);
+    this.chances[0] = chance;
+    this.chances[1] = 1 - chance;
+    const arm = this.#arm.draw(this.chances, generator);
+    this.#ahead[stratum] = ahead + (arm === 0 ? 1 : -1);
+    return arm;
+  }
 }
 
-function complete(ratio: readonly number[], participants: Participants): Rule {
-  return new MethodRule(new Complete(openSlots(ratio)), ratio, participants);
-}
+/** Draws an arm with one double, from the cumulative sums of the probabilities. */
+class ArmDraw {
+  readonly #cumulative: Float64Array;
 
-/** @param sizes multiples of the sum of the ratio. @param within indexes of the factors that make a stratum */
-function blocks(
-  sizes: readonly number[],
-  ratio: readonly number[],
-  participants: Participants,
-  within: readonly number[],
-): Rule {
-  const open = openSlots(ratio);
-  const perSlot = sizes.map((size) => size / open.slots.length);
-  return new MethodRule(new PermutedBlocks({ ...open, by: within, perSlot }), ratio, participants);
-}
+  constructor(arms: number) {
+    this.#cumulative = new Float64Array(arms);
+  }
 
-/** @param within indexes of the factors that are balanced; none: all factors */
-function minimization(
-  { p, measure = 'range', weights }: MinimizationRule,
-  ratio: readonly number[],
-  participants: Participants,
-  within: readonly number[],
-): Rule {
-  const { factors } = participants;
-  const open = openSlots(ratio);
-  const used = within.length > 0 ? within : [...factors.keys()];
-  const parameters = {
-    ...{ measure, pThousandths: Math.round(1000 * p) },
-    ...(weights && { weights: [...weights] }),
-  };
-  const places = { slots: [...open.slots.keys()], factors: used };
-  return new MethodRule(new Minimization({ ...open, factors, parameters, places }), ratio, participants);
-}
-
-function factorAt<T>(factors: readonly T[], index: number): T {
-  const factor = factors[index];
-  if (factor === undefined) throw new RangeError(`no factor ${index}`);
-  return factor;
-}
-
-/** The rule of each design, and which designs fit a study. */
-
-export function ruleOf(
-  { rule, within }: Comparator,
-  ratio: readonly number[],
-  participants: Participants,
-): Rule {
-  switch (rule.kind) {
-    case 'urn':
-      return urns(rule, ratio, participants, within);
-    case 'complete':
-      return complete(ratio, participants);
-    case 'block':
-      return blocks(rule.sizes, ratio, participants, within);
-    case 'minimization':
-      return minimization(rule, ratio, participants, within);
-    case 'efron':
-      return new TwoArms(biasedCoin(rule.p), participants, within);
-    case 'bigstick':
-      return new TwoArms(bigStick(rule.limit), participants, within);
+  draw(chances: Float64Array, generator: Pcg64): number {
+    fillCumulative(chances, this.#cumulative);
+    return indexAt(this.#cumulative, generator.nextUniform53());
   }
 }
 
@@ -283,15 +281,15 @@ function weightProblem(name: string, value: number, min: number): string | undef
 }
 
 /** Blocks above this would not fit the counts. */
-const MAX_BLOCK = 1_000_000;
+const MAX_BLOCK_SIZE = 1_000_000;
 
 function blockProblem(sizes: readonly number[], sum: number, hasRatio: boolean): string | undefined {
   if (sizes.length === 0) return 'it has no size';
   const isWrong = (size: number) =>
-    !Number.isSafeInteger(size) || size < sum || size > MAX_BLOCK || size % sum !== 0;
+    !Number.isSafeInteger(size) || size < sum || size > MAX_BLOCK_SIZE || size % sum !== 0;
   const wrong = sizes.find(isWrong);
   if (wrong === undefined) return undefined;
-  return `the size ${wrong} is not a multiple of ${sum}, ${hasRatio ? 'the sum of the ratio' : 'the number of arms'}, up to ${MAX_BLOCK}`;
+  return `the size ${wrong} is not a multiple of ${sum}, ${hasRatio ? 'the sum of the ratio' : 'the number of arms'}, up to ${MAX_BLOCK_SIZE}`;
 }
 
 function chanceProblem(p: number, min: number, shown: string): string | undefined {

@@ -1,3 +1,7 @@
+/**
+ * Simulates a study's design, and others on the same participants, in threads. It does so block by block: a block does not
+ * depend on the blocks before it, so threads can share them out. simulation-thread.ts loads this file as well.
+ */
 import { runBlocks, threadFile } from '../../base/threads.ts';
 import { Pcg64 } from '../../core/random/pcg64.ts';
 import { type LevelSource, levelSource, Strata } from './arrivals.ts';
@@ -7,25 +11,50 @@ import { type Participants, type Rule, ruleOf } from './rules.ts';
 import { type DesignResult, Summary } from './summary.ts';
 import { type BlockTally, Tally } from './tally.ts';
 
-/** Simulates block by block. A block does not depend on the blocks before it, so threads can share them out. */
+export interface SimulationOptions {
+  /** By default, as many as the machine has. They do not change the result. */
+  readonly threads?: number | undefined;
+  /** Gets the number of replicates that are done. */
+  readonly onProgress?: ((replicates: number) => void) | undefined;
+}
 
 /** Replicates of a block. Sums of doubles depend on it. */
-const BLOCK = 100;
+const BLOCK_REPLICATES = 100;
+
+/**
+ * @returns first the study's own design, then the comparators in their order
+ * @throws what a thread throws
+ */
+export async function simulate(
+  plan: SimulationPlan,
+  { threads, onProgress }: SimulationOptions = {},
+): Promise<DesignResult[]> {
+  const summaries = new Summaries(plan);
+  let added = 0;
+  await runBlocks<readonly BlockTally[]>({
+    file: threadFile('simulation-thread'),
+    workerData: plan,
+    blocks: Math.ceil(plan.reps / BLOCK_REPLICATES),
+    threads,
+    onBlock(tallies) {
+      summaries.add(tallies);
+      added++;
+      onProgress?.(Math.min(plan.reps, added * BLOCK_REPLICATES));
+    },
+  });
+  return summaries.results();
+}
+
+/** Like `simulate`, in this thread. */
+export function simulateHere(plan: SimulationPlan): DesignResult[] {
+  const simulation = new BlockSimulation(plan);
+  const summaries = new Summaries(plan);
+  for (let block = 0; block * BLOCK_REPLICATES < plan.reps; block++) summaries.add(simulation.run(block));
+  return summaries.results();
+}
 
 /** Above all seeds of arms. */
 const LEVELS_SEED = 1n << 127n;
-
-/** The study's own design, described like a comparator, and then the comparators. */
-function designs({ design, comparators }: SimulationPlan): readonly Comparator[] {
-  return [ownDesign(design), ...comparators];
-}
-
-/** Indexes of the factors among whose urns a design draws; none if there is no choice. */
-function urnFactors({ rule, within }: Comparator, { factors }: SimulatedDesign): readonly number[] {
-  if (rule.kind !== 'urn') return [];
-  const used = within.length > 0 ? within : [...factors.keys()];
-  return used.length > 1 ? used : [];
-}
 
 export class BlockSimulation {
   readonly #plan: SimulationPlan;
@@ -40,7 +69,7 @@ export class BlockSimulation {
     this.#source = levelSource(arrivals, participants);
     this.#participants = new SimulatedParticipants(design.factors, participants);
     this.#covariates = new Covariates(design.factors, design.ratio, at);
-    this.#designs = designs(plan).map((one) => ({
+    this.#designs = designsOf(plan).map((one) => ({
       rule: ruleOf(one, design.ratio, this.#participants),
       tally: new Tally(plan, this.#participants, this.#covariates, urnFactors(one, design)),
     }));
@@ -49,8 +78,8 @@ export class BlockSimulation {
   /** @returns the tally of each design */
   run(block: number): BlockTally[] {
     const { reps, seed } = this.#plan;
-    const first = block * BLOCK;
-    const end = Math.min(reps, first + BLOCK);
+    const first = block * BLOCK_REPLICATES;
+    const end = Math.min(reps, first + BLOCK_REPLICATES);
     for (const { tally } of this.#designs) tally.begin(end - first);
     for (let replicate = first; replicate < end; replicate++) {
       const armsSeed = (seed << 64n) + BigInt(replicate);
@@ -69,41 +98,6 @@ export class BlockSimulation {
       tally.note(participant, rule.allocate(participant, generator), rule);
     tally.endReplicate();
   }
-}
-
-/** Adds the blocks of all designs. */
-class Summaries {
-  readonly #designs: readonly { readonly name: string; readonly summary: Summary }[];
-
-  constructor(plan: SimulationPlan) {
-    const { factors } = plan.design;
-    this.#designs = designs(plan).map((one) => ({
-      name: one.name,
-      summary: new Summary(
-        plan,
-        urnFactors(one, plan.design).map((factor) => factors[factor]?.name ?? ''),
-      ),
-    }));
-  }
-
-  /** In the order of the blocks. */
-  add(tallies: readonly BlockTally[]): void {
-    this.#designs.forEach(({ summary }, i) => {
-      summary.add(tallies[i] as BlockTally);
-    });
-  }
-
-  results(): DesignResult[] {
-    return this.#designs.map(({ name, summary }) => summary.result(name));
-  }
-}
-
-/** Like `simulate`, in this thread. */
-export function simulateHere(plan: SimulationPlan): DesignResult[] {
-  const simulation = new BlockSimulation(plan);
-  const summaries = new Summaries(plan);
-  for (let block = 0; block * BLOCK < plan.reps; block++) summaries.add(simulation.run(block));
-  return summaries.results();
 }
 
 class SimulatedParticipants implements Participants {
@@ -131,35 +125,41 @@ class SimulatedParticipants implements Participants {
   }
 }
 
-/** Simulates a study's design, and others on the same participants, in threads. */
+/** Adds the blocks of all designs. */
+class Summaries {
+  readonly #designs: readonly { readonly name: string; readonly summary: Summary }[];
 
-export interface SimulationOptions {
-  /** By default, as many as the machine has. They do not change the result. */
-  readonly threads?: number | undefined;
-  /** Gets the number of replicates that are done. */
-  readonly onProgress?: ((replicates: number) => void) | undefined;
+  constructor(plan: SimulationPlan) {
+    const { factors } = plan.design;
+    this.#designs = designsOf(plan).map((one) => ({
+      name: one.name,
+      summary: new Summary(
+        plan,
+        urnFactors(one, plan.design).map((factor) => factors[factor]?.name ?? ''),
+      ),
+    }));
+  }
+
+  /** In the order of the blocks. */
+  add(tallies: readonly BlockTally[]): void {
+    this.#designs.forEach(({ summary }, i) => {
+      summary.add(tallies[i] as BlockTally);
+    });
+  }
+
+  results(): DesignResult[] {
+    return this.#designs.map(({ name, summary }) => summary.result(name));
+  }
 }
 
-/**
- * @returns first the study's own design, then the comparators in their order
- * @throws what a thread throws
- */
-export async function simulate(
-  plan: SimulationPlan,
-  { threads, onProgress }: SimulationOptions = {},
-): Promise<DesignResult[]> {
-  const summaries = new Summaries(plan);
-  let added = 0;
-  await runBlocks<readonly BlockTally[]>({
-    file: threadFile('simulation-thread'),
-    workerData: plan,
-    blocks: Math.ceil(plan.reps / BLOCK),
-    threads,
-    onBlock(tallies) {
-      summaries.add(tallies);
-      added++;
-      onProgress?.(Math.min(plan.reps, added * BLOCK));
-    },
-  });
-  return summaries.results();
+/** The study's own design, described like a comparator, and then the comparators. */
+function designsOf({ design, comparators }: SimulationPlan): readonly Comparator[] {
+  return [ownDesign(design), ...comparators];
+}
+
+/** Indexes of the factors among whose urns a design draws; none if there is no choice. */
+function urnFactors({ rule, within }: Comparator, { factors }: SimulatedDesign): readonly number[] {
+  if (rule.kind !== 'urn') return [];
+  const used = within.length > 0 ? within : [...factors.keys()];
+  return used.length > 1 ? used : [];
 }
