@@ -1,90 +1,13 @@
+/**
+ * Notes what one design does in a block of replicates: which quantities, and where each is kept. Every figure that is made of
+ * them is defined in docs/statistics.md.
+ */
 import { evenPoints, leastCommonMultiple } from '../../base/whole-numbers.ts';
 import type { Covariates } from './covariates.ts';
 import type { SimulatedDesign, SimulationPlan } from './plan.ts';
 import type { Participants, Rule } from './rules.ts';
 
-/** What is noted for each replicate, and where. */
-
-/** Points of the course, at most. */
-const MAX_POINTS = 50;
-
-/** Near-certain allocations: the least chance of the likeliest arm. */
-const CERTAIN = [
-  { name: 'certain.80', least: 0.8 },
-  { name: 'certain.90', least: 0.9 },
-  { name: 'certain.100', least: 1 },
-] as const;
-
-/**
- * Ranges are noted as whole numbers: each count is multiplied by the least common multiple of the ratio over its own share.
- * So they are compared and counted exactly.
- */
-export class RangeScale {
-  /** What the count of each arm is multiplied by. */
-  readonly factors: readonly number[];
-  /** The range of such counts, times this, is (R/K) * (max n_k/r_k - min n_k/r_k). */
-  readonly unit: number;
-  readonly #sum: number;
-  readonly #whole: number;
-
-  constructor(ratio: readonly number[]) {
-    const multiple = ratio.reduce(leastCommonMultiple, 1);
-    this.#sum = ratio.reduce((total, share) => total + share, 0);
-    this.#whole = ratio.length * multiple;
-    this.factors = ratio.map((share) => multiple / share);
-    this.unit = this.#sum / this.#whole;
-  }
-
-  /** Whether a range is at least n / `parts`, for n participants. With nobody it is, since 0 is all of 0. */
-  isAtLeast(range: number, parts: number, n: number): boolean {
-    return parts * range * this.#sum >= n * this.#whole;
-  }
-}
-
-/** The values of a replicate that are not ranges, in the order in which they are noted. */
-export function valueNames(
-  { design, siteFactor, at, participants }: SimulationPlan,
-  urnFactors: readonly string[],
-): string[] {
-  return [
-    'balanced',
-    'guess.naive',
-    'guess.known',
-    ...(siteFactor === undefined ? [] : ['guess.site']),
-    ...CERTAIN.map(({ name }) => name),
-    ...(design.treatments.length === 2 ? ['forcing'] : []),
-    'entropy',
-    // One participant cannot drift.
-    ...(participants > 1 ? ['drift'] : []),
-    ...at.map((n) => `loss@${n}`),
-    ...urnFactors.map((factor) => `drawn.${factor}`),
-  ];
-}
-
-/**
- * The ranges of a replicate, in the order in which they are noted: for each n overall, the largest within a level, the
- * largest within a stratum, and each level; the largest over the course. Then the points of the course, which have no name.
- */
-export function rangeNames({ design, at }: SimulationPlan): string[] {
-  const levels = levelNames(design);
-  return [
-    ...at.flatMap((n) => ['overall', 'levels', 'strata', ...levels].map((of) => `${of}.range@${n}`)),
-    'course.range',
-  ];
-}
-
-function levelNames({ factors }: SimulatedDesign): string[] {
-  return factors.flatMap(({ name, levels }) => levels.map((level) => `level.${name}.${level}`));
-}
-
-/** Numbers of participants, ascending, up to all of them. */
-export function coursePoints(participants: number): number[] {
-  return evenPoints(participants, MAX_POINTS);
-}
-
-/** Notes what one design does in a block of replicates. */
-
-/** Can be passed from a thread. */
+/** What is noted of a block of replicates. Can be passed from a thread. */
 export interface BlockTally {
   readonly replicates: number;
   /** For each replicate: the ranges in the order of `rangeNames`, then those at the points of the course. */
@@ -101,8 +24,15 @@ export interface BlockTally {
   readonly squares: Float64Array;
 }
 
+/** Near-certain allocations: the least chance of the likeliest arm. */
+const NEAR_CERTAIN = [
+  { name: 'certain.80', least: 0.8 },
+  { name: 'certain.90', least: 0.9 },
+  { name: 'certain.100', least: 1 },
+] as const;
+
 /** Chances are sums of rounded doubles. */
-const TOLERANCE = 1e-12;
+const CHANCE_TOLERANCE = 1e-12;
 
 export class Tally {
   readonly #plan: SimulationPlan;
@@ -134,7 +64,7 @@ export class Tally {
   readonly #stratumCounts: Int32Array;
   /** For each arm: the sum of 2i - N - 1 over its participants i = 1 … N. */
   readonly #times: Float64Array;
-  readonly #certain = new Int32Array(CERTAIN.length);
+  readonly #certain = new Int32Array(NEAR_CERTAIN.length);
   readonly #drawn: Int32Array;
   /** At each n. */
   readonly #losses: Float64Array;
@@ -268,8 +198,8 @@ export class Tally {
     this.#entropy += entropy;
     this.#known += most;
     this.#forcing += Math.abs((chances[0] as number) - 0.5);
-    for (let i = 0; i < CERTAIN.length; i++)
-      if (most >= (CERTAIN[i] as { least: number }).least - TOLERANCE)
+    for (let i = 0; i < NEAR_CERTAIN.length; i++)
+      if (most >= (NEAR_CERTAIN[i] as { least: number }).least - CHANCE_TOLERANCE)
         this.#certain[i] = (this.#certain[i] as number) + 1;
     this.#naive += this.#guess(chances, this.#counts, 0);
     const { siteFactor } = this.#plan;
@@ -403,9 +333,79 @@ export class Tally {
   }
 }
 
+/**
+ * Ranges are noted as whole numbers: each count is multiplied by the least common multiple of the ratio over its own share.
+ * So they are compared and counted exactly.
+ */
+export class RangeScale {
+  /** What the count of each arm is multiplied by. */
+  readonly factors: readonly number[];
+  /** The range of such counts, times this, is (R/K) * (max n_k/r_k - min n_k/r_k). */
+  readonly unit: number;
+  readonly #sum: number;
+  readonly #whole: number;
+
+  constructor(ratio: readonly number[]) {
+    const multiple = ratio.reduce(leastCommonMultiple, 1);
+    this.#sum = ratio.reduce((total, share) => total + share, 0);
+    this.#whole = ratio.length * multiple;
+    this.factors = ratio.map((share) => multiple / share);
+    this.unit = this.#sum / this.#whole;
+  }
+
+  /** Whether a range is at least n / `parts`, for n participants. With nobody it is, since 0 is all of 0. */
+  isAtLeast(range: number, parts: number, n: number): boolean {
+    return parts * range * this.#sum >= n * this.#whole;
+  }
+}
+
+/** Points of the course, at most. */
+const MAX_COURSE_POINTS = 50;
+
+/** Numbers of participants, ascending, up to all of them. */
+export function coursePoints(participants: number): number[] {
+  return evenPoints(participants, MAX_COURSE_POINTS);
+}
+
 /** @returns for each participant, by index, whether that many are among the numbers */
 function marks(numbers: readonly number[], participants: number): Uint8Array {
   const marks = new Uint8Array(participants);
   for (const n of numbers) marks[n - 1] = 1;
   return marks;
+}
+
+/**
+ * The ranges of a replicate, in the order in which they are noted: for each n overall, the largest within a level, the
+ * largest within a stratum, and each level; the largest over the course. Then the points of the course, which have no name.
+ */
+export function rangeNames({ design, at }: SimulationPlan): string[] {
+  const levels = levelNames(design);
+  return [
+    ...at.flatMap((n) => ['overall', 'levels', 'strata', ...levels].map((of) => `${of}.range@${n}`)),
+    'course.range',
+  ];
+}
+
+function levelNames({ factors }: SimulatedDesign): string[] {
+  return factors.flatMap(({ name, levels }) => levels.map((level) => `level.${name}.${level}`));
+}
+
+/** The values of a replicate that are not ranges, in the order in which they are noted. */
+export function valueNames(
+  { design, siteFactor, at, participants }: SimulationPlan,
+  urnFactors: readonly string[],
+): string[] {
+  return [
+    'balanced',
+    'guess.naive',
+    'guess.known',
+    ...(siteFactor === undefined ? [] : ['guess.site']),
+    ...NEAR_CERTAIN.map(({ name }) => name),
+    ...(design.treatments.length === 2 ? ['forcing'] : []),
+    'entropy',
+    // One participant cannot drift.
+    ...(participants > 1 ? ['drift'] : []),
+    ...at.map((n) => `loss@${n}`),
+    ...urnFactors.map((factor) => `drawn.${factor}`),
+  ];
 }

@@ -10,7 +10,7 @@ import type { ComparatorRule, SimulationPlan } from '../../../src/statistics/sim
 import { comparatorProblem } from '../../../src/statistics/simulation/rules.ts';
 import { simulateHere } from '../../../src/statistics/simulation/simulate.ts';
 import type { DesignResult } from '../../../src/statistics/simulation/summary.ts';
-import { Moments, ranksAround, share } from '../../../src/statistics/simulation/summary.ts';
+import { Moments, ranksAround, shareFigure } from '../../../src/statistics/simulation/summary.ts';
 import { RangeScale } from '../../../src/statistics/simulation/tally.ts';
 import {
   bigStick,
@@ -58,7 +58,7 @@ it('the range with a ratio is compared exactly with a fraction of n', () => {
 
 describe('Monte Carlo errors', () => {
   it('of shares end at 0 and 1, and those of equal values are none, to the bit', () => {
-    expect([share(0, 10).low, share(10, 10).high]).toEqual([0, 1]);
+    expect([shareFigure(0, 10).low, shareFigure(10, 10).high]).toEqual([0, 1]);
     const moments = new Moments();
     for (let i = 0; i < 1000; i++) moments.add(1 / 3);
     expect(moments.figure()).toEqual({ value: 1 / 3, low: 1 / 3, high: 1 / 3 });
